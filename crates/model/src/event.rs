@@ -1,0 +1,150 @@
+//! What happened: the records that metrics, pictures and audits read, and the interface by which they listen.
+//! One definition for the simulator, for foreign traces and for recordings of the live host.
+
+use crate::{Nanos, task::CpuId, task::TaskId};
+
+/// Stands in [`Event::task`] where no task is meant (an idle processor).
+pub const NO_TASK: TaskId = TaskId::MAX;
+
+/// Why a task left the processor; stands in [`Event::flag`] of a [`Kind::SwitchOut`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Leave {
+    /// Somebody better came.
+    Preempted,
+    /// Its slice was used up.
+    SliceEnd,
+    /// It gave the processor up but can run.
+    Yielded,
+    /// It waits for something.
+    Blocked,
+    /// It ended.
+    Exited,
+}
+
+/// What a record tells. The meaning of `flag`, `a` and `b` is given with each kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A task came to be. `a`: job index (workload entry), `b`: parent task or [`NO_TASK`]; `flag`: nice + 128.
+    Created,
+    /// A task ended. `flag`: 1 if it was cut off by an error or a signal.
+    Exited,
+    /// A task became able to run. `flag`: 1 if it is new, 0 if it was waiting.
+    Wakeup,
+    /// A task got the processor.
+    SwitchIn,
+    /// A task left the processor. `flag`: [`Leave`]; `a`: user ns, `b`: system ns since its switch-in (exact).
+    SwitchOut,
+    /// The processor spent `a` ns in interrupts and switching since the last such record of this processor.
+    Overhead,
+    /// A clock tick sampled the processor. `task`: whom it charged, or [`NO_TASK`]; `flag`: [`Sample`]; `a`: tick length ns.
+    Sampled,
+    /// A hardware interrupt. `a`: its line, see [`Irq`].
+    Interrupt,
+    /// A task entered the kernel.
+    SystemCall,
+    /// A block was looked for in the cache. `flag`: 1 found, 0 not; `a`: block.
+    CacheLookup,
+    /// A drive began a transfer. `a`: first block, `b`: blocks; `flag`: 1 for a write.
+    DiskStart,
+    /// A drive ended a transfer. `a`: first block, `b`: nanoseconds it took.
+    DiskDone,
+    /// The processor has nothing to run, and `flag` says whether a task waits for a drive (1) or not (0).
+    Idle,
+    /// A pass of a repeating job was completed. `a`: nanoseconds since the pass began.
+    Pass,
+    /// A period was met (`flag` 1) or missed (0). `a`: lateness in ns.
+    Period,
+    /// A named point of a program. `a`: index of the name.
+    Mark,
+    /// A signal was sent to the task (`flag` 0), or its handler began (1). `a`: signals still unhandled, this one included.
+    Signal,
+    /// A task moved to another processor. `a`: the one it left.
+    Migrated,
+    /// A task asked for memory (`flag` 1 granted, 0 refused). `a`: bytes it has now, `b`: bytes set aside for it.
+    Memory,
+}
+
+/// Where a tick found the processor; stands in [`Event::flag`] of a [`Kind::Sampled`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Sample {
+    /// In the charged task's own code.
+    User,
+    /// In the kernel, on the charged task's behalf.
+    System,
+    /// Nowhere.
+    Idle,
+}
+
+/// Lines of [`Kind::Interrupt`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Irq {
+    /// The periodic clock.
+    Clock,
+    /// A programmed timer.
+    Timer,
+    /// A drive.
+    Disk,
+}
+
+/// One record, 32 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Event {
+    /// When, in ns since the start of the run.
+    pub time: Nanos,
+    /// First value, see [`Kind`].
+    pub a: u64,
+    /// Second value, see [`Kind`].
+    pub b: u64,
+    /// The task meant.
+    pub task: TaskId,
+    /// The processor meant.
+    pub cpu: CpuId,
+    /// What happened.
+    pub kind: Kind,
+    /// A small value, see [`Kind`].
+    pub flag: u8,
+}
+
+const _: () = assert!(size_of::<Event>() == 32);
+
+/// Listens to a run. Calls come in order of time.
+pub trait Observer {
+    /// Takes one record.
+    fn observe(&mut self, event: Event);
+}
+
+/// Nobody listens.
+impl Observer for () {
+    #[inline(always)]
+    fn observe(&mut self, _: Event) {}
+}
+
+/// Two listen to the same run.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    #[inline(always)]
+    fn observe(&mut self, event: Event) {
+        self.0.observe(event);
+        self.1.observe(event);
+    }
+}
+
+/// Keeps every record, for small runs and tests.
+impl Observer for Vec<Event> {
+    #[inline]
+    fn observe(&mut self, event: Event) {
+        self.push(event);
+    }
+}
+
+/// Lends a listener.
+impl<O: Observer> Observer for &mut O {
+    #[inline(always)]
+    fn observe(&mut self, event: Event) {
+        (**self).observe(event);
+    }
+}

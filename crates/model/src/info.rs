@@ -1,0 +1,198 @@
+//! An entry of a family's table: its name, promises and parameters. The command line, the checks of experiment
+//! files, the tuning space, the pages and the conformance tests all derive from these entries.
+
+use crate::units;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What an entry guarantees; each is held by the conformance tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Promise {
+    /// Never idle while a task could run.
+    WorkConserving,
+    /// Every runnable task runs within a bounded time.
+    StarvationFree,
+    /// Equal tasks get equal shares.
+    FairToEquals,
+    /// Tasks run to their next wait; nobody takes the processor from them.
+    RunsToBlock,
+}
+
+/// What values a parameter takes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Domain {
+    /// A length of time, bounds in ns.
+    Duration { low: u64, high: u64 },
+    /// A number of bytes.
+    Size { low: u64, high: u64 },
+    /// Events per second.
+    Rate { low: f64, high: f64 },
+    /// A whole number.
+    Count { low: u64, high: u64 },
+    /// One of the names.
+    Choice { names: &'static [&'static str] },
+    /// true or false.
+    Switch,
+}
+
+/// A parameter of an entry.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Parameter {
+    /// As the user writes it.
+    pub name: &'static str,
+    /// One line: what it does.
+    pub meaning: &'static str,
+    /// Allowed values.
+    pub domain: Domain,
+    /// Default, written as the user would ("100ms", "tail", "true"); `None` if it must be given.
+    pub default: Option<&'static str>,
+    /// Whether a search should step by factors rather than by differences.
+    pub logarithmic: bool,
+    /// The same knob on a live Linux host, if there is one.
+    pub host: Option<&'static str>,
+}
+
+/// An entry of a table.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Info {
+    /// The string a user types, and the name of the file.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// Year of the original.
+    pub year: u16,
+    /// Where it comes from.
+    pub origin: &'static str,
+    /// What it guarantees.
+    pub promises: &'static [Promise],
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+    /// The source file; its module documentation is the entry's page.
+    #[serde(skip)]
+    pub source: &'static str,
+}
+
+impl Info {
+    /// The entry's page: the module documentation of its file, as Markdown.
+    pub fn page(&self) -> String {
+        let line = |l: &str| l.strip_prefix("//!").map(|t| t.strip_prefix(' ').unwrap_or(t).to_owned());
+        self.source.lines().map_while(line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The parameter of that name.
+    pub fn parameter(&self, name: &str) -> Option<&'static Parameter> {
+        self.parameters.iter().find(|p| p.name == name)
+    }
+}
+
+/// A checked value, in base units.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Nanoseconds, bytes or a count.
+    Whole(u64),
+    /// Per second.
+    Real(f64),
+    /// A choice.
+    Name(String),
+    /// A switch.
+    Switch(bool),
+}
+
+impl Domain {
+    /// Reads a value written by a user. The error says what was found and what is allowed.
+    pub fn read(&self, text: &str) -> Result<Value, String> {
+        match *self {
+            Domain::Duration { low, high } => within(units::parse_duration(text)?, low, high, units::spell_duration),
+            Domain::Size { low, high } => within(units::parse_size(text)?, low, high, units::spell_size),
+            Domain::Count { low, high } => {
+                let value = text.parse().map_err(|_| format!("{text:?} is not a whole number"))?;
+                within(value, low, high, |v| v.to_string())
+            }
+            Domain::Rate { low, high } => {
+                let value = units::parse_rate(text)?;
+                if value < low || value > high {
+                    return Err(format!("{text:?} is out of range: from {low}/s to {high}/s"));
+                }
+                Ok(Value::Real(value))
+            }
+            Domain::Choice { names } => {
+                if names.contains(&text) {
+                    return Ok(Value::Name(text.to_owned()));
+                }
+                Err(format!("{text:?} is not one of {}", names.join(", ")))
+            }
+            Domain::Switch => {
+                text.parse().map(Value::Switch).map_err(|_| format!("{text:?} is neither true nor false"))
+            }
+        }
+    }
+}
+
+fn within(value: u64, low: u64, high: u64, spell: impl Fn(u64) -> String) -> Result<Value, String> {
+    if value < low || value > high {
+        return Err(format!("{} is out of range: from {} to {}", spell(value), spell(low), spell(high)));
+    }
+    Ok(Value::Whole(value))
+}
+
+/// The checked parameters of one entry, defaults filled in.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Params(BTreeMap<String, Value>);
+
+impl Params {
+    /// Checks what was `given` (name, text) against `info` and fills in defaults.
+    /// The error names the parameter first: (name, what is wrong).
+    pub fn check<'a>(info: &Info, given: impl IntoIterator<Item = (&'a str, String)>) -> Result<Params, (String, String)> {
+        let mut values = BTreeMap::new();
+        for (name, text) in given {
+            let known = info.parameter(name).ok_or_else(|| (name.to_owned(), format!("{} has no such parameter", info.name)))?;
+            let value = known.domain.read(&text).map_err(|why| (name.to_owned(), why))?;
+            values.insert(name.to_owned(), value);
+        }
+        for parameter in info.parameters {
+            if values.contains_key(parameter.name) {
+                continue;
+            }
+            let text = parameter.default.ok_or_else(|| (parameter.name.to_owned(), "is missing".to_owned()))?;
+            values.insert(parameter.name.to_owned(), parameter.domain.read(text).map_err(|why| (parameter.name.to_owned(), why))?);
+        }
+        Ok(Params(values))
+    }
+
+    /// A duration, size or count.
+    ///
+    /// # Panics
+    /// If the entry has no such parameter: a slip in the entry's own file.
+    pub fn whole(&self, name: &str) -> u64 {
+        match &self.0[name] {
+            Value::Whole(v) => *v,
+            other => panic!("{name} is {other:?}, not a whole number"),
+        }
+    }
+
+    /// A rate per second. Panics as [`Params::whole`].
+    pub fn real(&self, name: &str) -> f64 {
+        match &self.0[name] {
+            Value::Real(v) => *v,
+            other => panic!("{name} is {other:?}, not a rate"),
+        }
+    }
+
+    /// A choice. Panics as [`Params::whole`].
+    pub fn name(&self, name: &str) -> &str {
+        match &self.0[name] {
+            Value::Name(v) => v,
+            other => panic!("{name} is {other:?}, not a choice"),
+        }
+    }
+
+    /// A switch. Panics as [`Params::whole`].
+    pub fn switch(&self, name: &str) -> bool {
+        match &self.0[name] {
+            Value::Switch(v) => *v,
+            other => panic!("{name} is {other:?}, not a switch"),
+        }
+    }
+}

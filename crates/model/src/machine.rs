@@ -1,0 +1,234 @@
+//! A simulated machine as data: processors, clock, costs, files, disk, terminal. Presets stand in `machines/`,
+//! every value there with its source.
+
+use crate::units::{Duration, Rate, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A value, alone or with where it comes from: `3` or `{ value = 3, source = "data sheet" }`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Sourced<T> {
+    /// A value with its origin.
+    With {
+        /// The value.
+        value: T,
+        /// A source, or how it was fitted.
+        source: String,
+    },
+    /// A bare value, as users write it.
+    Bare(T),
+}
+
+impl<T: Copy> Sourced<T> {
+    /// The value itself.
+    pub fn get(&self) -> T {
+        match self {
+            Sourced::With { value, .. } | Sourced::Bare(value) => *value,
+        }
+    }
+}
+
+impl<T: Default> Default for Sourced<T> {
+    fn default() -> Self {
+        Sourced::Bare(T::default())
+    }
+}
+
+/// What a system call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Personality {
+    /// It runs in the caller's context and may sleep there.
+    #[default]
+    Monolithic,
+    /// File server, memory manager and drivers are tasks of their own, with rendezvous messages (Minix).
+    MessagePassing,
+}
+
+/// How processor time is charged for the counters that users see. True time is always kept beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Accounting {
+    /// By the clock at every switch.
+    #[default]
+    Exact,
+    /// A tick charges its whole length to whoever runs.
+    Sampled,
+}
+
+/// A simulated machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Name of the preset, or of the user's own.
+    pub name: String,
+    /// One line.
+    #[serde(default)]
+    pub title: String,
+    /// Number of processors, 1 to 64.
+    pub processors: Sourced<u16>,
+    /// What a system call is.
+    #[serde(default)]
+    pub personality: Personality,
+    /// How time is charged.
+    #[serde(default)]
+    pub accounting: Accounting,
+    /// The periodic clock.
+    #[serde(default)]
+    pub clock: Clock,
+    /// Costs of entering, leaving and switching.
+    #[serde(default)]
+    pub costs: Costs,
+    /// Processor time of system calls, whoever executes them (the caller, or a server).
+    #[serde(default)]
+    pub calls: Calls,
+    /// The file system and its cache.
+    #[serde(default)]
+    pub files: Files,
+    /// The drive under the file system; none means that everything is in the cache.
+    #[serde(default)]
+    pub disk: Option<Disk>,
+    /// The terminal.
+    #[serde(default)]
+    pub terminal: Terminal,
+    /// Memory of programs.
+    #[serde(default)]
+    pub memory: Memory,
+}
+
+/// The periodic clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Clock {
+    /// Ticks per second.
+    pub hz: Sourced<Rate>,
+    /// Time that a tick's interrupt takes from whoever runs.
+    #[serde(default)]
+    pub interrupt: Sourced<Duration>,
+    /// Processor time of the clock task when a tick must wake it (message passing only).
+    #[serde(default)]
+    pub task: Sourced<Duration>,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Clock { hz: Sourced::Bare(Rate(100.0)), interrupt: Sourced::default(), task: Sourced::default() }
+    }
+}
+
+/// Costs of moving between tasks and the kernel.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Costs {
+    /// Saving one task's registers and loading another's.
+    pub context_switch: Sourced<Duration>,
+    /// Entering and leaving the kernel; in a message-passing kernel, per message operation.
+    pub trap: Sourced<Duration>,
+    /// A device interrupt.
+    pub interrupt: Sourced<Duration>,
+    /// Copying one KiB between a server or the kernel and a program.
+    pub copy_per_kib: Sourced<Duration>,
+}
+
+/// Processor time of system calls, without traps and copies.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Calls {
+    /// Reading one block that is in the cache.
+    pub read: Sourced<Duration>,
+    /// Writing one block.
+    pub write: Sourced<Duration>,
+    /// Opening a file whose directory is in the cache.
+    pub open: Sourced<Duration>,
+    /// Closing a file.
+    pub close: Sourced<Duration>,
+    /// Creating a process.
+    pub fork: Sourced<Duration>,
+    /// Ending a process.
+    pub exit: Sourced<Duration>,
+    /// Any other call of the memory manager (alarm, kill, wait, memory).
+    pub manage: Sourced<Duration>,
+}
+
+/// The file system and its cache.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Files {
+    /// Size of a block.
+    pub block: Sourced<Size>,
+    /// Blocks in the cache.
+    pub cache_blocks: Sourced<u32>,
+    /// Blocks that the file system believes to lie on one track, and reads together.
+    pub track_blocks: Sourced<u32>,
+    /// Mean length, in blocks, of the contiguous pieces in which files lie on the disk.
+    pub extent_blocks: Sourced<u32>,
+    /// Cylinders over which the files of one folder are spread.
+    pub spread_cylinders: Sourced<u32>,
+    /// Whether the next block is fetched after the reply to a sequential read.
+    pub read_ahead: Sourced<bool>,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Files {
+            block: Sourced::Bare(Size(1024)),
+            cache_blocks: Sourced::Bare(1024),
+            track_blocks: Sourced::Bare(15),
+            extent_blocks: Sourced::Bare(16),
+            spread_cylinders: Sourced::Bare(10),
+            read_ahead: Sourced::Bare(true),
+        }
+    }
+}
+
+/// A rotating drive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Disk {
+    /// Revolutions, per minute ("3600/min").
+    pub rotation: Sourced<Rate>,
+    /// Cylinders.
+    pub cylinders: Sourced<u32>,
+    /// Heads (tracks of a cylinder).
+    pub heads: Sourced<u32>,
+    /// Sectors of 512 bytes on a track.
+    pub sectors: Sourced<u32>,
+    /// Interleave: physically, the next sector of a file is this many places further.
+    pub interleave: Sourced<u32>,
+    /// Seek to the next cylinder.
+    pub seek_track: Sourced<Duration>,
+    /// Seek from the first cylinder to the last; linear in between (stepper).
+    pub seek_full: Sourced<Duration>,
+    /// Processor time to issue a command.
+    pub command: Sourced<Duration>,
+    /// Processor time to move one sector (programmed I/O) after its interrupt.
+    pub sector_copy: Sourced<Duration>,
+}
+
+/// The terminal.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Terminal {
+    /// Processor time to put one KiB on the screen.
+    pub per_kib: Sourced<Duration>,
+}
+
+/// How much memory a program is given when it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sizing {
+    /// What its file says (Minix: `chmem`).
+    #[default]
+    Declared,
+    /// The most that any run of the same program has held at its end, or what its file says for the first run.
+    HighWater,
+}
+
+/// Memory of programs.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Memory {
+    /// How much a program is given.
+    pub sizing: Sizing,
+}

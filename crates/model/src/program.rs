@@ -1,0 +1,131 @@
+//! What a task does, as steps. The same steps drive simulated tasks and real ones.
+
+use crate::units::{Duration, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A length of time, fixed or drawn anew each time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Span {
+    /// Always the same: "5ms".
+    Fixed(Duration),
+    /// Exponentially distributed: `{ exp = "5ms" }`.
+    Exp {
+        /// The mean.
+        exp: Duration,
+    },
+    /// Evenly distributed: `{ uniform = ["4ms", "6ms"] }`.
+    Uniform {
+        /// The smallest and the largest.
+        uniform: [Duration; 2],
+    },
+}
+
+/// How often something is done: a number, or without end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Times {
+    /// So many times.
+    Count(u32),
+    /// Until the run ends: "forever".
+    Word(Forever),
+}
+
+/// The word "forever".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Forever {
+    /// Until the run ends.
+    Forever,
+}
+
+impl Times {
+    /// The number, if there is an end.
+    pub fn count(self) -> Option<u32> {
+        match self {
+            Times::Count(n) => Some(n),
+            Times::Word(Forever::Forever) => None,
+        }
+    }
+}
+
+/// A set of files of equal size, read one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileSet {
+    /// How many.
+    pub files: u32,
+    /// Size of each.
+    pub size: Size,
+}
+
+/// What a child does, and how often it is made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Repeat {
+    /// How often.
+    pub times: Times,
+    /// What.
+    pub steps: Vec<Step>,
+}
+
+/// A program's use of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Demand {
+    /// The least it will ever want.
+    pub from: Size,
+    /// The most it will ever want; a run draws evenly between the two.
+    pub to: Size,
+    /// What its file says it wants.
+    pub declared: Size,
+}
+
+/// One step of a program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Uses the processor in user mode.
+    Compute(Span),
+    /// A system call that costs this much processor time in the kernel (or in the file server) and waits for nothing.
+    Call(Span),
+    /// Sleeps.
+    Sleep(Span),
+    /// Waits for the next multiple of this length since the task began; a step reached late counts as a missed deadline.
+    Period(Duration),
+    /// Opens the next file of the set (after the last comes the first).
+    Open(FileSet),
+    /// Reads so many bytes at the place reached in the open file; at its end, nothing but the call.
+    Read(Size),
+    /// Closes the open file.
+    Close,
+    /// Writes so many bytes to the terminal.
+    Print(Size),
+    /// Takes the lock of that name, waiting if another task holds it.
+    Lock(String),
+    /// Gives the lock of that name back.
+    Unlock(String),
+    /// Puts one message into the pipe of that name.
+    Send(String),
+    /// Takes one message from the pipe of that name, waiting for it if there is none.
+    Receive(String),
+    /// Creates a child that does these steps.
+    Fork(Vec<Step>),
+    /// Waits until a child has ended.
+    Wait,
+    /// Sends a signal to every task of the job that is alive, except itself.
+    Signal,
+    /// Waits for a signal.
+    Pause,
+    /// Gets memory as the demand says and holds it; refused means that the program ends here.
+    Grow(Demand),
+    /// Gives the processor up but stays ready.
+    Yield,
+    /// Ends the task.
+    Exit,
+    /// Does the steps again and again.
+    Repeat(Repeat),
+    /// Names this point of the program in recordings.
+    Mark(String),
+}

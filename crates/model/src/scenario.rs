@@ -1,0 +1,140 @@
+//! The one schema: machine + workload + policies make a scenario; scenarios x seeds + question make an experiment.
+
+use crate::{
+    machine::Machine,
+    program::{Span, Step, Times},
+    task::Policy,
+    units::Duration,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A value of a policy's or load's parameter, as written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Setting {
+    /// true or false.
+    Switch(bool),
+    /// A whole number.
+    Count(u64),
+    /// A quantity with its unit, or a name.
+    Text(String),
+}
+
+impl std::fmt::Display for Setting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Setting::Switch(v) => v.fmt(f),
+            Setting::Count(v) => v.fmt(f),
+            Setting::Text(v) => v.fmt(f),
+        }
+    }
+}
+
+/// A scheduler and its parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Scheduler {
+    /// Name in the table of schedulers.
+    pub name: String,
+    /// Parameters of that scheduler.
+    #[serde(flatten)]
+    pub settings: BTreeMap<String, Setting>,
+}
+
+/// One entry of the workload: a program, and the tasks that run it. A program is either a ready-made `load`
+/// with its parameters or `steps` written out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Job {
+    /// Name in the table of workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<String>,
+    /// The program, step by step, instead of a load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Vec<Step>>,
+    /// Tasks that run the program.
+    #[serde(default = "one")]
+    pub count: u32,
+    /// Passes over the program; a run does not wait for jobs that go on "forever".
+    #[serde(default = "once")]
+    pub passes: Times,
+    /// When the first task starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Span>,
+    /// Time between the starts of two tasks (an exponential one makes Poisson arrivals).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<Span>,
+    /// Nice value, -20 to 20.
+    #[serde(default)]
+    pub nice: i8,
+    /// Scheduling policy.
+    #[serde(default)]
+    pub policy: Policy,
+    /// Real-time priority, 1 to 99, under "fifo" and "rr".
+    #[serde(default)]
+    pub priority: u8,
+    /// Slice that each task asks for, where the scheduler heeds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<Duration>,
+    /// Processors it may use; all, if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<u16>,
+    /// Group it belongs to; the root group, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Parameters of the load.
+    #[serde(flatten)]
+    pub settings: BTreeMap<String, Setting>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn once() -> Times {
+    Times::Count(1)
+}
+
+/// A group of tasks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GroupSpec {
+    /// The group that contains it; the root group, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Share against its siblings.
+    #[serde(default = "default_weight")]
+    pub weight: u32,
+    /// Processor time allowed per period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<Duration>,
+    /// The period of the quota.
+    #[serde(default = "default_period")]
+    pub period: Duration,
+}
+
+fn default_weight() -> u32 {
+    1024
+}
+
+fn default_period() -> Duration {
+    Duration(100 * crate::MILLISECOND)
+}
+
+/// What is simulated: a run is a scenario and a seed. The machine is resolved (no preset names).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// The machine.
+    pub machine: Machine,
+    /// The CPU policy.
+    pub scheduler: Scheduler,
+    /// Jobs by name.
+    pub workload: BTreeMap<String, Job>,
+    /// Groups by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub groups: BTreeMap<String, GroupSpec>,
+    /// The run ends at this time at the latest; else when every finite job has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Duration>,
+}
