@@ -144,10 +144,15 @@ pub struct Params(BTreeMap<String, Value>);
 impl Params {
     /// Checks what was `given` (name, text) against `info` and fills in defaults.
     /// The error names the parameter first: (name, what is wrong).
-    pub fn check<'a>(info: &Info, given: impl IntoIterator<Item = (&'a str, String)>) -> Result<Params, (String, String)> {
+    pub fn check<'a>(
+        info: &Info,
+        given: impl IntoIterator<Item = (&'a str, String)>,
+    ) -> Result<Params, (String, String)> {
         let mut values = BTreeMap::new();
         for (name, text) in given {
-            let known = info.parameter(name).ok_or_else(|| (name.to_owned(), format!("{} has no such parameter", info.name)))?;
+            let known = info
+                .parameter(name)
+                .ok_or_else(|| (name.to_owned(), format!("{} has no such parameter", info.name)))?;
             let value = known.domain.read(&text).map_err(|why| (name.to_owned(), why))?;
             values.insert(name.to_owned(), value);
         }
@@ -156,7 +161,10 @@ impl Params {
                 continue;
             }
             let text = parameter.default.ok_or_else(|| (parameter.name.to_owned(), "is missing".to_owned()))?;
-            values.insert(parameter.name.to_owned(), parameter.domain.read(text).map_err(|why| (parameter.name.to_owned(), why))?);
+            values.insert(
+                parameter.name.to_owned(),
+                parameter.domain.read(text).map_err(|why| (parameter.name.to_owned(), why))?,
+            );
         }
         Ok(Params(values))
     }

@@ -30,7 +30,8 @@ fn split(text: &str) -> Option<(f64, &str)> {
 
 fn parse(text: &str, units: &[(&str, u64)], what: &str, example: &str) -> Result<u64, String> {
     let names = || units.iter().rev().map(|u| u.0).collect::<Vec<_>>().join(", ");
-    let wrong = || format!("{text:?} is not a {what}: write a number with one of the units {} like {example:?}", names());
+    let wrong =
+        || format!("{text:?} is not a {what}: write a number with one of the units {} like {example:?}", names());
     let (number, unit) = split(text).ok_or_else(wrong)?;
     let scale = units.iter().find(|u| u.0 == unit).ok_or_else(wrong)?.1;
     let value = number * scale as f64;
