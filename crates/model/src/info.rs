@@ -87,6 +87,36 @@ impl Info {
     }
 }
 
+/// Whom a metric describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The whole system; asked for by its bare name.
+    System,
+    /// The tasks of one job; asked for as `tasks.<job>.<name>`, or `tasks.*.<name>` for every job.
+    Task,
+}
+
+/// An entry of the table of metrics.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct MetricInfo {
+    /// The string a user types, without job or statistic.
+    pub name: &'static str,
+    /// Unit of its numbers: "ns", "1" for a count or a ratio, "B", "1/s".
+    pub unit: &'static str,
+    /// One line: what it measures.
+    pub meaning: &'static str,
+    /// Whom it describes.
+    pub scope: Scope,
+    /// Whether it is a distribution, of which one of [`MetricInfo::STATISTICS`] is asked for.
+    pub distribution: bool,
+}
+
+impl MetricInfo {
+    /// What may be asked of a distribution, behind its name: `wakeup_latency.p99`.
+    pub const STATISTICS: &'static [&'static str] = &["mean", "min", "max", "p50", "p90", "p99", "p999", "count"];
+}
+
 /// A checked value, in base units.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
