@@ -3,10 +3,14 @@
 
 use crate::units::{Duration, Rate, Size};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, IntoDeserializer, value::MapAccessDeserializer},
+};
+use std::{fmt, marker::PhantomData};
 
 /// A value, alone or with where it comes from: `3` or `{ value = 3, source = "data sheet" }`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Sourced<T> {
     /// A value with its origin.
@@ -32,6 +36,45 @@ impl<T: Copy> Sourced<T> {
 impl<T: Default> Default for Sourced<T> {
     fn default() -> Self {
         Sourced::Bare(T::default())
+    }
+}
+
+/// Reads either form, so that a wrong value is described by the value's own type.
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Sourced<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Written<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> de::Visitor<'de> for Written<T> {
+            type Value = Sourced<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value, or a table with value and source")
+            }
+            fn visit_bool<E: de::Error>(self, bare: bool) -> Result<Sourced<T>, E> {
+                T::deserialize(bare.into_deserializer()).map(Sourced::Bare)
+            }
+            fn visit_u64<E: de::Error>(self, bare: u64) -> Result<Sourced<T>, E> {
+                T::deserialize(bare.into_deserializer()).map(Sourced::Bare)
+            }
+            fn visit_i64<E: de::Error>(self, bare: i64) -> Result<Sourced<T>, E> {
+                T::deserialize(bare.into_deserializer()).map(Sourced::Bare)
+            }
+            fn visit_f64<E: de::Error>(self, bare: f64) -> Result<Sourced<T>, E> {
+                T::deserialize(bare.into_deserializer()).map(Sourced::Bare)
+            }
+            fn visit_str<E: de::Error>(self, bare: &str) -> Result<Sourced<T>, E> {
+                T::deserialize(bare.into_deserializer()).map(Sourced::Bare)
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, table: A) -> Result<Sourced<T>, A::Error> {
+                let With { value, source } = With::deserialize(MapAccessDeserializer::new(table))?;
+                Ok(Sourced::With { value, source })
+            }
+        }
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct With<T> {
+            value: T,
+            source: String,
+        }
+        from.deserialize_any(Written(PhantomData))
     }
 }
 

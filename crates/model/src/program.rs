@@ -1,11 +1,12 @@
 //! What a task does, as steps. The same steps drive simulated tasks and real ones.
 
-use crate::units::{Duration, Size};
+use crate::units::{Duration, Size, parse_duration};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
+use std::fmt;
 
 /// A length of time, fixed or drawn anew each time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Span {
     /// Always the same: "5ms".
@@ -22,8 +23,40 @@ pub enum Span {
     },
 }
 
+/// Reads the forms apart, so that a wrong one is described by what is wrong in it.
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Written;
+        impl<'de> de::Visitor<'de> for Written {
+            type Value = Span;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(r#"a duration like "36ms", { exp = "36ms" } or { uniform = ["30ms", "42ms"] }"#)
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Span, E> {
+                parse_duration(text).map(|length| Span::Fixed(Duration(length))).map_err(E::custom)
+            }
+            fn visit_u64<E: de::Error>(self, bare: u64) -> Result<Span, E> {
+                self.visit_str(&bare.to_string())
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, mut table: A) -> Result<Span, A::Error> {
+                let span = match table.next_key::<String>()?.as_deref() {
+                    Some("exp") => Span::Exp { exp: table.next_value()? },
+                    Some("uniform") => Span::Uniform { uniform: table.next_value()? },
+                    Some(other) => return Err(de::Error::unknown_field(other, &["exp", "uniform"])),
+                    None => return Err(de::Error::custom("is empty: write either exp or uniform")),
+                };
+                match table.next_key::<String>()? {
+                    Some(_) => Err(de::Error::custom("has more than one distribution: write either exp or uniform")),
+                    None => Ok(span),
+                }
+            }
+        }
+        from.deserialize_any(Written)
+    }
+}
+
 /// How often something is done: a number, or without end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Times {
     /// So many times.
@@ -33,7 +66,7 @@ pub enum Times {
 }
 
 /// The word "forever".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Forever {
     /// Until the run ends.
@@ -47,6 +80,29 @@ impl Times {
             Times::Count(n) => Some(n),
             Times::Word(Forever::Forever) => None,
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Times {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Written;
+        impl de::Visitor<'_> for Written {
+            type Value = Times;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a whole number from 1 to {}, or \"forever\"", u32::MAX)
+            }
+            fn visit_u64<E: de::Error>(self, times: u64) -> Result<Times, E> {
+                let wrong = |_| E::invalid_value(de::Unexpected::Unsigned(times), &self);
+                u32::try_from(times).map(Times::Count).map_err(wrong)
+            }
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<Times, E> {
+                match word {
+                    "forever" => Ok(Times::Word(Forever::Forever)),
+                    _ => Err(E::invalid_value(de::Unexpected::Str(word), &self)),
+                }
+            }
+        }
+        from.deserialize_any(Written)
     }
 }
 

@@ -7,11 +7,11 @@ use crate::{
     units::Duration,
 };
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use std::{collections::BTreeMap, fmt};
 
 /// A value of a policy's or load's parameter, as written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Setting {
     /// true or false.
@@ -22,8 +22,30 @@ pub enum Setting {
     Text(String),
 }
 
-impl std::fmt::Display for Setting {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<'de> Deserialize<'de> for Setting {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Written;
+        impl de::Visitor<'_> for Written {
+            type Value = Setting;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true, false, a whole number, or a text such as \"36ms\"")
+            }
+            fn visit_bool<E: de::Error>(self, switch: bool) -> Result<Setting, E> {
+                Ok(Setting::Switch(switch))
+            }
+            fn visit_u64<E: de::Error>(self, count: u64) -> Result<Setting, E> {
+                Ok(Setting::Count(count))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Setting, E> {
+                Ok(Setting::Text(text.to_owned()))
+            }
+        }
+        from.deserialize_any(Written)
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Setting::Switch(v) => v.fmt(f),
             Setting::Count(v) => v.fmt(f),

@@ -3,8 +3,8 @@
 
 use crate::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-use std::borrow::Cow;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::{borrow::Cow, fmt};
 
 /// Units of time, largest first, with their length in nanoseconds.
 const TIMES: &[(&str, u64)] =
@@ -76,15 +76,34 @@ pub fn spell_rate(value: f64) -> String {
 }
 
 macro_rules! quantity {
-    ($(#[$doc:meta])* $name:ident($inner:ty), $parse:path, $spell:path, $pattern:literal) => {
+    ($(#[$doc:meta])* $name:ident($inner:ty), $what:literal, $parse:path, $spell:path, $pattern:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
         pub struct $name(pub $inner);
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let text = Cow::<str>::deserialize(from)?;
-                $parse(&text).map($name).map_err(D::Error::custom)
+                struct Written;
+                impl de::Visitor<'_> for Written {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str($what)
+                    }
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$name, E> {
+                        $parse(text).map($name).map_err(E::custom)
+                    }
+                    // A bare number meets the same judge, who says which units there are.
+                    fn visit_u64<E: de::Error>(self, bare: u64) -> Result<$name, E> {
+                        self.visit_str(&bare.to_string())
+                    }
+                    fn visit_i64<E: de::Error>(self, bare: i64) -> Result<$name, E> {
+                        self.visit_str(&bare.to_string())
+                    }
+                    fn visit_f64<E: de::Error>(self, bare: f64) -> Result<$name, E> {
+                        self.visit_str(&bare.to_string())
+                    }
+                }
+                from.deserialize_any(Written)
             }
         }
         impl Serialize for $name {
@@ -103,11 +122,11 @@ macro_rules! quantity {
     };
 }
 
-quantity!(/** A length of time, written "36ms". */ Duration(Nanos), parse_duration, spell_duration,
+quantity!(/** A length of time, written "36ms". */ Duration(Nanos), "a duration like \"36ms\"", parse_duration, spell_duration,
     r"^\d+(\.\d+)?\s*(ns|us|ms|s|min|h)$");
-quantity!(/** A number of bytes, written "4KiB". */ Size(u64), parse_size, spell_size,
+quantity!(/** A number of bytes, written "4KiB". */ Size(u64), "a size like \"4KiB\"", parse_size, spell_size,
     r"^\d+(\.\d+)?\s*(B|kB|KiB|MB|MiB|GB|GiB)$");
-quantity!(/** Events per second, written "60/s". */ Rate(f64), parse_rate, spell_rate,
+quantity!(/** Events per second, written "60/s". */ Rate(f64), "a rate like \"60/s\"", parse_rate, spell_rate,
     r"^\d+(\.\d+)?\s*/(ns|us|ms|s|min|h)$");
 
 #[cfg(test)]
