@@ -1,1 +1,16 @@
-//! To come.
+//! Events into numbers: one definition of every metric, for the simulator, foreign traces and recordings of a live host.
+//!
+//! A [`Collector`] listens to a run and keeps sums and histograms, never the events. [`METRICS`] is the table of what
+//! can be asked of it; the names that people write, the lists, the checks and the rows of a [`Report`] derive from it.
+
+mod collector;
+mod distribution;
+mod job;
+mod processor;
+mod report;
+mod table;
+
+pub use collector::{Collector, Setup, Unfinished};
+pub use processor::Totals;
+pub use report::{Report, Row, Warning};
+pub use table::{METRICS, find};

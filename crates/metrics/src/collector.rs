@@ -1,0 +1,337 @@
+//! The listener: a few additions per event, into vectors indexed by processor, task and job. Nothing is allocated
+//! but when a task is created; `observe` folds to the arm of one kind where the caller's kind is a constant.
+//!
+//! Events may come from a damaged recording, so sums saturate, and an event of an unknown task or processor is
+//! counted as stray instead of believed.
+
+use crate::{
+    distribution::Distribution,
+    job::{Cause, Job, Place, Task},
+    processor::{Processor, Totals},
+    report::{Report, Warning},
+    table,
+};
+use schedlab_model::{
+    Nanos,
+    event::{Event, Kind, Leave, NO_TASK, Observer},
+    machine::Accounting,
+    task::CpuId,
+};
+
+/// Task numbers may be this far ahead of the tasks announced; a bound on what a damaged recording can make us allocate.
+const GAP: usize = 1 << 16;
+
+/// What a collector must know before the first event.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Names of the jobs, by job index. A task with a higher index (a server, a driver) counts for the system only.
+    pub jobs: Vec<String>,
+    /// Number of processors.
+    pub processors: u16,
+    /// How the machine charges processor time to the counters that users see.
+    pub accounting: Accounting,
+}
+
+/// A task that was on a processor when the run ended: its time since its switch-in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unfinished {
+    /// The processor.
+    pub cpu: CpuId,
+    /// In the task's own code, ns.
+    pub user: Nanos,
+    /// In the kernel, ns.
+    pub system: Nanos,
+}
+
+/// Counts of the whole system.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counts {
+    pub interrupts: u64,
+    pub system_calls: u64,
+    pub migrations: u64,
+    pub cache_lookups: u64,
+    pub cache_hits: u64,
+    pub disk_requests: u64,
+    pub disk_blocks: u64,
+    pub disk_busy: Nanos,
+    /// Transfers under way, and when the latest of them began.
+    disk_open: u64,
+    disk_since: Nanos,
+    /// Events that name a task or a processor never announced.
+    pub stray: u64,
+}
+
+/// Listens to a run and sums it up. Memory grows with the tasks of the run (under 128 bytes each), not with its length.
+#[derive(Debug, Clone)]
+pub struct Collector {
+    pub(crate) setup: Setup,
+    pub(crate) end: Nanos,
+    pub(crate) counts: Counts,
+    pub(crate) processors: Vec<Processor>,
+    /// One more than there are names: the last is of tasks that belong to no job.
+    pub(crate) jobs: Vec<Job>,
+    tasks: Vec<Task>,
+}
+
+impl Collector {
+    /// A collector for a run that begins at time 0 with idle processors.
+    pub fn new(setup: Setup) -> Self {
+        let processors = vec![Processor::default(); usize::from(setup.processors)];
+        let jobs = vec![Job::default(); setup.jobs.len() + 1];
+        Collector { setup, end: 0, counts: Counts::default(), processors, jobs, tasks: Vec::new() }
+    }
+
+    /// Ends the run at `end` and sums up. `unfinished` tells of tasks that are on a processor then; of those that it
+    /// leaves out, all time since their switch-in counts as user time.
+    pub fn finish(&mut self, end: Nanos, unfinished: &[Unfinished]) -> Report {
+        self.end = end;
+        for cpu in 0..self.processors.len() {
+            self.end_processor(cpu, unfinished);
+        }
+        for task in &self.tasks {
+            if let Place::Ready(cause) = task.place {
+                self.jobs[task.job as usize].unserved(end.saturating_sub(task.since), cause);
+            }
+        }
+        if self.counts.disk_open > 0 {
+            let rest = end.saturating_sub(self.counts.disk_since);
+            self.counts.disk_busy = self.counts.disk_busy.saturating_add(rest);
+        }
+        Report { rows: table::rows(self), warnings: self.warnings() }
+    }
+
+    /// Where the processors' time went, ns. Complete after [`Collector::finish`]; before, only what has been told.
+    pub fn totals(&self) -> Totals {
+        self.processors.iter().fold(Totals::default(), |all, p| all.plus(&p.spent))
+    }
+
+    /// Time elapsed times processors, ns.
+    pub(crate) fn capacity(&self) -> u128 {
+        u128::from(self.end) * self.processors.len() as u128
+    }
+
+    fn end_processor(&mut self, cpu: usize, unfinished: &[Unfinished]) {
+        let Some((id, ran)) = self.processors[cpu].end(self.end) else { return };
+        let told = unfinished.iter().find(|u| usize::from(u.cpu) == cpu);
+        let (user, system) = told.map_or((ran, 0), |u| (u.user, u.system));
+        self.processors[cpu].spend(user, system);
+        if let Some(task) = self.tasks.get(id as usize) {
+            self.jobs[task.job as usize].spend(user, system);
+        }
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        let named = self.setup.jobs.iter().zip(&self.jobs);
+        let mut all: Vec<_> = named.filter(|(_, j)| j.first_ended < j.first).map(|(n, j)| self.cut(n, j)).collect();
+        if self.counts.stray > 0 {
+            all.push(Warning {
+                metric: None,
+                seen: format!("{} events name a task or a processor that was never announced", self.counts.stray),
+                why: "they are missing from every metric".to_owned(),
+                advice: "check that the recording is complete and of this machine".to_owned(),
+            });
+        }
+        all
+    }
+
+    fn cut(&self, name: &str, job: &Job) -> Warning {
+        let (left, all) = (job.first - job.first_ended, job.first);
+        let end = self.end as f64 / 1e9;
+        Warning {
+            metric: Some(format!("tasks.{name}.real")),
+            seen: format!("{left} of {all} tasks of `{name}` had not ended when the run ended at {end} s"),
+            why: "its `real` is left out: a mean over the others would favour short tasks, and so does `response`"
+                .to_owned(),
+            advice: "let the run last longer, or ask for `passes` or `share` of a job that never ends".to_owned(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn stray(&mut self) {
+        self.counts.stray += 1;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn created(&mut self, e: Event) {
+        let id = e.task as usize;
+        if id >= self.tasks.len() + GAP {
+            return self.stray();
+        }
+        let job = e.a.min(self.jobs.len() as u64 - 1) as u32;
+        let first = e.b == u64::from(NO_TASK);
+        if id >= self.tasks.len() {
+            // A number that is skipped for now belongs to no job.
+            let nobody = Task { place: Place::Ended, ..Task::new(e.time, self.jobs.len() as u32 - 1, false) };
+            self.tasks.resize(id + 1, nobody);
+        }
+        self.tasks[id] = Task::new(e.time, job, first);
+        self.jobs[job as usize].created += 1;
+        self.jobs[job as usize].first += u64::from(first);
+    }
+
+    #[inline]
+    fn wakeup(&mut self, e: Event) {
+        let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
+        task.place = Place::Ready(if e.flag == 0 { Cause::Woken } else { Cause::Taken });
+        task.since = e.time;
+    }
+
+    #[inline]
+    fn switch_in(&mut self, e: Event) {
+        let Some(processor) = self.processors.get_mut(usize::from(e.cpu)) else { return self.stray() };
+        processor.switch_in(e.task, e.time);
+        let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
+        if let Place::Ready(cause) = task.place {
+            self.jobs[task.job as usize].waits[cause as usize].record(e.time.saturating_sub(task.since));
+        }
+        task.place = Place::Running;
+    }
+
+    #[inline]
+    fn switch_out(&mut self, e: Event) {
+        let Some(processor) = self.processors.get_mut(usize::from(e.cpu)) else { return self.stray() };
+        processor.switch_out(e.a, e.b, e.time);
+        let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
+        let job = &mut self.jobs[task.job as usize];
+        job.spend(e.a, e.b);
+        task.ran = task.ran.saturating_add(e.a).saturating_add(e.b);
+        let why = usize::from(e.flag).min(Leave::Exited as usize);
+        job.left[why] += 1;
+        if task.place == Place::Exiting {
+            job.settle(task, task.since);
+            task.place = Place::Ended;
+        } else if task.place != Place::Ended {
+            const AFTER: [Place; 5] = [
+                Place::Ready(Cause::Taken),
+                Place::Ready(Cause::Taken),
+                Place::Ready(Cause::Yielded),
+                Place::Waiting,
+                Place::Waiting,
+            ];
+            task.place = AFTER[why];
+            task.since = e.time;
+        }
+    }
+
+    fn exited(&mut self, e: Event) {
+        let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
+        let job = &mut self.jobs[task.job as usize];
+        match task.place {
+            // The switch-out is still to come, and brings its last processor time.
+            Place::Running => (task.place, task.since) = (Place::Exiting, e.time),
+            Place::Exiting | Place::Ended => {}
+            before @ (Place::Ready(_) | Place::Waiting) => {
+                if let Place::Ready(cause) = before {
+                    job.unserved(e.time.saturating_sub(task.since), cause);
+                }
+                job.settle(task, e.time);
+                task.place = Place::Ended;
+            }
+        }
+    }
+
+    fn memory(&mut self, e: Event) {
+        let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
+        task.unused = e.b.saturating_sub(e.a);
+        self.jobs[task.job as usize].memory_refused += u64::from(e.flag == 0);
+    }
+
+    /// The job of an event's task.
+    #[inline]
+    fn job(&mut self, e: Event) -> Option<&mut Job> {
+        let Some(task) = self.tasks.get(e.task as usize) else {
+            self.stray();
+            return None;
+        };
+        Some(&mut self.jobs[task.job as usize])
+    }
+}
+
+impl Counts {
+    fn disk_start(&mut self, e: Event) {
+        self.disk_requests += 1;
+        self.disk_blocks = self.disk_blocks.saturating_add(e.b);
+        self.disk_open += 1;
+        self.disk_since = e.time;
+    }
+
+    fn disk_done(&mut self, e: Event) {
+        self.disk_busy = self.disk_busy.saturating_add(e.b);
+        self.disk_open = self.disk_open.saturating_sub(1);
+    }
+}
+
+impl Observer for Collector {
+    #[inline]
+    fn observe(&mut self, e: Event) {
+        match e.kind {
+            Kind::Wakeup => self.wakeup(e),
+            Kind::SwitchIn => self.switch_in(e),
+            Kind::SwitchOut => self.switch_out(e),
+            Kind::Overhead => match self.processors.get_mut(usize::from(e.cpu)) {
+                Some(processor) => processor.overhead(e.a),
+                None => self.stray(),
+            },
+            Kind::Idle => match self.processors.get_mut(usize::from(e.cpu)) {
+                Some(processor) => processor.idle(e.flag != 0, e.time),
+                None => self.stray(),
+            },
+            Kind::Created => self.created(e),
+            Kind::Exited => self.exited(e),
+            // A tick that found nobody charges nobody.
+            Kind::Sampled if e.task == NO_TASK => {}
+            Kind::Sampled => {
+                if let Some(job) = self.job(e) {
+                    let charged = &mut job.sampled[usize::from(e.flag).min(2)];
+                    *charged = charged.saturating_add(e.a);
+                }
+            }
+            Kind::Interrupt => self.counts.interrupts += 1,
+            Kind::SystemCall => self.counts.system_calls += 1,
+            Kind::Migrated => self.counts.migrations += 1,
+            Kind::CacheLookup => {
+                self.counts.cache_lookups += 1;
+                self.counts.cache_hits += u64::from(e.flag == 1);
+            }
+            Kind::DiskStart => self.counts.disk_start(e),
+            Kind::DiskDone => self.counts.disk_done(e),
+            Kind::Pass => {
+                if let Some(job) = self.job(e) {
+                    job.pass_time.record(e.a);
+                }
+            }
+            Kind::Period => {
+                if let Some(job) = self.job(e) {
+                    job.lateness.record(e.a);
+                    job.misses += u64::from(e.flag == 0);
+                }
+            }
+            Kind::Signal => {
+                if let Some(job) = self.job(e) {
+                    job.signals_overlapped += u64::from(e.flag == 0 && e.a > 1);
+                }
+            }
+            Kind::Memory => self.memory(e),
+            Kind::Mark => {}
+        }
+    }
+}
+
+/// The distribution over all tasks, those of no job included.
+pub(crate) fn over_all<'a>(parts: impl Iterator<Item = &'a Distribution>) -> Distribution {
+    let mut all = Distribution::default();
+    parts.for_each(|part| all.merge(part));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_costs_at_most_128_bytes() {
+        assert!(size_of::<Task>() <= 128, "{}", size_of::<Task>());
+    }
+}

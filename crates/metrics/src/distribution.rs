@@ -1,0 +1,106 @@
+//! Lengths of time as a distribution: quantiles to 1 %, and mean, smallest and largest exactly.
+
+use hdrhistogram::Histogram;
+use schedlab_model::{Nanos, SECOND};
+
+/// Longer times count as this long in quantiles; it bounds the memory of a histogram to about 18 KiB.
+const LONGEST: Nanos = 3600 * SECOND;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Distribution {
+    histogram: Histogram<u32>,
+    sum: u128,
+    min: Nanos,
+    max: Nanos,
+}
+
+impl Default for Distribution {
+    fn default() -> Self {
+        let histogram = Histogram::new(2).expect("two digits are allowed");
+        Distribution { histogram, sum: 0, min: Nanos::MAX, max: 0 }
+    }
+}
+
+impl Distribution {
+    #[inline]
+    pub fn record(&mut self, value: Nanos) {
+        self.sum += u128::from(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.histogram.record(value.min(LONGEST)).expect("the histogram grows up to an hour");
+    }
+
+    pub fn merge(&mut self, other: &Distribution) {
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.histogram.add(&other.histogram).expect("the histogram grows up to an hour");
+    }
+
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// Sum of all values, ns.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// The largest value, ns; 0 if there is none.
+    pub fn max(&self) -> Nanos {
+        self.max
+    }
+
+    /// One of [`schedlab_model::info::MetricInfo::STATISTICS`], in seconds (the count as a number). Nothing has no
+    /// statistic but its count.
+    pub fn statistic(&self, name: &str) -> Option<f64> {
+        let seconds = |ns: f64| ns / SECOND as f64;
+        match name {
+            "count" => Some(self.count() as f64),
+            _ if self.count() == 0 => None,
+            "mean" => Some(seconds(self.sum as f64 / self.count() as f64)),
+            "min" => Some(seconds(self.min as f64)),
+            "max" => Some(seconds(self.max as f64)),
+            _ => Some(seconds(self.quantile(name.strip_prefix('p')?)? as f64)),
+        }
+    }
+
+    /// `digits` are those behind the decimal point: "99" is 0.99, "999" is 0.999. Never outside smallest and largest.
+    fn quantile(&self, digits: &str) -> Option<Nanos> {
+        let share: f64 = format!("0.{digits}").parse().ok()?;
+        Some(self.histogram.value_at_quantile(share).clamp(self.min, self.max))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_model::info::MetricInfo;
+
+    #[test]
+    fn a_distribution_answers_every_statistic_of_the_table() {
+        let mut d = Distribution::default();
+        (1..=1000).for_each(|i| d.record(i * 1_000_000));
+        let expected = [0.5005, 0.001, 1.0, 0.5, 0.9, 0.99, 0.999, 1000.0];
+        for (name, expected) in MetricInfo::STATISTICS.iter().zip(expected) {
+            let value = d.statistic(name).unwrap();
+            assert!((value / expected - 1.0).abs() < 0.01, "{name}: {value} for {expected}");
+        }
+    }
+
+    #[test]
+    fn nothing_has_no_mean_but_a_count() {
+        assert_eq!(Distribution::default().statistic("mean"), None);
+        assert_eq!(Distribution::default().statistic("p50"), None);
+        assert_eq!(Distribution::default().statistic("count"), Some(0.0));
+    }
+
+    #[test]
+    fn days_are_kept_in_mean_and_maximum_and_bounded_in_memory() {
+        let mut d = Distribution::default();
+        d.record(u64::MAX);
+        d.record(u64::MAX);
+        assert_eq!((d.max(), d.sum()), (u64::MAX, 2 * u128::from(u64::MAX)));
+        assert!(d.histogram.distinct_values() * size_of::<u32>() <= 20 << 10);
+    }
+}

@@ -1,0 +1,145 @@
+//! What is kept of a task while it lives, and of a job for good.
+
+use crate::distribution::Distribution;
+use schedlab_model::{
+    Nanos,
+    event::{Leave, Sample},
+};
+
+/// How a task came into the runqueue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// It had been waiting for something.
+    Woken,
+    /// It is new, or the processor was taken from it.
+    Taken,
+    /// It gave the processor up.
+    Yielded,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Waiting,
+    Ready(Cause),
+    Running,
+    /// Its end is known, but not yet its last stretch on the processor.
+    Exiting,
+    Ended,
+}
+
+/// A task. Kept small: a run may have millions of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Task {
+    pub created: Nanos,
+    /// When it came to its present place.
+    pub since: Nanos,
+    /// Processor time it has had.
+    pub ran: Nanos,
+    /// Memory set aside for it that it does not use, bytes.
+    pub unused: u64,
+    /// Index of its job.
+    pub job: u32,
+    /// Started by the workload, not forked by a task.
+    pub first: bool,
+    pub place: Place,
+}
+
+impl Task {
+    pub fn new(created: Nanos, job: u32, first: bool) -> Self {
+        Task { created, since: created, ran: 0, unused: 0, job, first, place: Place::Waiting }
+    }
+}
+
+/// A job, its forked children included.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Job {
+    pub created: u64,
+    pub ended: u64,
+    /// First-generation tasks, those of them that ended, and their times from creation to exit, ns.
+    pub first: u64,
+    pub first_ended: u64,
+    pub first_real: u128,
+    /// True processor time, ns.
+    pub user: Nanos,
+    pub system: Nanos,
+    /// Processor time as the ticks charged it, ns, by [`Sample`].
+    pub sampled: [Nanos; 3],
+    /// Switch-outs, by [`Leave`].
+    pub left: [u64; 5],
+    /// Waits in the runqueue that ended on a processor, by [`Cause`].
+    pub waits: [Distribution; 3],
+    /// Waits that did not, because the task or the run ended first: all together, and the longest not after a yield.
+    pub unserved: Nanos,
+    pub unserved_longest: Nanos,
+    pub pass_time: Distribution,
+    pub lateness: Distribution,
+    pub misses: u64,
+    pub response: Distribution,
+    pub queueing: Distribution,
+    pub signals_overlapped: u64,
+    pub memory_refused: u64,
+    /// Bytes set aside and not used, of the tasks that ended.
+    pub memory_unused: u128,
+}
+
+impl Job {
+    pub fn sampled(&self, sample: Sample) -> Nanos {
+        self.sampled[sample as usize]
+    }
+
+    pub fn voluntary_switches(&self) -> u64 {
+        [Leave::Yielded, Leave::Blocked, Leave::Exited].iter().map(|&why| self.left[why as usize]).sum()
+    }
+
+    pub fn involuntary_switches(&self) -> u64 {
+        [Leave::Preempted, Leave::SliceEnd].iter().map(|&why| self.left[why as usize]).sum()
+    }
+
+    pub fn wakeup_latency(&self) -> &Distribution {
+        &self.waits[Cause::Woken as usize]
+    }
+
+    pub fn run_wait(&self) -> Distribution {
+        let mut all = self.waits[0].clone();
+        self.waits[1..].iter().for_each(|part| all.merge(part));
+        all
+    }
+
+    /// Time in the runqueue of all tasks, ns.
+    pub fn waited(&self) -> u128 {
+        self.waits.iter().map(Distribution::sum).sum::<u128>() + u128::from(self.unserved)
+    }
+
+    pub fn longest_gap(&self) -> Nanos {
+        let served = [Cause::Woken, Cause::Taken].map(|cause| self.waits[cause as usize].max());
+        served.into_iter().fold(self.unserved_longest, Nanos::max)
+    }
+
+    /// One of its tasks has used a processor.
+    #[inline]
+    pub fn spend(&mut self, user: Nanos, system: Nanos) {
+        self.user = self.user.saturating_add(user);
+        self.system = self.system.saturating_add(system);
+    }
+
+    /// A task left the runqueue without getting a processor.
+    pub fn unserved(&mut self, waited: Nanos, cause: Cause) {
+        self.unserved = self.unserved.saturating_add(waited);
+        if cause != Cause::Yielded {
+            self.unserved_longest = self.unserved_longest.max(waited);
+        }
+    }
+
+    /// A task ended at `time`, with all its processor time known.
+    pub fn settle(&mut self, task: &Task, time: Nanos) {
+        let response = time.saturating_sub(task.created);
+        self.ended += 1;
+        self.response.record(response);
+        self.queueing.record(response.saturating_sub(task.ran));
+        self.memory_unused += u128::from(task.unused);
+        if task.first {
+            self.first_ended += 1;
+            self.first_real += u128::from(response);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Where the time of one processor went.
+
+use schedlab_model::{Nanos, event::NO_TASK, task::TaskId};
+
+/// Processor time by use, ns, over all processors. After the end of a run they add up to the time elapsed times the
+/// number of processors, exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// In the tasks' own code.
+    pub user: Nanos,
+    /// In the kernel, on a task's behalf.
+    pub system: Nanos,
+    /// In interrupts and switching.
+    pub overhead: Nanos,
+    /// With nothing to run, and no task waiting for a drive.
+    pub idle: Nanos,
+    /// With nothing to run, and a task waiting for a drive.
+    pub io_wait: Nanos,
+}
+
+impl Totals {
+    /// All uses together, ns.
+    pub fn sum(&self) -> Nanos {
+        self.busy().saturating_add(self.idle).saturating_add(self.io_wait)
+    }
+
+    pub(crate) fn plus(self, other: &Totals) -> Totals {
+        Totals {
+            user: self.user.saturating_add(other.user),
+            system: self.system.saturating_add(other.system),
+            overhead: self.overhead.saturating_add(other.overhead),
+            idle: self.idle.saturating_add(other.idle),
+            io_wait: self.io_wait.saturating_add(other.io_wait),
+        }
+    }
+
+    /// Time in which the processors had something to do, ns.
+    pub fn busy(&self) -> Nanos {
+        self.user.saturating_add(self.system).saturating_add(self.overhead)
+    }
+}
+
+/// What a processor is doing. Time between a switch-out and the next switch-in is overhead, and reported as such.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stretch {
+    Switching,
+    Running,
+    Idle,
+    IoWait,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Processor {
+    pub spent: Totals,
+    stretch: Stretch,
+    since: Nanos,
+    /// Overhead within the present stretch.
+    stolen: Nanos,
+    /// Who runs, in a running stretch.
+    task: TaskId,
+}
+
+impl Default for Processor {
+    fn default() -> Self {
+        Processor { spent: Totals::default(), stretch: Stretch::Idle, since: 0, stolen: 0, task: NO_TASK }
+    }
+}
+
+impl Processor {
+    #[inline]
+    fn open(&mut self, stretch: Stretch, time: Nanos) {
+        let length = time.saturating_sub(self.since).saturating_sub(self.stolen);
+        match self.stretch {
+            Stretch::Idle => self.spent.idle += length,
+            Stretch::IoWait => self.spent.io_wait += length,
+            // Their time is told exactly by the switch-out, and by the overhead.
+            Stretch::Running | Stretch::Switching => {}
+        }
+        (self.stretch, self.since, self.stolen) = (stretch, time, 0);
+    }
+
+    #[inline]
+    pub fn switch_in(&mut self, task: TaskId, time: Nanos) {
+        self.open(Stretch::Running, time);
+        self.task = task;
+    }
+
+    #[inline]
+    pub fn switch_out(&mut self, user: Nanos, system: Nanos, time: Nanos) {
+        self.open(Stretch::Switching, time);
+        self.spend(user, system);
+    }
+
+    /// A task has used the processor.
+    #[inline]
+    pub fn spend(&mut self, user: Nanos, system: Nanos) {
+        self.spent.user = self.spent.user.saturating_add(user);
+        self.spent.system = self.spent.system.saturating_add(system);
+    }
+
+    #[inline]
+    pub fn overhead(&mut self, length: Nanos) {
+        self.spent.overhead = self.spent.overhead.saturating_add(length);
+        self.stolen = self.stolen.saturating_add(length);
+    }
+
+    #[inline]
+    pub fn idle(&mut self, waits_for_drive: bool, time: Nanos) {
+        self.open(if waits_for_drive { Stretch::IoWait } else { Stretch::Idle }, time);
+    }
+
+    /// Closes the present stretch: who still runs, and how long since its switch-in without overhead.
+    pub fn end(&mut self, time: Nanos) -> Option<(TaskId, Nanos)> {
+        let running = self.stretch == Stretch::Running;
+        let ran = time.saturating_sub(self.since).saturating_sub(self.stolen);
+        self.open(Stretch::Switching, time);
+        running.then_some((self.task, ran))
+    }
+}

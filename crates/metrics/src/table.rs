@@ -1,0 +1,360 @@
+//! The one table of metrics. An entry is a name, a unit, a line of meaning and a short function; whether it describes
+//! the system or a job, and whether it is a distribution, follows from the kind of function.
+
+use crate::{
+    collector::{Collector, over_all},
+    distribution::Distribution,
+    job::Job,
+    report::Row,
+};
+use schedlab_model::{
+    Nanos, SECOND,
+    event::Sample,
+    info::{MetricInfo, Scope},
+    machine::Accounting,
+};
+
+/// How an entry is computed. A number may be missing, where the run gives none.
+enum Read {
+    System(fn(&Collector) -> Option<f64>),
+    SystemSpread(fn(&Collector) -> Distribution),
+    Task(fn(&Job, &Collector) -> Option<f64>),
+    TaskSpread(fn(&Job) -> Distribution),
+}
+use Read::{System, SystemSpread, Task, TaskSpread};
+
+struct Entry {
+    name: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
+    read: Read,
+}
+
+const fn entry(name: &'static str, unit: &'static str, read: Read, meaning: &'static str) -> Entry {
+    Entry { name, unit, meaning, read }
+}
+
+fn s(ns: Nanos) -> Option<f64> {
+    Some(ns as f64 / SECOND as f64)
+}
+
+fn count(n: u64) -> Option<f64> {
+    Some(n as f64)
+}
+
+/// A mean of nothing is no number.
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+fn percent(part: f64, whole: f64) -> Option<f64> {
+    ratio(100.0 * part, whole)
+}
+
+fn sum(c: &Collector, of: fn(&Job) -> u64) -> Option<f64> {
+    count(c.jobs.iter().map(of).sum())
+}
+
+/// Nanoseconds of a job, in seconds per first-generation task.
+fn each(ns: Nanos, job: &Job) -> Option<f64> {
+    ratio(ns as f64 / SECOND as f64, job.first as f64)
+}
+
+/// By the machine's own accounting: what the ticks charged, or the true time.
+fn charged(job: &Job, c: &Collector, sampled: Sample, exact: Nanos) -> Option<f64> {
+    match c.setup.accounting {
+        Accounting::Sampled => each(job.sampled(sampled), job),
+        Accounting::Exact => each(exact, job),
+    }
+}
+
+fn waited(c: &Collector) -> f64 {
+    c.jobs.iter().map(Job::waited).sum::<u128>() as f64
+}
+
+fn passes(c: &Collector) -> u64 {
+    c.jobs.iter().map(|j| j.pass_time.count()).sum()
+}
+
+const ENTRIES: &[Entry] = &[
+    entry("elapsed", "s", System(|c| s(c.end)), "length of the run"),
+    entry("user", "s", System(|c| s(c.totals().user)), "processor time in the tasks' own code, exact"),
+    entry("system", "s", System(|c| s(c.totals().system)), "processor time in the kernel on tasks' behalf, exact"),
+    entry("overhead", "s", System(|c| s(c.totals().overhead)), "processor time in interrupts and switching, exact"),
+    entry(
+        "idle",
+        "s",
+        System(|c| s(c.totals().idle)),
+        "processor time with nothing to run and no task waiting for a drive",
+    ),
+    entry(
+        "io_wait",
+        "s",
+        System(|c| s(c.totals().io_wait)),
+        "processor time with nothing to run while a task waits for a drive",
+    ),
+    entry(
+        "utilization",
+        "%",
+        System(|c| percent(c.totals().busy() as f64, c.capacity() as f64)),
+        "share of processor time not idle: user, system and overhead",
+    ),
+    entry(
+        "run_queue",
+        "1",
+        System(|c| ratio(waited(c), c.end as f64)),
+        "mean number of tasks waiting in the runqueues, without those that run",
+    ),
+    entry(
+        "context_switches",
+        "1",
+        System(|c| sum(c, |j| j.voluntary_switches() + j.involuntary_switches())),
+        "times a task left a processor",
+    ),
+    entry(
+        "voluntary_switches",
+        "1",
+        System(|c| sum(c, Job::voluntary_switches)),
+        "times a task left a processor to wait, to yield or for good",
+    ),
+    entry(
+        "involuntary_switches",
+        "1",
+        System(|c| sum(c, Job::involuntary_switches)),
+        "times a task was preempted or used up its slice",
+    ),
+    entry("migrations", "1", System(|c| count(c.counts.migrations)), "times a task moved to another processor"),
+    entry("interrupts", "1", System(|c| count(c.counts.interrupts)), "hardware interrupts"),
+    entry("system_calls", "1", System(|c| count(c.counts.system_calls)), "times a task entered the kernel"),
+    entry(
+        "wakeup_latency",
+        "s",
+        SystemSpread(|c| over_all(c.jobs.iter().map(Job::wakeup_latency))),
+        "from waking up after a wait to getting a processor",
+    ),
+    entry(
+        "run_wait",
+        "s",
+        SystemSpread(|c| over_all(c.jobs.iter().flat_map(|j| &j.waits))),
+        "a wait in the runqueue, whatever led to it, to its end on a processor",
+    ),
+    entry(
+        "throughput",
+        "1/s",
+        System(|c| ratio(passes(c) as f64, c.end as f64 / SECOND as f64)),
+        "passes completed per second, of all jobs",
+    ),
+    entry("cache_lookups", "1", System(|c| count(c.counts.cache_lookups)), "blocks looked for in the cache"),
+    entry(
+        "cache_hit_ratio",
+        "%",
+        System(|c| percent(c.counts.cache_hits as f64, c.counts.cache_lookups as f64)),
+        "share of the blocks looked for that the cache had",
+    ),
+    entry("disk_requests", "1", System(|c| count(c.counts.disk_requests)), "transfers that drives began"),
+    entry("disk_blocks", "1", System(|c| count(c.counts.disk_blocks)), "blocks of these transfers"),
+    entry(
+        "disk_busy",
+        "%",
+        System(|c| percent(c.counts.disk_busy as f64, c.end as f64)),
+        "share of the run in which a drive was at work, summed over drives",
+    ),
+    entry(
+        "real",
+        "s",
+        Task(real),
+        "mean time from creation to exit of the job's own tasks, without forked children; only if all ended",
+    ),
+    entry(
+        "user",
+        "s",
+        Task(|j, c| charged(j, c, Sample::User, j.user)),
+        "user time per task as the machine charges it, children included",
+    ),
+    entry(
+        "sys",
+        "s",
+        Task(|j, c| charged(j, c, Sample::System, j.system)),
+        "system time per task as the machine charges it, children included",
+    ),
+    entry("true_user", "s", Task(|j, _| each(j.user, j)), "user time per task, exact, children included"),
+    entry("true_sys", "s", Task(|j, _| each(j.system, j)), "system time per task, exact, children included"),
+    entry(
+        "share",
+        "%",
+        Task(|j, c| percent(j.user as f64 + j.system as f64, c.capacity() as f64)),
+        "share of all processor time of the run that the job had",
+    ),
+    entry(
+        "wait",
+        "s",
+        Task(|j, _| ratio(j.waited() as f64 / SECOND as f64, j.created as f64)),
+        "mean time in the runqueue per task, forked children counted as tasks",
+    ),
+    entry(
+        "longest_gap",
+        "s",
+        Task(|j, _| (j.created > 0).then(|| s(j.longest_gap())).flatten()),
+        "longest time from waking up, or from losing the processor, to getting it (or to the end)",
+    ),
+    entry(
+        "wakeup_latency",
+        "s",
+        TaskSpread(|j| j.wakeup_latency().clone()),
+        "from waking up after a wait to getting a processor",
+    ),
+    entry(
+        "run_wait",
+        "s",
+        TaskSpread(Job::run_wait),
+        "a wait in the runqueue, whatever led to it, to its end on a processor",
+    ),
+    entry(
+        "response",
+        "s",
+        TaskSpread(|j| j.response.clone()),
+        "from a task's creation to its exit, children counted as tasks",
+    ),
+    entry("queueing", "s", TaskSpread(|j| j.queueing.clone()), "response without the task's own processor time"),
+    entry("completed", "1", Task(|j, _| count(j.ended)), "tasks that ended, children included"),
+    entry("pass_time", "s", TaskSpread(|j| j.pass_time.clone()), "one pass over the program"),
+    entry("passes", "1", Task(|j, _| count(j.pass_time.count())), "passes completed"),
+    entry(
+        "voluntary_switches",
+        "1",
+        Task(|j, _| count(j.voluntary_switches())),
+        "times its tasks left a processor to wait, to yield or for good",
+    ),
+    entry(
+        "involuntary_switches",
+        "1",
+        Task(|j, _| count(j.involuntary_switches())),
+        "times its tasks were preempted or used up their slice",
+    ),
+    entry("deadlines", "1", Task(|j, _| count(j.lateness.count())), "periods that ended, met or not"),
+    entry("deadline_misses", "1", Task(|j, _| count(j.misses)), "periods that were missed"),
+    entry("lateness", "s", TaskSpread(|j| j.lateness.clone()), "how late a period's work was done, 0 if in time"),
+    entry(
+        "signals_overlapped",
+        "1",
+        Task(|j, _| count(j.signals_overlapped)),
+        "signals that came while an earlier one was not yet handled",
+    ),
+    entry("memory_refused", "1", Task(|j, _| count(j.memory_refused)), "demands for memory that were refused"),
+    entry(
+        "memory_unused",
+        "B",
+        Task(|j, _| ratio(j.memory_unused as f64, j.ended as f64)),
+        "mean memory set aside and not used, of the tasks that ended",
+    ),
+];
+
+fn real(job: &Job, _: &Collector) -> Option<f64> {
+    if job.first_ended < job.first {
+        return None;
+    }
+    ratio(job.first_real as f64 / SECOND as f64, job.first as f64)
+}
+
+impl Entry {
+    const fn info(&self) -> MetricInfo {
+        let (scope, distribution) = match self.read {
+            System(_) => (Scope::System, false),
+            SystemSpread(_) => (Scope::System, true),
+            Task(_) => (Scope::Task, false),
+            TaskSpread(_) => (Scope::Task, true),
+        };
+        MetricInfo { name: self.name, unit: self.unit, meaning: self.meaning, scope, distribution }
+    }
+
+    /// The rows of the system, or of one job.
+    fn read(&self, c: &Collector, job: Option<(&str, &Job)>, rows: &mut Vec<Row>) {
+        match (&self.read, job) {
+            (System(f), None) => self.number("", f(c), rows),
+            (SystemSpread(f), None) => self.spread("", &f(c), rows),
+            (Task(f), Some((name, job))) => self.number(&prefix(name), f(job, c), rows),
+            (TaskSpread(f), Some((name, job))) => self.spread(&prefix(name), &f(job), rows),
+            _ => {}
+        }
+    }
+
+    fn number(&self, prefix: &str, value: Option<f64>, rows: &mut Vec<Row>) {
+        rows.extend(value.map(|value| Row { metric: format!("{prefix}{}", self.name), unit: self.unit, value }));
+    }
+
+    fn spread(&self, prefix: &str, values: &Distribution, rows: &mut Vec<Row>) {
+        for statistic in MetricInfo::STATISTICS {
+            let unit = if *statistic == "count" { "1" } else { self.unit };
+            let value = values.statistic(statistic);
+            rows.extend(value.map(|value| Row { metric: format!("{prefix}{}.{statistic}", self.name), unit, value }));
+        }
+    }
+}
+
+fn prefix(job: &str) -> String {
+    format!("tasks.{job}.")
+}
+
+/// Every metric, in the order of the rows.
+pub const METRICS: &[MetricInfo] = &{
+    let mut all = [ENTRIES[0].info(); ENTRIES.len()];
+    let mut i = 0;
+    while i < all.len() {
+        all[i] = ENTRIES[i].info();
+        i += 1;
+    }
+    all
+};
+
+pub(crate) fn rows(c: &Collector) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let jobs = c.setup.jobs.iter().map(String::as_str).zip(&c.jobs).map(Some);
+    for job in std::iter::once(None).chain(jobs) {
+        ENTRIES.iter().for_each(|entry| entry.read(c, job, &mut rows));
+    }
+    rows
+}
+
+/// The metric that a user means by "wakeup_latency.p99", "tasks.io.real" or "tasks.*.real", in a workload with these
+/// `jobs`. The error says what is wrong and names the nearest that exists.
+pub fn find<S: AsRef<str>>(asked: &str, jobs: &[S]) -> Result<&'static MetricInfo, String> {
+    let (scope, name) = match asked.strip_prefix("tasks.") {
+        None => (Scope::System, asked),
+        Some(rest) => (Scope::Task, after_job(rest, jobs)?),
+    };
+    let (name, statistic) = name.split_once('.').map_or((name, None), |(name, statistic)| (name, Some(statistic)));
+    let all = || METRICS.iter().filter(|m| m.scope == scope);
+    let found = all().find(|m| m.name == name).ok_or_else(|| {
+        let whose = if scope == Scope::System { "the system" } else { "a job" };
+        format!("{asked:?}: {whose} has no metric {name:?}{}", nearest(name, all().map(|m| m.name)))
+    })?;
+    match statistic {
+        None if found.distribution => Err(format!(
+            "{asked:?} is a distribution: say which number of it is meant, such as {:?} (one of {})",
+            format!("{asked}.p99"),
+            MetricInfo::STATISTICS.join(", ")
+        )),
+        Some(statistic) if !found.distribution => {
+            Err(format!("{asked:?}: {name:?} is one number, leave out {:?}", format!(".{statistic}")))
+        }
+        Some(statistic) if !MetricInfo::STATISTICS.contains(&statistic) => {
+            Err(format!("{asked:?}: {statistic:?} is not one of {}", MetricInfo::STATISTICS.join(", ")))
+        }
+        _ => Ok(found),
+    }
+}
+
+/// What follows the job in "io.real"; a name of a job may have dots in it.
+fn after_job<'a, S: AsRef<str>>(rest: &'a str, jobs: &[S]) -> Result<&'a str, String> {
+    let names = || jobs.iter().map(AsRef::as_ref);
+    let known = names().chain(["*"]).filter_map(|job| rest.strip_prefix(job)?.strip_prefix('.'));
+    known.min_by_key(|name| name.len()).ok_or_else(|| {
+        let job = rest.split('.').next().unwrap_or_default();
+        format!("\"tasks.{rest}\": the workload has no job {job:?}{}", nearest(job, names()))
+    })
+}
+
+fn nearest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let best = names.max_by(|a, b| strsim::jaro_winkler(found, a).total_cmp(&strsim::jaro_winkler(found, b)));
+    best.map_or_else(String::new, |name| format!("; the nearest is {name:?}"))
+}
