@@ -20,6 +20,8 @@ pub enum Leave {
     Blocked,
     /// It ended.
     Exited,
+    /// It did not leave: the run stopped. No context switch.
+    Stopped,
 }
 
 /// What a record tells. The meaning of `flag`, `a` and `b` is given with each kind.
