@@ -15,11 +15,20 @@ use schedlab_model::{
     Nanos,
     event::{Event, Kind, Leave, NO_TASK, Observer},
     machine::Accounting,
-    task::CpuId,
 };
 
 /// Task numbers may be this far ahead of the tasks announced; a bound on what a damaged recording can make us allocate.
 const GAP: usize = 1 << 16;
+
+/// Where a task is after it left a processor, by [`Leave`].
+const AFTER: [Place; 6] = [
+    Place::Ready(Cause::Taken),
+    Place::Ready(Cause::Taken),
+    Place::Ready(Cause::Yielded),
+    Place::Waiting,
+    Place::Waiting,
+    Place::Waiting,
+];
 
 /// What a collector must know before the first event.
 #[derive(Debug, Clone)]
@@ -30,17 +39,6 @@ pub struct Setup {
     pub processors: u16,
     /// How the machine charges processor time to the counters that users see.
     pub accounting: Accounting,
-}
-
-/// A task that was on a processor when the run ended: its time since its switch-in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unfinished {
-    /// The processor.
-    pub cpu: CpuId,
-    /// In the task's own code, ns.
-    pub user: Nanos,
-    /// In the kernel, ns.
-    pub system: Nanos,
 }
 
 /// Counts of the whole system.
@@ -81,12 +79,12 @@ impl Collector {
         Collector { setup, end: 0, counts: Counts::default(), processors, jobs, tasks: Vec::new() }
     }
 
-    /// Ends the run at `end` and sums up. `unfinished` tells of tasks that are on a processor then; of those that it
-    /// leaves out, all time since their switch-in counts as user time.
-    pub fn finish(&mut self, end: Nanos, unfinished: &[Unfinished]) -> Report {
+    /// Ends the run at `end` and sums up. Where a task is still on a processor, with no [`Leave::Stopped`] to tell how
+    /// it used the time since its switch-in, that time counts as user time.
+    pub fn finish(&mut self, end: Nanos) -> Report {
         self.end = end;
         for cpu in 0..self.processors.len() {
-            self.end_processor(cpu, unfinished);
+            self.end_processor(cpu);
         }
         for task in &self.tasks {
             if let Place::Ready(cause) = task.place {
@@ -110,13 +108,11 @@ impl Collector {
         u128::from(self.end) * self.processors.len() as u128
     }
 
-    fn end_processor(&mut self, cpu: usize, unfinished: &[Unfinished]) {
+    fn end_processor(&mut self, cpu: usize) {
         let Some((id, ran)) = self.processors[cpu].end(self.end) else { return };
-        let told = unfinished.iter().find(|u| usize::from(u.cpu) == cpu);
-        let (user, system) = told.map_or((ran, 0), |u| (u.user, u.system));
-        self.processors[cpu].spend(user, system);
+        self.processors[cpu].spend(ran, 0);
         if let Some(task) = self.tasks.get(id as usize) {
-            self.jobs[task.job as usize].spend(user, system);
+            self.jobs[task.job as usize].spend(ran, 0);
         }
     }
 
@@ -197,19 +193,12 @@ impl Collector {
         let job = &mut self.jobs[task.job as usize];
         job.spend(e.a, e.b);
         task.ran = task.ran.saturating_add(e.a).saturating_add(e.b);
-        let why = usize::from(e.flag).min(Leave::Exited as usize);
+        let why = usize::from(e.flag).min(AFTER.len() - 1);
         job.left[why] += 1;
         if task.place == Place::Exiting {
             job.settle(task, task.since);
             task.place = Place::Ended;
         } else if task.place != Place::Ended {
-            const AFTER: [Place; 5] = [
-                Place::Ready(Cause::Taken),
-                Place::Ready(Cause::Taken),
-                Place::Ready(Cause::Yielded),
-                Place::Waiting,
-                Place::Waiting,
-            ];
             task.place = AFTER[why];
             task.since = e.time;
         }

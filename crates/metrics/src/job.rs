@@ -65,7 +65,7 @@ pub(crate) struct Job {
     /// Processor time as the ticks charged it, ns, by [`Sample`].
     pub sampled: [Nanos; 3],
     /// Switch-outs, by [`Leave`].
-    pub left: [u64; 5],
+    pub left: [u64; 6],
     /// Waits in the runqueue that ended on a processor, by [`Cause`].
     pub waits: [Distribution; 3],
     /// Waits that did not, because the task or the run ended first: all together, and the longest not after a yield.

@@ -10,7 +10,7 @@ mod processor;
 mod report;
 mod table;
 
-pub use collector::{Collector, Setup, Unfinished};
+pub use collector::{Collector, Setup};
 pub use processor::Totals;
 pub use report::{Report, Row, Warning};
 pub use table::{METRICS, find};

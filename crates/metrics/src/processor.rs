@@ -71,8 +71,8 @@ impl Processor {
     fn open(&mut self, stretch: Stretch, time: Nanos) {
         let length = time.saturating_sub(self.since).saturating_sub(self.stolen);
         match self.stretch {
-            Stretch::Idle => self.spent.idle += length,
-            Stretch::IoWait => self.spent.io_wait += length,
+            Stretch::Idle => self.spent.idle = self.spent.idle.saturating_add(length),
+            Stretch::IoWait => self.spent.io_wait = self.spent.io_wait.saturating_add(length),
             // Their time is told exactly by the switch-out, and by the overhead.
             Stretch::Running | Stretch::Switching => {}
         }

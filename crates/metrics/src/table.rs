@@ -349,12 +349,15 @@ fn after_job<'a, S: AsRef<str>>(rest: &'a str, jobs: &[S]) -> Result<&'a str, St
     let names = || jobs.iter().map(AsRef::as_ref);
     let known = names().chain(["*"]).filter_map(|job| rest.strip_prefix(job)?.strip_prefix('.'));
     known.min_by_key(|name| name.len()).ok_or_else(|| {
+        if names().any(|job| job == rest) {
+            return format!("\"tasks.{rest}\": say which metric of the job is meant, such as \"tasks.{rest}.real\"");
+        }
         let job = rest.split('.').next().unwrap_or_default();
         format!("\"tasks.{rest}\": the workload has no job {job:?}{}", nearest(job, names()))
     })
 }
 
 fn nearest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> String {
-    let best = names.max_by(|a, b| strsim::jaro_winkler(found, a).total_cmp(&strsim::jaro_winkler(found, b)));
+    let best = names.min_by_key(|name| strsim::osa_distance(found, name));
     best.map_or_else(String::new, |name| format!("; the nearest is {name:?}"))
 }

@@ -1,0 +1,213 @@
+//! What must hold of any run: random machines that schedule at random, and their books kept apart from the collector's.
+
+use proptest::prelude::*;
+use schedlab_metrics::{Collector, METRICS, Setup};
+use schedlab_model::{
+    event::{Event, Kind, Leave, NO_TASK, Observer},
+    machine::Accounting,
+};
+
+const LEAVES: [Leave; 5] = [Leave::Preempted, Leave::SliceEnd, Leave::Yielded, Leave::Blocked, Leave::Exited];
+
+/// One random decision: which processor, how much later, what, and how much of it.
+type Choice = (u16, u64, u8, u64);
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Waiting,
+    Ready,
+    Running,
+    Ended,
+}
+
+struct Processor {
+    task: Option<u32>,
+    since: u64,
+    overhead: u64,
+}
+
+/// Makes a valid sequence of events from random decisions.
+struct Machine {
+    now: u64,
+    processors: Vec<Processor>,
+    tasks: Vec<State>,
+    events: Vec<Event>,
+    /// Sum over time of the tasks in the runqueue, ns.
+    queued: u64,
+    spent: u64,
+}
+
+impl Machine {
+    fn new(processors: u16, tasks: u32) -> Self {
+        let idle = |_| Processor { task: None, since: 0, overhead: 0 };
+        let mut machine = Machine {
+            now: 0,
+            processors: (0..processors).map(idle).collect(),
+            tasks: vec![State::Waiting; tasks as usize],
+            events: Vec::new(),
+            queued: 0,
+            spent: 0,
+        };
+        for task in 0..tasks {
+            let parent = if task % 3 == 2 { task - 1 } else { NO_TASK };
+            machine.emit(Kind::Created, task, 0, 128, u64::from(task % 4), parent.into());
+        }
+        machine
+    }
+
+    fn emit(&mut self, kind: Kind, task: u32, cpu: u16, flag: u8, a: u64, b: u64) {
+        self.events.push(Event { time: self.now, a, b, task, cpu, kind, flag });
+    }
+
+    fn pass(&mut self, length: u64) {
+        self.now += length;
+        self.queued += length * self.tasks.iter().filter(|&&t| t == State::Ready).count() as u64;
+    }
+
+    /// Time of the present stretch of a processor that is not yet accounted for.
+    fn open(&self, cpu: u16) -> u64 {
+        let p = &self.processors[usize::from(cpu)];
+        self.now - p.since - p.overhead
+    }
+
+    fn overhead(&mut self, cpu: u16, amount: u64) {
+        let length = amount % (self.open(cpu) + 1);
+        self.processors[usize::from(cpu)].overhead += length;
+        self.emit(Kind::Overhead, NO_TASK, cpu, 0, length, 0);
+    }
+
+    fn wake(&mut self, amount: u64) {
+        let task = (amount % self.tasks.len() as u64) as usize;
+        if self.tasks[task] == State::Waiting {
+            self.tasks[task] = State::Ready;
+            self.emit(Kind::Wakeup, task as u32, 0, (amount % 2) as u8, 0, 0);
+        }
+    }
+
+    fn dispatch(&mut self, cpu: u16) {
+        let Some(task) = self.tasks.iter().position(|&t| t == State::Ready) else { return };
+        self.tasks[task] = State::Running;
+        self.processors[usize::from(cpu)] = Processor { task: Some(task as u32), since: self.now, overhead: 0 };
+        self.emit(Kind::SwitchIn, task as u32, cpu, 0, 0, 0);
+    }
+
+    fn leave(&mut self, cpu: u16, task: u32, amount: u64) {
+        let (ran, why) = (self.open(cpu), LEAVES[(amount % 5) as usize]);
+        let user = amount % (ran + 1);
+        self.spent += ran;
+        if why == Leave::Exited && amount % 2 == 0 {
+            self.emit(Kind::Exited, task, cpu, 0, 0, 0);
+        }
+        self.emit(Kind::SwitchOut, task, cpu, why as u8, user, ran - user);
+        if why == Leave::Exited && amount % 2 == 1 {
+            self.emit(Kind::Exited, task, cpu, 0, 0, 0);
+        }
+        self.tasks[task as usize] = match why {
+            Leave::Preempted | Leave::SliceEnd | Leave::Yielded => State::Ready,
+            Leave::Blocked => State::Waiting,
+            Leave::Exited | Leave::Stopped => State::Ended,
+        };
+        // Switching takes a while, then another task runs, or none.
+        self.emit(Kind::Overhead, NO_TASK, cpu, 0, amount % 100, 0);
+        self.pass(amount % 100);
+        self.idle(cpu, amount);
+        self.dispatch(cpu);
+    }
+
+    fn idle(&mut self, cpu: u16, amount: u64) {
+        self.processors[usize::from(cpu)] = Processor { task: None, since: self.now, overhead: 0 };
+        self.emit(Kind::Idle, NO_TASK, cpu, (amount % 2) as u8, 0, 0);
+    }
+
+    fn take(&mut self, (cpu, later, what, amount): Choice) {
+        let cpu = cpu % self.processors.len() as u16;
+        self.pass(later);
+        match (what % 4, self.processors[usize::from(cpu)].task) {
+            (0, _) => self.wake(amount),
+            (1, _) => self.overhead(cpu, amount),
+            (2, Some(task)) => self.leave(cpu, task, amount),
+            (2, None) => self.dispatch(cpu),
+            (_, None) => self.idle(cpu, amount),
+            (_, Some(_)) => {}
+        }
+    }
+
+    /// Ends the run: whoever runs is stopped.
+    fn stop(&mut self) {
+        for cpu in 0..self.processors.len() as u16 {
+            let ran = self.open(cpu);
+            if let Some(task) = self.processors[usize::from(cpu)].task.take() {
+                self.spent += ran;
+                self.emit(Kind::SwitchOut, task, cpu, Leave::Stopped as u8, ran / 3, ran - ran / 3);
+            }
+        }
+    }
+}
+
+/// Jobs 0 to 2 have names, the tasks of "job 3" are servers.
+fn setup(processors: u16) -> Setup {
+    let jobs = ["io", "hog", "make"].map(str::to_owned).to_vec();
+    Setup { jobs, processors, accounting: Accounting::Exact }
+}
+
+fn choices() -> impl Strategy<Value = Vec<Choice>> {
+    prop::collection::vec((any::<u16>(), 0..5_000u64, any::<u8>(), any::<u64>()), 0..300)
+}
+
+proptest! {
+    #[test]
+    fn time_adds_up_exactly_on_any_machine(processors in 1u16..5, tasks in 1u32..9, choices in choices()) {
+        let mut machine = Machine::new(processors, tasks);
+        choices.into_iter().for_each(|c| machine.take(c));
+        machine.pass(77);
+        machine.stop();
+        let mut collector = Collector::new(setup(processors));
+        machine.events.iter().for_each(|&e| collector.observe(e));
+        let report = collector.finish(machine.now);
+        let totals = collector.totals();
+        prop_assert_eq!(totals.sum(), machine.now * u64::from(processors));
+        prop_assert_eq!(totals.user + totals.system, machine.spent);
+
+        let get = |name: &str| report.get(name).unwrap_or(0.0);
+        let queued = machine.queued as f64 / machine.now as f64;
+        prop_assert!((get("run_queue") - queued).abs() < 1e-9, "{} for {queued}", get("run_queue"));
+        prop_assert_eq!(get("context_switches"), get("voluntary_switches") + get("involuntary_switches"));
+        let left = machine.events.iter().filter(|e| e.kind == Kind::SwitchOut && e.flag != Leave::Stopped as u8).count();
+        prop_assert_eq!(get("context_switches"), left as f64);
+        let shares: f64 = ["io", "hog", "make"].iter().map(|job| get(&format!("tasks.{job}.share"))).sum();
+        prop_assert!(shares <= get("utilization") + 1e-9);
+    }
+
+    #[test]
+    fn a_last_stretch_that_nobody_tells_of_is_user_time(processors in 1u16..5, choices in choices()) {
+        let mut machine = Machine::new(processors, 6);
+        choices.into_iter().for_each(|c| machine.take(c));
+        let mut collector = Collector::new(setup(processors));
+        machine.events.iter().for_each(|&e| collector.observe(e));
+        collector.finish(machine.now);
+        prop_assert_eq!(collector.totals().sum(), machine.now * u64::from(processors));
+    }
+
+    #[test]
+    fn no_number_is_negative_or_undefined_whatever_comes(
+        events in prop::collection::vec((0..9u32, 0..9u16, 0..19usize, any::<u8>(), any::<(u64, u64, u64)>()), 0..200),
+        end in any::<u64>(),
+    ) {
+        let mut collector = Collector::new(setup(2));
+        for (task, cpu, kind, flag, (time, a, b)) in events {
+            collector.observe(Event { time, a, b, task, cpu, kind: KINDS[kind], flag });
+        }
+        let report = collector.finish(end);
+        for row in &report.rows {
+            prop_assert!(row.value.is_finite() && row.value >= 0.0, "{row:?}");
+        }
+        prop_assert!(report.rows.len() >= METRICS.iter().filter(|m| m.unit == "1").count() / 2);
+    }
+}
+
+#[rustfmt::skip]
+const KINDS: [Kind; 19] = [
+    Kind::Created, Kind::Exited, Kind::Wakeup, Kind::SwitchIn, Kind::SwitchOut, Kind::Overhead, Kind::Sampled,
+    Kind::Interrupt, Kind::SystemCall, Kind::CacheLookup, Kind::DiskStart, Kind::DiskDone, Kind::Idle, Kind::Pass,
+    Kind::Period, Kind::Mark, Kind::Signal, Kind::Migrated, Kind::Memory,
+];
