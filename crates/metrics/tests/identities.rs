@@ -95,7 +95,7 @@ impl Machine {
         let (ran, why) = (self.open(cpu), LEAVES[(amount % 5) as usize]);
         let user = amount % (ran + 1);
         self.spent += ran;
-        if why == Leave::Exited && amount % 2 == 0 {
+        if why == Leave::Exited && amount.is_multiple_of(2) {
             self.emit(Kind::Exited, task, cpu, 0, 0, 0);
         }
         self.emit(Kind::SwitchOut, task, cpu, why as u8, user, ran - user);
