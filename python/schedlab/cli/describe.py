@@ -1,0 +1,60 @@
+"""`schedlab describe`: the page of one scheduler, workload, machine, metric, step or reproduction."""
+
+import json as json_text
+from typing import Annotated
+
+import typer
+
+NAME = "describe"
+EXAMPLE = "schedlab describe minix"
+
+
+def verb(
+    name: Annotated[str, typer.Argument(help="A name that `schedlab list` shows.")],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show the page of a scheduler, workload, machine, metric, step or reproduction."""
+    from schedlab.cli.output import print_json
+
+    entry = _look_up(name)
+    if json:
+        print_json(entry)
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console().print(Markdown(entry["page"]))
+    _print_parameters(entry.get("info") or {})
+
+
+def _look_up(name: str) -> dict:
+    from schedlab import _core, reproductions
+
+    if name in reproductions.names():
+        return {
+            "family": "reproductions",
+            "name": name,
+            "page": reproductions.page(name),
+            "info": {"summary": reproductions.title(name)},
+        }
+    return json_text.loads(_core.page(name))
+
+
+def _print_parameters(info: dict) -> None:
+    from schedlab.cli.output import print_table
+
+    parameters = info.get("parameters") or []
+    if not parameters:
+        return
+    rows = [
+        [p["name"], p.get("default") or "required", _domain(p["domain"]), p["meaning"]] for p in parameters
+    ]
+    print_table(["parameter", "default", "allowed", "meaning"], rows)
+
+
+def _domain(domain: dict) -> str:
+    if domain["kind"] == "choice":
+        return " | ".join(domain["names"])
+    if domain["kind"] == "switch":
+        return "true | false"
+    return f"{domain['kind']}, {domain['low']} to {domain['high']}"

@@ -1,0 +1,66 @@
+"""`schedlab list`: what there is to choose from."""
+
+import json as json_text
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+NAME = "list"
+EXAMPLE = "schedlab list schedulers"
+
+FAMILIES = ("schedulers", "workloads", "machines", "metrics", "steps", "reproductions", "results")
+
+
+def verb(
+    family: Annotated[str | None, typer.Argument(help=f"One of: {', '.join(FAMILIES)}.")] = None,
+    out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List what there is: schedulers, workloads, machines, metrics, steps, reproductions, results."""
+    from schedlab.cli.output import print_json, print_table
+    from schedlab.errors import UsageError, nearest
+
+    if family is not None and family not in FAMILIES:
+        raise UsageError(f"no such list: {family!r}; {nearest(family, FAMILIES)}")
+    everything = _collect([family] if family else list(FAMILIES), out)
+    if json:
+        print_json(everything[family] if family else everything)
+        return
+    for name, entries in everything.items():
+        rows = [[entry["name"], entry.get("summary") or entry.get("meaning") or ""] for entry in entries]
+        print_table([name, ""], rows or [["(none)", ""]])
+    if family not in ("reproductions", "results", "metrics"):
+        print("More about one: schedlab describe NAME")
+
+
+def _collect(families: list[str], out: Path) -> dict[str, list[dict]]:
+    from schedlab._core import catalogue
+
+    known = json_text.loads(catalogue())
+    own = {"reproductions": _reproductions, "results": lambda: _results(out)}
+    return {family: own[family]() if family in own else known[family] for family in families}
+
+
+def _reproductions() -> list[dict]:
+    from schedlab import reproductions
+
+    return [{"name": name, "summary": reproductions.title(name)} for name in reproductions.names()]
+
+
+def _results(out: Path) -> list[dict]:
+    """From the manifests alone: the rows need not be read for this."""
+    entries = []
+    for file in sorted(out.glob("*/manifest.json")):
+        manifest = json_text.loads(file.read_text())
+        entries.append(
+            {
+                "name": file.parent.name,
+                "summary": manifest["question"],
+                "cells": len(manifest["cells"]),
+                "seeds": len(manifest["seeds"]),
+                "created": manifest["created"],
+                "folder": str(file.parent),
+            }
+        )
+    return entries

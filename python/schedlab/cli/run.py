@@ -1,0 +1,121 @@
+"""`schedlab run`: an experiment file in, a table with intervals out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from schedlab.experiment import Experiment
+    from schedlab.results import Results
+
+NAME = "run"
+EXAMPLE = "schedlab run examples/quantum.toml --set scheduler.ready_at=head --seeds 30"
+
+
+def verb(
+    file: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
+    set: Annotated[
+        list[str] | None, typer.Option("--set", help="Override a field: --set scheduler.slice=36ms")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Number of seeds.")] = None,
+    out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what was run before.")] = False,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", help="Write the first run for ui.perfetto.dev.")
+    ] = None,
+    gantt: Annotated[
+        Path | None, typer.Option("--gantt", help="Draw the first run, as .svg or .txt.")
+    ] = None,
+    first: Annotated[float, typer.Option("--first", min=0.001, help="Seconds that --gantt draws.")] = 2.0,
+    on: Annotated[str, typer.Option("--on", help="Where to run; this version has: sim.")] = "sim",
+) -> None:
+    """Run an experiment file and print means with 95 % intervals; what was run before is not run again."""
+    from schedlab.errors import UsageError
+    from schedlab.experiment import Experiment
+
+    if on != "sim":
+        raise UsageError(
+            f"--on {on}: this version runs on the simulator only; write --on sim or leave it out"
+        )
+    pictures = _pictures(trace, gantt)
+    experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
+    results = _run(experiment, out, threads, fresh)
+    for path, kind in pictures:
+        experiment.record(path, kind, first=first)
+    if json:
+        from schedlab.cli.output import print_json
+
+        print_json(_as_json(results, experiment, pictures))
+    else:
+        _print(results, experiment, pictures)
+
+
+def _pictures(trace: Path | None, gantt: Path | None) -> list[tuple[Path, str]]:
+    from schedlab.errors import UsageError
+
+    kinds = {".svg": "gantt_svg", ".txt": "gantt_text"}
+    if gantt and gantt.suffix not in kinds:
+        raise UsageError(f"--gantt {gantt}: the name must end in .svg or .txt")
+    wanted = [(trace, "perfetto"), (gantt, kinds[gantt.suffix] if gantt else "")]
+    return [(path, kind) for path, kind in wanted if path]
+
+
+def _run(experiment: "Experiment", out: Path, threads: int | None, fresh: bool) -> "Results":
+    from schedlab.cli.output import progress_bar
+
+    with progress_bar(experiment.name) as progress:
+        return experiment.run(out, threads, fresh, progress)
+
+
+def _print(results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]]) -> None:
+    from schedlab.cli.output import print_table
+    from schedlab.report.tables import summary_table
+
+    header, rows = summary_table(results)
+    print_table(header, rows, experiment.question, numeric=len(results.factors))
+    total = len(results.manifest["cells"]) * len(experiment.seeds)
+    known = total - results.computed
+    print(
+        f"mean ± half of the 95 % interval over {len(experiment.seeds)} seeds; {results.computed} runs",
+        end="",
+    )
+    print(f" ({known} known before); {results.folder}")
+    for text, count in _counted(results.warnings):
+        print(f"warning: {text}" + (f" ({count} runs)" if count > 1 else ""))
+    for path, kind in pictures:
+        print(f"{kind} of the first cell, seed {experiment.seeds[0]}: {path}")
+
+
+def _counted(warnings: list[dict]) -> list[tuple[str, int]]:
+    from collections import Counter
+
+    return list(Counter(warning["warning"] for warning in warnings).items())
+
+
+def _as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]]) -> dict:
+    from schedlab.report.tables import shown_metrics
+
+    shown = shown_metrics(results)
+    measured: dict[str, dict] = {cell["scenario"]: {} for cell in results.manifest["cells"]}
+    for row in results.summary().iter_rows(named=True):
+        if row["metric"] in shown:
+            numbers = {key: row[key] for key in ("unit", "n", "mean", "low", "high")}
+            measured[row["scenario"]][row["metric"]] = numbers
+    total = len(measured) * len(experiment.seeds)
+    return {
+        "experiment": results.name,
+        "question": experiment.question,
+        "folder": str(results.folder),
+        "runs": {"total": total, "computed": results.computed, "known": total - results.computed},
+        "cells": [
+            {"factors": cell["factors"], "scenario": cell["scenario"], "metrics": measured[cell["scenario"]]}
+            for cell in results.manifest["cells"]
+        ],
+        "warnings": results.warnings,
+        "pictures": [{"kind": kind, "path": str(path)} for path, kind in pictures],
+    }

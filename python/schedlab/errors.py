@@ -1,0 +1,28 @@
+"""Errors that are the user's to mend, or that tell the user how to go on. The command line shows their message only."""
+
+
+class UsageError(Exception):
+    """Something asked for does not exist or cannot be done; the message says what would be right."""
+
+
+class Interrupted(Exception):
+    """The user stopped a sweep; finished runs are kept.
+
+    `done` and `total` count runs; `folder` holds what is kept.
+    """
+
+    def __init__(self, done: int, total: int, folder):
+        """Keep the numbers and word the message."""
+        super().__init__(f"stopped after {done} of {total} runs; they are kept in {folder}")
+        self.done, self.total, self.folder = done, total, folder
+
+
+def nearest(name: str, known) -> str:
+    """Word a hint at the known name that was probably meant, or list them all."""
+    from difflib import get_close_matches
+
+    known = list(known)
+    close = get_close_matches(name, known, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"there are: {', '.join(known)}" if known else "there are none"

@@ -1,0 +1,118 @@
+"""An experiment: scenarios times seeds, and a question. The engine alone judges what is written in it.
+
+::
+
+    experiment = Experiment.from_toml("quantum.toml", set=["scheduler.ready_at=head"])
+    results = experiment.sweep({"scheduler.slice": ["100ms", "36ms"]}).run()
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedlab import _core
+
+if TYPE_CHECKING:
+    from schedlab.results import Results
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of the swept values: a scenario, and the values that make it differ from the others."""
+
+    scenario: dict[str, Any]
+    factors: dict[str, str]
+    hash: str
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A checked experiment. `definition` is its canonical form, with every default filled in."""
+
+    name: str
+    definition: dict[str, Any]
+
+    @classmethod
+    def from_toml(cls, path: str | Path, set: Sequence[str] = ()) -> "Experiment":
+        """Read an experiment file. `set` overrides fields: `["scheduler.slice=36ms"]`."""
+        path = Path(path)
+        return cls.from_text(path.read_text(encoding="utf-8", errors="replace"), str(path), set=set)
+
+    @classmethod
+    def from_dict(cls, definition: Mapping[str, Any], name: str = "experiment") -> "Experiment":
+        """Check a dictionary of the same form as an experiment file."""
+        return cls.from_text(json.dumps(definition), name, format="json")
+
+    @classmethod
+    def from_text(cls, text: str, label: str, format: str = "toml", set: Sequence[str] = ()) -> "Experiment":
+        """Check the text of an experiment; `label` is what errors call it, and its stem is the experiment's name."""
+        canonical = _core.read_experiment(text, label, format, list(set))
+        return cls(Path(label).stem or "experiment", json.loads(canonical))
+
+    def sweep(self, factors: Mapping[str, Sequence]) -> "Experiment":
+        """A new experiment that also tries every combination of these values, given by field path."""
+        swept = {**self.definition.get("sweep", {}), **factors}
+        return self.replace(sweep=swept)
+
+    def replace(self, **fields: Any) -> "Experiment":
+        """A new experiment with other top-level fields: `experiment.replace(seeds=30)`."""
+        return type(self).from_dict({**self.definition, **fields}, self.name)
+
+    @property
+    def question(self) -> str:
+        """What the experiment asks."""
+        return self.definition.get("question") or ""
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds; each makes one run of every cell."""
+        seeds = self.definition["seeds"]
+        return list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+
+    def cells(self) -> list[Cell]:
+        """Every combination of the swept values, in the order of the file."""
+        return [
+            Cell(cell["scenario"], {k: _spell(v) for k, v in cell["factors"].items()}, cell["hash"])
+            for cell in json.loads(_core.expand(json.dumps(self.definition)))
+        ]
+
+    def run(
+        self,
+        out: str | Path = "results",
+        threads: int | None = None,
+        fresh: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> "Results":
+        """Run what has not been run yet and return all results.
+
+        `threads` defaults to every processor; `fresh` runs everything again; `progress` is called with the number
+        of runs done and the number of all.
+        """
+        from schedlab.runner import run
+
+        return run(self, Path(out), threads, fresh, progress)
+
+    def record(
+        self, path: str | Path, kind: str, cell: int = 0, seed: int | None = None, first: float = 2.0
+    ) -> None:
+        """Write one run as a picture or recording: "perfetto", "gantt_svg", "gantt_text" or "recording".
+
+        `first` limits pictures to so many seconds from the start of the run.
+        """
+        seed = self.seeds[0] if seed is None else seed
+        run = {"scenario": self.cells()[cell].scenario, "seed": seed}
+        _core.record(json.dumps(run), kind, str(path), round(first * 1e9))
+
+    def _repr_html_(self) -> str:
+        from schedlab.report.tables import html_table
+
+        cells = self.cells()
+        rows = [[*cell.factors.values(), cell.hash[:12]] for cell in cells]
+        caption = f"{self.question or self.name}: {len(cells)} cells, {len(self.seeds)} seeds each"
+        return html_table([*cells[0].factors, "scenario"], rows, caption)
+
+
+def _spell(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,1 @@
+"""Results as tables and as one self-contained HTML page."""

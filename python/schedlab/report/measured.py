@@ -1,0 +1,81 @@
+"""The page about one result: its table, a chart for each metric, and the first seconds drawn."""
+
+from pathlib import Path
+
+from schedlab.report import page
+from schedlab.report.svg import COLOURS, Point, Series, chart
+from schedlab.report.tables import shown_metrics, summary_table
+from schedlab.results import Results
+from schedlab.units import convert, readable_unit
+
+#: Seconds of the first run that the page draws.
+DRAWN = 2.0
+
+
+def write(results: Results, path: Path) -> None:
+    """Write the page."""
+    header, rows = summary_table(results)
+    first = results.manifest["cells"][0]
+    seed = results.manifest["seeds"][0]
+    page.write(
+        "measured.html",
+        path,
+        title=results.manifest["question"] or results.name,
+        results=results,
+        header=header,
+        rows=rows,
+        figures=_figures(results),
+        schedule=page.schedule(page.scenario_of(results, first), seed, DRAWN),
+        drawn=f"{page.origin(results, [first['scenario']], 1)} (seed {seed}), first {DRAWN:g} s",
+        machines=[(m, page.machine_rows(m)) for m in results.manifest["machines"]],
+    )
+
+
+def _figures(results: Results) -> list[dict[str, str]]:
+    """One chart for each metric; the same metric of several jobs shares one."""
+    if len(results.manifest["cells"]) < 2:
+        return []
+    groups: dict[str, list[str]] = {}
+    for metric in shown_metrics(results):
+        groups.setdefault(_split(metric)[1], []).append(metric)
+    scenarios = [cell["scenario"] for cell in results.manifest["cells"]]
+    caption = page.origin(results, scenarios, len(results.manifest["seeds"]))
+    return [
+        {"title": name, "picture": _chart(results, name, of), "origin": caption}
+        for name, of in groups.items()
+    ]
+
+
+def _split(metric: str) -> tuple[str, str]:
+    """Job and bare name of a metric: ("io", "real") of "tasks.io.real"."""
+    if not metric.startswith("tasks."):
+        return "", metric
+    job, _, name = metric.removeprefix("tasks.").partition(".")
+    return job, name
+
+
+def _chart(results: Results, title: str, metrics: list[str]) -> str:
+    first, *others = results.factors
+    cells = results.manifest["cells"]
+    labels = list(dict.fromkeys(cell["factors"][first] for cell in cells))
+    entries = {(row["scenario"], row["metric"]): row for row in results.summary().iter_rows(named=True)}
+    largest = max((abs(e["mean"] or 0) for (_, m), e in entries.items() if m in metrics), default=0.0)
+    unit = readable_unit(next(e["unit"] for (_, m), e in entries.items() if m in metrics), largest)
+    lines: dict[str, list[Point]] = {}
+    for metric in metrics:
+        for cell in cells:
+            entry = entries.get((cell["scenario"], metric))
+            if entry is None or entry["mean"] is None:
+                continue
+            name = ", ".join(filter(None, [_split(metric)[0], *(cell["factors"][f] for f in others)]))
+            point = _point(labels.index(cell["factors"][first]), entry, unit)
+            lines.setdefault(name, []).append(point)
+    series = [Series(name, points) for name, points in list(lines.items())[:COLOURS]]
+    note = f" (first {COLOURS} of {len(lines)}; the table has all)" if len(lines) > COLOURS else ""
+    y_title = f"{title} [{unit}]" if unit != "1" else title
+    return chart(labels, series, first + note, y_title)
+
+
+def _point(x: int, entry: dict, unit: str) -> Point:
+    low, high = (entry[k] if entry[k] is not None else float("nan") for k in ("low", "high"))
+    return Point(x, *(convert(v, entry["unit"], unit) for v in (entry["mean"], low, high)))

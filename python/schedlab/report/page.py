@@ -1,0 +1,64 @@
+"""One self-contained page: the frame that every report shares. No network, no script; light and dark by the reader's
+choice."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from schedlab import _core
+from schedlab.results import Results
+from schedlab.store import replace
+
+
+def write(template: str, path: Path, **values: Any) -> None:
+    """Fill a template of the `templates` folder and put the page under `path`, whole or not at all."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("schedlab.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    text = environment.get_template(template).render(engine=_core.version(), **values)
+    replace(Path(path), text.encode())
+
+
+def origin(results: Results, scenarios: list[str], seeds: int) -> str:
+    """What a figure stands on: the scenarios and the number of seeds."""
+    hashes = ", ".join(scenario[:12] for scenario in dict.fromkeys(scenarios))
+    return f"{results.name}: scenario {hashes}; {seeds} seeds"
+
+
+def machine_rows(machine: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Every value of a machine as (field, value, source)."""
+    return list(_leaves(machine, ""))
+
+
+def _leaves(tree: Any, path: str) -> Iterator[tuple[str, str, str]]:
+    if isinstance(tree, dict) and {"value", "source"} <= tree.keys():
+        yield path, _spell(tree["value"]), tree["source"]
+    elif isinstance(tree, dict):
+        for name, value in tree.items():
+            yield from _leaves(value, f"{path}.{name}" if path else name)
+    elif tree is not None and path not in ("name", "title"):
+        yield path, _spell(tree), ""
+
+
+def _spell(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def schedule(scenario: dict[str, Any], seed: int, first: float) -> str:
+    """The simulator's drawing of the first seconds of a run, as SVG to stand inside a page."""
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "schedule.svg"
+        run = {"scenario": scenario, "seed": seed}
+        _core.record(json.dumps(run), "gantt_svg", str(path), round(first * 1e9))
+        text = path.read_text(encoding="utf-8")
+    return text[text.index("<svg") :]
+
+
+def scenario_of(results: Results, cell: dict[str, Any]) -> dict[str, Any]:
+    """The scenario of a manifest's cell, its machine put back."""
+    return {**cell["definition"], "machine": results.manifest["machines"][cell["machine"]]}

@@ -1,0 +1,66 @@
+"""Results as rows of text: one table for the terminal, the notebook and the page."""
+
+import re
+from html import escape
+from typing import TYPE_CHECKING
+
+from schedlab.units import convert, readable_unit, spread
+
+if TYPE_CHECKING:
+    from schedlab.results import Results
+
+#: Shown when an experiment names no metrics, as far as its runs have them.
+USUAL_OF_JOB = ("real", "user", "sys")
+USUAL_OF_SYSTEM = ("context_switches", "wakeup_latency.p99")
+
+
+def shown_metrics(results: "Results") -> list[str]:
+    """The metrics that the experiment asked for, or a short useful choice."""
+    known = list(results.frame["metric"].unique(maintain_order=True))
+    if results.metrics:
+        return [name for name in known if any(_matches(name, asked) for asked in results.metrics)]
+    jobs = dict.fromkeys(job for cell in results.manifest["cells"] for job in cell["definition"]["workload"])
+    usual = [f"tasks.{job}.{name}" for job in jobs for name in USUAL_OF_JOB] + list(USUAL_OF_SYSTEM)
+    return [name for name in usual if name in known] or known[:8]
+
+
+def _matches(name: str, asked: str) -> bool:
+    """Whether `asked`, in which `*` stands for any job, means the metric `name`."""
+    return re.fullmatch(re.escape(asked).replace(r"\*", ".+"), name) is not None
+
+
+def summary_table(results: "Results") -> tuple[list[str], list[list[str]]]:
+    """Header and rows: a row per cell, a column per metric with mean ± half width in a readable unit."""
+    entries = {(row["scenario"], row["metric"]): row for row in results.summary().iter_rows(named=True)}
+    names = shown_metrics(results)
+    units = {name: _column_unit([e for (_, m), e in entries.items() if m == name]) for name in names}
+    header = [
+        *results.factors,
+        *(f"{name} [{units[name]}]" if units[name] != "1" else name for name in names),
+    ]
+    rows = []
+    for cell in results.manifest["cells"]:
+        found = [_spell(entries.get((cell["scenario"], name)), units[name]) for name in names]
+        rows.append([*cell["factors"].values(), *found])
+    return header, rows
+
+
+def _column_unit(entries: list[dict]) -> str:
+    largest = max((abs(e["mean"]) for e in entries if e["mean"] is not None), default=0.0)
+    return readable_unit(entries[0]["unit"], largest) if entries else "1"
+
+
+def _spell(entry: dict | None, unit: str) -> str:
+    if entry is None or entry["mean"] is None:
+        return "–"
+    mean = convert(entry["mean"], entry["unit"], unit)
+    half = None if entry["high"] is None else convert(entry["high"] - entry["mean"], entry["unit"], unit)
+    return spread(mean, half)
+
+
+def html_table(header: list[str], rows: list[list[str]], caption: str = "") -> str:
+    """A plain HTML table for notebooks and pages."""
+    head = "".join(f"<th>{escape(str(h))}</th>" for h in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(str(c))}</td>" for c in row) + "</tr>" for row in rows)
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

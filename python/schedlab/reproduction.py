@@ -1,0 +1,296 @@
+"""Rebuilds a published report: computes every row, sets it beside the printed number, and judges.
+
+`rows.toml` says what is computed. A `[[row]]` stands for as many rows as the values of its `each` have combinations::
+
+    [tolerance.real]                          # how far a prediction may be from print; exactly one of the two
+    relative = 0.10                           # a share of the published value, or: absolute = 0.7 (in `unit`)
+    reason = "a stopwatch in whole seconds"
+
+    [[row]]
+    each = { counter = ["real", "sys"], slice = ["100ms", "18ms"] }
+    id = "io.idle.{counter}@{slice}"
+    experiment = "io_idle"                    # io_idle.toml in this folder
+    cell = { "scheduler.slice" = "{slice}" }  # the one cell of the experiment that has these factors
+    metric = "tasks.io.{counter}"
+    unit = "s"
+    tolerance = "{counter}"
+    published = { match = { job = "io", quantum_s = "{slice}" }, value = "idle.{counter}" }
+
+`published` finds the entry of `[[row]]` in published.toml (or of another list: `table = "q1.row"`) whose keys match;
+a duration matches the number of seconds under a key that ends in `_s`. No such entry: the row is a prediction.
+`[[figure]]` and `[[schedule]]` are for the page: see `schedlab.report.reproduced`.
+
+`claims.py` has a function for each claim, named as its id with underscores; it takes the computed rows by id and a
+`Lab` for further experiments, and returns a `Finding`.
+"""
+
+import importlib
+import itertools
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from schedlab import reproductions
+from schedlab.errors import UsageError
+from schedlab.experiment import Experiment
+from schedlab.results import Results
+from schedlab.stats import Interval
+from schedlab.units import convert, seconds
+
+Progress = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a predicted value may be from the published one."""
+
+    reason: str
+    relative: float | None = None
+    absolute: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a tolerance that is both relative and absolute, or neither."""
+        if (self.relative is None) == (self.absolute is None):
+            raise UsageError("a tolerance is either relative or absolute")
+
+    def holds(self, predicted: float, published: float) -> bool:
+        """Whether the two are near enough."""
+        allowed = self.absolute if self.relative is None else self.relative * abs(published)
+        return abs(predicted - published) <= allowed
+
+    def __str__(self) -> str:
+        """Spell the allowance."""
+        return f"± {self.absolute:g}" if self.relative is None else f"± {self.relative:.0%}"
+
+
+@dataclass(frozen=True)
+class RowSpec:
+    """A row to compute: one metric of one cell of an experiment."""
+
+    id: str
+    experiment: str
+    cell: dict[str, str]
+    metric: str
+    unit: str
+    tolerance: Tolerance
+    published: float | None
+    use: Literal["fit", "test", "none"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A computed row. `low` and `high` bound the mean over seeds at 95 %. Values are in the spec's unit."""
+
+    spec: RowSpec
+    predicted: float
+    low: float
+    high: float
+    scenario: str
+    seeds: int
+
+    @property
+    def error(self) -> float | None:
+        """Predicted less published."""
+        return None if self.spec.published is None else self.predicted - self.spec.published
+
+    @property
+    def verdict(self) -> Literal["fitted", "within", "missed", "prediction"]:
+        """A row that the model was fitted to and misses all the same is a miss too."""
+        if self.spec.published is None:
+            return "prediction"
+        if not self.spec.tolerance.holds(self.predicted, self.spec.published):
+            return "missed"
+        return "fitted" if self.spec.use == "fit" else "within"
+
+
+class Finding(NamedTuple):
+    """What became of a claim, and the numbers that show it."""
+
+    verdict: Literal["holds", "holds in part", "does not hold", "not modelled", "not checked"]
+    evidence: str
+
+    @classmethod
+    def that(cls, holds: bool, evidence: str) -> "Finding":
+        """A claim that either holds or does not."""
+        return cls("holds" if holds else "does not hold", evidence)
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report as it stands in its folder."""
+
+    name: str
+    folder: Path
+    published: dict[str, Any]
+    rows: list[RowSpec]
+    figures: list[dict[str, Any]]
+    schedules: list[dict[str, Any]]
+
+    @classmethod
+    def load(cls, name: str) -> "Report":
+        """Read the folder of a report."""
+        folder = reproductions.folder(name)
+        published = reproductions.published(name)
+        text = (folder / "rows.toml").read_text(encoding="utf-8")
+        spec = tomllib.loads(text)
+        tolerances = {key: Tolerance(**given) for key, given in spec["tolerance"].items()}
+        rows = [row for entry in spec["row"] for row in _expand(entry, published, tolerances)]
+        return cls(name, folder, published, rows, spec.get("figure", []), spec.get("schedule", []))
+
+    def experiment(self, file: str, set: Sequence[str] = ()) -> Experiment:
+        """An experiment file of the folder, by its stem."""
+        return Experiment.from_toml(self.folder / f"{file}.toml", set)
+
+
+@contextmanager
+def _silent(title: str):
+    yield lambda done, total: None
+
+
+@dataclass
+class Lab:
+    """Runs a report's experiments and remembers them. `seeds` overrides the number that the files ask for."""
+
+    report: Report
+    out: Path = Path("results")
+    seeds: int | None = None
+    threads: int | None = None
+    progress: Progress = _silent
+    _done: dict[tuple, Results] = field(default_factory=dict)
+
+    def run(
+        self, file: str, sweep: Mapping[str, Sequence[str]] | None = None, set: Sequence[str] = ()
+    ) -> Results:
+        """The results of an experiment file, with further values swept or fields overridden."""
+        key = (file, repr(sweep), tuple(set))
+        if key not in self._done:
+            experiment = self.report.experiment(file, set)
+            experiment = experiment.sweep(sweep) if sweep else experiment
+            experiment = experiment.replace(seeds=self.seeds) if self.seeds else experiment
+            with self.progress(f"{self.report.name}: {file}") as progress:
+                self._done[key] = experiment.run(self.out, self.threads, progress=progress)
+        return self._done[key]
+
+    def value(
+        self, file: str, metric: str, unit: str = "s", cell: Mapping[str, str] | None = None, **run
+    ) -> Interval:
+        """Mean and interval of one metric in one cell; `run` as for `Lab.run`."""
+        return _in_unit(self.run(file, **run), metric, dict(cell or {}), unit)
+
+    @property
+    def results(self) -> list[Results]:
+        """Everything that was run so far."""
+        return list(self._done.values())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A report, rebuilt."""
+
+    report: Report
+    rows: list[Row]
+    claims: dict[str, Finding]
+    lab: Lab
+
+    def as_json(self) -> dict[str, Any]:
+        """The form that `schedlab reproduce --json` prints."""
+        return {
+            "report": self.report.name,
+            "rows": [
+                {
+                    "id": row.spec.id,
+                    "unit": row.spec.unit,
+                    "published": row.spec.published,
+                    "use": row.spec.use,
+                    "predicted": row.predicted,
+                    "low": row.low,
+                    "high": row.high,
+                    "verdict": row.verdict,
+                }
+                for row in self.rows
+            ],
+            "claims": [
+                {"id": name, "verdict": finding.verdict, "evidence": finding.evidence}
+                for name, finding in self.claims.items()
+            ],
+        }
+
+
+def reproduce(name: str, lab_options: Mapping[str, Any] | None = None) -> Outcome:
+    """Rebuild a report; `lab_options` are those of `Lab`."""
+    report = Report.load(name)
+    lab = Lab(report, **(lab_options or {}))
+    rows = [_compute(spec, lab) for spec in report.rows]
+    by_id = {row.spec.id: row for row in rows}
+    module = importlib.import_module(f"schedlab.reproductions.{report.folder.name}.claims")
+    claims = {c["id"]: _check(module, c["id"], by_id, lab) for c in report.published.get("claim", [])}
+    return Outcome(report, rows, claims, lab)
+
+
+def _compute(spec: RowSpec, lab: Lab) -> Row:
+    results = lab.run(spec.experiment)
+    mean, low, high, n = _in_unit(results, spec.metric, spec.cell, spec.unit)
+    return Row(spec, mean, low, high, results.cell(spec.cell)["scenario"], n)
+
+
+def _in_unit(results: Results, metric: str, cell: dict[str, str], unit: str) -> Interval:
+    rows = results.values(metric, cell)
+    mean, low, high, n = results.interval_at(metric, cell)
+    own = rows["unit"][0]
+    return Interval(convert(mean, own, unit), convert(low, own, unit), convert(high, own, unit), n)
+
+
+def _check(module, claim: str, rows: Mapping[str, Row], lab: Lab) -> Finding:
+    check = getattr(module, claim.replace("-", "_"), None)
+    return check(rows, lab) if check else Finding("not checked", "no check has been written for this claim")
+
+
+def _expand(entry: Mapping, published: Mapping, tolerances: Mapping[str, Tolerance]) -> list[RowSpec]:
+    """The rows that an entry of rows.toml stands for."""
+    each = entry.get("each", {})
+    rows = []
+    for values in itertools.product(*each.values()):
+        row = _fill(entry, dict(zip(each, values, strict=True)))
+        value, use = _find_published(published, row.get("published"))
+        tolerance = tolerances[row["tolerance"]]
+        rows.append(
+            RowSpec(
+                row["id"], row["experiment"], row["cell"], row["metric"], row["unit"], tolerance, value, use
+            )
+        )
+    return rows
+
+
+def _fill(value: Any, names: Mapping[str, str]) -> Any:
+    """Replace every {name} in every text of a value."""
+    if isinstance(value, str):
+        return value.format(**names)
+    if isinstance(value, dict):
+        return {key: _fill(v, names) for key, v in value.items() if key != "each"}
+    return value
+
+
+def _find_published(published: Mapping, where: Mapping | None) -> tuple[float | None, str]:
+    """The printed value and its use: "fit", "test" (printed, not fitted) or "none" (not printed)."""
+    if where is None:
+        return None, "none"
+    for entry in _at(published, where.get("table", "row")):
+        value = _at(entry, where["value"])
+        if value is not None and all(_same(entry.get(k), k, wanted) for k, wanted in where["match"].items()):
+            return float(value), entry.get("use", "test")
+    return None, "none"
+
+
+def _at(tree: Any, path: str) -> Any:
+    for name in path.split("."):
+        tree = tree.get(name) if isinstance(tree, Mapping) else None
+    return tree
+
+
+def _same(printed: Any, key: str, wanted: Any) -> bool:
+    if key.endswith("_s") and isinstance(wanted, str):
+        return printed == seconds(wanted)
+    return printed == wanted

@@ -1,0 +1,42 @@
+"""Published results, rebuilt: one folder a report, and how to find it. `schedlab.reproduction` computes them.
+
+A folder holds `published.toml` (what was printed), experiment files (how we ask again), `rows.toml` (which computed
+number stands beside which printed one, and how far it may be off) and `claims.py` (a check for every claim in words).
+"""
+
+import tomllib
+from pathlib import Path
+
+from schedlab.errors import UsageError, nearest
+
+_HERE = Path(__file__).parent
+
+
+def names() -> list[str]:
+    """Every report, as the user writes it: `minix-1990`."""
+    return sorted(file.parent.name.replace("_", "-") for file in _HERE.glob("*/published.toml"))
+
+
+def folder(name: str) -> Path:
+    """The folder of a report; the error names the nearest that exists."""
+    if name not in names():
+        raise UsageError(f"no such reproduction: {name!r}; {nearest(name, names())}")
+    return _HERE / name.replace("-", "_")
+
+
+def published(name: str) -> dict:
+    """What the report printed."""
+    return tomllib.loads((folder(name) / "published.toml").read_text(encoding="utf-8"))
+
+
+def title(name: str) -> str:
+    """One line: what the report is about."""
+    return published(name)["title"]
+
+
+def page(name: str) -> str:
+    """The report as Markdown: source and claims."""
+    report = published(name)
+    claims = "\n".join(f"- **{claim['id']}**: {claim['text']}" for claim in report.get("claim", []))
+    command = f"    schedlab reproduce {name} --html {name}.html"
+    return f"# {name}: {report['title']}\n\n{report['source']}\n\n## Claims\n\n{claims}\n\n## Check them\n\n{command}\n"

@@ -1,0 +1,151 @@
+"""A folder of results on disk: what is in it, and how it is written so that a kill at any moment leaves it whole.
+
+    <out>/<name>-<hash8>/runs-0000.parquet   a row per run and metric, 1000 runs a file
+                         manifest.json       question, experiment, cells, seeds, versions, machines, warnings
+
+A file is replaced, never changed: the new text goes to a temporary file, to the disk, and then under its name.
+The last parquet file is rewritten until it is full, so the files depend on the runs alone, not on their timing.
+"""
+
+import fcntl
+import io
+import json
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import polars as pl
+
+from schedlab.errors import UsageError
+
+RUNS_PER_FILE = 1000
+FORMAT = 1
+
+#: Columns of every results file, before the columns of the factors (which are text, as the user wrote them).
+COLUMNS = {
+    "experiment": pl.String,
+    "scenario": pl.String,
+    "engine": pl.String,
+    "seed": pl.Int64,
+    "metric": pl.String,
+    "unit": pl.String,
+    "value": pl.Float64,
+}
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Put `content` under `path` so that a reader sees the old file or the whole new one, power loss included."""
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+class Store:
+    """The results folder of one experiment, open for appending."""
+
+    def __init__(self, folder: Path, manifest: dict, fresh: bool = False):
+        """Open or make `folder`. What is in it is kept, unless `fresh`."""
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for leftover in self.folder.glob(".*.tmp"):
+            leftover.unlink(missing_ok=True)
+        if fresh:
+            self._clear()
+        self._files = sorted(self.folder.glob("runs-*.parquet"))
+        self._tail = read(self._files[-1:])
+        self._room = RUNS_PER_FILE - _runs(self._tail) if self._files else 0
+        known = read_manifest(self.folder)
+        kept = {key: known[key] for key in ("created", "warnings") if key in known}
+        self.manifest = manifest | kept
+        if self.manifest != known:
+            self._write_manifest()
+
+    def _clear(self) -> None:
+        for file in [*self.folder.glob("runs-*.parquet"), self.folder / "manifest.json"]:
+            file.unlink(missing_ok=True)
+
+    def done(self) -> set[tuple[str, int]]:
+        """Scenario hash and seed of every run that is in the folder."""
+        return set(read(self._files).select("scenario", "seed").unique().iter_rows())
+
+    def append(self, rows: pl.DataFrame, warnings: Sequence[dict] = ()) -> None:
+        """Add whole runs. Warnings reach the disk before the runs that they belong to."""
+        news = [w for w in warnings if w not in self.manifest["warnings"]]
+        if news:
+            self.manifest["warnings"] += news
+            self._write_manifest()
+        runs = rows.partition_by("scenario", "seed", maintain_order=True)
+        while runs:
+            if not self._room:
+                self._files.append(self.folder / f"runs-{len(self._files):04}.parquet")
+                self._tail, self._room = rows.clear(), RUNS_PER_FILE
+            fitting, runs = runs[: self._room], runs[self._room :]
+            self._tail = pl.concat([self._tail, *fitting])
+            self._room -= len(fitting)
+            replace(self._files[-1], _parquet(self._tail))
+
+    def _write_manifest(self) -> None:
+        text = json.dumps(self.manifest, indent=2, ensure_ascii=False) + "\n"
+        replace(self.folder / "manifest.json", text.encode())
+
+
+def read(files: Iterable[Path]) -> pl.DataFrame:
+    """The rows of results files; files of different experiments may have different factors."""
+    frames = [pl.DataFrame(schema=COLUMNS)]
+    for file in files:
+        try:
+            frames.append(pl.read_parquet(file, glob=False))
+        except (pl.exceptions.PolarsError, OSError) as why:
+            raise UsageError(
+                f"{file} is damaged or no results file ({why}); remove it, or run with --fresh"
+            ) from None
+    return pl.concat(frames, how="diagonal_relaxed")
+
+
+def read_manifest(folder: Path) -> dict:
+    """The manifest of a results folder; empty if there is none yet."""
+    try:
+        return json.loads((folder / "manifest.json").read_text())
+    except FileNotFoundError:
+        return {}
+    except ValueError as why:
+        raise UsageError(f"{folder / 'manifest.json'} is damaged ({why}); remove the folder") from None
+
+
+def _runs(frame: pl.DataFrame) -> int:
+    return frame.select(pl.struct("scenario", "seed").n_unique()).item()
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    text = io.BytesIO()
+    frame.rechunk().write_parquet(text)
+    return text.getvalue()
+
+
+@contextmanager
+def locked(folder: Path):
+    """Keep a second process from writing to the same folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"another schedlab is writing to {folder}; wait for it, or use another --out"
+            ) from None
+        yield

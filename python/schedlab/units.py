@@ -1,0 +1,57 @@
+"""Units of results. The engine reports base units (ns, B, 1/s, 1); people read scaled ones."""
+
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_BYTES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+def convert(value: float, unit: str, to: str) -> float:
+    """Express `value` of `unit` in `to`; both must be of one kind."""
+    if unit == to:
+        return value
+    for scale in (_SECONDS, _BYTES):
+        if unit in scale and to in scale:
+            return value * scale[unit] / scale[to]
+    raise ValueError(f"{unit} cannot be expressed in {to}")
+
+
+def seconds(text: str) -> float | None:
+    """Read a duration such as "36ms"; None if the text is no duration."""
+    number = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz ")
+    unit = text.strip()[len(number) :].strip()
+    try:
+        return float(number) * _SECONDS[unit]
+    except (ValueError, KeyError):
+        return None
+
+
+def readable_unit(unit: str, magnitude: float) -> str:
+    """Choose the unit in which a number of about `magnitude` (given in `unit`) is read most easily."""
+    for scale, names in ((_SECONDS, ("s", "ms", "us", "ns")), (_BYTES, ("GiB", "MiB", "KiB", "B"))):
+        if unit in scale:
+            fitting = (name for name in names if abs(magnitude) * scale[unit] >= scale[name])
+            return next(fitting, names[-1] if magnitude else names[0])
+    return unit
+
+
+def digits(value: float, significant: int = 4) -> str:
+    """Spell a number with so many significant digits and no exponent for everyday sizes."""
+    if value == 0:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e7:
+        return f"{value:.{significant - 1}e}"
+    if abs(value) >= 10 ** (significant - 1):
+        return f"{value:.0f}"
+    text = f"{value:.{significant}g}"
+    return text
+
+
+def spread(mean: float, half: float | None) -> str:
+    """Spell "mean ± half", both to the place that the half width makes meaningful."""
+    from math import floor, log10
+
+    if half is None:
+        return digits(mean)
+    if half == 0 or half < abs(mean) * 1e-6:
+        return f"{digits(mean, 6)} ± 0"
+    places = max(0, 1 - floor(log10(half)))
+    return f"{mean:.{places}f} ± {half:.{places}f}"
