@@ -2,6 +2,7 @@
 //! kernel and no input or output. Every other crate stands on this one.
 
 pub mod event;
+pub mod experiment;
 pub mod info;
 pub mod machine;
 pub mod program;

@@ -1,0 +1,136 @@
+//! The cells of a checked experiment, their hashes, and the parameters in them.
+
+use super::{
+    Catalogue, Experiment,
+    path::Path,
+    problem::{Fault, Problem},
+    resolve::Judge,
+    sweep::{Factor, Grid},
+};
+use crate::{
+    info::{Info, Params},
+    scenario::{Scenario, Setting},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// What messages call an experiment that is in memory.
+const IN_MEMORY: &str = "experiment";
+
+/// One combination of a sweep's values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// What to simulate: machine resolved, every setting given in its canonical spelling.
+    pub scenario: Scenario,
+    /// The swept values: path to text, both as written.
+    pub factors: BTreeMap<String, String>,
+    /// [`hash`] of the scenario.
+    pub hash: String,
+}
+
+/// The cells of an experiment; one, if nothing is swept. Fails only if the experiment did not come from
+/// [`super::read`] with the same catalogue.
+pub fn expand(experiment: &Experiment, catalogue: &Catalogue<'_>) -> Result<Vec<Cell>, Problem> {
+    let judge = Judge::new(catalogue);
+    let grid = Grid::new(experiment).map_err(|fault| fault.in_file(IN_MEMORY, None, &Value::Null))?;
+    let cell = |number| {
+        let (scenario, factors) = judged(&judge, &grid, number).map_err(|rejected| {
+            let Rejected { fault, tree, place, cell } = *rejected;
+            let problem = fault.in_file(IN_MEMORY, None, &tree);
+            Problem { source_of_value: place.map(|place| place.to_string()), cell, ..problem }
+        })?;
+        let factors = factors.iter().map(|factor| (factor.written.to_owned(), factor.text())).collect();
+        Ok(Cell { hash: hash(&scenario), scenario, factors })
+    };
+    (0..grid.cells).map(cell).collect()
+}
+
+/// A cell that is not a scenario.
+pub(super) struct Rejected {
+    pub(super) fault: Fault,
+    pub(super) tree: Value,
+    /// The place in the sweep where the faulty value stands, if it is a swept one.
+    pub(super) place: Option<Path>,
+    /// The cell's values, if another cell may be right.
+    pub(super) cell: Option<String>,
+}
+
+/// The scenario of a cell.
+pub(super) fn judged<'g>(
+    judge: &Judge<'_>,
+    grid: &'g Grid<'_>,
+    cell: u64,
+) -> Result<(Scenario, Vec<Factor<'g>>), Box<Rejected>> {
+    let factors = grid.factors(cell);
+    let tree = grid
+        .tree(&factors)
+        .map_err(|fault| Box::new(Rejected { fault, tree: Value::Null, place: None, cell: None }))?;
+    match judge.scenario(&tree) {
+        Ok(scenario) => Ok((scenario, factors)),
+        Err(fault) => {
+            let place =
+                factors.iter().rev().find(|factor| fault.at.within(&factor.path)).map(|factor| factor.at.clone());
+            let everywhere = || judge.scenario(grid.base()).is_err_and(|other| other == fault);
+            let cell = (place.is_none() && !factors.is_empty() && !everywhere())
+                .then(|| factors.iter().map(Factor::equation).collect::<Vec<_>>().join(", "));
+            Err(Box::new(Rejected { fault, tree, place, cell }))
+        }
+    }
+}
+
+/// SHA-256 of what decides the results of a checked scenario: not its spelling, its title, or where values come from.
+pub fn hash(scenario: &Scenario) -> String {
+    let mut canonical = serde_json::to_value(scenario).expect("a scenario has text keys only");
+    if let Some(machine) = canonical["machine"].as_object_mut() {
+        machine.remove("title");
+        machine.values_mut().for_each(drop_sources);
+    }
+    Sha256::digest(canonical.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// From `{ value, source }` to the value.
+fn drop_sources(value: &mut Value) {
+    if let Value::Object(table) = value {
+        match table.contains_key("source").then(|| table.remove("value")).flatten() {
+            Some(bare) => *value = bare,
+            None => table.values_mut().for_each(drop_sources),
+        }
+    }
+}
+
+/// The parameters of a scenario's policies, ready for use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameters {
+    /// Of the scheduler.
+    pub scheduler: Params,
+    /// Of each job that has a load.
+    pub loads: BTreeMap<String, Params>,
+}
+
+/// The parameters of a scenario, defaults filled in. Fails only if the scenario was not checked against `catalogue`.
+pub fn parameters(scenario: &Scenario, catalogue: &Catalogue<'_>) -> Result<Parameters, Problem> {
+    let found = |at: &Path, family: &[Info], name: &str, settings: &BTreeMap<String, Setting>| {
+        let known = || family.iter().map(|info| info.name);
+        let info = family
+            .iter()
+            .find(|info| info.name == name)
+            .ok_or_else(|| Fault::unknown(at.clone(), name, &format!("{name:?} is not known"), known()))?;
+        let given = settings.iter().map(|(name, setting)| (name.as_str(), setting.to_string()));
+        Params::check(info, given).map_err(|(name, why)| Fault::new(at.key(&name), why))
+    };
+    let all = || {
+        let Scenario { scheduler, workload, .. } = scenario;
+        let loads = workload.iter().filter_map(|(title, job)| {
+            let at = Path::top("workload").key(title);
+            let params = found(&at, catalogue.workloads, job.load.as_deref()?, &job.settings);
+            Some(params.map(|params| (title.clone(), params)))
+        });
+        Ok(Parameters {
+            scheduler: found(&Path::top("scheduler"), catalogue.schedulers, &scheduler.name, &scheduler.settings)?,
+            loads: loads.collect::<Result<_, _>>()?,
+        })
+    };
+    all().map_err(|fault: Fault| fault.in_file(IN_MEMORY, None, &Value::Null))
+}

@@ -1,0 +1,68 @@
+//! What types cannot say of a scenario: bounds that keep a run finite and free of overflow, names that must
+//! exist, rules between fields.
+
+mod jobs;
+mod machine;
+mod program;
+
+use super::{path::Path, problem::Fault};
+use crate::{
+    Nanos, SECOND,
+    scenario::Scenario,
+    units::{Duration, spell_duration},
+};
+
+/// Longest time that may be asked for at once; a thousand of them still fit [`Nanos`].
+const LONGEST: Nanos = 1000 * 3600 * SECOND;
+/// Longest name of a job or group, in characters.
+const LONGEST_NAME: usize = 64;
+
+/// Finds the first fault in a scenario whose types and settings are right.
+pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
+    machine::check(&scenario.machine)?;
+    jobs::check_groups(scenario)?;
+    jobs::check(scenario)?;
+    program::check(scenario)?;
+    if let Some(length) = scenario.duration {
+        lasting(&Path::top("duration"), length)?;
+    } else if !scenario.workload.values().any(program::ends) {
+        let reason =
+            "is missing: every job goes on forever, so the run would never end; give a duration or a job that ends";
+        return Err(Fault::new(Path::top("duration"), reason));
+    }
+    Ok(())
+}
+
+/// A whole number between bounds.
+fn between(at: impl FnOnce() -> Path, value: u64, low: u64, high: u64) -> Result<(), Fault> {
+    if (low..=high).contains(&value) {
+        return Ok(());
+    }
+    Err(Fault::new(at(), format!("{value} is out of range: from {low} to {high}")))
+}
+
+/// A length of time that may be zero.
+fn bounded(at: &Path, length: Duration, high: Nanos) -> Result<(), Fault> {
+    if length.0 <= high {
+        return Ok(());
+    }
+    Err(Fault::new(at.clone(), format!("{} is too long: at most {}", spell_duration(length.0), spell_duration(high))))
+}
+
+/// A length of time that may not be zero.
+fn lasting(at: &Path, length: Duration) -> Result<(), Fault> {
+    if length.0 == 0 {
+        return Err(Fault::new(at.clone(), "must be longer than nothing"));
+    }
+    bounded(at, length, LONGEST)
+}
+
+/// A name that may stand between dots: `tasks.<name>.real`.
+fn name(at: &Path, name: &str) -> Result<(), Fault> {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    if !name.is_empty() && name.chars().count() <= LONGEST_NAME && name.chars().all(fits) {
+        return Ok(());
+    }
+    let reason = format!("a name has 1 to {LONGEST_NAME} letters, digits, \"_\" or \"-\"");
+    Err(Fault { found: Some(name.chars().take(LONGEST_NAME).collect()), ..Fault::new(at.key(name), reason) })
+}

@@ -1,0 +1,137 @@
+//! Rules of jobs and groups: how many tasks, where they may run, what they belong to.
+
+use super::{LONGEST, between, bounded, lasting, name};
+use crate::{
+    experiment::{path::Path, problem::Fault},
+    program::{Span, Times},
+    scenario::{Job, Scenario},
+    task::Policy,
+    units::spell_duration,
+};
+use std::collections::BTreeMap;
+
+/// Most tasks that jobs start, forks not counted.
+const MOST_TASKS: u64 = 1_000_000;
+/// Most groups, the root not counted.
+const MOST_GROUPS: usize = u16::MAX as usize;
+
+pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
+    let all = Path::top("workload");
+    if scenario.workload.is_empty() {
+        return Err(Fault::new(all, "has no job"));
+    }
+    let mut tasks: u64 = 0;
+    for (title, job) in &scenario.workload {
+        name(&all, title)?;
+        let at = all.key(title);
+        numbers(&at, job)?;
+        priority(&at, job)?;
+        places(&at, job, scenario)?;
+        tasks += u64::from(job.count);
+        between(|| at.key("count"), tasks, 1, MOST_TASKS)
+            .map_err(|fault| Fault::new(fault.at, format!("makes {tasks} tasks in all; at most {MOST_TASKS}")))?;
+    }
+    Ok(())
+}
+
+fn numbers(at: &Path, job: &Job) -> Result<(), Fault> {
+    between(|| at.key("count"), job.count.into(), 1, MOST_TASKS)?;
+    if job.passes == Times::Count(0) {
+        return Err(Fault::new(at.key("passes"), "0 is out of range: at least 1, or \"forever\""));
+    }
+    if !(-20..=20).contains(&job.nice) {
+        return Err(Fault::new(at.key("nice"), format!("{} is out of range: from -20 to 20", job.nice)));
+    }
+    for (field, given) in [("start", job.start), ("gap", job.gap)] {
+        given.map_or(Ok(()), |length| span(&at.key(field), length))?;
+    }
+    job.slice.map_or(Ok(()), |length| lasting(&at.key("slice"), length))
+}
+
+/// A span's bounds, and their order.
+pub(super) fn span(at: &Path, span: Span) -> Result<(), Fault> {
+    match span {
+        Span::Fixed(length) => bounded(at, length, LONGEST),
+        Span::Exp { exp } => bounded(&at.key("exp"), exp, LONGEST),
+        Span::Uniform { uniform: [low, high] } => {
+            bounded(&at.key("uniform"), high, LONGEST)?;
+            if low.0 <= high.0 {
+                return Ok(());
+            }
+            let (low, high) = (spell_duration(low.0), spell_duration(high.0));
+            Err(Fault::new(at.key("uniform"), format!("goes down from {low} to {high}: the shorter comes first")))
+        }
+    }
+}
+
+fn priority(at: &Path, job: &Job) -> Result<(), Fault> {
+    let real_time = matches!(job.policy, Policy::Fifo | Policy::Rr);
+    match (real_time, job.priority) {
+        (true, 1..=99) | (false, 0) => Ok(()),
+        (true, other) => {
+            Err(Fault::new(at.key("priority"), format!("{other} is out of range: from 1 to 99 under fifo and rr")))
+        }
+        (false, _) => {
+            Err(Fault::new(at.key("priority"), "is for the policies fifo and rr; other tasks have a nice value"))
+        }
+    }
+}
+
+fn places(at: &Path, job: &Job, scenario: &Scenario) -> Result<(), Fault> {
+    let processors = scenario.machine.processors.get();
+    for (i, cpu) in job.cpus.iter().enumerate() {
+        if *cpu >= processors {
+            let reason = format!("the machine has no processor {cpu}: it has {processors}, counted from 0");
+            return Err(Fault::new(at.key("cpus").index(i), reason));
+        }
+    }
+    known_group(&at.key("group"), job.group.as_deref(), scenario)
+}
+
+fn known_group(at: &Path, named: Option<&str>, scenario: &Scenario) -> Result<(), Fault> {
+    match named {
+        Some(group) if !scenario.groups.contains_key(group) => {
+            let known = scenario.groups.keys().map(String::as_str);
+            Err(Fault::unknown(at.clone(), group, &format!("{group:?} is not a group"), known))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn check_groups(scenario: &Scenario) -> Result<(), Fault> {
+    let all = Path::top("groups");
+    if scenario.groups.len() > MOST_GROUPS {
+        return Err(Fault::new(all, format!("has {} groups; at most {MOST_GROUPS}", scenario.groups.len())));
+    }
+    for (title, group) in &scenario.groups {
+        name(&all, title)?;
+        let at = all.key(title);
+        known_group(&at.key("parent"), group.parent.as_deref(), scenario)?;
+        between(|| at.key("weight"), group.weight.into(), 1, 1 << 18)?;
+        group.quota.map_or(Ok(()), |length| lasting(&at.key("quota"), length))?;
+        lasting(&at.key("period"), group.period)?;
+    }
+    circle(&all, scenario)
+}
+
+/// Every group must reach the root by way of its parents.
+fn circle(all: &Path, scenario: &Scenario) -> Result<(), Fault> {
+    // The round in which a group was first met: met again in the same round, it contains itself.
+    let mut met: BTreeMap<&str, usize> = BTreeMap::new();
+    for (round, start) in scenario.groups.keys().enumerate() {
+        let mut next = Some(start.as_str());
+        while let Some(group) = next {
+            match met.insert(group, round) {
+                Some(earlier) if earlier == round => {
+                    return Err(Fault::new(
+                        all.key(group).key("parent"),
+                        "makes a circle: the group would contain itself",
+                    ));
+                }
+                Some(_) => break,
+                None => next = scenario.groups.get(group).and_then(|spec| spec.parent.as_deref()),
+            }
+        }
+    }
+    Ok(())
+}

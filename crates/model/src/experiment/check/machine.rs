@@ -1,0 +1,99 @@
+//! Bounds of a machine's numbers. Zero is refused where something is divided by it; the upper bounds lie far
+//! above any machine that was built.
+
+use super::{between, bounded};
+use crate::{
+    MILLISECOND, SECOND,
+    experiment::{path::Path, problem::Fault},
+    machine::{Disk, Files, Machine},
+    units::{Duration, Rate, Size, spell_size},
+};
+
+/// Longest cost of one operation.
+const DEAREST: u64 = 60 * SECOND;
+/// Smallest unit of a drive, in bytes.
+const SECTOR: u64 = 512;
+
+pub(super) fn check(machine: &Machine) -> Result<(), Fault> {
+    let at = Path::top("machine");
+    between(|| at.key("processors"), machine.processors.get().into(), 1, 64)?;
+    rate(&at.key("clock").key("hz"), machine.clock.hz.get(), 1.0, 1e6)?;
+    costs(&at, machine)?;
+    files(&at.key("files"), &machine.files)?;
+    machine.disk.as_ref().map_or(Ok(()), |drive| disk(&at.key("disk"), drive))
+}
+
+fn rate(at: &Path, Rate(per_second): Rate, low: f64, high: f64) -> Result<(), Fault> {
+    if (low..=high).contains(&per_second) {
+        return Ok(());
+    }
+    Err(Fault::new(at.clone(), format!("{per_second}/s is out of range: from {low}/s to {high}/s")))
+}
+
+fn costs(at: &Path, machine: &Machine) -> Result<(), Fault> {
+    let Machine { clock, costs, calls, terminal, .. } = machine;
+    let all: [(&str, &[(&str, Duration)]); 4] = [
+        ("clock", &[("interrupt", clock.interrupt.get()), ("task", clock.task.get())]),
+        (
+            "costs",
+            &[
+                ("context_switch", costs.context_switch.get()),
+                ("trap", costs.trap.get()),
+                ("interrupt", costs.interrupt.get()),
+                ("copy_per_kib", costs.copy_per_kib.get()),
+            ],
+        ),
+        (
+            "calls",
+            &[
+                ("read", calls.read.get()),
+                ("write", calls.write.get()),
+                ("open", calls.open.get()),
+                ("close", calls.close.get()),
+                ("fork", calls.fork.get()),
+                ("exit", calls.exit.get()),
+                ("manage", calls.manage.get()),
+            ],
+        ),
+        ("terminal", &[("per_kib", terminal.per_kib.get())]),
+    ];
+    for (table, fields) in all {
+        for (field, cost) in fields {
+            bounded(&at.key(table).key(field), *cost, DEAREST)?;
+        }
+    }
+    // A tick that takes longer than the time to the next would leave no time for anything else.
+    let tick = SECOND as f64 / clock.hz.get().0;
+    if clock.interrupt.get().0 as f64 >= tick {
+        return Err(Fault::new(at.key("clock").key("interrupt"), "lasts as long as the time between two ticks"));
+    }
+    Ok(())
+}
+
+fn files(at: &Path, files: &Files) -> Result<(), Fault> {
+    block(&at.key("block"), files.block.get())?;
+    between(|| at.key("cache_blocks"), files.cache_blocks.get().into(), 4, 1 << 24)?;
+    between(|| at.key("track_blocks"), files.track_blocks.get().into(), 1, 1 << 16)?;
+    between(|| at.key("extent_blocks"), files.extent_blocks.get().into(), 1, 1 << 20)?;
+    between(|| at.key("spread_cylinders"), files.spread_cylinders.get().into(), 0, 1 << 20)
+}
+
+fn block(at: &Path, Size(bytes): Size) -> Result<(), Fault> {
+    if bytes.is_multiple_of(SECTOR) && (SECTOR..=1 << 24).contains(&bytes) {
+        return Ok(());
+    }
+    let reason = format!("{} is not the size of a block: a multiple of 512B, from 512B to 16MiB", spell_size(bytes));
+    Err(Fault::new(at.clone(), reason))
+}
+
+fn disk(at: &Path, disk: &Disk) -> Result<(), Fault> {
+    rate(&at.key("rotation"), disk.rotation.get(), 1.0, 1e5)?;
+    between(|| at.key("cylinders"), disk.cylinders.get().into(), 1, 1 << 20)?;
+    between(|| at.key("heads"), disk.heads.get().into(), 1, 256)?;
+    between(|| at.key("sectors"), disk.sectors.get().into(), 1, 10_000)?;
+    between(|| at.key("interleave"), disk.interleave.get().into(), 1, disk.sectors.get().into())?;
+    bounded(&at.key("seek_full"), disk.seek_full.get(), DEAREST)?;
+    bounded(&at.key("seek_track"), disk.seek_track.get(), disk.seek_full.get().0)?;
+    bounded(&at.key("command"), disk.command.get(), DEAREST)?;
+    bounded(&at.key("sector_copy"), disk.sector_copy.get(), 100 * MILLISECOND)
+}

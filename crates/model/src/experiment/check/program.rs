@@ -1,0 +1,281 @@
+//! Rules of programs written as steps: what must come before what, who must do the other half, and that a
+//! program which goes on does not go on in no time at all.
+
+use super::{between, jobs::span, lasting};
+use crate::{
+    experiment::{
+        path::{Path, Segment},
+        problem::Fault,
+    },
+    machine::Machine,
+    program::{Demand, FileSet, Repeat, Span, Step, Times},
+    scenario::{Job, Scenario},
+    units::Size,
+};
+use std::collections::BTreeSet;
+
+/// Deepest nesting of repeats, and of forks.
+const DEEPEST: usize = 8;
+/// Most steps written in one scenario.
+const MOST_STEPS: usize = 10_000;
+/// Most steps in a row that take no time.
+const MOST_INSTANT: u64 = 10_000_000;
+/// Most files of a set.
+const MOST_FILES: u64 = 1_000_000;
+/// Most bytes of a file, a transfer or a program.
+const LARGEST: u64 = 1 << 40;
+
+pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
+    let mut names = Names::default();
+    for (_, _, steps) in programs(scenario) {
+        names.collect(steps);
+    }
+    let mut written = 0;
+    for (title, job, steps) in programs(scenario) {
+        let at = Path::top("workload").key(title).key("steps");
+        written += size(steps);
+        if written > MOST_STEPS {
+            return Err(Fault::new(at, format!("makes {written} steps in all; at most {MOST_STEPS}")));
+        }
+        let mut program = Program { names: &names, machine: &scenario.machine, at, repeats: 0, forks: 0 };
+        program.list(steps, false)?;
+        program.takes_time(steps, job.passes)?;
+    }
+    Ok(())
+}
+
+fn programs(scenario: &Scenario) -> impl Iterator<Item = (&str, &Job, &[Step])> {
+    scenario.workload.iter().filter_map(|(title, job)| Some((title.as_str(), job, job.steps.as_deref()?)))
+}
+
+/// Whether the job ends by itself.
+pub(super) fn ends(job: &Job) -> bool {
+    job.passes.count().is_some() && job.steps.as_ref().is_none_or(|steps| !steps.iter().any(endless))
+}
+
+fn endless(step: &Step) -> bool {
+    match step {
+        Step::Repeat(Repeat { times, steps }) => {
+            let left = steps.iter().any(|step| matches!(step, Step::Exit));
+            (times.count().is_none() && !left) || steps.iter().any(endless)
+        }
+        Step::Fork(steps) => steps.iter().any(endless),
+        _ => false,
+    }
+}
+
+fn size(steps: &[Step]) -> usize {
+    let one = |step: &Step| match step {
+        Step::Fork(steps) | Step::Repeat(Repeat { steps, .. }) => 1 + size(steps),
+        _ => 1,
+    };
+    steps.iter().map(one).sum()
+}
+
+/// Who can be waited for, in all programs together.
+#[derive(Default)]
+struct Names<'s> {
+    locks: BTreeSet<&'s str>,
+    senders: BTreeSet<&'s str>,
+}
+
+impl<'s> Names<'s> {
+    fn collect(&mut self, steps: &'s [Step]) {
+        for step in steps {
+            match step {
+                Step::Lock(name) => {
+                    self.locks.insert(name);
+                }
+                Step::Send(name) => {
+                    self.senders.insert(name);
+                }
+                Step::Fork(steps) | Step::Repeat(Repeat { steps, .. }) => self.collect(steps),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// One program, followed step by step.
+struct Program<'s> {
+    names: &'s Names<'s>,
+    machine: &'s Machine,
+    at: Path,
+    repeats: usize,
+    forks: usize,
+}
+
+impl Program<'_> {
+    fn fault(&self, reason: impl AsRef<str>) -> Fault {
+        Fault::new(self.at.clone(), reason)
+    }
+
+    /// Does `work` one level or more down.
+    fn below<T>(&mut self, down: &[Segment], work: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
+        let here = self.at.0.len();
+        self.at.0.extend_from_slice(down);
+        let done = work(self);
+        self.at.0.truncate(here);
+        done
+    }
+
+    /// Checks steps in their order; `open` tells whether a file is open, before and after.
+    fn list(&mut self, steps: &[Step], mut open: bool) -> Result<bool, Fault> {
+        if steps.is_empty() {
+            return Err(self.fault("has no steps"));
+        }
+        for (i, step) in steps.iter().enumerate() {
+            open = self.below(&[Segment::Index(i)], |program| program.step(step, open))?;
+        }
+        Ok(open)
+    }
+
+    fn step(&mut self, step: &Step, open: bool) -> Result<bool, Fault> {
+        match step {
+            Step::Compute(length) => self.span("compute", *length)?,
+            Step::Call(length) => self.span("call", *length)?,
+            Step::Sleep(length) => self.span("sleep", *length)?,
+            Step::Period(length) => self.below(&[field("period")], |program| lasting(&program.at, *length))?,
+            Step::Open(set) => {
+                self.below(&[field("open")], |program| program.file_set(*set))?;
+                return Ok(true);
+            }
+            Step::Read(_) | Step::Close if !open => return Err(self.fault("no file is open here: open comes first")),
+            Step::Close => return Ok(false),
+            Step::Read(bytes) => self.bytes("read", *bytes)?,
+            Step::Print(bytes) => self.bytes("print", *bytes)?,
+            Step::Grow(demand) => self.below(&[field("grow")], |program| program.demand(*demand))?,
+            Step::Unlock(name) => self.other_half("unlock", name, "lock", &self.names.locks)?,
+            Step::Receive(name) => self.other_half("receive", name, "send", &self.names.senders)?,
+            Step::Fork(steps) => self.fork(steps)?,
+            Step::Repeat(repeat) => return self.repeat(repeat, open),
+            Step::Lock(_) | Step::Send(_) | Step::Mark(_) => {}
+            Step::Wait | Step::Signal | Step::Pause | Step::Yield | Step::Exit => {}
+        }
+        Ok(open)
+    }
+
+    fn span(&self, name: &str, length: Span) -> Result<(), Fault> {
+        span(&self.at.key(name), length)
+    }
+
+    fn bytes(&self, name: &str, size: Size) -> Result<(), Fault> {
+        if size.0 <= LARGEST {
+            return Ok(());
+        }
+        Err(Fault::new(self.at.key(name), "is too large: at most 1024GiB"))
+    }
+
+    fn file_set(&self, set: FileSet) -> Result<(), Fault> {
+        between(|| self.at.key("files"), set.files.into(), 1, MOST_FILES)?;
+        self.bytes("size", set.size)
+    }
+
+    fn demand(&self, demand: Demand) -> Result<(), Fault> {
+        self.bytes("to", demand.to)?;
+        self.bytes("declared", demand.declared)?;
+        if demand.from.0 <= demand.to.0 {
+            return Ok(());
+        }
+        Err(Fault::new(self.at.key("from"), "is more than to"))
+    }
+
+    /// Somebody must do `half` with that name, or the step waits forever or means nothing.
+    fn other_half(&self, step: &str, name: &str, half: &str, done: &BTreeSet<&str>) -> Result<(), Fault> {
+        if done.contains(name) {
+            return Ok(());
+        }
+        let reason = format!("no program has the step {half} = {name:?}");
+        Err(Fault::unknown(self.at.key(step), name, &reason, done.iter().copied()))
+    }
+
+    /// A child begins with no file open.
+    fn fork(&mut self, steps: &[Step]) -> Result<(), Fault> {
+        if self.forks == DEEPEST {
+            return Err(self.fault(format!("is the {}th fork in a fork; at most {DEEPEST}", DEEPEST + 1)));
+        }
+        self.forks += 1;
+        self.below(&[field("fork")], |program| program.list(steps, false))?;
+        self.forks -= 1;
+        Ok(())
+    }
+
+    fn repeat(&mut self, repeat: &Repeat, open: bool) -> Result<bool, Fault> {
+        if self.repeats == DEEPEST {
+            return Err(self.fault(format!("is the {}th repeat in a repeat; at most {DEEPEST}", DEEPEST + 1)));
+        }
+        if repeat.times == Times::Count(0) {
+            return Err(Fault::new(
+                self.at.key("repeat").key("times"),
+                "0 is out of range: at least 1, or \"forever\"",
+            ));
+        }
+        self.repeats += 1;
+        let after = self.below(&[field("repeat"), field("steps")], |program| {
+            let after = program.list(&repeat.steps, open)?;
+            // The second time round the file may be closed that was open the first time.
+            if open && !after && repeat.times != Times::Count(1) {
+                program.list(&repeat.steps, after)
+            } else {
+                Ok(after)
+            }
+        })?;
+        self.repeats -= 1;
+        self.below(&[field("repeat")], |program| program.takes_time(&repeat.steps, repeat.times))?;
+        Ok(after)
+    }
+
+    /// A long or endless repetition must take time, else the clock of the run would stand still.
+    fn takes_time(&self, steps: &[Step], times: Times) -> Result<(), Fault> {
+        let Some(instant) = instant(steps, self.machine) else { return Ok(()) };
+        if times.count().is_some_and(|times| instant.saturating_mul(times.into()) <= MOST_INSTANT) {
+            return Ok(());
+        }
+        let reason = "takes no time on this machine and is repeated without end or nearly so: \
+                      compute, sleep or wait for a period in it";
+        Err(self.fault(reason))
+    }
+}
+
+fn field(name: &str) -> Segment {
+    Segment::Key(name.to_owned())
+}
+
+/// How many steps are done at one instant if the steps take no time at all; nothing if they do take time.
+fn instant(steps: &[Step], machine: &Machine) -> Option<u64> {
+    let each = |step: &Step| match step {
+        Step::Repeat(Repeat { times, steps }) => {
+            Some(instant(steps, machine)?.saturating_mul(times.count().unwrap_or(u32::MAX).into()))
+        }
+        other => (!lasts(other, machine)).then_some(1),
+    };
+    steps.iter().map(each).try_fold(0u64, |sum, count| Some(sum.saturating_add(count?)))
+}
+
+/// Whether the step takes time, whatever the other tasks do.
+fn lasts(step: &Step, machine: &Machine) -> bool {
+    let calls = &machine.calls;
+    let cost = match step {
+        Step::Compute(length) | Step::Call(length) | Step::Sleep(length) => return longest(*length) > 0,
+        Step::Period(_) => return true,
+        Step::Exit => return true,
+        Step::Mark(_) | Step::Repeat(_) => return false,
+        Step::Open(_) => &calls.open,
+        Step::Close => &calls.close,
+        Step::Read(_) => &calls.read,
+        Step::Fork(_) => &calls.fork,
+        Step::Wait | Step::Signal | Step::Pause | Step::Grow(_) => &calls.manage,
+        Step::Print(_) | Step::Lock(_) | Step::Unlock(_) | Step::Send(_) | Step::Receive(_) | Step::Yield => {
+            &machine.costs.trap
+        }
+    };
+    cost.get().0 > 0 || machine.costs.trap.get().0 > 0
+}
+
+fn longest(span: Span) -> u64 {
+    match span {
+        Span::Fixed(length) => length.0,
+        Span::Exp { exp } => exp.0,
+        Span::Uniform { uniform } => uniform[1].0,
+    }
+}

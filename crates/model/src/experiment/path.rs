@@ -1,0 +1,173 @@
+//! Where a value stands in an experiment: `workload.io.steps[3].compute`. A name with other characters than
+//! letters, digits, `_`, `-` and `*` stands in quotes.
+
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// Deepest path accepted from a user; the deepest meaningful one (eight repeats and a span) is shorter.
+const DEEPEST: usize = 64;
+
+/// One step down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Segment {
+    Key(String),
+    Index(usize),
+}
+
+/// The steps from the top.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Path(pub(super) Vec<Segment>);
+
+impl Path {
+    /// The path of a field at the top.
+    pub(super) fn top(key: &str) -> Path {
+        Path::default().key(key)
+    }
+
+    /// The path of a field below.
+    pub(super) fn key(&self, key: &str) -> Path {
+        let mut below = self.clone();
+        below.0.push(Segment::Key(key.to_owned()));
+        below
+    }
+
+    /// The path of an element below.
+    pub(super) fn index(&self, index: usize) -> Path {
+        let mut below = self.clone();
+        below.0.push(Segment::Index(index));
+        below
+    }
+
+    /// Whether this is `above` or lies below it.
+    pub(super) fn within(&self, above: &Path) -> bool {
+        self.0.starts_with(&above.0)
+    }
+
+    /// The keys, as long as no list comes between.
+    pub(super) fn keys(&self) -> Vec<&str> {
+        let key = |segment| match segment {
+            &Segment::Key(ref key) => Some(key.as_str()),
+            Segment::Index(_) => None,
+        };
+        self.0.iter().map_while(key).collect()
+    }
+
+    /// Reads a path as users write it; an element is `steps[3]` or `steps.3`.
+    pub(super) fn parse(text: &str) -> Result<Path, String> {
+        let wrong = || format!("{text:?} is not a path: write names with dots between them, like scheduler.slice");
+        let mut path = Path::default();
+        let mut rest = text.trim();
+        loop {
+            let (key, after) = first_key(rest).ok_or_else(wrong)?;
+            path.0.push(Segment::Key(key.to_owned()));
+            rest = after;
+            while let Some(inner) = rest.strip_prefix('[') {
+                let (index, after) = inner.split_once(']').ok_or_else(wrong)?;
+                path.0.push(Segment::Index(index.parse().map_err(|_| wrong())?));
+                rest = after;
+            }
+            if path.0.len() > DEEPEST {
+                return Err(format!("a path has at most {DEEPEST} parts"));
+            }
+            if rest.is_empty() {
+                return Ok(path);
+            }
+            rest = rest.strip_prefix('.').ok_or_else(wrong)?;
+        }
+    }
+
+    /// The value there.
+    pub(super) fn get<'v>(&self, tree: &'v Value) -> Option<&'v Value> {
+        self.0.iter().try_fold(tree, |node, segment| match segment {
+            Segment::Key(key) => node.get(key),
+            Segment::Index(index) => node.get(index),
+        })
+    }
+
+    /// Puts `value` there, making tables on the way where nothing stands. On an error (what stands in the way)
+    /// the tree is left half changed.
+    pub(super) fn set(&self, tree: &mut Value, value: Value) -> Result<(), String> {
+        let mut node = tree;
+        for segment in &self.0 {
+            if node.is_null() {
+                *node = Value::Object(Map::new());
+            }
+            node = match (node, segment) {
+                (Value::Object(table), Segment::Key(key)) => table.entry(key.clone()).or_insert(Value::Null),
+                (Value::Array(list), segment) => {
+                    let length = list.len();
+                    let index = match segment {
+                        Segment::Index(index) => Some(*index),
+                        Segment::Key(key) => key.parse().ok(),
+                    };
+                    index
+                        .and_then(|index| list.get_mut(index))
+                        .ok_or_else(|| format!("the list has {length} elements, counted from 0"))?
+                }
+                (Value::Object(_), Segment::Index(_)) => return Err("a table's fields have names".to_owned()),
+                (other, _) => return Err(format!("{other} has no fields")),
+            };
+        }
+        *node = value;
+        Ok(())
+    }
+}
+
+/// Splits the first name off, out of its quotes.
+fn first_key(text: &str) -> Option<(&str, &str)> {
+    if let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) {
+        return text[1..].split_once(quote);
+    }
+    let end = text.find(|c: char| matches!(c, '.' | '[' | ']' | '"' | '\'') || c.is_whitespace()).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (depth, segment) in self.0.iter().enumerate() {
+            let dot = if depth > 0 { "." } else { "" };
+            let bare = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '*');
+            match segment {
+                Segment::Index(index) => write!(f, "[{index}]")?,
+                Segment::Key(key) if !key.is_empty() && key.chars().all(bare) => write!(f, "{dot}{key}")?,
+                Segment::Key(key) if key.contains('"') && !key.contains('\'') => write!(f, "{dot}'{key}'")?,
+                Segment::Key(key) => write!(f, "{dot}{key:?}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn paths_read_back_as_shown() {
+        for text in ["scheduler.slice", "workload.io.steps[3].compute", r#"sweep."scheduler.slice"[2]"#, "a['b']"] {
+            match Path::parse(text) {
+                Ok(path) => assert_eq!(path.to_string(), text),
+                Err(why) => assert!(text == "a['b']", "{why}"),
+            }
+        }
+        assert_eq!(Path::parse("sweep.'a b'").unwrap().to_string(), r#"sweep."a b""#);
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for text in ["", ".", "a.", ".a", "a..b", "a[", "a[x]", "a\nb", "a\"b", "[1]", &"a.".repeat(65)] {
+            assert!(Path::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_set_through_tables_and_lists() {
+        let mut tree = json!({ "steps": [{ "compute": "1ms" }] });
+        Path::parse("steps.0.compute").unwrap().set(&mut tree, json!("2ms")).unwrap();
+        Path::parse("new.field").unwrap().set(&mut tree, json!(1)).unwrap();
+        assert_eq!(tree, json!({ "steps": [{ "compute": "2ms" }], "new": { "field": 1 } }));
+        assert!(Path::parse("steps[1].compute").unwrap().set(&mut tree, json!("2ms")).is_err());
+        assert!(Path::parse("new.field.deeper").unwrap().set(&mut tree, json!(1)).is_err());
+    }
+}

@@ -1,0 +1,175 @@
+//! Reading: text and overrides in, a checked experiment out, or the first problem with the place it comes from.
+
+use super::{
+    Catalogue, Experiment, Format,
+    cells::{self, Rejected},
+    document::{self, Override},
+    metrics,
+    path::Path,
+    problem::{Fault, Problem},
+    resolve::Judge,
+    sweep::{Grid, SWEPT, put},
+    translate::typed,
+};
+use crate::scenario::Scenario;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Reads and checks an experiment. `label` is what messages call the file; each override is `PATH=VALUE`.
+/// An override of a swept field takes that field out of the sweep.
+pub fn read(
+    text: &str,
+    label: &str,
+    format: Format,
+    overrides: &[String],
+    catalogue: &Catalogue<'_>,
+) -> Result<Experiment, Problem> {
+    let judge = Judge::new(catalogue);
+    let reading = Reading::new(text, label, format, &judge)?;
+    let read_override = |text| {
+        Override::parse(text).map_err(|why| {
+            let problem = Fault::new(Path::default(), why).in_file(label, None, &Value::Null);
+            Problem { source_of_value: Some(option(text)), ..problem }
+        })
+    };
+    let mut set: Vec<Override<'_>> = overrides.iter().map(|text| read_override(text)).collect::<Result<_, _>>()?;
+    let problem = match reading.experiment(&set, catalogue) {
+        Ok(experiment) => return Ok(experiment),
+        Err(problem) => problem,
+    };
+    // What reads as a number or a switch may be meant as a name: `workload.io.group=1`.
+    let Some(guilty) = set.iter_mut().find(|set| set.path.to_string() == problem.field) else { return Err(problem) };
+    guilty.value = Value::from(guilty.right);
+    reading.experiment(&set, catalogue).map_err(|_| problem)
+}
+
+/// Reads and checks a single scenario, as [`super::Cell`] holds it.
+pub fn read_scenario(text: &str, label: &str, format: Format, catalogue: &Catalogue<'_>) -> Result<Scenario, Problem> {
+    let judge = Judge::new(catalogue);
+    let reading = Reading::new(text, label, format, &judge)?;
+    let unknown = reading.written.as_object().into_iter().flatten().find(|(field, _)| !SWEPT.contains(&field.as_str()));
+    let scenario = match unknown {
+        Some((field, _)) => Err(Fault::field(&Path::default(), field, SWEPT)),
+        None => judge.scenario(&reading.written),
+    };
+    scenario.map_err(|fault| reading.problem(fault, &reading.written, &[]))
+}
+
+/// How a message repeats an override.
+fn option(text: &str) -> String {
+    format!("--set {}", text.chars().take(100).map(|c| if c.is_control() { ' ' } else { c }).collect::<String>())
+}
+
+/// A text on its way to an experiment.
+struct Reading<'a> {
+    label: &'a str,
+    /// The text, if it has lines to speak of.
+    lines: Option<&'a str>,
+    written: Value,
+    judge: &'a Judge<'a>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(text: &'a str, label: &'a str, format: Format, judge: &'a Judge<'a>) -> Result<Reading<'a>, Problem> {
+        let unreadable = |error: document::Unreadable| error.fault.in_file(label, error.line, &Value::Null);
+        let written = document::parse(text, format).map_err(unreadable)?;
+        Ok(Reading { label, lines: (format == Format::Toml).then_some(text), written, judge })
+    }
+
+    fn experiment(&self, set: &[Override<'_>], catalogue: &Catalogue<'_>) -> Result<Experiment, Problem> {
+        let mut tree = self.written.clone();
+        for one in set {
+            take_out_of_sweep(&mut tree, &one.path);
+            put(&mut tree, &one.path, one.value.clone()).map_err(|fault| self.problem(fault, &tree, set))?;
+        }
+        let experiment: Experiment = typed(&Path::default(), &tree).map_err(|fault| self.problem(fault, &tree, set))?;
+        let jobs = self.jobs_of_cells(&experiment, &tree, set)?;
+        check_metrics(&experiment, catalogue, &jobs).map_err(|fault| self.problem(fault, &tree, set))?;
+        Ok(experiment)
+    }
+
+    /// Checks every cell and gives the names of all jobs.
+    fn jobs_of_cells(
+        &self,
+        experiment: &Experiment,
+        tree: &Value,
+        set: &[Override<'_>],
+    ) -> Result<BTreeSet<String>, Problem> {
+        let grid = Grid::new(experiment).map_err(|fault| self.problem(fault, tree, set))?;
+        let mut jobs = BTreeSet::new();
+        for cell in 0..grid.cells {
+            let (scenario, _) = cells::judged(self.judge, &grid, cell).map_err(|rejected| {
+                let Rejected { fault, tree, place, cell } = *rejected;
+                let swept = place.map(|place| (self.source(&place, set), place));
+                let mut problem = self.problem(fault, &tree, set);
+                if let Some(((line, option), place)) = swept {
+                    problem.line = line;
+                    problem.source_of_value = Some(option.unwrap_or_else(|| place.to_string()));
+                }
+                Problem { cell, ..problem }
+            })?;
+            for job in scenario.workload.into_keys() {
+                jobs.insert(job);
+            }
+        }
+        Ok(jobs)
+    }
+
+    /// Completes a fault by where its value comes from: a line of the file, or an override.
+    fn problem(&self, fault: Fault, tree: &Value, set: &[Override<'_>]) -> Problem {
+        let (line, option) = self.source(&fault.at, set);
+        Problem { source_of_value: option, ..fault.in_file(self.label, line, tree) }
+    }
+
+    fn source(&self, at: &Path, set: &[Override<'_>]) -> (Option<usize>, Option<String>) {
+        match set.iter().rev().find(|one| at.within(&one.path)) {
+            Some(one) => (None, Some(option(one.text))),
+            None => (self.lines.and_then(|text| document::line_of(text, at)), None),
+        }
+    }
+}
+
+/// A field that is set is no longer swept.
+fn take_out_of_sweep(tree: &mut Value, path: &Path) {
+    let same = |key: &str| Path::parse(key).is_ok_and(|key| key == *path);
+    let Some(sweep) = tree.get_mut("sweep").and_then(Value::as_object_mut) else { return };
+    sweep.retain(|key, _| !same(key));
+    let Some(zips) = sweep.get_mut("zip") else { return };
+    match zips {
+        Value::Object(zip) => zip.retain(|key, _| !same(key)),
+        Value::Array(zips) => {
+            for zip in zips.iter_mut().filter_map(Value::as_object_mut) {
+                zip.retain(|key, _| !same(key));
+            }
+            zips.retain(|zip| zip.as_object().is_none_or(|zip| !zip.is_empty()));
+        }
+        _ => {}
+    }
+    if zips.as_object().is_some_and(|zip| zip.is_empty()) {
+        sweep.remove("zip");
+    }
+}
+
+fn check_metrics(experiment: &Experiment, catalogue: &Catalogue<'_>, jobs: &BTreeSet<String>) -> Result<(), Fault> {
+    let top = Path::top("metrics");
+    if experiment.metrics.as_ref().is_some_and(Vec::is_empty) {
+        return Err(Fault::new(top, "is empty: name a metric, or leave the field out for every metric"));
+    }
+    for (i, name) in experiment.metrics.iter().flatten().enumerate() {
+        metrics::check(&top.index(i), name, catalogue.metrics, jobs)?;
+    }
+    let goal = &experiment.goal;
+    for (field, names) in [("minimize", &goal.minimize), ("maximize", &goal.maximize)] {
+        for (i, name) in names.iter().enumerate() {
+            let at = Path::top("goal").key(field).index(i);
+            metrics::check(&at, name, catalogue.metrics, jobs)?;
+            if name.starts_with("tasks.*.") {
+                return Err(Fault::new(at, format!("{name:?} is a number for each job; a goal names one job")));
+            }
+            if field == "maximize" && goal.minimize.contains(name) {
+                return Err(Fault::new(at, format!("{name:?} cannot be both less and more")));
+            }
+        }
+    }
+    Ok(())
+}

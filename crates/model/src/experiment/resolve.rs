@@ -1,0 +1,211 @@
+//! From the tree of one scenario to the scenario itself: presets, tables of schedulers and loads, types.
+//! Settings come out complete and in their canonical spelling.
+
+use super::{
+    Catalogue, check, document,
+    path::Path,
+    problem::{Fault, nearest},
+    shape,
+    translate::typed,
+};
+use crate::{
+    info::{self, Domain, Info},
+    machine::Machine,
+    scenario::{GroupSpec, Job, Scenario, Scheduler, Setting},
+    units::{Duration, spell_duration, spell_rate, spell_size},
+};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// Judges scenarios by a catalogue.
+pub(super) struct Judge<'a> {
+    catalogue: &'a Catalogue<'a>,
+    presets: BTreeMap<&'a str, Result<Value, String>>,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(catalogue: &'a Catalogue<'a>) -> Judge<'a> {
+        let read = |text| document::parse_toml(text).map_err(|error| error.fault.reason);
+        Judge { catalogue, presets: catalogue.machines.iter().map(|(name, text)| (*name, read(text))).collect() }
+    }
+
+    /// The scenario that `tree` describes, or the first fault in it.
+    pub(super) fn scenario(&self, tree: &Value) -> Result<Scenario, Fault> {
+        let given = |field: &str| tree.get(field).ok_or_else(|| Fault::new(Path::top(field), "is missing"));
+        let mut scenario = Scenario {
+            machine: self.machine(given("machine")?)?,
+            scheduler: self.scheduler(given("scheduler")?)?,
+            workload: self.workload(given("workload")?)?,
+            groups: BTreeMap::new(),
+            duration: None,
+        };
+        if let Some(groups) = tree.get("groups") {
+            scenario.groups = typed::<BTreeMap<String, GroupSpec>>(&Path::top("groups"), groups)?;
+        }
+        if let Some(duration) = tree.get("duration") {
+            scenario.duration = Some(typed::<Duration>(&Path::top("duration"), duration)?);
+        }
+        check::scenario(&scenario)?;
+        let processors = scenario.machine.processors.get();
+        scenario.workload.values_mut().for_each(|job| one_spelling(&mut job.cpus, processors));
+        Ok(scenario)
+    }
+
+    fn machine(&self, written: &Value) -> Result<Machine, Fault> {
+        let at = Path::top("machine");
+        match (written, written.get("preset")) {
+            (Value::String(name), _) => typed(&at, self.preset(&at, name)?),
+            (Value::Object(own), Some(Value::String(name))) => {
+                let mut machine = self.preset(&at.key("preset"), name)?.clone();
+                let mut own = own.clone();
+                own.remove("preset");
+                merge(&mut machine, Value::Object(own));
+                typed(&at, &machine)
+            }
+            (Value::Object(_), Some(_)) => Err(Fault::new(at.key("preset"), "is not the name of a machine")),
+            (Value::Object(_), None) => typed(&at, written),
+            _ => Err(Fault::new(at, "is neither the name of a machine nor a table")),
+        }
+    }
+
+    fn preset(&self, at: &Path, name: &str) -> Result<&Value, Fault> {
+        let known = self.presets.keys().copied();
+        match self.presets.get(name) {
+            Some(Ok(machine)) => Ok(machine),
+            Some(Err(why)) => Err(Fault::new(at.clone(), format!("the preset {name} is broken: {why}"))),
+            None if name == "host" || name.starts_with("guest:") => {
+                let reason = format!("{name:?} is a real machine; this version has simulated machines only");
+                Err(Fault { nearest: None, ..Fault::unknown(at.clone(), name, &reason, known) })
+            }
+            None => Err(Fault::unknown(at.clone(), name, &format!("{name:?} is not a machine"), known)),
+        }
+    }
+
+    fn scheduler(&self, written: &Value) -> Result<Scheduler, Fault> {
+        let at = Path::top("scheduler");
+        let table = written.as_object().ok_or_else(|| {
+            Fault::new(at.clone(), "is not a table: write its name as { name = ... }, beside its parameters")
+        })?;
+        let name = table.get("name").ok_or_else(|| Fault::new(at.key("name"), "is missing"))?;
+        let info = entry(self.catalogue.schedulers, "scheduler", &at.key("name"), name)?;
+        let settings = settings(info, &at, table, &["name"])?;
+        Ok(Scheduler { name: info.name.to_owned(), settings })
+    }
+
+    fn workload(&self, written: &Value) -> Result<BTreeMap<String, Job>, Fault> {
+        let at = Path::top("workload");
+        let jobs = written.as_object().ok_or_else(|| Fault::new(at.clone(), "is not a table of jobs"))?;
+        jobs.iter().map(|(name, job)| Ok((name.clone(), self.job(&at.key(name), job)?))).collect()
+    }
+
+    fn job(&self, at: &Path, written: &Value) -> Result<Job, Fault> {
+        let own = shape::job_fields();
+        let table = written.as_object().ok_or_else(|| {
+            Fault::new(at.clone(), "is not a table: a job has a load or steps, like { load = \"spin\" }")
+        })?;
+        let load = match table.get("load") {
+            Some(name) => Some(entry(self.catalogue.workloads, "load", &at.key("load"), name)?),
+            None => None,
+        };
+        let settings = match load {
+            Some(info) => settings(info, at, table, own)?,
+            None => only_known(at, table, own.iter().copied()).map(|()| BTreeMap::new())?,
+        };
+        match (load, table.get("steps")) {
+            (None, None) => return Err(Fault::new(at.clone(), "has neither load nor steps; a job has one of them")),
+            (Some(_), Some(_)) => return Err(Fault::new(at.clone(), "has both load and steps; a job has one of them")),
+            (None, Some(steps)) => shape::steps(&at.key("steps"), steps)?,
+            (Some(_), None) => {}
+        }
+        let own_fields = table.iter().filter(|(field, _)| own.contains(&field.as_str()));
+        let fixed: Map<String, Value> = own_fields.map(|(field, value)| (field.clone(), value.clone())).collect();
+        let job: Job = typed(at, &Value::Object(fixed))?;
+        Ok(Job { settings, ..job })
+    }
+}
+
+/// Each processor once, in order; all of them are none named.
+fn one_spelling(cpus: &mut Vec<u16>, processors: u16) {
+    cpus.sort_unstable();
+    cpus.dedup();
+    if cpus.len() == usize::from(processors) {
+        cpus.clear();
+    }
+}
+
+/// Lays `over` on `base`, field by field. A value with its source is one value: half of it is not kept.
+fn merge(base: &mut Value, over: Value) {
+    match (base, over) {
+        (Value::Object(base), Value::Object(over)) if !over.contains_key("value") && !base.contains_key("value") => {
+            for (field, value) in over {
+                merge(base.entry(field).or_insert(Value::Null), value);
+            }
+        }
+        (base, over) => *base = over,
+    }
+}
+
+/// The entry of a family's table that `name` means.
+fn entry<'i>(family: &'i [Info], kind: &str, at: &Path, name: &Value) -> Result<&'i Info, Fault> {
+    let name = name.as_str().ok_or_else(|| Fault::new(at.clone(), format!("{name} is not the name of a {kind}")))?;
+    let unknown =
+        || Fault::unknown(at.clone(), name, &format!("{name:?} is not a {kind}"), family.iter().map(|info| info.name));
+    family.iter().find(|info| info.name == name).ok_or_else(unknown)
+}
+
+/// Refuses unknown fields; of several, first the one that looks most like a slip.
+fn only_known<'k>(
+    at: &Path,
+    table: &Map<String, Value>,
+    known: impl Iterator<Item = &'k str> + Clone,
+) -> Result<(), Fault> {
+    let mut unknown = table.keys().filter(|field| !known.clone().any(|known| known == field.as_str())).peekable();
+    let Some(first) = unknown.peek().copied() else { return Ok(()) };
+    let slip = unknown.find(|field| nearest(field, known.clone()).is_some()).unwrap_or(first);
+    Err(Fault::field(at, slip, known))
+}
+
+/// All parameters of `info`, given in `table` beside the fields in `own` or else at their default.
+fn settings(
+    info: &Info,
+    at: &Path,
+    table: &Map<String, Value>,
+    own: &[&str],
+) -> Result<BTreeMap<String, Setting>, Fault> {
+    let parameters = info.parameters.iter().map(|parameter| parameter.name);
+    only_known(at, table, own.iter().copied().chain(parameters))?;
+    let mut settings = BTreeMap::new();
+    for parameter in info.parameters {
+        let at = at.key(parameter.name);
+        let text = match table.get(parameter.name) {
+            Some(Value::String(text)) => text.clone(),
+            Some(scalar @ (Value::Bool(_) | Value::Number(_))) => scalar.to_string(),
+            Some(_) => return Err(Fault::new(at, "is not a single value")),
+            None => match parameter.default {
+                Some(default) => default.to_owned(),
+                None => return Err(Fault::new(at, format!("is missing: {}", parameter.meaning))),
+            },
+        };
+        let value = parameter.domain.read(&text).map_err(|why| {
+            let meant = match parameter.domain {
+                Domain::Choice { names } => nearest(&text, names.iter().copied()),
+                _ => None,
+            };
+            Fault { nearest: meant.map(str::to_owned), ..Fault::new(at, why) }
+        })?;
+        settings.insert(parameter.name.to_owned(), spelled(&parameter.domain, value));
+    }
+    Ok(settings)
+}
+
+/// The one spelling of a value, whichever of its spellings was written.
+pub(super) fn spelled(domain: &Domain, value: info::Value) -> Setting {
+    match (domain, value) {
+        (Domain::Duration { .. }, info::Value::Whole(length)) => Setting::Text(spell_duration(length)),
+        (Domain::Size { .. }, info::Value::Whole(bytes)) => Setting::Text(spell_size(bytes)),
+        (_, info::Value::Whole(count)) => Setting::Count(count),
+        (_, info::Value::Real(rate)) => Setting::Text(spell_rate(rate)),
+        (_, info::Value::Name(name)) => Setting::Text(name),
+        (_, info::Value::Switch(switch)) => Setting::Switch(switch),
+    }
+}
