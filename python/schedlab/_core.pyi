@@ -1,4 +1,4 @@
-"""The bridge to the engine: data in, data out, as JSON text and Arrow bytes. The interpreter is released during work."""
+"""The bridge to the engine: JSON text and Arrow bytes in and out. The interpreter is released during work."""
 
 class ScenarioError(ValueError):
     """What the user asked for is wrong; the message names the field, the value found and what is allowed."""

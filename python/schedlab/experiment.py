@@ -69,7 +69,7 @@ class Experiment:
     def seeds(self) -> list[int]:
         """The seeds; each makes one run of every cell."""
         seeds = self.definition["seeds"]
-        return list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+        return list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
 
     def cells(self) -> list[Cell]:
         """Every combination of the swept values, in the order of the file."""
@@ -94,9 +94,7 @@ class Experiment:
 
         return run(self, Path(out), threads, fresh, progress)
 
-    def record(
-        self, path: str | Path, kind: str, cell: int = 0, seed: int | None = None, first: float = 2.0
-    ) -> None:
+    def record(self, path: str | Path, kind: str, cell: int = 0, seed: int | None = None, first: float = 2.0) -> None:
         """Write one run as a picture or recording: "perfetto", "gantt_svg", "gantt_text" or "recording".
 
         `first` limits pictures to so many seconds from the start of the run.

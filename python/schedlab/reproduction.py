@@ -30,6 +30,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from math import isclose
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -161,9 +162,7 @@ class Lab:
     progress: Progress = _silent
     _done: dict[tuple, Results] = field(default_factory=dict)
 
-    def run(
-        self, file: str, sweep: Mapping[str, Sequence[str]] | None = None, set: Sequence[str] = ()
-    ) -> Results:
+    def run(self, file: str, sweep: Mapping[str, Sequence[str]] | None = None, set: Sequence[str] = ()) -> Results:
         """The results of an experiment file, with further values swept or fields overridden."""
         key = (file, repr(sweep), tuple(set))
         if key not in self._done:
@@ -174,9 +173,7 @@ class Lab:
                 self._done[key] = experiment.run(self.out, self.threads, progress=progress)
         return self._done[key]
 
-    def value(
-        self, file: str, metric: str, unit: str = "s", cell: Mapping[str, str] | None = None, **run
-    ) -> Interval:
+    def value(self, file: str, metric: str, unit: str = "s", cell: Mapping[str, str] | None = None, **run) -> Interval:
         """Mean and interval of one metric in one cell; `run` as for `Lab.run`."""
         return _in_unit(self.run(file, **run), metric, dict(cell or {}), unit)
 
@@ -257,9 +254,7 @@ def _expand(entry: Mapping, published: Mapping, tolerances: Mapping[str, Toleran
         value, use = _find_published(published, row.get("published"))
         tolerance = tolerances[row["tolerance"]]
         rows.append(
-            RowSpec(
-                row["id"], row["experiment"], row["cell"], row["metric"], row["unit"], tolerance, value, use
-            )
+            RowSpec(row["id"], row["experiment"], row["cell"], row["metric"], row["unit"], tolerance, value, use)
         )
     return rows
 
@@ -292,5 +287,5 @@ def _at(tree: Any, path: str) -> Any:
 
 def _same(printed: Any, key: str, wanted: Any) -> bool:
     if key.endswith("_s") and isinstance(wanted, str):
-        return printed == seconds(wanted)
+        return isinstance(printed, float) and isclose(printed, seconds(wanted) or 0.0)
     return printed == wanted

@@ -71,9 +71,7 @@ class Results:
         folder = Path(path)
         manifest = store.read_manifest(folder)
         if not manifest:
-            raise UsageError(
-                f"{folder} is no results folder: it has no manifest.json; see: schedlab list results"
-            )
+            raise UsageError(f"{folder} is no results folder: it has no manifest.json; see: schedlab list results")
         experiment = Experiment(manifest["name"], manifest["experiment"])
         cells = [Cell(c["definition"], c["factors"], c["scenario"]) for c in manifest["cells"]]
         return cls.of(experiment, cells, folder)
@@ -98,9 +96,7 @@ class Results:
         table = self.frame.group_by(keys, maintain_order=True).agg(
             n=value.count().cast(pl.Int64), mean=value.mean(), deviation=value.std()
         )
-        half = pl.Series(stats.half_width(table["deviation"].fill_null(float("nan")), table["n"])).fill_nan(
-            None
-        )
+        half = pl.Series(stats.half_width(table["deviation"].fill_null(float("nan")), table["n"])).fill_nan(None)
         table = table.with_columns(low=pl.col("mean") - half, high=pl.col("mean") + half)
         return table.drop("deviation")
 
@@ -130,9 +126,7 @@ class Results:
         found = [c for c in cells if all(c["factors"].get(name) == value for name, value in factors.items())]
         if len(found) != 1:
             given = ", ".join(f"{k} = {v}" for k, v in factors.items()) or "no factors"
-            which = "; ".join(
-                ", ".join(f"{k} = {v}" for k, v in c["factors"].items()) for c in found or cells
-            )
+            which = "; ".join(", ".join(f"{k} = {v}" for k, v in c["factors"].items()) for c in found or cells)
             raise UsageError(f"{self.name}: {len(found)} cells have {given}; choose one of: {which}")
         return found[0]
 

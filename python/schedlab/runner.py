@@ -145,19 +145,16 @@ def _tidy(experiment: Experiment, chunk: list[Run], table: pl.DataFrame) -> tupl
     """Put the columns that say whose they are before the engine's rows, and the warnings apart."""
     warned = table.filter(pl.col("warning").is_not_null()).select("run", "warning")
     warnings = [
-        {"scenario": chunk[run][0].hash, "seed": chunk[run][1], "warning": text}
-        for run, text in warned.iter_rows()
+        {"scenario": chunk[run][0].hash, "seed": chunk[run][1], "warning": text} for run, text in warned.iter_rows()
     ]
     index = pl.DataFrame(
         {
             "run": pl.Series(range(len(chunk)), dtype=pl.UInt32),
             "scenario": [cell.hash for cell, _ in chunk],
-            "seed": pl.Series([seed for _, seed in chunk], dtype=pl.Int64),
+            "seed": pl.Series([seed for _, seed in chunk], dtype=pl.UInt64),
         }
     )
-    values = table.filter(pl.col("warning").is_null()).join(
-        index, on="run", how="left", maintain_order="left"
-    )
+    values = table.filter(pl.col("warning").is_null()).join(index, on="run", how="left", maintain_order="left")
     values = values.with_columns(engine=pl.lit(_core.version()))
     return _labelled(experiment, [cell for cell, _ in chunk], values), warnings
 
@@ -172,9 +169,7 @@ def _labelled(experiment: Experiment, cells: list[Cell], rows: pl.DataFrame) -> 
     return rows.select(*(pl.col(c).cast(t) for c, t in store.COLUMNS.items()), *names)
 
 
-def _found_elsewhere(
-    experiment: Experiment, cells: list[Cell], out: Path, done: set
-) -> tuple[pl.DataFrame, list]:
+def _found_elsewhere(experiment: Experiment, cells: list[Cell], out: Path, done: set) -> tuple[pl.DataFrame, list]:
     """Runs of the same scenarios and engine that other experiments of this name have in `out`, and their warnings."""
     names = {cell.hash: cell for cell in cells}
     wanted = {(cell.hash, seed) for cell in cells for seed in experiment.seeds} - done
@@ -185,9 +180,7 @@ def _found_elsewhere(
         )
         keys = set(rows.select("scenario", "seed").unique().iter_rows()) & wanted
         wanted -= keys
-        take = pl.DataFrame(list(keys), schema={"scenario": pl.String, "seed": pl.Int64}, orient="row")
+        take = pl.DataFrame(list(keys), schema={"scenario": pl.String, "seed": pl.UInt64}, orient="row")
         found = found.vstack(rows.join(take, on=["scenario", "seed"], how="semi").select(store.COLUMNS))
-        warnings += [
-            w for w in store.read_manifest(folder).get("warnings", []) if (w["scenario"], w["seed"]) in keys
-        ]
+        warnings += [w for w in store.read_manifest(folder).get("warnings", []) if (w["scenario"], w["seed"]) in keys]
     return _labelled(experiment, cells, found), warnings

@@ -27,7 +27,7 @@ COLUMNS = {
     "experiment": pl.String,
     "scenario": pl.String,
     "engine": pl.String,
-    "seed": pl.Int64,
+    "seed": pl.UInt64,
     "metric": pl.String,
     "unit": pl.String,
     "value": pl.Float64,
@@ -111,9 +111,7 @@ def read(files: Iterable[Path]) -> pl.DataFrame:
         try:
             frames.append(pl.read_parquet(file, glob=False))
         except (pl.exceptions.PolarsError, OSError) as why:
-            raise UsageError(
-                f"{file} is damaged or no results file ({why}); remove it, or run with --fresh"
-            ) from None
+            raise UsageError(f"{file} is damaged or no results file ({why}); remove it, or run with --fresh") from None
     return pl.concat(frames, how="diagonal_relaxed")
 
 
@@ -145,7 +143,5 @@ def locked(folder: Path):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageError(
-                f"another schedlab is writing to {folder}; wait for it, or use another --out"
-            ) from None
+            raise UsageError(f"another schedlab is writing to {folder}; wait for it, or use another --out") from None
         yield

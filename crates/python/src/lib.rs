@@ -1,6 +1,124 @@
-//! The bridge to Python: a handful of functions that take and give data.
+//! The bridge to Python: a handful of functions that take and give data, as JSON text and Arrow bytes. Work is done
+//! with the interpreter released. What a user did wrong becomes a `ScenarioError`; a fault of ours a `RuntimeError`.
 
-use pyo3::prelude::*;
+mod batch;
+mod catalogue;
+mod record;
 
+use pyo3::{create_exception, exceptions, prelude::*};
+use schedlab_model::experiment::{self, Experiment, Format};
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+create_exception!(schedlab._core, ScenarioError, exceptions::PyValueError);
+
+/// Does `work` with the interpreter released; neither an error nor a panic goes through as anything but an exception.
+fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, String> + Send) -> PyResult<T> {
+    match py.detach(|| catch_unwind(AssertUnwindSafe(work))) {
+        Ok(done) => done.map_err(ScenarioError::new_err),
+        Err(panic) => Err(exceptions::PyRuntimeError::new_err(format!("fault in the engine: {}", said(&*panic)))),
+    }
+}
+
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it gave no reason")
+}
+
+fn json<T: serde::Serialize>(value: &T) -> Result<String, String> {
+    serde_json::to_string(value).map_err(|why| why.to_string())
+}
+
+fn from_json<'a, T: serde::Deserialize<'a>>(what: &str, text: &'a str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|why| format!("{what}: {why}"))
+}
+
+/// Bridge to the engine.
 #[pymodule]
-mod _core {}
+mod _core {
+    use super::*;
+
+    #[pymodule_export]
+    use super::ScenarioError;
+
+    #[pymodule_init]
+    fn init(_: &Bound<'_, PyModule>) -> PyResult<()> {
+        // A panic becomes an exception that carries its message; its place is for those who debug the engine.
+        if std::env::var_os("SCHEDLAB_DEBUG").is_none() {
+            std::panic::set_hook(Box::new(|_| {}));
+        }
+        Ok(())
+    }
+
+    /// Version of the package and digest of the sources: equal versions give equal results.
+    #[pyfunction]
+    fn version() -> &'static str {
+        env!("SCHEDLAB_ENGINE")
+    }
+
+    /// Everything that can be named in an experiment, by family, as JSON.
+    #[pyfunction]
+    fn catalogue(py: Python<'_>) -> PyResult<String> {
+        released(py, || json(&catalogue::everything()))
+    }
+
+    /// The page of one name, as JSON: family, name, page (Markdown), info.
+    #[pyfunction]
+    fn page(py: Python<'_>, name: &str) -> PyResult<String> {
+        released(py, || json(&catalogue::page(name)?))
+    }
+
+    /// JSON Schema of experiment files.
+    #[pyfunction]
+    fn schema(py: Python<'_>) -> PyResult<String> {
+        released(py, || {
+            let schema = experiment::schema(&catalogue::CATALOGUE);
+            serde_json::to_string_pretty(&schema).map_err(|why| why.to_string())
+        })
+    }
+
+    /// Reads and checks an experiment in "toml" or "json" and gives it as JSON.
+    #[pyfunction]
+    fn read_experiment(
+        py: Python<'_>,
+        text: &str,
+        label: &str,
+        format: &str,
+        overrides: Vec<String>,
+    ) -> PyResult<String> {
+        released(py, || {
+            let format = match format {
+                "toml" => Format::Toml,
+                "json" => Format::Json,
+                other => return Err(format!("{other:?} is neither toml nor json")),
+            };
+            let read = experiment::read(text, label, format, &overrides, &catalogue::CATALOGUE);
+            json(&read.map_err(|problem| problem.to_string())?)
+        })
+    }
+
+    /// The cells of an experiment, as a JSON list of scenario, factors and hash.
+    #[pyfunction]
+    fn expand(py: Python<'_>, experiment_json: &str) -> PyResult<String> {
+        released(py, || {
+            let experiment: Experiment = from_json("experiment", experiment_json)?;
+            let cells = experiment::expand(&experiment, &catalogue::CATALOGUE);
+            json(&cells.map_err(|problem| problem.to_string())?)
+        })
+    }
+
+    /// Runs a JSON list of scenario and seed on so many threads; see `batch` for the columns of the Arrow stream.
+    #[pyfunction]
+    fn run_batch<'py>(py: Python<'py>, runs_json: &str, threads: usize) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
+        let stream = released(py, || batch::run(runs_json, threads))?;
+        Ok(pyo3::types::PyBytes::new(py, &stream))
+    }
+
+    /// Writes one run to a file, whole or not at all; see `record` for the kinds.
+    #[pyfunction]
+    fn record(py: Python<'_>, run_json: &str, kind: &str, path: &str, limit_ns: u64) -> PyResult<()> {
+        released(py, || record::record(run_json, kind, path.as_ref(), limit_ns))
+    }
+}

@@ -34,9 +34,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: bool = typer.Option(
-        False, "--version", help="Print the version.", callback=_show_version, is_eager=True
-    ),
+    version: bool = typer.Option(False, "--version", help="Print the version.", callback=_show_version, is_eager=True),
 ) -> None:
     pass
 
@@ -66,9 +64,7 @@ def _explain(error: Exception) -> int:
         return 2
     if os.environ.get("SCHEDLAB_DEBUG"):
         raise error
-    _say(
-        f"schedlab failed ({type(error).__name__}: {error}); SCHEDLAB_DEBUG=1 shows where. Please report it."
-    )
+    _say(f"schedlab failed ({type(error).__name__}: {error}); SCHEDLAB_DEBUG=1 shows where. Please report it.")
     return 70
 
 

@@ -46,9 +46,7 @@ def _print_parameters(info: dict) -> None:
     parameters = info.get("parameters") or []
     if not parameters:
         return
-    rows = [
-        [p["name"], p.get("default") or "required", _domain(p["domain"]), p["meaning"]] for p in parameters
-    ]
+    rows = [[p["name"], p.get("default") or "required", _domain(p["domain"]), p["meaning"]] for p in parameters]
     print_table(["parameter", "default", "allowed", "meaning"], rows)
 
 

@@ -13,9 +13,7 @@ def print_json(value: Any) -> None:
     print()
 
 
-def print_table(
-    header: list[str], rows: list[list[str]], title: str = "", numeric: int | None = None
-) -> None:
+def print_table(header: list[str], rows: list[list[str]], title: str = "", numeric: int | None = None) -> None:
     """Print a table that keeps every column whole; those from `numeric` on are set to the right."""
     from rich import box
     from rich.console import Console
@@ -38,8 +36,6 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(
-        *columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
-    ) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

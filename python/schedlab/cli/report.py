@@ -10,9 +10,7 @@ EXAMPLE = "schedlab report results/quantum-1a2b3c4d -o quantum.html"
 
 
 def verb(
-    result: Annotated[
-        str, typer.Argument(help="A results folder, or its name or the beginning of it under --out.")
-    ],
+    result: Annotated[str, typer.Argument(help="A results folder, or its name or the beginning of it under --out.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("report.html"),
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
     json: Annotated[bool, typer.Option("--json", help="Print JSON: what was written.")] = False,

@@ -27,12 +27,8 @@ def verb(
     names: Annotated[list[str] | None, typer.Argument(help="Reports; all by default.")] = None,
     seeds: Annotated[int | None, typer.Option("--seeds", min=2, help="Random phases for each row.")] = None,
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
-    threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", help="Write one self-contained page with pictures.")
-    ] = None,
+    threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write one self-contained page with pictures.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Rebuild published results: claim, published, predicted with its 95 % interval, error, verdict."""

@@ -15,22 +15,14 @@ EXAMPLE = "schedlab run examples/quantum.toml --set scheduler.ready_at=head --se
 
 def verb(
     file: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
-    set: Annotated[
-        list[str] | None, typer.Option("--set", help="Override a field: --set scheduler.slice=36ms")
-    ] = None,
+    set: Annotated[list[str] | None, typer.Option("--set", help="Override a field: --set scheduler.slice=36ms")] = None,
     seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Number of seeds.")] = None,
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again what was run before.")] = False,
-    threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")
-    ] = None,
+    threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    trace: Annotated[
-        Path | None, typer.Option("--trace", help="Write the first run for ui.perfetto.dev.")
-    ] = None,
-    gantt: Annotated[
-        Path | None, typer.Option("--gantt", help="Draw the first run, as .svg or .txt.")
-    ] = None,
+    trace: Annotated[Path | None, typer.Option("--trace", help="Write the first run for ui.perfetto.dev.")] = None,
+    gantt: Annotated[Path | None, typer.Option("--gantt", help="Draw the first run, as .svg or .txt.")] = None,
     first: Annotated[float, typer.Option("--first", min=0.001, help="Seconds that --gantt draws.")] = 2.0,
     on: Annotated[str, typer.Option("--on", help="Where to run; this version has: sim.")] = "sim",
 ) -> None:
@@ -39,9 +31,7 @@ def verb(
     from schedlab.experiment import Experiment
 
     if on != "sim":
-        raise UsageError(
-            f"--on {on}: this version runs on the simulator only; write --on sim or leave it out"
-        )
+        raise UsageError(f"--on {on}: this version runs on the simulator only; write --on sim or leave it out")
     pictures = _pictures(trace, gantt)
     experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
     results = _run(experiment, out, threads, fresh)

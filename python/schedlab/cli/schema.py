@@ -11,9 +11,7 @@ EXAMPLE = "schedlab schema -o schema/experiment.json"
 
 def verb(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write it to this file.")] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Accepted for uniformity; the schema is JSON anyway.")
-    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Accepted for uniformity; the schema is JSON anyway.")] = False,
 ) -> None:
     """Print the JSON Schema of experiment files, or write it to a file for your editor."""
     from schedlab._core import schema

@@ -40,10 +40,7 @@ def _figures(results: Results) -> list[dict[str, str]]:
         groups.setdefault(_split(metric)[1], []).append(metric)
     scenarios = [cell["scenario"] for cell in results.manifest["cells"]]
     caption = page.origin(results, scenarios, len(results.manifest["seeds"]))
-    return [
-        {"title": name, "picture": _chart(results, name, of), "origin": caption}
-        for name, of in groups.items()
-    ]
+    return [{"title": name, "picture": _chart(results, name, of), "origin": caption} for name, of in groups.items()]
 
 
 def _split(metric: str) -> tuple[str, str]:

@@ -59,9 +59,7 @@ def _figure(outcome: Outcome, spec: dict) -> dict:
     rows = {row.spec.id: row for row in outcome.rows}
     series, used = [], []
     for name, pattern in spec["series"].items():
-        found = [
-            (i, rows[pattern.format(x=x)]) for i, x in enumerate(spec["x"]) if pattern.format(x=x) in rows
-        ]
+        found = [(i, rows[pattern.format(x=x)]) for i, x in enumerate(spec["x"]) if pattern.format(x=x) in rows]
         points = [Point(i, row.predicted, row.low, row.high) for i, row in found]
         published = [(i, row.spec.published) for i, row in found if row.spec.published is not None]
         series.append(Series(name, points, published))

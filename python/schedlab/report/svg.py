@@ -80,9 +80,7 @@ def _axes(frame: _Frame, steps: list[float], x_title: str, y_title: str) -> str:
     for step in steps:
         y = frame.y(step)
         lines.append(f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        lines.append(
-            f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{digits(step)}</text>'
-        )
+        lines.append(f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{digits(step)}</text>')
     for index, label in enumerate(frame.labels):
         x, y = frame.x(index), HEIGHT - BOTTOM + 18
         lines.append(f'<text class="tick" x="{x:.1f}" y="{y}" text-anchor="middle">{escape(label)}</text>')
@@ -108,9 +106,7 @@ def _series(frame: _Frame, series: Series, index: int, shift: float) -> str:
     for place, y in series.published:
         x, at = frame.x(place, shift), frame.y(y)
         tip = escape(f"{series.name}, {frame.labels[place]}: published {digits(y)}")
-        parts.append(
-            f'<path class="published" d="M{x:.1f} {at - 8:.1f}l8 8l-8 8l-8 -8z"><title>{tip}</title></path>'
-        )
+        parts.append(f'<path class="published" d="M{x:.1f} {at - 8:.1f}l8 8l-8 8l-8 -8z"><title>{tip}</title></path>')
     return f'<g class="s{index % COLOURS}">{"".join(parts)}</g>'
 
 
@@ -126,9 +122,7 @@ def _point(frame: _Frame, name: str, point: Point, shift: float) -> str:
 
 
 def _legend(series: list[Series]) -> str:
-    entries = [
-        f'<span class="s{i % COLOURS}"><i></i>{escape(s.name)}</span>' for i, s in enumerate(series) if s.name
-    ]
+    entries = [f'<span class="s{i % COLOURS}"><i></i>{escape(s.name)}</span>' for i, s in enumerate(series) if s.name]
     if any(s.published for s in series):
         entries.append('<span><b class="diamond">◇</b>published</span>')
     return f'<div class="legend">{"".join(entries)}</div>'

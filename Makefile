@@ -1,0 +1,63 @@
+# schedlab: set up, show, check, test. Needs make, Rust (rustup.rs) and Python 3.11 or newer.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so')
+
+.PHONY: setup demo check test bench mutants docs new-scheduler lock
+.DELETE_ON_ERROR:
+
+## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
+setup: $(VENV)/installed
+
+$(VENV)/tools: requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "schedlab needs Python 3.11 or newer; name it: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) || \
+		{ echo "Python cannot make a virtual environment; on Debian: apt-get install python3-venv" >&2; rm -rf $(VENV); exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+$(VENV)/installed: $(VENV)/tools $(SOURCES)
+	@rm -rf $(VENV)/wheel
+	@$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python --out $(VENV)/wheel
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall $(VENV)/wheel/*.whl
+	@touch $@
+
+## demo: the published results beside ours, as a table and as demo.html
+demo: setup
+	@$(BIN)/schedlab reproduce --html demo.html
+
+## check: form and lint
+check: $(VENV)/tools
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff format --check python tests
+	$(BIN)/ruff check python tests
+
+## test: every test, Rust first (it needs no Python)
+test: setup
+	cargo test --workspace --exclude schedlab-python --locked
+	$(BIN)/python -m pytest
+
+## bench: switches per second, beside the ceiling and the peers
+bench: setup
+	$(BIN)/python scripts/bench.py
+
+## mutants: planted faults that the tests must catch
+mutants:
+	scripts/mutants
+
+## docs: the pages of every policy, and the schema of experiment files
+docs: setup
+	$(BIN)/schedlab schema -o schema/experiment.json
+
+## new-scheduler NAME=...: a file to start from, and its line in the table
+new-scheduler:
+	scripts/new-scheduler $(NAME)
+
+## lock: choose the versions in requirements.lock anew
+lock:
+	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--custom-compile-command "make lock" --upgrade -o requirements.lock

@@ -1,0 +1,80 @@
+//! Many runs at once, as one Arrow stream. Columns: `run` (index in the batch), `metric`, `unit`, `value`, `warning`.
+//! A row tells either a number or a warning; the other columns are null then.
+
+use crate::from_json;
+use arrow_array::{
+    RecordBatch,
+    builder::{Float64Builder, StringBuilder, UInt32Builder},
+};
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use schedlab_metrics::Report;
+use schedlab_model::scenario::Scenario;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// More threads than this help nobody.
+const MOST_THREADS: usize = 1024;
+
+/// A scenario and a seed.
+#[derive(Deserialize)]
+pub struct Run {
+    pub scenario: Scenario,
+    pub seed: u64,
+}
+
+/// Runs a JSON list of [`Run`]s; the bytes do not depend on the number of threads.
+pub fn run(runs_json: &str, threads: usize) -> Result<Vec<u8>, String> {
+    let runs: Vec<Run> = from_json("runs", runs_json)?;
+    let runs: Vec<(Scenario, u64)> = runs.into_iter().map(|run| (run.scenario, run.seed)).collect();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.clamp(1, MOST_THREADS)).build();
+    let reports = pool.map_err(|why| why.to_string())?.install(|| schedlab_sim::run_batch(&runs));
+    let reports: Result<Vec<Report>, _> = reports.into_iter().collect();
+    stream(&reports.map_err(|why| why.to_string())?).map_err(|why| why.to_string())
+}
+
+fn stream(reports: &[Report]) -> Result<Vec<u8>, ArrowError> {
+    let batch = table(reports)?;
+    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema())?;
+    writer.write(&batch)?;
+    writer.into_inner()
+}
+
+fn table(reports: &[Report]) -> Result<RecordBatch, ArrowError> {
+    let mut runs = UInt32Builder::new();
+    let (mut metrics, mut units, mut warnings) = (StringBuilder::new(), StringBuilder::new(), StringBuilder::new());
+    let mut values = Float64Builder::new();
+    for (run, report) in (0u32..).zip(reports) {
+        for row in &report.rows {
+            runs.append_value(run);
+            metrics.append_value(&row.metric);
+            units.append_value(row.unit);
+            values.append_value(row.value);
+            warnings.append_null();
+        }
+        for warning in &report.warnings {
+            runs.append_value(run);
+            metrics.append_option(warning.metric.as_deref());
+            units.append_null();
+            values.append_null();
+            warnings.append_value(warning.to_string());
+        }
+    }
+    let schema = Schema::new(vec![
+        Field::new("run", DataType::UInt32, false),
+        Field::new("metric", DataType::Utf8, true),
+        Field::new("unit", DataType::Utf8, true),
+        Field::new("value", DataType::Float64, true),
+        Field::new("warning", DataType::Utf8, true),
+    ]);
+    RecordBatch::try_new(
+        Arc::new(schema),
+        vec![
+            Arc::new(runs.finish()),
+            Arc::new(metrics.finish()),
+            Arc::new(units.finish()),
+            Arc::new(values.finish()),
+            Arc::new(warnings.finish()),
+        ],
+    )
+}

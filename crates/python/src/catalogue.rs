@@ -1,0 +1,111 @@
+//! What there is to name: the tables of every family, and a page for each name.
+
+use schedlab_metrics::METRICS;
+use schedlab_model::{
+    experiment::Catalogue,
+    info::{Info, MetricInfo, Scope},
+    program::Step,
+};
+use schedlab_policies::schedulers::SCHEDULERS;
+use schedlab_workloads::WORKLOADS;
+use serde_json::{Value, json};
+
+/// Machine presets: name and text.
+const MACHINES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/machines.rs"));
+
+/// What experiments are checked against.
+pub const CATALOGUE: Catalogue<'static> =
+    Catalogue { schedulers: SCHEDULERS, workloads: WORKLOADS, machines: MACHINES, metrics: METRICS };
+
+/// An entry of a family, with its page in Markdown.
+struct Entry {
+    family: &'static str,
+    info: Value,
+    page: String,
+}
+
+impl Entry {
+    fn name(&self) -> &str {
+        self.info["name"].as_str().unwrap_or_default()
+    }
+}
+
+const FAMILIES: [&str; 5] = ["schedulers", "workloads", "machines", "metrics", "steps"];
+
+/// Every family with its entries.
+pub fn everything() -> Value {
+    let entries = entries();
+    let of = |family| entries.iter().filter(move |entry| entry.family == family).map(|entry| entry.info.clone());
+    FAMILIES.iter().map(|family| (family.to_string(), Value::Array(of(family).collect()))).collect::<Value>()
+}
+
+/// The page of a name. A name of several families gets the pages of all, one after the other. The error names the
+/// nearest name.
+pub fn page(name: &str) -> Result<Value, String> {
+    let all = entries();
+    let found: Vec<&Entry> = all.iter().filter(|entry| entry.name() == name).collect();
+    let Some(first) = found.first() else {
+        let distance = |entry: &&Entry| strsim::damerau_levenshtein(&entry.name().to_lowercase(), &name.to_lowercase());
+        let nearest = all.iter().min_by_key(distance).map(Entry::name).unwrap_or_default();
+        return Err(format!("nothing is called {name:?}; did you mean {nearest:?}? See: schedlab list"));
+    };
+    let pages: Vec<&str> = found.iter().map(|entry| entry.page.trim()).collect();
+    Ok(json!({ "family": first.family, "name": name, "page": pages.join("\n\n---\n\n"), "info": first.info }))
+}
+
+fn entries() -> Vec<Entry> {
+    let schedulers = SCHEDULERS.iter().map(|info| documented("schedulers", info));
+    let workloads = WORKLOADS.iter().map(|info| documented("workloads", info));
+    let machines = MACHINES.iter().map(|(name, text)| machine(name, text));
+    schedulers.chain(workloads).chain(machines).chain(METRICS.iter().map(metric)).chain(steps()).collect()
+}
+
+fn documented(family: &'static str, info: &Info) -> Entry {
+    Entry { family, info: json!(info), page: format!("# {}\n\n{}", info.name, info.page()) }
+}
+
+fn machine(name: &str, text: &str) -> Entry {
+    let title = toml::from_str::<toml::Table>(text).ok().and_then(|table| table.get("title")?.as_str().map(str::to_owned));
+    let info = json!({ "name": name, "summary": title, "text": text });
+    Entry { family: "machines", info, page: format!("# {name}\n\n```toml\n{text}```\n") }
+}
+
+fn metric(info: &MetricInfo) -> Entry {
+    let asked = match info.scope {
+        Scope::System => info.name.to_owned(),
+        Scope::Task => format!("tasks.JOB.{}", info.name),
+    };
+    let statistic = if info.distribution { ".STATISTIC" } else { "" };
+    let choices = match info.distribution {
+        true => format!("\n\nSTATISTIC is one of {}.", MetricInfo::STATISTICS.join(", ")),
+        false => String::new(),
+    };
+    let page = format!("# {}\n\n{} (unit: {})\n\nAsk for `{asked}{statistic}`.{choices}\n", info.name, info.meaning, info.unit);
+    let mut value = json!(info);
+    value["summary"] = json!(info.meaning);
+    value["asked"] = json!(format!("{asked}{statistic}"));
+    Entry { family: "metrics", info: value, page }
+}
+
+/// The step language, from its schema.
+fn steps() -> Vec<Entry> {
+    let schema = schemars::schema_for!(Step);
+    let variants = schema.get("oneOf").and_then(Value::as_array).cloned().unwrap_or_default();
+    variants.iter().flat_map(steps_of).collect()
+}
+
+/// A variant of the schema is either a word alone or a table with one field.
+fn steps_of(variant: &Value) -> Vec<Entry> {
+    let meaning = variant["description"].as_str().unwrap_or_default().to_owned();
+    let words = variant["const"].as_str().into_iter().chain(variant["enum"].as_array().into_iter().flatten().filter_map(Value::as_str));
+    let fields = variant["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    let takes = &variant["properties"];
+    words
+        .chain(fields)
+        .map(|name| {
+            let page = format!("# {name}\n\n{meaning}\n\n```json\n{:#}\n```\n", takes[name]);
+            let info = json!({ "name": name, "summary": meaning, "takes": takes[name] });
+            Entry { family: "steps", info, page }
+        })
+        .collect()
+}

@@ -1,0 +1,69 @@
+"""What the tests share: a small experiment, and the command as a user runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+COMMAND = Path(sys.executable).with_name("schedlab")
+
+SMALL = """
+question = "Which slice keeps a reader quick beside a hog?"
+machine = "at_286"
+seeds = 3
+metrics = ["tasks.io.real", "tasks.hog.share", "wakeup_latency.p99"]
+duration = "30s"
+[scheduler]
+name = "minix"
+[workload]
+io = { load = "read_files", files = 3, size = "4KiB" }
+hog = { load = "spin", compute = "1s", passes = "forever" }
+[sweep]
+"scheduler.slice" = ["100ms", "18ms"]
+"""
+
+
+@pytest.fixture
+def small(tmp_path) -> Path:
+    """An experiment file with two cells and three seeds."""
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+class Command:
+    """The command `schedlab`, run in a folder of its own."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def __call__(self, *arguments, env=None) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [COMMAND, *map(str, arguments)],
+            cwd=self.folder,
+            env={**os.environ, "NO_COLOR": "1", **(env or {})},
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def json(self, *arguments):
+        """The JSON document that a successful command prints."""
+        done = self(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def start(self, *arguments) -> subprocess.Popen:
+        """Start the command and leave it running."""
+        return subprocess.Popen(
+            [COMMAND, *map(str, arguments)], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+
+@pytest.fixture
+def schedlab(tmp_path) -> Command:
+    return Command(tmp_path)

@@ -1,0 +1,177 @@
+"""The command as a user meets it."""
+
+import json
+import re
+
+import pytest
+from conftest import ROOT
+
+VERBS = ["run", "list", "describe", "reproduce", "report", "schema"]
+FAMILIES = ["schedulers", "workloads", "machines", "metrics", "steps", "reproductions", "results"]
+
+
+def refused(done, *words):
+    """Exit 2, one message on stderr that holds the words, nothing on stdout."""
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    for word in words:
+        assert word in done.stderr
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_of_every_verb_has_an_example(schedlab, verb):
+    done = schedlab(verb, "--help")
+    assert done.returncode == 0
+    assert f"Example: schedlab {verb}" in done.stdout
+    assert "--json" in done.stdout
+
+
+def test_help_names_every_verb(schedlab):
+    done = schedlab("--help")
+    assert all(re.search(rf"\b{verb}\b", done.stdout) for verb in VERBS)
+
+
+def test_version_names_the_engine(schedlab):
+    assert re.fullmatch(r"schedlab \d+\.\d+\.\d+\+[0-9a-f]{8}\n", schedlab("--version").stdout)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_list_is_valid_json_with_names(schedlab, family):
+    entries = schedlab.json("list", family)
+    assert all(entry["name"] for entry in entries)
+    if family != "results":
+        assert entries
+
+
+def test_list_without_a_family_has_them_all(schedlab):
+    assert list(schedlab.json("list")) == FAMILIES
+    assert "minix" in schedlab("list").stdout
+
+
+def test_every_listed_name_can_be_described(schedlab):
+    listed = schedlab.json("list")
+    for family in FAMILIES[:-1]:
+        for entry in listed[family]:
+            assert schedlab.json("describe", entry["name"])["page"].strip(), entry["name"]
+
+
+def test_describe_shows_the_page_and_the_parameters(schedlab):
+    shown = schedlab("describe", "minix").stdout
+    assert "slice" in shown
+    assert "100ms" in shown
+
+
+def test_a_run_prints_a_row_for_each_cell_and_keeps_its_results(schedlab, small):
+    done = schedlab("run", small)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"100ms .*±.*±", done.stdout)
+    assert re.search(r"18ms .*±.*±", done.stdout)
+    folders = list((schedlab.folder / "results").iterdir())
+    assert [bool(re.fullmatch(r"small-[0-9a-f]{8}", folder.name)) for folder in folders] == [True]
+
+
+def test_run_as_json_has_mean_and_bounds_of_every_metric(schedlab, small):
+    document = schedlab.json("run", small)
+    assert document["runs"] == {"total": 6, "computed": 6, "known": 0}
+    for cell in document["cells"]:
+        assert list(cell["factors"]) == ["scheduler.slice"]
+        real = cell["metrics"]["tasks.io.real"]
+        assert real["low"] <= real["mean"] <= real["high"]
+        assert real["n"] == 3
+        assert real["unit"] == "s"
+
+
+def test_set_overrides_a_swept_field(schedlab, small):
+    document = schedlab.json("run", small, "--set", "scheduler.slice=36ms", "--seeds", "2")
+    assert len(document["cells"]) == 1
+    assert document["runs"]["total"] == 2
+
+
+def test_without_metrics_a_useful_few_are_shown(schedlab, small):
+    small.write_text("\n".join(line for line in small.read_text().splitlines() if not line.startswith("metrics")))
+    shown = schedlab.json("run", small)["cells"][0]["metrics"]
+    assert {"tasks.io.real", "tasks.io.user", "tasks.io.sys", "context_switches", "wakeup_latency.p99"} <= shown.keys()
+
+
+def test_pictures_are_written(schedlab, small):
+    done = schedlab("run", small, "--trace", "out.json", "--gantt", "out.svg")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((schedlab.folder / "out.json").read_text())["traceEvents"]
+    assert (schedlab.folder / "out.svg").read_text().rstrip().endswith("</svg>")
+    assert schedlab("run", small, "--gantt", "out.txt").returncode == 0
+    assert "io" in (schedlab.folder / "out.txt").read_text()
+
+
+def test_a_picture_that_cannot_be_written_is_refused(schedlab, small):
+    refused(schedlab("run", small, "--gantt", "no/such/folder.svg"), "no/such/folder.svg")
+    refused(schedlab("run", small, "--gantt", "out.png"), "out.png", ".svg")
+    assert not (schedlab.folder / "no").exists()
+
+
+def test_a_missing_file_is_named(schedlab):
+    refused(schedlab("run", "nothing.toml"), "nothing.toml")
+    refused(schedlab("run", "."), ".")
+
+
+def test_a_wrong_experiment_names_line_field_value_and_nearest(schedlab, small):
+    small.write_text(small.read_text().replace('name = "minix"', 'name = "minux"'))
+    refused(schedlab("run", small), "small.toml:", "scheduler.name", "minux", "minix")
+
+
+def test_text_that_is_not_toml_or_not_unicode_is_refused(schedlab, small):
+    small.write_bytes(b"question = [\xff\xfe")
+    refused(schedlab("run", small), "small.toml")
+
+
+def test_wrong_options_are_refused(schedlab, small):
+    refused(schedlab("run", small, "--set", "scheduler.slice=36"), "36")
+    refused(schedlab("run", small, "--seeds", "0"), "--seeds")
+    refused(schedlab("run", small, "--threads", "0"), "--threads")
+    refused(schedlab("run", small, "--on", "host"), "host", "simulator")
+    refused(schedlab("run", small, "--frobnicate"), "--frobnicate")
+    refused(schedlab("frobnicate"), "frobnicate")
+
+
+def test_unknown_names_are_refused_with_the_nearest(schedlab):
+    refused(schedlab("describe", "minnix"), "minnix", "minix")
+    refused(schedlab("list", "scheduler"), "schedulers")
+    refused(schedlab("reproduce", "minix-1991"), "minix-1990")
+    refused(schedlab("report", "nothing"), "nothing")
+
+
+def test_a_fault_of_schedlab_is_one_line_and_debug_shows_where(schedlab, small, tmp_path):
+    broken = tmp_path / "broken"
+    (broken / "polars").mkdir(parents=True)
+    (broken / "polars" / "__init__.py").write_text("raise RuntimeError('planted')")
+    done = schedlab("run", small, env={"PYTHONPATH": str(broken)})
+    assert done.returncode == 70
+    assert done.stderr.count("\n") == 1
+    assert "planted" in done.stderr
+    assert "SCHEDLAB_DEBUG=1" in done.stderr
+    done = schedlab("run", small, env={"PYTHONPATH": str(broken), "SCHEDLAB_DEBUG": "1"})
+    assert done.returncode != 0
+    assert "Traceback" in done.stderr
+
+
+def test_schema_is_a_json_schema_and_the_one_in_the_repository(schedlab):
+    done = schedlab("schema")
+    assert json.loads(done.stdout)["properties"]["scheduler"]
+    assert schedlab("schema", "-o", "schema.json").returncode == 0
+    assert (schedlab.folder / "schema.json").read_text() == done.stdout
+    assert (ROOT / "schema" / "experiment.json").read_text() == done.stdout, "run: make docs"
+
+
+def test_results_are_listed(schedlab, small):
+    schedlab("run", small)
+    (entry,) = schedlab.json("list", "results")
+    assert (entry["cells"], entry["seeds"]) == (2, 3)
+    assert entry["name"].startswith("small-")
+
+
+@pytest.mark.parametrize("verb", ["list", "--help"])
+def test_quick_verbs_import_no_engine_of_tables(schedlab, verb):
+    """Start-up stays short because nothing heavy is imported; the time itself depends on the machine."""
+    done = schedlab(verb, env={"PYTHONPROFILEIMPORTTIME": "1"})
+    imported = set(re.findall(r"\|\s+([\w.]+)$", done.stderr, re.MULTILINE))
+    assert not {"polars", "duckdb", "scipy", "numpy", "jinja2"} & imported

@@ -1,0 +1,160 @@
+"""Runs that are cut short, resumed, repeated and spread over threads."""
+
+import json
+import random
+import signal
+import time
+
+import polars as pl
+import pytest
+
+from schedlab import Experiment, UsageError, results, store
+
+ENDLESS = 1_000_000
+
+
+def wait_for_a_file(process, out):
+    while not list(out.glob("*/runs-*.parquet")):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.01)
+
+
+def runs_of(frame):
+    return frame.select("scenario", "seed").unique()
+
+
+def test_a_second_run_does_nothing(schedlab, small):
+    schedlab("run", small)
+    files = {f: (f.read_bytes(), f.stat().st_mtime_ns) for f in (schedlab.folder / "results").rglob("*.*")}
+    assert schedlab.json("run", small)["runs"] == {"total": 6, "computed": 0, "known": 6}
+    assert {f: (f.read_bytes(), f.stat().st_mtime_ns) for f in files} == files
+
+
+def test_fresh_runs_again_and_gives_the_same_bytes(schedlab, small):
+    schedlab("run", small)
+    (file,) = (schedlab.folder / "results").rglob("*.parquet")
+    before = file.read_bytes()
+    assert schedlab.json("run", small, "--fresh")["runs"]["computed"] == 6
+    assert file.read_bytes() == before
+
+
+def test_results_are_the_same_bytes_on_one_and_two_threads(schedlab, small):
+    for threads in (1, 2):
+        schedlab("run", small, "--threads", threads, "--seeds", 40, "--out", f"on{threads}")
+    one, two = ({f.relative_to(folder): f.read_bytes() for f in folder.rglob("*.parquet")} for folder in
+                (schedlab.folder / "on1", schedlab.folder / "on2"))  # fmt: skip
+    assert one
+    assert one == two
+
+
+def test_more_seeds_or_another_question_use_what_is_known(schedlab, small):
+    schedlab("run", small)
+    assert schedlab.json("run", small, "--seeds", 5)["runs"] == {"total": 10, "computed": 4, "known": 6}
+    small.write_text(small.read_text().replace("Which slice", "What slice"))
+    assert schedlab.json("run", small)["runs"]["computed"] == 0
+
+
+def test_a_wider_sweep_uses_what_is_known_in_another_folder(schedlab, small):
+    schedlab("run", small)
+    small.write_text(small.read_text().replace('["100ms", ', '["100ms", "50ms", '))
+    assert schedlab.json("run", small)["runs"] == {"total": 9, "computed": 3, "known": 6}
+    assert len(list((schedlab.folder / "results").iterdir())) == 2
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(schedlab, small):
+    process = schedlab.start("run", small, "--seeds", ENDLESS, "--set", "scheduler.slice=50ms")
+    wait_for_a_file(process, schedlab.folder / "results")
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert "are kept in results/small-" in said
+    assert "same command" in said
+    done = runs_of(results.load(schedlab.folder / "results")).height
+    assert done > 0
+    options = ["--set", "scheduler.slice=50ms", "--seeds"]
+    assert schedlab.json("run", small, *options, done)["runs"]["computed"] == 0
+    assert schedlab.json("run", small, *options, done + 2)["runs"]["computed"] == 2
+
+
+def test_a_killed_run_leaves_no_half_file(schedlab, small):
+    out = schedlab.folder / "results"
+    chance = random.Random(1990)
+    known = 0
+    for _ in range(8):
+        process = schedlab.start("run", small, "--seeds", ENDLESS)
+        wait_for_a_file(process, out)
+        time.sleep(chance.uniform(0, 0.8))
+        process.kill()
+        process.communicate()
+        frame = results.load(out)
+        runs = frame.group_by("scenario", "seed").agg(pl.len())
+        assert frame.select("scenario", "seed", "metric").is_duplicated().sum() == 0
+        assert runs.filter(pl.col("len") < 10).is_empty(), "a run is there whole or not at all"
+        assert runs.height >= known
+        known = runs.height
+        for manifest in out.glob("*/manifest.json"):
+            json.loads(manifest.read_text())
+    assert schedlab("run", small).returncode == 0
+    assert list(out.rglob("*.tmp")) == []
+
+
+def test_a_leftover_temporary_file_is_ignored_and_removed(schedlab, small):
+    schedlab("run", small)
+    (folder,) = (schedlab.folder / "results").iterdir()
+    leftover = folder / ".runs-0000.parquet.123.tmp"
+    leftover.write_bytes(b"half")
+    assert results.load(folder).height > 0
+    schedlab("run", small)
+    assert not leftover.exists()
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    store.replace(file, b"old")
+    monkeypatch.setattr("os.replace", lambda a, b: (_ for _ in ()).throw(OSError("planted")))
+    with pytest.raises(OSError, match="planted"):
+        store.replace(file, b"new")
+    assert file.read_bytes() == b"old"
+    assert [f.name for f in tmp_path.iterdir()] == ["file"]
+
+
+def test_two_writers_of_one_folder_are_refused(small, tmp_path):
+    experiment = Experiment.from_toml(small)
+    folder = experiment.run(out=tmp_path / "results").folder
+    with store.locked(folder), pytest.raises(UsageError, match="another schedlab"):
+        experiment.run(out=tmp_path / "results")
+
+
+def test_a_damaged_file_is_named(schedlab, small):
+    schedlab("run", small)
+    (file,) = (schedlab.folder / "results").rglob("*.parquet")
+    file.write_bytes(file.read_bytes()[:100])
+    done = schedlab("run", small)
+    assert done.returncode == 2
+    assert str(file.name) in done.stderr
+    assert schedlab("run", small, "--fresh").returncode == 0
+
+
+def test_results_of_another_engine_are_not_taken(small, tmp_path, monkeypatch):
+    experiment = Experiment.from_toml(small)
+    experiment.run(out=tmp_path / "results")
+    monkeypatch.setattr("schedlab._core.version", lambda: "0.0.0+other")
+    assert experiment.run(out=tmp_path / "results").computed == 6
+
+
+def test_full_files_are_left_alone_and_a_new_one_is_begun(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "RUNS_PER_FILE", 4)
+    found = Experiment.from_toml(small).run(out=tmp_path / "results")
+    files = sorted(found.folder.glob("*.parquet"))
+    assert [runs_of(pl.read_parquet(f)).height for f in files] == [4, 2]
+    more = Experiment.from_toml(small, set=["seeds=5"]).run(out=tmp_path / "results")
+    assert (more.computed, runs_of(results.load(found.folder)).height) == (4, 10)
+
+
+def test_progress_is_told_from_what_is_known_to_all(small, tmp_path):
+    told = []
+    Experiment.from_toml(small).run(out=tmp_path, progress=lambda done, total: told.append((done, total)))
+    assert told[0] == (0, 6)
+    assert told[-1] == (6, 6)
+    assert told == sorted(told)
