@@ -1,0 +1,95 @@
+//! Drawn schedules, character by character.
+
+mod sample;
+
+use sample::{MS, event, names, run};
+use schedlab_model::event::{Event, Kind, NO_TASK};
+use schedlab_traces::{Names, gantt::Chart};
+
+#[track_caller]
+fn assert_drawn(chart: &str, expected: &str) {
+    assert_eq!(chart, expected.strip_prefix('\n').unwrap(), "\n{chart}");
+}
+
+#[test]
+fn a_column_shows_the_state_that_held_longest() {
+    assert_drawn(
+        &Chart::new(&run(), &names(), 100 * MS).text(50),
+        r#"
+              0ms       20ms      40ms      60ms      80ms
+              |         |         |         |         |
+editor#0                          ++++
+hog <&"1">#1       ##########.........##########
+hog <&"1">#2          .......#####..............######
+idle 0        -----                                   ~~~~~-----
+              a column is 2ms
+              # running  + in the kernel  . ready  - idle  ~ idle, waiting for a drive
+"#,
+    );
+}
+
+#[test]
+fn when_two_states_held_equally_long_the_running_one_is_drawn() {
+    let text = Chart::new(&run(), &names(), 80 * MS).text(4);
+    // From 20 to 40 ms the first hog ran, then was ready, the second the other way round.
+    assert!(text.contains("hog <&\"1\">#1  ###\n") && text.contains("hog <&\"1\">#2   #.#\n"), "{text}");
+    let (wakes, runs) = (event(0, 0, Kind::Wakeup, 1, 0, 0), event(5, 0, Kind::SwitchIn, 0, 0, 0));
+    let text = Chart::new(&[created(0), wakes, runs], &names(), 10 * MS).text(1);
+    assert!(text.contains("editor#0  #\n"), "{text}");
+}
+
+fn created(task: u32) -> Event {
+    event(0, task, Kind::Created, 128, 0, NO_TASK.into())
+}
+
+#[test]
+fn what_had_no_room_is_said() {
+    let events: Vec<_> = (0..50).map(created).collect();
+    let names = Names { processors: 10, ..names() };
+    let chart = Chart::new(&events, &names, MS);
+    assert!(chart.text(10).ends_with("left out: 18 more tasks, 2 more processors\n"));
+    assert!(chart.svg("many").contains("left out: 18 more tasks, 2 more processors"));
+    assert_eq!(chart.text(10).lines().filter(|l| l.contains('#')).count(), 32);
+}
+
+#[test]
+fn a_cut_through_a_stretch_draws_it_up_to_the_cut() {
+    assert_drawn(
+        &Chart::new(&run(), &names(), 44 * MS).text(22),
+        r#"
+              0ms       20ms      40ms
+              |         |         |
+editor#0                          ++
+hog <&"1">#1       ##########.......
+hog <&"1">#2          .......#####..
+idle 0        -----
+              a column is 2ms
+              # running  + in the kernel  . ready  - idle
+"#,
+    );
+}
+
+#[test]
+fn an_empty_chart_is_drawn_without_a_fuss() {
+    let chart = Chart::new(&[], &Names::default(), 0);
+    assert!(chart.text(0).contains("0ns"));
+    assert!(chart.svg("").starts_with("<svg"));
+}
+
+#[test]
+fn names_cannot_break_out_of_the_picture() {
+    let svg = Chart::new(&run(), &names(), 100 * MS).svg("a <b> & \"c\"");
+    assert!(svg.contains("<title>a &lt;b&gt; &amp; &quot;c&quot;</title>"));
+    assert!(svg.contains("hog &lt;&amp;&quot;1&quot;&gt;#1, running for 20ms at 10ms: cpu 0, user 20ms, system 0ns"));
+    assert!(!svg.contains("<&"));
+}
+
+#[test]
+fn a_line_of_very_many_stretches_makes_a_small_picture() {
+    let turns = (0..20_000)
+        .flat_map(|i| [event(2 * i, 0, Kind::SwitchIn, 0, 0, 0), event(2 * i + 1, 0, Kind::SwitchOut, 0, MS, 0)]);
+    let events: Vec<_> = [created(0)].into_iter().chain(turns).collect();
+    let svg = Chart::new(&events, &names(), 40_000 * MS).svg("busy");
+    assert!(svg.len() < 400_000, "{} bytes", svg.len());
+    assert!(svg.contains("mostly"));
+}
