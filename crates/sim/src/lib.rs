@@ -1,1 +1,113 @@
-//! To come.
+//! The simulated kernel: takes a scenario and a seed and gives numbers, the same every time.
+//!
+//! `run.rs` is the loop; `accounting.rs` a processor and whose its time is; `interpret.rs` what a task does next;
+//! `services.rs` what system calls do; `monolithic.rs` and `messages.rs` the two personalities; `files.rs` and `drive.rs`
+//! the block cache and the disk; `boot.rs` builds it all from a scenario.
+
+mod accounting;
+mod audit;
+mod boot;
+mod drive;
+mod files;
+mod interpret;
+mod messages;
+mod monolithic;
+mod process;
+mod run;
+mod services;
+mod timers;
+
+pub use audit::Audit;
+
+use rayon::prelude::*;
+use run::Kernel;
+use schedlab_metrics::{Collector, Report, Setup};
+use schedlab_model::{Nanos, event::Observer, scenario::Scenario};
+use schedlab_policies::schedulers::{self, Scheduler, Visitor};
+
+/// A scenario that cannot be run, and why. A checked one can.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct RunError(pub String);
+
+/// Runs a scenario for a listener, which hears every event in order; gives the time at which the run ended.
+///
+/// # Errors
+/// If the scenario names a scheduler, load or parameter that does not exist; a checked experiment has no such names.
+pub fn observe<O: Observer>(scenario: &Scenario, seed: u64, observer: O) -> Result<Nanos, RunError> {
+    boot::known_scheduler(&scenario.scheduler.name)?;
+    let name = &scenario.scheduler.name;
+    match schedulers::visit(name, Simulation { scenario, seed, observer }) {
+        Some(end) => end,
+        None => Err(RunError(format!("scheduler.name: {name:?} is no scheduler"))),
+    }
+}
+
+/// As [`observe`], under a scheduler that need not be in the table.
+///
+/// # Errors
+/// As [`observe`].
+pub fn observe_under<S: Scheduler, O: Observer>(
+    scenario: &Scenario,
+    seed: u64,
+    observer: O,
+) -> Result<Nanos, RunError> {
+    Simulation { scenario, seed, observer }.visit::<S>()
+}
+
+/// Runs a scenario to its metrics.
+///
+/// # Errors
+/// As [`observe`].
+pub fn run(scenario: &Scenario, seed: u64) -> Result<Report, RunError> {
+    run_with(scenario, seed, ())
+}
+
+/// Runs a scenario to its metrics, with another listener beside.
+///
+/// # Errors
+/// As [`observe`].
+pub fn run_with<O: Observer>(scenario: &Scenario, seed: u64, mut beside: O) -> Result<Report, RunError> {
+    let mut collector = Collector::new(setup(scenario));
+    let end = observe(scenario, seed, (&mut collector, &mut beside))?;
+    let mut report = collector.finish(end);
+    report.warnings.retain(|warning| !of_endless_job(scenario, warning.metric.as_deref()));
+    Ok(report)
+}
+
+/// Runs many, on all threads of the present rayon pool. The order of the results is that of the runs.
+pub fn run_batch(runs: &[(Scenario, u64)]) -> Vec<Result<Report, RunError>> {
+    runs.par_iter().map(|(scenario, seed)| run(scenario, *seed)).collect()
+}
+
+/// What a collector must know of a scenario.
+pub fn setup(scenario: &Scenario) -> Setup {
+    Setup {
+        jobs: scenario.workload.keys().cloned().collect(),
+        processors: scenario.machine.processors.get(),
+        accounting: scenario.machine.accounting,
+    }
+}
+
+/// Whether a warning says only that a job without end had not ended.
+fn of_endless_job(scenario: &Scenario, metric: Option<&str>) -> bool {
+    let job = metric.and_then(|metric| metric.strip_prefix("tasks.")?.strip_suffix(".real"));
+    job.and_then(|job| scenario.workload.get(job)).is_some_and(|job| job.passes.count().is_none())
+}
+
+/// One run, for a scheduler whose type the compiler knows.
+struct Simulation<'a, O> {
+    scenario: &'a Scenario,
+    seed: u64,
+    observer: O,
+}
+
+impl<O: Observer> Visitor for Simulation<'_, O> {
+    type Output = Result<Nanos, RunError>;
+
+    fn visit<S: Scheduler>(self) -> Self::Output {
+        let mut kernel = Kernel::<S, O>::boot(self.scenario, self.seed, self.observer)?;
+        kernel.run();
+        Ok(kernel.now)
+    }
+}

@@ -1,0 +1,213 @@
+//! CPU policies: the interface between a kernel and its scheduler, and the table of all of them.
+//!
+//! A task is at any time in one of four states, and the hooks follow its life:
+//!
+//! ```text
+//!   created -> select_cpu, enqueue(New) -> READY -> pick_next -> RUNNING -> dequeue(Exit)
+//!                                            ^                     |
+//!                                            |<- enqueue(Preempted, SliceEnd, Yield)
+//!   wakeup ->  select_cpu, enqueue(Wakeup) --'                     '-> dequeue(Sleep) -> ASLEEP
+//! ```
+//!
+//! What the kernel guarantees: `charge` comes before every hook that ends a stretch of running; a picked task is given
+//! back by exactly one `enqueue` or `dequeue`; hooks of one run are called in order of time. Whether a running task
+//! stays in the policy's own list (Minix) or leaves it (most others) is the policy's affair.
+
+use schedlab_model::{
+    Nanos,
+    info::{Info, Params},
+    task::{CpuId, Group, Task, TaskId},
+};
+
+mod fifo;
+mod minix;
+mod queue;
+mod round_robin;
+
+pub use fifo::Fifo;
+pub use minix::Minix;
+pub use round_robin::RoundRobin;
+
+/// Why a task joins the runqueue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Enqueue {
+    /// It was just created.
+    New,
+    /// What it waited for has come.
+    Wakeup,
+    /// It was running and somebody better came.
+    Preempted,
+    /// It was running and its slice ended.
+    SliceEnd,
+    /// It was running and gave way.
+    Yield,
+    /// It comes from another processor.
+    Migrate,
+}
+
+/// Why a task leaves the runqueue (or, if it was running, is not coming back to it).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dequeue {
+    /// It waits for something.
+    Sleep,
+    /// It ended.
+    Exit,
+    /// It goes to another processor.
+    Migrate,
+}
+
+/// Why a processor looks for work elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Balance {
+    /// It has nothing to run.
+    Idle,
+    /// A tick; the policy decides how often it acts.
+    Tick,
+}
+
+/// The choice of a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pick {
+    /// Who runs next.
+    pub task: TaskId,
+    /// For how long at most, if the policy sets a limit other than its ticks.
+    pub slice: Option<Nanos>,
+}
+
+/// A processor as its scheduler sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Processor {
+    /// The task that runs, if any.
+    pub running: Option<TaskId>,
+    /// The user task on whose behalf the processor works: the last one chosen, even while a server or a driver
+    /// works for it; none while idle.
+    pub billed: Option<TaskId>,
+}
+
+/// What a policy may know and ask for.
+pub struct Context<'a> {
+    /// The time.
+    pub now: Nanos,
+    /// Length of a clock tick.
+    pub tick: Nanos,
+    /// All tasks, by id.
+    pub tasks: &'a [Task],
+    /// All groups, by id; 0 is the root.
+    pub groups: &'a [Group],
+    /// All processors, by id.
+    pub processors: &'a [Processor],
+    /// What the policy asks of the kernel; looked at after each hook.
+    pub wishes: &'a mut Wishes,
+}
+
+/// What a policy asks of the kernel.
+#[derive(Debug, Default)]
+pub struct Wishes {
+    /// Processors that should choose anew, a bit each.
+    pub resched: u64,
+    /// Timers to set: (when, processor, token); [`Scheduler::timer`] is called with the token.
+    pub timers: Vec<(Nanos, CpuId, u32)>,
+}
+
+impl Context<'_> {
+    /// Asks for a new choice on `cpu`.
+    pub fn resched(&mut self, cpu: CpuId) {
+        self.wishes.resched |= 1 << cpu;
+    }
+
+    /// Asks for a call of [`Scheduler::timer`] at the time `when`.
+    pub fn set_timer(&mut self, when: Nanos, cpu: CpuId, token: u32) {
+        self.wishes.timers.push((when, cpu, token));
+    }
+}
+
+/// A CPU policy. Only `enqueue`, `dequeue` and `pick_next` are required.
+pub trait Scheduler: Sized {
+    /// Its entry in the table.
+    const INFO: Info;
+    /// Whether it wants [`Scheduler::tick`]; where nobody does, the simulator leaves ticks out.
+    const TICKS: bool = false;
+
+    /// Makes the policy for a machine with so many processors and a tick of that length.
+    fn new(params: &Params, processors: u16, tick: Nanos) -> Self;
+
+    /// Chooses the processor for a new or woken task. Default: where it was, if it still may run there.
+    #[inline]
+    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _why: Enqueue) -> CpuId {
+        let task = &cx.tasks[task as usize];
+        if task.allowed >> task.cpu & 1 == 1 { task.cpu } else { task.allowed.trailing_zeros() as CpuId }
+    }
+
+    /// A task joins the runqueue of `cpu`.
+    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue);
+
+    /// A task, queued or running, leaves.
+    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue);
+
+    /// Chooses who runs on `cpu` and for how long; `None` makes it idle.
+    fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick>;
+
+    /// The running task used `ran` ns of processor time.
+    #[inline]
+    fn charge(&mut self, _cx: &mut Context<'_>, _cpu: CpuId, _task: TaskId, _ran: Nanos) {}
+
+    /// Whether `woken`, just enqueued on `cpu`, takes the processor from `running`.
+    #[inline]
+    fn wakeup_preempts(&mut self, _cx: &mut Context<'_>, _cpu: CpuId, _running: TaskId, _woken: TaskId) -> bool {
+        false
+    }
+
+    /// A clock tick on `cpu`, idle or not.
+    #[inline]
+    fn tick(&mut self, _cx: &mut Context<'_>, _cpu: CpuId) {}
+
+    /// Whether this tick's work is more than the interrupt itself may do, so that it must be left to the kernel's
+    /// clock task ([`Scheduler::clock_task`]) in place of [`Scheduler::tick`].
+    #[inline]
+    fn tick_needs_clock_task(&self, _cx: &Context<'_>, _cpu: CpuId) -> bool {
+        false
+    }
+
+    /// The clock task runs after a tick that needed it (or that had an alarm due). A kernel without such a task calls
+    /// this within the tick.
+    #[inline]
+    fn clock_task(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        self.tick(cx, cpu);
+    }
+
+    /// A timer that the policy set has expired.
+    #[inline]
+    fn timer(&mut self, _cx: &mut Context<'_>, _cpu: CpuId, _token: u32) {}
+
+    /// A queued task that `cpu` should pull from another processor, if any.
+    #[inline]
+    fn balance(&mut self, _cx: &mut Context<'_>, _cpu: CpuId, _why: Balance) -> Option<TaskId> {
+        None
+    }
+}
+
+/// Something to do with a scheduler whose type is known to the compiler: the simulator is compiled once for each policy,
+/// so that no call in its loop is looked up at run time.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+    /// Does it.
+    fn visit<S: Scheduler>(self) -> Self::Output;
+}
+
+macro_rules! table {
+    ($($policy:ty),* $(,)?) => {
+        /// The table of CPU policies.
+        pub const SCHEDULERS: &[Info] = &[$(<$policy as Scheduler>::INFO),*];
+
+        /// Hands the policy of that name to the visitor; `None` if there is no such policy.
+        pub fn visit<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+            $(if name == <$policy as Scheduler>::INFO.name {
+                return Some(visitor.visit::<$policy>());
+            })*
+            None
+        }
+    };
+}
+
+table![Fifo, Minix, RoundRobin];

@@ -1,0 +1,3 @@
+//! Placeholder.
+/// Checks.
+pub struct Audit;

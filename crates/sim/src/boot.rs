@@ -1,0 +1,249 @@
+//! From a scenario to a kernel that is ready to run.
+
+use crate::{
+    RunError,
+    accounting::Cpu,
+    drive::Drive,
+    files::Files,
+    interpret::draw,
+    messages::{DRIVERS, KERNEL_TASKS, Servers},
+    process::{Process, State, Wait},
+    run::{Clock, Costs, FOREVER, Kernel, Personality},
+    services::{Lock, Pipe, Resources},
+    timers::{Expiry, Timers},
+};
+use schedlab_model::{
+    Nanos, SECOND,
+    event::{Kind, NO_TASK, Observer},
+    info::{Info, Params},
+    machine::{self, Machine},
+    program::Step,
+    rng::Rng,
+    scenario::{Job, Scenario, Setting},
+    task::{Class, CpuId, Group, GroupId, Task, TaskId},
+};
+use schedlab_policies::schedulers::{Processor, SCHEDULERS, Scheduler, Wishes};
+use schedlab_workloads::{Programs, WORKLOADS, steps_of};
+use std::collections::BTreeMap;
+
+/// Owners of random streams that are no task; tasks own the numbers from 0.
+const CLOCK_STREAM: u64 = u64::MAX;
+const DRIVE_STREAM: u64 = u64::MAX - 1;
+const START_STREAM: u64 = u64::MAX - 2;
+
+impl<S: Scheduler, O: Observer> Kernel<S, O> {
+    /// Builds the machine, its kernel and its workload; nothing has run yet.
+    pub fn boot(scenario: &Scenario, seed: u64, observer: O) -> Result<Self, RunError> {
+        let machine = &scenario.machine;
+        let params = check(&S::INFO, &scenario.scheduler.settings)?;
+        let programs = compile(scenario)?;
+        let processors = machine.processors.get();
+        let message_passing = machine.personality == machine::Personality::MessagePassing;
+        let clock = clock(machine, seed);
+        let drive = machine.disk.as_ref().map(|disk| Drive::new(disk, &mut Rng::stream(seed, DRIVE_STREAM)));
+        let region = drive.as_ref().map(|drive| region(drive, &machine.files));
+        let mut kernel = Kernel {
+            now: 0,
+            limit: scenario.duration.map_or(FOREVER, |d| d.0),
+            scheduler: S::new(&params, processors, clock.tick),
+            observer,
+            tasks: Vec::new(),
+            groups: Vec::new(),
+            processors: vec![Processor::default(); processors.into()],
+            wishes: Wishes::default(),
+            processes: Vec::new(),
+            cpus: vec![Cpu::default(); processors.into()],
+            timers: Timers::default(),
+            clock,
+            costs: costs(machine),
+            sampled: machine.accounting == machine::Accounting::Sampled,
+            resources: resources(scenario, &programs),
+            programs,
+            finite: scenario.workload.values().map(|job| job.passes.count().is_some()).collect(),
+            awaited: 0,
+            personality: match message_passing {
+                true => Personality::MessagePassing(Box::new(Servers::new())),
+                false => Personality::Monolithic(Default::default()),
+            },
+            files: Files::new(&machine.files, region, seed),
+            drive,
+            disk_waiters: 0,
+            seed,
+        };
+        if !(S::TICKS || kernel.sampled || kernel.costs.clock_interrupt > 0 || message_passing) {
+            kernel.clock.next = Nanos::MAX;
+        }
+        if message_passing {
+            kernel.create_servers(scenario.workload.len());
+        }
+        let names = kernel.create_groups(scenario);
+        kernel.create_jobs(scenario, &names);
+        Ok(kernel)
+    }
+
+    /// The kernel's own tasks: they wait for something to do.
+    fn create_servers(&mut self, job: usize) {
+        for id in 0..KERNEL_TASKS {
+            let class = if id < DRIVERS { Class::KernelTask } else { Class::Server };
+            self.tasks.push(Task { class, ..user_task(id, 1) });
+            self.processes.push(Process::new(job as u16, 0, Rng::stream(self.seed, id.into())));
+            self.processes[id as usize].state = State::Waiting(Wait::Message);
+            self.emit(Kind::Created, 128, 0, id, job as u64, NO_TASK.into());
+        }
+        self.finite.push(false);
+        self.resources.high_water.push(None);
+    }
+
+    fn create_groups(&mut self, scenario: &Scenario) -> BTreeMap<String, GroupId> {
+        let names: BTreeMap<String, GroupId> = scenario.groups.keys().cloned().zip(1..).collect();
+        self.groups.push(Group::ROOT);
+        for group in scenario.groups.values() {
+            let parent = group.parent.as_ref().and_then(|name| names.get(name)).copied().unwrap_or(0);
+            let quota = group.quota.map(|quota| (quota.0, group.period.0));
+            self.groups.push(Group { parent, weight: group.weight, quota });
+        }
+        names
+    }
+
+    fn create_jobs(&mut self, scenario: &Scenario, groups: &BTreeMap<String, GroupId>) {
+        let all = u64::MAX >> (64 - self.cpus.len());
+        for (index, (name, job)) in scenario.workload.iter().enumerate() {
+            let mut rng = Rng::stream(self.seed, START_STREAM - index as u64);
+            let mut start = job.start.map_or(0, |span| draw(span, &mut rng));
+            for copy in 0..job.count {
+                let id = self.tasks.len() as TaskId;
+                let group = job.group.as_ref().and_then(|group| groups.get(group)).copied().unwrap_or(0);
+                self.tasks.push(task_of(job, id, group, all));
+                // A job's tasks draw the same numbers whatever other jobs and kernel tasks there are.
+                let owner = stream_of(name) ^ u64::from(copy);
+                self.processes.push(Process::new(index as u16, index as u32, Rng::stream(self.seed, owner)));
+                self.timers.set(start, Expiry::Start { task: id });
+                start = start.saturating_add(job.gap.map_or(0, |span| draw(span, &mut rng)));
+            }
+            if self.finite[index] {
+                self.awaited += job.count;
+            }
+        }
+    }
+}
+
+/// A number of its own for each name of a job.
+fn stream_of(name: &str) -> u64 {
+    // FNV-1a, 64 bits; the low half is left to number the tasks.
+    let hash = name
+        .bytes()
+        .fold(0xCBF2_9CE4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
+    hash << 32
+}
+
+fn user_task(id: TaskId, allowed: u64) -> Task {
+    Task {
+        id,
+        class: Class::User,
+        policy: Default::default(),
+        priority: 0,
+        nice: 0,
+        group: 0,
+        slice: None,
+        allowed,
+        cpu: 0,
+        parent: None,
+    }
+}
+
+fn task_of(job: &Job, id: TaskId, group: GroupId, all: u64) -> Task {
+    let wished = job.cpus.iter().fold(0, |mask: u64, cpu| mask | 1 << cpu);
+    let allowed = if wished == 0 { all } else { wished & all };
+    Task {
+        policy: job.policy,
+        priority: job.priority,
+        nice: job.nice,
+        group,
+        slice: job.slice.map(|slice| slice.0),
+        // New tasks are spread over the processors in turn; a policy may choose otherwise.
+        cpu: nth_allowed(allowed, id),
+        ..user_task(id, allowed)
+    }
+}
+
+/// The n-th processor of a mask, counted in turn.
+fn nth_allowed(allowed: u64, n: u32) -> CpuId {
+    let skip = n % allowed.count_ones().max(1);
+    (0..64).filter(|cpu| allowed >> cpu & 1 == 1).nth(skip as usize).unwrap_or(0)
+}
+
+/// The checked parameters of a table's entry.
+fn check(info: &Info, settings: &BTreeMap<String, Setting>) -> Result<Params, RunError> {
+    let given = settings.iter().map(|(name, value)| (name.as_str(), value.to_string()));
+    Params::check(info, given).map_err(|(name, why)| RunError(format!("{}.{name}: {why}", info.name)))
+}
+
+fn compile(scenario: &Scenario) -> Result<Programs, RunError> {
+    let steps = scenario.workload.iter().map(|(name, job)| steps(name, job)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Programs::compile(steps.iter().map(Vec::as_slice).zip(scenario.workload.values().map(|job| job.passes))))
+}
+
+/// The steps of a job, written out or from its load.
+fn steps(name: &str, job: &Job) -> Result<Vec<Step>, RunError> {
+    if let Some(steps) = &job.steps {
+        return Ok(steps.clone());
+    }
+    let load = job.load.as_deref().unwrap_or_default();
+    let info = WORKLOADS.iter().find(|info| info.name == load);
+    let info = info.ok_or_else(|| RunError(format!("workload.{name}.load: {load:?} is no load")))?;
+    let params = check(info, &job.settings)?;
+    Ok(steps_of(load, &params).unwrap_or_default())
+}
+
+/// Whether there is such a scheduler.
+pub(crate) fn known_scheduler(name: &str) -> Result<(), RunError> {
+    match SCHEDULERS.iter().any(|info| info.name == name) {
+        true => Ok(()),
+        false => Err(RunError(format!("scheduler.name: {name:?} is no scheduler"))),
+    }
+}
+
+fn clock(machine: &Machine, seed: u64) -> Clock {
+    let millihertz = (machine.clock.hz.get().0 * 1000.0).round().max(1.0) as u64;
+    let tick = (u128::from(SECOND) * 1000 / u128::from(millihertz)) as Nanos;
+    let phase = Rng::stream(seed, CLOCK_STREAM).below(tick);
+    Clock { tick, millihertz, phase, count: 0, next: phase }
+}
+
+/// Where the folders lie: from the middle of the drive on, over so many cylinders.
+fn region(drive: &Drive, files: &machine::Files) -> (u64, u64) {
+    let spread = u64::from(files.spread_cylinders.get()) * drive.blocks_per_cylinder();
+    let first = drive.blocks() / 2;
+    (first, spread.min(drive.blocks() - first))
+}
+
+fn resources(scenario: &Scenario, programs: &Programs) -> Resources {
+    Resources {
+        locks: vec![Lock::default(); programs.locks.len()],
+        pipes: vec![Pipe::default(); programs.pipes.len()],
+        sizing: scenario.machine.memory.sizing,
+        high_water: vec![None; scenario.workload.len()],
+    }
+}
+
+fn costs(machine: &Machine) -> Costs {
+    let (costs, calls) = (&machine.costs, &machine.calls);
+    Costs {
+        context_switch: costs.context_switch.get().0,
+        trap: costs.trap.get().0,
+        interrupt: costs.interrupt.get().0,
+        clock_interrupt: machine.clock.interrupt.get().0,
+        clock_task: machine.clock.task.get().0,
+        copy_per_kib: costs.copy_per_kib.get().0,
+        read: calls.read.get().0,
+        write: calls.write.get().0,
+        open: calls.open.get().0,
+        close: calls.close.get().0,
+        fork: calls.fork.get().0,
+        exit: calls.exit.get().0,
+        manage: calls.manage.get().0,
+        print_per_kib: machine.terminal.per_kib.get().0,
+        disk_command: machine.disk.as_ref().map_or(0, |disk| disk.command.get().0),
+        sector_copy: machine.disk.as_ref().map_or(0, |disk| disk.sector_copy.get().0),
+    }
+}

@@ -1,0 +1,208 @@
+//! What the running task does next: its agenda inside the kernel first, then the instructions of its program.
+
+use crate::{
+    process::{Action, Call, Mode, Served, State},
+    run::{Kernel, Personality},
+};
+use schedlab_model::{
+    Nanos,
+    event::{Kind, Observer},
+    program::Span,
+    rng::Rng,
+    task::{CpuId, TaskId},
+};
+use schedlab_policies::schedulers::{Enqueue, Scheduler};
+use schedlab_workloads::Instruction;
+
+/// What comes of a step.
+pub(crate) enum Flow {
+    /// Runs for so long.
+    Burst(Nanos, Mode),
+    /// Goes on at once.
+    Continue,
+    /// Does not run any more, or not now.
+    Stop,
+}
+
+impl<S: Scheduler, O: Observer> Kernel<S, O> {
+    /// The running task's stretch is over: goes on until it has a new one or leaves.
+    #[inline]
+    pub fn advance(&mut self, cpu: usize) {
+        let task = self.cpus[cpu].running;
+        loop {
+            match self.step(cpu, task) {
+                Flow::Burst(0, _) | Flow::Continue => {}
+                Flow::Burst(length, mode) => {
+                    let process = &mut self.processes[task as usize];
+                    process.left = length;
+                    process.mode = mode;
+                    let cpu = &mut self.cpus[cpu];
+                    cpu.burst_end = (self.now + cpu.overhead).saturating_add(length);
+                    return;
+                }
+                Flow::Stop => return,
+            }
+        }
+    }
+
+    #[inline]
+    fn step(&mut self, cpu: usize, task: TaskId) -> Flow {
+        if !self.processes[task as usize].agenda.is_empty() {
+            return self.act(cpu, task);
+        }
+        if self.is_kernel(task) {
+            return self.receive(cpu, task);
+        }
+        let process = &mut self.processes[task as usize];
+        let instruction = self.programs.programs[process.program as usize][process.next_instruction as usize];
+        process.next_instruction += 1;
+        match instruction {
+            Instruction::Compute(span) => Flow::Burst(draw(span, &mut process.rng), Mode::User),
+            Instruction::Sleep(span) => {
+                let length = draw(span, &mut process.rng);
+                self.call(cpu, task, Call::Sleep(self.now.saturating_add(length)))
+            }
+            Instruction::Enter { depth } => {
+                process.loops[depth as usize] = 0;
+                Flow::Continue
+            }
+            Instruction::Again { depth, start, times } => {
+                let done = &mut process.loops[depth as usize];
+                *done = done.saturating_add(1);
+                if *done < times {
+                    process.next_instruction = start;
+                }
+                Flow::Continue
+            }
+            Instruction::Pass => {
+                let length = self.now - std::mem::replace(&mut process.pass_began, self.now);
+                self.emit(Kind::Pass, 0, cpu as CpuId, task, length, 0);
+                Flow::Continue
+            }
+            other => self.rare(cpu, task, other),
+        }
+    }
+
+    /// Instructions that are no part of a hot loop.
+    fn rare(&mut self, cpu: usize, task: TaskId, instruction: Instruction) -> Flow {
+        let process = &mut self.processes[task as usize];
+        let call = match instruction {
+            Instruction::Period(length) => return self.period(cpu, task, length),
+            Instruction::Yield => {
+                self.cpus[cpu].leaving = Enqueue::Yield;
+                self.wishes.resched |= 1 << cpu;
+                return Flow::Stop;
+            }
+            Instruction::Mark(name) => {
+                self.emit(Kind::Mark, 0, cpu as CpuId, task, name.into(), 0);
+                return Flow::Continue;
+            }
+            Instruction::Call(span) => Call::Plain(draw(span, &mut process.rng)),
+            Instruction::Open(set) => Call::Open(set),
+            Instruction::Read(bytes) => Call::Read(bytes),
+            Instruction::Close => Call::Close,
+            Instruction::Print(bytes) => Call::Print(bytes),
+            Instruction::Lock(lock) => Call::Lock(lock),
+            Instruction::Unlock(lock) => Call::Unlock(lock),
+            Instruction::Send(pipe) => Call::Send(pipe),
+            Instruction::Receive(pipe) => Call::Receive(pipe),
+            Instruction::Fork(program) => Call::Fork(program),
+            Instruction::Wait => Call::Wait,
+            Instruction::Signal => Call::Signal,
+            Instruction::Pause => Call::Pause,
+            Instruction::Grow(demand) => Call::Grow(demand),
+            Instruction::Exit => Call::Exit,
+            Instruction::Compute(_)
+            | Instruction::Sleep(_)
+            | Instruction::Enter { .. }
+            | Instruction::Again { .. }
+            | Instruction::Pass => unreachable!("taken by step"),
+        };
+        self.call(cpu, task, call)
+    }
+
+    /// Waits for the next multiple of `length` since the task began; late means that it has passed already.
+    fn period(&mut self, cpu: usize, task: TaskId, length: Nanos) -> Flow {
+        let process = &mut self.processes[task as usize];
+        process.periods += 1;
+        let deadline = process.began + process.periods * length;
+        let late = self.now.saturating_sub(deadline);
+        self.emit(Kind::Period, u8::from(late == 0), cpu as CpuId, task, late, 0);
+        if late > 0 {
+            // It goes on at once with the period under way; those that passed meanwhile are missed too.
+            let mut missed = Vec::new();
+            let process = &mut self.processes[task as usize];
+            while process.began + (process.periods + 1) * length <= self.now {
+                process.periods += 1;
+                let late = self.now - process.began - process.periods * length;
+                missed.push(late);
+            }
+            for late in missed {
+                self.emit(Kind::Period, 0, cpu as CpuId, task, late, 0);
+            }
+            return Flow::Continue;
+        }
+        self.call(cpu, task, Call::Sleep(deadline))
+    }
+
+    /// The program enters the kernel.
+    #[inline]
+    fn call(&mut self, cpu: usize, task: TaskId, call: Call) -> Flow {
+        self.emit(Kind::SystemCall, 0, cpu as CpuId, task, 0, 0);
+        match self.personality {
+            Personality::Monolithic(_) => {
+                let cost = self.costs.trap + self.cost_of(call);
+                if cost == 0 {
+                    return self.serve_caller(cpu, task, call);
+                }
+                self.processes[task as usize].agenda.push_back(Action::Serve(task, call));
+                Flow::Burst(cost, Mode::System)
+            }
+            Personality::MessagePassing(_) => self.call_server(task, call),
+        }
+    }
+
+    /// The next entry of a task's agenda.
+    fn act(&mut self, cpu: usize, task: TaskId) -> Flow {
+        match self.processes[task as usize].agenda.pop_front() {
+            Some(Action::Burst(length, mode)) => Flow::Burst(length, mode),
+            Some(Action::Serve(caller, call)) if caller == task => self.serve_caller(cpu, task, call),
+            Some(Action::Serve(caller, call)) => self.serve_other(caller, call),
+            Some(Action::Transfer(blocks)) => self.transfer(cpu, task, blocks),
+            Some(Action::SendReceive(to, message)) => self.send_receive(cpu, task, to, message),
+            Some(Action::Reply(to)) => self.reply(to),
+            Some(Action::Command(block)) => self.command(block),
+            Some(Action::AwaitInterrupt) => self.await_interrupt(cpu, task),
+            Some(Action::ClockWork) => self.clock_work(cpu),
+            Some(Action::RingAlarms) => self.ring_alarms(),
+            None => Flow::Continue,
+        }
+    }
+
+    /// A call in the caller's own context.
+    #[inline]
+    fn serve_caller(&mut self, cpu: usize, task: TaskId, call: Call) -> Flow {
+        match self.serve(task, call) {
+            Served::Done => Flow::Continue,
+            Served::Ended { cut_off } => {
+                self.block(cpu, State::Dead);
+                self.bury(task, cut_off);
+                Flow::Stop
+            }
+            Served::Waits(wait) => {
+                self.block(cpu, State::Waiting(wait));
+                Flow::Stop
+            }
+        }
+    }
+}
+
+/// A length of time from its distribution.
+#[inline]
+pub(crate) fn draw(span: Span, rng: &mut Rng) -> Nanos {
+    match span {
+        Span::Fixed(length) => length.0,
+        Span::Exp { exp } => rng.exponential(exp.0),
+        Span::Uniform { uniform: [low, high] } => low.0 + rng.below(high.0 - low.0 + 1),
+    }
+}

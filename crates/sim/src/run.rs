@@ -1,0 +1,360 @@
+//! THE LOOP: takes the next thing that happens, lets the kernel act on it, chooses who runs.
+//!
+//! Order of events: by time, and at equal times by class: a stretch of running ends, a timer expires, the clock ticks, a
+//! slice ends; within a class by processor, or by the order in which timers were set. Nothing else decides, so a run is a
+//! pure function of scenario and seed.
+
+use crate::{
+    accounting::Cpu,
+    drive::Drive,
+    files::Files,
+    messages::Servers,
+    monolithic::DiskQueue,
+    process::{Process, State, Wait},
+    services::Resources,
+    timers::{Expiry, Timers},
+};
+use schedlab_model::{
+    Nanos,
+    event::{Event, Irq, Kind, Leave, NO_TASK, Observer},
+    task::{Class, CpuId, Group, Task, TaskId},
+};
+use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Processor, Scheduler, Wishes};
+use schedlab_workloads::Programs;
+
+/// The limit of a run that has none: later than anything that happens, earlier than what never happens.
+pub(crate) const FOREVER: Nanos = Nanos::MAX - 1;
+
+/// Costs of a machine, in ns.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Costs {
+    pub context_switch: Nanos,
+    pub trap: Nanos,
+    pub interrupt: Nanos,
+    pub clock_interrupt: Nanos,
+    pub clock_task: Nanos,
+    pub copy_per_kib: Nanos,
+    pub read: Nanos,
+    pub write: Nanos,
+    pub open: Nanos,
+    pub close: Nanos,
+    pub fork: Nanos,
+    pub exit: Nanos,
+    pub manage: Nanos,
+    pub print_per_kib: Nanos,
+    pub disk_command: Nanos,
+    pub sector_copy: Nanos,
+}
+
+/// The periodic clock: tick k comes at phase + k / hz, in whole ns and without drift.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Clock {
+    /// Length of a tick, rounded.
+    pub tick: Nanos,
+    /// A thousand times the ticks per second.
+    pub millihertz: u64,
+    pub phase: Nanos,
+    /// Ticks so far.
+    pub count: u64,
+    /// The time of the next tick; never, if nobody needs ticks.
+    pub next: Nanos,
+}
+
+impl Clock {
+    fn advance(&mut self) {
+        self.count += 1;
+        self.next = self.phase + (u128::from(self.count) * 1_000_000_000_000 / u128::from(self.millihertz)) as Nanos;
+    }
+}
+
+/// How a system call is carried out.
+pub(crate) enum Personality {
+    /// In the caller's context.
+    Monolithic(DiskQueue),
+    /// By servers.
+    MessagePassing(Box<Servers>),
+}
+
+/// A simulated kernel under one scheduler, with one listener.
+pub(crate) struct Kernel<S, O> {
+    pub now: Nanos,
+    pub limit: Nanos,
+    pub scheduler: S,
+    pub observer: O,
+    pub tasks: Vec<Task>,
+    pub groups: Vec<Group>,
+    pub processors: Vec<Processor>,
+    pub wishes: Wishes,
+    pub processes: Vec<Process>,
+    pub cpus: Vec<Cpu>,
+    pub timers: Timers,
+    pub clock: Clock,
+    pub costs: Costs,
+    pub sampled: bool,
+    pub programs: Programs,
+    /// For each job, whether the run waits for it.
+    pub finite: Vec<bool>,
+    /// Tasks that the run waits for.
+    pub awaited: u32,
+    pub personality: Personality,
+    pub resources: Resources,
+    pub files: Files,
+    pub drive: Option<Drive>,
+    /// Tasks that wait for the drive.
+    pub disk_waiters: u32,
+    pub seed: u64,
+}
+
+/// What a policy may see of this kernel, borrowed apart from the policy itself.
+macro_rules! context {
+    ($kernel:ident) => {
+        Context {
+            now: $kernel.now,
+            tick: $kernel.clock.tick,
+            tasks: &$kernel.tasks,
+            groups: &$kernel.groups,
+            processors: &$kernel.processors,
+            wishes: &mut $kernel.wishes,
+        }
+    };
+}
+pub(crate) use context;
+
+impl<S: Scheduler, O: Observer> Kernel<S, O> {
+    /// Runs to the end: every awaited task has ended, or the limit is reached.
+    pub fn run(&mut self) {
+        while self.awaited > 0 {
+            let (cpu, ends) = self.earliest();
+            let timer = self.timers.next();
+            let next = ends.min(timer).min(self.clock.next);
+            if next > self.limit || next == self.clock.next && self.stalled() {
+                break;
+            }
+            self.now = next;
+            if ends == next && self.cpus[cpu].burst_end == next {
+                self.burst_ended(cpu);
+            } else if timer == next {
+                self.timer_expired();
+            } else if self.clock.next == next {
+                self.tick();
+            } else {
+                self.slice_ended(cpu);
+            }
+            while self.wishes.resched != 0 {
+                let cpu = self.wishes.resched.trailing_zeros() as CpuId;
+                self.wishes.resched &= self.wishes.resched - 1;
+                self.schedule(cpu);
+            }
+            if !self.wishes.timers.is_empty() {
+                self.set_scheduler_timers();
+            }
+        }
+        self.stop();
+    }
+
+    /// Whether nothing but clock ticks can happen any more: every task that is left waits for another one.
+    fn stalled(&self) -> bool {
+        let alarms = match &self.personality {
+            Personality::MessagePassing(servers) => servers.has_alarms(),
+            Personality::Monolithic(_) => false,
+        };
+        !alarms && self.timers.next() == Nanos::MAX && self.cpus.iter().all(|cpu| cpu.running == NO_TASK)
+    }
+
+    /// The processor whose running task has something to do first, and when.
+    #[inline(always)]
+    fn earliest(&self) -> (usize, Nanos) {
+        let mut best = (0, self.cpus[0].next());
+        for (index, cpu) in self.cpus.iter().enumerate().skip(1) {
+            // An ended stretch goes before an ended slice at the same time.
+            let next = cpu.next();
+            if next < best.1 || next == best.1 && cpu.burst_end == next && self.cpus[best.0].burst_end != next {
+                best = (index, next);
+            }
+        }
+        best
+    }
+
+    #[inline]
+    fn burst_ended(&mut self, cpu: usize) {
+        self.settle(cpu);
+        self.advance(cpu);
+    }
+
+    #[inline]
+    fn slice_ended(&mut self, cpu: usize) {
+        self.cpus[cpu].slice_end = Nanos::MAX;
+        self.cpus[cpu].leaving = Enqueue::SliceEnd;
+        self.wishes.resched |= 1 << cpu;
+    }
+
+    fn timer_expired(&mut self) {
+        match self.timers.take() {
+            Some(Expiry::Wake { task, wait }) => {
+                let process = &self.processes[task as usize];
+                if process.wait == wait && process.state == State::Waiting(Wait::Sleep) {
+                    self.emit(Kind::Interrupt, 0, 0, task, Irq::Timer as u64, 0);
+                    self.complete(task);
+                }
+            }
+            Some(Expiry::Start { task }) => self.begin(task),
+            Some(Expiry::Drive) => self.drive_interrupt(),
+            Some(Expiry::Scheduler { cpu, token }) => self.scheduler.timer(&mut context!(self), cpu, token),
+            None => {}
+        }
+    }
+
+    fn set_scheduler_timers(&mut self) {
+        for (when, cpu, token) in self.wishes.timers.drain(..) {
+            self.timers.set(when.max(self.now), Expiry::Scheduler { cpu, token });
+        }
+    }
+
+    /// The clock interrupt, on every processor.
+    fn tick(&mut self) {
+        self.clock.advance();
+        for cpu in 0..self.cpus.len() {
+            self.emit(Kind::Interrupt, 0, cpu as CpuId, NO_TASK, Irq::Clock as u64, 0);
+            self.steal(cpu, self.costs.clock_interrupt);
+            if self.sampled {
+                self.sample(cpu);
+            }
+            if self.clock_task_needed(cpu) {
+                self.notify_clock_task(cpu);
+            } else if S::TICKS {
+                self.settle(cpu);
+                self.scheduler.tick(&mut context!(self), cpu as CpuId);
+            }
+            if let Some(task) = self.scheduler.balance(&mut context!(self), cpu as CpuId, Balance::Tick) {
+                self.migrate(task, cpu as CpuId);
+            }
+        }
+    }
+
+    /// Chooses who runs on a processor, and puts it there.
+    pub fn schedule(&mut self, cpu: CpuId) {
+        let index = cpu as usize;
+        let previous = self.cpus[index].running;
+        let why = std::mem::replace(&mut self.cpus[index].leaving, Enqueue::Preempted);
+        if previous != NO_TASK {
+            self.settle(index);
+            self.processes[previous as usize].state = State::Ready;
+            self.scheduler.enqueue(&mut context!(self), cpu, previous, why);
+        }
+        match self.choose(cpu) {
+            Some(pick) if pick.task == previous => {
+                self.processes[previous as usize].state = State::Running;
+                self.cpus[index].slice_end = pick.slice.map_or(Nanos::MAX, |slice| self.now + slice);
+            }
+            choice => {
+                if previous != NO_TASK {
+                    self.switch_out(index, leave_of(why));
+                }
+                match choice {
+                    Some(pick) => self.dispatch(index, pick),
+                    None => self.idle(index),
+                }
+            }
+        }
+    }
+
+    /// The policy's choice; an idle processor may pull a task from another.
+    #[inline]
+    fn choose(&mut self, cpu: CpuId) -> Option<Pick> {
+        let pick = self.scheduler.pick_next(&mut context!(self), cpu);
+        if pick.is_some() || self.cpus.len() == 1 {
+            return pick;
+        }
+        let task = self.scheduler.balance(&mut context!(self), cpu, Balance::Idle)?;
+        self.migrate(task, cpu);
+        self.scheduler.pick_next(&mut context!(self), cpu)
+    }
+
+    /// Moves a queued task to another processor.
+    fn migrate(&mut self, task: TaskId, to: CpuId) {
+        let from = self.tasks[task as usize].cpu;
+        debug_assert!(self.processes[task as usize].state == State::Ready && from != to);
+        self.scheduler.dequeue(&mut context!(self), from, task, Dequeue::Migrate);
+        self.tasks[task as usize].cpu = to;
+        self.emit(Kind::Migrated, 0, to, task, from.into(), 0);
+        self.scheduler.enqueue(&mut context!(self), to, task, Enqueue::Migrate);
+        if self.cpus[to as usize].running == NO_TASK {
+            self.wishes.resched |= 1 << to;
+        }
+    }
+
+    /// A task that waited, or is new, becomes able to run.
+    #[inline]
+    pub fn wake(&mut self, task: TaskId, why: Enqueue) {
+        let process = &mut self.processes[task as usize];
+        process.state = State::Ready;
+        process.wait = process.wait.wrapping_add(1);
+        let cpu = self.scheduler.select_cpu(&mut context!(self), task, why);
+        let from = std::mem::replace(&mut self.tasks[task as usize].cpu, cpu);
+        if from != cpu {
+            self.emit(Kind::Migrated, 0, cpu, task, from.into(), 0);
+        }
+        self.emit(Kind::Wakeup, u8::from(why == Enqueue::New), cpu, task, 0, 0);
+        let running = self.cpus[cpu as usize].running;
+        if running == NO_TASK {
+            self.scheduler.enqueue(&mut context!(self), cpu, task, why);
+            self.wishes.resched |= 1 << cpu;
+            return;
+        }
+        if S::TICKS {
+            self.settle(cpu as usize); // the policy compares up-to-date times
+        }
+        self.scheduler.enqueue(&mut context!(self), cpu, task, why);
+        if self.scheduler.wakeup_preempts(&mut context!(self), cpu, running, task) {
+            self.wishes.resched |= 1 << cpu;
+        }
+    }
+
+    /// The running task stops being able to run.
+    #[inline]
+    pub fn block(&mut self, cpu: usize, state: State) {
+        let task = self.cpus[cpu].running;
+        self.settle(cpu);
+        self.processes[task as usize].state = state;
+        let (why, leave) = match state {
+            State::Dead => (Dequeue::Exit, Leave::Exited),
+            _ => (Dequeue::Sleep, Leave::Blocked),
+        };
+        self.scheduler.dequeue(&mut context!(self), cpu as CpuId, task, why);
+        self.switch_out(cpu, leave);
+        self.wishes.resched |= 1 << cpu;
+    }
+
+    /// Whether this task belongs to the kernel itself.
+    #[inline]
+    pub fn is_kernel(&self, task: TaskId) -> bool {
+        self.tasks[task as usize].class != Class::User
+    }
+
+    #[inline(always)]
+    pub fn emit(&mut self, kind: Kind, flag: u8, cpu: CpuId, task: TaskId, a: u64, b: u64) {
+        self.observer.observe(Event { time: self.now, a, b, task, cpu, kind, flag });
+    }
+
+    /// The run ends: what is under way is accounted for.
+    fn stop(&mut self) {
+        // Without a limit, a run whose awaited tasks wait for ever ends where nothing more can happen.
+        if self.awaited > 0 && self.limit < FOREVER {
+            self.now = self.limit;
+        }
+        for cpu in 0..self.cpus.len() {
+            if self.cpus[cpu].running != NO_TASK {
+                self.settle(cpu);
+                self.switch_out(cpu, Leave::Stopped);
+            }
+        }
+    }
+}
+
+fn leave_of(why: Enqueue) -> Leave {
+    match why {
+        Enqueue::SliceEnd => Leave::SliceEnd,
+        Enqueue::Yield => Leave::Yielded,
+        _ => Leave::Preempted,
+    }
+}

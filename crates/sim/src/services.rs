@@ -1,0 +1,263 @@
+//! What system calls do, whoever carries them out: sleeping, children, signals, locks, pipes, memory.
+
+use crate::{
+    process::{Call, OpenFile, Process, Served, State, Wait},
+    run::{Kernel, Personality},
+    timers::Expiry,
+};
+use schedlab_model::{
+    Nanos,
+    event::{Irq, Kind, NO_TASK, Observer},
+    machine::Sizing,
+    program::Demand,
+    rng::Rng,
+    task::{CpuId, Task, TaskId},
+};
+use schedlab_policies::schedulers::{Enqueue, Scheduler};
+use std::collections::VecDeque;
+
+/// Locks, pipes and the memory that programs are known to want.
+#[derive(Debug, Default)]
+pub(crate) struct Resources {
+    pub locks: Vec<Lock>,
+    pub pipes: Vec<Pipe>,
+    pub sizing: Sizing,
+    /// For each job, the most that a run of its program has held at its end.
+    pub high_water: Vec<Option<u64>>,
+}
+
+/// Who holds a lock, and who waits for it.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Lock {
+    holder: Option<TaskId>,
+    waiting: VecDeque<TaskId>,
+}
+
+/// Messages in a pipe (without limit), or tasks that wait for one.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Pipe {
+    messages: u64,
+    waiting: VecDeque<TaskId>,
+}
+
+impl<S: Scheduler, O: Observer> Kernel<S, O> {
+    /// Processor time of a call in the kernel, without entering, leaving and copying.
+    pub fn cost_of(&self, call: Call) -> Nanos {
+        match call {
+            Call::Plain(cost) => cost,
+            Call::Open(_) => self.costs.open,
+            Call::Read(_) => self.costs.read,
+            Call::Close => self.costs.close,
+            Call::Print(_) => self.costs.write,
+            Call::Fork(_) => self.costs.fork,
+            Call::Exit => self.costs.exit,
+            _ => self.costs.manage,
+        }
+    }
+
+    /// Carries out a call.
+    pub fn serve(&mut self, caller: TaskId, call: Call) -> Served {
+        match call {
+            Call::Plain(_) => Served::Done,
+            Call::Open(_) | Call::Read(_) | Call::Close | Call::Print(_) => {
+                self.file_call(caller, call);
+                Served::Done
+            }
+            Call::Sleep(until) => self.sleep(caller, until),
+            Call::Lock(lock) => self.lock(caller, lock),
+            Call::Unlock(lock) => self.unlock(caller, lock),
+            Call::Send(pipe) => self.send(pipe),
+            Call::Receive(pipe) => self.take(caller, pipe),
+            Call::Fork(program) => self.fork(caller, program),
+            Call::Wait => self.wait(caller),
+            Call::Signal => self.signal(caller),
+            Call::Pause => Served::Waits(Wait::Signal),
+            Call::Grow(demand) => self.grow(caller, demand),
+            Call::Exit => Served::Ended { cut_off: false },
+        }
+    }
+
+    /// File calls in the caller's own context: what must be fetched, copied or printed goes on its agenda.
+    fn file_call(&mut self, caller: TaskId, call: Call) {
+        for action in self.file_actions(caller, call) {
+            self.processes[caller as usize].agenda.push_back(action);
+        }
+    }
+
+    /// The open file of a set that comes after the last one opened.
+    pub fn next_file(&mut self, task: TaskId, set: u16) -> OpenFile {
+        let opened = &mut self.processes[task as usize].opened;
+        if opened.len() <= set as usize {
+            opened.resize(set as usize + 1, 0);
+        }
+        let index = opened[set as usize] % self.programs.files[set as usize].files;
+        opened[set as usize] = opened[set as usize].wrapping_add(1);
+        OpenFile { set, index, position: 0 }
+    }
+
+    /// The wait of a task is over.
+    pub fn complete(&mut self, task: TaskId) {
+        self.wake(task, Enqueue::Wakeup);
+    }
+
+    fn sleep(&mut self, task: TaskId, until: Nanos) -> Served {
+        let wait = self.processes[task as usize].wait;
+        match &mut self.personality {
+            Personality::Monolithic(_) => {
+                self.timers.set(until.max(self.now), Expiry::Wake { task, wait });
+            }
+            Personality::MessagePassing(servers) => servers.set_alarm(until, task, wait),
+        }
+        Served::Waits(Wait::Sleep)
+    }
+
+    fn lock(&mut self, task: TaskId, lock: u16) -> Served {
+        let lock = &mut self.resources.locks[lock as usize];
+        if lock.holder.is_none() {
+            lock.holder = Some(task);
+            return Served::Done;
+        }
+        lock.waiting.push_back(task);
+        Served::Waits(Wait::Resource)
+    }
+
+    /// The lock goes to the one who waited longest. Giving back what one does not hold changes nothing.
+    fn unlock(&mut self, task: TaskId, lock: u16) -> Served {
+        let lock = &mut self.resources.locks[lock as usize];
+        if lock.holder == Some(task) {
+            lock.holder = lock.waiting.pop_front();
+            if let Some(next) = lock.holder {
+                self.complete(next);
+            }
+        }
+        Served::Done
+    }
+
+    fn send(&mut self, pipe: u16) -> Served {
+        let pipe = &mut self.resources.pipes[pipe as usize];
+        match pipe.waiting.pop_front() {
+            Some(receiver) => self.complete(receiver),
+            None => pipe.messages += 1,
+        }
+        Served::Done
+    }
+
+    fn take(&mut self, task: TaskId, pipe: u16) -> Served {
+        let pipe = &mut self.resources.pipes[pipe as usize];
+        if pipe.messages > 0 {
+            pipe.messages -= 1;
+            return Served::Done;
+        }
+        pipe.waiting.push_back(task);
+        Served::Waits(Wait::Resource)
+    }
+
+    fn fork(&mut self, parent: TaskId, program: u32) -> Served {
+        let child = self.tasks.len() as TaskId;
+        let template = &self.tasks[parent as usize];
+        let task = Task { id: child, parent: Some(parent), ..template.clone() };
+        let job = self.processes[parent as usize].job;
+        self.tasks.push(task);
+        self.processes.push(Process::new(job, program, Rng::stream(self.seed, child.into())));
+        self.processes[parent as usize].children += 1;
+        self.awaited += u32::from(self.finite[job as usize]);
+        self.begin(child);
+        Served::Done
+    }
+
+    /// A task comes to be.
+    pub fn begin(&mut self, task: TaskId) {
+        let process = &mut self.processes[task as usize];
+        process.began = self.now;
+        process.pass_began = self.now;
+        let job = process.job.into();
+        let (cpu, nice) = (self.tasks[task as usize].cpu, self.tasks[task as usize].nice);
+        let parent = self.tasks[task as usize].parent.unwrap_or(NO_TASK);
+        self.emit(Kind::Created, (i16::from(nice) + 128) as u8, cpu, task, job, parent.into());
+        self.wake(task, Enqueue::New);
+    }
+
+    fn wait(&mut self, parent: TaskId) -> Served {
+        let process = &mut self.processes[parent as usize];
+        if process.zombies > 0 {
+            process.zombies -= 1;
+            return Served::Done;
+        }
+        // Without a child the call returns at once, with an error.
+        if process.children > 0 { Served::Waits(Wait::Child) } else { Served::Done }
+    }
+
+    /// The task has ended: its memory is noted, its locks go on, its parent learns of it.
+    pub fn bury(&mut self, task: TaskId, cut_off: bool) {
+        let process = &mut self.processes[task as usize];
+        process.state = State::Dead;
+        process.agenda = VecDeque::new();
+        let (job, memory) = (process.job as usize, process.memory);
+        if memory > 0 && !cut_off {
+            let known = &mut self.resources.high_water[job];
+            *known = Some(known.unwrap_or(0).max(memory));
+        }
+        self.awaited -= u32::from(self.finite[job]);
+        self.emit(Kind::Exited, u8::from(cut_off), self.tasks[task as usize].cpu, task, 0, 0);
+        for lock in 0..self.resources.locks.len() {
+            self.unlock(task, lock as u16);
+        }
+        let Some(parent) = self.tasks[task as usize].parent else { return };
+        let process = &mut self.processes[parent as usize];
+        process.children -= 1;
+        match process.state {
+            State::Waiting(Wait::Child) => self.complete(parent),
+            _ => process.zombies += 1,
+        }
+    }
+
+    /// A signal to every other living task of the job, in order of age. Waits that a signal may interrupt end.
+    fn signal(&mut self, sender: TaskId) -> Served {
+        let job = self.processes[sender as usize].job;
+        for task in 0..self.tasks.len() as TaskId {
+            let process = &mut self.processes[task as usize];
+            let alive = !matches!(process.state, State::Unborn | State::Dead);
+            if process.job != job || task == sender || !alive {
+                continue;
+            }
+            process.signals += 1;
+            let (state, unhandled) = (process.state, process.signals);
+            self.emit(Kind::Signal, 0, self.tasks[task as usize].cpu, task, unhandled.into(), 0);
+            if matches!(state, State::Waiting(Wait::Signal | Wait::Child | Wait::Sleep)) {
+                self.complete(task);
+            }
+        }
+        Served::Done
+    }
+
+    /// The handlers of all signals that came since the task last ran begin.
+    pub fn handle_signals(&mut self, cpu: usize, task: TaskId) {
+        let unhandled = std::mem::take(&mut self.processes[task as usize].signals);
+        self.emit(Kind::Signal, 1, cpu as CpuId, task, unhandled.into(), 0);
+    }
+
+    /// The program's memory grows to what it needs. What was set aside for it when it started is its limit: the declared
+    /// size, or the most that earlier runs have held. After a refusal the declared size counts again.
+    fn grow(&mut self, task: TaskId, demand: Demand) -> Served {
+        let process = &mut self.processes[task as usize];
+        let wanted = demand.from.0 + process.rng.below(demand.to.0 - demand.from.0 + 1);
+        let known = &mut self.resources.high_water[process.job as usize];
+        let given = match self.resources.sizing {
+            Sizing::Declared => demand.declared.0,
+            Sizing::HighWater => known.unwrap_or(demand.declared.0),
+        };
+        let granted = wanted <= given;
+        process.memory = if granted { wanted } else { 0 };
+        if !granted {
+            *known = Some(demand.declared.0);
+        }
+        self.emit(Kind::Memory, u8::from(granted), self.tasks[task as usize].cpu, task, wanted, given);
+        if granted { Served::Done } else { Served::Ended { cut_off: true } }
+    }
+
+    /// A device interrupt: its handler takes time on the first processor.
+    pub fn interrupt(&mut self, line: Irq) {
+        self.emit(Kind::Interrupt, 0, 0, self.cpus[0].running, line as u64, 0);
+        self.steal(0, self.costs.interrupt);
+    }
+}

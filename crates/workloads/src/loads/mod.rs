@@ -1,0 +1,40 @@
+//! The table of ready-made loads: each a file that turns its parameters into steps.
+
+use schedlab_model::{
+    info::{Info, Params},
+    program::{Repeat, Span, Step, Times},
+    units::Duration,
+};
+
+mod periodic;
+mod read_files;
+mod sleeper;
+mod spin;
+mod system_calls;
+
+/// A ready-made load.
+struct Load {
+    info: Info,
+    steps: fn(&Params) -> Vec<Step>,
+}
+
+const LOADS: &[Load] = &[periodic::LOAD, read_files::LOAD, sleeper::LOAD, spin::LOAD, system_calls::LOAD];
+
+/// The table of loads.
+pub const WORKLOADS: &[Info] =
+    &[periodic::LOAD.info, read_files::LOAD.info, sleeper::LOAD.info, spin::LOAD.info, system_calls::LOAD.info];
+
+/// The steps of the load of that name with these parameters; `None` if there is no such load.
+pub fn steps_of(name: &str, params: &Params) -> Option<Vec<Step>> {
+    LOADS.iter().find(|load| load.info.name == name).map(|load| (load.steps)(params))
+}
+
+/// A fixed length of time.
+fn fixed(params: &Params, name: &str) -> Span {
+    Span::Fixed(Duration(params.whole(name)))
+}
+
+/// The steps, so many times.
+fn repeat(times: u64, steps: Vec<Step>) -> Step {
+    Step::Repeat(Repeat { times: Times::Count(times as u32), steps })
+}

@@ -1,0 +1,201 @@
+//! Programs as instructions: steps flattened, names made indices, loops made jumps, so that an interpreter needs no
+//! recursion, no strings and no allocation.
+
+use schedlab_model::{
+    Nanos,
+    program::{Demand, FileSet, Repeat, Span, Step, Times},
+};
+
+/// One instruction. Names, children and file sets are indices into [`Programs`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Instruction {
+    /// Uses the processor in user mode.
+    Compute(Span),
+    /// Uses the processor in the kernel (or the file server).
+    Call(Span),
+    /// Sleeps.
+    Sleep(Span),
+    /// Waits for the next multiple of this length since the task began.
+    Period(Nanos),
+    /// Opens the next file of the set.
+    Open(u16),
+    /// Reads so many bytes.
+    Read(u64),
+    /// Closes the file.
+    Close,
+    /// Writes so many bytes to the terminal.
+    Print(u64),
+    /// Takes the lock.
+    Lock(u16),
+    /// Gives the lock back.
+    Unlock(u16),
+    /// Puts a message into the pipe.
+    Send(u16),
+    /// Takes a message from the pipe.
+    Receive(u16),
+    /// Creates a child that runs the program.
+    Fork(u32),
+    /// Waits for a child's end.
+    Wait,
+    /// Signals the other tasks of the job.
+    Signal,
+    /// Waits for a signal.
+    Pause,
+    /// Gets memory as the demand says.
+    Grow(Demand),
+    /// Gives the processor up.
+    Yield,
+    /// Names this point.
+    Mark(u16),
+    /// A loop begins: its counter at `depth` becomes 0.
+    Enter {
+        /// Nesting of the loop.
+        depth: u8,
+    },
+    /// A loop's end: back to `start` until it was done `times` times (`u32::MAX`: without end).
+    Again {
+        /// Nesting of the loop.
+        depth: u8,
+        /// Where the body begins.
+        start: u32,
+        /// How often in all.
+        times: u32,
+    },
+    /// A pass of the job is done.
+    Pass,
+    /// The task ends.
+    Exit,
+}
+
+/// Loops within loops that an interpreter must have counters for: eight of the user's, and the passes around them.
+pub const MAX_DEPTH: usize = 9;
+
+/// The instructions of one program.
+pub type Program = Vec<Instruction>;
+
+/// All programs of a scenario, with the names they share.
+#[derive(Debug, Default)]
+pub struct Programs {
+    /// Programs; the first ones are those of the jobs, in order, children follow.
+    pub programs: Vec<Program>,
+    /// File sets by index.
+    pub files: Vec<FileSet>,
+    /// Names of locks.
+    pub locks: Vec<String>,
+    /// Names of pipes.
+    pub pipes: Vec<String>,
+    /// Names of marks.
+    pub marks: Vec<String>,
+}
+
+impl Programs {
+    /// Compiles the steps of every job, each with its number of passes.
+    pub fn compile<'a>(jobs: impl IntoIterator<Item = (&'a [Step], Times)>) -> Programs {
+        let mut all = Programs::default();
+        let jobs: Vec<_> = jobs.into_iter().collect();
+        all.programs.resize(jobs.len(), Program::new());
+        for (index, (steps, passes)) in jobs.into_iter().enumerate() {
+            let mut program = vec![Instruction::Enter { depth: 0 }];
+            all.append(&mut program, steps, 1);
+            program.push(Instruction::Pass);
+            program.push(Instruction::Again { depth: 0, start: 1, times: passes.count().unwrap_or(u32::MAX) });
+            program.push(Instruction::Exit);
+            all.programs[index] = program;
+        }
+        all
+    }
+
+    fn append(&mut self, program: &mut Program, steps: &[Step], depth: u8) {
+        for step in steps {
+            if let Step::Repeat(Repeat { times, steps }) = step {
+                program.push(Instruction::Enter { depth });
+                let start = program.len() as u32;
+                self.append(program, steps, depth + 1);
+                program.push(Instruction::Again { depth, start, times: times.count().unwrap_or(u32::MAX) });
+            } else {
+                let instruction = self.instruction(step);
+                program.push(instruction);
+            }
+        }
+    }
+
+    fn instruction(&mut self, step: &Step) -> Instruction {
+        match step {
+            Step::Compute(span) => Instruction::Compute(*span),
+            Step::Call(span) => Instruction::Call(*span),
+            Step::Sleep(span) => Instruction::Sleep(*span),
+            Step::Period(length) => Instruction::Period(length.0),
+            Step::Open(set) => {
+                self.files.push(*set);
+                Instruction::Open((self.files.len() - 1) as u16)
+            }
+            Step::Read(size) => Instruction::Read(size.0),
+            Step::Close => Instruction::Close,
+            Step::Print(size) => Instruction::Print(size.0),
+            Step::Lock(name) => Instruction::Lock(index_of(&mut self.locks, name)),
+            Step::Unlock(name) => Instruction::Unlock(index_of(&mut self.locks, name)),
+            Step::Send(name) => Instruction::Send(index_of(&mut self.pipes, name)),
+            Step::Receive(name) => Instruction::Receive(index_of(&mut self.pipes, name)),
+            Step::Fork(steps) => {
+                let mut child = Program::new();
+                self.append(&mut child, steps, 0);
+                child.push(Instruction::Exit);
+                self.programs.push(child);
+                Instruction::Fork((self.programs.len() - 1) as u32)
+            }
+            Step::Wait => Instruction::Wait,
+            Step::Signal => Instruction::Signal,
+            Step::Pause => Instruction::Pause,
+            Step::Grow(demand) => Instruction::Grow(*demand),
+            Step::Yield => Instruction::Yield,
+            Step::Exit => Instruction::Exit,
+            Step::Mark(name) => Instruction::Mark(index_of(&mut self.marks, name)),
+            Step::Repeat(_) => unreachable!("loops are flattened by append"),
+        }
+    }
+}
+
+/// The index of a name, added if it is new.
+fn index_of(names: &mut Vec<String>, name: &str) -> u16 {
+    let known = names.iter().position(|n| n == name);
+    known.unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    }) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_model::units::Duration;
+
+    #[test]
+    fn loops_become_jumps_to_their_own_beginning() {
+        let compute = Step::Compute(Span::Fixed(Duration(5)));
+        let inner = Step::Repeat(Repeat { times: Times::Count(3), steps: vec![compute.clone()] });
+        let outer = Step::Repeat(Repeat { times: Times::Count(2), steps: vec![inner, Step::Yield] });
+        let all = Programs::compile([(&[outer][..], Times::Count(1))]);
+        let expected = vec![
+            Instruction::Enter { depth: 0 },
+            Instruction::Enter { depth: 1 },
+            Instruction::Enter { depth: 2 },
+            Instruction::Compute(Span::Fixed(Duration(5))),
+            Instruction::Again { depth: 2, start: 3, times: 3 },
+            Instruction::Yield,
+            Instruction::Again { depth: 1, start: 2, times: 2 },
+            Instruction::Pass,
+            Instruction::Again { depth: 0, start: 1, times: 1 },
+            Instruction::Exit,
+        ];
+        assert_eq!(all.programs[0], expected);
+    }
+
+    #[test]
+    fn names_are_shared_between_jobs_and_children() {
+        let lock = |name: &str| Step::Lock(name.to_owned());
+        let child = Step::Fork(vec![lock("b"), lock("a")]);
+        let all = Programs::compile([(&[lock("a"), child][..], Times::Count(1)), (&[lock("b")][..], Times::Count(1))]);
+        assert_eq!(all.locks, ["a", "b"]);
+        assert_eq!(all.programs[2], [Instruction::Lock(1), Instruction::Lock(0), Instruction::Exit]);
+    }
+}
