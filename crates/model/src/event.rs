@@ -28,7 +28,8 @@ pub enum Leave {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// A task came to be. `a`: job index (workload entry), `b`: parent task or [`NO_TASK`]; `flag`: nice + 128.
+    /// A task came to be. `a`: job index (workload entry; servers and drivers have higher ones), `b`: parent task or
+    /// [`NO_TASK`]; `flag`: nice + 128.
     Created,
     /// A task ended. `flag`: 1 if it was cut off by an error or a signal.
     Exited,
@@ -38,7 +39,8 @@ pub enum Kind {
     SwitchIn,
     /// A task left the processor. `flag`: [`Leave`]; `a`: user ns, `b`: system ns since its switch-in (exact).
     SwitchOut,
-    /// The processor spent `a` ns in interrupts and switching since the last such record of this processor.
+    /// The processor spent `a` ns in interrupts and switching since the last such record of this processor. It belongs to
+    /// the stretch in which it is told: a switch-in or an idle record comes after the overhead that precedes it.
     Overhead,
     /// A clock tick sampled the processor. `task`: whom it charged, or [`NO_TASK`]; `flag`: [`Sample`]; `a`: tick length ns.
     Sampled,
@@ -52,7 +54,8 @@ pub enum Kind {
     DiskStart,
     /// A drive ended a transfer. `a`: first block, `b`: nanoseconds it took.
     DiskDone,
-    /// The processor has nothing to run, and `flag` says whether a task waits for a drive (1) or not (0).
+    /// The processor has nothing to run, and `flag` says whether a task waits for a drive (1) or not (0). Told again when
+    /// that changes; a run begins with idle processors.
     Idle,
     /// A pass of a repeating job was completed. `a`: nanoseconds since the pass began.
     Pass,
