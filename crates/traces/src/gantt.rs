@@ -130,8 +130,7 @@ impl Chart {
             return;
         }
         ids.push(e.task);
-        let label = format!("{}#{}", names.job(e.a), e.task);
-        self.tasks.push(Line { open: Some((e.time, State::Waiting)), ..Line::new(label) });
+        self.tasks.push(Line { open: Some((e.time, State::Waiting)), ..Line::new(names.task(e.task, e.a)) });
     }
 
     /// Leaves out what is after the end of the chart.

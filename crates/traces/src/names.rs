@@ -1,5 +1,6 @@
 //! The words behind the numbers of events.
 
+use schedlab_model::task::TaskId;
 use serde::{Deserialize, Serialize};
 
 /// What a reader of events must know to name what they tell of.
@@ -8,17 +9,21 @@ use serde::{Deserialize, Serialize};
 pub struct Names {
     /// Number of processors.
     pub processors: u16,
-    /// Jobs, by job index; servers and drivers may follow those of the workload.
+    /// Jobs, by job index.
     pub jobs: Vec<String>,
+    /// The kernel's own tasks (servers, drivers), by task number; they come before all others.
+    #[serde(default)]
+    pub servers: Vec<String>,
     /// Marks, by index.
     #[serde(default)]
     pub marks: Vec<String>,
 }
 
 impl Names {
-    /// The job of that index.
-    pub fn job(&self, index: u64) -> &str {
-        Self::of(&self.jobs, index).unwrap_or("task")
+    /// A task of the job of that index, told from its like by its number: "io#3". A server has a name of its own.
+    pub fn task(&self, task: TaskId, job: u64) -> String {
+        let job = || format!("{}#{task}", Self::of(&self.jobs, job).unwrap_or("task"));
+        Self::of(&self.servers, task.into()).map_or_else(job, str::to_owned)
     }
 
     /// The mark of that index.

@@ -120,7 +120,7 @@ impl<W: Write> Tracer<W> {
 
     fn name(&self, task: TaskId) -> String {
         let job = self.tasks.get(task as usize).map_or(u64::MAX, |t| t.job);
-        format!("{} #{task}", self.names.job(job))
+        self.names.task(task, job)
     }
 
     fn create(&mut self, e: Event) {

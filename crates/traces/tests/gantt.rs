@@ -70,6 +70,13 @@ idle 0        -----
 }
 
 #[test]
+fn servers_are_drawn_under_their_own_names() {
+    let names = Names { servers: vec!["file server".to_owned()], ..names() };
+    let text = Chart::new(&[created(0), created(1)], &names, MS).text(10);
+    assert!(text.contains("\nfile server\neditor#1\n"), "{text}");
+}
+
+#[test]
 fn an_empty_chart_is_drawn_without_a_fuss() {
     let chart = Chart::new(&[], &Names::default(), 0);
     assert!(chart.text(0).contains("0ns"));

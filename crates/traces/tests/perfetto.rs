@@ -43,11 +43,11 @@ fn every_record_has_what_viewers_ask_for() {
 fn a_processor_shows_who_ran_and_why_it_left() {
     let trace = trace(&run(), None);
     let on_cpu = slices(&trace, 1, 100);
-    let expected = [("hog <&\"1\"> #1", 10.0, 20.0), ("hog <&\"1\"> #2", 30.0, 10.0), ("editor #0", 40.0, 8.0)];
+    let expected = [("hog <&\"1\">#1", 10.0, 20.0), ("hog <&\"1\">#2", 30.0, 10.0), ("editor#0", 40.0, 8.0)];
     for (found, (name, from, length)) in on_cpu.iter().zip(expected) {
         assert_eq!(*found, (name.to_owned(), from * 1000.0, length * 1000.0));
     }
-    let editor = trace.iter().find(|e| e["name"] == "editor #0" && e["ph"] == "X").unwrap();
+    let editor = trace.iter().find(|e| e["name"] == "editor#0" && e["ph"] == "X").unwrap();
     assert_eq!(editor["args"], serde_json::json!({"left": "blocked", "user_ns": 2 * MS, "system_ns": 6 * MS}));
 }
 
@@ -84,7 +84,7 @@ fn nothing_is_drawn_after_the_limit() {
         let end = record["ts"].as_f64().unwrap() + record["dur"].as_f64().unwrap_or(0.0);
         assert!(end <= 35_000.0, "{record}");
     }
-    assert_eq!(slices(&trace, 1, 100)[1], ("hog <&\"1\"> #2".to_owned(), 30_000.0, 5_000.0));
+    assert_eq!(slices(&trace, 1, 100)[1], ("hog <&\"1\">#2".to_owned(), 30_000.0, 5_000.0));
 }
 
 struct Full;

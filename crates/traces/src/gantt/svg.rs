@@ -25,7 +25,7 @@ text{font:12px ui-sans-serif,system-ui,-apple-system,'Segoe UI',Roboto,'Helvetic
 .title{font-size:16px;font-weight:600}.scale,.note{fill:var(--faint)}.scale{font-size:11px}
 .ground{fill:var(--ground)}.grid{stroke:var(--grid)}
 .user{fill:var(--user)}.system{fill:var(--system)}.ready{fill:var(--ready)}.wait{fill:var(--wait)}.idle{fill:var(--idle)}.io{fill:var(--io)}
-rect:hover{opacity:.75}.ground:hover{opacity:1}
+rect{rx:2px}.ground{rx:0}rect:hover{opacity:.75}.ground:hover{opacity:1}
 ";
 
 impl State {
@@ -34,7 +34,7 @@ impl State {
         match self {
             State::User => ("user", 1.0, "running"),
             State::System => ("system", 1.0, "in the kernel"),
-            State::Ready => ("ready", 0.5, "ready"),
+            State::Ready => ("ready", 0.375, "ready"),
             State::Waiting => ("wait", 0.125, "waiting"),
             State::Idle => ("idle", 1.0, "idle"),
             State::IoWait => ("io", 1.0, "idle, waiting for a drive"),
@@ -144,7 +144,7 @@ impl Chart {
                     format_args!("<rect class=\"{class}\" x=\"{x:.1}\" y=\"{top}\" width=\"20\" height=\"{height}\"/>"),
                 );
                 put(&mut legend, format_args!("<text class=\"note\" x=\"{words:.1}\" y=\"{y}\">{name}</text>"));
-                x = words + CHARACTER * name.len() as f64 + GAP;
+                x = words + 0.85 * CHARACTER * name.len() as f64 + GAP;
             }
         }
         if let Some(words) = self.left_out() {
