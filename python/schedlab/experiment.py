@@ -94,14 +94,16 @@ class Experiment:
 
         return run(self, Path(out), threads, fresh, progress)
 
-    def record(self, path: str | Path, kind: str, cell: int = 0, seed: int | None = None, first: float = 2.0) -> None:
-        """Write one run as a picture or recording: "perfetto", "gantt_svg", "gantt_text" or "recording".
+    def record(
+        self, path: str | Path, kind: str, cell: int = 0, seed: int | None = None, first: float | None = None
+    ) -> None:
+        """Write one run to a file: "perfetto", "gantt_svg", "gantt_text" or "recording".
 
-        `first` limits pictures to so many seconds from the start of the run.
+        Only the `first` seconds are written, if given.
         """
         seed = self.seeds[0] if seed is None else seed
         run = {"scenario": self.cells()[cell].scenario, "seed": seed}
-        _core.record(json.dumps(run), kind, str(path), round(first * 1e9))
+        _core.record(json.dumps(run), kind, str(path), round((first or 0) * 1e9))
 
     def _repr_html_(self) -> str:
         from schedlab.report.tables import html_table

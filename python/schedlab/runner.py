@@ -181,6 +181,6 @@ def _found_elsewhere(experiment: Experiment, cells: list[Cell], out: Path, done:
         keys = set(rows.select("scenario", "seed").unique().iter_rows()) & wanted
         wanted -= keys
         take = pl.DataFrame(list(keys), schema={"scenario": pl.String, "seed": pl.UInt64}, orient="row")
-        found = found.vstack(rows.join(take, on=["scenario", "seed"], how="semi").select(store.COLUMNS))
+        found = found.vstack(rows.join(take, on=["scenario", "seed"], how="semi").select(*store.COLUMNS))
         warnings += [w for w in store.read_manifest(folder).get("warnings", []) if (w["scenario"], w["seed"]) in keys]
     return _labelled(experiment, cells, found), warnings

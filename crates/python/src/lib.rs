@@ -2,8 +2,8 @@
 //! with the interpreter released. What a user did wrong becomes a `ScenarioError`; a fault of ours a `RuntimeError`.
 
 mod batch;
-mod catalogue;
-mod record;
+mod recording;
+mod tables;
 
 use pyo3::{create_exception, exceptions, prelude::*};
 use schedlab_model::experiment::{self, Experiment, Format};
@@ -44,7 +44,7 @@ mod _core {
     use super::ScenarioError;
 
     #[pymodule_init]
-    fn init(_: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
         // A panic becomes an exception that carries its message; its place is for those who debug the engine.
         if std::env::var_os("SCHEDLAB_DEBUG").is_none() {
             std::panic::set_hook(Box::new(|_| {}));
@@ -61,20 +61,20 @@ mod _core {
     /// Everything that can be named in an experiment, by family, as JSON.
     #[pyfunction]
     fn catalogue(py: Python<'_>) -> PyResult<String> {
-        released(py, || json(&catalogue::everything()))
+        released(py, || json(&tables::everything()))
     }
 
     /// The page of one name, as JSON: family, name, page (Markdown), info.
     #[pyfunction]
     fn page(py: Python<'_>, name: &str) -> PyResult<String> {
-        released(py, || json(&catalogue::page(name)?))
+        released(py, || json(&tables::page(name)?))
     }
 
     /// JSON Schema of experiment files.
     #[pyfunction]
     fn schema(py: Python<'_>) -> PyResult<String> {
         released(py, || {
-            let schema = experiment::schema(&catalogue::CATALOGUE);
+            let schema = experiment::schema(&tables::CATALOGUE);
             serde_json::to_string_pretty(&schema).map_err(|why| why.to_string())
         })
     }
@@ -94,7 +94,7 @@ mod _core {
                 "json" => Format::Json,
                 other => return Err(format!("{other:?} is neither toml nor json")),
             };
-            let read = experiment::read(text, label, format, &overrides, &catalogue::CATALOGUE);
+            let read = experiment::read(text, label, format, &overrides, &tables::CATALOGUE);
             json(&read.map_err(|problem| problem.to_string())?)
         })
     }
@@ -104,7 +104,7 @@ mod _core {
     fn expand(py: Python<'_>, experiment_json: &str) -> PyResult<String> {
         released(py, || {
             let experiment: Experiment = from_json("experiment", experiment_json)?;
-            let cells = experiment::expand(&experiment, &catalogue::CATALOGUE);
+            let cells = experiment::expand(&experiment, &tables::CATALOGUE);
             json(&cells.map_err(|problem| problem.to_string())?)
         })
     }
@@ -116,9 +116,9 @@ mod _core {
         Ok(pyo3::types::PyBytes::new(py, &stream))
     }
 
-    /// Writes one run to a file, whole or not at all; see `record` for the kinds.
+    /// Writes one run to a file, whole or not at all; see `recording` for the kinds.
     #[pyfunction]
     fn record(py: Python<'_>, run_json: &str, kind: &str, path: &str, limit_ns: u64) -> PyResult<()> {
-        released(py, || record::record(run_json, kind, path.as_ref(), limit_ns))
+        released(py, || recording::write(run_json, kind, path.as_ref(), limit_ns))
     }
 }

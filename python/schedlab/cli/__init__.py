@@ -64,7 +64,8 @@ def _explain(error: Exception) -> int:
         return 2
     if os.environ.get("SCHEDLAB_DEBUG"):
         raise error
-    _say(f"schedlab failed ({type(error).__name__}: {error}); SCHEDLAB_DEBUG=1 shows where. Please report it.")
+    reason = str(error).partition("\n")[0]
+    _say(f"schedlab failed ({type(error).__name__}: {reason}); SCHEDLAB_DEBUG=1 shows where. Please report it.")
     return 70
 
 

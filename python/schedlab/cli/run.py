@@ -36,7 +36,7 @@ def verb(
     experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
     results = _run(experiment, out, threads, fresh)
     for path, kind in pictures:
-        experiment.record(path, kind, first=first)
+        experiment.record(path, kind, first=None if kind == "perfetto" else first)
     if json:
         from schedlab.cli.output import print_json
 

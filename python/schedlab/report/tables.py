@@ -18,7 +18,8 @@ def shown_metrics(results: "Results") -> list[str]:
     """The metrics that the experiment asked for, or a short useful choice."""
     known = list(results.frame["metric"].unique(maintain_order=True))
     if results.metrics:
-        return [name for name in known if any(_matches(name, asked) for asked in results.metrics)]
+        shown = (name for asked in results.metrics for name in known if _matches(name, asked))
+        return list(dict.fromkeys(shown))
     jobs = dict.fromkeys(job for cell in results.manifest["cells"] for job in cell["definition"]["workload"])
     usual = [f"tasks.{job}.{name}" for job in jobs for name in USUAL_OF_JOB] + list(USUAL_OF_SYSTEM)
     return [name for name in usual if name in known] or known[:8]

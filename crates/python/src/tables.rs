@@ -34,9 +34,11 @@ const FAMILIES: [&str; 5] = ["schedulers", "workloads", "machines", "metrics", "
 
 /// Every family with its entries.
 pub fn everything() -> Value {
-    let entries = entries();
-    let of = |family| entries.iter().filter(move |entry| entry.family == family).map(|entry| entry.info.clone());
-    FAMILIES.iter().map(|family| (family.to_string(), Value::Array(of(family).collect()))).collect::<Value>()
+    let mut all = serde_json::Map::from_iter(FAMILIES.map(|family| (family.to_owned(), json!([]))));
+    for entry in entries() {
+        all[entry.family].as_array_mut().expect("made above").push(entry.info);
+    }
+    Value::Object(all)
 }
 
 /// The page of a name. A name of several families gets the pages of all, one after the other. The error names the
