@@ -2,7 +2,9 @@
 //! This module is their only judge. It reads TOML or JSON, applies overrides, checks every cell of the sweep
 //! against the catalogue before anything runs, and says in one line what is wrong with a wrong file.
 //!
-//!     read(text) -> Experiment -> expand -> cells, each a Scenario with its hash
+//! ```text
+//! text -> read -> Experiment -> expand -> cells, each a Scenario with its hash
+//! ```
 
 #![allow(clippy::result_large_err, reason = "a problem is met once, at the end")]
 
@@ -105,9 +107,9 @@ fn no_goal(goal: &Goal) -> bool {
 #[serde(untagged)]
 pub enum Seeds {
     /// The seeds from 1 to this number.
-    Count(u64),
+    Count(#[schemars(range(min = 1))] u64),
     /// These seeds.
-    List(Vec<u64>),
+    List(#[schemars(length(min = 1))] Vec<u64>),
 }
 
 impl Default for Seeds {

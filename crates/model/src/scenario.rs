@@ -76,6 +76,7 @@ pub struct Job {
     pub steps: Option<Vec<Step>>,
     /// Tasks that run the program.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub count: u32,
     /// Passes over the program; a run does not wait for jobs that go on "forever".
     #[serde(default = "once")]
@@ -88,12 +89,14 @@ pub struct Job {
     pub gap: Option<Span>,
     /// Nice value, -20 to 20.
     #[serde(default)]
+    #[schemars(range(min = -20, max = 20))]
     pub nice: i8,
     /// Scheduling policy.
     #[serde(default)]
     pub policy: Policy,
     /// Real-time priority, 1 to 99, under "fifo" and "rr".
     #[serde(default)]
+    #[schemars(range(max = 99))]
     pub priority: u8,
     /// Slice that each task asks for, where the scheduler heeds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

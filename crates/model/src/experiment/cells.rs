@@ -72,9 +72,12 @@ pub(super) fn judged<'g>(
         Err(fault) => {
             let place =
                 factors.iter().rev().find(|factor| fault.at.within(&factor.path)).map(|factor| factor.at.clone());
-            let everywhere = || judge.scenario(grid.base()).is_err_and(|other| other == fault);
-            let cell = (place.is_none() && !factors.is_empty() && !everywhere())
-                .then(|| factors.iter().map(Factor::equation).collect::<Vec<_>>().join(", "));
+            let (guilty, others): (Vec<_>, Vec<_>) =
+                factors.into_iter().partition(|factor| place.as_ref().is_some_and(|place| factor.at == *place));
+            // If the value is as wrong without the others, they need no mention.
+            let alone = || grid.tree(&guilty).and_then(|tree| judge.scenario(&tree)).is_err_and(|other| other == fault);
+            let cell = (!others.is_empty() && !alone())
+                .then(|| others.iter().map(Factor::equation).collect::<Vec<_>>().join(", "));
             Err(Box::new(Rejected { fault, tree, place, cell }))
         }
     }

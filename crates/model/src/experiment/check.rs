@@ -52,7 +52,7 @@ fn bounded(at: &Path, length: Duration, high: Nanos) -> Result<(), Fault> {
 /// A length of time that may not be zero.
 fn lasting(at: &Path, length: Duration) -> Result<(), Fault> {
     if length.0 == 0 {
-        return Err(Fault::new(at.clone(), "must be longer than nothing"));
+        return Err(Fault::new(at.clone(), "0s is too short: a time longer than nothing is wanted"));
     }
     bounded(at, length, LONGEST)
 }

@@ -10,7 +10,9 @@ pub(super) fn check(at: &Path, asked: &str, table: &[MetricInfo], jobs: &BTreeSe
     let Some(of_task) = asked.strip_prefix("tasks.") else {
         return named(at, asked, "", asked, Scope::System, table);
     };
-    let (job, name) = of_task.split_once('.').unwrap_or((of_task, ""));
+    let Some((job, name)) = of_task.split_once('.') else {
+        return Err(Fault::new(at.clone(), format!("{asked:?} is not a metric: write tasks.JOB.METRIC")));
+    };
     if job != "*" && !jobs.contains(job) {
         let known = jobs.iter().map(String::as_str).chain(["*"]);
         return Err(Fault::unknown(at.clone(), job, &format!("{asked:?}: the workload has no job {job:?}"), known));
@@ -36,7 +38,7 @@ fn named(at: &Path, asked: &str, before: &str, name: &str, scope: Scope, table: 
         _ => {
             let statistic = statistic.unwrap_or_default();
             let reason =
-                format!("{asked:?}: {metric} is a distribution, which is asked for with a statistic behind a dot");
+                format!("{asked:?}: {metric} is a distribution: a statistic stands behind it, like {metric}.p99");
             let known = MetricInfo::STATISTICS.iter().copied();
             Err(Fault::unknown(at.clone(), statistic, &reason, known))
         }
@@ -46,8 +48,8 @@ fn named(at: &Path, asked: &str, before: &str, name: &str, scope: Scope, table: 
 fn no_metric(at: &Path, asked: &str, before: &str, metric: &str, scope: Scope, table: &[MetricInfo]) -> Fault {
     if let Some(other) = table.iter().find(|info| info.name == metric) {
         let form = match other.scope {
-            Scope::Task => format!("is told of tasks: tasks.*.{metric}, or the name of a job for the *"),
-            Scope::System => format!("is told of the whole system: {metric}"),
+            Scope::Task => format!("belongs to tasks: write tasks.*.{metric}, or a job for the *"),
+            Scope::System => format!("belongs to the whole system: write {metric}"),
         };
         return Fault::new(at.clone(), format!("{asked:?}: {metric} {form}"));
     }

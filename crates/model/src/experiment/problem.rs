@@ -79,7 +79,7 @@ impl Fault {
 
     /// `name` is none of the `known` names.
     pub(super) fn unknown<'k>(at: Path, name: &str, reason: &str, known: impl IntoIterator<Item = &'k str>) -> Fault {
-        let known: Vec<String> = known.into_iter().map(str::to_owned).collect();
+        let known: Vec<String> = known.into_iter().map(shorten).collect();
         let nearest = nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
         Fault { found: Some(shorten(name)), nearest, known, ..Fault::new(at, reason) }
     }

@@ -4,7 +4,7 @@
 use super::{
     Catalogue, check, document,
     path::Path,
-    problem::{Fault, nearest},
+    problem::{Fault, nearest, snippet},
     shape,
     translate::typed,
 };
@@ -62,9 +62,11 @@ impl<'a> Judge<'a> {
                 merge(&mut machine, Value::Object(own));
                 typed(&at, &machine)
             }
-            (Value::Object(_), Some(_)) => Err(Fault::new(at.key("preset"), "is not the name of a machine")),
+            (Value::Object(_), Some(other)) => {
+                Err(Fault::new(at.key("preset"), format!("{} is not the name of a machine", snippet(other))))
+            }
             (Value::Object(_), None) => typed(&at, written),
-            _ => Err(Fault::new(at, "is neither the name of a machine nor a table")),
+            _ => Err(Fault::new(at, format!("{} is neither the name of a machine nor a table", snippet(written)))),
         }
     }
 
@@ -147,7 +149,9 @@ fn merge(base: &mut Value, over: Value) {
 
 /// The entry of a family's table that `name` means.
 fn entry<'i>(family: &'i [Info], kind: &str, at: &Path, name: &Value) -> Result<&'i Info, Fault> {
-    let name = name.as_str().ok_or_else(|| Fault::new(at.clone(), format!("{name} is not the name of a {kind}")))?;
+    let name = name
+        .as_str()
+        .ok_or_else(|| Fault::new(at.clone(), format!("{} is not the name of a {kind}", snippet(name))))?;
     let unknown =
         || Fault::unknown(at.clone(), name, &format!("{name:?} is not a {kind}"), family.iter().map(|info| info.name));
     family.iter().find(|info| info.name == name).ok_or_else(unknown)
@@ -180,7 +184,7 @@ fn settings(
         let text = match table.get(parameter.name) {
             Some(Value::String(text)) => text.clone(),
             Some(scalar @ (Value::Bool(_) | Value::Number(_))) => scalar.to_string(),
-            Some(_) => return Err(Fault::new(at, "is not a single value")),
+            Some(other) => return Err(Fault::new(at, format!("{} is not a single value", snippet(other)))),
             None => match parameter.default {
                 Some(default) => default.to_owned(),
                 None => return Err(Fault::new(at, format!("is missing: {}", parameter.meaning))),

@@ -1,7 +1,10 @@
 //! The outer form of jobs and steps, looked at before their types, where serde would only say that nothing
 //! matched. The names come from the types themselves, by way of their schemas.
 
-use super::{path::Path, problem::Fault};
+use super::{
+    path::Path,
+    problem::{Fault, snippet},
+};
 use crate::{program::Step, scenario::Job};
 use schemars::schema_for;
 use serde_json::Value;
@@ -33,7 +36,8 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
 
 /// Checks that `value` is a list of steps, each a bare word or a table with one name.
 pub(super) fn steps(at: &Path, value: &Value) -> Result<(), Fault> {
-    let list = value.as_array().ok_or_else(|| Fault::new(at.clone(), "is not a list of steps"))?;
+    let list =
+        value.as_array().ok_or_else(|| Fault::new(at.clone(), format!("{} is not a list of steps", snippet(value))))?;
     list.iter().enumerate().try_for_each(|(i, value)| step(&at.index(i), value))
 }
 
@@ -50,7 +54,9 @@ fn step(at: &Path, value: &Value) -> Result<(), Fault> {
             Some(_) => Err(Fault::new(at.clone(), format!("a step has one name, this has {}", table.len()))),
             None => Err(Fault::new(at.clone(), "is empty: a step has one name")),
         },
-        other => Err(Fault::new(at.clone(), format!("{other} is not a step: write {{ name = value }} or a name"))),
+        other => {
+            Err(Fault::new(at.clone(), format!("{} is not a step: write {{ name = value }} or a name", snippet(other))))
+        }
     }
 }
 

@@ -1,7 +1,10 @@
 //! The cells of a sweep: every combination of the values that an experiment lists.
 //!
-//!     "scheduler.slice" = ["100ms", "50ms"]    a key of the grid: its values combine with all others
-//!     [sweep.zip]                              keys of equal length that move together; [[sweep.zip]] for several
+//! ```text
+//! [sweep]
+//! "scheduler.slice" = ["100ms", "50ms"]    a key of the grid: its values combine with all others
+//! [sweep.zip]                              keys of equal length that move together; [[sweep.zip]] for several
+//! ```
 //!
 //! Cells come in the order of the keys' names, the first changing slowest, zips after the grid.
 
@@ -23,7 +26,7 @@ const MOST_CELLS: u64 = 100_000;
 /// Most runs of an experiment: cells times seeds.
 const MOST_RUNS: u64 = 10_000_000;
 /// Most bytes of all cells together, written out.
-const MOST_BYTES: u64 = 1 << 30;
+const MOST_BYTES: u64 = 1 << 28;
 /// What can be swept.
 pub(super) const SWEPT: [&str; 5] = ["machine", "scheduler", "workload", "groups", "duration"];
 
@@ -199,11 +202,6 @@ impl<'e> Grid<'e> {
         Ok(())
     }
 
-    /// The scenario's tree as it is without the sweep.
-    pub(super) fn base(&self) -> &Value {
-        &self.base
-    }
-
     /// The values of the cell with that number, shorter paths first.
     pub(super) fn factors(&self, cell: u64) -> Vec<Factor<'_>> {
         let mut left = cell;
@@ -266,7 +264,8 @@ fn read_zip<'e>(base: &Value, at: &Path, zip: &'e Lists) -> Result<Axis<'e>, Fau
         let key = read_key(base, at, written, values)?;
         if let Some(first) = keys.first().filter(|first| first.values.len() != values.len()) {
             let (ours, theirs) = (values.len(), first.values.len());
-            let reason = format!("has {ours} values, but {} has {theirs}: lists of a zip move together", first.path);
+            let reason =
+                format!("lists of a zip move together: this one has length {ours}, {} has {theirs}", first.path);
             return Err(Fault::new(key.at, reason));
         }
         keys.push(key);
@@ -280,7 +279,7 @@ fn read_zip<'e>(base: &Value, at: &Path, zip: &'e Lists) -> Result<Axis<'e>, Fau
 fn no_key_twice(axes: &[Axis<'_>]) -> Result<(), Fault> {
     let mut seen = BTreeSet::new();
     for key in axes.iter().flat_map(|axis| &axis.0) {
-        if !seen.insert(key.path.to_string()) {
+        if !seen.insert(&key.path) {
             return Err(Fault::new(key.at.clone(), format!("{} is swept twice", key.path)));
         }
     }
@@ -297,10 +296,11 @@ pub(super) fn put(tree: &mut Value, path: &Path, value: Value) -> Result<(), Fau
             return Err(Fault::unknown(path.clone(), name, &format!("there is no {name:?} in the {family}"), known));
         }
     }
-    if path.0.len() > 1 && path.keys().first() == Some(&"machine") {
-        if let Some(Value::String(name)) = tree.get("machine") {
-            tree["machine"] = serde_json::json!({ "preset": name });
-        }
+    if path.0.len() > 1
+        && path.keys().first() == Some(&"machine")
+        && let Some(Value::String(name)) = tree.get("machine")
+    {
+        tree["machine"] = serde_json::json!({ "preset": name });
     }
     path.set(tree, value).map_err(|why| Fault::new(path.clone(), why))
 }

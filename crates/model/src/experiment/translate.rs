@@ -62,9 +62,10 @@ fn names(rest: &str) -> (&str, Vec<&str>) {
 /// What serde wants, in the words of an experiment file.
 fn plain(wanted: &str) -> String {
     match wanted {
-        "u8" => format!("a whole number from 0 to {}", u8::MAX),
-        "i8" => format!("a whole number from {} to {}", i8::MIN, i8::MAX),
-        "u16" => format!("a whole number from 0 to {}", u16::MAX),
+        // The narrow types stand for one kind of field each, whose bounds are narrower still.
+        "i8" => "a whole number from -20 to 20".to_owned(),
+        "u8" => "a whole number from 0 to 99".to_owned(),
+        "u16" => "a whole number up to 64".to_owned(),
         "u32" => format!("a whole number from 0 to {}", u32::MAX),
         "u64" => "a whole number from 0".to_owned(),
         "a string" => "a text in quotes".to_owned(),

@@ -6,7 +6,7 @@ use crate::{
     MILLISECOND, SECOND,
     experiment::{path::Path, problem::Fault},
     machine::{Disk, Files, Machine},
-    units::{Duration, Rate, Size, spell_size},
+    units::{Duration, Rate, Size, spell_duration, spell_size},
 };
 
 /// Longest cost of one operation.
@@ -65,7 +65,8 @@ fn costs(at: &Path, machine: &Machine) -> Result<(), Fault> {
     // A tick that takes longer than the time to the next would leave no time for anything else.
     let tick = SECOND as f64 / clock.hz.get().0;
     if clock.interrupt.get().0 as f64 >= tick {
-        return Err(Fault::new(at.key("clock").key("interrupt"), "lasts as long as the time between two ticks"));
+        let reason = format!("{} leaves no time between two ticks", spell_duration(clock.interrupt.get().0));
+        return Err(Fault::new(at.key("clock").key("interrupt"), reason));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::{
     machine::Machine,
     program::{Demand, FileSet, Repeat, Span, Step, Times},
     scenario::{Job, Scenario},
-    units::Size,
+    units::{Size, spell_size},
 };
 use std::collections::BTreeSet;
 
@@ -163,7 +163,7 @@ impl Program<'_> {
         if size.0 <= LARGEST {
             return Ok(());
         }
-        Err(Fault::new(self.at.key(name), "is too large: at most 1024GiB"))
+        Err(Fault::new(self.at.key(name), format!("{} is too large: at most 1024GiB", spell_size(size.0))))
     }
 
     fn file_set(&self, set: FileSet) -> Result<(), Fault> {
@@ -177,7 +177,8 @@ impl Program<'_> {
         if demand.from.0 <= demand.to.0 {
             return Ok(());
         }
-        Err(Fault::new(self.at.key("from"), "is more than to"))
+        let (from, to) = (spell_size(demand.from.0), spell_size(demand.to.0));
+        Err(Fault::new(self.at.key("from"), format!("{from} is more than the {to} of \"to\"")))
     }
 
     /// Somebody must do `half` with that name, or the step waits forever or means nothing.

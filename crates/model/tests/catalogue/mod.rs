@@ -1,0 +1,183 @@
+//! A small catalogue for the tests of experiment files: two schedulers, two loads, two machines, five metrics.
+
+use schedlab_model::{
+    experiment::Catalogue,
+    info::{Domain, Info, MetricInfo, Parameter, Scope},
+};
+
+const MILLISECOND: u64 = 1_000_000;
+
+const SLICE: Parameter = Parameter {
+    name: "slice",
+    meaning: "Longest time on the processor in one go.",
+    domain: Domain::Duration { low: MILLISECOND, high: 10_000 * MILLISECOND },
+    default: Some("100ms"),
+    logarithmic: true,
+    host: None,
+};
+
+const fn info(name: &'static str, summary: &'static str, parameters: &'static [Parameter]) -> Info {
+    Info { name, summary, year: 1987, origin: "a test", promises: &[], parameters, source: "" }
+}
+
+const SCHEDULERS: &[Info] = &[
+    info("round_robin", "Everyone in turn.", &[SLICE]),
+    info(
+        "minix",
+        "Three queues by strict priority.",
+        &[
+            SLICE,
+            Parameter {
+                name: "ready_at",
+                meaning: "Where a user task joins its queue.",
+                domain: Domain::Choice { names: &["tail", "head"] },
+                default: Some("tail"),
+                logarithmic: false,
+                host: None,
+            },
+        ],
+    ),
+];
+
+const WORKLOADS: &[Info] = &[
+    info(
+        "spin",
+        "Computes and does nothing else.",
+        &[Parameter {
+            name: "compute",
+            meaning: "Processor time of one pass.",
+            domain: Domain::Duration { low: 1, high: 3_600_000 * MILLISECOND },
+            default: Some("1s"),
+            logarithmic: true,
+            host: None,
+        }],
+    ),
+    info(
+        "read_files",
+        "Reads files, one after the other.",
+        &[
+            Parameter {
+                name: "files",
+                meaning: "How many files.",
+                domain: Domain::Count { low: 1, high: 100_000 },
+                default: None,
+                logarithmic: true,
+                host: None,
+            },
+            Parameter {
+                name: "size",
+                meaning: "Size of each file.",
+                domain: Domain::Size { low: 0, high: 1 << 30 },
+                default: Some("4KiB"),
+                logarithmic: true,
+                host: None,
+            },
+            Parameter {
+                name: "sorted",
+                meaning: "Whether in the order of the directory.",
+                domain: Domain::Switch,
+                default: Some("false"),
+                logarithmic: false,
+                host: None,
+            },
+            Parameter {
+                name: "rate",
+                meaning: "Files per second.",
+                domain: Domain::Rate { low: 0.1, high: 1e6 },
+                default: Some("1000/s"),
+                logarithmic: true,
+                host: None,
+            },
+        ],
+    ),
+];
+
+const AT_286: &str = r#"
+name = "at_286"
+title = "A small computer of 1987"
+processors = 1
+personality = "message_passing"
+accounting = "sampled"
+[clock]
+hz = { value = "60/s", source = "clock.c" }
+[costs]
+trap = { value = "100us", source = "fitted" }
+[disk]
+rotation = "3600/min"
+cylinders = 615
+heads = 4
+sectors = 17
+interleave = 3
+seek_track = "8ms"
+seek_full = "150ms"
+command = "1ms"
+sector_copy = "500us"
+"#;
+
+/// A machine on which only computing takes time.
+const IDEAL: &str = "name = \"ideal\"\nprocessors = 4\n";
+
+const fn metric(name: &'static str, unit: &'static str, scope: Scope, distribution: bool) -> MetricInfo {
+    MetricInfo { name, unit, meaning: "A metric of the tests.", scope, distribution }
+}
+
+const METRICS: &[MetricInfo] = &[
+    metric("context_switches", "1", Scope::System, false),
+    metric("wakeup_latency", "ns", Scope::System, true),
+    metric("wakeup_latency", "ns", Scope::Task, true),
+    metric("real", "ns", Scope::Task, false),
+    metric("user", "ns", Scope::Task, false),
+];
+
+/// All of it.
+pub const CATALOGUE: Catalogue<'static> = Catalogue {
+    schedulers: SCHEDULERS,
+    workloads: WORKLOADS,
+    machines: &[("at_286", AT_286), ("ideal", IDEAL)],
+    metrics: METRICS,
+};
+
+/// A file with some of everything, and nothing wrong.
+pub const GOOD: &str = r#"question = "Which slice keeps an interactive job quick beside a hog?"
+machine = "at_286"
+metrics = ["tasks.io.real", "tasks.*.wakeup_latency.max", "wakeup_latency.p99", "context_switches"]
+seeds = 30
+
+[scheduler]
+name = "minix"
+slice = "50ms"
+
+[workload]
+io = { load = "read_files", files = 700, size = "4KiB" }
+hog = { load = "spin", compute = "30s", start = { exp = "10ms" } }
+
+[workload.shell]
+count = 3
+passes = "forever"
+group = "users"
+gap = { uniform = ["1ms", "5ms"] }
+steps = [
+    { open = { files = 4, size = "10KiB" } },
+    { repeat = { times = 5, steps = [{ read = "1KiB" }, { compute = "2ms" }] } },
+    "close",
+    { lock = "screen" },
+    { print = "80B" },
+    { unlock = "screen" },
+    { fork = [{ compute = { exp = "3ms" } }, { send = "done" }] },
+    { receive = "done" },
+    "wait",
+    { sleep = "1s" },
+]
+
+[groups]
+users = { weight = 512 }
+
+[sweep]
+"scheduler.slice" = ["100ms", "50ms", "36ms", "18ms"]
+[sweep.zip]
+"workload.hog.nice" = [0, 5]
+"workload.io.files" = [700, 100]
+
+[goal]
+minimize = ["tasks.io.real", "tasks.hog.real"]
+"#;
