@@ -24,15 +24,38 @@ pub enum Promise {
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Domain {
     /// A length of time, bounds in ns.
-    Duration { low: u64, high: u64 },
+    Duration {
+        /// Smallest.
+        low: u64,
+        /// Largest.
+        high: u64,
+    },
     /// A number of bytes.
-    Size { low: u64, high: u64 },
+    Size {
+        /// Smallest.
+        low: u64,
+        /// Largest.
+        high: u64,
+    },
     /// Events per second.
-    Rate { low: f64, high: f64 },
+    Rate {
+        /// Smallest.
+        low: f64,
+        /// Largest.
+        high: f64,
+    },
     /// A whole number.
-    Count { low: u64, high: u64 },
+    Count {
+        /// Smallest.
+        low: u64,
+        /// Largest.
+        high: u64,
+    },
     /// One of the names.
-    Choice { names: &'static [&'static str] },
+    Choice {
+        /// All of them.
+        names: &'static [&'static str],
+    },
     /// true or false.
     Switch,
 }
