@@ -31,65 +31,30 @@ minimize = ["tasks.io.real"]
 "#;
 
 /// What stands in the base, what is put in its place, what is said.
+#[rustfmt::skip]
 const CASES: &[(&str, &str, &str)] = &[
     (r#"question = "What?""#, r#"question = "What?"#, r#":1: is not TOML: invalid basic string, expected `"`"#),
-    (
-        "seeds = 3",
-        r"seeds = 3
-seeds = 4",
-        ":5: is not TOML: duplicate key",
-    ),
+    ("seeds = 3", r"seeds = 3
+seeds = 4", ":5: is not TOML: duplicate key"),
     ("seeds = 3", "seeds = 99999999999999999999", ":4: seeds: 99999999999999999999 is too large for a whole number"),
     ("seeds = 3", "seeds = nan", ":4: seeds: nan is not a finite number"),
     (r#"duration = "10s""#, "duration = 1979-05-27", ":5: duration: 1979-05-27 is a date, which no field takes"),
-    (
-        "seeds",
-        "sedes",
-        r#":4: sedes: unknown field; did you mean "seeds"? (known: question, machine, scheduler, workload, groups, duration, metrics, seeds, sweep, goal)"#,
-    ),
+    ("seeds", "sedes", r#":4: sedes: unknown field; did you mean "seeds"? (known: question, machine, scheduler, workload, groups, duration, metrics, seeds, sweep, goal)"#),
     (r#"question = "What?""#, "question = 4", ":1: question: 4 is not a text in quotes"),
-    (
-        r#"machine = "ideal"
-"#,
-        "",
-        ": machine: is missing",
-    ),
-    (
-        r#"[scheduler]
+    (r#"machine = "ideal"
+"#, "", ": machine: is missing"),
+    (r#"[scheduler]
 name = "minix"
 slice = "50ms"
-"#,
-        "",
-        ": scheduler: is missing",
-    ),
-    (
-        r#"name = "minix"
-"#,
-        "",
-        ":6: scheduler.name: is missing",
-    ),
-    (
-        r#"[workload]
+"#, "", ": scheduler: is missing"),
+    (r#"name = "minix"
+"#, "", ":6: scheduler.name: is missing"),
+    (r#"[workload]
 hog = { load = "spin" }
-[workload.io]"#,
-        "[load.io]",
-        ":9: load: unknown field (known: question, machine, scheduler, workload, groups, duration, metrics, seeds, sweep, goal)",
-    ),
-    (
-        r#"duration = "10s""#,
-        r#"duration = "10 parsecs""#,
-        r#":5: duration: "10 parsecs" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#,
-    ),
-    (
-        r#"duration = "10s""#,
-        "duration = 10",
-        r#":5: duration: "10" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#,
-    ),
-    (
-        r#"duration = "10s""#,
-        r#"duration = "0s""#,
-        ":5: duration: 0s is too short: a time longer than nothing is wanted",
-    ),
+[workload.io]"#, "[load.io]", ":9: load: unknown field (known: question, machine, scheduler, workload, groups, duration, metrics, seeds, sweep, goal)"),
+    (r#"duration = "10s""#, r#"duration = "10 parsecs""#, r#":5: duration: "10 parsecs" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
+    (r#"duration = "10s""#, "duration = 10", r#":5: duration: "10" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
+    (r#"duration = "10s""#, r#"duration = "0s""#, ":5: duration: 0s is too short: a time longer than nothing is wanted"),
     (r#"duration = "10s""#, r#"duration = "2000h""#, ":5: duration: 2000h is too long: at most 1000h"),
     ("seeds = 3", "seeds = 0", ":4: seeds: 0 is not a number of seeds from 1, or a list of seeds"),
     ("seeds = 3", "seeds = []", ":4: seeds: has no seeds"),
@@ -98,781 +63,208 @@ hog = { load = "spin" }
     ("seeds = 3", r#"seeds = "many""#, r#":4: seeds: "many" is not a number of seeds from 1, or a list of seeds"#),
     ("seeds = 3", r#"seeds = [1, "two"]"#, r#":4: seeds[1]: "two" is not a whole number from 0"#),
     ("seeds = 3", "seeds = 10_000_000", ":4: seeds: makes 20000000 runs with 2 cells; at most 10000000"),
-    (
-        r#""ideal""#,
-        r#""ideel""#,
-        r#":2: machine: "ideel" is not a machine; did you mean "ideal"? (known: at_286, ideal)"#,
-    ),
-    (
-        r#""ideal""#,
-        r#""host""#,
-        r#":2: machine: "host" is a real machine; this version has simulated machines only (known: at_286, ideal)"#,
-    ),
-    (
-        r#""ideal""#,
-        r#""guest:6.1""#,
-        r#":2: machine: "guest:6.1" is a real machine; this version has simulated machines only (known: at_286, ideal)"#,
-    ),
+    (r#""ideal""#, r#""ideel""#, r#":2: machine: "ideel" is not a machine; did you mean "ideal"? (known: at_286, ideal)"#),
+    (r#""ideal""#, r#""host""#, r#":2: machine: "host" is a real machine; this version has simulated machines only (known: at_286, ideal)"#),
+    (r#""ideal""#, r#""guest:6.1""#, r#":2: machine: "guest:6.1" is a real machine; this version has simulated machines only (known: at_286, ideal)"#),
     (r#""ideal""#, "4", ":2: machine: 4 is neither the name of a machine nor a table"),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "at_386" }"#,
-        r#":2: machine.preset: "at_386" is not a machine; did you mean "at_286"? (known: at_286, ideal)"#,
-    ),
+    (r#"machine = "ideal""#, r#"machine = { preset = "at_386" }"#, r#":2: machine.preset: "at_386" is not a machine; did you mean "at_286"? (known: at_286, ideal)"#),
     (r#"machine = "ideal""#, "machine = { preset = 3 }", ":2: machine.preset: 3 is not the name of a machine"),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { name = "mine", processors = 0 }"#,
-        ":2: machine.processors: 0 is out of range: from 1 to 64",
-    ),
+    (r#"machine = "ideal""#, r#"machine = { name = "mine", processors = 0 }"#, ":2: machine.processors: 0 is out of range: from 1 to 64"),
     (r#"machine = "ideal""#, "machine = { processors = 1 }", ":2: machine.name: is missing"),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", processors = 65 }"#,
-        ":2: machine.processors: 65 is out of range: from 1 to 64",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", processors = "two" }"#,
-        r#":2: machine.processors: "two" is not a whole number up to 64"#,
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", processors = -1 }"#,
-        ":2: machine.processors: -1 is not a whole number up to 64",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", processors = 70000 }"#,
-        ":2: machine.processors: 70000 is not a whole number up to 64",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", processors = { value = 2 } }"#,
-        ":2: machine.processors.source: is missing",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", processors = { value = 2, sauce = "x" } }"#,
-        ":2: machine.processors.sauce: unknown field (known: value, source)",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", processors = [1] }"#,
-        ":2: machine.processors: [1] is not a value, or a table with value and source",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", procesors = 2 }"#,
-        r#":2: machine.procesors: unknown field; did you mean "processors"? (known: name, title, processors, personality, accounting, clock, costs, calls, files, disk, terminal, memory)"#,
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", personality = "monolitic" }"#,
-        r#":2: machine.personality: "monolitic" is not known here; did you mean "monolithic"? (known: monolithic, message_passing)"#,
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", clock = { hz = "0/s" } }"#,
-        ":2: machine.clock.hz: 0/s is out of range: from 1/s to 1000000/s",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", clock = { hz = 60 } }"#,
-        r#":2: machine.clock.hz: "60" is not a rate: write a number per unit of time like "60/s""#,
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", clock = { hz = "60" } }"#,
-        r#":2: machine.clock.hz: "60" is not a rate: write a number per unit of time like "60/s""#,
-    ),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", processors = 65 }"#, ":2: machine.processors: 65 is out of range: from 1 to 64"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", processors = "two" }"#, r#":2: machine.processors: "two" is not a whole number up to 64"#),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", processors = -1 }"#, ":2: machine.processors: -1 is not a whole number up to 64"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", processors = 70000 }"#, ":2: machine.processors: 70000 is not a whole number up to 64"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", processors = { value = 2 } }"#, ":2: machine.processors.source: is missing"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", processors = { value = 2, sauce = "x" } }"#, ":2: machine.processors.sauce: unknown field (known: value, source)"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", processors = [1] }"#, ":2: machine.processors: [1] is not a value, or a table with value and source"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", procesors = 2 }"#, r#":2: machine.procesors: unknown field; did you mean "processors"? (known: name, title, processors, personality, accounting, clock, costs, calls, files, disk, terminal, memory)"#),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", personality = "monolitic" }"#, r#":2: machine.personality: "monolitic" is not known here; did you mean "monolithic"? (known: monolithic, message_passing)"#),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", clock = { hz = "0/s" } }"#, ":2: machine.clock.hz: 0/s is out of range: from 1/s to 1000000/s"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", clock = { hz = 60 } }"#, r#":2: machine.clock.hz: "60" is not a rate: write a number per unit of time like "60/s""#),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", clock = { hz = "60" } }"#, r#":2: machine.clock.hz: "60" is not a rate: write a number per unit of time like "60/s""#),
     (r#"machine = "ideal""#, r#"machine = { preset = "ideal", clock = {} }"#, ":2: machine.clock.hz: is missing"),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", clock = { hz = "100/s", interrupt = "10ms" } }"#,
-        ":2: machine.clock.interrupt: 10ms leaves no time between two ticks",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", costs = { trap = "61s" } }"#,
-        ":2: machine.costs.trap: 61s is too long: at most 1min",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", costs = { trap = 5 } }"#,
-        r#":2: machine.costs.trap: "5" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#,
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", files = { block = "1000B" } }"#,
-        ":2: machine.files.block: 1kB is not the size of a block: a multiple of 512B, from 512B to 16MiB",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", files = { cache_blocks = 3 } }"#,
-        ":2: machine.files.cache_blocks: 3 is out of range: from 4 to 16777216",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", files = { track_blocks = 0 } }"#,
-        ":2: machine.files.track_blocks: 0 is out of range: from 1 to 65536",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", files = { extent_blocks = 0 } }"#,
-        ":2: machine.files.extent_blocks: 0 is out of range: from 1 to 1048576",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", files = { read_ahead = "yes" } }"#,
-        r#":2: machine.files.read_ahead: "yes" is not true or false"#,
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", memory = { sizing = "high" } }"#,
-        r#":2: machine.memory.sizing: "high" is not known here (known: declared, high_water)"#,
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", disk = { rotation = "0/min", cylinders = 615, heads = 4, sectors = 17, interleave = 3, seek_track = "8ms", seek_full = "150ms", command = "1ms", sector_copy = "500us" } }"#,
-        ":2: machine.disk.rotation: 0/s is out of range: from 1/s to 100000/s",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", disk = { rotation = "3600/min", cylinders = 615, heads = 0, sectors = 17, interleave = 3, seek_track = "8ms", seek_full = "150ms", command = "1ms", sector_copy = "500us" } }"#,
-        ":2: machine.disk.heads: 0 is out of range: from 1 to 256",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", disk = { rotation = "3600/min", cylinders = 615, heads = 4, sectors = 0, interleave = 3, seek_track = "8ms", seek_full = "150ms", command = "1ms", sector_copy = "500us" } }"#,
-        ":2: machine.disk.sectors: 0 is out of range: from 1 to 10000",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", disk = { rotation = "3600/min", cylinders = 0, heads = 4, sectors = 17, interleave = 3, seek_track = "8ms", seek_full = "150ms", command = "1ms", sector_copy = "500us" } }"#,
-        ":2: machine.disk.cylinders: 0 is out of range: from 1 to 1048576",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", disk = { rotation = "3600/min", cylinders = 615, heads = 4, sectors = 17, interleave = 18, seek_track = "8ms", seek_full = "150ms", command = "1ms", sector_copy = "500us" } }"#,
-        ":2: machine.disk.interleave: 18 is out of range: from 1 to 17",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", disk = { rotation = "3600/min", cylinders = 615, sectors = 17, interleave = 3, seek_track = "8ms", seek_full = "150ms", command = "1ms", sector_copy = "500us" } }"#,
-        ":2: machine.disk.heads: is missing",
-    ),
-    (
-        r#"machine = "ideal""#,
-        r#"machine = { preset = "ideal", disk = { rotation = "3600/min", cylinders = 615, heads = 4, sectors = 17, interleave = 3, seek_track = "151ms", seek_full = "150ms", command = "1ms", sector_copy = "500us" } }"#,
-        ":2: machine.disk.seek_track: 151ms is too long: at most 150ms",
-    ),
-    (
-        r#""minix""#,
-        r#""minx""#,
-        r#":7: scheduler.name: "minx" is not a scheduler; did you mean "minix"? (known: round_robin, minix)"#,
-    ),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", clock = { hz = "100/s", interrupt = "10ms" } }"#, ":2: machine.clock.interrupt: 10ms leaves no time between two ticks"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", costs = { trap = "61s" } }"#, ":2: machine.costs.trap: 61s is too long: at most 1min"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", costs = { trap = 5 } }"#, r#":2: machine.costs.trap: "5" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", files = { block = "1000B" } }"#, ":2: machine.files.block: 1kB is not the size of a block: a multiple of 512B, from 512B to 16MiB"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", files = { cache_blocks = 3 } }"#, ":2: machine.files.cache_blocks: 3 is out of range: from 4 to 16777216"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", files = { track_blocks = 0 } }"#, ":2: machine.files.track_blocks: 0 is out of range: from 1 to 65536"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", files = { extent_blocks = 0 } }"#, ":2: machine.files.extent_blocks: 0 is out of range: from 1 to 1048576"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", files = { read_ahead = "yes" } }"#, r#":2: machine.files.read_ahead: "yes" is not true or false"#),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", memory = { sizing = "high" } }"#, r#":2: machine.memory.sizing: "high" is not known here (known: declared, high_water)"#),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", disk = { rotation = "0/min", cylinders = 615, heads = 4, sectors = 17, interleave = 3, seek_track = "8ms", seek_full = "150ms", command = "1ms", sector_copy = "500us" } }"#, ":2: machine.disk.rotation: 0/s is out of range: from 1/s to 100000/s"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", disk = { rotation = "3600/min", cylinders = 615, heads = 0, sectors = 17, interleave = 3, seek_track = "8ms", seek_full = "150ms", command = "1ms", sector_copy = "500us" } }"#, ":2: machine.disk.heads: 0 is out of range: from 1 to 256"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", disk = { rotation = "3600/min", cylinders = 615, heads = 4, sectors = 0, interleave = 3, seek_track = "8ms", seek_full = "150ms", command = "1ms", sector_copy = "500us" } }"#, ":2: machine.disk.sectors: 0 is out of range: from 1 to 10000"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", disk = { rotation = "3600/min", cylinders = 0, heads = 4, sectors = 17, interleave = 3, seek_track = "8ms", seek_full = "150ms", command = "1ms", sector_copy = "500us" } }"#, ":2: machine.disk.cylinders: 0 is out of range: from 1 to 1048576"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", disk = { rotation = "3600/min", cylinders = 615, heads = 4, sectors = 17, interleave = 18, seek_track = "8ms", seek_full = "150ms", command = "1ms", sector_copy = "500us" } }"#, ":2: machine.disk.interleave: 18 is out of range: from 1 to 17"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", disk = { rotation = "3600/min", cylinders = 615, sectors = 17, interleave = 3, seek_track = "8ms", seek_full = "150ms", command = "1ms", sector_copy = "500us" } }"#, ":2: machine.disk.heads: is missing"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", disk = { rotation = "3600/min", cylinders = 615, heads = 4, sectors = 17, interleave = 3, seek_track = "151ms", seek_full = "150ms", command = "1ms", sector_copy = "500us" } }"#, ":2: machine.disk.seek_track: 151ms is too long: at most 150ms"),
+    (r#""minix""#, r#""minx""#, r#":7: scheduler.name: "minx" is not a scheduler; did you mean "minix"? (known: round_robin, minix)"#),
     (r#"name = "minix""#, "name = 3", ":7: scheduler.name: 3 is not the name of a scheduler"),
-    (
-        r#"slice = "50ms""#,
-        r#"slice = "36""#,
-        r#":8: scheduler.slice: "36" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#,
-    ),
-    (
-        r#"slice = "50ms""#,
-        "slice = 36",
-        r#":8: scheduler.slice: "36" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#,
-    ),
+    (r#"slice = "50ms""#, r#"slice = "36""#, r#":8: scheduler.slice: "36" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
+    (r#"slice = "50ms""#, "slice = 36", r#":8: scheduler.slice: "36" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#"slice = "50ms""#, r#"slice = "1h""#, ":8: scheduler.slice: 1h is out of range: from 1ms to 10s"),
     (r#"slice = "50ms""#, r#"slice = ["1ms"]"#, r#":8: scheduler.slice: ["1ms"] is not a single value"#),
-    (
-        r#"slice = "50ms""#,
-        r#"slise = "50ms""#,
-        r#":8: scheduler.slise: unknown field; did you mean "slice"? (known: name, slice, ready_at)"#,
-    ),
-    (
-        r#"slice = "50ms""#,
-        r#"ready_at = "tial""#,
-        r#":8: scheduler.ready_at: "tial" is not one of tail, head; did you mean "tail"?"#,
-    ),
+    (r#"slice = "50ms""#, r#"slise = "50ms""#, r#":8: scheduler.slise: unknown field; did you mean "slice"? (known: name, slice, ready_at)"#),
+    (r#"slice = "50ms""#, r#"ready_at = "tial""#, r#":8: scheduler.ready_at: "tial" is not one of tail, head; did you mean "tail"?"#),
     (r#"slice = "50ms""#, r#"quantum = "50ms""#, ":8: scheduler.quantum: unknown field (known: name, slice, ready_at)"),
-    (
-        r#"load = "spin""#,
-        r#"laod = "spin""#,
-        r#":10: workload.hog.laod: unknown field; did you mean "load"? (known: count, cpus, gap, group, load, nice, passes, policy, priority, slice, start, steps)"#,
-    ),
-    (
-        r#"load = "spin""#,
-        r#"load = "spinn""#,
-        r#":10: workload.hog.load: "spinn" is not a load; did you mean "spin"? (known: spin, read_files)"#,
-    ),
-    (
-        r#"load = "spin""#,
-        r#"load = "spin", steps = ["yield"]"#,
-        ":10: workload.hog: has both load and steps; a job has one of them",
-    ),
+    (r#"load = "spin""#, r#"laod = "spin""#, r#":10: workload.hog.laod: unknown field; did you mean "load"? (known: count, cpus, gap, group, load, nice, passes, policy, priority, slice, start, steps)"#),
+    (r#"load = "spin""#, r#"load = "spinn""#, r#":10: workload.hog.load: "spinn" is not a load; did you mean "spin"? (known: spin, read_files)"#),
+    (r#"load = "spin""#, r#"load = "spin", steps = ["yield"]"#, ":10: workload.hog: has both load and steps; a job has one of them"),
     (r#"{ load = "spin" }"#, "{ nice = 1 }", ":10: workload.hog: has neither load nor steps; a job has one of them"),
     (r#"load = "spin""#, r#"load = "read_files""#, ":10: workload.hog.files: is missing: How many files."),
-    (
-        r#"load = "spin""#,
-        r#"load = "read_files", files = 1.5"#,
-        r#":10: workload.hog.files: "1.5" is not a whole number"#,
-    ),
-    (
-        r#"load = "spin""#,
-        r#"load = "read_files", files = 0"#,
-        ":10: workload.hog.files: 0 is out of range: from 1 to 100000",
-    ),
-    (
-        r#"load = "spin""#,
-        r#"load = "read_files", files = 1, sorted = "yes""#,
-        r#":10: workload.hog.sorted: "yes" is neither true nor false"#,
-    ),
-    (
-        r#"load = "spin""#,
-        r#"load = "read_files", files = 1, rate = "5""#,
-        r#":10: workload.hog.rate: "5" is not a rate: write a number per unit of time like "60/s""#,
-    ),
-    (
-        r#"load = "spin""#,
-        r#"load = "read_files", files = 1, size = "4 kB", sorted = 1"#,
-        r#":10: workload.hog.sorted: "1" is neither true nor false"#,
-    ),
-    (
-        r#"load = "spin""#,
-        r#"load = "spin", files = 3"#,
-        ":10: workload.hog.files: unknown field (known: count, cpus, gap, group, load, nice, passes, policy, priority, slice, start, steps, compute)",
-    ),
+    (r#"load = "spin""#, r#"load = "read_files", files = 1.5"#, r#":10: workload.hog.files: "1.5" is not a whole number"#),
+    (r#"load = "spin""#, r#"load = "read_files", files = 0"#, ":10: workload.hog.files: 0 is out of range: from 1 to 100000"),
+    (r#"load = "spin""#, r#"load = "read_files", files = 1, sorted = "yes""#, r#":10: workload.hog.sorted: "yes" is neither true nor false"#),
+    (r#"load = "spin""#, r#"load = "read_files", files = 1, rate = "5""#, r#":10: workload.hog.rate: "5" is not a rate: write a number per unit of time like "60/s""#),
+    (r#"load = "spin""#, r#"load = "read_files", files = 1, size = "4 kB", sorted = 1"#, r#":10: workload.hog.sorted: "1" is neither true nor false"#),
+    (r#"load = "spin""#, r#"load = "spin", files = 3"#, ":10: workload.hog.files: unknown field (known: count, cpus, gap, group, load, nice, passes, policy, priority, slice, start, steps, compute)"),
     ("nice = 0", "nice = 21", ":12: workload.io.nice: 21 is out of range: from -20 to 20"),
     ("nice = 0", r#"nice = "low""#, r#":12: workload.io.nice: "low" is not a whole number from -20 to 20"#),
     ("nice = 0", "nice = 200", ":12: workload.io.nice: 200 is not a whole number from -20 to 20"),
     ("nice = 0", "count = 0", ":12: workload.io.count: 0 is out of range: from 1 to 1000000"),
     ("nice = 0", "count = 1_000_000", ":12: workload.io.count: makes 1000001 tasks in all; at most 1000000"),
     ("nice = 0", "passes = 0", r#":12: workload.io.passes: 0 is out of range: at least 1, or "forever""#),
-    (
-        "nice = 0",
-        r#"passes = "forevr""#,
-        r#":12: workload.io.passes: "forevr" is not a whole number from 1 to 4294967295, or "forever""#,
-    ),
-    (
-        "nice = 0",
-        "passes = 1.5",
-        r#":12: workload.io.passes: 1.5 is not a whole number from 1 to 4294967295, or "forever""#,
-    ),
+    ("nice = 0", r#"passes = "forevr""#, r#":12: workload.io.passes: "forevr" is not a whole number from 1 to 4294967295, or "forever""#),
+    ("nice = 0", "passes = 1.5", r#":12: workload.io.passes: 1.5 is not a whole number from 1 to 4294967295, or "forever""#),
     ("nice = 0", r#"policy = "fifo""#, ":11: workload.io.priority: 0 is out of range: from 1 to 99 under fifo and rr"),
-    (
-        "nice = 0",
-        "priority = 5",
-        ":12: workload.io.priority: is for the policies fifo and rr; other tasks have a nice value",
-    ),
-    (
-        "nice = 0",
-        r#"policy = "rr"
-priority = 100"#,
-        ":13: workload.io.priority: 100 is out of range: from 1 to 99 under fifo and rr",
-    ),
-    (
-        "nice = 0",
-        r#"policy = "round""#,
-        r#":12: workload.io.policy: "round" is not known here (known: other, batch, idle, fifo, rr)"#,
-    ),
+    ("nice = 0", "priority = 5", ":12: workload.io.priority: is for the policies fifo and rr; other tasks have a nice value"),
+    ("nice = 0", r#"policy = "rr"
+priority = 100"#, ":13: workload.io.priority: 100 is out of range: from 1 to 99 under fifo and rr"),
+    ("nice = 0", r#"policy = "round""#, r#":12: workload.io.policy: "round" is not known here (known: other, batch, idle, fifo, rr)"#),
     ("nice = 0", r#"slice = "0ms""#, ":12: workload.io.slice: 0s is too short: a time longer than nothing is wanted"),
     ("nice = 0", "cpus = [0, 4]", ":12: workload.io.cpus[1]: the machine has no processor 4: it has 4, counted from 0"),
     ("nice = 0", "cpus = 1", ":12: workload.io.cpus: 1 is not a list"),
-    (
-        "nice = 0",
-        r#"group = "user""#,
-        r#":12: workload.io.group: "user" is not a group; did you mean "users"? (known: users)"#,
-    ),
-    (
-        "nice = 0",
-        "start = { exp = 5 }",
-        r#":12: workload.io.start.exp: "5" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#,
-    ),
-    (
-        "nice = 0",
-        r#"start = { expo = "5ms" }"#,
-        r#":12: workload.io.start.expo: unknown field; did you mean "exp"? (known: exp, uniform)"#,
-    ),
-    (
-        "nice = 0",
-        r#"gap = { uniform = ["5ms", "1ms"] }"#,
-        ":12: workload.io.gap.uniform: goes down from 5ms to 1ms: the shorter comes first",
-    ),
-    (
-        "nice = 0",
-        r#"gap = { uniform = ["5ms"] }"#,
-        r#":12: workload.io.gap.uniform: ["5ms"] has the wrong length: a list of two is wanted"#,
-    ),
-    (
-        "nice = 0",
-        r#"gap = { uniform = ["5ms", "6ms", "7ms"] }"#,
-        r#":12: workload.io.gap.uniform: ["5ms","6ms","7ms"] has the wrong length: a list of two is wanted"#,
-    ),
+    ("nice = 0", r#"group = "user""#, r#":12: workload.io.group: "user" is not a group; did you mean "users"? (known: users)"#),
+    ("nice = 0", "start = { exp = 5 }", r#":12: workload.io.start.exp: "5" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
+    ("nice = 0", r#"start = { expo = "5ms" }"#, r#":12: workload.io.start.expo: unknown field; did you mean "exp"? (known: exp, uniform)"#),
+    ("nice = 0", r#"gap = { uniform = ["5ms", "1ms"] }"#, ":12: workload.io.gap.uniform: goes down from 5ms to 1ms: the shorter comes first"),
+    ("nice = 0", r#"gap = { uniform = ["5ms"] }"#, r#":12: workload.io.gap.uniform: ["5ms"] has the wrong length: a list of two is wanted"#),
+    ("nice = 0", r#"gap = { uniform = ["5ms", "6ms", "7ms"] }"#, r#":12: workload.io.gap.uniform: ["5ms","6ms","7ms"] has the wrong length: a list of two is wanted"#),
     ("nice = 0", "gap = {}", ":12: workload.io.gap: is empty: write either exp or uniform"),
-    (
-        "nice = 0",
-        r#"gap = { exp = "1ms", uniform = ["1ms", "2ms"] }"#,
-        ":12: workload.io.gap: has more than one distribution: write either exp or uniform",
-    ),
-    (
-        "nice = 0",
-        "start = -5",
-        r#":12: workload.io.start: -5 is not a duration like "36ms", { exp = "36ms" } or { uniform = ["30ms", "42ms"] }"#,
-    ),
-    (
-        "nice = 0",
-        "start = true",
-        r#":12: workload.io.start: true is not a duration like "36ms", { exp = "36ms" } or { uniform = ["30ms", "42ms"] }"#,
-    ),
+    ("nice = 0", r#"gap = { exp = "1ms", uniform = ["1ms", "2ms"] }"#, ":12: workload.io.gap: has more than one distribution: write either exp or uniform"),
+    ("nice = 0", "start = -5", r#":12: workload.io.start: -5 is not a duration like "36ms", { exp = "36ms" } or { uniform = ["30ms", "42ms"] }"#),
+    ("nice = 0", "start = true", r#":12: workload.io.start: true is not a duration like "36ms", { exp = "36ms" } or { uniform = ["30ms", "42ms"] }"#),
     ("weight = 512", "weight = 0", ":15: groups.users.weight: 0 is out of range: from 1 to 262144"),
-    (
-        "weight = 512",
-        "wieght = 3",
-        r#":15: groups.users.wieght: unknown field; did you mean "weight"? (known: parent, weight, quota, period)"#,
-    ),
-    (
-        "weight = 512",
-        r#"parent = "usres""#,
-        r#":15: groups.users.parent: "usres" is not a group; did you mean "users"? (known: users)"#,
-    ),
-    (
-        "users = { weight = 512 }",
-        r#"a = { parent = "b" }
-b = { parent = "a" }"#,
-        ":15: groups.a.parent: makes a circle: the group would contain itself",
-    ),
-    (
-        "weight = 512",
-        r#"quota = "0s""#,
-        ":15: groups.users.quota: 0s is too short: a time longer than nothing is wanted",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        "steps = []",
-        ":13: workload.io.steps: has no steps",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = "close""#,
-        r#":13: workload.io.steps: "close" is not a list of steps"#,
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = ["cloze"]"#,
-        r#":13: workload.io.steps[0]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, print, lock, unlock, send, receive, fork, grow, repeat, mark, close, wait, signal, pause, yield, exit)"#,
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = ["compute"]"#,
-        r#":13: workload.io.steps[0]: "compute" needs a value: { compute = ... }"#,
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        "steps = [{ close = true }]",
-        r#":13: workload.io.steps[0].close: takes no value: write "close" alone"#,
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ comput = "1ms" }]"#,
-        r#":13: workload.io.steps[0].comput: "comput" is not a step; did you mean "compute"? (known: compute, call, sleep, period, open, read, print, lock, unlock, send, receive, fork, grow, repeat, mark, close, wait, signal, pause, yield, exit)"#,
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ compute = "1ms", sleep = "1ms" }]"#,
-        ":13: workload.io.steps[0]: a step has one name, this has 2",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        "steps = [{}]",
-        ":13: workload.io.steps[0]: is empty: a step has one name",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        "steps = [3]",
-        ":13: workload.io.steps[0]: 3 is not a step: write { name = value } or a name",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ compute = "5" }]"#,
-        r#":13: workload.io.steps[0].compute: "5" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#,
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ compute = { uniform = ["2ms", "1ms"] } }]"#,
-        ":13: workload.io.steps[0].compute.uniform: goes down from 2ms to 1ms: the shorter comes first",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ sleep = "1001h" }]"#,
-        ":13: workload.io.steps[0].sleep: 1001h is too long: at most 1000h",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ period = "0s" }]"#,
-        ":13: workload.io.steps[0].period: 0s is too short: a time longer than nothing is wanted",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ read = "1KiB" }]"#,
-        ":13: workload.io.steps[0]: no file is open here: open comes first",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ open = { files = 1, size = "1B" } }, "close", "close"]"#,
-        ":13: workload.io.steps[2]: no file is open here: open comes first",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ open = { files = 1, size = "1B" } }, { repeat = { times = 2, steps = [{ read = "1B" }, "close"] } }]"#,
-        ":13: workload.io.steps[1].repeat.steps[0]: no file is open here: open comes first",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ open = { files = 0, size = "1B" } }]"#,
-        ":13: workload.io.steps[0].open.files: 0 is out of range: from 1 to 1000000",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        "steps = [{ open = { files = 1 } }]",
-        ":13: workload.io.steps[0].open.size: is missing",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ open = { files = 1, size = "2000GiB" } }]"#,
-        ":13: workload.io.steps[0].open.size: 2000GiB is too large: at most 1024GiB",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ lock = "a" }, { unlock = "b" }]"#,
-        r#":13: workload.io.steps[1].unlock: no program has the step lock = "b"; did you mean "a"? (known: a)"#,
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ receive = "answer" }]"#,
-        r#":13: workload.io.steps[0].receive: no program has the step send = "answer""#,
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        "steps = [{ fork = [] }]",
-        ":13: workload.io.steps[0].fork: has no steps",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ fork = "close" }]"#,
-        r#":13: workload.io.steps[0].fork: "close" is not a list of steps"#,
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ repeat = { times = 0, steps = ["yield"] } }]"#,
-        r#":13: workload.io.steps[0].repeat.times: 0 is out of range: at least 1, or "forever""#,
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ repeat = { steps = ["yield"] } }]"#,
-        ":13: workload.io.steps[0].repeat.times: is missing",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ repeat = { times = 2, step = ["yield"] } }]"#,
-        r#":13: workload.io.steps[0].repeat.step: unknown field; did you mean "steps"? (known: times, steps)"#,
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ repeat = { times = "forever", steps = ["yield"] } }]"#,
-        ":13: workload.io.steps[0].repeat: takes no time on this machine and is repeated without end or nearly so: compute, sleep or wait for a period in it",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ repeat = { times = 4000, steps = [{ repeat = { times = 4000, steps = ["yield"] } }] } }]"#,
-        ":13: workload.io.steps[0].repeat: takes no time on this machine and is repeated without end or nearly so: compute, sleep or wait for a period in it",
-    ),
-    (
-        "nice = 0",
-        r#"passes = "forever""#,
-        ":13: workload.io.steps: takes no time on this machine and is repeated without end or nearly so: compute, sleep or wait for a period in it",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ grow = { from = "2KiB", to = "1KiB", declared = "1KiB" } }]"#,
-        r#":13: workload.io.steps[0].grow.from: 2KiB is more than the 1KiB of "to""#,
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = ["yield"] } }] } }] } }] } }] } }] } }] } }] } }] } }]"#,
-        ":13: workload.io.steps[0].repeat.steps[0].repeat.steps[0].repeat.steps[0].repeat.steps[0].repeat.steps[0].repeat.steps[0].repeat.steps[0].repeat.steps[0]: is the 9th repeat in a repeat; at most 8",
-    ),
-    (
-        r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#,
-        r#"steps = [{ fork = [{ fork = [{ fork = [{ fork = [{ fork = [{ fork = [{ fork = [{ fork = [{ fork = ["yield"] }] }] }] }] }] }] }] }] }]"#,
-        ":13: workload.io.steps[0].fork[0].fork[0].fork[0].fork[0].fork[0].fork[0].fork[0].fork[0]: is the 9th fork in a fork; at most 8",
-    ),
-    (
-        r#"metrics = ["tasks.io.real"]"#,
-        r#"metrics = ["tasks.oi.real"]"#,
-        r#":3: metrics[0]: "tasks.oi.real": the workload has no job "oi"; did you mean "io"? (known: hog, io, *)"#,
-    ),
-    (
-        r#"metrics = ["tasks.io.real"]"#,
-        r#"metrics = ["tasks.io.reel"]"#,
-        r#":3: metrics[0]: "tasks.io.reel" is not a metric; did you mean "tasks.io.real"? (known: tasks.io.wakeup_latency, tasks.io.real, tasks.io.user)"#,
-    ),
-    (
-        r#"metrics = ["tasks.io.real"]"#,
-        r#"metrics = ["real"]"#,
-        r#":3: metrics[0]: "real": real belongs to tasks: write tasks.*.real, or a job for the *"#,
-    ),
-    (
-        r#"metrics = ["tasks.io.real"]"#,
-        r#"metrics = ["context_switch"]"#,
-        r#":3: metrics[0]: "context_switch" is not a metric; did you mean "context_switches"? (known: context_switches, wakeup_latency)"#,
-    ),
-    (
-        r#"metrics = ["tasks.io.real"]"#,
-        r#"metrics = ["tasks.*.context_switches"]"#,
-        r#":3: metrics[0]: "tasks.*.context_switches": context_switches belongs to the whole system: write context_switches"#,
-    ),
-    (
-        r#"metrics = ["tasks.io.real"]"#,
-        r#"metrics = ["wakeup_latency"]"#,
-        r#":3: metrics[0]: "wakeup_latency": wakeup_latency is a distribution: a statistic stands behind it, like wakeup_latency.p99 (known: mean, min, max, p50, p90, p99, p999, count)"#,
-    ),
-    (
-        r#"metrics = ["tasks.io.real"]"#,
-        r#"metrics = ["wakeup_latency.p98"]"#,
-        r#":3: metrics[0]: "wakeup_latency.p98": wakeup_latency is a distribution: a statistic stands behind it, like wakeup_latency.p99; did you mean "p90"? (known: mean, min, max, p50, p90, p99, p999, count)"#,
-    ),
-    (
-        r#"metrics = ["tasks.io.real"]"#,
-        r#"metrics = ["context_switches.mean"]"#,
-        r#":3: metrics[0]: "context_switches.mean": context_switches is one number, it has no statistics"#,
-    ),
-    (
-        r#"metrics = ["tasks.io.real"]"#,
-        "metrics = []",
-        ":3: metrics: is empty: name a metric, or leave the field out for every metric",
-    ),
+    ("weight = 512", "wieght = 3", r#":15: groups.users.wieght: unknown field; did you mean "weight"? (known: parent, weight, quota, period)"#),
+    ("weight = 512", r#"parent = "usres""#, r#":15: groups.users.parent: "usres" is not a group; did you mean "users"? (known: users)"#),
+    ("users = { weight = 512 }", r#"a = { parent = "b" }
+b = { parent = "a" }"#, ":15: groups.a.parent: makes a circle: the group would contain itself"),
+    ("weight = 512", r#"quota = "0s""#, ":15: groups.users.quota: 0s is too short: a time longer than nothing is wanted"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = []", ":13: workload.io.steps: has no steps"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = "close""#, r#":13: workload.io.steps: "close" is not a list of steps"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["cloze"]"#, r#":13: workload.io.steps[0]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, print, lock, unlock, send, receive, fork, grow, repeat, mark, close, wait, signal, pause, yield, exit)"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["compute"]"#, r#":13: workload.io.steps[0]: "compute" needs a value: { compute = ... }"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{ close = true }]", r#":13: workload.io.steps[0].close: takes no value: write "close" alone"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ comput = "1ms" }]"#, r#":13: workload.io.steps[0].comput: "comput" is not a step; did you mean "compute"? (known: compute, call, sleep, period, open, read, print, lock, unlock, send, receive, fork, grow, repeat, mark, close, wait, signal, pause, yield, exit)"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ compute = "1ms", sleep = "1ms" }]"#, ":13: workload.io.steps[0]: a step has one name, this has 2"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{}]", ":13: workload.io.steps[0]: is empty: a step has one name"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [3]", ":13: workload.io.steps[0]: 3 is not a step: write { name = value } or a name"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ compute = "5" }]"#, r#":13: workload.io.steps[0].compute: "5" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ compute = { uniform = ["2ms", "1ms"] } }]"#, ":13: workload.io.steps[0].compute.uniform: goes down from 2ms to 1ms: the shorter comes first"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ sleep = "1001h" }]"#, ":13: workload.io.steps[0].sleep: 1001h is too long: at most 1000h"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ period = "0s" }]"#, ":13: workload.io.steps[0].period: 0s is too short: a time longer than nothing is wanted"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ read = "1KiB" }]"#, ":13: workload.io.steps[0]: no file is open here: open comes first"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ open = { files = 1, size = "1B" } }, "close", "close"]"#, ":13: workload.io.steps[2]: no file is open here: open comes first"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ open = { files = 1, size = "1B" } }, { repeat = { times = 2, steps = [{ read = "1B" }, "close"] } }]"#, ":13: workload.io.steps[1].repeat.steps[0]: no file is open here: open comes first"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ open = { files = 0, size = "1B" } }]"#, ":13: workload.io.steps[0].open.files: 0 is out of range: from 1 to 1000000"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{ open = { files = 1 } }]", ":13: workload.io.steps[0].open.size: is missing"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ open = { files = 1, size = "2000GiB" } }]"#, ":13: workload.io.steps[0].open.size: 2000GiB is too large: at most 1024GiB"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ lock = "a" }, { unlock = "b" }]"#, r#":13: workload.io.steps[1].unlock: no program has the step lock = "b"; did you mean "a"? (known: a)"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ receive = "answer" }]"#, r#":13: workload.io.steps[0].receive: no program has the step send = "answer""#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{ fork = [] }]", ":13: workload.io.steps[0].fork: has no steps"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ fork = "close" }]"#, r#":13: workload.io.steps[0].fork: "close" is not a list of steps"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ repeat = { times = 0, steps = ["yield"] } }]"#, r#":13: workload.io.steps[0].repeat.times: 0 is out of range: at least 1, or "forever""#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ repeat = { steps = ["yield"] } }]"#, ":13: workload.io.steps[0].repeat.times: is missing"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ repeat = { times = 2, step = ["yield"] } }]"#, r#":13: workload.io.steps[0].repeat.step: unknown field; did you mean "steps"? (known: times, steps)"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ repeat = { times = "forever", steps = ["yield"] } }]"#, ":13: workload.io.steps[0].repeat: takes no time on this machine and is repeated without end or nearly so: compute, sleep or wait for a period in it"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ repeat = { times = 4000, steps = [{ repeat = { times = 4000, steps = ["yield"] } }] } }]"#, ":13: workload.io.steps[0].repeat: takes no time on this machine and is repeated without end or nearly so: compute, sleep or wait for a period in it"),
+    ("nice = 0", r#"passes = "forever""#, ":13: workload.io.steps: takes no time on this machine and is repeated without end or nearly so: compute, sleep or wait for a period in it"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ grow = { from = "2KiB", to = "1KiB", declared = "1KiB" } }]"#, r#":13: workload.io.steps[0].grow.from: 2KiB is more than the 1KiB of "to""#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = [{ repeat = { times = 2, steps = ["yield"] } }] } }] } }] } }] } }] } }] } }] } }] } }]"#, ":13: workload.io.steps[0].repeat.steps[0].repeat.steps[0].repeat.steps[0].repeat.steps[0].repeat.steps[0].repeat.steps[0].repeat.steps[0].repeat.steps[0]: is the 9th repeat in a repeat; at most 8"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ fork = [{ fork = [{ fork = [{ fork = [{ fork = [{ fork = [{ fork = [{ fork = [{ fork = ["yield"] }] }] }] }] }] }] }] }] }]"#, ":13: workload.io.steps[0].fork[0].fork[0].fork[0].fork[0].fork[0].fork[0].fork[0].fork[0]: is the 9th fork in a fork; at most 8"),
+    (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["tasks.oi.real"]"#, r#":3: metrics[0]: "tasks.oi.real": the workload has no job "oi"; did you mean "io"? (known: hog, io, *)"#),
+    (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["tasks.io.reel"]"#, r#":3: metrics[0]: "tasks.io.reel" is not a metric; did you mean "tasks.io.real"? (known: tasks.io.wakeup_latency, tasks.io.real, tasks.io.user)"#),
+    (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["real"]"#, r#":3: metrics[0]: "real": real belongs to tasks: write tasks.*.real, or a job for the *"#),
+    (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["context_switch"]"#, r#":3: metrics[0]: "context_switch" is not a metric; did you mean "context_switches"? (known: context_switches, wakeup_latency)"#),
+    (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["tasks.*.context_switches"]"#, r#":3: metrics[0]: "tasks.*.context_switches": context_switches belongs to the whole system: write context_switches"#),
+    (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["wakeup_latency"]"#, r#":3: metrics[0]: "wakeup_latency": wakeup_latency is a distribution: a statistic stands behind it, like wakeup_latency.p99 (known: mean, min, max, p50, p90, p99, p999, count)"#),
+    (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["wakeup_latency.p98"]"#, r#":3: metrics[0]: "wakeup_latency.p98": wakeup_latency is a distribution: a statistic stands behind it, like wakeup_latency.p99; did you mean "p90"? (known: mean, min, max, p50, p90, p99, p999, count)"#),
+    (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["context_switches.mean"]"#, r#":3: metrics[0]: "context_switches.mean": context_switches is one number, it has no statistics"#),
+    (r#"metrics = ["tasks.io.real"]"#, "metrics = []", ":3: metrics: is empty: name a metric, or leave the field out for every metric"),
     (r#"metrics = ["tasks.io.real"]"#, r#"metrics = "real""#, r#":3: metrics: "real" is not a list"#),
-    (
-        r#"metrics = ["tasks.io.real"]"#,
-        r#"metrics = ["tasks.io"]"#,
-        r#":3: metrics[0]: "tasks.io" is not a metric: write tasks.JOB.METRIC"#,
-    ),
-    (
-        "minimize =",
-        "minimise =",
-        r#":19: goal.minimise: unknown field; did you mean "minimize"? (known: minimize, maximize)"#,
-    ),
-    (
-        r#"minimize = ["tasks.io.real"]"#,
-        r#"minimize = ["tasks.*.real"]"#,
-        r#":19: goal.minimize[0]: "tasks.*.real" is a number for each job; a goal names one job"#,
-    ),
-    (
-        r#"minimize = ["tasks.io.real"]"#,
-        r#"minimize = ["tasks.io.real"]
-maximize = ["tasks.io.real"]"#,
-        r#":20: goal.maximize[0]: "tasks.io.real" cannot be both less and more"#,
-    ),
-    (
-        r#"minimize = ["tasks.io.real"]"#,
-        r#"minimize = ["tasks.io.wall"]"#,
-        r#":19: goal.minimize[0]: "tasks.io.wall" is not a metric; did you mean "tasks.io.real"? (known: tasks.io.wakeup_latency, tasks.io.real, tasks.io.user)"#,
-    ),
-    (
-        r#""workload.hog.nice" = [0, 5]"#,
-        r#""scheduler.slice" = ["50ms", "36ms", "18"]"#,
-        r#":17: sweep."scheduler.slice"[2]: scheduler.slice: "18" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#,
-    ),
-    (
-        r#""workload.hog.nice" = [0, 5]"#,
-        r#""scheduler.slise" = ["50ms"]"#,
-        r#":17: sweep."scheduler.slise"[0]: scheduler.slise: unknown field; did you mean "slice"? (known: name, slice, ready_at)"#,
-    ),
-    (
-        r#""workload.hog.nice" = [0, 5]"#,
-        r#""schedular.slice" = ["50ms"]"#,
-        r#":17: sweep."schedular.slice": no scenario has a field "schedular"; did you mean "scheduler"? (known: machine, scheduler, workload, groups, duration)"#,
-    ),
-    (
-        r#""workload.hog.nice" = [0, 5]"#,
-        r#"scheduler.slice = ["50ms"]"#,
-        r#":17: sweep.scheduler: is not a list of values; a path stands in quotes: "scheduler.slice" = [...]"#,
-    ),
-    (
-        r#""workload.hog.nice" = [0, 5]"#,
-        r#""workload.hgo.nice" = [0]"#,
-        r#":17: sweep."workload.hgo.nice": there is no "hgo" in the workload; did you mean "hog"? (known: hog, io)"#,
-    ),
-    (
-        r#""workload.hog.nice" = [0, 5]"#,
-        r#""workload.io.steps[3].compute" = ["1ms"]"#,
-        r#":17: sweep."workload.io.steps[3].compute": the list has 3 elements, counted from 0"#,
-    ),
-    (
-        r#""workload.hog.nice" = [0, 5]"#,
-        r#""workload.hog..nice" = [0]"#,
-        r#":17: sweep."workload.hog..nice": "workload.hog..nice" is not a path: write names with dots between them, like scheduler.slice"#,
-    ),
-    (
-        r#""workload.hog.nice" = [0, 5]"#,
-        r#""workload.hog.nice.level" = [0]"#,
-        r#":10: workload.hog.nice: {"level":0} is not a whole number from -20 to 20 (in the cell workload.hog.nice.level = 0)"#,
-    ),
+    (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["tasks.io"]"#, r#":3: metrics[0]: "tasks.io" is not a metric: write tasks.JOB.METRIC"#),
+    ("minimize =", "minimise =", r#":19: goal.minimise: unknown field; did you mean "minimize"? (known: minimize, maximize)"#),
+    (r#"minimize = ["tasks.io.real"]"#, r#"minimize = ["tasks.*.real"]"#, r#":19: goal.minimize[0]: "tasks.*.real" is a number for each job; a goal names one job"#),
+    (r#"minimize = ["tasks.io.real"]"#, r#"minimize = ["tasks.io.real"]
+maximize = ["tasks.io.real"]"#, r#":20: goal.maximize[0]: "tasks.io.real" cannot be both less and more"#),
+    (r#"minimize = ["tasks.io.real"]"#, r#"minimize = ["tasks.io.wall"]"#, r#":19: goal.minimize[0]: "tasks.io.wall" is not a metric; did you mean "tasks.io.real"? (known: tasks.io.wakeup_latency, tasks.io.real, tasks.io.user)"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.slice" = ["50ms", "36ms", "18"]"#, r#":17: sweep."scheduler.slice"[2]: scheduler.slice: "18" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.slise" = ["50ms"]"#, r#":17: sweep."scheduler.slise"[0]: scheduler.slise: unknown field; did you mean "slice"? (known: name, slice, ready_at)"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""schedular.slice" = ["50ms"]"#, r#":17: sweep."schedular.slice": no scenario has a field "schedular"; did you mean "scheduler"? (known: machine, scheduler, workload, groups, duration)"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#"scheduler.slice = ["50ms"]"#, r#":17: sweep.scheduler: is not a list of values; a path stands in quotes: "scheduler.slice" = [...]"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""workload.hgo.nice" = [0]"#, r#":17: sweep."workload.hgo.nice": there is no "hgo" in the workload; did you mean "hog"? (known: hog, io)"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""workload.io.steps[3].compute" = ["1ms"]"#, r#":17: sweep."workload.io.steps[3].compute": the list has 3 elements, counted from 0"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""workload.hog..nice" = [0]"#, r#":17: sweep."workload.hog..nice": "workload.hog..nice" is not a path: write names with dots between them, like scheduler.slice"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""workload.hog.nice.level" = [0]"#, r#":10: workload.hog.nice: {"level":0} is not a whole number from -20 to 20 (in the cell workload.hog.nice.level = 0)"#),
     ("[0, 5]", "[]", r#":17: sweep."workload.hog.nice": has no values"#),
-    (
-        "[0, 5]",
-        "5",
-        r#":17: sweep."workload.hog.nice": is not a list of values; a path stands in quotes: "scheduler.slice" = [...]"#,
-    ),
-    (
-        "[0, 5]",
-        "[0, 50]",
-        r#":17: sweep."workload.hog.nice"[1]: workload.hog.nice: 50 is out of range: from -20 to 20"#,
-    ),
-    (
-        "[goal]",
-        r#"[sweep.zip]
+    ("[0, 5]", "5", r#":17: sweep."workload.hog.nice": is not a list of values; a path stands in quotes: "scheduler.slice" = [...]"#),
+    ("[0, 5]", "[0, 50]", r#":17: sweep."workload.hog.nice"[1]: workload.hog.nice: 50 is out of range: from -20 to 20"#),
+    ("[goal]", r#"[sweep.zip]
 "scheduler.slice" = ["1ms", "2ms"]
 "workload.hog.count" = [1]
-[goal]"#,
-        r#":20: sweep.zip."workload.hog.count": lists of a zip move together: this one has length 1, scheduler.slice has 2"#,
-    ),
-    (
-        "[goal]",
-        r#"[sweep.zip]
+[goal]"#, r#":20: sweep.zip."workload.hog.count": lists of a zip move together: this one has length 1, scheduler.slice has 2"#),
+    ("[goal]", r#"[sweep.zip]
 "workload.hog.nice" = [1]
-[goal]"#,
-        r#":19: sweep.zip."workload.hog.nice": workload.hog.nice is swept twice"#,
-    ),
-    (
-        "[goal]",
-        r"[sweep.zip]
-[goal]",
-        ":18: sweep.zip: has no lists",
-    ),
-    (
-        "[goal]",
-        r#"[[sweep.zip]]
+[goal]"#, r#":19: sweep.zip."workload.hog.nice": workload.hog.nice is swept twice"#),
+    ("[goal]", r"[sweep.zip]
+[goal]", ":18: sweep.zip: has no lists"),
+    ("[goal]", r#"[[sweep.zip]]
 "scheduler.slice" = ["1ms"]
 [[sweep.zip]]
 "scheduler.slice" = ["1ms"]
-[goal]"#,
-        r#":21: sweep.zip[1]."scheduler.slice": scheduler.slice is swept twice"#,
-    ),
-    (
-        r#""workload.hog.nice" = [0, 5]"#,
-        r#""scheduler.name" = ["minix", "round_robin"]
-"scheduler.ready_at" = ["head"]"#,
-        r#":18: sweep."scheduler.ready_at"[0]: scheduler.ready_at: unknown field (known: name, slice) (in the cell scheduler.name = "round_robin")"#,
-    ),
-    (
-        "[0, 5]",
-        r#"[0, 5]
-"workload.io.steps[2]" = ["close", "cloze"]"#,
-        r#":18: sweep."workload.io.steps[2]"[1]: workload.io.steps[2]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, print, lock, unlock, send, receive, fork, grow, repeat, mark, close, wait, signal, pause, yield, exit)"#,
-    ),
-    (
-        r#""workload.hog.nice" = [0, 5]"#,
-        r#""workload.io.count" = [1, 2]
-"workload.hog.count" = [1, 1_000_000]"#,
-        r#":17: sweep."workload.io.count"[0]: workload.io.count: makes 1000001 tasks in all; at most 1000000 (in the cell workload.hog.count = 1000000)"#,
-    ),
-    (
-        r#""workload.hog.nice" = [0, 5]"#,
-        r#""scheduler.name" = ["minix", "round_robin"]
-"workload.hog.nice" = [0, 60]"#,
-        r#":18: sweep."workload.hog.nice"[1]: workload.hog.nice: 60 is out of range: from -20 to 20"#,
-    ),
-    (
-        r#""workload.hog.nice" = [0, 5]"#,
-        "seeds = [1, 2]",
-        r#":17: sweep.seeds: no scenario has a field "seeds" (known: machine, scheduler, workload, groups, duration)"#,
-    ),
-    (
-        r#""workload.hog.nice" = [0, 5]"#,
-        r#"duration = ["1s", "0.5 s", "x"]"#,
-        r#":17: sweep.duration[2]: duration: "x" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#,
-    ),
-    (
-        r#""workload.hog.nice" = [0, 5]"#,
-        r#"machine = ["ideal", "ibm"]"#,
-        r#":17: sweep.machine[1]: machine: "ibm" is not a machine (known: at_286, ideal)"#,
-    ),
-    (
-        r#"[workload]
+[goal]"#, r#":21: sweep.zip[1]."scheduler.slice": scheduler.slice is swept twice"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.name" = ["minix", "round_robin"]
+"scheduler.ready_at" = ["head"]"#, r#":18: sweep."scheduler.ready_at"[0]: scheduler.ready_at: unknown field (known: name, slice) (in the cell scheduler.name = "round_robin")"#),
+    ("[0, 5]", r#"[0, 5]
+"workload.io.steps[2]" = ["close", "cloze"]"#, r#":18: sweep."workload.io.steps[2]"[1]: workload.io.steps[2]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, print, lock, unlock, send, receive, fork, grow, repeat, mark, close, wait, signal, pause, yield, exit)"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""workload.io.count" = [1, 2]
+"workload.hog.count" = [1, 1_000_000]"#, r#":17: sweep."workload.io.count"[0]: workload.io.count: makes 1000001 tasks in all; at most 1000000 (in the cell workload.hog.count = 1000000)"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.name" = ["minix", "round_robin"]
+"workload.hog.nice" = [0, 60]"#, r#":18: sweep."workload.hog.nice"[1]: workload.hog.nice: 60 is out of range: from -20 to 20"#),
+    (r#""workload.hog.nice" = [0, 5]"#, "seeds = [1, 2]", r#":17: sweep.seeds: no scenario has a field "seeds" (known: machine, scheduler, workload, groups, duration)"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#"duration = ["1s", "0.5 s", "x"]"#, r#":17: sweep.duration[2]: duration: "x" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#"machine = ["ideal", "ibm"]"#, r#":17: sweep.machine[1]: machine: "ibm" is not a machine (known: at_286, ideal)"#),
+    (r#"[workload]
 hog = { load = "spin" }
-"#,
-        r#"[workload]
+"#, r#"[workload]
 "hog dog" = { load = "spin" }
 hog = { load = "spin" }
-"#,
-        r#":10: workload."hog dog": a name has 1 to 64 letters, digits, "_" or "-""#,
-    ),
-    (
-        "users = { weight = 512 }",
-        r#""a.b" = { weight = 512 }"#,
-        r#":15: groups."a.b": a name has 1 to 64 letters, digits, "_" or "-""#,
-    ),
-    (
-        r#"duration = "10s""#,
-        r#"duration = "1e99s""#,
-        r#":5: duration: "1e99s" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#,
-    ),
-    (
-        r#"slice = "50ms""#,
-        r#"slice = """
+"#, r#":10: workload."hog dog": a name has 1 to 64 letters, digits, "_" or "-""#),
+    ("users = { weight = 512 }", r#""a.b" = { weight = 512 }"#, r#":15: groups."a.b": a name has 1 to 64 letters, digits, "_" or "-""#),
+    (r#"duration = "10s""#, r#"duration = "1e99s""#, r#":5: duration: "1e99s" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
+    (r#"slice = "50ms""#, r#"slice = """
 50ms
-or so""""#,
-        r#":8: scheduler.slice: "50ms\nor so" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#,
-    ),
+or so""""#, r#":8: scheduler.slice: "50ms\nor so" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
 ];
 
 /// Overrides of the base, what is said.
+#[rustfmt::skip]
 const OVERRIDES: &[(&[&str], &str)] = &[
-    (
-        &["scheduler.slice=36"],
-        r#": --set scheduler.slice=36: scheduler.slice: "36" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#,
-    ),
-    (
-        &["scheduler.slise=36ms"],
-        r#": --set scheduler.slise=36ms: scheduler.slise: unknown field; did you mean "slice"? (known: name, slice, ready_at)"#,
-    ),
-    (
-        &["workload.hgo.nice=1"],
-        r#": --set workload.hgo.nice=1: workload.hgo.nice: there is no "hgo" in the workload; did you mean "hog"? (known: hog, io)"#,
-    ),
+    (&["scheduler.slice=36"], r#": --set scheduler.slice=36: scheduler.slice: "36" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
+    (&["scheduler.slise=36ms"], r#": --set scheduler.slise=36ms: scheduler.slise: unknown field; did you mean "slice"? (known: name, slice, ready_at)"#),
+    (&["workload.hgo.nice=1"], r#": --set workload.hgo.nice=1: workload.hgo.nice: there is no "hgo" in the workload; did you mean "hog"? (known: hog, io)"#),
     (&["slice"], r#": --set slice: has no "=": write PATH=VALUE, like scheduler.slice=36ms"#),
-    (
-        &["workload..nice=3"],
-        r#": --set workload..nice=3: "workload..nice" is not a path: write names with dots between them, like scheduler.slice"#,
-    ),
-    (
-        &["workload.hog.nice=[1]"],
-        ": --set workload.hog.nice=[1]: workload.hog.nice: [1] is not a whole number from -20 to 20",
-    ),
+    (&["workload..nice=3"], r#": --set workload..nice=3: "workload..nice" is not a path: write names with dots between them, like scheduler.slice"#),
+    (&["workload.hog.nice=[1]"], ": --set workload.hog.nice=[1]: workload.hog.nice: [1] is not a whole number from -20 to 20"),
     (&["machine.processors=0"], ": --set machine.processors=0: machine.processors: 0 is out of range: from 1 to 64"),
-    (
-        &[r#"sweep."scheduler.slice"=["1ms", "2"]"#],
-        r#": --set sweep."scheduler.slice"=["1ms", "2"]: scheduler.slice: "2" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#,
-    ),
-    (
-        &["machine=host"],
-        r#": --set machine=host: machine: "host" is a real machine; this version has simulated machines only (known: at_286, ideal)"#,
-    ),
+    (&[r#"sweep."scheduler.slice"=["1ms", "2"]"#], r#": --set sweep."scheduler.slice"=["1ms", "2"]: scheduler.slice: "2" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
+    (&["machine=host"], r#": --set machine=host: machine: "host" is a real machine; this version has simulated machines only (known: at_286, ideal)"#),
     (&["question.deeper=1"], r#": --set question.deeper=1: question.deeper: "What?" has no fields"#),
-    (
-        &[r#"metrics=["context_switch"]"#],
-        r#": --set metrics=["context_switch"]: metrics[0]: "context_switch" is not a metric; did you mean "context_switches"? (known: context_switches, wakeup_latency)"#,
-    ),
-    (
-        &["workload.io.steps[9]=close"],
-        ": --set workload.io.steps[9]=close: workload.io.steps[9]: the list has 3 elements, counted from 0",
-    ),
-    (
-        &["scheduler.name=round_robin", "scheduler.ready_at=head"],
-        ": --set scheduler.ready_at=head: scheduler.ready_at: unknown field (known: name, slice)",
-    ),
+    (&[r#"metrics=["context_switch"]"#], r#": --set metrics=["context_switch"]: metrics[0]: "context_switch" is not a metric; did you mean "context_switches"? (known: context_switches, wakeup_latency)"#),
+    (&["workload.io.steps[9]=close"], ": --set workload.io.steps[9]=close: workload.io.steps[9]: the list has 3 elements, counted from 0"),
+    (&["scheduler.name=round_robin", "scheduler.ready_at=head"], ": --set scheduler.ready_at=head: scheduler.ready_at: unknown field (known: name, slice)"),
 ];
 
 fn problem(text: &str, overrides: &[&str]) -> Problem {
