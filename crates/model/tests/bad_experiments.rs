@@ -1,5 +1,5 @@
 //! Wrong experiments and what is said of them: the file, the line, the field, the value found, what is allowed,
-//! the nearest name.
+//! the nearest name. Long, because it is a table.
 
 #![allow(clippy::result_large_err, reason = "a problem is met once, at the end")]
 
