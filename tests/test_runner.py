@@ -25,7 +25,7 @@ def runs_of(frame):
 
 def test_a_second_run_does_nothing(schedlab, small):
     schedlab("run", small)
-    files = {f: (f.read_bytes(), f.stat().st_mtime_ns) for f in (schedlab.folder / "results").rglob("*.*")}
+    files = {f: (f.read_bytes(), f.stat().st_mtime_ns) for f in (schedlab.folder / "results").rglob("[!.]*.*")}
     assert schedlab.json("run", small)["runs"] == {"total": 6, "computed": 0, "known": 6}
     assert {f: (f.read_bytes(), f.stat().st_mtime_ns) for f in files} == files
 

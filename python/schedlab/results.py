@@ -34,7 +34,7 @@ def query(sql: str, path: str | Path = "results") -> pl.DataFrame:
         pattern = str(Path(path) / "**" / "*.parquet").replace("'", "''")
         source = f"read_parquet('{pattern}', union_by_name = true)"
         connection.execute(f"create view results as select * from {source}")
-        return connection.execute(sql).pl()
+        return pl.DataFrame(connection.sql(sql))
 
 
 def _files(path: Path) -> list[Path]:

@@ -1,4 +1,6 @@
-"""Units of results. The engine reports base units (ns, B, 1/s, 1); people read scaled ones."""
+"""Units of results: the engine reports seconds, bytes and counts; people read scaled ones."""
+
+from math import floor, log10
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _BYTES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -47,11 +49,21 @@ def digits(value: float, significant: int = 4) -> str:
 
 def spread(mean: float, half: float | None) -> str:
     """Spell "mean ± half", both to the place that the half width makes meaningful."""
-    from math import floor, log10
-
     if half is None:
         return digits(mean)
-    if half == 0 or half < abs(mean) * 1e-6:
+    if half <= abs(mean) * 1e-6:
         return f"{digits(mean, 6)} ± 0"
-    places = max(0, 1 - floor(log10(half)))
+    places = _places(half)
     return f"{mean:.{places}f} ± {half:.{places}f}"
+
+
+def alike(mean: float, low: float, high: float) -> tuple[str, str, str]:
+    """Spell a mean and its bounds to one place: that which the bounds make meaningful."""
+    if not high - low > abs(mean) * 1e-6:
+        return digits(mean), digits(low), digits(high)
+    places = _places((high - low) / 2)
+    return f"{mean:.{places}f}", f"{low:.{places}f}", f"{high:.{places}f}"
+
+
+def _places(half: float) -> int:
+    return max(0, 1 - floor(log10(half)))

@@ -5,6 +5,7 @@ use crate::{batch::Run, from_json};
 use schedlab_model::{
     Nanos, SECOND,
     event::{Event, Observer},
+    machine::Personality,
     scenario::Scenario,
     units::{Duration, spell_duration},
 };
@@ -18,6 +19,9 @@ use std::{
 
 /// Most events that a drawing keeps in memory (64 MiB); far more than an eye can tell apart.
 const MOST_EVENTS: usize = 2_000_000;
+
+/// The tasks of a message-passing kernel, in the order of their numbers.
+const SERVERS: [&str; 6] = ["clock", "system", "disk", "terminal", "memory", "files"];
 
 /// Width of a drawing in text.
 const COLUMNS: usize = 100;
@@ -55,10 +59,18 @@ pub fn write(run_json: &str, kind: &str, path: &Path, limit: Nanos) -> Result<()
     draft.publish(path).map_err(failed)
 }
 
-/// The words of a scenario. The kernel's own tasks belong to a job that follows those of the workload.
+/// The words of a scenario.
 fn names(scenario: &Scenario) -> Names {
-    let jobs = scenario.workload.keys().cloned().chain(["kernel".to_owned()]).collect();
-    Names { processors: scenario.machine.processors.get(), jobs, marks: Vec::new() }
+    let servers = match scenario.machine.personality {
+        Personality::Monolithic => &[][..],
+        Personality::MessagePassing => &SERVERS,
+    };
+    Names {
+        processors: scenario.machine.processors.get(),
+        jobs: scenario.workload.keys().cloned().collect(),
+        servers: servers.iter().map(|name| (*name).to_owned()).collect(),
+        marks: Vec::new(),
+    }
 }
 
 fn chart(scenario: &Scenario, seed: u64, names: &Names) -> Result<Chart, String> {

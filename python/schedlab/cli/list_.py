@@ -28,7 +28,10 @@ def verb(
         print_json(everything[family] if family else everything)
         return
     for name, entries in everything.items():
-        rows = [[entry.get("asked") or entry["name"], entry.get("summary") or entry.get("meaning") or ""] for entry in entries]
+        rows = [
+            [entry.get("asked") or entry["name"], entry.get("summary") or entry.get("meaning") or ""]
+            for entry in entries
+        ]
         print_table([name, ""], rows or [["(none)", ""]])
     if family not in ("reproductions", "results", "metrics"):
         print("More about one: schedlab describe NAME")

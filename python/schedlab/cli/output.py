@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,8 +13,8 @@ def print_json(value: Any) -> None:
     print()
 
 
-def print_table(header: list[str], rows: list[list[str]], title: str = "", numeric: int | None = None) -> None:
-    """Print a table that keeps every column whole; those from `numeric` on are set to the right."""
+def print_table(header: list[str], rows: list[list], title: str = "", numeric: Collection[int] = ()) -> None:
+    """Print a table; the columns whose index is in `numeric` are set to the right."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -22,8 +22,7 @@ def print_table(header: list[str], rows: list[list[str]], title: str = "", numer
 
     table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold")
     for index, name in enumerate(header):
-        right = numeric is not None and index >= numeric
-        table.add_column(Text(name), justify="right" if right else "left", overflow="fold")
+        table.add_column(Text(name), justify="right" if index in numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
     Console(width=None if sys.stdout.isatty() else 160).print(table)

@@ -61,7 +61,7 @@ def _print(outcome: "Outcome") -> None:
     report = outcome.report
     print(f"{report.name}: {report.published['title']}\n{report.published['source']}")
     header = ["row", "published", "predicted", "95 % interval", "error", "allowed", "verdict"]
-    print_table(header, [_row(row) for row in outcome.rows])
+    print_table(header, [_row(row) for row in outcome.rows], numeric=range(1, 6))
     claims = [[name, _styled(f.verdict), f.evidence] for name, f in outcome.claims.items()]
     print_table(["claim", "verdict", "evidence"], claims)
     print(_count(outcome))

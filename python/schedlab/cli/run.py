@@ -67,7 +67,7 @@ def _print(results: "Results", experiment: "Experiment", pictures: list[tuple[Pa
     from schedlab.report.tables import summary_table
 
     header, rows = summary_table(results)
-    print_table(header, rows, experiment.question, numeric=len(results.factors))
+    print_table(header, rows, experiment.question, numeric=range(len(results.factors), len(header)))
     total = len(results.manifest["cells"]) * len(experiment.seeds)
     known = total - results.computed
     print(

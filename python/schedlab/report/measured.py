@@ -15,8 +15,6 @@ DRAWN = 2.0
 def write(results: Results, path: Path) -> None:
     """Write the page."""
     header, rows = summary_table(results)
-    first = results.manifest["cells"][0]
-    seed = results.manifest["seeds"][0]
     page.write(
         "measured.html",
         path,
@@ -25,10 +23,20 @@ def write(results: Results, path: Path) -> None:
         header=header,
         rows=rows,
         figures=_figures(results),
-        schedule=page.schedule(page.scenario_of(results, first), seed, DRAWN),
-        drawn=f"{page.origin(results, [first['scenario']], 1)} (seed {seed}), first {DRAWN:g} s",
+        schedule=_schedule(results),
         machines=[(m, page.machine_rows(m)) for m in results.manifest["machines"]],
     )
+
+
+def _schedule(results: Results) -> dict[str, str]:
+    """The first seconds of the first cell."""
+    cell, seed = results.manifest["cells"][0], results.manifest["seeds"][0]
+    where = ", ".join(f"{name} = {value}" for name, value in cell["factors"].items())
+    return {
+        "title": f"The first {DRAWN:g} s" + (f" with {where}" if where else ""),
+        "picture": page.schedule(page.scenario_of(results, cell), seed, DRAWN),
+        "origin": page.origin(results.name, [cell["scenario"]], f"seed {seed}"),
+    }
 
 
 def _figures(results: Results) -> list[dict[str, str]]:
@@ -39,7 +47,7 @@ def _figures(results: Results) -> list[dict[str, str]]:
     for metric in shown_metrics(results):
         groups.setdefault(_split(metric)[1], []).append(metric)
     scenarios = [cell["scenario"] for cell in results.manifest["cells"]]
-    caption = page.origin(results, scenarios, len(results.manifest["seeds"]))
+    caption = page.origin(results.name, scenarios, f"{len(results.manifest['seeds'])} seeds each")
     return [{"title": name, "picture": _chart(results, name, of), "origin": caption} for name, of in groups.items()]
 
 

@@ -22,10 +22,10 @@ def write(template: str, path: Path, **values: Any) -> None:
     replace(Path(path), text.encode())
 
 
-def origin(results: Results, scenarios: list[str], seeds: int) -> str:
-    """What a figure stands on: the scenarios and the number of seeds."""
+def origin(name: str, scenarios: list[str], seeds: str) -> str:
+    """What a figure stands on: experiment, scenarios and seeds."""
     hashes = ", ".join(scenario[:12] for scenario in dict.fromkeys(scenarios))
-    return f"{results.name}: scenario {hashes}; {seeds} seeds"
+    return f"{name}: scenario {hashes}; {seeds}"
 
 
 def machine_rows(machine: dict[str, Any]) -> list[tuple[str, str, str]]:

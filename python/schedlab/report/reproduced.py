@@ -9,7 +9,7 @@ from pathlib import Path
 from schedlab.report import page
 from schedlab.report.svg import Point, Series, chart
 from schedlab.reproduction import Outcome, Row
-from schedlab.units import digits
+from schedlab.units import alike
 
 
 def write(outcomes: list[Outcome], path: Path) -> None:
@@ -22,8 +22,8 @@ def row_texts(row: Row) -> list[str]:
     """A row in words: id, published, predicted, interval, error, allowance."""
     unit = "" if row.spec.unit == "1" else f" {row.spec.unit}"
     published = "" if row.spec.published is None else f"{row.spec.published:g}{unit}"
-    interval = f"{digits(row.low)} – {digits(row.high)}"
-    return [row.spec.id, published, f"{digits(row.predicted)}{unit}", interval, _error(row), _allowed(row)]
+    mean, low, high = alike(row.predicted, row.low, row.high)
+    return [row.spec.id, published, f"{mean}{unit}", f"{low} – {high}", _error(row), _allowed(row)]
 
 
 def _error(row: Row) -> str:
@@ -64,11 +64,14 @@ def _figure(outcome: Outcome, spec: dict) -> dict:
         published = [(i, row.spec.published) for i, row in found if row.spec.published is not None]
         series.append(Series(name, points, published))
         used += [row for _, row in found]
-    hashes = ", ".join(dict.fromkeys(row.scenario[:12] for row in used))
     return {
         "title": spec["title"],
         "picture": chart(spec["x"], series, spec["x_title"], spec["y_title"]),
-        "origin": f"scenarios {hashes}; {min((r.seeds for r in used), default=0)} seeds each",
+        "origin": page.origin(
+            ", ".join(dict.fromkeys(row.spec.experiment for row in used)),
+            [row.scenario for row in used],
+            f"{min((row.seeds for row in used), default=0)} seeds each",
+        ),
     }
 
 
@@ -79,5 +82,5 @@ def _schedule(outcome: Outcome, spec: dict) -> dict:
     return {
         "title": spec["title"],
         "picture": page.schedule(page.scenario_of(results, cell), seed, first),
-        "origin": f"{spec['experiment']}: scenario {cell['scenario'][:12]}; seed {seed}; first {first:g} s",
+        "origin": page.origin(spec["experiment"], [cell["scenario"]], f"seed {seed}"),
     }

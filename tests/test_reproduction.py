@@ -1,0 +1,185 @@
+"""Rebuilding a published report: the engine, on a small report made here, and the real reports' completeness."""
+
+import json
+import math
+
+import pytest
+
+from schedlab import UsageError, reproductions
+from schedlab.reproduction import Report, Tolerance, reproduce
+
+PUBLISHED = """
+title = "A report of this test"
+source = "nobody"
+[[row]]
+job = "io"
+quantum_s = 0.100
+loaded = { real = 2.3 }
+use = "fit"
+[[row]]
+job = "io"
+quantum_s = 0.018
+loaded = { real = 99.0, user = 0.0 }
+[[claim]]
+id = "shorter-is-quicker"
+text = "a shorter quantum is quicker"
+[[claim]]
+id = "nobody-checks"
+text = "nobody checks this"
+"""
+
+ROWS = """
+[tolerance.real]
+relative = 0.2
+reason = "a test"
+[tolerance.user]
+absolute = 0.5
+reason = "a test"
+[[row]]
+each = { counter = ["real", "user"], slice = ["100ms", "18ms"] }
+id = "io.loaded.{counter}@{slice}"
+experiment = "loaded"
+cell = { "scheduler.slice" = "{slice}" }
+metric = "tasks.io.{counter}"
+unit = "s"
+tolerance = "{counter}"
+published = { match = { job = "io", quantum_s = "{slice}" }, value = "loaded.{counter}" }
+[[figure]]
+title = "Real time"
+x = ["100ms", "18ms"]
+x_title = "quantum"
+y_title = "seconds"
+series = { "loaded" = "io.loaded.real@{x}" }
+[[schedule]]
+title = "The beginning"
+experiment = "loaded"
+cell = { "scheduler.slice" = "18ms" }
+first = 0.5
+"""
+
+CLAIMS = """
+from schedlab.reproduction import Finding
+
+def shorter_is_quicker(rows, lab):
+    once_more = lab.value("loaded", "tasks.io.real", cell={"scheduler.slice": "36ms"}, sweep={"scheduler.slice": ["36ms"]})
+    short, long = rows["io.loaded.real@18ms"].predicted, rows["io.loaded.real@100ms"].predicted
+    return Finding.that(short < once_more.mean < long, f"{short:.2f} < {once_more.mean:.2f} < {long:.2f}")
+"""
+
+
+@pytest.fixture
+def report(small, tmp_path, monkeypatch):
+    """A report of two published rows, in a folder of its own."""
+    folder = tmp_path / "reports" / "test_2026"
+    folder.mkdir(parents=True)
+    (folder / "published.toml").write_text(PUBLISHED)
+    (folder / "rows.toml").write_text(ROWS)
+    (folder / "claims.py").write_text(CLAIMS)
+    (folder / "__init__.py").write_text("")
+    (folder / "loaded.toml").write_text(small.read_text())
+    monkeypatch.setattr(reproductions, "_HERE", folder.parent)
+    monkeypatch.setattr(reproductions, "__path__", [str(folder.parent)])
+    return folder
+
+
+def test_rows_find_their_published_numbers_and_use(report):
+    rows = {row.id: (row.published, row.use) for row in Report.load("test-2026").rows}
+    assert rows == {
+        "io.loaded.real@100ms": (2.3, "fit"),
+        "io.loaded.real@18ms": (99.0, "test"),
+        "io.loaded.user@100ms": (None, "none"),
+        "io.loaded.user@18ms": (0.0, "test"),
+    }
+
+
+def test_a_miss_is_shown_as_a_miss(report, tmp_path):
+    outcome = reproduce("test-2026", {"out": tmp_path / "results"})
+    assert [row.verdict for row in outcome.rows] == ["fitted", "missed", "prediction", "within"]
+    row = outcome.rows[1]
+    assert row.error == row.predicted - 99.0
+    assert row.low <= row.predicted <= row.high
+
+
+def test_a_fitted_row_that_is_missed_is_a_miss_too(report, tmp_path):
+    (report / "published.toml").write_text(PUBLISHED.replace("2.3", "23.0"))
+    assert reproduce("test-2026", {"out": tmp_path / "results"}).rows[0].verdict == "missed"
+
+
+def test_claims_get_verdict_and_evidence_and_none_is_passed_over(report, tmp_path):
+    claims = reproduce("test-2026", {"out": tmp_path / "results"}).claims
+    assert claims["shorter-is-quicker"].verdict == "holds"
+    assert " < " in claims["shorter-is-quicker"].evidence
+    assert claims["nobody-checks"].verdict == "not checked"
+
+
+def test_seeds_can_be_more_than_the_files_say(report, tmp_path):
+    outcome = reproduce("test-2026", {"out": tmp_path / "results", "seeds": 5})
+    assert {row.seeds for row in outcome.rows} == {5}
+
+
+def test_the_page_of_a_report_holds_rows_pictures_claims_and_sources(report, tmp_path):
+    from test_report import read
+
+    from schedlab.report.reproduced import write
+
+    write([reproduce("test-2026", {"out": tmp_path / "results"})], tmp_path / "page.html")
+    page = read(tmp_path / "page.html")
+    text = " ".join(page.text)
+    assert page.tags.count("svg") == 2
+    for words in ("missed", "not checked", "a shorter quantum is quicker", "published", "Minix 1.5 HZ"):
+        assert words in text
+
+
+def test_a_wrong_metric_or_cell_names_what_there_is(report, tmp_path):
+    (report / "rows.toml").write_text(ROWS.replace('"tasks.io.{counter}"', '"tasks.oi.{counter}"'))
+    with pytest.raises(UsageError, match=r"tasks\.io\.real"):
+        reproduce("test-2026", {"out": tmp_path / "results"})
+
+
+def test_a_tolerance_is_relative_or_absolute():
+    assert Tolerance("", relative=0.1).holds(89, 81)
+    assert not Tolerance("", relative=0.1).holds(90, 81)
+    assert Tolerance("", absolute=0.7).holds(8.9, 8.3)
+    with pytest.raises(UsageError):
+        Tolerance("both", relative=0.1, absolute=1)
+    with pytest.raises(UsageError):
+        Tolerance("neither")
+
+
+def test_json_has_exactly_the_agreed_form(schedlab):
+    document = schedlab.json("reproduce", "minix-1990", "--seeds", "2")
+    assert list(document) == ["report", "rows", "claims"]
+    for row in document["rows"]:
+        assert list(row) == ["id", "unit", "published", "use", "predicted", "low", "high", "verdict"]
+        assert (row["published"] is None) == (row["use"] == "none") == (row["verdict"] == "prediction")
+        assert row["low"] <= row["predicted"] <= row["high"]
+    for claim in document["claims"]:
+        assert list(claim) == ["id", "verdict", "evidence"]
+    several = schedlab.json("reproduce", "minix-1990", "minix-1990", "--seeds", "2")
+    assert [entry["report"] for entry in several] == ["minix-1990"] * 2
+    assert json.dumps(several[0]) == json.dumps(document)
+
+
+def test_the_table_and_the_page_of_a_reproduction_are_made(schedlab):
+    done = schedlab("reproduce", "minix-1990", "--seeds", "2", "--html", "page.html")
+    assert done.returncode == 0, done.stderr
+    assert "published" in done.stdout
+    assert "io.loaded.real@100ms" in done.stdout
+    assert "<svg" in (schedlab.folder / "page.html").read_text()
+
+
+@pytest.mark.parametrize("name", reproductions.names())
+def test_a_report_is_complete(name):
+    """At least 16 phases a row, no two rows of one id, every file and every published row used."""
+    report = Report.load(name)
+    assert len({row.id for row in report.rows}) == len(report.rows)
+    for row in report.rows:
+        assert len(report.experiment(row.experiment).seeds) >= 16, row.id
+    numbers = sum(len(_numbers(entry)) for entry in report.published["row"])
+    assert sum(row.published is not None for row in report.rows) == numbers
+    assert all(math.isfinite(row.published or 0) for row in report.rows)
+
+
+def _numbers(entry) -> list[float]:
+    """The published values of a row: those in its tables, not its settings."""
+    return [value for part in entry.values() if isinstance(part, dict) for value in part.values()]
