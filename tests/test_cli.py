@@ -174,4 +174,5 @@ def test_quick_verbs_import_no_engine_of_tables(schedlab, verb):
     """Start-up stays short because nothing heavy is imported; the time itself depends on the machine."""
     done = schedlab(verb, env={"PYTHONPROFILEIMPORTTIME": "1"})
     imported = set(re.findall(r"\|\s+([\w.]+)$", done.stderr, re.MULTILINE))
+    assert "typer" in imported
     assert not {"polars", "duckdb", "scipy", "numpy", "jinja2"} & imported

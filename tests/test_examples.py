@@ -35,7 +35,7 @@ def test_a_notebook_runs_and_every_last_value_shows(file, tmp_path, monkeypatch)
     for number, cell in enumerate(cells):
         tree = ast.parse("".join(cell["source"]), f"{file.name}[{number}]")
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, tree.body and f"{file.name}[{number}]" or "empty", "exec"), names)
+        exec(compile(tree, f"{file.name}[{number}]", "exec"), names)
         if last:
             value = eval(compile(ast.Expression(last.value), f"{file.name}[{number}]", "eval"), names)
             shown = value._repr_html_() if hasattr(value, "_repr_html_") else repr(value)

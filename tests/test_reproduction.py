@@ -61,7 +61,8 @@ CLAIMS = """
 from schedlab.reproduction import Finding
 
 def shorter_is_quicker(rows, lab):
-    once_more = lab.value("loaded", "tasks.io.real", cell={"scheduler.slice": "36ms"}, sweep={"scheduler.slice": ["36ms"]})
+    slice = "scheduler.slice"
+    once_more = lab.value("loaded", "tasks.io.real", cell={slice: "36ms"}, sweep={slice: ["36ms"]})
     short, long = rows["io.loaded.real@18ms"].predicted, rows["io.loaded.real@100ms"].predicted
     return Finding.that(short < once_more.mean < long, f"{short:.2f} < {once_more.mean:.2f} < {long:.2f}")
 """

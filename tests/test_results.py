@@ -70,7 +70,7 @@ def test_an_interval_is_found_by_factors_and_a_wrong_name_is_answered(found):
 def test_the_manifest_tells_where_the_numbers_come_from(found):
     manifest = found.manifest
     assert manifest["question"].startswith("Which slice")
-    assert manifest["seeds"] == [1, 2, 3]
+    assert manifest["seeds"] == 3
     assert {"engine", "python"} <= manifest["versions"].keys()
     assert "source" in manifest["machines"][0]["clock"]["hz"]
     assert [cell["factors"] for cell in manifest["cells"]] == [

@@ -82,9 +82,16 @@ class Results:
         return list(self.manifest["cells"][0]["factors"])
 
     @property
+    def seeds(self) -> list[int]:
+        """The seeds that were asked for."""
+        return Experiment(self.name, self.manifest["experiment"]).seeds
+
+    @property
     def warnings(self) -> list[dict]:
-        """What may mislead: scenario, seed and warning of each."""
-        return self.manifest["warnings"]
+        """What may mislead: scenario, warning, and the seeds in which it was seen."""
+        asked = set(self.seeds)
+        warnings = ({**one, "seeds": sorted(asked.intersection(one["seeds"]))} for one in self.manifest["warnings"])
+        return [one for one in warnings if one["seeds"]]
 
     def summary(self) -> pl.DataFrame:
         """Mean and 95 % interval over seeds: a row per cell and metric.

@@ -93,7 +93,7 @@ def manifest(experiment: Experiment, cells: list[Cell]) -> dict:
             "python": platform.python_version(),
             "polars": pl.__version__,
         },
-        "seeds": experiment.seeds,
+        "seeds": experiment.definition["seeds"],
         "experiment": experiment.definition,
         "machines": machines,
         "cells": entries,
@@ -145,7 +145,7 @@ def _tidy(experiment: Experiment, chunk: list[Run], table: pl.DataFrame) -> tupl
     """Put the columns that say whose they are before the engine's rows, and the warnings apart."""
     warned = table.filter(pl.col("warning").is_not_null()).select("run", "warning")
     warnings = [
-        {"scenario": chunk[run][0].hash, "seed": chunk[run][1], "warning": text} for run, text in warned.iter_rows()
+        {"scenario": chunk[run][0].hash, "warning": text, "seeds": [chunk[run][1]]} for run, text in warned.iter_rows()
     ]
     index = pl.DataFrame(
         {
@@ -182,5 +182,7 @@ def _found_elsewhere(experiment: Experiment, cells: list[Cell], out: Path, done:
         wanted -= keys
         take = pl.DataFrame(list(keys), schema={"scenario": pl.String, "seed": pl.UInt64}, orient="row")
         found = found.vstack(rows.join(take, on=["scenario", "seed"], how="semi").select(*store.COLUMNS))
-        warnings += [w for w in store.read_manifest(folder).get("warnings", []) if (w["scenario"], w["seed"]) in keys]
+        for warning in store.read_manifest(folder).get("warnings", []):
+            seeds = [seed for seed in warning["seeds"] if (warning["scenario"], seed) in keys]
+            warnings += [warning | {"seeds": seeds}] if seeds else []
     return _labelled(experiment, cells, found), warnings

@@ -85,9 +85,8 @@ class Store:
 
     def append(self, rows: pl.DataFrame, warnings: Sequence[dict] = ()) -> None:
         """Add whole runs. Warnings reach the disk before the runs that they belong to."""
-        news = [w for w in warnings if w not in self.manifest["warnings"]]
-        if news:
-            self.manifest["warnings"] += news
+        if warnings:
+            self.manifest["warnings"] = _merged([*self.manifest["warnings"], *warnings])
             self._write_manifest()
         runs = rows.partition_by("scenario", "seed", maintain_order=True)
         while runs:
@@ -100,8 +99,8 @@ class Store:
             replace(self._files[-1], _parquet(self._tail))
 
     def _write_manifest(self) -> None:
-        text = json.dumps(self.manifest, indent=2, ensure_ascii=False) + "\n"
-        replace(self.folder / "manifest.json", text.encode())
+        lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in self.manifest.items())
+        replace(self.folder / "manifest.json", f"{{\n{lines}\n}}\n".encode())
 
 
 def read(files: Iterable[Path]) -> pl.DataFrame:
@@ -123,6 +122,14 @@ def read_manifest(folder: Path) -> dict:
         return {}
     except ValueError as why:
         raise UsageError(f"{folder / 'manifest.json'} is damaged ({why}); remove the folder") from None
+
+
+def _merged(warnings: Iterable[dict]) -> list[dict]:
+    """Equal warnings of a scenario as one, with the seeds of all."""
+    seeds: dict[tuple[str, str], set[int]] = {}
+    for one in warnings:
+        seeds.setdefault((one["scenario"], one["warning"]), set()).update(one["seeds"])
+    return [{"scenario": scenario, "warning": text, "seeds": sorted(s)} for (scenario, text), s in seeds.items()]
 
 
 def _runs(frame: pl.DataFrame) -> int:

@@ -67,7 +67,8 @@ fn documented(family: &'static str, info: &Info) -> Entry {
 }
 
 fn machine(name: &str, text: &str) -> Entry {
-    let title = toml::from_str::<toml::Table>(text).ok().and_then(|table| table.get("title")?.as_str().map(str::to_owned));
+    let title =
+        toml::from_str::<toml::Table>(text).ok().and_then(|table| table.get("title")?.as_str().map(str::to_owned));
     let info = json!({ "name": name, "summary": title, "text": text });
     Entry { family: "machines", info, page: format!("# {name}\n\n```toml\n{text}```\n") }
 }
@@ -82,7 +83,10 @@ fn metric(info: &MetricInfo) -> Entry {
         true => format!("\n\nSTATISTIC is one of {}.", MetricInfo::STATISTICS.join(", ")),
         false => String::new(),
     };
-    let page = format!("# {}\n\n{} (unit: {})\n\nAsk for `{asked}{statistic}`.{choices}\n", info.name, info.meaning, info.unit);
+    let page = format!(
+        "# {}\n\n{} (unit: {})\n\nAsk for `{asked}{statistic}`.{choices}\n",
+        info.name, info.meaning, info.unit
+    );
     let mut value = json!(info);
     value["summary"] = json!(info.meaning);
     value["asked"] = json!(format!("{asked}{statistic}"));
@@ -99,7 +103,10 @@ fn steps() -> Vec<Entry> {
 /// A variant of the schema is either a word alone or a table with one field.
 fn steps_of(variant: &Value) -> Vec<Entry> {
     let meaning = variant["description"].as_str().unwrap_or_default().to_owned();
-    let words = variant["const"].as_str().into_iter().chain(variant["enum"].as_array().into_iter().flatten().filter_map(Value::as_str));
+    let words = variant["const"]
+        .as_str()
+        .into_iter()
+        .chain(variant["enum"].as_array().into_iter().flatten().filter_map(Value::as_str));
     let fields = variant["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
     let takes = &variant["properties"];
     words

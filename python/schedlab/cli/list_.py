@@ -56,12 +56,13 @@ def _results(out: Path) -> list[dict]:
     entries = []
     for file in sorted(out.glob("*/manifest.json")):
         manifest = json_text.loads(file.read_text())
+        seeds = manifest["seeds"]
         entries.append(
             {
                 "name": file.parent.name,
                 "summary": manifest["question"],
                 "cells": len(manifest["cells"]),
-                "seeds": len(manifest["seeds"]),
+                "seeds": seeds if isinstance(seeds, int) else len(seeds),
                 "created": manifest["created"],
                 "folder": str(file.parent),
             }

@@ -75,16 +75,17 @@ def _print(results: "Results", experiment: "Experiment", pictures: list[tuple[Pa
         end="",
     )
     print(f" ({known} known before); {results.folder}")
-    for text, count in _counted(results.warnings):
-        print(f"warning: {text}" + (f" ({count} runs)" if count > 1 else ""))
+    for text, runs in _counted(results.warnings).items():
+        print(f"warning: {text} ({runs} of {total} runs)")
     for path, kind in pictures:
         print(f"{kind} of the first cell, seed {experiment.seeds[0]}: {path}")
 
 
-def _counted(warnings: list[dict]) -> list[tuple[str, int]]:
-    from collections import Counter
-
-    return list(Counter(warning["warning"] for warning in warnings).items())
+def _counted(warnings: list[dict]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for one in warnings:
+        counts[one["warning"]] = counts.get(one["warning"], 0) + len(one["seeds"])
+    return counts
 
 
 def _as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]]) -> dict:

@@ -30,7 +30,7 @@ def write(results: Results, path: Path) -> None:
 
 def _schedule(results: Results) -> dict[str, str]:
     """The first seconds of the first cell."""
-    cell, seed = results.manifest["cells"][0], results.manifest["seeds"][0]
+    cell, seed = results.manifest["cells"][0], results.seeds[0]
     where = ", ".join(f"{name} = {value}" for name, value in cell["factors"].items())
     return {
         "title": f"The first {DRAWN:g} s" + (f" with {where}" if where else ""),
@@ -47,7 +47,7 @@ def _figures(results: Results) -> list[dict[str, str]]:
     for metric in shown_metrics(results):
         groups.setdefault(_split(metric)[1], []).append(metric)
     scenarios = [cell["scenario"] for cell in results.manifest["cells"]]
-    caption = page.origin(results.name, scenarios, f"{len(results.manifest['seeds'])} seeds each")
+    caption = page.origin(results.name, scenarios, f"{len(results.seeds)} seeds each")
     return [{"title": name, "picture": _chart(results, name, of), "origin": caption} for name, of in groups.items()]
 
 

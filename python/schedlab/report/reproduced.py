@@ -78,7 +78,7 @@ def _figure(outcome: Outcome, spec: dict) -> dict:
 def _schedule(outcome: Outcome, spec: dict) -> dict:
     results = outcome.lab.run(spec["experiment"])
     cell = results.cell(spec["cell"])
-    seed, first = results.manifest["seeds"][0], spec["first"]
+    seed, first = results.seeds[0], spec["first"]
     return {
         "title": spec["title"],
         "picture": page.schedule(page.scenario_of(results, cell), seed, first),

@@ -41,7 +41,7 @@ def summary_table(results: "Results") -> tuple[list[str], list[list[str]]]:
     ]
     rows = []
     for cell in results.manifest["cells"]:
-        found = [_spell(entries.get((cell["scenario"], name)), units[name]) for name in names]
+        found = [_spell(entries.get((cell["scenario"], name)), units[name], len(results.seeds)) for name in names]
         rows.append([*cell["factors"].values(), *found])
     return header, rows
 
@@ -51,12 +51,13 @@ def _column_unit(entries: list[dict]) -> str:
     return readable_unit(entries[0]["unit"], largest) if entries else "1"
 
 
-def _spell(entry: dict | None, unit: str) -> str:
+def _spell(entry: dict | None, unit: str, seeds: int) -> str:
+    """The mean with its half width, and from how many runs if not all have the metric."""
     if entry is None or entry["mean"] is None:
         return "–"
     mean = convert(entry["mean"], entry["unit"], unit)
     half = None if entry["high"] is None else convert(entry["high"] - entry["mean"], entry["unit"], unit)
-    return spread(mean, half)
+    return spread(mean, half) + (f" ({entry['n']} of {seeds})" if entry["n"] < seeds else "")
 
 
 def html_table(header: list[str], rows: list[list[str]], caption: str = "") -> str:
