@@ -8,6 +8,8 @@ from schedlab.report.tables import shown_metrics, summary_table
 from schedlab.results import Results
 from schedlab.units import convert, readable_unit
 
+#: Of a chart, in units of its drawing: two stand side by side.
+WIDTH = 460
 #: Seconds of the first run that the page draws.
 DRAWN = 2.0
 
@@ -60,9 +62,10 @@ def _split(metric: str) -> tuple[str, str]:
 
 
 def _chart(results: Results, title: str, metrics: list[str]) -> str:
-    first, *others = results.factors
     cells = results.manifest["cells"]
-    labels = list(dict.fromkeys(cell["factors"][first] for cell in cells))
+    values = {factor: list(dict.fromkeys(cell["factors"][factor] for cell in cells)) for factor in results.factors}
+    first = max(values, key=lambda factor: len(values[factor]))
+    others, labels = [factor for factor in values if factor != first], values[first]
     entries = {(row["scenario"], row["metric"]): row for row in results.summary().iter_rows(named=True)}
     largest = max((abs(e["mean"] or 0) for (_, m), e in entries.items() if m in metrics), default=0.0)
     unit = readable_unit(next(e["unit"] for (_, m), e in entries.items() if m in metrics), largest)
@@ -78,7 +81,7 @@ def _chart(results: Results, title: str, metrics: list[str]) -> str:
     series = [Series(name, points) for name, points in list(lines.items())[:COLOURS]]
     note = f" (first {COLOURS} of {len(lines)}; the table has all)" if len(lines) > COLOURS else ""
     y_title = f"{title} [{unit}]" if unit != "1" else title
-    return chart(labels, series, first + note, y_title)
+    return chart(labels, series, first + note, y_title, WIDTH)
 
 
 def _point(x: int, entry: dict, unit: str) -> Point:

@@ -10,6 +10,9 @@ from schedlab import _core
 from schedlab.results import Results
 from schedlab.store import replace
 
+#: A caption names so many scenarios; the page's table of scenarios has all.
+NAMED = 12
+
 
 def write(template: str, path: Path, **values: Any) -> None:
     """Fill a template of the `templates` folder and put the page under `path`, whole or not at all."""
@@ -24,8 +27,9 @@ def write(template: str, path: Path, **values: Any) -> None:
 
 def origin(name: str, scenarios: list[str], seeds: str) -> str:
     """What a figure stands on: experiment, scenarios and seeds."""
-    hashes = ", ".join(scenario[:12] for scenario in dict.fromkeys(scenarios))
-    return f"{name}: scenario {hashes}; {seeds}"
+    short = [scenario[:12] for scenario in dict.fromkeys(scenarios)]
+    more = f" and {len(short) - NAMED} more" if len(short) > NAMED else ""
+    return f"{name}: scenario {', '.join(short[:NAMED])}{more}; {seeds}"
 
 
 def machine_rows(machine: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -48,7 +52,10 @@ def _spell(value: Any) -> str:
 
 
 def schedule(scenario: dict[str, Any], seed: int, first: float) -> str:
-    """The simulator's drawing of the first seconds of a run, as SVG to stand inside a page."""
+    """The simulator's drawing of the first seconds of a run, as SVG to stand inside a page.
+
+    Its style sheet is nested into a class, or it would restyle the whole page.
+    """
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory() as folder:
@@ -56,7 +63,9 @@ def schedule(scenario: dict[str, Any], seed: int, first: float) -> str:
         run = {"scenario": scenario, "seed": seed}
         _core.record(json.dumps(run), "gantt_svg", str(path), round(first * 1e9))
         text = path.read_text(encoding="utf-8")
-    return text[text.index("<svg") :]
+    drawing = text[text.index("<svg") :]
+    styled = drawing.replace("<style>", "<style>.schedule{", 1).replace("</style>", "}</style>", 1)
+    return f'<div class="schedule">{styled}</div>'
 
 
 def scenario_of(results: Results, cell: dict[str, Any]) -> dict[str, Any]:

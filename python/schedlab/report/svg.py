@@ -10,9 +10,11 @@ from math import ceil, floor, isfinite, log10
 
 from schedlab.units import digits
 
-WIDTH, HEIGHT = 720, 300
+HEIGHT = 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 16, 44
 COLOURS = 6
+#: Room that a label of the horizontal axis needs.
+LABEL = 56
 
 
 @dataclass(frozen=True)
@@ -38,27 +40,28 @@ class Series:
 class _Frame:
     labels: list[str]
     top: float
+    width: int
 
     def x(self, index: int, shift: float = 0) -> float:
-        step = (WIDTH - LEFT - RIGHT) / len(self.labels)
+        step = (self.width - LEFT - RIGHT) / len(self.labels)
         return LEFT + step * (index + 0.5) + shift
 
     def y(self, value: float) -> float:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / self.top
 
 
-def chart(labels: list[str], series: list[Series], x_title: str, y_title: str) -> str:
+def chart(labels: list[str], series: list[Series], x_title: str, y_title: str, width: int = 720) -> str:
     """Draw the series over the labelled places. The vertical axis begins at zero."""
     values = [v for s in series for p in s.points for v in (p.mean, p.high) if isfinite(v)]
     values += [y for s in series for _, y in s.published]
     steps = ticks(max(values, default=1.0))
-    frame = _Frame(labels, steps[-1])
+    frame = _Frame(labels, steps[-1], width)
     shifts = [(i - (len(series) - 1) / 2) * 7 for i in range(len(series))]
     drawn = [_series(frame, s, i, shift) for i, (s, shift) in enumerate(zip(series, shifts, strict=True))]
     title = f"{y_title} over {x_title}" if x_title else y_title
     parts = [_axes(frame, steps, x_title, y_title), *drawn]
     picture = (
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
+        f'<svg class="chart" viewBox="0 0 {width} {HEIGHT}" role="img" aria-label="{escape(title)}">'
         f"{''.join(parts)}</svg>"
     )
     return _legend(series) + picture
@@ -75,13 +78,14 @@ def ticks(largest: float) -> list[float]:
 
 
 def _axes(frame: _Frame, steps: list[float], x_title: str, y_title: str) -> str:
-    right = WIDTH - RIGHT
+    right = frame.width - RIGHT
     lines = []
     for step in steps:
         y = frame.y(step)
         lines.append(f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
         lines.append(f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{digits(step)}</text>')
-    for index, label in enumerate(frame.labels):
+    apart = max(1, ceil(len(frame.labels) * LABEL / (frame.width - LEFT - RIGHT)))
+    for index, label in list(enumerate(frame.labels))[::apart]:
         x, y = frame.x(index), HEIGHT - BOTTOM + 18
         lines.append(f'<text class="tick" x="{x:.1f}" y="{y}" text-anchor="middle">{escape(label)}</text>')
     middle = (TOP + HEIGHT - BOTTOM) / 2
