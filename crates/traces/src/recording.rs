@@ -2,7 +2,7 @@
 //!
 //!   file    = magic, version (u32), block of names, blocks of events..., last block
 //!   block   = head (u32: length of the payload; the top bit marks the last), CRC-32 of head and payload (u32), payload
-//!   names   = JSON of [`Names`]
+//!   names   = JSON of `Names`
 //!   last    = number of events (u64); a file without it was cut off
 //!   event   = control (24 bits), then time since the event before, `a`, `b`, task + 1, cpu, flag: each in as few bytes
 //!             as its value needs, none for 0
