@@ -61,6 +61,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             programs,
             finite: scenario.workload.values().map(|job| job.passes.count().is_some()).collect(),
             awaited: 0,
+            endless: scenario.workload.values().all(|job| job.passes.count().is_none()),
             personality: match message_passing {
                 true => Personality::MessagePassing(Box::new(Servers::new())),
                 false => Personality::Monolithic(Default::default()),

@@ -96,6 +96,8 @@ pub(crate) struct Kernel<S, O> {
     pub finite: Vec<bool>,
     /// Tasks that the run waits for.
     pub awaited: u32,
+    /// No job ends by itself: the run goes on to its limit.
+    pub endless: bool,
     pub personality: Personality,
     pub resources: Resources,
     pub files: Files,
@@ -123,7 +125,7 @@ pub(crate) use context;
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Runs to the end: every awaited task has ended, or the limit is reached.
     pub fn run(&mut self) {
-        while self.awaited > 0 {
+        while self.awaited > 0 || self.endless {
             let (cpu, ends) = self.earliest();
             let timer = self.timers.next();
             let next = ends.min(timer).min(self.clock.next);
@@ -339,7 +341,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// The run ends: what is under way is accounted for.
     fn stop(&mut self) {
         // Without a limit, a run whose awaited tasks wait for ever ends where nothing more can happen.
-        if self.awaited > 0 && self.limit < FOREVER {
+        if (self.awaited > 0 || self.endless) && self.limit < FOREVER {
             self.now = self.limit;
         }
         for cpu in 0..self.cpus.len() {

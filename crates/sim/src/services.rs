@@ -237,7 +237,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// The program's memory grows to what it needs. What was set aside for it when it started is its limit: the declared
-    /// size, or the most that earlier runs have held. After a refusal the declared size counts again.
+    /// size, or the most that earlier runs have held at their end or asked for in vain.
     fn grow(&mut self, task: TaskId, demand: Demand) -> Served {
         let process = &mut self.processes[task as usize];
         let wanted = demand.from.0 + process.rng.below(demand.to.0 - demand.from.0 + 1);
@@ -249,7 +249,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let granted = wanted <= given;
         process.memory = if granted { wanted } else { 0 };
         if !granted {
-            *known = Some(demand.declared.0);
+            *known = Some(known.unwrap_or(0).max(wanted));
         }
         self.emit(Kind::Memory, u8::from(granted), self.tasks[task as usize].cpu, task, wanted, given);
         if granted { Served::Done } else { Served::Ended { cut_off: true } }

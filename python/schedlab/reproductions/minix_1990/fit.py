@@ -16,6 +16,8 @@ import itertools
 import tempfile
 import tomllib
 
+import polars
+
 from schedlab import reproductions
 from schedlab.experiment import Experiment
 
@@ -74,7 +76,8 @@ def predict(job: str, state: str, reads: int, out: str) -> dict:
         sweep["workload.io.size"] = SIZE
     file["sweep"] = sweep
     results = Experiment.from_dict(file).run(out)
-    frame = results.frame.group_by([*sweep, "metric"]).mean()
+    asked = results.frame.filter(polars.col("metric").is_in(file["metrics"]))
+    frame = asked.group_by([*sweep, "metric"]).agg(polars.col("value").mean())
     found = {}
     for row in frame.iter_rows(named=True):
         sizes = [row["workload.io.size"]] if "workload.io.size" in row else SIZE
