@@ -3,10 +3,16 @@
 import json
 import random
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from schedlab import Experiment, UsageError, results, store
 
@@ -99,6 +105,24 @@ def test_a_killed_run_leaves_no_half_file(schedlab, small):
     assert list(out.rglob("*.tmp")) == []
 
 
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=8), st.integers(1, 6))
+def test_files_do_not_depend_on_how_the_runs_were_cut_into_chunks(chunks, runs_per_file):
+    rows = [
+        ("x", f"s{seed % 2}", "e", seed, metric, "s", float(seed)) for seed in range(sum(chunks)) for metric in "ab"
+    ]
+    frame = pl.DataFrame(rows, schema=store.COLUMNS, orient="row")
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "RUNS_PER_FILE", runs_per_file)
+        at_once, cut = (store.Store(Path(folder) / name, {"warnings": []}) for name in ("at_once", "cut"))
+        at_once.append(frame)
+        for index, chunk in enumerate(chunks):
+            store.Store(cut.folder, {"warnings": []}).append(frame.slice(2 * sum(chunks[:index]), 2 * chunk))
+        files = [{f.name: f.read_bytes() for f in one.folder.glob("*.parquet")} for one in (at_once, cut)]
+    assert files[0] == files[1]
+    assert len(files[0]) == -(-sum(chunks) // runs_per_file)
+
+
 def test_a_leftover_temporary_file_is_ignored_and_removed(schedlab, small):
     schedlab("run", small)
     (folder,) = (schedlab.folder / "results").iterdir()
@@ -117,6 +141,17 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
         store.replace(file, b"new")
     assert file.read_bytes() == b"old"
     assert [f.name for f in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_kill_at_any_step_of_a_write_leaves_the_old_file(tmp_path, call):
+    file = tmp_path / "file"
+    store.replace(file, b"old")
+    killed = f"import os; from schedlab import store; os.{call} = lambda *_: os.kill(os.getpid(), 9)"
+    done = subprocess.run([sys.executable, "-c", f"{killed}; store.replace(__import__('pathlib').Path('file'), b'new')"],
+                          cwd=tmp_path)  # fmt: skip
+    assert done.returncode == -9
+    assert file.read_bytes() == b"old"
 
 
 def test_two_writers_of_one_folder_are_refused(small, tmp_path):
