@@ -1,0 +1,200 @@
+//! One contestant of the benchmark, once: `schedlab-bench CONTESTANT LOAD TASKS SWITCHES` runs the load and prints one
+//! line of JSON. `bench/bench.py` lets the contestants take turns, and compares; see docs/performance.md.
+//!
+//! Contestants: `ours`, the simulator with its metrics; `recorded`, with the events written to a file besides; `ceiling`,
+//! the barest loop of the same load; `sweep`, eighty runs on as many threads as rayon has.
+
+mod ceiling;
+mod loads;
+
+use loads::Load;
+use rustix::time::{ClockId, clock_gettime};
+use schedlab_metrics::Report;
+use schedlab_model::scenario::Scenario;
+use schedlab_sim::{run, run_batch, run_with};
+use schedlab_traces::{
+    Names,
+    recording::{Reader, Recorder},
+};
+use serde::Serialize;
+use std::{
+    fs::File,
+    io::{self, BufReader},
+    path::Path,
+    process::ExitCode,
+    time::Instant,
+};
+
+/// The seed of every run, the first of a sweep.
+const SEED: u64 = 1;
+/// Runs of a sweep, which share the switches.
+const RUNS: u64 = 80;
+
+/// What one turn came to.
+#[derive(Serialize, Default)]
+struct Turn {
+    switches: u64,
+    /// Mean wait in the runqueue, s.
+    mean_wait_s: f64,
+    /// Processor time that the tasks had, s.
+    user_s: f64,
+    /// Our own processor time, ns, from the scenario to the report.
+    cpu_ns: u64,
+    /// The time that passed meanwhile, ns.
+    wall_ns: u64,
+    /// Length of the recording, bytes, and the number of its events.
+    recorded_bytes: u64,
+    recorded_events: u64,
+    /// The most memory that the process ever held, bytes.
+    peak_bytes: u64,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match turn(&words) {
+        Ok(turn) => {
+            println!("{}", serde_json::to_string(&turn).expect("numbers can be written"));
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn turn(words: &[&str]) -> Result<Turn, String> {
+    let usage = "usage: schedlab-bench ours|recorded|ceiling|sweep ring|sleepers TASKS SWITCHES";
+    let [contestant, load, tasks, switches] = words else { return Err(usage.to_owned()) };
+    let load = Load::named(load).ok_or(usage)?;
+    let tasks: u32 = tasks.parse().map_err(|why| format!("TASKS: {why}"))?;
+    let switches: u64 = switches.parse().map_err(|why| format!("SWITCHES: {why}"))?;
+    let work: fn(Load, u32, u64) -> Result<Turn, String> = match *contestant {
+        "ours" => ours,
+        "recorded" => recorded,
+        "ceiling" => |load, tasks, switches| Ok(ceiling(load, tasks, switches)),
+        "sweep" => sweep,
+        _ => return Err(usage.to_owned()),
+    };
+    let turn = work(load, tasks, switches)?;
+    Ok(Turn { peak_bytes: peak_memory(), ..turn })
+}
+
+/// Does the work and gives its result, its processor time and the time that passed, ns.
+fn timed<T>(work: impl FnOnce() -> T) -> (T, u64, u64) {
+    let (wall, cpu) = (Instant::now(), cpu_time());
+    let result = work();
+    (result, cpu_time() - cpu, wall.elapsed().as_nanos() as u64)
+}
+
+fn cpu_time() -> u64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The high-water mark of this process, as Linux tells it; 0 where it does not.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+fn of_reports(reports: &[Report], (cpu_ns, wall_ns): (u64, u64)) -> Turn {
+    let sum = |metric: &str| reports.iter().filter_map(|report| report.get(metric)).sum::<f64>();
+    Turn {
+        switches: sum("context_switches") as u64,
+        mean_wait_s: sum("run_wait.mean") / reports.len() as f64,
+        user_s: sum("user"),
+        cpu_ns,
+        wall_ns,
+        ..Turn::default()
+    }
+}
+
+fn ours(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
+    let scenario = load.scenario(tasks, switches);
+    let (report, cpu, wall) = timed(|| run(&scenario, SEED));
+    Ok(of_reports(&[report.map_err(|why| why.to_string())?], (cpu, wall)))
+}
+
+fn recorded(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
+    let scenario = load.scenario(tasks, switches);
+    let path = std::env::temp_dir().join(format!("schedlab-bench-{}", std::process::id()));
+    let (result, cpu, wall) = timed(|| record(&scenario, &path));
+    let length = std::fs::metadata(&path).map_or(0, |file| file.len());
+    let events = result.and_then(|report| Ok((report, count_events(&path)?)));
+    let removed = std::fs::remove_file(&path);
+    let (report, events) = events.and_then(|events| removed.map(|()| events)).map_err(|why| why.to_string())?;
+    Ok(Turn { recorded_bytes: length, recorded_events: events, ..of_reports(&[report], (cpu, wall)) })
+}
+
+fn record(scenario: &Scenario, path: &Path) -> io::Result<Report> {
+    let names = Names { processors: 1, jobs: scenario.workload.keys().cloned().collect(), ..Names::default() };
+    let mut recorder = Recorder::new(File::create(path)?, &names)?;
+    let report = run_with(scenario, SEED, &mut recorder).map_err(io::Error::other)?;
+    recorder.finish()?;
+    Ok(report)
+}
+
+/// Reads the recording again: it must be whole to be counted.
+fn count_events(path: &Path) -> io::Result<u64> {
+    let reader = Reader::new(BufReader::new(File::open(path)?)).map_err(io::Error::other)?;
+    reader.map(|event| event.map(|_| 1).map_err(io::Error::other)).sum()
+}
+
+fn sweep(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
+    let scenario = load.scenario(tasks, switches / RUNS);
+    let runs: Vec<_> = (SEED..SEED + RUNS).map(|seed| (scenario.clone(), seed)).collect();
+    // The threads are started before the clock.
+    rayon::broadcast(|_| ());
+    let (reports, cpu, wall) = timed(|| run_batch(&runs));
+    let reports: Result<Vec<_>, _> = reports.into_iter().collect();
+    Ok(of_reports(&reports.map_err(|why| why.to_string())?, (cpu, wall)))
+}
+
+fn ceiling(load: Load, tasks: u32, switches: u64) -> Turn {
+    let (outcome, cpu_ns, wall_ns) = timed(|| ceiling::run(load, tasks, switches, SEED));
+    Turn {
+        switches: outcome.switches,
+        mean_wait_s: outcome.mean_wait,
+        user_s: outcome.ran as f64 / 1e9,
+        cpu_ns,
+        wall_ns,
+        ..Turn::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ceiling_does_the_same_simulated_work_as_the_simulator() {
+        for load in [Load::Ring, Load::Sleepers] {
+            for tasks in [2, 10, 100, 1000] {
+                let (ours, bare) = (ours(load, tasks, 20_000).unwrap(), ceiling(load, tasks, 20_000));
+                assert_eq!(ours.switches, bare.switches, "{load:?} of {tasks}");
+                assert!((ours.user_s - bare.user_s).abs() < 1e-9, "{load:?} of {tasks}");
+                assert!((ours.mean_wait_s - bare.mean_wait_s).abs() < 1e-9, "{load:?} of {tasks}");
+            }
+        }
+    }
+
+    #[test]
+    fn sleepers_leave_a_tenth_of_the_processor_idle() {
+        for tasks in [10, 100, 1000] {
+            let switches = 200 * u64::from(tasks);
+            let busy = ceiling(Load::Sleepers, tasks, switches).user_s;
+            let share = busy * 1e9 / Load::Sleepers.duration(tasks, switches) as f64;
+            assert!((0.8..0.95).contains(&share), "{share} with {tasks} tasks");
+        }
+    }
+
+    #[test]
+    fn a_recording_holds_every_switch_twice() {
+        let turn = recorded(Load::Ring, 10, 5000).unwrap();
+        assert!(turn.recorded_events >= 2 * turn.switches && turn.recorded_bytes < 32 * turn.recorded_events);
+    }
+}
