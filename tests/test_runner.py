@@ -147,9 +147,9 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 def test_a_kill_at_any_step_of_a_write_leaves_the_old_file(tmp_path, call):
     file = tmp_path / "file"
     store.replace(file, b"old")
-    killed = f"import os; from schedlab import store; os.{call} = lambda *_: os.kill(os.getpid(), 9)"
-    done = subprocess.run([sys.executable, "-c", f"{killed}; store.replace(__import__('pathlib').Path('file'), b'new')"],
-                          cwd=tmp_path)  # fmt: skip
+    killed = f"import os, pathlib; from schedlab import store; os.{call} = lambda *_: os.kill(os.getpid(), 9)"
+    write = "store.replace(pathlib.Path('file'), b'new')"
+    done = subprocess.run([sys.executable, "-c", f"{killed}; {write}"], cwd=tmp_path)
     assert done.returncode == -9
     assert file.read_bytes() == b"old"
 

@@ -9,13 +9,14 @@ const SOURCES: &[&str] =
     &["crates/model/src", "crates/policies/src", "crates/workloads/src", "crates/sim/src", "crates/metrics/src"];
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Cargo runs this in the folder of the package; relative paths stay right when the repository is moved.
+    let root = Path::new("../..");
     let mut digest = Sha256::new();
     for source in SOURCES {
         let folder = root.join(source);
         println!("cargo::rerun-if-changed={}", folder.display());
         for file in files(&folder) {
-            digest.update(file.strip_prefix(&root).expect("under the root").to_string_lossy().as_bytes());
+            digest.update(file.strip_prefix(root).expect("under the root").to_string_lossy().as_bytes());
             digest.update(std::fs::read(&file).expect("a listed file can be read"));
         }
     }
@@ -30,7 +31,8 @@ fn gather_machines(folder: &Path) {
     let presets = files(folder).into_iter().filter(|file| file.extension().is_some_and(|end| end == "toml"));
     let entry = |file: PathBuf| {
         let name = file.file_stem().expect("a file has a name").to_string_lossy().into_owned();
-        format!("({name:?}, include_str!({:?})), ", file.canonicalize().expect("it was just listed"))
+        let text = std::fs::read_to_string(&file).expect("a preset is text");
+        format!("({name:?}, {text:?}), ")
     };
     let table = format!("&[{}]", presets.map(entry).collect::<String>());
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));

@@ -64,7 +64,7 @@ class Tolerance:
 
     def __str__(self) -> str:
         """Spell the allowance."""
-        return f"± {self.absolute:g}" if self.relative is None else f"± {self.relative:.0%}"
+        return f"± {self.absolute:g}" if self.relative is None else f"± {100 * self.relative:g} %"
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def spread(mean: float, half: float | None) -> str:
         return digits(mean)
     if half <= abs(mean) * 1e-6:
         return f"{digits(mean, 6)} ± 0"
-    places = _places(half)
+    places = _places(mean, half)
     return f"{mean:.{places}f} ± {half:.{places}f}"
 
 
@@ -61,9 +61,12 @@ def alike(mean: float, low: float, high: float) -> tuple[str, str, str]:
     """Spell a mean and its bounds to one place: that which the bounds make meaningful."""
     if not high - low > abs(mean) * 1e-6:
         return digits(mean), digits(low), digits(high)
-    places = _places((high - low) / 2)
-    return f"{mean:.{places}f}", f"{low:.{places}f}", f"{high:.{places}f}"
+    places = _places(mean, (high - low) / 2)
+    mean, low, high = (f"{round(value, places) + 0.0:.{places}f}" for value in (mean, low, high))
+    return mean, low, high
 
 
-def _places(half: float) -> int:
-    return max(0, 1 - floor(log10(half)))
+def _places(mean: float, half: float) -> int:
+    """Decimal places for two digits of the half width, and no more than six digits of the mean."""
+    largest = 5 - floor(log10(abs(mean))) if mean else 6
+    return max(0, min(1 - floor(log10(half)), largest))
