@@ -30,7 +30,7 @@ def _error(row: Row) -> str:
     if row.error is None:
         return ""
     text = f"{row.error:+.2f}"
-    return f"{text} ({round(100 * row.error / row.spec.published):+d} %)" if row.spec.published else text
+    return f"{text} ({100 * row.error / row.spec.published:+.1f} %)" if row.spec.published else text
 
 
 def _allowed(row: Row) -> str:
