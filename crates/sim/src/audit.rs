@@ -1,3 +1,337 @@
-//! Placeholder.
-/// Checks.
-pub struct Audit;
+//! The audit: listens to a run and holds every event against what must be true of any kernel under any policy.
+//! It keeps its own books, apart from the collector's, and trusts only the order in which it is told.
+//!
+//! - A task is new, waits, is ready on one processor, runs on one processor, or has ended. It goes from one to the other as
+//!   it does in a kernel: only a ready task is switched in, only a running one is switched out or acts, only one that waits
+//!   or is new is woken, and nothing is heard of one that has ended.
+//! - A processor runs one task or idles, and it does not idle while a task is ready on it.
+//! - User, system and overhead time told of a stretch are its length, to the nanosecond; all stretches together are the run.
+//! - A drive serves one request at a time. Time never goes back. Nothing follows the end.
+//!
+//! A violation is written down, not panicked about, so that a test can show the first ones of a random scenario.
+
+use schedlab_metrics::Totals;
+use schedlab_model::{
+    Nanos,
+    event::{Event, Kind, Leave, NO_TASK, Observer},
+    task::{CpuId, TaskId},
+    units::spell_duration,
+};
+
+/// So many violations are kept; a broken kernel makes millions.
+const MOST_KEPT: usize = 50;
+
+const PREEMPTED: u8 = Leave::Preempted as u8;
+const SLICE_END: u8 = Leave::SliceEnd as u8;
+const YIELDED: u8 = Leave::Yielded as u8;
+const BLOCKED: u8 = Leave::Blocked as u8;
+const EXITED: u8 = Leave::Exited as u8;
+const STOPPED: u8 = Leave::Stopped as u8;
+
+/// Where a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It was never announced.
+    Unknown,
+    /// Created, and not woken yet. The kernel's own tasks begin so too, and may stay so.
+    New,
+    Waiting,
+    Ready(CpuId),
+    Running(CpuId),
+    /// Its switch-out said that it ends; the exit must be told at the same time.
+    Leaving,
+    /// It ended while it ran; the switch-out must be told at the same time.
+    Exiting(CpuId),
+    /// It ran when the run stopped.
+    Stopped,
+    Ended,
+}
+
+/// What a processor does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    /// Between a switch-out and what comes next, which takes no time.
+    Choosing,
+    Running(TaskId),
+    /// Nothing, and whether a task waits for a drive.
+    Idle(bool),
+    Stopped,
+}
+
+#[derive(Debug, Clone)]
+struct Processor {
+    doing: Doing,
+    /// When it began to do so, and the overhead told since.
+    since: Nanos,
+    overhead: Nanos,
+    /// Tasks ready here.
+    ready: u32,
+    spent: Totals,
+}
+
+/// Listens to a run and finds what cannot be true.
+#[derive(Debug, Clone)]
+pub struct Audit {
+    now: Nanos,
+    processors: Vec<Processor>,
+    tasks: Vec<Place>,
+    /// First block of the request in service, and when it began.
+    request: Option<(u64, Nanos)>,
+    /// Whether a task was stopped, so that nothing but other stops may follow.
+    stopped: bool,
+    violations: Vec<String>,
+    more: u64,
+}
+
+impl Audit {
+    /// An audit of a run that begins at time 0 with so many idle processors and no task.
+    pub fn new(processors: u16) -> Self {
+        let idle = Processor { doing: Doing::Idle(false), since: 0, overhead: 0, ready: 0, spent: Totals::default() };
+        Audit {
+            now: 0,
+            processors: vec![idle; processors.into()],
+            tasks: Vec::new(),
+            request: None,
+            stopped: false,
+            violations: Vec::new(),
+            more: 0,
+        }
+    }
+
+    /// Where the processors' time went, ns, by these books. Complete after [`Audit::finish`].
+    pub fn totals(&self) -> Totals {
+        self.processors.iter().fold(Totals::default(), |all, p| Totals {
+            user: all.user + p.spent.user,
+            system: all.system + p.spent.system,
+            overhead: all.overhead + p.spent.overhead,
+            idle: all.idle + p.spent.idle,
+            io_wait: all.io_wait + p.spent.io_wait,
+        })
+    }
+
+    /// Ends the run at `end` and gives every violation, each with its time; the last line counts those not kept.
+    pub fn finish(&mut self, end: Nanos) -> Vec<String> {
+        self.pass_to(end);
+        for cpu in 0..self.processors.len() {
+            self.close(cpu, Doing::Stopped);
+            let spent = self.processors[cpu].spent.sum();
+            if spent != end {
+                self.complain(format!("processor {cpu} accounts for {spent} ns of {end} ns"));
+            }
+        }
+        for task in 0..self.tasks.len() {
+            if let Place::Running(cpu) | Place::Exiting(cpu) = self.tasks[task] {
+                self.complain(format!(
+                    "task {task} still runs on processor {cpu} and nobody tells how it used its time"
+                ));
+            }
+        }
+        let mut all = std::mem::take(&mut self.violations);
+        if self.more > 0 {
+            all.push(format!("and {} more", self.more));
+        }
+        all
+    }
+
+    fn complain(&mut self, what: String) {
+        match self.violations.len() {
+            MOST_KEPT.. => self.more += 1,
+            _ => self.violations.push(format!("at {}: {what}", spell_duration(self.now))),
+        }
+    }
+
+    /// Complains unless it is so.
+    fn hold(&mut self, so: bool, event: &Event, what: &str) {
+        if !so {
+            self.complain(format!("{what}: {event:?}, the task was {:?}", self.place(event.task)));
+        }
+    }
+
+    fn place(&self, task: TaskId) -> Place {
+        self.tasks.get(task as usize).copied().unwrap_or(Place::Unknown)
+    }
+
+    /// A task is somewhere else now; the processors' counts of ready tasks follow.
+    fn put(&mut self, task: TaskId, place: Place) {
+        let old = std::mem::replace(&mut self.tasks[task as usize], place);
+        for (place, change) in [(old, -1), (place, 1)] {
+            if let Place::Ready(cpu) = place {
+                let ready = &mut self.processors[cpu as usize].ready;
+                *ready = ready.saturating_add_signed(change);
+            }
+        }
+    }
+
+    /// Time moves on: what may be true only for an instant must be over.
+    fn pass_to(&mut self, time: Nanos) {
+        if time < self.now {
+            self.complain(format!("time goes back to {time} ns"));
+        }
+        if time <= self.now {
+            return;
+        }
+        for cpu in 0..self.processors.len() {
+            let Processor { doing, ready, .. } = self.processors[cpu];
+            match doing {
+                Doing::Idle(_) if ready > 0 => {
+                    self.complain(format!("processor {cpu} idles while {ready} tasks are ready on it"));
+                }
+                Doing::Choosing => self.complain(format!("processor {cpu} neither runs nor idles")),
+                _ => {}
+            }
+        }
+        self.now = time;
+    }
+
+    /// A processor begins to do something else; the stretch that ends is booked.
+    fn close(&mut self, cpu: usize, next: Doing) {
+        let processor = &mut self.processors[cpu];
+        let length = (self.now - processor.since).checked_sub(processor.overhead);
+        processor.spent.overhead += processor.overhead;
+        match processor.doing {
+            Doing::Idle(true) => processor.spent.io_wait += length.unwrap_or(0),
+            Doing::Idle(false) => processor.spent.idle += length.unwrap_or(0),
+            // A stretch of running tells its own time; a choice takes none.
+            Doing::Running(_) | Doing::Choosing | Doing::Stopped => {}
+        }
+        (processor.doing, processor.since, processor.overhead) = (next, self.now, 0);
+        if length.is_none() {
+            self.complain(format!("processor {cpu} tells of more overhead than time"));
+        }
+    }
+
+    fn created(&mut self, event: &Event) {
+        let task = event.task as usize;
+        if task >= self.tasks.len() {
+            self.tasks.resize(task + 1, Place::Unknown);
+        }
+        self.hold(self.tasks[task] == Place::Unknown, event, "a task is created twice");
+        self.put(event.task, Place::New);
+    }
+
+    fn wakeup(&mut self, event: &Event) {
+        let place = self.place(event.task);
+        let may = place == Place::New || place == Place::Waiting && event.flag == 0;
+        self.hold(may, event, "only a task that waits or is new can be woken");
+        self.put(event.task, Place::Ready(event.cpu));
+    }
+
+    fn switch_in(&mut self, event: &Event) {
+        let cpu = event.cpu as usize;
+        self.hold(
+            self.place(event.task) == Place::Ready(event.cpu),
+            event,
+            "only a task ready here can be switched in",
+        );
+        let free = !matches!(self.processors[cpu].doing, Doing::Running(_));
+        self.hold(free, event, "the processor runs another task");
+        self.close(cpu, Doing::Running(event.task));
+        self.put(event.task, Place::Running(event.cpu));
+    }
+
+    fn switch_out(&mut self, event: &Event) {
+        let cpu = event.cpu as usize;
+        let place = self.place(event.task);
+        let runs = [Place::Running(event.cpu), Place::Exiting(event.cpu)].contains(&place);
+        self.hold(runs, event, "only the running task can be switched out");
+        let Processor { doing, since, overhead, .. } = self.processors[cpu];
+        self.hold(doing == Doing::Running(event.task), event, "the processor runs another task or none");
+        let told = event.a + event.b + overhead;
+        let length = self.now - since;
+        self.hold(told == length, event, &format!("user, system and {overhead} ns of overhead are not {length} ns"));
+        let spent = &mut self.processors[cpu].spent;
+        spent.user += event.a;
+        spent.system += event.b;
+        let next = match (event.flag, place) {
+            (EXITED, Place::Exiting(_)) => Place::Ended,
+            (EXITED, _) => Place::Leaving,
+            (PREEMPTED | SLICE_END | YIELDED, _) => Place::Ready(event.cpu),
+            (BLOCKED, _) => Place::Waiting,
+            (STOPPED, _) => Place::Stopped,
+            _ => place,
+        };
+        self.hold(next != place, event, "the switch-out has no known reason");
+        self.stopped |= event.flag == STOPPED;
+        self.close(cpu, if event.flag == STOPPED { Doing::Stopped } else { Doing::Choosing });
+        self.put(event.task, next);
+    }
+
+    fn exited(&mut self, event: &Event) {
+        let place = self.place(event.task);
+        let next = match place {
+            Place::Running(cpu) => Place::Exiting(cpu),
+            _ => Place::Ended,
+        };
+        let may = matches!(place, Place::Running(_) | Place::Leaving | Place::Waiting);
+        self.hold(may, event, "only a task that runs or waits can end");
+        self.put(event.task, next);
+    }
+
+    fn migrated(&mut self, event: &Event) {
+        self.hold(event.a != u64::from(event.cpu), event, "a task moves to where it is");
+        match self.place(event.task) {
+            Place::Ready(from) => {
+                self.hold(u64::from(from) == event.a, event, "a task leaves a processor on which it is not");
+                self.put(event.task, Place::Ready(event.cpu));
+            }
+            place => self.hold(matches!(place, Place::New | Place::Waiting), event, "a task moves that is not queued"),
+        }
+    }
+
+    fn idle(&mut self, event: &Event) {
+        let cpu = event.cpu as usize;
+        let free = !matches!(self.processors[cpu].doing, Doing::Running(_));
+        self.hold(free, event, "an idle processor runs a task");
+        self.close(cpu, Doing::Idle(event.flag == 1));
+    }
+
+    fn disk(&mut self, event: &Event) {
+        if event.kind == Kind::DiskStart {
+            self.hold(self.request.is_none(), event, "the drive has not ended the request before");
+            self.request = Some((event.a, event.time));
+            return;
+        }
+        let expected = self.request.take().map(|(block, began)| (block, event.time - began));
+        self.hold(expected == Some((event.a, event.b)), event, &format!("the drive served {expected:?}"));
+    }
+
+    /// Whether an event can be looked at: it names a task and a processor that there are.
+    fn known(&mut self, event: &Event) -> bool {
+        let task = match event.kind {
+            Kind::Created => event.task != NO_TASK,
+            Kind::Overhead | Kind::Idle | Kind::Interrupt | Kind::Sampled | Kind::DiskStart | Kind::DiskDone => true,
+            _ => self.place(event.task) != Place::Unknown,
+        };
+        let processor = (event.cpu as usize) < self.processors.len();
+        self.hold(task, event, "nobody knows this task");
+        self.hold(processor, event, "nobody knows this processor");
+        task && processor
+    }
+}
+
+impl Observer for Audit {
+    fn observe(&mut self, event: Event) {
+        self.pass_to(event.time);
+        let stop = event.kind == Kind::SwitchOut && event.flag == STOPPED;
+        self.hold(!self.stopped || stop, &event, "something follows the end");
+        if !self.known(&event) {
+            return;
+        }
+        match event.kind {
+            Kind::Created => self.created(&event),
+            Kind::Wakeup => self.wakeup(&event),
+            Kind::SwitchIn => self.switch_in(&event),
+            Kind::SwitchOut => self.switch_out(&event),
+            Kind::Exited => self.exited(&event),
+            Kind::Migrated => self.migrated(&event),
+            Kind::Idle => self.idle(&event),
+            Kind::Overhead => self.processors[event.cpu as usize].overhead += event.a,
+            Kind::DiskStart | Kind::DiskDone => self.disk(&event),
+            Kind::SystemCall | Kind::Pass | Kind::Period | Kind::Mark => {
+                let runs = self.place(event.task) == Place::Running(event.cpu);
+                self.hold(runs, &event, "a task acts that does not run");
+            }
+            Kind::Interrupt | Kind::Sampled | Kind::CacheLookup | Kind::Signal | Kind::Memory => {}
+        }
+    }
+}
