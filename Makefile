@@ -43,7 +43,7 @@ test: setup
 
 ## bench: switches per second, beside the ceiling and the peers
 bench: setup
-	$(BIN)/python scripts/bench.py
+	$(BIN)/python bench/bench.py
 
 ## mutants: planted faults that the tests must catch
 mutants:
