@@ -49,9 +49,9 @@ bench: setup
 mutants:
 	scripts/mutants
 
-## docs: the pages of every policy, and the schema of experiment files
+## docs: the pages of every policy, the schema of experiment files, the recorded output of the examples
 docs: setup
-	$(BIN)/schedlab schema -o schema/experiment.json
+	$(BIN)/python scripts/docs.py
 
 ## new-scheduler NAME=...: a file to start from, and its line in the table
 new-scheduler:

@@ -1,0 +1,163 @@
+"""Writes what the program itself can say of the documentation: `make docs`.
+
+::
+
+    docs/policies/*.md        a page for every policy, from its file and its entry in the table
+    schema/experiment.json    the JSON Schema of experiment files
+    examples/*.out            what `schedlab run` prints for every example
+    examples/*.ipynb          the outputs of every notebook
+
+A folder given as argument takes the files in place of the project's own.
+"""
+
+import ast
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import chdir, redirect_stdout
+from pathlib import Path
+
+from schedlab import _core, units
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+SCHEDLAB = Path(sys.executable).with_name("schedlab")
+
+
+def main() -> None:
+    """Write everything below the folder of the first argument, or below the project's."""
+    into = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
+    for path, text in {**pages(), **schema(), **outputs(), **notebooks()}.items():
+        (into / path).parent.mkdir(parents=True, exist_ok=True)
+        (into / path).write_text(text, encoding="utf-8")
+
+
+def pages() -> dict[str, str]:
+    """The page of every policy, and the list of them."""
+    names = [info["name"] for info in json.loads(_core.catalogue())["schedulers"]]
+    made, rows = {}, []
+    for name in names:
+        entry = json.loads(_core.page(name))
+        made[f"docs/policies/{name}.md"] = page(entry)
+        rows.append(f"| [{name}]({name}.md) | {entry['info']['summary']} | {entry['info']['year']} |")
+    index = "\n".join(rows)
+    made["docs/policies/README.md"] = f"{NOTE}\n# Schedulers\n\n| name | | year |\n|---|---|---|\n{index}\n"
+    return made
+
+
+NOTE = "<!-- Written by `make docs`; change the policy's file instead. -->"
+
+
+def page(entry: dict) -> str:
+    """A policy's page: its file's documentation, then its entry in the table."""
+    name, info = entry["name"], entry["info"]
+    text = entry["page"].rpartition(f"# {name}\n")[2].strip()
+    promises = ", ".join(promise.replace("_", " ") for promise in info["promises"]) or "none"
+    facts = f"{info['origin']}, {info['year']}. Promises: {promises}. File: [{name}.rs]({SOURCE}/{name}.rs)."
+    return f"{NOTE}\n# {name}\n\n{text}\n\n## Parameters\n\n{parameters(info['parameters'])}\n\n## Origin\n\n{facts}\n"
+
+
+SOURCE = "../../crates/policies/src/schedulers"
+
+
+def parameters(entries: list[dict]) -> str:
+    """The table of a policy's parameters."""
+    if not entries:
+        return "None."
+    rows = []
+    for p in entries:
+        cells = [f"`{p['name']}`", p["default"] or "must be given", allowed(p["domain"]), p["meaning"], p["host"] or ""]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(["| name | default | allowed | meaning | on a Linux host |", "|---|---|---|---|---|", *rows])
+
+
+def allowed(domain: dict) -> str:
+    """What values a parameter takes, as a user writes them."""
+    unit = {"duration": "ns", "size": "B", "rate": "/s", "count": ""}
+    match domain["kind"]:
+        case "choice":
+            return ", ".join(domain["names"])
+        case "switch":
+            return "true, false"
+        case kind:
+            return f"{quantity(domain['low'], unit[kind])} to {quantity(domain['high'], unit[kind])}"
+
+
+def quantity(value: float, unit: str) -> str:
+    """A number with the unit in which it is read most easily."""
+    best = units.readable_unit(unit, value)
+    return f"{units.convert(value, unit, best):g}{best}"
+
+
+def schema() -> dict[str, str]:
+    """The JSON Schema."""
+    return {"schema/experiment.json": _core.schema().rstrip("\n") + "\n"}
+
+
+def outputs() -> dict[str, str]:
+    """What the command prints for every example."""
+    made = {}
+    for file in sorted(EXAMPLES.glob("*.toml")):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(file, folder)
+            command = [SCHEDLAB, "run", file.name]
+            done = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True, env=PLAIN)
+        made[f"examples/{file.stem}.out"] = done.stdout
+    return made
+
+
+PLAIN = {**os.environ, "NO_COLOR": "1"}
+
+
+def notebooks() -> dict[str, str]:
+    """Every notebook with its outputs."""
+    made = {}
+    for file in sorted(EXAMPLES.glob("*.ipynb")):
+        notebook = json.loads(file.read_text(encoding="utf-8"))
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(EXAMPLES, folder, dirs_exist_ok=True)
+            with chdir(folder):
+                execute(notebook, file.name)
+        made[f"examples/{file.name}"] = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+    return made
+
+
+def execute(notebook: dict, name: str) -> None:
+    """Run the cells in order, as Jupyter does: what is printed is shown, and the value of a last expression."""
+    names = {"__name__": "__main__"}
+    cells = (cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+    for number, cell in enumerate(cells, 1):
+        place = f"{name}[{number}]"
+        tree = ast.parse("".join(cell["source"]), place)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            exec(compile(tree, place, "exec"), names)
+            value = eval(compile(ast.Expression(last.value), place, "eval"), names) if last else None
+        cell["execution_count"], cell["outputs"] = number, []
+        if printed.getvalue():
+            cell["outputs"].append({"output_type": "stream", "name": "stdout", "text": lines(printed.getvalue())})
+        if value is not None:
+            shown = {"output_type": "execute_result", "execution_count": number, "metadata": {}, "data": data(value)}
+            cell["outputs"].append(shown)
+
+
+def data(value: object) -> dict[str, list[str]]:
+    """A value in the forms that it can show itself in."""
+    for form, method in {"image/svg+xml": "_repr_svg_", "text/html": "_repr_html_"}.items():
+        if hasattr(value, method):
+            return {form: lines(getattr(value, method)())}
+    return {"text/plain": lines(repr(value))}
+
+
+def lines(text: str) -> list[str]:
+    """As notebooks keep text."""
+    return text.splitlines(keepends=True)
+
+
+if __name__ == "__main__":
+    main()
