@@ -1,0 +1,98 @@
+"""What is written about the program is what it does: generated pages, the schema, commands with their output."""
+
+import json
+import re
+import runpy
+import shutil
+import subprocess
+import tomllib
+
+import pytest
+from conftest import COMMAND, ROOT
+
+WRITTEN = runpy.run_path(str(ROOT / "scripts" / "docs.py"))
+SCHEMA = ROOT / "schema" / "experiment.json"
+TOLD = [ROOT / "docs" / "concepts.md", ROOT / "docs" / "experiment-files.md"]
+
+
+def test_the_pages_of_the_policies_are_up_to_date():
+    """Write them anew: make docs"""
+    pages = WRITTEN["pages"]()
+    assert {path.name for path in (ROOT / "docs" / "policies").iterdir()} == {path.split("/")[-1] for path in pages}
+    for path, text in pages.items():
+        assert (ROOT / path).read_text() == text, path
+
+
+def test_the_schema_is_up_to_date(schedlab):
+    """Write it anew: make docs"""
+    assert SCHEMA.read_text() == schedlab("schema").stdout
+
+
+def experiments():
+    """Every experiment file of the project: the reproductions keep other tables beside theirs."""
+    folders = [ROOT / "examples", *(ROOT / "python" / "schedlab" / "reproductions").iterdir()]
+    files = [file for folder in folders for file in sorted(folder.glob("*.toml"))]
+    return [file for file in files if "workload" in tomllib.loads(file.read_text())]
+
+
+@pytest.mark.parametrize("file", experiments(), ids=lambda file: file.name)
+def test_an_editor_finds_nothing_wrong_with_an_experiment_of_the_project(file):
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
+    faults = [f"{fault.json_path}: {fault.message}" for fault in validator.iter_errors(tomllib.loads(file.read_text()))]
+    assert not faults
+
+
+def test_an_editor_finds_a_wrong_name():
+    jsonschema = pytest.importorskip("jsonschema")
+    experiment = tomllib.loads((ROOT / "examples" / "queue.toml").read_text())
+    experiment["scheduler"]["name"] = "fofi"
+    assert not jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).is_valid(experiment)
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.toml")), ids=lambda file: file.name)
+def test_an_example_names_its_schema_for_editors(file):
+    named = re.match(r"#:schema (\S+)\n", file.read_text())
+    assert (file.parent / named[1]).resolve() == SCHEMA
+
+
+def blocks(kind):
+    """The blocks of that kind in the pages, each with its place."""
+    for page in TOLD:
+        for found in re.finditer(rf"^```{kind}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
+            yield pytest.param(found[1], id=f"{page.stem}:{page.read_text()[: found.start()].count(chr(10)) + 1}")
+
+
+@pytest.mark.parametrize("block", list(blocks("console")))
+def test_a_command_of_the_pages_prints_what_is_shown(block, tmp_path, monkeypatch):
+    """A line of three dots stands for any number of lines."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("results"))
+    monkeypatch.setenv("PATH", str(COMMAND.parent), prepend=":")
+    monkeypatch.setenv("NO_COLOR", "1")
+    for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+        told = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        done = subprocess.run(["sh", "-c", command], cwd=tmp_path, text=True, **told)
+        pattern = "(?:.*\n)*".join(map(re.escape, trimmed(shown).split("...\n")))
+        assert re.fullmatch(pattern, trimmed(done.stdout)), f"$ {command}\n{done.stdout}"
+
+
+def trimmed(text):
+    """Without the blanks that fill a table's lines, and without the digest of an engine's results."""
+    return re.sub(r"-[0-9a-f]{8}$", "-DIGEST", re.sub(r" +$", "", text, flags=re.MULTILINE), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("block", list(blocks("toml")))
+def test_what_the_pages_show_of_an_experiment_file_is_right(block, schedlab):
+    """A piece of a file stands in place of the same tables of an example."""
+    whole = tomllib.loads(BASE) | tomllib.loads(block)
+    (schedlab.folder / "shown.json").write_text(json.dumps(whole))
+    from schedlab import Experiment
+
+    assert Experiment.from_dict(whole).cells()
+
+
+BASE = """
+machine = "at_286"
+scheduler = { name = "minix" }
+workload = { io = { load = "read_files" }, hog = { load = "spin", passes = "forever" } }
+"""
