@@ -1,0 +1,116 @@
+//! # my_policy
+//!
+//! TODO One sentence: what it promises, and to whom.
+//!
+//! ## The idea
+//!
+//!     TODO In prose, indented, as one would tell it. This file starts as fifo: one queue a processor, the head runs to
+//!     its next wait.
+//!
+//! ## The formula
+//!
+//!     TODO  name  =  formula
+//!
+//! TODO Every symbol, with its unit.
+//!
+//! ## A schedule
+//!
+//! TODO Three tasks that start together and compute 30, 20 and 10 ms, `.` a wait in the runqueue:
+//!
+//!     a  ###
+//!     b  ...##
+//!     c  .....#
+//!
+//! ## Cost
+//!
+//! Enqueue and pick: TODO constant.
+//!
+//! ## Good for, not for
+//!
+//! TODO
+//!
+//! ## Departures
+//!
+//! TODO What the original does, what we do, why; or: None.
+//!
+//! ## References
+//!
+//! - TODO Paper and section; kernel, version, file and function.
+
+use super::{
+    Context, Dequeue, Enqueue, Pick, Scheduler,
+    queue::{Links, List},
+};
+use schedlab_model::{
+    Nanos,
+    info::{Info, Params, Promise},
+    task::{CpuId, TaskId},
+};
+
+/// TODO What it is, in a line.
+#[derive(Debug)]
+pub struct MyPolicy {
+    links: Links,
+    /// Waiting tasks of each processor; the running one is not among them.
+    queues: Vec<List>,
+}
+
+impl Scheduler for MyPolicy {
+    const INFO: Info = Info {
+        name: "my_policy",
+        summary: "TODO one line",
+        year: THIS_YEAR,
+        origin: "TODO where it comes from",
+        promises: &[Promise::WorkConserving, Promise::RunsToBlock],
+        parameters: &[],
+        source: include_str!("my_policy.rs"),
+    };
+
+    fn new(_: &Params, processors: u16, _: Nanos) -> Self {
+        MyPolicy { links: Links::default(), queues: vec![List::default(); processors.into()] }
+    }
+
+    #[inline]
+    fn enqueue(&mut self, _: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Enqueue) {
+        self.queues[cpu as usize].push_tail(&mut self.links, task);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Dequeue) {
+        if cx.processors[cpu as usize].running != Some(task) {
+            self.queues[cpu as usize].remove(&mut self.links, task);
+        }
+    }
+
+    #[inline]
+    fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+        let task = self.queues[cpu as usize].pop_head(&mut self.links)?;
+        Some(Pick { task, slice: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedulers::{Processor, Wishes};
+    use schedlab_model::{MILLISECOND, task::Group};
+
+    #[test]
+    fn tasks_run_in_the_order_in_which_they_came() {
+        let params = Params::check(&MyPolicy::INFO, []).expect("the defaults are right");
+        let mut policy = MyPolicy::new(&params, 1, 10 * MILLISECOND);
+        let mut cx = Context {
+            now: 0,
+            tick: 10 * MILLISECOND,
+            tasks: &[],
+            groups: &[Group::ROOT],
+            processors: &[Processor::default()],
+            wishes: &mut Wishes::default(),
+        };
+        for task in [2, 0, 1] {
+            policy.enqueue(&mut cx, 0, task, Enqueue::New);
+        }
+        let picked = std::iter::from_fn(|| policy.pick_next(&mut cx, 0)).map(|pick| pick.task);
+        assert_eq!(picked.collect::<Vec<_>>(), [2, 0, 1]);
+    }
+}

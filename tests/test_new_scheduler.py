@@ -1,0 +1,92 @@
+"""`make new-scheduler NAME=...` gives a scheduler that builds, passes its tests and says what is still to do."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+SCHEDULERS = "crates/policies/src/schedulers"
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A copy of what the crate of policies needs."""
+    left_out = shutil.ignore_patterns("__pycache__", "*.so")
+    for part in ("crates", "scripts", "machines"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=left_out)
+    for part in ("Cargo.toml", "Cargo.lock", "rustfmt.toml"):
+        shutil.copy(ROOT / part, tmp_path / part)
+    return tmp_path
+
+
+def begin(tree, *arguments):
+    script = tree / "scripts" / "new-scheduler"
+    return subprocess.run([sys.executable, script, *arguments], cwd=tree, capture_output=True, text=True)
+
+
+def cargo(tree, *arguments):
+    """Cargo, on the copy; what it builds goes where the project's own builds go, so that nothing is built twice."""
+    env = {**os.environ, "CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))}
+    return subprocess.run(["cargo", *arguments], cwd=tree, env=env, capture_output=True, text=True)
+
+
+def test_a_new_scheduler_builds_and_passes_its_test(tree):
+    done = begin(tree, "lucky_dip")
+    assert done.returncode == 0, done.stderr
+    assert f"{SCHEDULERS}/lucky_dip.rs" in done.stdout
+    tested = cargo(tree, "test", "--package", "schedlab-policies", "--lib", "--offline", "--locked")
+    assert tested.returncode == 0, tested.stderr
+    assert "lucky_dip::tests::tasks_run_in_the_order_in_which_they_came ... ok" in tested.stdout
+    formatted = cargo(tree, "fmt", "--package", "schedlab-policies", "--check")
+    assert formatted.returncode == 0, formatted.stdout
+
+
+@pytest.mark.parametrize("name", ["a_first", "lucky_dip", "zz_last"])
+def test_its_lines_stand_in_the_order_of_the_alphabet(tree, name):
+    before = (tree / SCHEDULERS / "mod.rs").read_text()
+    assert begin(tree, name).returncode == 0
+    after = (tree / SCHEDULERS / "mod.rs").read_text()
+    for pattern in (r"^mod (\w+);", r"^pub use (\w+)::"):
+        found = re.findall(pattern, after, re.MULTILINE)
+        assert found == sorted([*re.findall(pattern, before, re.MULTILINE), name])
+    types = re.findall(r"\w+", re.search(r"^table!\[(.*?)\];", after, re.MULTILINE | re.DOTALL)[1])
+    assert types == sorted(types)
+    assert "".join(part.capitalize() for part in name.split("_")) in types
+
+
+def test_its_page_has_every_heading_of_the_others(tree):
+    begin(tree, "lucky_dip")
+    headings = lambda file: re.findall(r"^//! (#.*)$", file.read_text(), re.MULTILINE)  # noqa: E731
+    wanted = headings(ROOT / SCHEDULERS / "round_robin.rs")
+    assert headings(tree / SCHEDULERS / "lucky_dip.rs") == ["# lucky_dip", *wanted[1:]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ([], "one name is wanted"),
+        (["a", "b"], "one name is wanted"),
+        (["RoundRobin"], "small letters"),
+        (["../outside"], "small letters"),
+        (["two__bars"], "small letters"),
+        (["2nd"], "small letters"),
+        (["x" * 41], "small letters"),
+        (["match"], "word of Rust"),
+        (["minix"], "exists"),
+        (["queue"], "exists"),
+        (["mod"], "word of Rust"),
+        (["context"], "something of that name"),
+        (["enqueue"], "something of that name"),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused_and_nothing_changes(tree, arguments, why):
+    files = lambda: {file: file.read_bytes() for file in (tree / "crates").rglob("*.rs")}  # noqa: E731
+    before = files()
+    done = begin(tree, *arguments)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert files() == before
