@@ -77,7 +77,7 @@ pub struct Audit {
     tasks: Vec<Place>,
     /// First block of the request in service, and when it began.
     request: Option<(u64, Nanos)>,
-    /// Whether a task was stopped, so that nothing but other stops may follow.
+    /// Whether a task was stopped, so that nothing may follow but the last accounts of the other processors.
     stopped: bool,
     violations: Vec<String>,
     more: u64,
@@ -312,8 +312,8 @@ impl Audit {
 impl Observer for Audit {
     fn observe(&mut self, event: Event) {
         self.pass_to(event.time);
-        let stop = event.kind == Kind::SwitchOut && event.flag == STOPPED;
-        self.hold(!self.stopped || stop, &event, "something follows the end");
+        let last = event.kind == Kind::Overhead || event.kind == Kind::SwitchOut && event.flag == STOPPED;
+        self.hold(!self.stopped || last, &event, "something follows the end");
         if !self.known(&event) {
             return;
         }

@@ -90,6 +90,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Instruction::Period(length) => return self.period(cpu, task, length),
             Instruction::Yield => {
                 self.cpus[cpu].leaving = Enqueue::Yield;
+                // Chosen again, it goes on at once.
+                self.cpus[cpu].burst_end = self.now;
                 self.wishes.resched |= 1 << cpu;
                 return Flow::Stop;
             }

@@ -157,8 +157,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let template = &self.tasks[parent as usize];
         let task = Task { id: child, parent: Some(parent), ..template.clone() };
         let job = self.processes[parent as usize].job;
+        // Its parent names the child's random numbers: they must not depend on who forks first.
+        let stream = self.processes[parent as usize].rng.below(u64::MAX);
         self.tasks.push(task);
-        self.processes.push(Process::new(job, program, Rng::stream(self.seed, child.into())));
+        self.processes.push(Process::new(job, program, Rng::stream(self.seed, stream)));
         self.processes[parent as usize].children += 1;
         self.awaited += u32::from(self.finite[job as usize]);
         self.begin(child);
