@@ -10,9 +10,12 @@ import io
 import json
 import os
 import platform
+import signal
+import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -26,6 +29,8 @@ from schedlab.results import Results
 
 #: Seconds that a chunk should take: short beside a person's patience, long beside the cost of saving it.
 CHUNK_SECONDS = 0.5
+#: Seconds within which Ctrl-C is heard.
+HEARD_SECONDS = 0.05
 
 Run = tuple[Cell, int]
 
@@ -51,10 +56,11 @@ def run(
         report = progress or (lambda done, total: None)
         report(finished, len(wanted))
         try:
-            for chunk, table in _compute(pending, threads or os.cpu_count() or 1):
-                target.append(*_tidy(experiment, chunk, table))
-                finished += len(chunk)
-                report(finished, len(wanted))
+            with _ctrl_c() as stop, closing(_compute(pending, threads or os.cpu_count() or 1, stop)) as chunks:
+                for chunk, table in chunks:
+                    target.append(*_tidy(experiment, chunk, table))
+                    finished += len(chunk)
+                    report(finished, len(wanted))
         except KeyboardInterrupt:
             raise Interrupted(finished, len(wanted), folder) from None
     return Results.of(experiment, cells, folder, computed=len(pending))
@@ -112,8 +118,27 @@ class _Pace:
         self.size = max(self.least, round(min(ideal, self.size * 4) / self.least) * self.least)
 
 
-def _compute(pending: list[Run], threads: int) -> Iterator[tuple[list[Run], pl.DataFrame]]:
-    """Yield finished chunks in order; the next one is being computed meanwhile."""
+@contextmanager
+def _ctrl_c() -> Iterator[threading.Event]:
+    """Turn Ctrl-C into a flag, looked at between two steps: nothing is torn, whatever library is at work just then.
+
+    Only the main thread may say what Ctrl-C does; elsewhere the flag is never set.
+    """
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: stop.set())
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _compute(
+    pending: list[Run], threads: int, stop: threading.Event
+) -> Generator[tuple[list[Run], pl.DataFrame], None, None]:
+    """Yield finished chunks in order; the next one is being computed meanwhile. `stop` ends it by KeyboardInterrupt."""
     pace = _Pace(threads)
     worker = ThreadPoolExecutor(1, "schedlab")
     rest = iter(pending)
@@ -126,6 +151,10 @@ def _compute(pending: list[Run], threads: int) -> Iterator[tuple[list[Run], pl.D
         job = submit()
         while job:
             chunk, future = job
+            while not stop.is_set() and not wait([future], timeout=HEARD_SECONDS).done:
+                pass
+            if stop.is_set():
+                raise KeyboardInterrupt
             seconds, table = future.result()
             pace.took(seconds)
             job = submit()
