@@ -56,6 +56,15 @@ def test_an_example_names_its_schema_for_editors(file):
     assert (file.parent / named[1]).resolve() == SCHEMA
 
 
+def test_every_hook_of_a_scheduler_is_told_to_contributors():
+    source = (ROOT / "crates" / "policies" / "src" / "schedulers" / "mod.rs").read_text()
+    trait = re.search(r"^pub trait Scheduler.*?^}", source, re.MULTILINE | re.DOTALL)[0]
+    hooks = re.findall(r"^    fn (\w+)", trait, re.MULTILINE)
+    told = (ROOT / "CONTRIBUTING.md").read_text()
+    assert len(hooks) > 8
+    assert [hook for hook in hooks if f"`{hook}`" not in told] == []
+
+
 def blocks(kind):
     """The blocks of that kind in the pages, each with its place."""
     for page in TOLD:
