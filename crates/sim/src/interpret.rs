@@ -123,28 +123,22 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.call(cpu, task, call)
     }
 
-    /// Waits for the next multiple of `length` since the task began; late means that it has passed already.
+    /// Waits for the next multiple of `length` since the task began. Late means that it has passed already: the task goes on
+    /// at once with the period under way, and those that passed meanwhile are missed too.
     fn period(&mut self, cpu: usize, task: TaskId, length: Nanos) -> Flow {
-        let process = &mut self.processes[task as usize];
-        process.periods += 1;
-        let deadline = process.began + process.periods * length;
-        let late = self.now.saturating_sub(deadline);
-        self.emit(Kind::Period, u8::from(late == 0), cpu as CpuId, task, late, 0);
-        if late > 0 {
-            // It goes on at once with the period under way; those that passed meanwhile are missed too.
-            let mut missed = Vec::new();
-            let process = &mut self.processes[task as usize];
-            while process.began + (process.periods + 1) * length <= self.now {
-                process.periods += 1;
-                let late = self.now - process.began - process.periods * length;
-                missed.push(late);
-            }
-            for late in missed {
-                self.emit(Kind::Period, 0, cpu as CpuId, task, late, 0);
-            }
-            return Flow::Continue;
+        let process = &self.processes[task as usize];
+        let mut deadline = process.began + ((process.deadline - process.began) / length + 1) * length;
+        if self.now <= deadline {
+            self.processes[task as usize].deadline = deadline;
+            self.emit(Kind::Period, 1, cpu as CpuId, task, 0, 0);
+            return self.call(cpu, task, Call::Sleep(deadline));
         }
-        self.call(cpu, task, Call::Sleep(deadline))
+        while deadline <= self.now {
+            self.emit(Kind::Period, 0, cpu as CpuId, task, self.now - deadline, 0);
+            self.processes[task as usize].deadline = deadline;
+            deadline += length;
+        }
+        Flow::Continue
     }
 
     /// The program enters the kernel.

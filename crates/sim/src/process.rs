@@ -123,8 +123,8 @@ pub(crate) struct Process {
     pub agenda: VecDeque<Action>,
     pub began: Nanos,
     pub pass_began: Nanos,
-    /// Deadlines so far.
-    pub periods: u64,
+    /// The last deadline so far.
+    pub deadline: Nanos,
     pub file: Option<OpenFile>,
     /// How many files of each set it has opened.
     pub opened: Vec<u32>,
@@ -153,7 +153,7 @@ impl Process {
             agenda: VecDeque::new(),
             began: 0,
             pass_began: 0,
-            periods: 0,
+            deadline: 0,
             file: None,
             opened: Vec::new(),
             zombies: 0,

@@ -172,6 +172,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let process = &mut self.processes[task as usize];
         process.began = self.now;
         process.pass_began = self.now;
+        process.deadline = self.now;
         let job = process.job.into();
         let (cpu, nice) = (self.tasks[task as usize].cpu, self.tasks[task as usize].nice);
         let parent = self.tasks[task as usize].parent.unwrap_or(NO_TASK);
