@@ -130,11 +130,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if signals > 0 {
             self.handle_signals(index, task);
         }
-        if left == 0 {
-            self.advance(index);
-        } else {
-            let cpu = &mut self.cpus[index];
-            cpu.burst_end = self.now + cpu.overhead + left;
+        let cpu = &mut self.cpus[index];
+        // What takes no time itself, such as giving way, is done after the switch nevertheless.
+        match cpu.overhead + left {
+            0 => self.advance(index),
+            length => cpu.burst_end = self.now + length,
         }
     }
 

@@ -165,6 +165,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Some(Action::Serve(caller, call)) if caller == task => self.serve_caller(cpu, task, call),
             Some(Action::Serve(caller, call)) => self.serve_other(caller, call),
             Some(Action::Transfer(blocks)) => self.transfer(cpu, task, blocks),
+            Some(Action::ReadAhead(blocks)) => self.read_ahead(blocks),
             Some(Action::SendReceive(to, message)) => self.send_receive(cpu, task, to, message),
             Some(Action::Reply(to)) => self.reply(to),
             Some(Action::Command(block)) => self.command(block),

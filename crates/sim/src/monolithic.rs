@@ -31,12 +31,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             return vec![Action::Burst(per_kib(self.costs.print_per_kib, bytes), Mode::System)];
         }
         let plan = self.plan(caller, call);
-        let mut actions: Vec<Action> = plan.fetches.into_iter().map(Action::Transfer).collect();
-        actions.push(Action::Burst(per_kib(self.costs.copy_per_kib, plan.bytes), Mode::System));
-        if let Some(blocks) = plan.ahead {
-            self.request(None, blocks);
-        }
-        actions
+        // The call itself was charged for one block.
+        let more_blocks = self.costs.read.saturating_mul(plan.blocks.saturating_sub(1));
+        let copy = per_kib(self.costs.copy_per_kib, plan.bytes);
+        let copy = Action::Burst(more_blocks.saturating_add(copy), Mode::System);
+        let ahead = plan.ahead.map(Action::ReadAhead);
+        plan.fetches.into_iter().map(Action::Transfer).chain(ahead).chain([copy]).collect()
     }
 
     /// What a file call needs from cache and drive. The lookups are reported here.
@@ -72,6 +72,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.count_disk_waiters(self.disk_waiters, self.disk_waiters + 1);
         self.request(Some(task), blocks);
         Flow::Stop
+    }
+
+    /// Asks for blocks for which nobody waits.
+    pub fn read_ahead(&mut self, blocks: Box<[Block]>) -> Flow {
+        self.request(None, blocks);
+        Flow::Continue
     }
 
     fn request(&mut self, task: Option<TaskId>, blocks: Box<[Block]>) {

@@ -82,6 +82,8 @@ pub(crate) enum Action {
     Serve(TaskId, Call),
     /// Waits until the drive has transferred these blocks.
     Transfer(Box<[Block]>),
+    /// Asks the drive for these blocks and goes on.
+    ReadAhead(Box<[Block]>),
     /// Sends a message and waits for the answer.
     SendReceive(TaskId, Message),
     /// Answers a task that waits for it.

@@ -229,6 +229,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             }
             if let Some(task) = self.scheduler.balance(&mut context!(self), cpu as CpuId, Balance::Tick) {
                 self.migrate(task, cpu as CpuId);
+                if self.cpus[cpu].running == NO_TASK {
+                    self.wishes.resched |= 1 << cpu;
+                }
             }
         }
     }
@@ -280,9 +283,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.tasks[task as usize].cpu = to;
         self.emit(Kind::Migrated, 0, to, task, from.into(), 0);
         self.scheduler.enqueue(&mut context!(self), to, task, Enqueue::Migrate);
-        if self.cpus[to as usize].running == NO_TASK {
-            self.wishes.resched |= 1 << to;
-        }
     }
 
     /// A task that waited, or is new, becomes able to run.
