@@ -55,7 +55,7 @@ NOTE = "<!-- Written by `make docs`; change the policy's file instead. -->"
 def page(entry: dict) -> str:
     """A policy's page: its file's documentation, then its entry in the table."""
     name, info = entry["name"], entry["info"]
-    text = entry["page"].rpartition(f"# {name}\n")[2].strip()
+    text = entry["page"].removeprefix(f"# {name}\n").strip()
     promises = ", ".join(promise.replace("_", " ") for promise in info["promises"]) or "none"
     facts = f"{info['origin']}, {info['year']}. Promises: {promises}. File: [{name}.rs]({SOURCE}/{name}.rs)."
     return f"{NOTE}\n# {name}\n\n{text}\n\n## Parameters\n\n{parameters(info['parameters'])}\n\n## Origin\n\n{facts}\n"
@@ -70,27 +70,9 @@ def parameters(entries: list[dict]) -> str:
         return "None."
     rows = []
     for p in entries:
-        cells = [f"`{p['name']}`", p["default"] or "must be given", allowed(p["domain"]), p["meaning"], p["host"] or ""]
+        cells = [f"`{p['name']}`", p["default"] or "must be given", units.allowed(p["domain"]), p["meaning"], p["host"] or ""]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(["| name | default | allowed | meaning | on a Linux host |", "|---|---|---|---|---|", *rows])
-
-
-def allowed(domain: dict) -> str:
-    """What values a parameter takes, as a user writes them."""
-    unit = {"duration": "ns", "size": "B", "rate": "/s", "count": ""}
-    match domain["kind"]:
-        case "choice":
-            return ", ".join(domain["names"])
-        case "switch":
-            return "true, false"
-        case kind:
-            return f"{quantity(domain['low'], unit[kind])} to {quantity(domain['high'], unit[kind])}"
-
-
-def quantity(value: float, unit: str) -> str:
-    """A number with the unit in which it is read most easily."""
-    best = units.readable_unit(unit, value)
-    return f"{units.convert(value, unit, best):g}{best}"
 
 
 def schema() -> dict[str, str]:

@@ -35,6 +35,24 @@ def readable_unit(unit: str, magnitude: float) -> str:
     return unit
 
 
+def quantity(value: float, unit: str) -> str:
+    """Spell a number in the unit in which it is read most easily."""
+    best = readable_unit(unit, value)
+    return f"{convert(value, unit, best):g}{best}"
+
+
+def allowed(domain: dict) -> str:
+    """Spell the values that a parameter takes, as a user writes them; `domain` as in the catalogue."""
+    match domain["kind"]:
+        case "choice":
+            return ", ".join(domain["names"])
+        case "switch":
+            return "true, false"
+        case kind:
+            unit = {"duration": "ns", "size": "B", "rate": "/s", "count": ""}[kind]
+            return f"{quantity(domain['low'], unit)} to {quantity(domain['high'], unit)}"
+
+
 def digits(value: float, significant: int = 4) -> str:
     """Spell a number with so many significant digits and no exponent for everyday sizes."""
     if value == 0:

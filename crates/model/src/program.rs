@@ -116,7 +116,7 @@ pub struct FileSet {
     pub size: Size,
 }
 
-/// What a child does, and how often it is made.
+/// Steps that are done again and again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Repeat {

@@ -45,7 +45,8 @@ pub fn everything() -> Value {
 /// nearest name.
 pub fn page(name: &str) -> Result<Value, String> {
     let all = entries();
-    let found: Vec<&Entry> = all.iter().filter(|entry| entry.name() == name).collect();
+    let called = |entry: &&Entry| entry.name() == name || entry.info["asked"] == name;
+    let found: Vec<&Entry> = all.iter().filter(called).collect();
     let Some(first) = found.first() else {
         let distance = |entry: &&Entry| strsim::damerau_levenshtein(&entry.name().to_lowercase(), &name.to_lowercase());
         let nearest = all.iter().min_by_key(distance).map(Entry::name).unwrap_or_default();
@@ -63,7 +64,7 @@ fn entries() -> Vec<Entry> {
 }
 
 fn documented(family: &'static str, info: &Info) -> Entry {
-    Entry { family, info: json!(info), page: format!("# {}\n\n{}", info.name, info.page()) }
+    Entry { family, info: json!(info), page: info.page() }
 }
 
 fn machine(name: &str, text: &str) -> Entry {
@@ -95,13 +96,13 @@ fn metric(info: &MetricInfo) -> Entry {
 
 /// The step language, from its schema.
 fn steps() -> Vec<Entry> {
-    let schema = schemars::schema_for!(Step);
-    let variants = schema.get("oneOf").and_then(Value::as_array).cloned().unwrap_or_default();
-    variants.iter().flat_map(steps_of).collect()
+    let schema = schemars::schema_for!(Step).to_value();
+    let variants = schema["oneOf"].as_array().cloned().unwrap_or_default();
+    variants.iter().flat_map(|variant| steps_of(variant, &schema["$defs"])).collect()
 }
 
 /// A variant of the schema is either a word alone or a table with one field.
-fn steps_of(variant: &Value) -> Vec<Entry> {
+fn steps_of(variant: &Value, definitions: &Value) -> Vec<Entry> {
     let meaning = variant["description"].as_str().unwrap_or_default().to_owned();
     let words = variant["const"]
         .as_str()
@@ -112,9 +113,24 @@ fn steps_of(variant: &Value) -> Vec<Entry> {
     words
         .chain(fields)
         .map(|name| {
-            let page = format!("# {name}\n\n{meaning}\n\n```json\n{:#}\n```\n", takes[name]);
-            let info = json!({ "name": name, "summary": meaning, "takes": takes[name] });
+            let takes = resolved(&takes[name], definitions);
+            let page = format!("# {name}\n\n{meaning}\n\n{}", taken(takes));
+            let info = json!({ "name": name, "summary": meaning, "takes": takes });
             Entry { family: "steps", info, page }
         })
         .collect()
+}
+
+/// What a schema refers to.
+fn resolved<'a>(schema: &'a Value, definitions: &'a Value) -> &'a Value {
+    let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next());
+    name.map_or(schema, |name| &definitions[name])
+}
+
+/// What a step takes, for its page.
+fn taken(schema: &Value) -> String {
+    if schema.is_null() {
+        return "Takes nothing: written as a word.\n".to_owned();
+    }
+    format!("Takes, as JSON Schema:\n\n```json\n{schema:#}\n```\n")
 }

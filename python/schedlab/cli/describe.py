@@ -42,17 +42,10 @@ def _look_up(name: str) -> dict:
 
 def _print_parameters(info: dict) -> None:
     from schedlab.cli.output import print_table
+    from schedlab.units import allowed
 
     parameters = info.get("parameters") or []
     if not parameters:
         return
-    rows = [[p["name"], p.get("default") or "required", _domain(p["domain"]), p["meaning"]] for p in parameters]
+    rows = [[p["name"], p.get("default") or "required", allowed(p["domain"]), p["meaning"]] for p in parameters]
     print_table(["parameter", "default", "allowed", "meaning"], rows)
-
-
-def _domain(domain: dict) -> str:
-    if domain["kind"] == "choice":
-        return " | ".join(domain["names"])
-    if domain["kind"] == "switch":
-        return "true | false"
-    return f"{domain['kind']}, {domain['low']} to {domain['high']}"
