@@ -1,0 +1,127 @@
+//! Scenarios from text, and runs of them with the audit on.
+
+use schedlab_metrics::{Collector, METRICS, Report, Totals};
+use schedlab_model::{
+    Nanos,
+    event::{Event, Kind, Observer},
+    experiment::{Catalogue, Format, read_scenario},
+    scenario::Scenario,
+    task::TaskId,
+};
+use schedlab_policies::schedulers::{self, SCHEDULERS, Scheduler, Visitor};
+use schedlab_sim::{Audit, observe_under, setup};
+use schedlab_workloads::WORKLOADS;
+
+const MACHINES: &[(&str, &str)] = &[
+    ("uniform", include_str!("../../../../machines/uniform.toml")),
+    ("at_286", include_str!("../../../../machines/at_286.toml")),
+];
+
+/// No scenario of the tests makes so many events: a run that does will never end.
+const MOST_EVENTS: usize = 2_000_000;
+
+/// Keeps every event of a run that ends.
+#[derive(Default)]
+struct Events(Vec<Event>);
+
+impl Observer for Events {
+    fn observe(&mut self, event: Event) {
+        assert!(self.0.len() < MOST_EVENTS, "the run does not end: {event:?}");
+        self.0.push(event);
+    }
+}
+
+/// All that a run tells.
+#[derive(Debug)]
+pub struct Run {
+    pub events: Vec<Event>,
+    pub report: Report,
+    /// Where the processors' time went, by the collector and by the audit.
+    pub totals: Totals,
+    pub audited_totals: Totals,
+    pub end: Nanos,
+    pub violations: Vec<String>,
+}
+
+/// A scenario as a user writes it, checked as a user's is.
+#[track_caller]
+pub fn scenario(text: &str) -> Scenario {
+    read(text, Format::Toml)
+}
+
+/// A scenario as programs pass it on, checked as a user's is.
+#[track_caller]
+pub fn read(text: &str, format: Format) -> Scenario {
+    let catalogue = Catalogue { schedulers: SCHEDULERS, workloads: WORKLOADS, machines: MACHINES, metrics: METRICS };
+    match read_scenario(text, "scenario", format, &catalogue) {
+        Ok(scenario) => scenario,
+        Err(problem) => panic!("{problem}\n{text}"),
+    }
+}
+
+/// Runs a scenario under the policy it names; panics with what the audit found.
+#[track_caller]
+pub fn run(scenario: &Scenario, seed: u64) -> Run {
+    run_audited(scenario, seed).sound()
+}
+
+/// Runs a scenario under the policy it names, whatever the audit says.
+pub fn run_audited(scenario: &Scenario, seed: u64) -> Run {
+    schedulers::visit(&scenario.scheduler.name, Audited { scenario, seed }).expect("a checked scenario")
+}
+
+/// Runs a scenario under a policy that need not be in the table; panics with what the audit found.
+#[track_caller]
+pub fn run_under<S: Scheduler>(scenario: &Scenario, seed: u64) -> Run {
+    Audited { scenario, seed }.visit::<S>().sound()
+}
+
+struct Audited<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+}
+
+impl Visitor for Audited<'_> {
+    type Output = Run;
+
+    fn visit<S: Scheduler>(self) -> Run {
+        let mut collector = Collector::new(setup(self.scenario));
+        let mut audit = Audit::new(self.scenario.machine.processors.get());
+        let mut events = Events::default();
+        let listeners = (&mut audit, (&mut collector, &mut events));
+        let end = observe_under::<S, _>(self.scenario, self.seed, listeners).expect("a checked scenario");
+        let report = collector.finish(end);
+        let violations = audit.finish(end);
+        Run { events: events.0, report, totals: collector.totals(), audited_totals: audit.totals(), end, violations }
+    }
+}
+
+impl Run {
+    #[track_caller]
+    fn sound(self) -> Run {
+        assert!(self.violations.is_empty(), "{}", self.violations.join("\n"));
+        self
+    }
+
+    /// The value of a metric.
+    #[track_caller]
+    pub fn get(&self, metric: &str) -> f64 {
+        self.report.get(metric).unwrap_or_else(|| panic!("no metric {metric}"))
+    }
+
+    /// Events of a kind, in order.
+    pub fn of(&self, kind: Kind) -> impl Iterator<Item = &Event> {
+        self.events.iter().filter(move |event| event.kind == kind)
+    }
+
+    /// The time of the first event of a kind that tells of a task.
+    #[track_caller]
+    pub fn first(&self, kind: Kind, task: TaskId) -> Nanos {
+        self.of(kind).find(|event| event.task == task).unwrap_or_else(|| panic!("no {kind:?} of {task}")).time
+    }
+
+    /// Tasks in the order in which they got a processor.
+    pub fn order(&self) -> Vec<TaskId> {
+        self.of(Kind::SwitchIn).map(|event| event.task).collect()
+    }
+}

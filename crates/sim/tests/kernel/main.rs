@@ -1,0 +1,10 @@
+//! The evidence that the simulated kernel is right. One program of many modules: the kernel is compiled for every policy
+//! and listener, and once is enough.
+
+mod audited;
+mod closed_forms;
+mod conformance;
+mod every_hook;
+mod minix_rules;
+mod random_scenarios;
+mod waking;

@@ -1,0 +1,290 @@
+//! Whatever the machine, the policy and the programs: the audit finds nothing, time adds up, and a run is a pure function
+//! of scenario and seed.
+
+use crate::audited::{Run, read, run_audited};
+use proptest::prelude::*;
+use schedlab_model::{
+    event::{Kind, NO_TASK},
+    experiment::Format,
+    info::{Domain, Info},
+    machine::Sizing,
+    scenario::Scenario,
+};
+use schedlab_policies::schedulers::SCHEDULERS;
+use schedlab_sim::run_batch;
+use serde_json::{Map, Value, json};
+use std::{collections::BTreeMap, fmt};
+
+/// A scenario that shows itself as it was written, so that a counterexample can be run by hand.
+struct Written(Scenario);
+
+impl fmt::Debug for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(&self.0).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// What programs may do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Programs {
+    /// Anything, such as waiting for a message that nobody sends.
+    Wild,
+    /// Nothing that may wait for ever, so that every task ends.
+    Ending,
+}
+
+fn us(range: std::ops::Range<u64>) -> impl Strategy<Value = String> {
+    range.prop_map(|us| format!("{us}us"))
+}
+
+fn span() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        us(0..20_000).prop_map(Value::from),
+        us(0..5_000).prop_map(|mean| json!({ "exp": mean })),
+        (0..3_000u64, 0..3_000u64)
+            .prop_map(|(low, more)| { json!({ "uniform": [format!("{low}us"), format!("{}us", low + more)] }) }),
+    ]
+}
+
+fn kib(range: std::ops::Range<u64>) -> impl Strategy<Value = String> {
+    range.prop_map(|kib| format!("{kib}KiB"))
+}
+
+/// Steps that belong together, without others in them.
+fn phrase() -> impl Strategy<Value = Vec<Value>> {
+    let files = (1..30u32, kib(0..40), prop::collection::vec(kib(0..9), 0..6)).prop_map(|(files, size, reads)| {
+        let mut steps = vec![json!({ "open": { "files": files, "size": size } })];
+        steps.extend(reads.into_iter().map(|bytes| json!({ "read": bytes })));
+        steps.push(json!("close"));
+        steps
+    });
+    let grow = (0..50u64, 0..50u64, 0..100u64).prop_map(|(from, more, declared)| {
+        let size = |kib: u64| format!("{kib}KiB");
+        vec![json!({ "grow": { "from": size(from), "to": size(from + more), "declared": size(declared) } })]
+    });
+    prop_oneof![
+        4 => span().prop_map(|length| vec![json!({ "compute": length })]),
+        2 => span().prop_map(|length| vec![json!({ "call": length })]),
+        3 => span().prop_map(|length| vec![json!({ "sleep": length })]),
+        1 => us(50..20_000).prop_map(|length| vec![json!({ "period": length })]),
+        2 => files,
+        1 => kib(0..3).prop_map(|bytes| vec![json!({ "print": bytes })]),
+        1 => prop::sample::select(vec!["yield", "wait", "signal"]).prop_map(|step| vec![json!(step)]),
+        1 => grow,
+        1 => Just(vec![json!({ "mark": "here" })]),
+    ]
+}
+
+/// Phrases, and what may stand around or beside them.
+fn steps(programs: Programs) -> impl Strategy<Value = Vec<Value>> {
+    let inner = prop::collection::vec(phrase(), 1..4).prop_map(|phrases| phrases.concat());
+    let nested = inner.prop_recursive(3, 24, 4, move |inner| {
+        let held = (0..2u8, inner.clone()).prop_map(|(lock, body)| {
+            let name = format!("lock{lock}");
+            [vec![json!({ "lock": name })], without_locks(body), vec![json!({ "unlock": name })]].concat()
+        });
+        let repeated = (1..5u32, inner.clone())
+            .prop_map(|(times, steps)| vec![json!({ "repeat": { "times": times, "steps": steps } })]);
+        let forked = (inner.clone(), any::<bool>()).prop_map(|(steps, waits)| {
+            let mut all = vec![json!({ "fork": steps })];
+            all.extend(waits.then(|| json!("wait")));
+            all
+        });
+        let send = json!({ "send": "pipe" });
+        let wild = match programs {
+            Programs::Ending => vec![send],
+            Programs::Wild => vec![
+                send,
+                json!({ "receive": "pipe" }),
+                json!({ "lock": "lock0" }),
+                json!({ "unlock": "lock0" }),
+                json!("pause"),
+                json!("exit"),
+            ],
+        };
+        let wild = prop::collection::vec(prop::sample::select(wild), 1..4);
+        let list = prop::collection::vec(inner, 1..4).prop_map(|lists| lists.concat());
+        prop_oneof![2 => list, 1 => held, 2 => repeated, 2 => forked, 2 => wild]
+    });
+    nested.prop_map(|mut steps| {
+        steps.insert(0, json!({ "compute": "100us" }));
+        steps
+    })
+}
+
+/// A task that asks again for a lock that it holds waits for itself.
+fn without_locks(steps: Vec<Value>) -> Vec<Value> {
+    let waits = |step: &Value| ["lock", "wait"].iter().any(|word| step.to_string().contains(word));
+    [json!({ "compute": "50us" })].into_iter().chain(steps.into_iter().filter(|step| !waits(step))).collect()
+}
+
+fn job(programs: Programs, processors: u16) -> impl Strategy<Value = Value> {
+    let starts = (prop::option::of(span()), prop::option::of(span()));
+    let who = (1..4u32, 1..3u32, -20..=20i8, any::<bool>(), 1..1u64 << processors);
+    (steps(programs), who, starts).prop_map(move |(steps, who, (start, gap))| {
+        let (count, passes, nice, grouped, cpus) = who;
+        let cpus: Vec<_> = (0..processors).filter(|cpu| cpus >> cpu & 1 == 1).collect();
+        let mut job = json!({ "steps": steps, "count": count, "passes": passes, "nice": nice, "cpus": cpus });
+        let optional = [("start", start), ("gap", gap), ("group", grouped.then(|| json!("some")))];
+        for (field, value) in optional {
+            value.into_iter().for_each(|value| job[field] = value);
+        }
+        job
+    })
+}
+
+fn scheduler() -> impl Strategy<Value = Value> {
+    prop::sample::select(SCHEDULERS).prop_flat_map(|info: Info| {
+        let parameters = info.parameters.iter().map(|p| setting(p.domain).prop_map(|value| (p.name.to_owned(), value)));
+        parameters.collect::<Vec<_>>().prop_map(move |settings| {
+            let mut all: Map<String, Value> = settings.into_iter().collect();
+            all.insert("name".to_owned(), json!(info.name));
+            Value::Object(all)
+        })
+    })
+}
+
+/// A value that a parameter may have, not so small that a run takes long.
+fn setting(domain: Domain) -> BoxedStrategy<Value> {
+    match domain {
+        Domain::Duration { low, high } => {
+            let low = low.max(100_000);
+            (low..=high.min(low * 1000)).prop_map(|ns| json!(format!("{ns}ns"))).boxed()
+        }
+        Domain::Size { low, high } => (low..=high).prop_map(|bytes| json!(format!("{bytes}B"))).boxed(),
+        Domain::Rate { low, high } => (low..=high).prop_map(|rate| json!(format!("{rate}/s"))).boxed(),
+        Domain::Count { low, high } => (low..=high.min(low + 100)).prop_map(|count| json!(count)).boxed(),
+        Domain::Choice { names } => prop::sample::select(names).prop_map(|name| json!(name)).boxed(),
+        Domain::Switch => any::<bool>().prop_map(|switch| json!(switch)).boxed(),
+    }
+}
+
+fn disk() -> impl Strategy<Value = Value> {
+    (1..200u32, 1..5u32, 8..40u32, 1..4u32, 0..3_000u64, 0..20_000u64).prop_map(
+        |(cylinders, heads, sectors, interleave, track, more)| {
+            json!({
+                "rotation": "3600/min", "cylinders": cylinders, "heads": heads, "sectors": sectors,
+                "interleave": interleave, "seek_track": format!("{track}us"), "seek_full": format!("{}us", track + more),
+                "command": "100us", "sector_copy": "150us",
+            })
+        },
+    )
+}
+
+fn machine() -> impl Strategy<Value = (u16, Value)> {
+    let kind = (any::<bool>(), 1..5u16, any::<bool>(), 18.2..1000.0f64);
+    let files = (4..60u32, 1..30u32, 1..30u32, any::<bool>());
+    let costs = prop::option::of(prop::collection::vec(0..400u64, 16));
+    (kind, files, costs, prop::option::of(disk())).prop_map(|(kind, files, costs, disk)| {
+        let (message_passing, processors, sampled, hz) = kind;
+        let processors = if message_passing { 1 } else { processors };
+        let (cache, track, extent, ahead) = files;
+        let costs = costs.unwrap_or_else(|| vec![0; 16]);
+        let cost = |n: usize| format!("{}us", costs[n]);
+        let mut machine = json!({
+            "name": "any", "processors": processors,
+            "personality": if message_passing { "message_passing" } else { "monolithic" },
+            "accounting": if sampled { "sampled" } else { "exact" },
+            "clock": { "hz": format!("{hz}/s"), "interrupt": cost(0), "task": cost(1) },
+            "costs": { "context_switch": cost(2), "trap": cost(3), "interrupt": cost(4), "copy_per_kib": cost(5) },
+            "calls": { "read": cost(6), "write": cost(7), "open": cost(8), "close": cost(9), "fork": cost(10),
+                       "exit": cost(11), "manage": cost(12) },
+            "files": { "cache_blocks": cache, "track_blocks": track, "extent_blocks": extent, "read_ahead": ahead },
+            "terminal": { "per_kib": cost(13) },
+            "memory": { "sizing": if sampled { "high_water" } else { "declared" } },
+        });
+        disk.into_iter().for_each(|disk| machine["disk"] = disk);
+        (processors, machine)
+    })
+}
+
+/// Any scenario. Somebody sends and somebody locks, as the judge of scenarios wants it of those who receive and unlock.
+fn any_scenario(programs: Programs) -> impl Strategy<Value = Written> {
+    let sender = json!({ "steps": [{ "send": "pipe" }, { "lock": "lock0" }, { "unlock": "lock0" }] });
+    let limit =
+        move || prop::option::of(us(1..300_000)).prop_map(move |limit| limit.filter(|_| programs == Programs::Wild));
+    machine().prop_flat_map(move |(processors, machine)| {
+        let sender = sender.clone();
+        let jobs = prop::collection::vec(job(programs, processors), 1..4);
+        (jobs, scheduler(), limit()).prop_map(move |(jobs, scheduler, limit)| {
+            let mut workload: Map<String, Value> = ["a", "b", "c"].map(str::to_owned).into_iter().zip(jobs).collect();
+            workload.insert("sender".to_owned(), sender.clone());
+            if limit.is_some() {
+                workload.insert("hog".to_owned(), json!({ "load": "spin", "compute": "7ms", "passes": "forever" }));
+            }
+            let mut scenario = json!({ "machine": machine, "scheduler": scheduler, "workload": workload,
+                                       "groups": { "some": { "weight": 300 } } });
+            limit.into_iter().for_each(|limit| scenario["duration"] = json!(limit));
+            Written(read(&scenario.to_string(), Format::Json))
+        })
+    })
+}
+
+fn with_declared_memory(mut scenario: Scenario) -> Scenario {
+    scenario.machine.memory.sizing = Sizing::Declared;
+    scenario
+}
+
+/// Tasks of the workload that were created, and those that ended.
+fn lives(run: &Run) -> (usize, usize) {
+    (run.of(Kind::Wakeup).filter(|event| event.flag == 1).count(), run.of(Kind::Exited).count())
+}
+
+/// True user time of each job.
+fn user_times(run: &Run) -> BTreeMap<u64, u64> {
+    let job: BTreeMap<_, _> = run.of(Kind::Created).map(|event| (event.task, event.a)).collect();
+    run.of(Kind::SwitchOut).filter(|event| event.task != NO_TASK).fold(BTreeMap::new(), |mut all, event| {
+        *all.entry(job[&event.task]).or_default() += event.a;
+        all
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_audit_finds_nothing_and_time_adds_up_exactly(Written(scenario) in any_scenario(Programs::Wild), seed in any::<u64>()) {
+        let run = run_audited(&scenario, seed);
+        prop_assert!(run.violations.is_empty(), "{}", run.violations.join("\n"));
+        prop_assert_eq!(run.totals, run.audited_totals);
+        prop_assert_eq!(run.totals.sum(), run.end * u64::from(scenario.machine.processors.get()));
+        prop_assert!(scenario.duration.is_none_or(|limit| run.end <= limit.0));
+        prop_assert!(lives(&run).1 <= lives(&run).0);
+
+        let again = run_audited(&scenario, seed);
+        prop_assert_eq!(&run.events, &again.events);
+        prop_assert_eq!(run.report, again.report);
+    }
+
+    #[test]
+    fn no_task_is_lost_and_each_does_the_same_work_under_every_scheduler(
+        Written(scenario) in any_scenario(Programs::Ending), seed in any::<u64>(), other in scheduler(),
+    ) {
+        // What earlier runs of a program have held depends on who ran earlier.
+        let scenario = with_declared_memory(scenario);
+        let other = Scenario { scheduler: serde_json::from_value(other).unwrap(), ..scenario.clone() };
+        let runs = [scenario, other].map(|scenario| run_audited(&scenario, seed));
+        for run in &runs {
+            prop_assert!(run.violations.is_empty(), "{}", run.violations.join("\n"));
+            prop_assert_eq!(lives(run).0, lives(run).1);
+        }
+        prop_assert_eq!(user_times(&runs[0]), user_times(&runs[1]));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn results_are_the_same_on_one_thread_and_on_two(
+        written in prop::collection::vec((any_scenario(Programs::Wild), any::<u64>()), 8),
+    ) {
+        let runs: Vec<_> = written.into_iter().map(|(Written(scenario), seed)| (scenario, seed)).collect();
+        let alone: Vec<_> = runs.iter().map(|(scenario, seed)| run_audited(scenario, *seed).report.rows).collect();
+        for threads in [1, 2] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let reports = pool.install(|| run_batch(&runs));
+            prop_assert_eq!(&alone, &reports.into_iter().map(|report| report.unwrap().rows).collect::<Vec<_>>());
+        }
+    }
+}
