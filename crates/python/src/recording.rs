@@ -5,7 +5,6 @@ use crate::{batch::Run, from_json};
 use schedlab_model::{
     Nanos, SECOND,
     event::{Event, Observer},
-    machine::Personality,
     scenario::Scenario,
     units::{Duration, spell_duration},
 };
@@ -20,9 +19,6 @@ use std::{
 /// Most events that a drawing keeps in memory (64 MiB); far more than an eye can tell apart.
 const MOST_EVENTS: usize = 2_000_000;
 
-/// The tasks of a message-passing kernel, in the order of their numbers.
-const SERVERS: [&str; 6] = ["clock", "system", "disk", "terminal", "memory", "files"];
-
 /// Width of a drawing in text.
 const COLUMNS: usize = 100;
 
@@ -33,7 +29,7 @@ pub fn write(run_json: &str, kind: &str, path: &Path, limit: Nanos) -> Result<()
         let end = scenario.duration.map_or(limit, |duration| duration.0.min(limit));
         scenario.duration = Some(Duration(end));
     }
-    let names = names(&scenario);
+    let names = names(&scenario)?;
     let failed = |why: io::Error| format!("{}: {why}", path.display());
     let ran = |why: schedlab_sim::RunError| why.to_string();
     let mut draft = Draft::new(path).map_err(failed)?;
@@ -60,17 +56,13 @@ pub fn write(run_json: &str, kind: &str, path: &Path, limit: Nanos) -> Result<()
 }
 
 /// The words of a scenario.
-fn names(scenario: &Scenario) -> Names {
-    let servers = match scenario.machine.personality {
-        Personality::Monolithic => &[][..],
-        Personality::MessagePassing => &SERVERS,
-    };
-    Names {
+fn names(scenario: &Scenario) -> Result<Names, String> {
+    Ok(Names {
         processors: scenario.machine.processors.get(),
         jobs: scenario.workload.keys().cloned().collect(),
-        servers: servers.iter().map(|name| (*name).to_owned()).collect(),
-        marks: Vec::new(),
-    }
+        servers: schedlab_sim::servers(scenario).iter().map(|name| (*name).to_owned()).collect(),
+        marks: schedlab_sim::marks(scenario).map_err(|why| why.to_string())?,
+    })
 }
 
 fn chart(scenario: &Scenario, seed: u64, names: &Names) -> Result<Chart, String> {

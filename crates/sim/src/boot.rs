@@ -179,7 +179,8 @@ fn check(info: &Info, settings: &BTreeMap<String, Setting>) -> Result<Params, Ru
     Params::check(info, given).map_err(|(name, why)| RunError(format!("{}.{name}: {why}", info.name)))
 }
 
-fn compile(scenario: &Scenario) -> Result<Programs, RunError> {
+/// The programs of all jobs.
+pub(crate) fn compile(scenario: &Scenario) -> Result<Programs, RunError> {
     let steps = scenario.workload.iter().map(|(name, job)| steps(name, job)).collect::<Result<Vec<_>, _>>()?;
     Ok(Programs::compile(steps.iter().map(Vec::as_slice).zip(scenario.workload.values().map(|job| job.passes))))
 }

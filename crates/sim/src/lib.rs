@@ -22,7 +22,7 @@ pub use audit::Audit;
 use rayon::prelude::*;
 use run::Kernel;
 use schedlab_metrics::{Collector, Report, Setup};
-use schedlab_model::{Nanos, event::Observer, scenario::Scenario};
+use schedlab_model::{Nanos, event::Observer, machine::Personality, scenario::Scenario};
 use schedlab_policies::schedulers::{self, Scheduler, Visitor};
 
 /// A scenario that cannot be run, and why. A checked one can.
@@ -87,6 +87,22 @@ pub fn setup(scenario: &Scenario) -> Setup {
         processors: scenario.machine.processors.get(),
         accounting: scenario.machine.accounting,
     }
+}
+
+/// The names of the kernel's own tasks, by task id from 0.
+pub fn servers(scenario: &Scenario) -> &'static [&'static str] {
+    match scenario.machine.personality {
+        Personality::MessagePassing => &messages::NAMES,
+        Personality::Monolithic => &[],
+    }
+}
+
+/// The names of the marks in a scenario's programs, by the index that a mark's event carries.
+///
+/// # Errors
+/// As [`observe`].
+pub fn marks(scenario: &Scenario) -> Result<Vec<String>, RunError> {
+    boot::compile(scenario).map(|programs| programs.marks)
 }
 
 /// Whether a warning says only that a job without end had not ended.

@@ -34,8 +34,10 @@ pub(crate) const DISK: TaskId = 2;
 pub(crate) const TERMINAL: TaskId = 3;
 pub(crate) const MEMORY: TaskId = 4;
 pub(crate) const FILES: TaskId = 5;
+/// Their names, by number.
+pub(crate) const NAMES: [&str; 6] = ["clock", "system", "disk", "terminal", "memory", "files"];
 /// How many there are, and how many of them are drivers.
-pub(crate) const KERNEL_TASKS: u32 = 6;
+pub(crate) const KERNEL_TASKS: u32 = NAMES.len() as u32;
 pub(crate) const DRIVERS: u32 = 4;
 
 /// What is said.
