@@ -4,7 +4,7 @@
 //! - A task is new, waits, is ready on one processor, runs on one processor, or has ended. It goes from one to the other as
 //!   it does in a kernel: only a ready task is switched in, only a running one is switched out or acts, only one that waits
 //!   or is new is woken, and nothing is heard of one that has ended.
-//! - A processor runs one task or idles, and it does not idle while a task is ready on it.
+//! - A processor runs one task or idles, and it does not idle while a task is ready on it, unless the policy may.
 //! - User, system and overhead time told of a stretch are its length, to the nanosecond; all stretches together are the run.
 //! - A drive serves one request at a time. Time never goes back. Nothing follows the end.
 //!
@@ -79,6 +79,7 @@ pub struct Audit {
     request: Option<(u64, Nanos)>,
     /// Whether a task was stopped, so that nothing may follow but the last accounts of the other processors.
     stopped: bool,
+    work_conserving: bool,
     violations: Vec<String>,
     more: u64,
 }
@@ -93,9 +94,15 @@ impl Audit {
             tasks: Vec::new(),
             request: None,
             stopped: false,
+            work_conserving: true,
             violations: Vec::new(),
             more: 0,
         }
+    }
+
+    /// The policy does not promise to be work-conserving: a quota may hold ready tasks back.
+    pub fn may_idle(self) -> Self {
+        Audit { work_conserving: false, ..self }
     }
 
     /// Where the processors' time went, ns, by these books. Complete after [`Audit::finish`].
@@ -173,7 +180,7 @@ impl Audit {
         for cpu in 0..self.processors.len() {
             let Processor { doing, ready, .. } = self.processors[cpu];
             match doing {
-                Doing::Idle(_) if ready > 0 => {
+                Doing::Idle(_) if ready > 0 && self.work_conserving => {
                     self.complain(format!("processor {cpu} idles while {ready} tasks are ready on it"));
                 }
                 Doing::Choosing => self.complain(format!("processor {cpu} neither runs nor idles")),

@@ -5,6 +5,7 @@ use schedlab_model::{
     Nanos,
     event::{Event, Kind, Observer},
     experiment::{Catalogue, Format, read_scenario},
+    info::Promise,
     scenario::Scenario,
     task::TaskId,
 };
@@ -70,10 +71,14 @@ pub fn run_audited(scenario: &Scenario, seed: u64) -> Run {
     schedulers::visit(&scenario.scheduler.name, Audited { scenario, seed }).expect("a checked scenario")
 }
 
-/// Runs a scenario under a policy that need not be in the table; panics with what the audit found.
-#[track_caller]
+/// Runs a scenario under a policy that need not be in the table, with its default parameters unless the scenario names
+/// it; whatever the audit says.
 pub fn run_under<S: Scheduler>(scenario: &Scenario, seed: u64) -> Run {
-    Audited { scenario, seed }.visit::<S>().sound()
+    let mut scenario = scenario.clone();
+    if scenario.scheduler.name != S::INFO.name {
+        scenario.scheduler.settings.clear();
+    }
+    Audited { scenario: &scenario, seed }.visit::<S>()
 }
 
 struct Audited<'a> {
@@ -86,7 +91,9 @@ impl Visitor for Audited<'_> {
 
     fn visit<S: Scheduler>(self) -> Run {
         let mut collector = Collector::new(setup(self.scenario));
-        let mut audit = Audit::new(self.scenario.machine.processors.get());
+        let audit = Audit::new(self.scenario.machine.processors.get());
+        let work_conserving = S::INFO.promises.contains(&Promise::WorkConserving);
+        let mut audit = if work_conserving { audit } else { audit.may_idle() };
         let mut events = Events::default();
         let listeners = (&mut audit, (&mut collector, &mut events));
         let end = observe_under::<S, _>(self.scenario, self.seed, listeners).expect("a checked scenario");
@@ -98,7 +105,7 @@ impl Visitor for Audited<'_> {
 
 impl Run {
     #[track_caller]
-    fn sound(self) -> Run {
+    pub fn sound(self) -> Run {
         assert!(self.violations.is_empty(), "{}", self.violations.join("\n"));
         self
     }

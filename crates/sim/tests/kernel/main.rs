@@ -4,7 +4,9 @@
 mod audited;
 mod closed_forms;
 mod conformance;
+mod contract;
 mod every_hook;
+mod fair;
 mod minix_rules;
 mod random_scenarios;
 mod waking;

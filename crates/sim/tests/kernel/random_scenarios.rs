@@ -15,8 +15,13 @@ use schedlab_sim::run_batch;
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, fmt};
 
+/// So many scenarios; a counterexample is printed, not kept in a file that the next change of a strategy makes void.
+pub fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, max_shrink_time: 20_000, ..ProptestConfig::default() }
+}
+
 /// A scenario that shows itself as it was written, so that a counterexample can be run by hand.
-struct Written(Scenario);
+pub struct Written(pub Scenario);
 
 impl fmt::Debug for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -26,7 +31,7 @@ impl fmt::Debug for Written {
 
 /// What programs may do.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Programs {
+pub enum Programs {
     /// Anything, such as waiting for a message that nobody sends.
     Wild,
     /// Nothing that may wait for ever, so that every task ends.
@@ -199,7 +204,7 @@ fn machine() -> impl Strategy<Value = (u16, Value)> {
 }
 
 /// Any scenario. Somebody sends and somebody locks, as the judge of scenarios wants it of those who receive and unlock.
-fn any_scenario(programs: Programs) -> impl Strategy<Value = Written> {
+pub fn any_scenario(programs: Programs) -> impl Strategy<Value = Written> {
     let sender = json!({ "steps": [{ "send": "pipe" }, { "lock": "lock0" }, { "unlock": "lock0" }] });
     let limit =
         move || prop::option::of(us(1..300_000)).prop_map(move |limit| limit.filter(|_| programs == Programs::Wild));
@@ -226,7 +231,7 @@ fn with_declared_memory(mut scenario: Scenario) -> Scenario {
 }
 
 /// Tasks of the workload that were created, and those that ended.
-fn lives(run: &Run) -> (usize, usize) {
+pub fn lives(run: &Run) -> (usize, usize) {
     (run.of(Kind::Wakeup).filter(|event| event.flag == 1).count(), run.of(Kind::Exited).count())
 }
 
@@ -240,7 +245,7 @@ fn user_times(run: &Run) -> BTreeMap<u64, u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(cases(2000))]
 
     #[test]
     fn the_audit_finds_nothing_and_time_adds_up_exactly(Written(scenario) in any_scenario(Programs::Wild), seed in any::<u64>()) {
@@ -273,7 +278,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(cases(60))]
 
     #[test]
     fn results_are_the_same_on_one_thread_and_on_two(
