@@ -9,11 +9,26 @@
 //!
 //! ## A schedule
 //!
-//! Three tasks that start together and compute 30, 20 and 10 ms, `.` a wait in the runqueue:
+//! Three tasks that start together:
 //!
-//!     a  ###
-//!     b  ...##
-//!     c  .....#
+//! ```toml
+//! machine = "uniform"
+//! scheduler = { name = "fifo" }
+//! workload.a = { load = "spin", compute = "30ms" }
+//! workload.b = { load = "spin", compute = "20ms" }
+//! workload.c = { load = "spin", compute = "10ms" }
+//! ```
+//!
+//! ```text
+//!         0ms
+//!         |
+//! a#0     ###
+//! b#1     ...##
+//! c#2     .....#
+//! idle 0
+//!         a column is 10ms
+//!         # running  . ready
+//! ```
 //!
 //! ## Cost
 //!

@@ -22,14 +22,27 @@
 //!
 //! ## A schedule
 //!
-//! Three tasks that start together and compute for 500, 300 and 200 ms, slice 50 ms at 60 ticks a second (N = 3), a
-//! column is 50 ms, `.` a wait in the runqueue:
+//! Three tasks that start together, at N = 3, so that a turn is 6 ticks or 100 ms; the first turn is shorter or longer by
+//! the phase at which they start:
 //!
-//!     a  ##....##....##
-//!     b  ..##....##.
-//!     c  ....##....##
+//! ```toml
+//! machine = { preset = "uniform", clock = { hz = "60/s" } }
+//! scheduler = { name = "minix", slice = "50ms" }
+//! workload.a = { load = "spin", compute = "500ms" }
+//! workload.b = { load = "spin", compute = "300ms" }
+//! workload.c = { load = "spin", compute = "200ms" }
+//! ```
 //!
-//! (The first turn is shorter or longer by the phase at which the tasks start.)
+//! ```text
+//!         0ms       500ms
+//!         |         |
+//! a#0     ##....##....#..#####
+//! b#1     ..##....##...##
+//! c#2     ....##....##
+//! idle 0
+//!         a column is 50ms
+//!         # running  . ready
+//! ```
 //!
 //! ## Cost
 //!

@@ -1,5 +1,6 @@
-//! Scenarios from text, and runs of them with the audit on.
+//! Scenarios from text, and runs of them with the audit on and the policy held to its contract.
 
+use crate::contract::Contract;
 use schedlab_metrics::{Collector, METRICS, Report, Totals};
 use schedlab_model::{
     Nanos,
@@ -96,7 +97,7 @@ impl Visitor for Audited<'_> {
         let mut audit = if work_conserving { audit } else { audit.may_idle() };
         let mut events = Events::default();
         let listeners = (&mut audit, (&mut collector, &mut events));
-        let end = observe_under::<S, _>(self.scenario, self.seed, listeners).expect("a checked scenario");
+        let end = observe_under::<Contract<S>, _>(self.scenario, self.seed, listeners).expect("a checked scenario");
         let report = collector.finish(end);
         let violations = audit.finish(end);
         Run { events: events.0, report, totals: collector.totals(), audited_totals: audit.totals(), end, violations }

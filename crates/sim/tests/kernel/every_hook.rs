@@ -2,7 +2,6 @@
 
 use crate::{
     audited::{Run, run_under, scenario},
-    contract::Contract,
     fair::Fair,
     random_scenarios::{Programs, Written, any_scenario, cases, lives},
 };
@@ -11,7 +10,6 @@ use schedlab_model::{
     MILLISECOND,
     event::{Kind, Leave},
 };
-use schedlab_policies::schedulers::{Fifo, Minix, RoundRobin};
 
 /// Runs the workload for 10 s under the policy that uses everything.
 #[track_caller]
@@ -20,7 +18,7 @@ fn fair(processors: u16, rest: &str) -> Run {
         "machine = {{ preset = \"uniform\", processors = {processors} }}\nscheduler = {{ name = \"fifo\" }}\n\
          duration = \"10s\"\n{rest}"
     );
-    run_under::<Contract<Fair>>(&scenario(&text), 1).sound()
+    run_under::<Fair>(&scenario(&text), 1).sound()
 }
 
 #[track_caller]
@@ -145,7 +143,7 @@ proptest! {
     fn the_kernel_keeps_the_contract_under_a_policy_that_uses_everything(
         Written(scenario) in any_scenario(Programs::Wild), seed in any::<u64>(),
     ) {
-        let run = run_under::<Contract<Fair>>(&scenario, seed);
+        let run = run_under::<Fair>(&scenario, seed);
         prop_assert!(run.violations.is_empty(), "{}", run.violations.join("\n"));
         prop_assert_eq!(run.totals, run.audited_totals);
     }
@@ -154,19 +152,7 @@ proptest! {
     fn no_task_is_lost_under_a_policy_that_uses_everything(
         Written(scenario) in any_scenario(Programs::Ending), seed in any::<u64>(),
     ) {
-        let run = run_under::<Contract<Fair>>(&scenario, seed);
+        let run = run_under::<Fair>(&scenario, seed);
         prop_assert_eq!(lives(&run).0, lives(&run).1);
-    }
-
-    #[test]
-    fn the_policies_of_the_table_keep_their_side_of_the_contract(
-        Written(scenario) in any_scenario(Programs::Wild), seed in any::<u64>(),
-    ) {
-        let run = match scenario.scheduler.name.as_str() {
-            "fifo" => run_under::<Contract<Fifo>>(&scenario, seed),
-            "minix" => run_under::<Contract<Minix>>(&scenario, seed),
-            _ => run_under::<Contract<RoundRobin>>(&scenario, seed),
-        };
-        prop_assert!(run.violations.is_empty(), "{}", run.violations.join("\n"));
     }
 }

@@ -1,0 +1,190 @@
+//! Policies without a kernel: the hooks alone, against the plainest model of what they should do.
+
+use schedlab_model::{
+    MILLISECOND, Nanos,
+    info::Params,
+    rng::Rng,
+    task::{Class, CpuId, Group, Task, TaskId},
+};
+use schedlab_policies::schedulers::{
+    Context, Dequeue, Enqueue, Fifo, Minix, Pick, Processor, RoundRobin, Scheduler, Wishes,
+};
+use std::collections::VecDeque;
+
+/// A machine of which only what a policy may see exists.
+struct Bench<S> {
+    policy: S,
+    tasks: Vec<Task>,
+    groups: Vec<Group>,
+    processors: Vec<Processor>,
+    wishes: Wishes,
+    tick: Nanos,
+}
+
+fn task(id: TaskId, class: Class) -> Task {
+    Task {
+        id,
+        class,
+        policy: Default::default(),
+        priority: 0,
+        nice: 0,
+        group: 0,
+        slice: None,
+        allowed: 3,
+        cpu: 0,
+        parent: None,
+    }
+}
+
+impl<S: Scheduler> Bench<S> {
+    fn new(settings: &[(&str, &str)], users: u32) -> Self {
+        let tick = 1_000_000_000 / 60;
+        let settings = settings.iter().map(|(name, value)| (*name, value.to_string()));
+        let params = Params::check(&S::INFO, settings).unwrap();
+        Bench {
+            policy: S::new(&params, 2, tick),
+            tasks: (0..users).map(|id| task(id, Class::User)).collect(),
+            groups: vec![Group::ROOT],
+            processors: vec![Processor::default(); 2],
+            wishes: Wishes::default(),
+            tick,
+        }
+    }
+
+    fn hook<T>(&mut self, hook: impl FnOnce(&mut S, &mut Context<'_>) -> T) -> T {
+        let mut cx = Context {
+            now: 0,
+            tick: self.tick,
+            tasks: &self.tasks,
+            groups: &self.groups,
+            processors: &self.processors,
+            wishes: &mut self.wishes,
+        };
+        hook(&mut self.policy, &mut cx)
+    }
+
+    fn enqueue(&mut self, cpu: CpuId, task: TaskId, why: Enqueue) {
+        self.hook(|policy, cx| policy.enqueue(cx, cpu, task, why));
+    }
+
+    fn dequeue(&mut self, cpu: CpuId, task: TaskId, why: Dequeue) {
+        self.hook(|policy, cx| policy.dequeue(cx, cpu, task, why));
+    }
+
+    /// Picks, and has the task run.
+    fn pick(&mut self, cpu: CpuId) -> Option<Pick> {
+        let pick = self.hook(|policy, cx| policy.pick_next(cx, cpu));
+        self.processors[cpu as usize].running = pick.map(|pick| pick.task);
+        if pick.is_some_and(|pick| self.tasks[pick.task as usize].class == Class::User) {
+            self.processors[cpu as usize].billed = pick.map(|pick| pick.task);
+        }
+        pick
+    }
+}
+
+/// Random arrivals, removals from anywhere and picks on two processors, against two double-ended queues.
+fn behaves_like_queues<S: Scheduler>(slice: Option<Nanos>) {
+    let mut bench = Bench::<S>::new(&[], 12);
+    let mut queues = [VecDeque::new(), VecDeque::new()];
+    let mut free: Vec<TaskId> = (0..12).collect();
+    let mut rng = Rng::stream(1, 1);
+    for _ in 0..20_000 {
+        let cpu = rng.below(2) as CpuId;
+        let queue = &mut queues[cpu as usize];
+        match rng.below(3) {
+            0 if !free.is_empty() => {
+                let task = free.swap_remove(rng.below(free.len() as u64) as usize);
+                queue.push_back(task);
+                bench.enqueue(cpu, task, Enqueue::Wakeup);
+            }
+            1 if !queue.is_empty() => {
+                let task = queue.remove(rng.below(queue.len() as u64) as usize).unwrap();
+                free.push(task);
+                bench.dequeue(cpu, task, Dequeue::Migrate);
+            }
+            _ => {
+                let expected = queue.pop_front();
+                assert_eq!(bench.pick(cpu), expected.map(|task| Pick { task, slice }));
+                let Some(task) = expected else { continue };
+                bench.dequeue(cpu, task, Dequeue::Sleep);
+                bench.processors[cpu as usize].running = None;
+                free.push(task);
+            }
+        }
+    }
+}
+
+#[test]
+fn fifo_and_round_robin_are_queues_a_processor() {
+    behaves_like_queues::<Fifo>(None);
+    behaves_like_queues::<RoundRobin>(Some(100 * MILLISECOND));
+}
+
+#[test]
+fn minix_keeps_three_lists_by_strict_priority_and_the_running_task_at_its_head() {
+    let mut bench = Bench::<Minix>::new(&[], 4);
+    bench.tasks[0].class = Class::KernelTask;
+    bench.tasks[1].class = Class::Server;
+    for user in [2, 3, 1, 0] {
+        bench.enqueue(0, user, Enqueue::Wakeup);
+    }
+    let mut order = Vec::new();
+    for _ in 0..4 {
+        let task = bench.pick(0).unwrap().task;
+        assert_eq!(bench.pick(0).unwrap().task, task);
+        order.push(task);
+        bench.dequeue(0, task, Dequeue::Sleep);
+    }
+    assert_eq!(order, [0, 1, 2, 3]);
+    assert_eq!(bench.pick(0), None);
+}
+
+#[test]
+fn on_minix_only_a_kernel_task_preempts_and_only_what_is_none() {
+    let mut bench = Bench::<Minix>::new(&[], 6);
+    for (task, class) in [Class::KernelTask, Class::Server, Class::User].into_iter().enumerate() {
+        bench.tasks[2 * task].class = class;
+        bench.tasks[2 * task + 1].class = class;
+    }
+    for (running, woken) in (0..6).flat_map(|running| (0..6).map(move |woken| (running, woken))) {
+        let preempts = bench.hook(|policy, cx| policy.wakeup_preempts(cx, 0, running, woken));
+        assert_eq!(preempts, woken < 2 && running >= 2, "{woken} takes the processor from {running}");
+    }
+}
+
+#[test]
+fn a_user_that_becomes_ready_joins_the_tail_or_the_head_of_its_list() {
+    for (ready_at, expected) in [("tail", [0, 1, 2]), ("head", [2, 1, 0])] {
+        let mut bench = Bench::<Minix>::new(&[("ready_at", ready_at)], 3);
+        (0..3).for_each(|task| bench.enqueue(0, task, Enqueue::Wakeup));
+        let order = [(); 3].map(|()| {
+            let task = bench.pick(0).unwrap().task;
+            bench.dequeue(0, task, Dequeue::Sleep);
+            task
+        });
+        assert_eq!(order, expected);
+    }
+}
+
+#[test]
+fn the_quantum_of_minix_is_cut_to_whole_ticks_and_ends_for_who_is_billed_at_both_ends() {
+    for (slice, n) in [("100ms", 6), ("50ms", 3), ("36ms", 2), ("18ms", 1), ("10ms", 1)] {
+        let mut bench = Bench::<Minix>::new(&[("slice", slice)], 2);
+        (0..2).for_each(|task| bench.enqueue(0, task, Enqueue::New));
+        let mut turns = Vec::new();
+        for tick in 1..=100u64 {
+            bench.pick(0);
+            // As the kernel does: the interrupt counts, and leaves the end of a quantum to the clock task.
+            if bench.hook(|policy, cx| policy.tick_needs_clock_task(cx, 0)) {
+                bench.hook(|policy, cx| policy.clock_task(cx, 0));
+            } else {
+                bench.hook(|policy, cx| policy.tick(cx, 0));
+            }
+            if std::mem::take(&mut bench.wishes.resched) != 0 {
+                turns.push(tick);
+            }
+        }
+        // The first end only notes who is billed.
+        assert_eq!(turns, (1..=100 / (2 * n)).map(|turn| turn * 2 * n).collect::<Vec<_>>(), "{slice}");
+    }
+}
