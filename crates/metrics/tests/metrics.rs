@@ -1,4 +1,4 @@
-//! Every metric against a sequence short enough to be summed by hand.
+//! Every metric against a sequence short enough to be summed by hand. Long, because it is a sum for each metric.
 
 use schedlab_metrics::{Collector, METRICS, Report, Setup, find};
 use schedlab_model::{

@@ -1,0 +1,209 @@
+//! The rules of ARCHITECTURE.md and CONTRIBUTING.md that a machine can hold: who may depend on whom, how files are named, how
+//! long they may be, and how they begin.
+
+use schedlab_policies::schedulers::SCHEDULERS;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Our own crates that each crate may depend on. A new crate has to be given its place here.
+const WALLS: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("policies", &["model"]),
+    ("workloads", &["model"]),
+    ("metrics", &["model"]),
+    ("traces", &["model"]),
+    ("sim", &["model", "policies", "workloads", "metrics"]),
+    ("host", &["model", "workloads", "metrics", "traces"]),
+    ("python", &["model", "policies", "workloads", "metrics", "traces", "sim"]),
+    ("bench", &["model", "policies", "workloads", "metrics", "traces", "sim"]),
+];
+/// Libraries that only some crates may use.
+const RESERVED: &[(&str, &[&str])] = &[
+    ("pyo3", &["python"]),
+    ("arrow-array", &["python"]),
+    ("rand", &["model"]),
+    ("rayon", &["sim", "python", "bench"]),
+    ("libc", &["host", "bench"]),
+    ("rustix", &["host", "bench"]),
+    ("nix", &["host", "bench"]),
+];
+/// A longer file, or one with a longer function, says at its head why it is one: "Long, because ...".
+const MOST_LINES: usize = 400;
+const MOST_LINES_OF_A_FUNCTION: usize = 80;
+const REASON: &str = "Long, because ";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|why| panic!("{}: {why}", path.display()))
+}
+
+/// All files of the project below a folder, without what tools leave behind.
+fn files(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap_or_else(|why| panic!("{}: {why}", folder.display())) {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_symlink() || name.starts_with('.') || ["target", "__pycache__"].contains(&name.as_str()) {
+            continue;
+        }
+        if path.is_dir() { files(&path, into) } else { into.push(path) }
+    }
+}
+
+/// The code, by path from the root.
+fn code(extension: &str) -> BTreeMap<String, String> {
+    let root = root();
+    let mut all = Vec::new();
+    ["crates", "python", "scripts", "tests"]
+        .iter()
+        .map(|f| root.join(f))
+        .filter(|f| f.exists())
+        .for_each(|f| files(&f, &mut all));
+    let named = |path: PathBuf| (path.strip_prefix(&root).unwrap().to_string_lossy().into_owned(), path);
+    let of_kind = all.into_iter().filter(|path| path.extension().is_some_and(|e| e == extension)).map(named);
+    of_kind.map(|(name, path)| (name, read(&path))).collect()
+}
+
+/// The manifests by the folder of their crate.
+fn manifests() -> BTreeMap<String, toml::Table> {
+    let entries = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let crates = entries.filter(|path| path.join("Cargo.toml").exists());
+    let manifest = |path: PathBuf| {
+        (path.file_name().unwrap().to_string_lossy().into_owned(), read(&path.join("Cargo.toml")).parse().unwrap())
+    };
+    crates.map(manifest).collect()
+}
+
+/// The names under which a manifest has dependencies, those of its tests left out.
+fn dependencies(manifest: &toml::Table) -> BTreeSet<String> {
+    let tables = ["dependencies", "build-dependencies"].iter().filter_map(|table| manifest.get(*table));
+    tables.filter_map(toml::Value::as_table).flat_map(|table| table.keys().cloned()).collect()
+}
+
+#[test]
+fn crates_depend_on_no_crate_above_them() {
+    for (name, manifest) in manifests() {
+        let wall = WALLS.iter().find(|(of, _)| *of == name);
+        let (_, allowed) = wall.unwrap_or_else(|| panic!("crates/{name} has no place among the walls"));
+        for dependency in dependencies(&manifest) {
+            let Some(ours) = dependency.strip_prefix("schedlab-") else { continue };
+            assert!(allowed.contains(&ours), "crates/{name} must not depend on {ours}");
+        }
+    }
+}
+
+#[test]
+fn a_policy_has_nothing_but_the_model() {
+    assert_eq!(dependencies(&manifests()["policies"]), BTreeSet::from(["schedlab-model".to_owned()]));
+    for (path, text) in code("rs").into_iter().filter(|(path, _)| path.starts_with("crates/policies/src/")) {
+        for forbidden in ["std::time", "std::fs", "std::thread", "std::net", "std::env", "std::process", "model::rng"] {
+            assert!(!text.contains(forbidden), "{path} must not use {forbidden}");
+        }
+    }
+}
+
+#[test]
+fn only_the_bridge_knows_python_and_only_the_host_its_kernel() {
+    for (name, manifest) in manifests() {
+        for dependency in dependencies(&manifest) {
+            let reserved = RESERVED.iter().find(|(library, _)| *library == dependency);
+            assert!(
+                reserved.is_none_or(|(_, users)| users.contains(&name.as_str())),
+                "crates/{name} uses {dependency}"
+            );
+        }
+    }
+}
+
+#[test]
+fn unsafe_code_is_forbidden_but_where_it_cannot_be() {
+    let workspace: toml::Table = read(&root().join("Cargo.toml")).parse().unwrap();
+    assert_eq!(workspace["workspace"]["lints"]["rust"]["unsafe_code"].as_str(), Some("forbid"));
+    for (name, manifest) in manifests().into_iter().filter(|(name, _)| !["host", "python"].contains(&name.as_str())) {
+        let inherits = manifest.get("lints").and_then(|lints| lints.get("workspace")).and_then(toml::Value::as_bool);
+        assert_eq!(inherits, Some(true), "crates/{name} does not inherit the lints");
+    }
+}
+
+#[test]
+fn no_file_is_a_drawer_for_odds_and_ends() {
+    for extension in ["rs", "py"] {
+        for path in code(extension).into_keys() {
+            let drawers = ["util", "utils", "helper", "helpers", "common", "misc"];
+            let drawer = Path::new(&path).with_extension("").iter().any(|part| drawers.iter().any(|d| part == *d));
+            assert!(!drawer, "{path} does not say what it is");
+        }
+    }
+}
+
+#[test]
+fn every_file_begins_by_saying_what_it_is() {
+    let ours = |path: &str| !path.contains("/examples/");
+    for (path, text) in code("rs").into_iter().filter(|(path, _)| ours(path)) {
+        assert!(text.starts_with("//! "), "{path} does not begin with //!");
+    }
+}
+
+#[test]
+fn long_files_and_functions_give_a_reason() {
+    let of_rust = code("rs").into_iter().map(|(path, text)| (longest_function(&text, "fn ", true), path, text));
+    let of_python = code("py").into_iter().map(|(path, text)| (longest_function(&text, "def ", false), path, text));
+    for (function, path, text) in of_rust.chain(of_python) {
+        let head: String = text.lines().take_while(|line| !line.is_empty()).collect();
+        let lines = text.lines().count();
+        let short = lines <= MOST_LINES && function <= MOST_LINES_OF_A_FUNCTION;
+        assert!(
+            short || head.contains(REASON),
+            "{path} has {lines} lines and a function of {function}; its head gives no reason ({REASON:?})"
+        );
+    }
+}
+
+/// Lines of the longest function. A function ends where the indentation is again that of its beginning.
+fn longest_function(text: &str, keyword: &str, closed_by_brace: bool) -> usize {
+    let lines: Vec<&str> = text.lines().collect();
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let starts = |line: &str| {
+        let words = line.trim_start().trim_start_matches("pub ").trim_start_matches("pub(crate) ");
+        let words = words.trim_start_matches("pub(super) ").trim_start_matches("const ").trim_start_matches("async ");
+        words.starts_with(keyword)
+    };
+    let length = |start: usize| {
+        let ends = |line: &&str| match closed_by_brace {
+            true => line.trim_start().starts_with('}') && indent(line) == indent(lines[start]),
+            false => {
+                !line.trim().is_empty() && !line.trim_start().starts_with(')') && indent(line) <= indent(lines[start])
+            }
+        };
+        // A signature without a body ends on its own line.
+        if closed_by_brace && lines[start].trim_end().ends_with(';') {
+            return 1;
+        }
+        lines[start + 1..].iter().position(|line| ends(line)).map_or(lines.len() - start, |n| n + 2)
+    };
+    (0..lines.len()).filter(|&n| starts(lines[n])).map(length).max().unwrap_or(0)
+}
+
+#[test]
+fn a_policys_name_is_its_files_and_every_policy_is_in_the_table() {
+    let folder = "crates/policies/src/schedulers/";
+    let policies = code("rs")
+        .into_iter()
+        .filter(|(path, text)| path.starts_with(folder) && text.contains("\nimpl Scheduler for "));
+    let mut named: BTreeSet<String> = BTreeSet::new();
+    for (path, text) in policies {
+        let stem = path.trim_start_matches(folder).trim_end_matches(".rs").to_owned();
+        assert!(text.contains(&format!("name: \"{stem}\",")), "{path} has another name than its file");
+        assert!(text.starts_with(&format!("//! # {stem}\n")), "{path} does not begin with its name");
+        assert!(text.contains(&format!("include_str!(\"{stem}.rs\")")), "{path} shows another file as its page");
+        let camel: String = stem.split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect();
+        assert!(text.contains(&format!("\nimpl Scheduler for {camel} ")), "{path} does not name its type {camel}");
+        named.insert(stem);
+    }
+    assert_eq!(named, SCHEDULERS.iter().map(|info| info.name.to_owned()).collect());
+}
