@@ -47,7 +47,7 @@ bench: setup
 
 ## mutants: planted faults that the tests must catch
 mutants:
-	scripts/mutants
+	@$(PYTHON) scripts/mutants
 
 ## docs: the pages of every policy, the schema of experiment files, the recorded output of the examples
 docs: setup

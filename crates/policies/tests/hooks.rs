@@ -188,3 +188,15 @@ fn the_quantum_of_minix_is_cut_to_whole_ticks_and_ends_for_who_is_billed_at_both
         assert_eq!(turns, (1..=100 / (2 * n)).map(|turn| turn * 2 * n).collect::<Vec<_>>(), "{slice}");
     }
 }
+
+#[test]
+fn a_clock_task_that_an_alarm_woke_ends_no_quantum_of_who_was_not_billed_at_both_ends() {
+    let mut bench = Bench::<Minix>::new(&[("slice", "18ms")], 2);
+    (0..2).for_each(|task| bench.enqueue(0, task, Enqueue::New));
+    bench.pick(0);
+    // The first end of a quantum finds task 0 billed, and nobody before it.
+    bench.hook(|policy, cx| policy.clock_task(cx, 0));
+    assert_eq!((bench.wishes.resched, bench.pick(0).unwrap().task), (0, 0));
+    bench.hook(|policy, cx| policy.clock_task(cx, 0));
+    assert_eq!((bench.wishes.resched, bench.pick(0).unwrap().task), (1, 1));
+}

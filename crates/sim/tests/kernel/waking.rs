@@ -3,7 +3,7 @@
 use crate::audited::{Run, run, scenario};
 use schedlab_model::{
     MILLISECOND, Nanos,
-    event::{Kind, Leave},
+    event::{Irq, Kind, Leave},
     task::TaskId,
 };
 
@@ -197,30 +197,107 @@ fn a_yield_lets_the_others_go_first_and_a_lone_task_on() {
     assert_eq!(yields, 0);
 }
 
+/// A machine with a drive, to be completed by what is said of files.
+const DRIVE: &str = r#"
+    [machine.disk]
+    rotation = "3600/min"
+    cylinders = 100
+    heads = 4
+    sectors = 18
+    interleave = 1
+    seek_track = "3ms"
+    seek_full = "30ms"
+    command = "0us"
+    sector_copy = "0us"
+    [machine]
+    preset = "uniform"
+"#;
+
 #[test]
 fn the_drive_reads_ahead_after_what_was_asked_for() {
-    let text = r#"
-        scheduler = { name = "fifo" }
+    let text = format!(
+        r#"
+        scheduler = {{ name = "fifo" }}
         workload.reader.steps = [
-            { open = { files = 1, size = "7KiB" } },
-            { repeat = { times = 7, steps = [{ read = "1KiB" }, { compute = "100ms" }] } },
+            {{ open = {{ files = 1, size = "7KiB" }} }},
+            {{ repeat = {{ times = 7, steps = [{{ read = "1KiB" }}, {{ compute = "100ms" }}] }} }},
         ]
-        [machine]
-        preset = "uniform"
-        files = { track_blocks = 1, extent_blocks = 1, read_ahead = true }
-        [machine.disk]
-        rotation = "3600/min"
-        cylinders = 100
-        heads = 4
-        sectors = 18
-        interleave = 1
-        seek_track = "3ms"
-        seek_full = "30ms"
-        command = "0us"
-        sector_copy = "0us"
-    "#;
-    let run = run(&scenario(text), 1);
+        {DRIVE}
+        files = {{ track_blocks = 1, extent_blocks = 1, read_ahead = true }}
+        "#
+    );
+    let run = run(&scenario(&text), 1);
     // The inode and the first block are waited for; the six other blocks come while the task computes.
     let waited: Vec<_> = run.of(Kind::DiskStart).map(|e| e.task == 0).collect();
     assert_eq!(waited, [true, true, false, false, false, false, false, false]);
+}
+
+#[test]
+fn a_processor_waits_for_the_drive_only_while_a_task_does() {
+    let text = format!(
+        r#"
+        scheduler = {{ name = "fifo" }}
+        workload.reader.steps = [
+            {{ sleep = "10ms" }}, {{ open = {{ files = 1, size = "2KiB" }} }}, {{ sleep = "20ms" }},
+            {{ read = "1KiB" }}, {{ sleep = "30ms" }}, {{ read = "1KiB" }}, {{ compute = "5ms" }},
+        ]
+        {DRIVE}
+        files = {{ track_blocks = 1, extent_blocks = 1, read_ahead = false }}
+        "#
+    );
+    let run = run(&scenario(&text), 1);
+    assert_eq!(run.of(Kind::DiskDone).count(), 3);
+    assert_eq!(run.totals.io_wait, run.of(Kind::DiskDone).map(|e| e.b).sum::<Nanos>());
+    assert_eq!((run.totals.idle, run.totals.user), (60 * MILLISECOND, 5 * MILLISECOND));
+}
+
+#[test]
+fn a_slice_that_ends_while_nobody_waits_is_renewed() {
+    let text = r#"
+        machine = "uniform"
+        scheduler = { name = "round_robin", slice = "10ms" }
+        workload.a = { load = "spin", compute = "50ms" }
+        workload.b = { load = "spin", compute = "5ms", start = "15ms" }
+    "#;
+    let run = run(&scenario(text), 1);
+    assert_eq!((run.first(Kind::SwitchIn, 1), end(&run, 1), end(&run, 0)), (20 * MILLISECOND, 25, 55));
+    let out: Vec<_> = run.of(Kind::SwitchOut).map(|e| e.flag).collect();
+    assert_eq!(out, [Leave::SliceEnd as u8, Leave::Exited as u8, Leave::Exited as u8]);
+}
+
+#[test]
+fn the_clock_ticks_from_a_random_phase_on_without_drift() {
+    for (hz, millihertz) in [("60/s", 60_000), ("18.2/s", 18_200), ("100/s", 100_000)] {
+        let text = format!(
+            r#"
+            machine = {{ preset = "uniform", accounting = "sampled", processors = 2, clock = {{ hz = "{hz}" }} }}
+            scheduler = {{ name = "fifo" }}
+            workload.hog = {{ load = "spin", compute = "100s" }}
+            "#
+        );
+        let ticks = |seed| -> Vec<Nanos> {
+            let run = run(&scenario(&text), seed);
+            assert!(run.end == 100_000 * MILLISECOND && run.of(Kind::Interrupt).all(|e| e.a == Irq::Clock as u64));
+            run.of(Kind::Interrupt).filter(|e| e.cpu == 1).map(|e| e.time).collect()
+        };
+        let (one, other) = (ticks(1), ticks(2));
+        assert_ne!(one[0], other[0]);
+        assert!(one.len() as u64 == 100 * millihertz / 1000);
+        let exact = (0..one.len() as u64).map(|k| one[0] + k * 1_000_000_000_000 / millihertz);
+        assert_eq!(one, exact.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_clock_interrupt_takes_its_time_from_whoever_runs() {
+    let text = r#"
+        machine = { preset = "uniform", clock = { hz = "100/s", interrupt = "1ms" } }
+        scheduler = { name = "fifo" }
+        workload.hog = { load = "spin", compute = "900ms" }
+    "#;
+    let run = run(&scenario(text), 1);
+    let ticks = run.of(Kind::Interrupt).count() as u64;
+    assert_eq!(ticks, 100);
+    assert_eq!((run.totals.user, run.totals.overhead), (900 * MILLISECOND, ticks * MILLISECOND));
+    assert_eq!(run.end, 1000 * MILLISECOND);
 }
