@@ -41,9 +41,18 @@ test: setup
 	cargo test --workspace --exclude schedlab-python --locked
 	$(BIN)/python -m pytest
 
-## bench: switches per second, beside the ceiling and the peers
-bench: setup
-	$(BIN)/python bench/bench.py
+## bench: switches per second, beside the ceiling and the peers (BENCH_QUICK=1: less of everything)
+bench: .venv-bench-simpy/made .venv-bench-simso/made
+	cargo build --quiet --release --locked -p schedlab-bench
+	@$(PYTHON) bench/bench.py --ours $${CARGO_TARGET_DIR:-target}/release/schedlab-bench \
+		$(foreach peer,simpy simso,$$(test -e .venv-bench-$(peer)/made && echo --$(peer) .venv-bench-$(peer)/bin/python))
+
+# SimSo needs a module that Python 3.12 no longer has. A peer that cannot be installed is left out.
+PYTHON_FOR_simso := python3.11
+.venv-bench-%/made: bench/requirements-%.txt
+	@{ $(or $(PYTHON_FOR_$*),$(PYTHON)) -m venv --clear $(@D) && \
+		$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $< && touch $@; } || \
+		echo "$* cannot be installed and is left out" >&2
 
 ## mutants: planted faults that the tests must catch
 mutants:

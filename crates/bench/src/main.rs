@@ -13,7 +13,7 @@ use schedlab_metrics::Report;
 use schedlab_model::scenario::Scenario;
 use schedlab_sim::{run, run_batch, run_with};
 use schedlab_traces::{
-    Names,
+    Names, WriteBehind,
     recording::{Reader, Recorder},
 };
 use serde::Serialize;
@@ -132,9 +132,9 @@ fn recorded(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
 
 fn record(scenario: &Scenario, path: &Path) -> io::Result<Report> {
     let names = Names { processors: 1, jobs: scenario.workload.keys().cloned().collect(), ..Names::default() };
-    let mut recorder = Recorder::new(File::create(path)?, &names)?;
+    let mut recorder = Recorder::new(WriteBehind::new(File::create(path)?)?, &names)?;
     let report = run_with(scenario, SEED, &mut recorder).map_err(io::Error::other)?;
-    recorder.finish()?;
+    recorder.finish()?.finish()?;
     Ok(report)
 }
 
