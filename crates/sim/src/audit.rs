@@ -127,10 +127,9 @@ impl Audit {
             }
         }
         for task in 0..self.tasks.len() {
-            if let Place::Running(cpu) | Place::Exiting(cpu) = self.tasks[task] {
-                self.complain(format!(
-                    "task {task} still runs on processor {cpu} and nobody tells how it used its time"
-                ));
+            let place = self.tasks[task];
+            if matches!(place, Place::Running(_) | Place::Exiting(_) | Place::Leaving) {
+                self.complain(format!("task {task} is left as {place:?}: nobody tells how that ended"));
             }
         }
         let mut all = std::mem::take(&mut self.violations);
@@ -194,7 +193,7 @@ impl Audit {
     fn close(&mut self, cpu: usize, next: Doing) {
         let processor = &mut self.processors[cpu];
         let length = (self.now - processor.since).checked_sub(processor.overhead);
-        processor.spent.overhead += processor.overhead;
+        processor.spent.overhead = processor.spent.overhead.saturating_add(processor.overhead);
         match processor.doing {
             Doing::Idle(true) => processor.spent.io_wait += length.unwrap_or(0),
             Doing::Idle(false) => processor.spent.idle += length.unwrap_or(0),
@@ -243,12 +242,12 @@ impl Audit {
         self.hold(runs, event, "only the running task can be switched out");
         let Processor { doing, since, overhead, .. } = self.processors[cpu];
         self.hold(doing == Doing::Running(event.task), event, "the processor runs another task or none");
-        let told = event.a + event.b + overhead;
+        let told = event.a.saturating_add(event.b).saturating_add(overhead);
         let length = self.now - since;
         self.hold(told == length, event, &format!("user, system and {overhead} ns of overhead are not {length} ns"));
         let spent = &mut self.processors[cpu].spent;
-        spent.user += event.a;
-        spent.system += event.b;
+        spent.user = spent.user.saturating_add(event.a);
+        spent.system = spent.system.saturating_add(event.b);
         let next = match (event.flag, place) {
             (EXITED, Place::Exiting(_)) => Place::Ended,
             (EXITED, _) => Place::Leaving,
@@ -298,7 +297,7 @@ impl Audit {
             self.request = Some((event.a, event.time));
             return;
         }
-        let expected = self.request.take().map(|(block, began)| (block, event.time - began));
+        let expected = self.request.take().map(|(block, began)| (block, event.time.saturating_sub(began)));
         self.hold(expected == Some((event.a, event.b)), event, &format!("the drive served {expected:?}"));
     }
 
@@ -332,7 +331,10 @@ impl Observer for Audit {
             Kind::Exited => self.exited(&event),
             Kind::Migrated => self.migrated(&event),
             Kind::Idle => self.idle(&event),
-            Kind::Overhead => self.processors[event.cpu as usize].overhead += event.a,
+            Kind::Overhead => {
+                let told = &mut self.processors[event.cpu as usize].overhead;
+                *told = told.saturating_add(event.a);
+            }
             Kind::DiskStart | Kind::DiskDone => self.disk(&event),
             Kind::SystemCall | Kind::Pass | Kind::Period | Kind::Mark => {
                 let runs = self.place(event.task) == Place::Running(event.cpu);

@@ -184,7 +184,7 @@ fn longest_function(text: &str, keyword: &str, closed_by_brace: bool) -> usize {
         if closed_by_brace && lines[start].trim_end().ends_with(';') {
             return 1;
         }
-        lines[start + 1..].iter().position(|line| ends(line)).map_or(lines.len() - start, |n| n + 2)
+        lines[start + 1..].iter().position(ends).map_or(lines.len() - start, |n| n + 2)
     };
     (0..lines.len()).filter(|&n| starts(lines[n])).map(length).max().unwrap_or(0)
 }

@@ -1,6 +1,7 @@
 //! The evidence that the simulated kernel is right. One program of many modules: the kernel is compiled for every policy
 //! and listener, and once is enough.
 
+mod audit;
 mod audited;
 mod closed_forms;
 mod conformance;
