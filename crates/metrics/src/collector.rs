@@ -6,7 +6,7 @@
 
 use crate::{
     distribution::Distribution,
-    job::{Cause, Job, Place, Task},
+    job::{Job, Place, Task},
     processor::{Processor, Totals},
     report::{Report, Warning},
     table,
@@ -21,14 +21,8 @@ use schedlab_model::{
 const GAP: usize = 1 << 16;
 
 /// Where a task is after it left a processor, by `Leave`.
-const AFTER: [Place; 6] = [
-    Place::Ready(Cause::Taken),
-    Place::Ready(Cause::Taken),
-    Place::Ready(Cause::Yielded),
-    Place::Waiting,
-    Place::Waiting,
-    Place::Waiting,
-];
+const AFTER: [Place; 6] =
+    [Place::ReadyTaken, Place::ReadyTaken, Place::ReadyYielded, Place::Waiting, Place::Waiting, Place::Waiting];
 
 /// What a collector must know before the first event.
 #[derive(Debug, Clone)]
@@ -86,9 +80,11 @@ impl Collector {
         for cpu in 0..self.processors.len() {
             self.end_processor(cpu);
         }
-        for task in &self.tasks {
-            if let Place::Ready(cause) = task.place {
-                self.jobs[task.job as usize].unserved(end.saturating_sub(task.since), cause);
+        for task in &mut self.tasks {
+            let job = &mut self.jobs[task.job as usize];
+            job.collect(task);
+            if let Some(cause) = task.place.cause() {
+                job.unserved(end.saturating_sub(task.since), cause);
             }
         }
         if self.counts.disk_open > 0 {
@@ -98,9 +94,11 @@ impl Collector {
         Report { rows: table::rows(self), warnings: self.warnings() }
     }
 
-    /// Where the processors' time went, ns. Complete after [`Collector::finish`]; before, only what has been told.
+    /// Where the processors' time went, ns. Complete after [`Collector::finish`].
     pub fn totals(&self) -> Totals {
-        self.processors.iter().fold(Totals::default(), |all, p| all.plus(&p.spent))
+        let jobs = self.jobs.iter().map(|job| Totals { user: job.user, system: job.system, ..Totals::default() });
+        let processors = self.processors.iter().map(|processor| processor.spent);
+        jobs.chain(processors).fold(Totals::default(), |all, part| all.plus(&part))
     }
 
     /// Time elapsed times processors, ns.
@@ -110,9 +108,8 @@ impl Collector {
 
     fn end_processor(&mut self, cpu: usize) {
         let Some((id, ran)) = self.processors[cpu].end(self.end) else { return };
-        self.processors[cpu].spend(ran, 0);
-        if let Some(task) = self.tasks.get(id as usize) {
-            self.jobs[task.job as usize].spend(ran, 0);
+        if let Some(task) = self.tasks.get_mut(id as usize) {
+            task.spend(ran, 0);
         }
     }
 
@@ -160,7 +157,9 @@ impl Collector {
             let nobody = Task { place: Place::Ended, ..Task::new(e.time, self.jobs.len() as u32 - 1, false) };
             self.tasks.resize(id + 1, nobody);
         }
-        self.tasks[id] = Task::new(e.time, job, first);
+        let earlier = &mut self.tasks[id];
+        self.jobs[earlier.job as usize].collect(earlier);
+        *earlier = Task::new(e.time, job, first);
         self.jobs[job as usize].created += 1;
         self.jobs[job as usize].first += u64::from(first);
     }
@@ -168,7 +167,7 @@ impl Collector {
     #[inline(always)]
     fn wakeup(&mut self, e: Event) {
         let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
-        task.place = Place::Ready(if e.flag == 0 { Cause::Woken } else { Cause::Taken });
+        task.place = if e.flag == 0 { Place::ReadyWoken } else { Place::ReadyTaken };
         task.since = e.time;
     }
 
@@ -177,8 +176,9 @@ impl Collector {
         let Some(processor) = self.processors.get_mut(usize::from(e.cpu)) else { return self.stray() };
         processor.switch_in(e.task, e.time);
         let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
-        if let Place::Ready(cause) = task.place {
-            self.jobs[task.job as usize].waits[cause as usize].record(e.time.saturating_sub(task.since));
+        // Elsewhere than in the runqueue there is no wait.
+        if let Some(waits) = self.jobs[task.job as usize].waits.get_mut(task.place as usize) {
+            waits.record(e.time.saturating_sub(task.since));
         }
         task.place = Place::Running;
     }
@@ -186,19 +186,18 @@ impl Collector {
     #[inline(always)]
     fn switch_out(&mut self, e: Event) {
         let Some(processor) = self.processors.get_mut(usize::from(e.cpu)) else { return self.stray() };
-        processor.switch_out(e.a, e.b, e.time);
+        processor.switch_out(e.time);
         let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
+        task.spend(e.a, e.b);
         let job = &mut self.jobs[task.job as usize];
-        job.spend(e.a, e.b);
-        task.ran = task.ran.saturating_add(e.a).saturating_add(e.b);
         let why = usize::from(e.flag).min(AFTER.len() - 1);
         job.left[why] += 1;
-        if task.place == Place::Exiting {
-            job.settle(task, task.since);
-            task.place = Place::Ended;
-        } else if task.place != Place::Ended {
+        if task.place < Place::Exiting {
             task.place = AFTER[why];
             task.since = e.time;
+        } else if task.place == Place::Exiting {
+            job.settle(task, task.since);
+            task.place = Place::Ended;
         }
     }
 
@@ -216,8 +215,6 @@ impl Collector {
                     *charged = charged.saturating_add(e.a);
                 }
             }
-            Kind::Interrupt => self.counts.interrupts += 1,
-            Kind::SystemCall => self.counts.system_calls += 1,
             Kind::Migrated => self.counts.migrations += 1,
             Kind::CacheLookup => {
                 self.counts.cache_lookups += 1;
@@ -242,7 +239,9 @@ impl Collector {
                 }
             }
             Kind::Memory => self.memory(e),
-            Kind::Mark | Kind::Wakeup | Kind::SwitchIn | Kind::SwitchOut | Kind::Overhead | Kind::Idle => {}
+            Kind::Mark => {}
+            Kind::Wakeup | Kind::SwitchIn | Kind::SwitchOut | Kind::Overhead => unreachable!("taken by observe"),
+            Kind::Idle | Kind::Interrupt | Kind::SystemCall => unreachable!("taken by observe"),
         }
     }
 
@@ -253,8 +252,8 @@ impl Collector {
             // The switch-out is still to come, and brings its last processor time.
             Place::Running => (task.place, task.since) = (Place::Exiting, e.time),
             Place::Exiting | Place::Ended => {}
-            before @ (Place::Ready(_) | Place::Waiting) => {
-                if let Place::Ready(cause) = before {
+            before => {
+                if let Some(cause) = before.cause() {
                     job.unserved(e.time.saturating_sub(task.since), cause);
                 }
                 job.settle(task, e.time);
@@ -310,6 +309,8 @@ impl Observer for Collector {
                 Some(processor) => processor.idle(e.flag != 0, e.time),
                 None => self.stray(),
             },
+            Kind::Interrupt => self.counts.interrupts += 1,
+            Kind::SystemCall => self.counts.system_calls += 1,
             _ => self.rare(e),
         }
     }

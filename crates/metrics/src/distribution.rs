@@ -22,7 +22,7 @@ impl Default for Distribution {
 }
 
 impl Distribution {
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, value: Nanos) {
         self.sum += u128::from(value);
         self.min = self.min.min(value);

@@ -10,21 +10,36 @@ use schedlab_model::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// It had been waiting for something.
-    Woken,
+    Woken = Place::ReadyWoken as isize,
     /// It is new, or the processor was taken from it.
-    Taken,
+    Taken = Place::ReadyTaken as isize,
     /// It gave the processor up.
-    Yielded,
+    Yielded = Place::ReadyYielded as isize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where a task is: in the runqueue for a [`Cause`], whose number it has then, or elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
+    ReadyWoken,
+    ReadyTaken,
+    ReadyYielded,
     Waiting,
-    Ready(Cause),
     Running,
     /// Its end is known, but not yet its last stretch on the processor.
     Exiting,
     Ended,
+}
+
+impl Place {
+    /// Why it is in the runqueue, if it is.
+    pub fn cause(self) -> Option<Cause> {
+        match self {
+            Place::ReadyWoken => Some(Cause::Woken),
+            Place::ReadyTaken => Some(Cause::Taken),
+            Place::ReadyYielded => Some(Cause::Yielded),
+            Place::Waiting | Place::Running | Place::Exiting | Place::Ended => None,
+        }
+    }
 }
 
 /// A task. Kept small: a run may have millions of them.
@@ -33,8 +48,9 @@ pub(crate) struct Task {
     pub created: Nanos,
     /// When it came to its present place.
     pub since: Nanos,
-    /// Processor time it has had.
-    pub ran: Nanos,
+    /// True processor time it has had, ns.
+    pub user: Nanos,
+    pub system: Nanos,
     /// Memory set aside for it that it does not use, bytes.
     pub unused: u64,
     /// Index of its job.
@@ -46,7 +62,14 @@ pub(crate) struct Task {
 
 impl Task {
     pub fn new(created: Nanos, job: u32, first: bool) -> Self {
-        Task { created, since: created, ran: 0, unused: 0, job, first, place: Place::Waiting }
+        Task { created, since: created, user: 0, system: 0, unused: 0, job, first, place: Place::Waiting }
+    }
+
+    /// It has used a processor.
+    #[inline(always)]
+    pub fn spend(&mut self, user: Nanos, system: Nanos) {
+        self.user = self.user.saturating_add(user);
+        self.system = self.system.saturating_add(system);
     }
 }
 
@@ -59,7 +82,7 @@ pub(crate) struct Job {
     pub first: u64,
     pub first_ended: u64,
     pub first_real: u128,
-    /// True processor time, ns.
+    /// True processor time of its tasks, ns. Known at the end of a run: meanwhile each task counts its own.
     pub user: Nanos,
     pub system: Nanos,
     /// Processor time as the ticks charged it, ns, by [`Sample`].
@@ -115,11 +138,10 @@ impl Job {
         served.into_iter().fold(self.unserved_longest, Nanos::max)
     }
 
-    /// One of its tasks has used a processor.
-    #[inline]
-    pub fn spend(&mut self, user: Nanos, system: Nanos) {
-        self.user = self.user.saturating_add(user);
-        self.system = self.system.saturating_add(system);
+    /// Takes over the processor time of one of its tasks.
+    pub fn collect(&mut self, task: &mut Task) {
+        self.user = self.user.saturating_add(std::mem::take(&mut task.user));
+        self.system = self.system.saturating_add(std::mem::take(&mut task.system));
     }
 
     /// A task left the runqueue without getting a processor.
@@ -135,7 +157,8 @@ impl Job {
         let response = time.saturating_sub(task.created);
         self.ended += 1;
         self.response.record(response);
-        self.queueing.record(response.saturating_sub(task.ran));
+        let ran = task.user.saturating_add(task.system);
+        self.queueing.record(response.saturating_sub(ran));
         self.memory_unused += u128::from(task.unused);
         if task.first {
             self.first_ended += 1;

@@ -1,6 +1,6 @@
 //! Where the time of one processor went.
 
-use schedlab_model::{Nanos, event::NO_TASK, task::TaskId};
+use schedlab_model::{Nanos, task::TaskId};
 
 /// Processor time by use, ns, over all processors. After the end of a run they add up to the time elapsed times the
 /// number of processors, exactly.
@@ -44,76 +44,77 @@ impl Totals {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stretch {
     Switching,
-    Running,
+    Running(TaskId),
     Idle,
     IoWait,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Processor {
+    /// All uses but those that are the tasks' own.
     pub spent: Totals,
     stretch: Stretch,
     since: Nanos,
     /// Overhead within the present stretch.
     stolen: Nanos,
-    /// Who runs, in a running stretch.
-    task: TaskId,
 }
 
 impl Default for Processor {
     fn default() -> Self {
-        Processor { spent: Totals::default(), stretch: Stretch::Idle, since: 0, stolen: 0, task: NO_TASK }
+        Processor { spent: Totals::default(), stretch: Stretch::Idle, since: 0, stolen: 0 }
     }
 }
 
 impl Processor {
-    #[inline]
+    /// A stretch begins; the time of an idle one before it is known now. That of others is told exactly, by the switch-out
+    /// and as overhead.
+    #[inline(always)]
     fn open(&mut self, stretch: Stretch, time: Nanos) {
-        let length = time.saturating_sub(self.since).saturating_sub(self.stolen);
         match self.stretch {
-            Stretch::Idle => self.spent.idle = self.spent.idle.saturating_add(length),
-            Stretch::IoWait => self.spent.io_wait = self.spent.io_wait.saturating_add(length),
-            // Their time is told exactly by the switch-out, and by the overhead.
-            Stretch::Running | Stretch::Switching => {}
+            Stretch::Idle => self.spent.idle = self.spent.idle.saturating_add(self.length(time)),
+            Stretch::IoWait => self.spent.io_wait = self.spent.io_wait.saturating_add(self.length(time)),
+            Stretch::Running(_) | Stretch::Switching => {}
         }
-        (self.stretch, self.since, self.stolen) = (stretch, time, 0);
+        self.stretch = stretch;
+        // Nobody asks how long a switch took.
+        if !matches!(stretch, Stretch::Switching) {
+            (self.since, self.stolen) = (time, 0);
+        }
     }
 
-    #[inline]
+    /// Length of the present stretch so far, without overhead.
+    fn length(&self, time: Nanos) -> Nanos {
+        time.saturating_sub(self.since).saturating_sub(self.stolen)
+    }
+
+    #[inline(always)]
     pub fn switch_in(&mut self, task: TaskId, time: Nanos) {
-        self.open(Stretch::Running, time);
-        self.task = task;
+        self.open(Stretch::Running(task), time);
     }
 
-    #[inline]
-    pub fn switch_out(&mut self, user: Nanos, system: Nanos, time: Nanos) {
+    #[inline(always)]
+    pub fn switch_out(&mut self, time: Nanos) {
         self.open(Stretch::Switching, time);
-        self.spend(user, system);
     }
 
-    /// A task has used the processor.
-    #[inline]
-    pub fn spend(&mut self, user: Nanos, system: Nanos) {
-        self.spent.user = self.spent.user.saturating_add(user);
-        self.spent.system = self.spent.system.saturating_add(system);
-    }
-
-    #[inline]
+    #[inline(always)]
     pub fn overhead(&mut self, length: Nanos) {
         self.spent.overhead = self.spent.overhead.saturating_add(length);
         self.stolen = self.stolen.saturating_add(length);
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn idle(&mut self, waits_for_drive: bool, time: Nanos) {
         self.open(if waits_for_drive { Stretch::IoWait } else { Stretch::Idle }, time);
     }
 
     /// Closes the present stretch: who still runs, and how long since its switch-in without overhead.
     pub fn end(&mut self, time: Nanos) -> Option<(TaskId, Nanos)> {
-        let running = self.stretch == Stretch::Running;
-        let ran = time.saturating_sub(self.since).saturating_sub(self.stolen);
+        let running = match self.stretch {
+            Stretch::Running(task) => Some((task, self.length(time))),
+            _ => None,
+        };
         self.open(Stretch::Switching, time);
-        running.then_some((self.task, ran))
+        running
     }
 }

@@ -1,21 +1,22 @@
 //! A processor, and whose time is whose: true time, settled at every change, and beside it what a clock tick sees.
 
 use crate::{
-    process::{Mode, State},
+    process::Mode,
     run::{Kernel, context},
 };
 use schedlab_model::{
     Nanos,
     event::{Kind, Leave, NO_TASK, Observer, Sample},
-    task::{Class, CpuId, TaskId},
+    task::{CpuId, TaskId},
 };
 use schedlab_policies::schedulers::{Context, Enqueue, Pick, Scheduler};
+use std::ops::{Index, IndexMut};
 
 /// What a processor is doing.
 #[derive(Debug, Clone)]
 pub(crate) struct Cpu {
     pub running: TaskId,
-    /// Who ran before, and so has its registers and cache here.
+    /// While nobody runs, who ran last, and so has its registers and cache here.
     pub last: TaskId,
     /// From here on, time is not settled yet.
     pub settled: Nanos,
@@ -27,9 +28,8 @@ pub(crate) struct Cpu {
     pub slice_end: Nanos,
     /// Why it leaves, if it leaves now while able to run.
     pub leaving: Enqueue,
-    /// User and system time since it got the processor.
-    pub user: Nanos,
-    pub system: Nanos,
+    /// Time that the running task has had since it got the processor, by [`Mode`].
+    pub spent: [Nanos; 2],
 }
 
 impl Default for Cpu {
@@ -42,9 +42,49 @@ impl Default for Cpu {
             burst_end: Nanos::MAX,
             slice_end: Nanos::MAX,
             leaving: Enqueue::Preempted,
-            user: 0,
-            system: 0,
+            spent: [0; 2],
         }
+    }
+}
+
+/// Processors there can be: a mask has a bit for each.
+const MOST: usize = u64::BITS as usize;
+
+/// All processors.
+#[derive(Debug)]
+pub(crate) struct Cpus {
+    all: [Cpu; MOST],
+    count: usize,
+}
+
+impl Cpus {
+    pub fn new(count: u16) -> Cpus {
+        Cpus { all: std::array::from_fn(|_| Cpu::default()), count: usize::from(count).min(MOST) }
+    }
+
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, Cpu> {
+        self.all[..self.count].iter()
+    }
+}
+
+/// A number is one of a mask's bits, which the compiler must be told to leave out the check of its bounds.
+impl Index<usize> for Cpus {
+    type Output = Cpu;
+
+    #[inline(always)]
+    fn index(&self, cpu: usize) -> &Cpu {
+        &self.all[cpu % MOST]
+    }
+}
+
+impl IndexMut<usize> for Cpus {
+    #[inline(always)]
+    fn index_mut(&mut self, cpu: usize) -> &mut Cpu {
+        &mut self.all[cpu % MOST]
     }
 }
 
@@ -54,11 +94,17 @@ impl Cpu {
     pub fn next(&self) -> Nanos {
         self.burst_end.min(self.slice_end)
     }
+
+    /// A stretch of that length begins, as soon as interrupts and switching are done.
+    #[inline(always)]
+    pub fn begin(&mut self, now: Nanos, length: Nanos) {
+        self.burst_end = (now + self.overhead).saturating_add(length);
+    }
 }
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Charges the running task, the policy and the books with the time since the last settlement.
-    #[inline]
+    #[inline(always)]
     pub fn settle(&mut self, cpu: usize) {
         let state = &mut self.cpus[cpu];
         let elapsed = self.now - state.settled;
@@ -67,18 +113,15 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             return;
         }
         let task = state.running;
-        let overhead = state.overhead.min(elapsed);
-        state.overhead -= overhead;
-        let ran = elapsed - overhead;
-        let process = &mut self.processes[task as usize];
-        process.left -= ran;
-        match process.mode {
-            Mode::User => state.user += ran,
-            Mode::System => state.system += ran,
-        }
-        if overhead > 0 {
+        let mut ran = elapsed;
+        if state.overhead > 0 {
+            let overhead = state.overhead.min(elapsed);
+            state.overhead -= overhead;
+            ran -= overhead;
             self.emit(Kind::Overhead, 0, cpu as CpuId, task, overhead, 0);
         }
+        let mode = self.processes[task as usize].mode;
+        self.cpus[cpu].spent[mode as usize] += ran;
         self.scheduler.charge(&mut context!(self), cpu as CpuId, task, ran);
     }
 
@@ -95,9 +138,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// a server or a driver is system time of the user who is billed.
     pub fn sample(&mut self, cpu: usize) {
         let running = self.cpus[cpu].running;
-        let own_code = running != NO_TASK
-            && self.processes[running as usize].mode == Mode::User
-            && self.tasks[running as usize].class == Class::User;
+        let own_code =
+            running != NO_TASK && self.processes[running as usize].mode == Mode::User && !self.is_kernel(running);
         let (task, sample) = match (own_code, self.processors[cpu].billed) {
             (true, _) => (running, Sample::User),
             (false, Some(billed)) => (billed, Sample::System),
@@ -106,53 +148,60 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.emit(Kind::Sampled, sample as u8, cpu as CpuId, task, self.clock.tick, 0);
     }
 
-    /// Puts a task on a processor that has none.
-    #[inline]
+    /// Puts a task on a processor that has none, or whose task has just been switched out. All time before is settled.
+    #[inline(always)]
     pub fn dispatch(&mut self, index: usize, pick: Pick) {
         let task = pick.task;
+        let process = &self.processes[task as usize];
+        let (left, signals) = (process.left, process.signals);
         let cpu = &mut self.cpus[index];
-        if cpu.last != task {
-            cpu.overhead += self.costs.context_switch;
-            cpu.last = task;
-        }
+        let last = if cpu.running == NO_TASK { cpu.last } else { cpu.running };
+        cpu.overhead = if last == task { 0 } else { self.costs.context_switch };
         cpu.running = task;
-        cpu.settled = self.now;
         cpu.slice_end = pick.slice.map_or(Nanos::MAX, |slice| self.now + cpu.overhead + slice);
+        cpu.begin(self.now, left);
         let view = &mut self.processors[index];
         view.running = Some(task);
-        if self.tasks[task as usize].class == Class::User {
+        if !process.kernel {
             view.billed = Some(task);
         }
-        let process = &mut self.processes[task as usize];
-        process.state = State::Running;
-        let (left, signals) = (process.left, process.signals);
         self.emit(Kind::SwitchIn, 0, index as CpuId, task, 0, 0);
         if signals > 0 {
             self.handle_signals(index, task);
         }
-        let cpu = &mut self.cpus[index];
         // What takes no time itself, such as giving way, is done after the switch nevertheless.
-        match cpu.overhead + left {
-            0 => self.advance(index),
-            length => cpu.burst_end = self.now + length,
+        if self.cpus[index].burst_end == self.now {
+            self.advance(index);
         }
     }
 
-    /// The running task leaves a processor; its time is settled.
-    #[inline]
+    /// The running task, whose time is settled, leaves its processor to the next one, or to nobody ([`Kernel::vacate`]).
+    #[inline(always)]
     pub fn switch_out(&mut self, index: usize, leave: Leave) {
         let cpu = &mut self.cpus[index];
-        let task = std::mem::replace(&mut cpu.running, NO_TASK);
-        let (user, system) = (std::mem::take(&mut cpu.user), std::mem::take(&mut cpu.system));
+        let task = cpu.running;
+        let process = &mut self.processes[task as usize];
+        process.left = cpu.burst_end - self.now - cpu.overhead;
+        let [user, system] = std::mem::take(&mut cpu.spent);
+        self.emit(Kind::SwitchOut, leave as u8, index as CpuId, task, user, system);
+    }
+
+    /// Nobody is on a processor any more.
+    #[inline(always)]
+    pub fn vacate(&mut self, index: usize) {
+        let cpu = &mut self.cpus[index];
+        cpu.last = std::mem::replace(&mut cpu.running, NO_TASK);
+        cpu.overhead = 0;
         cpu.burst_end = Nanos::MAX;
         cpu.slice_end = Nanos::MAX;
-        cpu.overhead = 0;
         self.processors[index].running = None;
-        self.emit(Kind::SwitchOut, leave as u8, index as CpuId, task, user, system);
     }
 
     /// A processor has nothing to run.
     pub fn idle(&mut self, index: usize) {
+        if self.cpus[index].running != NO_TASK {
+            self.vacate(index);
+        }
         self.processors[index].billed = None;
         self.emit(Kind::Idle, u8::from(self.disk_waiters > 0), index as CpuId, NO_TASK, 0, 0);
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     RunError,
-    accounting::Cpu,
+    accounting::Cpus,
     drive::Drive,
     files::Files,
     interpret::draw,
@@ -52,7 +52,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             processors: vec![Processor::default(); processors.into()],
             wishes: Wishes::default(),
             processes: Vec::new(),
-            cpus: vec![Cpu::default(); processors.into()],
+            cpus: Cpus::new(processors),
             timers: Timers::default(),
             clock,
             costs: costs(machine),
@@ -88,7 +88,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             let class = if id < DRIVERS { Class::KernelTask } else { Class::Server };
             self.tasks.push(Task { class, ..user_task(id, 1) });
             self.processes.push(Process::new(job as u16, 0, Rng::stream(self.seed, id.into())));
-            self.processes[id as usize].state = State::Waiting(Wait::Message);
+            let process = &mut self.processes[id as usize];
+            (process.state, process.kernel) = (State::Waiting(Wait::Message), true);
             self.emit(Kind::Created, 128, 0, id, job as u64, NO_TASK.into());
         }
         self.finite.push(false);

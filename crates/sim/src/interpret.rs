@@ -33,11 +33,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             match self.step(cpu, task) {
                 Flow::Burst(0, _) | Flow::Continue => {}
                 Flow::Burst(length, mode) => {
-                    let process = &mut self.processes[task as usize];
-                    process.left = length;
-                    process.mode = mode;
-                    let cpu = &mut self.cpus[cpu];
-                    cpu.burst_end = (self.now + cpu.overhead).saturating_add(length);
+                    self.processes[task as usize].mode = mode;
+                    self.cpus[cpu].begin(self.now, length);
                     return;
                 }
                 Flow::Stop => return,
@@ -45,42 +42,46 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, cpu: usize, task: TaskId) -> Flow {
-        if !self.processes[task as usize].agenda.is_empty() {
+        let process = &mut self.processes[task as usize];
+        if process.busy() {
             return self.act(cpu, task);
         }
-        if self.is_kernel(task) {
+        if process.kernel {
             return self.receive(cpu, task);
         }
-        let process = &mut self.processes[task as usize];
-        let instruction = self.programs.programs[process.program as usize][process.next_instruction as usize];
-        process.next_instruction += 1;
-        match instruction {
-            Instruction::Compute(span) => Flow::Burst(draw(span, &mut process.rng), Mode::User),
-            Instruction::Sleep(span) => {
-                let length = draw(span, &mut process.rng);
-                self.call(cpu, task, Call::Sleep(self.now.saturating_add(length)))
-            }
-            Instruction::Enter { depth } => {
-                process.loops[depth as usize] = 0;
-                Flow::Continue
-            }
-            Instruction::Again { depth, start, times } => {
-                let done = &mut process.loops[depth as usize];
-                *done = done.saturating_add(1);
-                if *done < times {
-                    process.next_instruction = start;
+        let program = &self.programs.programs[process.program as usize];
+        loop {
+            let instruction = &program[process.next_instruction as usize];
+            process.next_instruction += 1;
+            match *instruction {
+                Instruction::Compute(span) => return Flow::Burst(draw(span, &mut process.rng), Mode::User),
+                Instruction::Sleep(span) => {
+                    let length = draw(span, &mut process.rng);
+                    return self.call(cpu, task, Call::Sleep(self.now.saturating_add(length)));
                 }
-                Flow::Continue
+                Instruction::Enter { depth } => process.life.loops[depth as usize] = 0,
+                Instruction::Again { start, times: u32::MAX, .. } => process.next_instruction = start,
+                Instruction::Again { depth, start, times } => {
+                    let done = &mut process.life.loops[depth as usize];
+                    *done += 1;
+                    if *done < times {
+                        process.next_instruction = start;
+                    }
+                }
+                Instruction::Pass => return self.pass(cpu, task),
+                other => return self.rare(cpu, task, other),
             }
-            Instruction::Pass => {
-                let length = self.now - std::mem::replace(&mut process.pass_began, self.now);
-                self.emit(Kind::Pass, 0, cpu as CpuId, task, length, 0);
-                Flow::Continue
-            }
-            other => self.rare(cpu, task, other),
         }
+    }
+
+    /// A pass over the program is done.
+    fn pass(&mut self, cpu: usize, task: TaskId) -> Flow {
+        let life = &mut self.processes[task as usize].life;
+        let length = self.now - std::mem::replace(&mut life.pass_began, self.now);
+        self.emit(Kind::Pass, 0, cpu as CpuId, task, length, 0);
+        Flow::Continue
     }
 
     /// Instructions that are no part of a hot loop.
@@ -126,23 +127,23 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Waits for the next multiple of `length` since the task began. Late means that it has passed already: the task goes on
     /// at once with the period under way, and those that passed meanwhile are missed too.
     fn period(&mut self, cpu: usize, task: TaskId, length: Nanos) -> Flow {
-        let process = &self.processes[task as usize];
-        let mut deadline = process.began + ((process.deadline - process.began) / length + 1) * length;
+        let life = &self.processes[task as usize].life;
+        let mut deadline = life.began + ((life.deadline - life.began) / length + 1) * length;
         if self.now <= deadline {
-            self.processes[task as usize].deadline = deadline;
+            self.processes[task as usize].life.deadline = deadline;
             self.emit(Kind::Period, 1, cpu as CpuId, task, 0, 0);
             return self.call(cpu, task, Call::Sleep(deadline));
         }
         while deadline <= self.now {
             self.emit(Kind::Period, 0, cpu as CpuId, task, self.now - deadline, 0);
-            self.processes[task as usize].deadline = deadline;
+            self.processes[task as usize].life.deadline = deadline;
             deadline += length;
         }
         Flow::Continue
     }
 
     /// The program enters the kernel.
-    #[inline]
+    #[inline(always)]
     fn call(&mut self, cpu: usize, task: TaskId, call: Call) -> Flow {
         self.emit(Kind::SystemCall, 0, cpu as CpuId, task, 0, 0);
         match self.personality {
@@ -151,7 +152,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 if cost == 0 {
                     return self.serve_caller(cpu, task, call);
                 }
-                self.processes[task as usize].agenda.push_back(Action::Serve(task, call));
+                self.processes[task as usize].plan([Action::Serve(task, call)]);
                 Flow::Burst(cost, Mode::System)
             }
             Personality::MessagePassing(_) => self.call_server(task, call),
@@ -160,7 +161,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// The next entry of a task's agenda.
     fn act(&mut self, cpu: usize, task: TaskId) -> Flow {
-        match self.processes[task as usize].agenda.pop_front() {
+        match self.processes[task as usize].next_action() {
             Some(Action::Burst(length, mode)) => Flow::Burst(length, mode),
             Some(Action::Serve(caller, call)) if caller == task => self.serve_caller(cpu, task, call),
             Some(Action::Serve(caller, call)) => self.serve_other(caller, call),
@@ -177,7 +178,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// A call in the caller's own context.
-    #[inline]
+    #[inline(always)]
     fn serve_caller(&mut self, cpu: usize, task: TaskId, call: Call) -> Flow {
         match self.serve(task, call) {
             Served::Done => Flow::Continue,
@@ -195,7 +196,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 }
 
 /// A length of time from its distribution.
-#[inline]
+#[inline(always)]
 pub(crate) fn draw(span: Span, rng: &mut Rng) -> Nanos {
     match span {
         Span::Fixed(length) => length.0,

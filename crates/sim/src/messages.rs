@@ -129,8 +129,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Call::Send(_) | Call::Receive(_) => FILES,
             _ => MEMORY,
         };
-        let agenda = &mut self.processes[task as usize].agenda;
-        agenda.push_back(Action::SendReceive(server, Message::Request(task, call)));
+        let request = Action::SendReceive(server, Message::Request(task, call));
+        self.processes[task as usize].plan([request]);
         Flow::Burst(self.costs.trap, Mode::System)
     }
 
@@ -256,7 +256,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             _ => return, // a stray interrupt
         };
         let back = self.work(self.costs.trap);
-        self.processes[task as usize].agenda.extend(actions.into_iter().chain([back]));
+        self.processes[task as usize].plan(actions.into_iter().chain([back]));
     }
 
     /// Plans what a message asks of a kernel process. Its next receive costs a trap at the end.
@@ -274,7 +274,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Message::Fetch(blocks) => self.plan_fetch(&blocks),
         };
         actions.push(self.work(trap));
-        self.processes[task as usize].agenda.extend(actions);
+        self.processes[task as usize].plan(actions);
     }
 
     /// Processor time of a kernel process.

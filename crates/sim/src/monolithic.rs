@@ -44,10 +44,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let plan = match call {
             Call::Open(set) => {
                 let file = self.next_file(caller, set);
-                self.processes[caller as usize].file = Some(file);
+                self.processes[caller as usize].life.file = Some(file);
                 self.files.open(set, file.index)
             }
-            Call::Read(bytes) => match &mut self.processes[caller as usize].file {
+            Call::Read(bytes) => match &mut self.processes[caller as usize].life.file {
                 Some(file) => {
                     let set = self.programs.files[file.set as usize];
                     self.files.read(file, set, bytes)
@@ -55,7 +55,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 None => Plan::default(),
             },
             Call::Close => {
-                self.processes[caller as usize].file = None;
+                self.processes[caller as usize].life.file = None;
                 Plan::default()
             }
             _ => Plan::default(),

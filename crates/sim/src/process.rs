@@ -6,8 +6,9 @@ use schedlab_workloads::program::MAX_DEPTH;
 use std::collections::VecDeque;
 
 /// Whose code a stretch of running is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Mode {
+    #[default]
     User,
     System,
 }
@@ -33,8 +34,8 @@ pub(crate) enum Wait {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Unborn,
-    Ready,
-    Running,
+    /// On a processor, or in a runqueue.
+    Runnable,
     Waiting(Wait),
     Dead,
 }
@@ -106,23 +107,37 @@ pub(crate) struct OpenFile {
     pub position: u64,
 }
 
-/// The record.
+/// The record: what every context switch looks at, in one line of a real processor's cache, since a run may have millions
+/// of tasks.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Process {
-    /// What is left of the present stretch of running.
+    /// What is left of the present stretch of running, and whose code it is; while it runs, its processor knows.
     pub left: Nanos,
     pub mode: Mode,
     pub state: State,
+    /// Whether it belongs to the kernel itself.
+    pub kernel: bool,
+    /// Whether there is something on its agenda.
+    busy: bool,
     /// Counts waits, so that a timer of an earlier one is known to be stale.
     pub wait: u32,
     pub job: u16,
     pub program: u32,
     pub next_instruction: u32,
+    /// Signals whose handler has not begun.
+    pub signals: u32,
+    pub rng: Rng,
+    pub life: Box<Life>,
+}
+
+/// The rest of the record.
+#[derive(Debug, Default)]
+pub(crate) struct Life {
+    /// What it does in the kernel before its program goes on.
+    agenda: VecDeque<Action>,
     /// Passes done of each loop around the present instruction.
     pub loops: [u32; MAX_DEPTH],
-    pub rng: Rng,
-    /// What it does in the kernel before its program goes on.
-    pub agenda: VecDeque<Action>,
     pub began: Nanos,
     pub pass_began: Nanos,
     /// The last deadline so far.
@@ -134,11 +149,11 @@ pub(crate) struct Process {
     pub zombies: u32,
     /// Children alive.
     pub children: u32,
-    /// Signals whose handler has not begun.
-    pub signals: u32,
     /// Bytes it holds.
     pub memory: u64,
 }
+
+const _: () = assert!(size_of::<Process>() == 64);
 
 impl Process {
     pub fn new(job: u16, program: u32, rng: Rng) -> Process {
@@ -146,22 +161,40 @@ impl Process {
             left: 0,
             mode: Mode::User,
             state: State::Unborn,
+            kernel: false,
+            busy: false,
             wait: 0,
             job,
             program,
             next_instruction: 0,
-            loops: [0; MAX_DEPTH],
-            rng,
-            agenda: VecDeque::new(),
-            began: 0,
-            pass_began: 0,
-            deadline: 0,
-            file: None,
-            opened: Vec::new(),
-            zombies: 0,
-            children: 0,
             signals: 0,
-            memory: 0,
+            rng,
+            life: Box::default(),
         }
+    }
+
+    /// Whether it does something in the kernel before its program goes on.
+    #[inline(always)]
+    pub fn busy(&self) -> bool {
+        self.busy
+    }
+
+    /// Puts these at the end of its agenda.
+    pub fn plan(&mut self, actions: impl IntoIterator<Item = Action>) {
+        self.life.agenda.extend(actions);
+        self.busy = !self.life.agenda.is_empty();
+    }
+
+    /// Takes the first thing off its agenda.
+    pub fn next_action(&mut self) -> Option<Action> {
+        let action = self.life.agenda.pop_front();
+        self.busy = !self.life.agenda.is_empty();
+        action
+    }
+
+    /// Forgets its agenda.
+    pub fn abandon(&mut self) {
+        self.life.agenda = VecDeque::new();
+        self.busy = false;
     }
 }

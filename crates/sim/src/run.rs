@@ -5,7 +5,7 @@
 //! pure function of scenario and seed.
 
 use crate::{
-    accounting::Cpu,
+    accounting::Cpus,
     drive::Drive,
     files::Files,
     messages::Servers,
@@ -17,7 +17,7 @@ use crate::{
 use schedlab_model::{
     Nanos,
     event::{Event, Irq, Kind, Leave, NO_TASK, Observer},
-    task::{Class, CpuId, Group, Task, TaskId},
+    task::{CpuId, Group, Task, TaskId},
 };
 use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Processor, Scheduler, Wishes};
 use schedlab_workloads::Programs;
@@ -67,6 +67,15 @@ impl Clock {
     }
 }
 
+/// What happens next; on which processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    BurstEnd(usize),
+    Timer,
+    Tick,
+    SliceEnd(usize),
+}
+
 /// How a system call is carried out.
 pub(crate) enum Personality {
     /// In the caller's context.
@@ -86,7 +95,7 @@ pub(crate) struct Kernel<S, O> {
     pub processors: Vec<Processor>,
     pub wishes: Wishes,
     pub processes: Vec<Process>,
-    pub cpus: Vec<Cpu>,
+    pub cpus: Cpus,
     pub timers: Timers,
     pub clock: Clock,
     pub costs: Costs,
@@ -126,21 +135,16 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Runs to the end: every awaited task has ended, or the limit is reached.
     pub fn run(&mut self) {
         while self.awaited > 0 || self.endless {
-            let (cpu, ends) = self.earliest();
-            let timer = self.timers.next();
-            let next = ends.min(timer).min(self.clock.next);
-            if next > self.limit || next == self.clock.next && self.stalled() {
+            let (when, next) = self.next();
+            if when > self.limit || next == Next::Tick && self.stalled() {
                 break;
             }
-            self.now = next;
-            if ends == next && self.cpus[cpu].burst_end == next {
-                self.burst_ended(cpu);
-            } else if timer == next {
-                self.timer_expired();
-            } else if self.clock.next == next {
-                self.tick();
-            } else {
-                self.slice_ended(cpu);
+            self.now = when;
+            match next {
+                Next::BurstEnd(cpu) => self.burst_ended(cpu),
+                Next::Timer => self.timer_expired(),
+                Next::Tick => self.tick(),
+                Next::SliceEnd(cpu) => self.slice_ended(cpu),
             }
             while self.wishes.resched != 0 {
                 let cpu = self.wishes.resched.trailing_zeros() as CpuId;
@@ -163,12 +167,29 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         !alarms && self.timers.next() == Nanos::MAX && self.cpus.iter().all(|cpu| cpu.running == NO_TASK)
     }
 
+    /// What happens next, and when.
+    #[inline(always)]
+    fn next(&self) -> (Nanos, Next) {
+        let (cpu, ends) = self.earliest();
+        let burst = self.cpus[cpu].burst_end == ends;
+        let (timer, tick) = (self.timers.next(), self.clock.next);
+        let other = timer.min(tick);
+        if ends < other || burst && ends == other {
+            (ends, if burst { Next::BurstEnd(cpu) } else { Next::SliceEnd(cpu) })
+        } else if timer <= tick {
+            (timer, Next::Timer)
+        } else {
+            (tick, Next::Tick)
+        }
+    }
+
     /// The processor whose running task has something to do first, and when.
     #[inline(always)]
     fn earliest(&self) -> (usize, Nanos) {
         let mut best = (0, self.cpus[0].next());
-        for (index, cpu) in self.cpus.iter().enumerate().skip(1) {
+        for index in 1..self.cpus.len() {
             // An ended stretch goes before an ended slice at the same time.
+            let cpu = &self.cpus[index];
             let next = cpu.next();
             if next < best.1 || next == best.1 && cpu.burst_end == next && self.cpus[best.0].burst_end != next {
                 best = (index, next);
@@ -185,7 +206,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     #[inline]
     fn slice_ended(&mut self, cpu: usize) {
-        self.cpus[cpu].slice_end = Nanos::MAX;
         self.cpus[cpu].leaving = Enqueue::SliceEnd;
         self.wishes.resched |= 1 << cpu;
     }
@@ -237,18 +257,18 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// Chooses who runs on a processor, and puts it there.
-    pub fn schedule(&mut self, cpu: CpuId) {
+    #[inline(always)]
+    fn schedule(&mut self, cpu: CpuId) {
         let index = cpu as usize;
-        let previous = self.cpus[index].running;
-        let why = std::mem::replace(&mut self.cpus[index].leaving, Enqueue::Preempted);
+        self.settle(index);
+        let state = &mut self.cpus[index];
+        let previous = state.running;
+        let why = std::mem::replace(&mut state.leaving, Enqueue::Preempted);
         if previous != NO_TASK {
-            self.settle(index);
-            self.processes[previous as usize].state = State::Ready;
             self.scheduler.enqueue(&mut context!(self), cpu, previous, why);
         }
         match self.choose(cpu) {
             Some(pick) if pick.task == previous => {
-                self.processes[previous as usize].state = State::Running;
                 self.cpus[index].slice_end = pick.slice.map_or(Nanos::MAX, |slice| self.now + slice);
             }
             choice => {
@@ -278,24 +298,34 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Moves a queued task to another processor.
     fn migrate(&mut self, task: TaskId, to: CpuId) {
         let from = self.tasks[task as usize].cpu;
-        debug_assert!(self.processes[task as usize].state == State::Ready && from != to);
+        debug_assert!(self.processes[task as usize].state == State::Runnable && from != to);
         self.scheduler.dequeue(&mut context!(self), from, task, Dequeue::Migrate);
         self.tasks[task as usize].cpu = to;
         self.emit(Kind::Migrated, 0, to, task, from.into(), 0);
         self.scheduler.enqueue(&mut context!(self), to, task, Enqueue::Migrate);
     }
 
-    /// A task that waited, or is new, becomes able to run.
-    #[inline]
-    pub fn wake(&mut self, task: TaskId, why: Enqueue) {
-        let process = &mut self.processes[task as usize];
-        process.state = State::Ready;
-        process.wait = process.wait.wrapping_add(1);
+    /// The policy's choice of a processor for a new or woken task; there is none to make where there is but one.
+    #[inline(always)]
+    fn place(&mut self, task: TaskId, why: Enqueue) -> CpuId {
+        if self.cpus.len() == 1 {
+            return 0;
+        }
         let cpu = self.scheduler.select_cpu(&mut context!(self), task, why);
         let from = std::mem::replace(&mut self.tasks[task as usize].cpu, cpu);
         if from != cpu {
             self.emit(Kind::Migrated, 0, cpu, task, from.into(), 0);
         }
+        cpu
+    }
+
+    /// A task that waited, or is new, becomes able to run.
+    #[inline]
+    pub fn wake(&mut self, task: TaskId, why: Enqueue) {
+        let process = &mut self.processes[task as usize];
+        process.state = State::Runnable;
+        process.wait = process.wait.wrapping_add(1);
+        let cpu = self.place(task, why);
         self.emit(Kind::Wakeup, u8::from(why == Enqueue::New), cpu, task, 0, 0);
         let running = self.cpus[cpu as usize].running;
         if running == NO_TASK {
@@ -324,13 +354,14 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         };
         self.scheduler.dequeue(&mut context!(self), cpu as CpuId, task, why);
         self.switch_out(cpu, leave);
+        self.vacate(cpu);
         self.wishes.resched |= 1 << cpu;
     }
 
     /// Whether this task belongs to the kernel itself.
     #[inline]
     pub fn is_kernel(&self, task: TaskId) -> bool {
-        self.tasks[task as usize].class != Class::User
+        self.processes[task as usize].kernel
     }
 
     #[inline(always)]
@@ -353,10 +384,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 }
 
+/// What a reason to be queued again means to whoever listens.
+#[inline(always)]
 fn leave_of(why: Enqueue) -> Leave {
-    match why {
-        Enqueue::SliceEnd => Leave::SliceEnd,
-        Enqueue::Yield => Leave::Yielded,
-        _ => Leave::Preempted,
-    }
+    static LEAVES: [Leave; 6] =
+        [Leave::Preempted, Leave::Preempted, Leave::Preempted, Leave::SliceEnd, Leave::Yielded, Leave::Preempted];
+    LEAVES[why as usize]
 }

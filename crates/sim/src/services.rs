@@ -56,14 +56,23 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// Carries out a call.
+    #[inline(always)]
     pub fn serve(&mut self, caller: TaskId, call: Call) -> Served {
+        match call {
+            Call::Sleep(until) => self.sleep(caller, until),
+            other => self.serve_rarely(caller, other),
+        }
+    }
+
+    /// Calls that are no part of a hot loop.
+    fn serve_rarely(&mut self, caller: TaskId, call: Call) -> Served {
         match call {
             Call::Plain(_) => Served::Done,
             Call::Open(_) | Call::Read(_) | Call::Close | Call::Print(_) => {
                 self.file_call(caller, call);
                 Served::Done
             }
-            Call::Sleep(until) => self.sleep(caller, until),
+            Call::Sleep(_) => unreachable!("taken by serve"),
             Call::Lock(lock) => self.lock(caller, lock),
             Call::Unlock(lock) => self.unlock(caller, lock),
             Call::Send(pipe) => self.send(pipe),
@@ -79,14 +88,13 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// File calls in the caller's own context: what must be fetched, copied or printed goes on its agenda.
     fn file_call(&mut self, caller: TaskId, call: Call) {
-        for action in self.file_actions(caller, call) {
-            self.processes[caller as usize].agenda.push_back(action);
-        }
+        let actions = self.file_actions(caller, call);
+        self.processes[caller as usize].plan(actions);
     }
 
     /// The open file of a set that comes after the last one opened.
     pub fn next_file(&mut self, task: TaskId, set: u16) -> OpenFile {
-        let opened = &mut self.processes[task as usize].opened;
+        let opened = &mut self.processes[task as usize].life.opened;
         if opened.len() <= set as usize {
             opened.resize(set as usize + 1, 0);
         }
@@ -100,6 +108,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.wake(task, Enqueue::Wakeup);
     }
 
+    #[inline(always)]
     fn sleep(&mut self, task: TaskId, until: Nanos) -> Served {
         let wait = self.processes[task as usize].wait;
         match &mut self.personality {
@@ -161,7 +170,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let stream = self.processes[parent as usize].rng.below(u64::MAX);
         self.tasks.push(task);
         self.processes.push(Process::new(job, program, Rng::stream(self.seed, stream)));
-        self.processes[parent as usize].children += 1;
+        self.processes[parent as usize].life.children += 1;
         self.awaited += u32::from(self.finite[job as usize]);
         self.begin(child);
         Served::Done
@@ -170,9 +179,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// A task comes to be.
     pub fn begin(&mut self, task: TaskId) {
         let process = &mut self.processes[task as usize];
-        process.began = self.now;
-        process.pass_began = self.now;
-        process.deadline = self.now;
+        process.life.began = self.now;
+        process.life.pass_began = self.now;
+        process.life.deadline = self.now;
         let job = process.job.into();
         let (cpu, nice) = (self.tasks[task as usize].cpu, self.tasks[task as usize].nice);
         let parent = self.tasks[task as usize].parent.unwrap_or(NO_TASK);
@@ -181,21 +190,21 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     fn wait(&mut self, parent: TaskId) -> Served {
-        let process = &mut self.processes[parent as usize];
-        if process.zombies > 0 {
-            process.zombies -= 1;
+        let life = &mut self.processes[parent as usize].life;
+        if life.zombies > 0 {
+            life.zombies -= 1;
             return Served::Done;
         }
         // Without a child the call returns at once, with an error.
-        if process.children > 0 { Served::Waits(Wait::Child) } else { Served::Done }
+        if life.children > 0 { Served::Waits(Wait::Child) } else { Served::Done }
     }
 
     /// The task has ended: its memory is noted, its locks go on, its parent learns of it.
     pub fn bury(&mut self, task: TaskId, cut_off: bool) {
         let process = &mut self.processes[task as usize];
         process.state = State::Dead;
-        process.agenda = VecDeque::new();
-        let (job, memory) = (process.job as usize, process.memory);
+        process.abandon();
+        let (job, memory) = (process.job as usize, process.life.memory);
         if memory > 0 && !cut_off {
             let known = &mut self.resources.high_water[job];
             *known = Some(known.unwrap_or(0).max(memory));
@@ -207,10 +216,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
         let Some(parent) = self.tasks[task as usize].parent else { return };
         let process = &mut self.processes[parent as usize];
-        process.children -= 1;
+        process.life.children -= 1;
         match process.state {
             State::Waiting(Wait::Child) => self.complete(parent),
-            _ => process.zombies += 1,
+            _ => process.life.zombies += 1,
         }
     }
 
@@ -250,7 +259,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Sizing::HighWater => known.unwrap_or(demand.declared.0),
         };
         let granted = wanted <= given;
-        process.memory = if granted { wanted } else { 0 };
+        process.life.memory = if granted { wanted } else { 0 };
         if !granted {
             *known = Some(known.unwrap_or(0).max(wanted));
         }

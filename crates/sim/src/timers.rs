@@ -2,10 +2,10 @@
 //! order and a run is a pure function of scenario and seed.
 
 use schedlab_model::{Nanos, task::CpuId, task::TaskId};
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::{cmp::Ordering, collections::BinaryHeap};
 
 /// What a timer is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expiry {
     /// Ends the wait of a task, if it is still the wait of that number.
     Wake { task: TaskId, wait: u32 },
@@ -17,29 +17,105 @@ pub(crate) enum Expiry {
     Scheduler { cpu: CpuId, token: u32 },
 }
 
+/// One of them, small: a run may have millions.
+#[derive(Debug)]
+struct Timer {
+    when: Nanos,
+    /// How many had been set before it, and in the lowest bits which kind of expiry it is.
+    order: u64,
+    /// The numbers of the expiry, together: stored and loaded at once, where a processor passes a store on to a load.
+    numbers: u64,
+}
+
+/// Kinds of expiries there are.
+const KINDS: u64 = 4;
+
+impl Timer {
+    fn new(when: Nanos, set: u64, what: Expiry) -> Timer {
+        let (kind, first, second) = match what {
+            Expiry::Wake { task, wait } => (0, task, wait),
+            Expiry::Start { task } => (1, task, 0),
+            Expiry::Drive => (2, 0, 0),
+            Expiry::Scheduler { cpu, token } => (3, cpu.into(), token),
+        };
+        Timer { when, order: set * KINDS + kind, numbers: u64::from(second) << 32 | u64::from(first) }
+    }
+
+    fn what(&self) -> Expiry {
+        let (first, second) = (self.numbers as u32, (self.numbers >> 32) as u32);
+        match self.order % KINDS {
+            0 => Expiry::Wake { task: first, wait: second },
+            1 => Expiry::Start { task: first },
+            2 => Expiry::Drive,
+            _ => Expiry::Scheduler { cpu: first as CpuId, token: second },
+        }
+    }
+
+    /// Time and order in one number, which is compared without a branch.
+    #[inline(always)]
+    fn key(&self) -> u128 {
+        u128::from(self.when) << 64 | u128::from(self.order)
+    }
+}
+
+/// The first to expire is the greatest: a [`BinaryHeap`] gives the greatest first.
+impl Ord for Timer {
+    #[inline(always)]
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key().cmp(&self.key())
+    }
+}
+
+impl PartialOrd for Timer {
+    #[inline(always)]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Timer {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Timer {}
+
 /// The heap.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Timers {
-    heap: BinaryHeap<Reverse<(Nanos, u64, Expiry)>>,
+    heap: BinaryHeap<Timer>,
+    /// How many have been set.
     set: u64,
+    /// When the first expires; the end of time if there is none.
+    next: Nanos,
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Timers { heap: BinaryHeap::new(), set: 0, next: Nanos::MAX }
+    }
 }
 
 impl Timers {
     #[inline]
     pub fn set(&mut self, when: Nanos, what: Expiry) {
         self.set += 1;
-        self.heap.push(Reverse((when, self.set, what)));
+        self.next = self.next.min(when);
+        self.heap.push(Timer::new(when, self.set, what));
     }
 
     /// When the next one expires; the end of time if none is set.
     #[inline]
     pub fn next(&self) -> Nanos {
-        self.heap.peek().map_or(Nanos::MAX, |Reverse((when, ..))| *when)
+        self.next
     }
 
     /// Takes the next one.
     #[inline]
     pub fn take(&mut self) -> Option<Expiry> {
-        self.heap.pop().map(|Reverse((.., what))| what)
+        let first = self.heap.pop()?;
+        self.next = self.heap.peek().map_or(Nanos::MAX, |timer| timer.when);
+        Some(first.what())
     }
 }

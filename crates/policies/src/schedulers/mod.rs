@@ -131,7 +131,8 @@ pub trait Scheduler: Sized {
     /// Makes the policy for a machine with so many processors and a tick of that length.
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self;
 
-    /// Chooses the processor for a new or woken task. Default: where it was, if it still may run there.
+    /// Chooses the processor for a new or woken task. Default: where it was, if it still may run there. Not asked where there
+    /// is but one processor.
     #[inline]
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _why: Enqueue) -> CpuId {
         let task = &cx.tasks[task as usize];

@@ -5,14 +5,23 @@ use schedlab_model::task::TaskId;
 
 const NONE: TaskId = TaskId::MAX;
 
+/// The links of one task: who stands before it, who after. A head has nobody before it and a tail nobody after it; what
+/// their links say there is stale.
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    before: TaskId,
+    after: TaskId,
+}
+
 /// Links of all tasks of a run. A task is in one [`List`] at most.
 #[derive(Debug, Default)]
-pub struct Links(Vec<(TaskId, TaskId)>);
+pub struct Links(Vec<Link>);
 
 /// A list of tasks.
 #[derive(Debug, Clone, Copy)]
 pub struct List {
     head: TaskId,
+    /// Stale while there is no head.
     tail: TaskId,
 }
 
@@ -23,36 +32,46 @@ impl Default for List {
 }
 
 impl Links {
-    #[inline]
-    fn at(&mut self, task: TaskId) -> &mut (TaskId, TaskId) {
-        let index = task as usize;
-        if index >= self.0.len() {
-            self.0.resize(index + 1, (NONE, NONE));
+    #[inline(always)]
+    fn at(&mut self, task: TaskId) -> &mut Link {
+        &mut self.0[task as usize]
+    }
+
+    /// The links of a task that may be new.
+    #[inline(always)]
+    fn of_new(&mut self, task: TaskId) -> &mut Link {
+        if task as usize >= self.0.len() {
+            self.grow(task);
         }
-        &mut self.0[index]
+        self.at(task)
+    }
+
+    #[cold]
+    fn grow(&mut self, task: TaskId) {
+        self.0.resize(task as usize + 1, Link { before: NONE, after: NONE });
     }
 }
 
 impl List {
     /// The first task.
-    #[inline]
+    #[inline(always)]
     pub fn head(&self) -> Option<TaskId> {
         (self.head != NONE).then_some(self.head)
     }
 
     /// Whether nobody is in it.
-    #[inline]
+    #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.head == NONE
     }
 
     /// Adds a task at the end.
-    #[inline]
+    #[inline(always)]
     pub fn push_tail(&mut self, links: &mut Links, task: TaskId) {
-        *links.at(task) = (self.tail, NONE);
-        match self.tail {
+        links.of_new(task).before = self.tail;
+        match self.head {
             NONE => self.head = task,
-            tail => links.at(tail).1 = task,
+            _ => links.at(self.tail).after = task,
         }
         self.tail = task;
     }
@@ -60,33 +79,33 @@ impl List {
     /// Adds a task at the front.
     #[inline]
     pub fn push_head(&mut self, links: &mut Links, task: TaskId) {
-        *links.at(task) = (NONE, self.head);
+        links.of_new(task).after = self.head;
         match self.head {
             NONE => self.tail = task,
-            head => links.at(head).0 = task,
+            head => links.at(head).before = task,
         }
         self.head = task;
     }
 
     /// Takes the first task.
-    #[inline]
+    #[inline(always)]
     pub fn pop_head(&mut self, links: &mut Links) -> Option<TaskId> {
         let task = self.head()?;
-        self.remove(links, task);
+        self.head = if task == self.tail { NONE } else { links.at(task).after };
         Some(task)
     }
 
     /// Takes a task out, wherever it stands.
     #[inline]
     pub fn remove(&mut self, links: &mut Links, task: TaskId) {
-        let (before, after) = *links.at(task);
-        match before {
-            NONE => self.head = after,
-            before => links.at(before).1 = after,
-        }
-        match after {
-            NONE => self.tail = before,
-            after => links.at(after).0 = before,
+        let Link { before, after } = *links.at(task);
+        if task == self.head {
+            self.pop_head(links);
+        } else if task == self.tail {
+            self.tail = before;
+        } else {
+            links.at(before).after = after;
+            links.at(after).before = before;
         }
     }
 }
