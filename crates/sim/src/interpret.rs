@@ -91,8 +91,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Instruction::Period(length) => return self.period(cpu, task, length),
             Instruction::Yield => {
                 self.cpus[cpu].leaving = Enqueue::Yield;
-                // Chosen again, it goes on at once.
-                self.cpus[cpu].burst_end = self.now;
                 self.wishes.resched |= 1 << cpu;
                 return Flow::Stop;
             }
