@@ -1,8 +1,8 @@
 //! One contestant of the benchmark, once: `schedlab-bench CONTESTANT LOAD TASKS SWITCHES` runs the load and prints one
 //! line of JSON. `bench/bench.py` lets the contestants take turns, and compares; see docs/performance.md.
 //!
-//! Contestants: `ours`, the simulator with its metrics; `recorded`, with the events written to a file besides; `ceiling`,
-//! the barest loop of the same load; `sweep`, eighty runs on as many threads as rayon has.
+//! Contestants: `ours`, the simulator with its metrics; `unheard`, without them; `recorded`, with the events written to a
+//! file besides; `ceiling`, the barest loop of the same load; `sweep`, eighty runs on as many threads as rayon has.
 
 mod ceiling;
 mod loads;
@@ -10,8 +10,11 @@ mod loads;
 use loads::Load;
 use rustix::time::{ClockId, clock_gettime};
 use schedlab_metrics::Report;
-use schedlab_model::scenario::Scenario;
-use schedlab_sim::{run, run_batch, run_with};
+use schedlab_model::{
+    event::{Event, Kind, Leave, Observer},
+    scenario::Scenario,
+};
+use schedlab_sim::{observe, run, run_batch, run_with};
 use schedlab_traces::{
     Names, WriteBehind,
     recording::{Reader, Recorder},
@@ -65,13 +68,14 @@ fn main() -> ExitCode {
 }
 
 fn turn(words: &[&str]) -> Result<Turn, String> {
-    let usage = "usage: schedlab-bench ours|recorded|ceiling|sweep ring|sleepers TASKS SWITCHES";
+    let usage = "usage: schedlab-bench ours|unheard|recorded|ceiling|sweep ring|sleepers TASKS SWITCHES";
     let [contestant, load, tasks, switches] = words else { return Err(usage.to_owned()) };
     let load = Load::named(load).ok_or(usage)?;
     let tasks: u32 = tasks.parse().map_err(|why| format!("TASKS: {why}"))?;
     let switches: u64 = switches.parse().map_err(|why| format!("SWITCHES: {why}"))?;
     let work: fn(Load, u32, u64) -> Result<Turn, String> = match *contestant {
         "ours" => ours,
+        "unheard" => unheard,
         "recorded" => recorded,
         "ceiling" => |load, tasks, switches| Ok(ceiling(load, tasks, switches)),
         "sweep" => sweep,
@@ -117,6 +121,24 @@ fn ours(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
     let scenario = load.scenario(tasks, switches);
     let (report, cpu, wall) = timed(|| run(&scenario, SEED));
     Ok(of_reports(&[report.map_err(|why| why.to_string())?], (cpu, wall)))
+}
+
+/// Listens for switches only.
+struct Switches(u64);
+
+impl Observer for Switches {
+    #[inline(always)]
+    fn observe(&mut self, event: Event) {
+        self.0 += u64::from(event.kind == Kind::SwitchOut && event.flag != Leave::Stopped as u8);
+    }
+}
+
+fn unheard(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
+    let scenario = load.scenario(tasks, switches);
+    let mut heard = Switches(0);
+    let (end, cpu_ns, wall_ns) = timed(|| observe(&scenario, SEED, &mut heard));
+    end.map_err(|why| why.to_string())?;
+    Ok(Turn { switches: heard.0, cpu_ns, wall_ns, ..Turn::default() })
 }
 
 fn recorded(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
@@ -175,7 +197,8 @@ mod tests {
         for load in [Load::Ring, Load::Sleepers] {
             for tasks in [2, 10, 100, 1000] {
                 let (ours, bare) = (ours(load, tasks, 20_000).unwrap(), ceiling(load, tasks, 20_000));
-                assert_eq!(ours.switches, bare.switches, "{load:?} of {tasks}");
+                let heard = unheard(load, tasks, 20_000).unwrap().switches;
+                assert_eq!([ours.switches, heard], [bare.switches; 2], "{load:?} of {tasks}");
                 assert!((ours.user_s - bare.user_s).abs() < 1e-9, "{load:?} of {tasks}");
                 assert!((ours.mean_wait_s - bare.mean_wait_s).abs() < 1e-9, "{load:?} of {tasks}");
             }
