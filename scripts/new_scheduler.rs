@@ -15,11 +15,26 @@
 //!
 //! ## A schedule
 //!
-//! TODO Three tasks that start together and compute 30, 20 and 10 ms, `.` a wait in the runqueue:
+//! TODO Three tasks that show what is special; `cargo test -p schedlab-sim conformance` draws them and compares:
 //!
-//!     a  ###
-//!     b  ...##
-//!     c  .....#
+//! ```toml
+//! machine = "uniform"
+//! scheduler = { name = "my_policy" }
+//! workload.a = { load = "spin", compute = "30ms" }
+//! workload.b = { load = "spin", compute = "20ms" }
+//! workload.c = { load = "spin", compute = "10ms" }
+//! ```
+//!
+//! ```text
+//!         0ms
+//!         |
+//! a#0     ###
+//! b#1     ...##
+//! c#2     .....#
+//! idle 0
+//!         a column is 10ms
+//!         # running  . ready
+//! ```
 //!
 //! ## Cost
 //!

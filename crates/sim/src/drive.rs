@@ -1,12 +1,12 @@
 //! A rotating drive: where its heads are, and when a sector will have passed under them.
 //!
 //! ```text
-//!   seek(d)   =  t1 + (tmax - t1) * (d - 1) / (Dmax - 1)     0 for d = 0; a stepper's straight line
+//!   seek(d)   =  t1 + (tmax - t1) * (d - 1) / Dmax     0 for d = 0; a stepper's straight line
 //!   wait      =  (slot of the sector - slot under the head) mod track, as time
 //!   transfer  =  one sector time
 //! ```
 //!
-//! d distance in cylinders, t1 seek to the next cylinder, tmax seek over all Dmax cylinders. With interleave k the next
+//! d distance in cylinders, t1 seek to the next cylinder, tmax seek over all Dmax cylinders (to a hair). With interleave k the next
 //! sector of a file is k slots further on the track, which gives the processor k sector times to be ready for it.
 
 use schedlab_model::{Nanos, SECOND, machine, rng::Rng};

@@ -304,7 +304,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let trap = self.costs.trap;
         let plan = self.plan(caller, call);
         let fetch = |blocks| [self.work(trap), Action::SendReceive(DISK, Message::Fetch(blocks))];
-        let mut actions = vec![self.work(cost * plan.blocks.max(1))];
+        let mut actions = vec![self.work(cost.saturating_mul(plan.blocks.max(1)))];
         actions.extend(plan.fetches.into_iter().flat_map(fetch));
         if plan.bytes > 0 {
             actions.extend([self.work(trap), Action::SendReceive(SYSTEM, Message::Copy(plan.bytes))]);

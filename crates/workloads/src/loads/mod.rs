@@ -34,7 +34,7 @@ fn fixed(params: &Params, name: &str) -> Span {
     Span::Fixed(Duration(params.whole(name)))
 }
 
-/// The steps, so many times.
+/// The steps, so many times; four thousand million are as good as more.
 fn repeat(times: u64, steps: Vec<Step>) -> Step {
-    Step::Repeat(Repeat { times: Times::Count(times as u32), steps })
+    Step::Repeat(Repeat { times: Times::Count(times.min(u32::MAX.into()) as u32), steps })
 }
