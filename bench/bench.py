@@ -81,16 +81,17 @@ class Bench:
         return short and long and long["peak_bytes"] / short["peak_bytes"]
 
     def sweep_efficiency(self):
-        """Share of two processors that a sweep uses: half of the time on one thread over the time on two, per round."""
-        shares = []
+        """Share of two processors that a sweep uses, half of the time on one thread over the time on two; and the
+        processor time on one thread over that on two, which other work on the machine does not disturb."""
+        shares, costs = [], []
         for _ in range(ROUNDS):
-            wall = {}
+            done = {}
             for threads in random.sample((1, 2), 2):
-                done = self.turn("sweep", "sleepers", 100, SWEEP_SWITCHES, RAYON_NUM_THREADS=str(threads))
-                wall[threads] = done and done["wall_ns"]
-            if all(wall.values()):
-                shares.append(wall[1] / wall[2] / 2)
-        return summary(shares)
+                done[threads] = self.turn("sweep", "sleepers", 100, SWEEP_SWITCHES, RAYON_NUM_THREADS=str(threads))
+            if all(done.values()):
+                shares.append(done[1]["wall_ns"] / done[2]["wall_ns"] / 2)
+                costs.append(done[1]["cpu_ns"] / done[2]["cpu_ns"])
+        return summary(shares), summary(costs)
 
 
 def summary(values):
@@ -208,6 +209,8 @@ def show(result):
         print(f"{WORDS[verdict['met']]:13} {verdict['wanted']}: {measured}")
     if result["machine"]["load_average"][0] > DISTURBED:
         print("\nOther work was running: the sweep and the recordings, which use two processors, suffer most from it.")
+        if result["sweep_cpu"]:
+            print(f"Processor time of the sweep, one thread over two: {result['sweep_cpu']['median']:.2f}")
 
 
 def main():
@@ -222,7 +225,8 @@ def main():
     description = machine()
     rows = [row(*cell, turns) for cell, turns in bench.rounds().items()]
     memory = {load: bench.memory_per_task(load) for load in LOADS}
-    recording_memory, sweep = bench.memory_of_recording(), bench.sweep_efficiency()
+    recording_memory = bench.memory_of_recording()
+    sweep, sweep_cpu = bench.sweep_efficiency()
     result = {
         "date": datetime.date.today().isoformat(),
         "quick": QUICK,
@@ -232,6 +236,7 @@ def main():
         "bytes_per_task": memory,
         "recording_memory": recording_memory,
         "sweep_efficiency": sweep,
+        "sweep_cpu": sweep_cpu,
         "verdicts": verdicts(rows, memory, recording_memory, sweep),
     }
     show(result)
