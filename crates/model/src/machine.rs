@@ -264,7 +264,7 @@ pub enum Sizing {
     /// What its file says (Minix: `chmem`).
     #[default]
     Declared,
-    /// The most that any run of the same program has held at its end, or what its file says for the first run.
+    /// The most that any earlier run of the same program has held or asked for in vain; for the first, what its file says.
     HighWater,
 }
 
