@@ -239,6 +239,11 @@ impl Collector {
                 }
             }
             Kind::Memory => self.memory(e),
+            Kind::Refused => {
+                if let Some(job) = self.job(e) {
+                    job.refused += 1;
+                }
+            }
             Kind::Mark => {}
             Kind::Wakeup | Kind::SwitchIn | Kind::SwitchOut | Kind::Overhead => unreachable!("taken by observe"),
             Kind::Idle | Kind::Interrupt | Kind::SystemCall => unreachable!("taken by observe"),

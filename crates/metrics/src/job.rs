@@ -101,6 +101,8 @@ pub(crate) struct Job {
     pub queueing: Distribution,
     pub signals_overlapped: u64,
     pub memory_refused: u64,
+    /// Tasks whose reservation was refused.
+    pub refused: u64,
     /// Bytes set aside and not used, of the tasks that ended.
     pub memory_unused: u128,
 }

@@ -240,6 +240,7 @@ const ENTRIES: &[Entry] = &[
         Task(|j, _| count(j.signals_overlapped)),
         "signals that came while an earlier one was not yet handled",
     ),
+    entry("refused", "1", Task(|j, _| count(j.refused)), "tasks whose reservation the scheduler refused"),
     entry("memory_refused", "1", Task(|j, _| count(j.memory_refused)), "demands for memory that were refused"),
     entry(
         "memory_unused",

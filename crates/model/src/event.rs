@@ -69,6 +69,8 @@ pub enum Kind {
     Migrated,
     /// A task asked for memory (`flag` 1 granted, 0 refused). `a`: bytes it has now, `b`: bytes set aside for it.
     Memory,
+    /// A scheduler refused a task's reservation: the task runs as an ordinary one.
+    Refused,
 }
 
 /// Where a tick found the processor; stands in [`Event::flag`] of a [`Kind::Sampled`].
@@ -93,6 +95,8 @@ pub enum Irq {
     Timer,
     /// A drive.
     Disk,
+    /// Another device of the machine's list.
+    Device,
 }
 
 /// One record, 32 bytes.

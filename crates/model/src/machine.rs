@@ -1,13 +1,16 @@
 //! A simulated machine as data: processors, clock, costs, files, disk, terminal. Presets stand in `machines/`,
 //! every value there with its source.
 
-use crate::units::{Duration, Rate, Size};
+use crate::{
+    program::Span,
+    units::{Duration, Rate, Size},
+};
 use schemars::JsonSchema;
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{self, IntoDeserializer, value::MapAccessDeserializer},
 };
-use std::{fmt, marker::PhantomData};
+use std::{collections::BTreeMap, fmt, marker::PhantomData};
 
 /// A value, alone or with where it comes from: `3` or `{ value = 3, source = "data sheet" }`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -100,6 +103,75 @@ pub enum Accounting {
     Sampled,
 }
 
+/// Whose time interrupts and switching are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InterruptAccounting {
+    /// Nobody's: they are counted apart.
+    #[default]
+    Apart,
+    /// System time of whoever runs, and charged to it by its scheduler (4BSD; Linux without CONFIG_IRQ_TIME_ACCOUNTING).
+    Task,
+}
+
+/// When a task inside the kernel can be made to give way, as Linux names it. In its own code it always can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Preemption {
+    /// On its return to its own code, or when it waits.
+    None,
+    /// Also between two parts of a system call.
+    Voluntary,
+    /// As `none`, but at the next clock tick at the latest.
+    Lazy,
+    /// At once.
+    #[default]
+    Full,
+}
+
+/// When timers expire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TimerResolution {
+    /// At the time asked for.
+    #[default]
+    Exact,
+    /// At the first clock tick from then on (kernels without high-resolution timers).
+    Tick,
+}
+
+/// The cache of a processor. A task that comes back after others have run finds a part of what it left replaced and loads
+/// it again, in its own time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cache {
+    /// Its size.
+    pub size: Sourced<Size>,
+    /// Time to load one KiB from memory.
+    pub fill_per_kib: Sourced<Duration>,
+    /// Time to load one KiB from another node's memory; as from its own, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote_fill_per_kib: Option<Sourced<Duration>>,
+}
+
+/// A device that interrupts of itself: a sound card, a network.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// Time from one interrupt to the next.
+    pub every: Span,
+    /// Processor time of its handler.
+    #[serde(default)]
+    pub cost: Sourced<Duration>,
+    /// The processor that handles it.
+    #[serde(default)]
+    pub cpu: u16,
+}
+
+fn one_node() -> Sourced<u16> {
+    Sourced::Bare(1)
+}
+
 /// A simulated machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -117,12 +189,27 @@ pub struct Machine {
     /// How time is charged.
     #[serde(default)]
     pub accounting: Accounting,
+    /// Whose time interrupts and switching are.
+    #[serde(default)]
+    pub interrupt_accounting: InterruptAccounting,
+    /// When a task inside the kernel can be made to give way.
+    #[serde(default)]
+    pub preemption: Preemption,
     /// The periodic clock.
     #[serde(default)]
     pub clock: Clock,
     /// Costs of entering, leaving and switching.
     #[serde(default)]
     pub costs: Costs,
+    /// The cache of each processor; none means that a switch leaves nothing to be loaded again.
+    #[serde(default)]
+    pub cache: Option<Cache>,
+    /// Memory nodes, over which the processors are spread in blocks of equal size.
+    #[serde(default = "one_node")]
+    pub nodes: Sourced<u16>,
+    /// Devices that interrupt of themselves, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub devices: BTreeMap<String, Device>,
     /// Processor time of system calls, whoever executes them (the caller, or a server).
     #[serde(default)]
     pub calls: Calls,
@@ -146,6 +233,12 @@ pub struct Machine {
 pub struct Clock {
     /// Ticks per second.
     pub hz: Sourced<Rate>,
+    /// Ticks per second of a statistics clock, which charges in place of the periodic one (BSD `stathz`); none if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stat_hz: Option<Sourced<Rate>>,
+    /// When timers expire.
+    #[serde(default)]
+    pub timers: TimerResolution,
     /// Time that a tick's interrupt takes from whoever runs.
     #[serde(default)]
     pub interrupt: Sourced<Duration>,
@@ -156,7 +249,13 @@ pub struct Clock {
 
 impl Default for Clock {
     fn default() -> Self {
-        Clock { hz: Sourced::Bare(Rate(100.0)), interrupt: Sourced::default(), task: Sourced::default() }
+        Clock {
+            hz: Sourced::Bare(Rate(100.0)),
+            stat_hz: None,
+            timers: TimerResolution::Exact,
+            interrupt: Sourced::default(),
+            task: Sourced::default(),
+        }
     }
 }
 
@@ -166,6 +265,8 @@ impl Default for Clock {
 pub struct Costs {
     /// Saving one task's registers and loading another's.
     pub context_switch: Sourced<Duration>,
+    /// What a switch costs more to a task that last ran on another processor.
+    pub migration: Sourced<Duration>,
     /// Entering and leaving the kernel; in a message-passing kernel, per message operation.
     pub trap: Sourced<Duration>,
     /// A device interrupt.

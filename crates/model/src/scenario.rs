@@ -4,7 +4,7 @@ use crate::{
     machine::Machine,
     program::{Span, Step, Times},
     task::Policy,
-    units::Duration,
+    units::{Duration, Size},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -107,9 +107,31 @@ pub struct Job {
     /// Group it belongs to; the root group, if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// Session (terminal, login) of its tasks; one of its own for each job, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Processor time that each task asks for in every period; must be given under the policy "deadline".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<ReservationSpec>,
+    /// Memory that each task uses again and again, and so wants in the processor's cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub footprint: Option<Size>,
     /// Parameters of the load.
     #[serde(flatten)]
     pub settings: BTreeMap<String, Setting>,
+}
+
+/// Processor time that a task asks for in every period.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReservationSpec {
+    /// So much of it.
+    pub runtime: Duration,
+    /// By so long after each period's begin; its end, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Duration>,
+    /// In every stretch of this length.
+    pub period: Duration,
 }
 
 fn one() -> u32 {

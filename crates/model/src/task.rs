@@ -35,6 +35,40 @@ pub enum Policy {
     Fifo,
     /// SCHED_RR: real time, in turns.
     Rr,
+    /// SCHED_ISO of the -ck kernels: near real time without privilege, up to a share of the processor.
+    Iso,
+    /// SCHED_DEADLINE: a reservation of so much time in every period.
+    Deadline,
+}
+
+/// What a task waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// A time.
+    Timer,
+    /// A signal.
+    Signal,
+    /// The end of a child.
+    Child,
+    /// A lock that another task holds.
+    Lock,
+    /// A message in a pipe.
+    Pipe,
+    /// A drive.
+    Disk,
+    /// A message of another process of a message-passing kernel, or the answer to one.
+    Message,
+}
+
+/// Processor time that a task asks for in every period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reservation {
+    /// So much of it.
+    pub runtime: Nanos,
+    /// By so long after each period's begin.
+    pub deadline: Nanos,
+    /// In every stretch of this length.
+    pub period: Nanos,
 }
 
 /// What a scheduler knows of a task.
@@ -52,8 +86,12 @@ pub struct Task {
     pub nice: i8,
     /// Group it belongs to.
     pub group: GroupId,
+    /// Session (terminal, login) to which it belongs; forks stay in it.
+    pub session: u16,
     /// Slice asked for by the task itself, if any.
     pub slice: Option<Nanos>,
+    /// What it asks for in every period, if anything.
+    pub reservation: Option<Reservation>,
     /// Processors it may use, a bit each.
     pub allowed: u64,
     /// Processor it last ran on, or was put on.

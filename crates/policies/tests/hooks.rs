@@ -4,10 +4,10 @@ use schedlab_model::{
     MILLISECOND, Nanos,
     info::Params,
     rng::Rng,
-    task::{Class, CpuId, Group, Task, TaskId},
+    task::{Class, CpuId, Group, Task, TaskId, Wait},
 };
 use schedlab_policies::schedulers::{
-    Context, Dequeue, Enqueue, Fifo, Minix, Pick, Processor, RoundRobin, Scheduler, Wishes,
+    Context, Dequeue, Enqueue, Fifo, Minix, Pick, Preempt, Processor, RoundRobin, Scheduler, Wishes,
 };
 use std::collections::VecDeque;
 
@@ -19,6 +19,7 @@ struct Bench<S> {
     processors: Vec<Processor>,
     wishes: Wishes,
     tick: Nanos,
+    rng: Rng,
 }
 
 fn task(id: TaskId, class: Class) -> Task {
@@ -29,7 +30,9 @@ fn task(id: TaskId, class: Class) -> Task {
         priority: 0,
         nice: 0,
         group: 0,
+        session: 0,
         slice: None,
+        reservation: None,
         allowed: 3,
         cpu: 0,
         parent: None,
@@ -48,6 +51,7 @@ impl<S: Scheduler> Bench<S> {
             processors: vec![Processor::default(); 2],
             wishes: Wishes::default(),
             tick,
+            rng: Rng::stream(1, 0),
         }
     }
 
@@ -58,6 +62,9 @@ impl<S: Scheduler> Bench<S> {
             tasks: &self.tasks,
             groups: &self.groups,
             processors: &self.processors,
+            waker: None,
+            bursts: &[],
+            rng: &mut self.rng,
             wishes: &mut self.wishes,
         };
         hook(&mut self.policy, &mut cx)
@@ -106,7 +113,7 @@ fn behaves_like_queues<S: Scheduler>(slice: Option<Nanos>) {
                 let expected = queue.pop_front();
                 assert_eq!(bench.pick(cpu), expected.map(|task| Pick { task, slice }));
                 let Some(task) = expected else { continue };
-                bench.dequeue(cpu, task, Dequeue::Sleep);
+                bench.dequeue(cpu, task, Dequeue::Sleep(Wait::Timer));
                 bench.processors[cpu as usize].running = None;
                 free.push(task);
             }
@@ -133,7 +140,7 @@ fn minix_keeps_three_lists_by_strict_priority_and_the_running_task_at_its_head()
         let task = bench.pick(0).unwrap().task;
         assert_eq!(bench.pick(0).unwrap().task, task);
         order.push(task);
-        bench.dequeue(0, task, Dequeue::Sleep);
+        bench.dequeue(0, task, Dequeue::Sleep(Wait::Timer));
     }
     assert_eq!(order, [0, 1, 2, 3]);
     assert_eq!(bench.pick(0), None);
@@ -148,7 +155,7 @@ fn on_minix_only_a_kernel_task_preempts_and_only_what_is_none() {
     }
     for (running, woken) in (0..6).flat_map(|running| (0..6).map(move |woken| (running, woken))) {
         let preempts = bench.hook(|policy, cx| policy.wakeup_preempts(cx, 0, running, woken));
-        assert_eq!(preempts, woken < 2 && running >= 2, "{woken} takes the processor from {running}");
+        assert_eq!(preempts, Preempt::from(woken < 2 && running >= 2), "{woken} takes the processor from {running}");
     }
 }
 
@@ -159,7 +166,7 @@ fn a_user_that_becomes_ready_joins_the_tail_or_the_head_of_its_list() {
         (0..3).for_each(|task| bench.enqueue(0, task, Enqueue::Wakeup));
         let order = [(); 3].map(|()| {
             let task = bench.pick(0).unwrap().task;
-            bench.dequeue(0, task, Dequeue::Sleep);
+            bench.dequeue(0, task, Dequeue::Sleep(Wait::Timer));
             task
         });
         assert_eq!(order, expected);

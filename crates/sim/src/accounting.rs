@@ -118,7 +118,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             let overhead = state.overhead.min(elapsed);
             state.overhead -= overhead;
             ran -= overhead;
-            self.emit(Kind::Overhead, 0, cpu as CpuId, task, overhead, 0);
+            if self.charges_interrupts {
+                state.spent[Mode::System as usize] += overhead;
+                self.scheduler.charge(&mut context!(self), cpu as CpuId, task, overhead);
+            } else {
+                self.emit(Kind::Overhead, 0, cpu as CpuId, task, overhead, 0);
+            }
         }
         let mode = self.processes[task as usize].mode;
         self.cpus[cpu].spent[mode as usize] += ran;
@@ -136,7 +141,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// A tick charges its whole length to whoever it finds: a user's own code is that user's user time; the kernel,
     /// a server or a driver is system time of the user who is billed.
-    pub fn sample(&mut self, cpu: usize) {
+    pub fn sample(&mut self, cpu: usize, tick: Nanos) {
         let running = self.cpus[cpu].running;
         let own_code =
             running != NO_TASK && self.processes[running as usize].mode == Mode::User && !self.is_kernel(running);
@@ -145,7 +150,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             (false, Some(billed)) => (billed, Sample::System),
             (false, None) => (NO_TASK, Sample::Idle),
         };
-        self.emit(Kind::Sampled, sample as u8, cpu as CpuId, task, self.clock.tick, 0);
+        self.emit(Kind::Sampled, sample as u8, cpu as CpuId, task, tick, 0);
     }
 
     /// Puts a task on a processor that has none, or whose task has just been switched out. All time before is settled.
@@ -153,16 +158,18 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn dispatch(&mut self, index: usize, pick: Pick) {
         let task = pick.task;
         let process = &self.processes[task as usize];
-        let (left, signals) = (process.left, process.signals);
+        let (left, signals, kernel) = (process.left, process.signals, process.kernel);
         let cpu = &mut self.cpus[index];
         let last = if cpu.running == NO_TASK { cpu.last } else { cpu.running };
-        cpu.overhead = if last == task { 0 } else { self.costs.context_switch };
+        let stayed = last == task;
+        cpu.overhead = if stayed { 0 } else { self.costs.context_switch };
         cpu.running = task;
         cpu.slice_end = pick.slice.map_or(Nanos::MAX, |slice| self.now + cpu.overhead + slice);
-        cpu.begin(self.now, left);
+        let left = if self.caches.is_some() { self.move_in(index, task, left, stayed) } else { left };
+        self.cpus[index].begin(self.now, left);
         let view = &mut self.processors[index];
         view.running = Some(task);
-        if !process.kernel {
+        if !kernel {
             view.billed = Some(task);
         }
         self.emit(Kind::SwitchIn, 0, index as CpuId, task, 0, 0);
@@ -182,6 +189,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let task = cpu.running;
         let process = &mut self.processes[task as usize];
         process.left = cpu.burst_end - self.now - cpu.overhead;
+        if let Some(caches) = &mut self.caches {
+            caches.leave(index, task);
+        }
         let [user, system] = std::mem::take(&mut cpu.spent);
         self.emit(Kind::SwitchOut, leave as u8, index as CpuId, task, user, system);
     }

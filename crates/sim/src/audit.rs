@@ -340,6 +340,10 @@ impl Observer for Audit {
                 let runs = self.place(event.task) == Place::Running(event.cpu);
                 self.hold(runs, &event, "a task acts that does not run");
             }
+            Kind::Refused => {
+                let new = self.place(event.task) == Place::New;
+                self.hold(new, &event, "a task that is not new is refused");
+            }
             Kind::Interrupt | Kind::Sampled | Kind::CacheLookup | Kind::Signal | Kind::Memory => {}
         }
     }

@@ -3,13 +3,14 @@
 use crate::{
     RunError,
     accounting::Cpus,
+    caches::Caches,
     drive::Drive,
     files::Files,
     interpret::draw,
     messages::{DRIVERS, KERNEL_TASKS, Servers},
-    process::{Process, State, Wait},
+    process::{Process, State},
     run::{Clock, Costs, FOREVER, Kernel, Personality},
-    services::{Lock, Pipe, Resources},
+    services::{Device, Lock, Pipe, Resources},
     timers::{Expiry, Timers},
 };
 use schedlab_model::{
@@ -20,16 +21,19 @@ use schedlab_model::{
     program::Step,
     rng::Rng,
     scenario::{Job, Scenario, Setting},
-    task::{Class, CpuId, Group, GroupId, Task, TaskId},
+    task::{Class, CpuId, Group, GroupId, Reservation, Task, TaskId, Wait},
 };
-use schedlab_policies::schedulers::{Processor, SCHEDULERS, Scheduler, Wishes};
+use schedlab_policies::schedulers::{Clocks, Processor, SCHEDULERS, Scheduler, Wishes};
 use schedlab_workloads::{Programs, WORKLOADS, steps_of};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Owners of random streams that are no task; tasks own the numbers from 0.
 const CLOCK_STREAM: u64 = u64::MAX;
 const DRIVE_STREAM: u64 = u64::MAX - 1;
+/// And downwards from here, one for each job.
 const START_STREAM: u64 = u64::MAX - 2;
+const POLICY_STREAM: u64 = u64::MAX / 2;
+const DEVICE_STREAM: u64 = u64::MAX / 2 - 1;
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Builds the machine, its kernel and its workload; nothing has run yet.
@@ -39,7 +43,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let programs = compile(scenario)?;
         let processors = machine.processors.get();
         let message_passing = machine.personality == machine::Personality::MessagePassing;
-        let clock = clock(machine, seed);
+        let wanted =
+            Clocks { hz: machine.clock.hz.get().0, stat_hz: machine.clock.stat_hz.as_ref().map(|rate| rate.get().0) };
+        let clocks = S::clocks(&params, wanted);
+        let clock = clock(clocks.hz, seed);
+        let stat_clock = clocks.stat_hz.map(|hz| self::clock(hz, seed));
+        let node = |cpu: u16| (u32::from(cpu) * u32::from(machine.nodes.get()) / u32::from(processors)) as u16;
         let drive = machine.disk.as_ref().map(|disk| Drive::new(disk, &mut Rng::stream(seed, DRIVE_STREAM)));
         let region = drive.as_ref().map(|drive| region(drive, &machine.files));
         let mut kernel = Kernel {
@@ -49,14 +58,26 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             observer,
             tasks: Vec::new(),
             groups: Vec::new(),
-            processors: vec![Processor::default(); processors.into()],
+            processors: (0..processors).map(|cpu| Processor { node: node(cpu), ..Processor::default() }).collect(),
             wishes: Wishes::default(),
             processes: Vec::new(),
             cpus: Cpus::new(processors),
             timers: Timers::default(),
             clock,
+            stat_clock,
+            tick_timers: machine.clock.timers == machine::TimerResolution::Tick,
             costs: costs(machine),
             sampled: machine.accounting == machine::Accounting::Sampled,
+            charges_interrupts: machine.interrupt_accounting == machine::InterruptAccounting::Task,
+            preemption: machine.preemption,
+            deferred: 0,
+            acting: None,
+            bursts: Vec::new(),
+            policy_rng: Rng::stream(seed, POLICY_STREAM),
+            caches: Caches::of(machine),
+            devices: machine.devices.values().map(device).collect(),
+            device_rng: Rng::stream(seed, DEVICE_STREAM),
+            perpetual: 0,
             resources: resources(scenario, &programs),
             programs,
             finite: scenario.workload.values().map(|job| job.passes.count().is_some()).collect(),
@@ -71,15 +92,30 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             disk_waiters: 0,
             seed,
         };
-        if !(S::TICKS || kernel.sampled || kernel.costs.clock_interrupt > 0 || message_passing) {
+        let stat_ticks = S::STAT_TICKS && kernel.stat_clock.is_none();
+        if !(S::TICKS || stat_ticks || kernel.sampled || kernel.costs.clock_interrupt > 0 || message_passing) {
             kernel.clock.next = Nanos::MAX;
         }
+        kernel.set_perpetual_timers();
         if message_passing {
             kernel.create_servers(scenario.workload.len());
         }
         let names = kernel.create_groups(scenario);
         kernel.create_jobs(scenario, &names);
         Ok(kernel)
+    }
+
+    /// The first interrupt of each device and of the statistics clock.
+    fn set_perpetual_timers(&mut self) {
+        for index in 0..self.devices.len() {
+            let first = draw(self.devices[index].every, &mut self.device_rng);
+            self.timers.set(first, Expiry::Device { device: index as u32 });
+        }
+        match &self.stat_clock {
+            Some(clock) if S::STAT_TICKS || self.sampled => self.timers.set(clock.next, Expiry::Stat),
+            _ => {}
+        }
+        self.perpetual = self.timers.len();
     }
 
     /// The kernel's own tasks: they wait for something to do.
@@ -109,13 +145,19 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     fn create_jobs(&mut self, scenario: &Scenario, groups: &BTreeMap<String, GroupId>) {
         let all = u64::MAX >> (64 - self.cpus.len());
+        let named = scenario.workload.iter().map(|(name, job)| job.session.as_deref().unwrap_or(name));
+        let sessions: BTreeMap<&str, u16> = named.collect::<BTreeSet<_>>().into_iter().zip(0..).collect();
         for (index, (name, job)) in scenario.workload.iter().enumerate() {
             let mut rng = Rng::stream(self.seed, START_STREAM - index as u64);
             let mut start = job.start.map_or(0, |span| draw(span, &mut rng));
             for copy in 0..job.count {
                 let id = self.tasks.len() as TaskId;
                 let group = job.group.as_ref().and_then(|group| groups.get(group)).copied().unwrap_or(0);
-                self.tasks.push(task_of(job, id, group, all));
+                let session = sessions[job.session.as_deref().unwrap_or(name)];
+                self.tasks.push(Task { session, ..task_of(job, id, group, all) });
+                if let Some(caches) = &mut self.caches {
+                    caches.know(id, job.footprint.map_or(0, |size| size.0));
+                }
                 // A job's tasks draw the same numbers whatever other jobs and kernel tasks there are.
                 let owner = stream_of(name) ^ u64::from(copy);
                 self.processes.push(Process::new(index as u16, index as u32, Rng::stream(self.seed, owner)));
@@ -146,7 +188,9 @@ fn user_task(id: TaskId, allowed: u64) -> Task {
         priority: 0,
         nice: 0,
         group: 0,
+        session: 0,
         slice: None,
+        reservation: None,
         allowed,
         cpu: 0,
         parent: None,
@@ -162,6 +206,11 @@ fn task_of(job: &Job, id: TaskId, group: GroupId, all: u64) -> Task {
         nice: job.nice,
         group,
         slice: job.slice.map(|slice| slice.0),
+        reservation: job.reservation.map(|wish| Reservation {
+            runtime: wish.runtime.0,
+            deadline: wish.deadline.unwrap_or(wish.period).0,
+            period: wish.period.0,
+        }),
         // New tasks are spread over the processors in turn; a policy may choose otherwise.
         cpu: nth_allowed(allowed, id),
         ..user_task(id, allowed)
@@ -206,8 +255,12 @@ pub(crate) fn known_scheduler(name: &str) -> Result<(), RunError> {
     }
 }
 
-fn clock(machine: &Machine, seed: u64) -> Clock {
-    let millihertz = (machine.clock.hz.get().0 * 1000.0).round().max(1.0) as u64;
+fn device(device: &machine::Device) -> Device {
+    Device { every: device.every, cost: device.cost.get().0, cpu: device.cpu }
+}
+
+fn clock(hz: f64, seed: u64) -> Clock {
+    let millihertz = (hz * 1000.0).round().max(1.0) as u64;
     let tick = (u128::from(SECOND) * 1000 / u128::from(millihertz)) as Nanos;
     let phase = Rng::stream(seed, CLOCK_STREAM).below(tick);
     Clock { tick, millihertz, phase, count: 0, next: phase }
@@ -233,6 +286,7 @@ fn costs(machine: &Machine) -> Costs {
     let (costs, calls) = (&machine.costs, &machine.calls);
     Costs {
         context_switch: costs.context_switch.get().0,
+        migration: costs.migration.get().0,
         trap: costs.trap.get().0,
         interrupt: costs.interrupt.get().0,
         clock_interrupt: machine.clock.interrupt.get().0,

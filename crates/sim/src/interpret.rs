@@ -2,16 +2,17 @@
 
 use crate::{
     process::{Action, Call, Mode, Served, State},
-    run::{Kernel, Personality},
+    run::{Kernel, Personality, context},
 };
 use schedlab_model::{
     Nanos,
     event::{Kind, Observer},
+    machine::Preemption,
     program::Span,
     rng::Rng,
     task::{CpuId, TaskId},
 };
-use schedlab_policies::schedulers::{Enqueue, Scheduler};
+use schedlab_policies::schedulers::{Context, Enqueue, Scheduler};
 use schedlab_workloads::Instruction;
 
 /// What comes of a step.
@@ -29,16 +30,33 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     #[inline]
     pub fn advance(&mut self, cpu: usize) {
         let task = self.cpus[cpu].running;
+        self.acting = Some(task);
         loop {
             match self.step(cpu, task) {
                 Flow::Burst(0, _) | Flow::Continue => {}
                 Flow::Burst(length, mode) => {
-                    self.processes[task as usize].mode = mode;
+                    let before = std::mem::replace(&mut self.processes[task as usize].mode, mode);
+                    let length = if self.caches.is_some() { self.load(cpu, length) } else { length };
                     self.cpus[cpu].begin(self.now, length);
+                    if S::USER_RETURNS && (before, mode) == (Mode::System, Mode::User) {
+                        self.scheduler.return_to_user(&mut context!(self), cpu as CpuId, task);
+                    }
+                    if self.deferred >> cpu & 1 == 1 {
+                        self.let_go(cpu, mode);
+                    }
                     return;
                 }
                 Flow::Stop => return,
             }
+        }
+    }
+
+    /// A task that was to give way in the kernel begins another stretch: in its own code, or at a point where this kernel
+    /// lets go.
+    fn let_go(&mut self, cpu: usize, mode: Mode) {
+        if mode == Mode::User || self.preemption == Preemption::Voluntary {
+            self.wishes.resched |= 1 << cpu;
+            self.wishes.at_once |= 1 << cpu;
         }
     }
 
@@ -144,6 +162,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     #[inline(always)]
     fn call(&mut self, cpu: usize, task: TaskId, call: Call) -> Flow {
         self.emit(Kind::SystemCall, 0, cpu as CpuId, task, 0, 0);
+        if S::USER_RETURNS {
+            self.processes[task as usize].mode = Mode::System;
+        }
         match self.personality {
             Personality::Monolithic(_) => {
                 let cost = self.costs.trap + self.cost_of(call);

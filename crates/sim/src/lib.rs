@@ -7,11 +7,13 @@
 mod accounting;
 mod audit;
 mod boot;
+mod caches;
 mod drive;
 mod files;
 mod interpret;
 mod messages;
 mod monolithic;
+mod oracle;
 mod process;
 mod run;
 mod services;

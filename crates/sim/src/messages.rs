@@ -12,14 +12,14 @@ use crate::{
     drive::Block,
     interpret::Flow,
     monolithic::per_kib,
-    process::{Action, Call, Mode, Served, State, Wait},
+    process::{Action, Call, Mode, Served, State},
     run::{Kernel, Personality, context},
     timers::Expiry,
 };
 use schedlab_model::{
     Nanos,
     event::{Irq, Kind, Observer},
-    task::TaskId,
+    task::{TaskId, Wait},
 };
 use schedlab_policies::schedulers::{Context, Enqueue, Scheduler};
 use std::{
@@ -241,7 +241,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn ring_alarms(&mut self) -> Flow {
         for (task, wait) in std::mem::take(&mut self.servers().rung) {
             let process = &self.processes[task as usize];
-            if process.wait == wait && process.state == State::Waiting(Wait::Sleep) {
+            if process.wait == wait && process.state == State::Waiting(Wait::Timer) {
                 self.complete(task);
             }
         }

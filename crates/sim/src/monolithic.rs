@@ -4,14 +4,14 @@ use crate::{
     drive::Block,
     files::Plan,
     interpret::Flow,
-    process::{Action, Call, Mode, State, Wait},
+    process::{Action, Call, Mode, State},
     run::{Kernel, Personality},
     timers::Expiry,
 };
 use schedlab_model::{
     Nanos,
     event::{Irq, Kind, NO_TASK, Observer},
-    task::TaskId,
+    task::{TaskId, Wait},
 };
 use schedlab_policies::schedulers::Scheduler;
 use std::collections::VecDeque;
@@ -110,6 +110,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.complete(task);
             self.count_disk_waiters(self.disk_waiters, self.disk_waiters - 1);
         }
+        self.interrupted(0);
         self.start_request();
     }
 

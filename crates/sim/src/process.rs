@@ -1,7 +1,12 @@
 //! The kernel's own record of a task: what it is about to do. Schedulers never see it.
 
 use crate::{drive::Block, messages::Message};
-use schedlab_model::{Nanos, program::Demand, rng::Rng, task::TaskId};
+use schedlab_model::{
+    Nanos,
+    program::Demand,
+    rng::Rng,
+    task::{CpuId, TaskId, Wait},
+};
 use schedlab_workloads::program::MAX_DEPTH;
 use std::collections::VecDeque;
 
@@ -11,23 +16,6 @@ pub(crate) enum Mode {
     #[default]
     User,
     System,
-}
-
-/// What a task waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wait {
-    /// A time.
-    Sleep,
-    /// A signal.
-    Signal,
-    /// The end of a child.
-    Child,
-    /// A lock or a pipe.
-    Resource,
-    /// A drive.
-    Disk,
-    /// A message (kernel processes), or the answer to one that no signal interrupts.
-    Message,
 }
 
 /// Where a task is in its life.
@@ -123,6 +111,8 @@ pub(crate) struct Process {
     /// Counts waits, so that a timer of an earlier one is known to be stale.
     pub wait: u32,
     pub job: u16,
+    /// Processor on which it last ran.
+    pub ran_on: CpuId,
     pub program: u32,
     pub next_instruction: u32,
     /// Signals whose handler has not begun.
@@ -146,7 +136,7 @@ pub(crate) struct Life {
     /// How many files of each set it has opened.
     pub opened: Vec<u32>,
     /// Children that have ended and were not waited for.
-    pub zombies: u32,
+    pub zombies: Vec<TaskId>,
     /// Children alive.
     pub children: u32,
     /// Bytes it holds.
@@ -165,6 +155,7 @@ impl Process {
             busy: false,
             wait: 0,
             job,
+            ran_on: CpuId::MAX,
             program,
             next_instruction: 0,
             signals: 0,

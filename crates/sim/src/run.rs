@@ -6,20 +6,23 @@
 
 use crate::{
     accounting::Cpus,
+    caches::Caches,
     drive::Drive,
     files::Files,
     messages::Servers,
     monolithic::DiskQueue,
-    process::{Process, State, Wait},
-    services::Resources,
+    process::{Mode, Process, State},
+    services::{Device, Resources},
     timers::{Expiry, Timers},
 };
 use schedlab_model::{
     Nanos,
     event::{Event, Irq, Kind, Leave, NO_TASK, Observer},
-    task::{CpuId, Group, Task, TaskId},
+    machine::Preemption,
+    rng::Rng,
+    task::{CpuId, Group, Task, TaskId, Wait},
 };
-use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Processor, Scheduler, Wishes};
+use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Preempt, Processor, Scheduler, Wishes};
 use schedlab_workloads::Programs;
 
 /// The limit of a run that has none: later than anything that happens, earlier than what never happens.
@@ -29,6 +32,7 @@ pub(crate) const FOREVER: Nanos = Nanos::MAX - 1;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Costs {
     pub context_switch: Nanos,
+    pub migration: Nanos,
     pub trap: Nanos,
     pub interrupt: Nanos,
     pub clock_interrupt: Nanos,
@@ -61,9 +65,22 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    fn advance(&mut self) {
+    pub fn advance(&mut self) {
         self.count += 1;
-        self.next = self.phase + (u128::from(self.count) * 1_000_000_000_000 / u128::from(self.millihertz)) as Nanos;
+        self.next = self.phase + self.length_of(self.count);
+    }
+
+    /// So many ticks, in ns.
+    fn length_of(&self, ticks: u64) -> Nanos {
+        (u128::from(ticks) * 1_000_000_000_000 / u128::from(self.millihertz)) as Nanos
+    }
+
+    /// The first tick at or after a time.
+    pub fn tick_from(&self, time: Nanos) -> Nanos {
+        let Some(since) = time.checked_sub(self.phase) else { return self.phase };
+        let ticks = (u128::from(since) * u128::from(self.millihertz) / 1_000_000_000_000) as u64;
+        let before = self.length_of(ticks);
+        self.phase.saturating_add(if before == since { before } else { self.length_of(ticks + 1) })
     }
 }
 
@@ -98,8 +115,28 @@ pub(crate) struct Kernel<S, O> {
     pub cpus: Cpus,
     pub timers: Timers,
     pub clock: Clock,
+    /// The statistics clock, if there is one apart.
+    pub stat_clock: Option<Clock>,
+    /// Timers expire at ticks only.
+    pub tick_timers: bool,
     pub costs: Costs,
     pub sampled: bool,
+    /// Interrupts and switching are charged to whoever runs.
+    pub charges_interrupts: bool,
+    pub preemption: Preemption,
+    /// Processors whose task is to give way as soon as it leaves the kernel, a bit each.
+    pub deferred: u64,
+    /// Who runs where something is done for a task; none in an interrupt.
+    pub acting: Option<TaskId>,
+    /// What the oracle tells of each task.
+    pub bursts: Vec<Nanos>,
+    pub policy_rng: Rng,
+    /// What moving from task to task and from processor to processor costs in caches, if it does.
+    pub caches: Option<Box<Caches>>,
+    pub devices: Vec<Device>,
+    pub device_rng: Rng,
+    /// Timers that are always set: of devices and of the statistics clock.
+    pub perpetual: usize,
     pub programs: Programs,
     /// For each job, whether the run waits for it.
     pub finite: Vec<bool>,
@@ -125,6 +162,9 @@ macro_rules! context {
             tasks: &$kernel.tasks,
             groups: &$kernel.groups,
             processors: &$kernel.processors,
+            waker: $kernel.acting,
+            bursts: &$kernel.bursts,
+            rng: &mut $kernel.policy_rng,
             wishes: &mut $kernel.wishes,
         }
     };
@@ -136,7 +176,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn run(&mut self) {
         while self.awaited > 0 || self.endless {
             let (when, next) = self.next();
-            if when > self.limit || next == Next::Tick && self.stalled() {
+            if when > self.limit || matches!(next, Next::Tick | Next::Timer) && self.stalled() {
                 break;
             }
             self.now = when;
@@ -149,7 +189,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             while self.wishes.resched != 0 {
                 let cpu = self.wishes.resched.trailing_zeros() as CpuId;
                 self.wishes.resched &= self.wishes.resched - 1;
-                self.schedule(cpu);
+                if self.preemption == Preemption::Full || self.lets_go(cpu.into()) {
+                    self.schedule(cpu);
+                }
             }
             if !self.wishes.timers.is_empty() {
                 self.set_scheduler_timers();
@@ -160,11 +202,33 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// Whether nothing but clock ticks can happen any more: every task that is left waits for another one.
     fn stalled(&self) -> bool {
+        if self.timers.len() > self.perpetual {
+            return false;
+        }
         let alarms = match &self.personality {
             Personality::MessagePassing(servers) => servers.has_alarms(),
             Personality::Monolithic(_) => false,
         };
-        !alarms && self.timers.next() == Nanos::MAX && self.cpus.iter().all(|cpu| cpu.running == NO_TASK)
+        !alarms && self.cpus.iter().all(|cpu| cpu.running == NO_TASK)
+    }
+
+    /// Whether a processor's task can be made to give way now. If not, it will as soon as it leaves the kernel.
+    fn lets_go(&mut self, cpu: usize) -> bool {
+        let bit = 1 << cpu;
+        let at_once = self.wishes.at_once & bit != 0;
+        self.wishes.at_once &= !bit;
+        let state = &mut self.cpus[cpu];
+        let in_kernel = state.running != NO_TASK
+            && state.leaving != Enqueue::Yield
+            && self.processes[state.running as usize].mode == Mode::System;
+        let holds = in_kernel && !at_once;
+        if holds {
+            self.deferred |= bit;
+            state.slice_end = Nanos::MAX;
+        } else {
+            self.deferred &= !bit;
+        }
+        !holds
     }
 
     /// What happens next, and when.
@@ -211,17 +275,21 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     fn timer_expired(&mut self) {
+        self.acting = None;
         match self.timers.take() {
             Some(Expiry::Wake { task, wait }) => {
                 let process = &self.processes[task as usize];
-                if process.wait == wait && process.state == State::Waiting(Wait::Sleep) {
+                if process.wait == wait && process.state == State::Waiting(Wait::Timer) {
                     self.emit(Kind::Interrupt, 0, 0, task, Irq::Timer as u64, 0);
                     self.complete(task);
+                    self.interrupted(self.tasks[task as usize].cpu);
                 }
             }
             Some(Expiry::Start { task }) => self.begin(task),
             Some(Expiry::Drive) => self.drive_interrupt(),
             Some(Expiry::Scheduler { cpu, token }) => self.scheduler.timer(&mut context!(self), cpu, token),
+            Some(Expiry::Device { device }) => self.device_interrupt(device),
+            Some(Expiry::Stat) => self.stat_tick(),
             None => {}
         }
     }
@@ -234,12 +302,17 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// The clock interrupt, on every processor.
     fn tick(&mut self) {
+        self.acting = None;
         self.clock.advance();
+        if self.preemption == Preemption::Lazy {
+            self.wishes.resched |= self.deferred;
+            self.wishes.at_once |= self.deferred;
+        }
         for cpu in 0..self.cpus.len() {
             self.emit(Kind::Interrupt, 0, cpu as CpuId, NO_TASK, Irq::Clock as u64, 0);
             self.steal(cpu, self.costs.clock_interrupt);
-            if self.sampled {
-                self.sample(cpu);
+            if self.stat_clock.is_none() {
+                self.stat_tick_on(cpu, self.clock.tick);
             }
             if self.clock_task_needed(cpu) {
                 self.notify_clock_task(cpu);
@@ -247,12 +320,34 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 self.settle(cpu);
                 self.scheduler.tick(&mut context!(self), cpu as CpuId);
             }
-            if let Some(task) = self.scheduler.balance(&mut context!(self), cpu as CpuId, Balance::Tick) {
+            while let Some(task) = self.scheduler.balance(&mut context!(self), cpu as CpuId, Balance::Tick) {
                 self.migrate(task, cpu as CpuId);
                 if self.cpus[cpu].running == NO_TASK {
                     self.wishes.resched |= 1 << cpu;
                 }
             }
+        }
+    }
+
+    /// The interrupt of the statistics clock, on every processor.
+    fn stat_tick(&mut self) {
+        let Some(clock) = &mut self.stat_clock else { return };
+        clock.advance();
+        let (next, tick) = (clock.next, clock.tick);
+        self.timers.set(next, Expiry::Stat);
+        for cpu in 0..self.cpus.len() {
+            self.stat_tick_on(cpu, tick);
+        }
+    }
+
+    #[inline(always)]
+    fn stat_tick_on(&mut self, cpu: usize, tick: Nanos) {
+        if self.sampled {
+            self.sample(cpu, tick);
+        }
+        if S::STAT_TICKS {
+            self.settle(cpu);
+            self.scheduler.stat_tick(&mut context!(self), cpu as CpuId);
         }
     }
 
@@ -325,6 +420,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let process = &mut self.processes[task as usize];
         process.state = State::Runnable;
         process.wait = process.wait.wrapping_add(1);
+        if S::USER_RETURNS {
+            process.mode = Mode::System; // in which it waited
+        }
+        if S::CLAIRVOYANT {
+            self.foresee(task);
+        }
         let cpu = self.place(task, why);
         self.emit(Kind::Wakeup, u8::from(why == Enqueue::New), cpu, task, 0, 0);
         let running = self.cpus[cpu as usize].running;
@@ -333,13 +434,13 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.wishes.resched |= 1 << cpu;
             return;
         }
-        if S::TICKS {
+        if S::SETTLES {
             self.settle(cpu as usize); // the policy compares up-to-date times
         }
         self.scheduler.enqueue(&mut context!(self), cpu, task, why);
-        if self.scheduler.wakeup_preempts(&mut context!(self), cpu, running, task) {
-            self.wishes.resched |= 1 << cpu;
-        }
+        let preempts = self.scheduler.wakeup_preempts(&mut context!(self), cpu, running, task);
+        self.wishes.resched |= u64::from(preempts != Preempt::No) << cpu;
+        self.wishes.at_once |= u64::from(preempts == Preempt::AtOnce) << cpu;
     }
 
     /// The running task stops being able to run.
@@ -349,8 +450,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.settle(cpu);
         self.processes[task as usize].state = state;
         let (why, leave) = match state {
-            State::Dead => (Dequeue::Exit, Leave::Exited),
-            _ => (Dequeue::Sleep, Leave::Blocked),
+            State::Waiting(wait) => (Dequeue::Sleep(wait), Leave::Blocked),
+            _ => (Dequeue::Exit, Leave::Exited),
         };
         self.scheduler.dequeue(&mut context!(self), cpu as CpuId, task, why);
         self.switch_out(cpu, leave);

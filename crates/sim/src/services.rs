@@ -1,20 +1,29 @@
 //! What system calls do, whoever carries them out: sleeping, children, signals, locks, pipes, memory.
 
 use crate::{
-    process::{Call, OpenFile, Process, Served, State, Wait},
-    run::{Kernel, Personality},
+    interpret::draw,
+    process::{Call, OpenFile, Process, Served, State},
+    run::{Kernel, Personality, context},
     timers::Expiry,
 };
 use schedlab_model::{
     Nanos,
     event::{Irq, Kind, NO_TASK, Observer},
     machine::Sizing,
-    program::Demand,
+    program::{Demand, Span},
     rng::Rng,
-    task::{CpuId, Task, TaskId},
+    task::{CpuId, Policy, Task, TaskId, Wait},
 };
-use schedlab_policies::schedulers::{Enqueue, Scheduler};
+use schedlab_policies::schedulers::{Context, Enqueue, Scheduler};
 use std::collections::VecDeque;
+
+/// A device that interrupts of itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Device {
+    pub every: Span,
+    pub cost: Nanos,
+    pub cpu: CpuId,
+}
 
 /// Locks, pipes and the memory that programs are known to want.
 #[derive(Debug, Default)]
@@ -113,11 +122,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let wait = self.processes[task as usize].wait;
         match &mut self.personality {
             Personality::Monolithic(_) => {
+                let until = if self.tick_timers { self.clock.tick_from(until) } else { until };
                 self.timers.set(until.max(self.now), Expiry::Wake { task, wait });
             }
             Personality::MessagePassing(servers) => servers.set_alarm(until, task, wait),
         }
-        Served::Waits(Wait::Sleep)
+        Served::Waits(Wait::Timer)
     }
 
     fn lock(&mut self, task: TaskId, lock: u16) -> Served {
@@ -127,7 +137,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             return Served::Done;
         }
         lock.waiting.push_back(task);
-        Served::Waits(Wait::Resource)
+        Served::Waits(Wait::Lock)
     }
 
     /// The lock goes to the one who waited longest. Giving back what one does not hold changes nothing.
@@ -158,7 +168,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             return Served::Done;
         }
         pipe.waiting.push_back(task);
-        Served::Waits(Wait::Resource)
+        Served::Waits(Wait::Pipe)
     }
 
     fn fork(&mut self, parent: TaskId, program: u32) -> Served {
@@ -171,6 +181,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.tasks.push(task);
         self.processes.push(Process::new(job, program, Rng::stream(self.seed, stream)));
         self.processes[parent as usize].life.children += 1;
+        if let Some(caches) = &mut self.caches {
+            caches.inherit(parent, child);
+        }
         self.awaited += u32::from(self.finite[job as usize]);
         self.begin(child);
         Served::Done
@@ -186,13 +199,30 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let (cpu, nice) = (self.tasks[task as usize].cpu, self.tasks[task as usize].nice);
         let parent = self.tasks[task as usize].parent.unwrap_or(NO_TASK);
         self.emit(Kind::Created, (i16::from(nice) + 128) as u8, cpu, task, job, parent.into());
+        self.reserve(task);
         self.wake(task, Enqueue::New);
+    }
+
+    /// A new task's reservation is granted or not.
+    fn reserve(&mut self, task: TaskId) {
+        if self.tasks[task as usize].reservation.is_none() || self.scheduler.admits(&mut context!(self), task) {
+            return;
+        }
+        let cpu = {
+            let task = &mut self.tasks[task as usize];
+            task.reservation = None;
+            if task.policy == Policy::Deadline {
+                task.policy = Policy::Other;
+            }
+            task.cpu
+        };
+        self.emit(Kind::Refused, 0, cpu, task, 0, 0);
     }
 
     fn wait(&mut self, parent: TaskId) -> Served {
         let life = &mut self.processes[parent as usize].life;
-        if life.zombies > 0 {
-            life.zombies -= 1;
+        if let Some(child) = life.zombies.pop() {
+            self.scheduler.reaped(&mut context!(self), parent, child);
             return Served::Done;
         }
         // Without a child the call returns at once, with an error.
@@ -218,8 +248,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let process = &mut self.processes[parent as usize];
         process.life.children -= 1;
         match process.state {
-            State::Waiting(Wait::Child) => self.complete(parent),
-            _ => process.life.zombies += 1,
+            State::Waiting(Wait::Child) => {
+                self.scheduler.reaped(&mut context!(self), parent, task);
+                self.complete(parent);
+            }
+            _ => process.life.zombies.push(task),
         }
     }
 
@@ -235,7 +268,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             process.signals += 1;
             let (state, unhandled) = (process.state, process.signals);
             self.emit(Kind::Signal, 0, self.tasks[task as usize].cpu, task, unhandled.into(), 0);
-            if matches!(state, State::Waiting(Wait::Signal | Wait::Child | Wait::Sleep)) {
+            if matches!(state, State::Waiting(Wait::Signal | Wait::Child | Wait::Timer)) {
                 self.complete(task);
             }
         }
@@ -271,5 +304,24 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn interrupt(&mut self, line: Irq) {
         self.emit(Kind::Interrupt, 0, 0, self.cpus[0].running, line as u64, 0);
         self.steal(0, self.costs.interrupt);
+    }
+
+    /// A device of the machine's list interrupts, and will again.
+    pub fn device_interrupt(&mut self, device: u32) {
+        let Device { every, cost, cpu } = self.devices[device as usize];
+        let next = self.now.saturating_add(draw(every, &mut self.device_rng));
+        self.timers.set(next, Expiry::Device { device });
+        self.emit(Kind::Interrupt, 0, cpu, self.cpus[usize::from(cpu)].running, Irq::Device as u64, 0);
+        self.steal(cpu.into(), cost);
+        self.interrupted(cpu);
+    }
+
+    /// The handler of an interrupt is done.
+    #[inline(always)]
+    pub fn interrupted(&mut self, cpu: CpuId) {
+        if S::INTERRUPTS {
+            self.settle(cpu.into());
+            self.scheduler.interrupted(&mut context!(self), cpu);
+        }
     }
 }

@@ -15,6 +15,10 @@ pub(crate) enum Expiry {
     Drive,
     /// The scheduler asked for it.
     Scheduler { cpu: CpuId, token: u32 },
+    /// A device of the machine's list interrupts.
+    Device { device: u32 },
+    /// The statistics clock ticks.
+    Stat,
 }
 
 /// One of them, small: a run may have millions.
@@ -27,8 +31,8 @@ struct Timer {
     numbers: u64,
 }
 
-/// Kinds of expiries there are.
-const KINDS: u64 = 4;
+/// Room for the kinds of expiries there are.
+const KINDS: u64 = 8;
 
 impl Timer {
     fn new(when: Nanos, set: u64, what: Expiry) -> Timer {
@@ -37,6 +41,8 @@ impl Timer {
             Expiry::Start { task } => (1, task, 0),
             Expiry::Drive => (2, 0, 0),
             Expiry::Scheduler { cpu, token } => (3, cpu.into(), token),
+            Expiry::Device { device } => (4, device, 0),
+            Expiry::Stat => (5, 0, 0),
         };
         Timer { when, order: set * KINDS + kind, numbers: u64::from(second) << 32 | u64::from(first) }
     }
@@ -47,7 +53,9 @@ impl Timer {
             0 => Expiry::Wake { task: first, wait: second },
             1 => Expiry::Start { task: first },
             2 => Expiry::Drive,
-            _ => Expiry::Scheduler { cpu: first as CpuId, token: second },
+            3 => Expiry::Scheduler { cpu: first as CpuId, token: second },
+            4 => Expiry::Device { device: first },
+            _ => Expiry::Stat,
         }
     }
 
@@ -109,6 +117,12 @@ impl Timers {
     #[inline]
     pub fn next(&self) -> Nanos {
         self.next
+    }
+
+    /// How many are set.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.heap.len()
     }
 
     /// Takes the next one.

@@ -64,7 +64,7 @@
 //! - B. Evans, comp.os.minix, August 1990 (insertion at the head).
 
 use super::{
-    Context, Dequeue, Enqueue, Pick, Scheduler,
+    Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
     queue::{Links, List},
 };
 use schedlab_model::{
@@ -191,9 +191,9 @@ impl Scheduler for Minix {
     }
 
     #[inline]
-    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, _: CpuId, running: TaskId, woken: TaskId) -> bool {
+    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, _: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         let class = |task: TaskId| cx.tasks[task as usize].class;
-        class(woken) == Class::KernelTask && class(running) != Class::KernelTask
+        (class(woken) == Class::KernelTask && class(running) != Class::KernelTask).into()
     }
 
     /// The interrupt itself only counts.

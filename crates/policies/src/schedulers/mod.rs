@@ -16,7 +16,8 @@
 use schedlab_model::{
     Nanos,
     info::{Info, Params},
-    task::{CpuId, Group, Task, TaskId},
+    rng::Rng,
+    task::{CpuId, Group, Task, TaskId, Wait},
 };
 
 mod fifo;
@@ -48,8 +49,8 @@ pub enum Enqueue {
 /// Why a task leaves the runqueue (or, if it was running, is not coming back to it).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dequeue {
-    /// It waits for something.
-    Sleep,
+    /// It waits for that.
+    Sleep(Wait),
     /// It ended.
     Exit,
     /// It goes to another processor.
@@ -63,6 +64,33 @@ pub enum Balance {
     Idle,
     /// A tick; the policy decides how often it acts.
     Tick,
+}
+
+/// Whether a task that became ready takes the processor from the one that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preempt {
+    /// No.
+    No,
+    /// As soon as the machine's kernel lets go of the running task: at once in its own code, see
+    /// [`Preemption`](schedlab_model::machine::Preemption) inside the kernel.
+    Yes,
+    /// At once, wherever the running task is.
+    AtOnce,
+}
+
+impl From<bool> for Preempt {
+    fn from(preempts: bool) -> Preempt {
+        if preempts { Preempt::Yes } else { Preempt::No }
+    }
+}
+
+/// The clocks of a machine, in ticks per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Clocks {
+    /// The periodic clock.
+    pub hz: f64,
+    /// The statistics clock, if there is one.
+    pub stat_hz: Option<f64>,
 }
 
 /// The choice of a policy.
@@ -82,6 +110,8 @@ pub struct Processor {
     /// The user task on whose behalf the processor works: the last one chosen, even while a server or a driver
     /// works for it; none while idle.
     pub billed: Option<TaskId>,
+    /// The memory node to which it belongs.
+    pub node: u16,
 }
 
 /// What a policy may know and ask for.
@@ -96,6 +126,13 @@ pub struct Context<'a> {
     pub groups: &'a [Group],
     /// All processors, by id.
     pub processors: &'a [Processor],
+    /// Who runs where something is woken or created; none if an interrupt or a timer does it.
+    pub waker: Option<TaskId>,
+    /// What an oracle tells of each task, by id: the processor time it needs before it next waits or ends, as of when it
+    /// last became ready. Empty unless the policy is [`Scheduler::CLAIRVOYANT`].
+    pub bursts: &'a [Nanos],
+    /// Random numbers of the policy's own.
+    pub rng: &'a mut Rng,
     /// What the policy asks of the kernel; looked at after each hook.
     pub wishes: &'a mut Wishes,
 }
@@ -103,16 +140,24 @@ pub struct Context<'a> {
 /// What a policy asks of the kernel.
 #[derive(Debug, Default)]
 pub struct Wishes {
-    /// Processors that should choose anew, a bit each.
+    /// Processors that should choose anew, a bit each: as soon as the kernel lets go of the running task.
     pub resched: u64,
+    /// Those of them that should do so at once, even if the running task is inside the kernel.
+    pub at_once: u64,
     /// Timers to set: (when, processor, token); [`Scheduler::timer`] is called with the token.
     pub timers: Vec<(Nanos, CpuId, u32)>,
 }
 
 impl Context<'_> {
-    /// Asks for a new choice on `cpu`.
+    /// Asks for a new choice on `cpu`, as soon as the kernel lets go of the running task.
     pub fn resched(&mut self, cpu: CpuId) {
         self.wishes.resched |= 1 << cpu;
+    }
+
+    /// Asks for a new choice on `cpu` at once, even if the running task is inside the kernel.
+    pub fn resched_at_once(&mut self, cpu: CpuId) {
+        self.wishes.resched |= 1 << cpu;
+        self.wishes.at_once |= 1 << cpu;
     }
 
     /// Asks for a call of [`Scheduler::timer`] at the time `when`.
@@ -127,6 +172,22 @@ pub trait Scheduler: Sized {
     const INFO: Info;
     /// Whether it wants [`Scheduler::tick`]; where nobody does, the simulator leaves ticks out.
     const TICKS: bool = false;
+    /// Whether it wants [`Scheduler::stat_tick`].
+    const STAT_TICKS: bool = false;
+    /// Whether it wants [`Scheduler::interrupted`].
+    const INTERRUPTS: bool = false;
+    /// Whether the running task must have been charged to the instant when [`Scheduler::enqueue`] and
+    /// [`Scheduler::wakeup_preempts`] hear of a woken one. If not, it is charged up to its last event, which is cheaper.
+    const SETTLES: bool = Self::TICKS;
+    /// Whether it wants [`Scheduler::return_to_user`].
+    const USER_RETURNS: bool = false;
+    /// Whether it asks for the oracle, [`Context::bursts`]. No real kernel has one.
+    const CLAIRVOYANT: bool = false;
+
+    /// The clocks it wants; its parameters may say so. Default: those of the machine.
+    fn clocks(_params: &Params, machine: Clocks) -> Clocks {
+        machine
+    }
 
     /// Makes the policy for a machine with so many processors and a tick of that length.
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self;
@@ -154,13 +215,35 @@ pub trait Scheduler: Sized {
 
     /// Whether `woken`, just enqueued on `cpu`, takes the processor from `running`.
     #[inline]
-    fn wakeup_preempts(&mut self, _cx: &mut Context<'_>, _cpu: CpuId, _running: TaskId, _woken: TaskId) -> bool {
-        false
+    fn wakeup_preempts(&mut self, _cx: &mut Context<'_>, _cpu: CpuId, _running: TaskId, _woken: TaskId) -> Preempt {
+        Preempt::No
     }
+
+    /// The running task leaves the kernel for its own code: after a system call, or after a wait that ended.
+    #[inline]
+    fn return_to_user(&mut self, _cx: &mut Context<'_>, _cpu: CpuId, _task: TaskId) {}
 
     /// A clock tick on `cpu`, idle or not.
     #[inline]
     fn tick(&mut self, _cx: &mut Context<'_>, _cpu: CpuId) {}
+
+    /// A tick of the statistics clock on `cpu`, idle or not; of the periodic clock, where there is no other.
+    #[inline]
+    fn stat_tick(&mut self, _cx: &mut Context<'_>, _cpu: CpuId) {}
+
+    /// A timer or a device interrupted `cpu`, and its handler is done. Kernels whose handlers are threads have switched to
+    /// one and back: such a policy asks for a new choice here.
+    #[inline]
+    fn interrupted(&mut self, _cx: &mut Context<'_>, _cpu: CpuId) {}
+
+    /// Whether it grants the reservation of a new task; else the task is an ordinary one. Only asked of tasks that have one.
+    fn admits(&mut self, _cx: &mut Context<'_>, _task: TaskId) -> bool {
+        true
+    }
+
+    /// A parent has learned of the end of one of its children by waiting for it. The child was told of as
+    /// [`Dequeue::Exit`] when it ended.
+    fn reaped(&mut self, _cx: &mut Context<'_>, _parent: TaskId, _child: TaskId) {}
 
     /// Whether this tick's work is more than the interrupt itself may do, so that it must be left to the kernel's
     /// clock task ([`Scheduler::clock_task`]) in place of [`Scheduler::tick`].
@@ -180,7 +263,7 @@ pub trait Scheduler: Sized {
     #[inline]
     fn timer(&mut self, _cx: &mut Context<'_>, _cpu: CpuId, _token: u32) {}
 
-    /// A queued task that `cpu` should pull from another processor, if any.
+    /// A queued task that `cpu` should pull from another processor, if any. At a tick it is asked until it names nobody.
     #[inline]
     fn balance(&mut self, _cx: &mut Context<'_>, _cpu: CpuId, _why: Balance) -> Option<TaskId> {
         None

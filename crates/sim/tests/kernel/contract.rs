@@ -6,7 +6,7 @@ use schedlab_model::{
     info::{Info, Params},
     task::{CpuId, TaskId},
 };
-use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Scheduler};
+use schedlab_policies::schedulers::{Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -54,6 +54,15 @@ impl<S> Contract<S> {
 impl<S: Scheduler> Scheduler for Contract<S> {
     const INFO: Info = S::INFO;
     const TICKS: bool = S::TICKS;
+    const STAT_TICKS: bool = S::STAT_TICKS;
+    const INTERRUPTS: bool = S::INTERRUPTS;
+    const SETTLES: bool = S::SETTLES;
+    const USER_RETURNS: bool = S::USER_RETURNS;
+    const CLAIRVOYANT: bool = S::CLAIRVOYANT;
+
+    fn clocks(params: &Params, machine: Clocks) -> Clocks {
+        S::clocks(params, machine)
+    }
 
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
         let stretches = vec![(0, 0); processors.into()];
@@ -88,7 +97,7 @@ impl<S: Scheduler> Scheduler for Contract<S> {
     fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
         self.enter(cx);
         let (expected, next) = match why {
-            Dequeue::Sleep => (Place::Running(cpu), Place::Asleep),
+            Dequeue::Sleep(_) => (Place::Running(cpu), Place::Asleep),
             Dequeue::Exit => (Place::Running(cpu), Place::Ended),
             Dequeue::Migrate => (Place::Ready(cpu), Place::Moving),
         };
@@ -116,10 +125,39 @@ impl<S: Scheduler> Scheduler for Contract<S> {
         self.inner.charge(cx, cpu, task, ran);
     }
 
-    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> bool {
+    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         self.enter(cx);
         assert_eq!((*self.place(running), *self.place(woken)), (Place::Running(cpu), Place::Ready(cpu)));
         self.inner.wakeup_preempts(cx, cpu, running, woken)
+    }
+
+    fn return_to_user(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        self.enter(cx);
+        assert_eq!(*self.place(task), Place::Running(cpu), "{task} returns from the kernel");
+        self.inner.return_to_user(cx, cpu, task);
+    }
+
+    fn stat_tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        self.enter(cx);
+        assert_eq!(cx.processors[cpu as usize].running, self.running(cpu));
+        self.inner.stat_tick(cx, cpu);
+    }
+
+    fn interrupted(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        self.enter(cx);
+        self.inner.interrupted(cx, cpu);
+    }
+
+    fn admits(&mut self, cx: &mut Context<'_>, task: TaskId) -> bool {
+        self.enter(cx);
+        assert_eq!(*self.place(task), Place::Unborn, "{task} asks for a reservation");
+        self.inner.admits(cx, task)
+    }
+
+    fn reaped(&mut self, cx: &mut Context<'_>, parent: TaskId, child: TaskId) {
+        self.enter(cx);
+        assert_eq!(*self.place(child), Place::Ended, "{child} is reaped");
+        self.inner.reaped(cx, parent, child);
     }
 
     fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {

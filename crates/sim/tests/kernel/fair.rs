@@ -6,7 +6,7 @@ use schedlab_model::{
     info::{Info, Params},
     task::{Class, CpuId, GroupId, TaskId},
 };
-use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Scheduler};
+use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler};
 
 /// Longest turn while others wait, counted by ticks.
 const TURN: Nanos = 10 * MILLISECOND;
@@ -131,7 +131,7 @@ impl Scheduler for Fair {
         *self.load(cpu, cx.tasks[task as usize].group) -= self.tasks[task as usize].weight;
         let queue = &mut self.queues[cpu as usize];
         match why {
-            Dequeue::Sleep | Dequeue::Exit => queue.running = None,
+            Dequeue::Sleep(_) | Dequeue::Exit => queue.running = None,
             Dequeue::Migrate => {
                 queue.waiting.retain(|other| *other != task);
                 let floor = self.floor(cpu);
@@ -170,12 +170,12 @@ impl Scheduler for Fair {
         }
     }
 
-    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, _: CpuId, running: TaskId, woken: TaskId) -> bool {
+    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, _: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         let class = |task: TaskId| cx.tasks[task as usize].class;
         if class(woken) != Class::User {
-            return class(woken) < class(running);
+            return (class(woken) < class(running)).into();
         }
-        class(running) == Class::User && self.vruntime(woken) + GRANULARITY < self.vruntime(running)
+        (class(running) == Class::User && self.vruntime(woken) + GRANULARITY < self.vruntime(running)).into()
     }
 
     fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {

@@ -27,6 +27,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
         numbers(&at, job)?;
         priority(&at, job)?;
         places(&at, job, scenario)?;
+        reservation(&at, job)?;
         tasks += u64::from(job.count);
         between(|| at.key("count"), tasks, 1, MOST_TASKS)
             .map_err(|fault| Fault::new(fault.at, format!("makes {tasks} tasks in all; at most {MOST_TASKS}")))?;
@@ -45,6 +46,7 @@ fn numbers(at: &Path, job: &Job) -> Result<(), Fault> {
     for (field, given) in [("start", job.start), ("gap", job.gap)] {
         given.map_or(Ok(()), |length| span(&at.key(field), length))?;
     }
+    job.session.as_ref().map_or(Ok(()), |session| name(&at.key("session"), session))?;
     job.slice.map_or(Ok(()), |length| lasting(&at.key("slice"), length))
 }
 
@@ -75,6 +77,22 @@ fn priority(at: &Path, job: &Job) -> Result<(), Fault> {
             Err(Fault::new(at.key("priority"), "is for the policies fifo and rr; other tasks have a nice value"))
         }
     }
+}
+
+/// A reservation: runtime <= deadline <= period.
+fn reservation(at: &Path, job: &Job) -> Result<(), Fault> {
+    let at = at.key("reservation");
+    let Some(wish) = job.reservation else {
+        return match job.policy {
+            Policy::Deadline => Err(Fault::new(at, "is missing: the policy deadline needs runtime and period")),
+            _ => Ok(()),
+        };
+    };
+    let deadline = wish.deadline.unwrap_or(wish.period);
+    lasting(&at.key("runtime"), wish.runtime)?;
+    lasting(&at.key("period"), wish.period)?;
+    bounded(&at.key("deadline"), deadline, wish.period.0)?;
+    bounded(&at.key("runtime"), wish.runtime, deadline.0)
 }
 
 fn places(at: &Path, job: &Job, scenario: &Scenario) -> Result<(), Fault> {

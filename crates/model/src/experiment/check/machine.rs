@@ -1,11 +1,12 @@
 //! Bounds of a machine's numbers. Zero is refused where something is divided by it; the upper bounds lie far
 //! above any machine that was built.
 
-use super::{between, bounded};
+use super::{between, bounded, jobs::span};
 use crate::{
     MILLISECOND, SECOND,
     experiment::{path::Path, problem::Fault},
-    machine::{Disk, Files, Machine},
+    machine::{Cache, Device, Disk, Files, Machine},
+    program::Span,
     units::{Duration, Rate, Size, spell_duration, spell_size},
 };
 
@@ -18,6 +19,15 @@ pub(super) fn check(machine: &Machine) -> Result<(), Fault> {
     let at = Path::top("machine");
     between(|| at.key("processors"), machine.processors.get().into(), 1, 64)?;
     rate(&at.key("clock").key("hz"), machine.clock.hz.get(), 1.0, 1e6)?;
+    if let Some(stat) = &machine.clock.stat_hz {
+        rate(&at.key("clock").key("stat_hz"), stat.get(), 1.0, 1e6)?;
+    }
+    between(|| at.key("nodes"), machine.nodes.get().into(), 1, machine.processors.get().into())?;
+    machine.cache.as_ref().map_or(Ok(()), |own| cache(&at.key("cache"), own))?;
+    for (title, own) in &machine.devices {
+        super::name(&at.key("devices"), title)?;
+        device(&at.key("devices").key(title), own, machine.processors.get())?;
+    }
     costs(&at, machine)?;
     files(&at.key("files"), &machine.files)?;
     machine.disk.as_ref().map_or(Ok(()), |drive| disk(&at.key("disk"), drive))
@@ -38,6 +48,7 @@ fn costs(at: &Path, machine: &Machine) -> Result<(), Fault> {
             "costs",
             &[
                 ("context_switch", costs.context_switch.get()),
+                ("migration", costs.migration.get()),
                 ("trap", costs.trap.get()),
                 ("interrupt", costs.interrupt.get()),
                 ("copy_per_kib", costs.copy_per_kib.get()),
@@ -69,6 +80,39 @@ fn costs(at: &Path, machine: &Machine) -> Result<(), Fault> {
         return Err(Fault::new(at.key("clock").key("interrupt"), reason));
     }
     Ok(())
+}
+
+fn cache(at: &Path, cache: &Cache) -> Result<(), Fault> {
+    let Size(bytes) = cache.size.get();
+    if !(1 << 10..=1 << 40).contains(&bytes) {
+        let reason = format!("{} is not the size of a cache: from 1KiB to 1TiB", spell_size(bytes));
+        return Err(Fault::new(at.key("size"), reason));
+    }
+    bounded(&at.key("fill_per_kib"), cache.fill_per_kib.get(), MILLISECOND)?;
+    let remote = cache.remote_fill_per_kib.as_ref();
+    remote.map_or(Ok(()), |fill| bounded(&at.key("remote_fill_per_kib"), fill.get(), MILLISECOND))
+}
+
+/// Shortest mean time between two interrupts of a device: its handler must leave time for the tasks.
+const FASTEST: u64 = 1000;
+
+fn device(at: &Path, device: &Device, processors: u16) -> Result<(), Fault> {
+    span(&at.key("every"), device.every)?;
+    let cost = device.cost.get();
+    bounded(&at.key("cost"), cost, DEAREST)?;
+    let least = match device.every {
+        Span::Fixed(length) | Span::Exp { exp: length } => length.0,
+        Span::Uniform { uniform: [low, _] } => low.0,
+    };
+    if least < FASTEST.max(2 * cost.0) {
+        let reason = format!(
+            "{} is too short: at least 1us, and twice the {} of its handler",
+            spell_duration(least),
+            spell_duration(cost.0)
+        );
+        return Err(Fault::new(at.key("every"), reason));
+    }
+    between(|| at.key("cpu"), device.cpu.into(), 0, u64::from(processors) - 1)
 }
 
 fn files(at: &Path, files: &Files) -> Result<(), Fault> {

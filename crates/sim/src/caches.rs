@@ -1,0 +1,121 @@
+//! What it costs to come back: a task finds a part of what it left in its processor's cache replaced by others, and loads
+//! it again in its own time.
+//!
+//!     lost  =  f * min(1, o / c)          cost  =  lost * t
+//!
+//! f the task's footprint, o what others have touched in this cache since it left, c the size of the cache, t the time to
+//! load a byte. What it loads is limited by how long it runs: a stretch at most doubles. On another processor all is lost;
+//! on another node, it comes from further away.
+
+use crate::run::Kernel;
+use schedlab_model::{
+    Nanos,
+    event::Observer,
+    machine::Machine,
+    task::{CpuId, TaskId},
+};
+use schedlab_policies::schedulers::Scheduler;
+
+/// The caches of all processors, and what each task has in them.
+#[derive(Debug)]
+pub(crate) struct Caches {
+    /// Size of each in bytes; none if there are no caches and only moving costs something.
+    size: Option<u64>,
+    /// Time to load a KiB, from the own node's memory and from another's.
+    fill: [Nanos; 2],
+    /// For each processor, the bytes touched in its cache so far, and what its task must still load, in ns.
+    touched: Vec<u64>,
+    to_load: Vec<Nanos>,
+    /// For each task, its footprint, the count of its cache when it left, and the node where its memory is.
+    tasks: Vec<Trace>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Trace {
+    footprint: u64,
+    mark: u64,
+    home: Option<u16>,
+}
+
+impl Caches {
+    /// Those of a machine where coming back costs something.
+    pub fn of(machine: &Machine) -> Option<Box<Caches>> {
+        if machine.cache.is_none() && machine.costs.migration.get().0 == 0 {
+            return None;
+        }
+        let own = machine.cache.as_ref().map_or(0, |cache| cache.fill_per_kib.get().0);
+        let remote = machine.cache.as_ref().and_then(|cache| cache.remote_fill_per_kib.as_ref());
+        let processors = machine.processors.get().into();
+        Some(Box::new(Caches {
+            size: machine.cache.as_ref().map(|cache| cache.size.get().0),
+            fill: [own, remote.map_or(own, |fill| fill.get().0)],
+            touched: vec![0; processors],
+            to_load: vec![0; processors],
+            tasks: Vec::new(),
+        }))
+    }
+
+    /// A task has this footprint.
+    pub fn know(&mut self, task: TaskId, footprint: u64) {
+        if self.tasks.len() <= task as usize {
+            self.tasks.resize(task as usize + 1, Trace::default());
+        }
+        self.tasks[task as usize].footprint = footprint;
+    }
+
+    /// A child works on a copy of its parent's memory.
+    pub fn inherit(&mut self, parent: TaskId, child: TaskId) {
+        let footprint = self.tasks[parent as usize].footprint;
+        self.know(child, footprint);
+    }
+
+    /// A task leaves a processor.
+    pub fn leave(&mut self, cpu: usize, task: TaskId) {
+        self.to_load[cpu] = 0;
+        if let Some(trace) = self.tasks.get_mut(task as usize) {
+            trace.mark = self.touched[cpu];
+        }
+    }
+
+    /// A task comes to a processor: what it must load, in ns.
+    fn enter(&mut self, cpu: usize, task: TaskId, node: u16, moved: bool) {
+        let (Some(size), Some(trace)) = (self.size, self.tasks.get_mut(task as usize)) else { return };
+        let home = *trace.home.get_or_insert(node);
+        let held = trace.footprint.min(size);
+        let others = if moved { size } else { (self.touched[cpu] - trace.mark).min(size) };
+        let lost = (u128::from(held) * u128::from(others) / u128::from(size)) as u64;
+        self.touched[cpu] = self.touched[cpu].saturating_add(held);
+        self.to_load[cpu] = lost * self.fill[usize::from(home != node)] / 1024;
+    }
+
+    /// What a stretch of that length loads of what is to be loaded.
+    fn load(&mut self, cpu: usize, length: Nanos) -> Nanos {
+        let loaded = self.to_load[cpu].min(length);
+        self.to_load[cpu] -= loaded;
+        loaded
+    }
+}
+
+impl<S: Scheduler, O: Observer> Kernel<S, O> {
+    /// A task that has `left` to run comes to a processor, where it `stayed` if nobody else has run there since: how long
+    /// its run takes here.
+    pub fn move_in(&mut self, cpu: usize, task: TaskId, left: Nanos, stayed: bool) -> Nanos {
+        let before = std::mem::replace(&mut self.processes[task as usize].ran_on, cpu as CpuId);
+        let moved = before != cpu as CpuId;
+        if moved && before != CpuId::MAX {
+            self.cpus[cpu].overhead += self.costs.migration;
+        }
+        let node = self.processors[cpu].node;
+        let Some(caches) = &mut self.caches else { return left };
+        if !stayed {
+            caches.enter(cpu, task, node, moved);
+        }
+        self.load(cpu, left)
+    }
+
+    /// How long a stretch takes with what it must load.
+    pub fn load(&mut self, cpu: usize, length: Nanos) -> Nanos {
+        let loaded = self.caches.as_mut().map_or(0, |caches| caches.load(cpu, length));
+        length.saturating_add(loaded)
+    }
+}

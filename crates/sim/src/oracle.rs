@@ -1,0 +1,45 @@
+//! The oracle, for policies that ask to know what no kernel can: how long a task will run before it next waits or ends.
+//! It reads ahead in the task's program with a copy of the task's random numbers, so that asking changes nothing.
+
+use crate::{interpret::draw, process::Process, run::Kernel};
+use schedlab_model::{Nanos, event::Observer, task::TaskId};
+use schedlab_policies::schedulers::Scheduler;
+use schedlab_workloads::Instruction;
+
+/// Instructions looked at before the answer is "at least so long": a program may compute for ever.
+const FARTHEST: usize = 10_000;
+
+impl<S: Scheduler, O: Observer> Kernel<S, O> {
+    /// Notes what is left of a task's run to its next wait. What a system call adds in the kernel is not counted.
+    pub fn foresee(&mut self, task: TaskId) {
+        if self.bursts.len() <= task as usize {
+            self.bursts.resize(task as usize + 1, 0);
+        }
+        self.bursts[task as usize] = self.foreseen(&self.processes[task as usize]);
+    }
+
+    fn foreseen(&self, process: &Process) -> Nanos {
+        let program = &self.programs.programs[process.program as usize];
+        let (mut rng, mut loops) = (process.rng.clone(), process.life.loops);
+        let (mut at, mut total) = (process.next_instruction as usize, process.left);
+        for _ in 0..FARTHEST {
+            at += 1;
+            match program[at - 1] {
+                Instruction::Compute(span) => total = total.saturating_add(draw(span, &mut rng)),
+                Instruction::Call(span) => total = total.saturating_add(draw(span, &mut rng)),
+                Instruction::Enter { depth } => loops[depth as usize] = 0,
+                Instruction::Again { start, times: u32::MAX, .. } => at = start as usize,
+                Instruction::Again { depth, start, times } => {
+                    loops[depth as usize] += 1;
+                    if loops[depth as usize] < times {
+                        at = start as usize;
+                    }
+                }
+                Instruction::Sleep(_) | Instruction::Period(_) | Instruction::Receive(_) => return total,
+                Instruction::Wait | Instruction::Pause | Instruction::Lock(_) | Instruction::Exit => return total,
+                _ => {}
+            }
+        }
+        Nanos::MAX
+    }
+}
