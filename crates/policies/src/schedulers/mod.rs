@@ -22,12 +22,17 @@ use schedlab_model::{
 
 mod fifo;
 mod minix;
+mod ordered;
+mod placement;
 mod queue;
 mod round_robin;
+mod stride;
+mod tickets;
 
 pub use fifo::Fifo;
 pub use minix::Minix;
 pub use round_robin::RoundRobin;
+pub use stride::Stride;
 
 /// Why a task joins the runqueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -294,4 +299,4 @@ macro_rules! table {
     };
 }
 
-table![Fifo, Minix, RoundRobin];
+table![Fifo, Minix, RoundRobin, Stride];

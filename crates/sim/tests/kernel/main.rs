@@ -12,4 +12,5 @@ mod loads;
 mod machine_effects;
 mod minix_rules;
 mod random_scenarios;
+mod stride;
 mod waking;
