@@ -22,12 +22,17 @@ use schedlab_model::{
 
 mod fifo;
 mod minix;
+mod ordered;
+mod placement;
 mod queue;
 mod round_robin;
+mod stride;
+mod tickets;
 
 pub use fifo::Fifo;
 pub use minix::Minix;
 pub use round_robin::RoundRobin;
+pub use stride::Stride;
 
 /// Why a task joins the runqueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -242,7 +247,7 @@ pub trait Scheduler: Sized {
     }
 
     /// A parent has learned of the end of one of its children by waiting for it. The child was told of as
-    /// [`Dequeue::Exit`] when it ended.
+    /// [`Dequeue::Exit`] when it ended; in a message-passing kernel, as a sleep, for it asks a server to end it and waits.
     fn reaped(&mut self, _cx: &mut Context<'_>, _parent: TaskId, _child: TaskId) {}
 
     /// Whether this tick's work is more than the interrupt itself may do, so that it must be left to the kernel's
@@ -294,4 +299,4 @@ macro_rules! table {
     };
 }
 
-table![Fifo, Minix, RoundRobin];
+table![Fifo, Minix, RoundRobin, Stride];

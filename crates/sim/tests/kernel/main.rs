@@ -9,6 +9,8 @@ mod contract;
 mod every_hook;
 mod fair;
 mod loads;
+mod machine_effects;
 mod minix_rules;
 mod random_scenarios;
+mod stride;
 mod waking;
