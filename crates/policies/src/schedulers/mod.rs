@@ -194,6 +194,11 @@ pub trait Scheduler: Sized {
         machine
     }
 
+    /// Whether it wants [`Scheduler::tick`] with these parameters, if it is one that may. Default: always.
+    fn ticks(_params: &Params) -> bool {
+        Self::TICKS
+    }
+
     /// Makes the policy for a machine with so many processors and a tick of that length.
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self;
 
