@@ -20,11 +20,21 @@ use schedlab_model::{
     task::{CpuId, Group, Task, TaskId, Wait},
 };
 
+mod bsd;
+mod bsd4;
+mod bsd4_4x;
+mod bsd4_52;
+mod decay_usage;
 mod fifo;
+mod global_queue;
 mod minix;
+mod priority_lists;
 mod queue;
 mod round_robin;
 
+pub use bsd4::Bsd4;
+pub use bsd4_4x::Bsd44x;
+pub use bsd4_52::Bsd452;
 pub use fifo::Fifo;
 pub use minix::Minix;
 pub use round_robin::RoundRobin;
@@ -294,4 +304,4 @@ macro_rules! table {
     };
 }
 
-table![Fifo, Minix, RoundRobin];
+table![Bsd4, Bsd44x, Bsd452, Fifo, Minix, RoundRobin];

@@ -3,6 +3,7 @@
 
 mod audit;
 mod audited;
+mod bsd4;
 mod closed_forms;
 mod conformance;
 mod contract;
@@ -11,3 +12,4 @@ mod fair;
 mod minix_rules;
 mod random_scenarios;
 mod waking;
+mod watched;
