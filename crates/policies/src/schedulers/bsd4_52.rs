@@ -15,10 +15,10 @@
 //!
 //! ## The formula
 //!
-//!     turns per second  =  1 / q  +  1  +  i
+//!     turns per second  <=  1 / q  +  1  +  i
 //!
-//! q the quantum, one turn for the pass over all tasks, i interrupts per second other than the clock's own: among equal hogs
-//! each of them is a switch. Priorities are those of `bsd4` at 128 ticks of the statistics clock a second.
+//! q the quantum, one turn for the pass over all tasks, i interrupts per second other than the clock's own: among hogs in the
+//! same list each of them is a switch. Priorities are those of `bsd4` at 128 ticks of the statistics clock a second.
 //!
 //! ## A schedule
 //!
@@ -27,12 +27,13 @@
 //! ```toml
 //! machine = "uniform"
 //! scheduler = { name = "bsd4_52" }
-//! workload.a = { load = "spin", compute = "1s" }
-//! workload.b = { load = "spin", compute = "1s" }
-//! workload.sleeper = { load = "sleeper", run = "2ms", sleep = "40ms", rounds = 12, start = "1s" }
+//! workload.a = { load = "spin", compute = "600ms" }
+//! workload.b = { load = "spin", compute = "600ms" }
+//! workload.sleeper = { load = "sleeper", run = "2ms", sleep = "40ms", rounds = 12, start = "600ms" }
 //! ```
 //!
 //! ```text
+//! a column is 20ms
 //! ```
 //!
 //! ## Cost

@@ -7,7 +7,9 @@ use schedlab_model::{
     scenario::Scenario,
     task::{CpuId, TaskId},
 };
-use schedlab_policies::schedulers::{Balance, Bsd4, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler};
+use schedlab_policies::schedulers::{
+    Balance, Bsd4, Bsd44x, Bsd452, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+};
 use std::cell::RefCell;
 
 /// A line of `ps -l`.
@@ -27,6 +29,18 @@ pub trait Ps: Scheduler {
 }
 
 impl Ps for Bsd4 {
+    fn ps(&self, task: TaskId) -> (u32, u16) {
+        self.usage(task)
+    }
+}
+
+impl Ps for Bsd452 {
+    fn ps(&self, task: TaskId) -> (u32, u16) {
+        self.usage(task)
+    }
+}
+
+impl Ps for Bsd44x {
     fn ps(&self, task: TaskId) -> (u32, u16) {
         self.usage(task)
     }
