@@ -25,19 +25,37 @@ mod bsd4;
 mod bsd4_4x;
 mod bsd4_52;
 mod decay_usage;
+mod edf;
 mod fifo;
 mod global_queue;
+mod lottery;
 mod minix;
+mod mlfq;
+mod ordered;
+mod placement;
 mod priority_lists;
 mod queue;
+mod rate_monotonic;
+mod refresh_cycle;
+mod reserved;
 mod round_robin;
+mod srtf;
+mod stride;
+mod tickets;
 
 pub use bsd4::Bsd4;
 pub use bsd4_4x::Bsd44x;
 pub use bsd4_52::Bsd452;
+pub use edf::Edf;
 pub use fifo::Fifo;
+pub use lottery::Lottery;
 pub use minix::Minix;
+pub use mlfq::Mlfq;
+pub use rate_monotonic::RateMonotonic;
+pub use refresh_cycle::RefreshCycle;
 pub use round_robin::RoundRobin;
+pub use srtf::Srtf;
+pub use stride::Stride;
 
 /// Why a task joins the runqueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,6 +217,11 @@ pub trait Scheduler: Sized {
         machine
     }
 
+    /// Whether it wants [`Scheduler::tick`] with these parameters, if it is one that may. Default: always.
+    fn ticks(_params: &Params) -> bool {
+        Self::TICKS
+    }
+
     /// Makes the policy for a machine with so many processors and a tick of that length.
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self;
 
@@ -252,7 +275,7 @@ pub trait Scheduler: Sized {
     }
 
     /// A parent has learned of the end of one of its children by waiting for it. The child was told of as
-    /// [`Dequeue::Exit`] when it ended.
+    /// [`Dequeue::Exit`] when it ended; in a message-passing kernel, as a sleep, for it asks a server to end it and waits.
     fn reaped(&mut self, _cx: &mut Context<'_>, _parent: TaskId, _child: TaskId) {}
 
     /// Whether this tick's work is more than the interrupt itself may do, so that it must be left to the kernel's
@@ -304,4 +327,4 @@ macro_rules! table {
     };
 }
 
-table![Bsd4, Bsd44x, Bsd452, Fifo, Minix, RoundRobin];
+table![Bsd4, Bsd44x, Bsd452, Edf, Fifo, Lottery, Minix, Mlfq, RateMonotonic, RefreshCycle, RoundRobin, Srtf, Stride];

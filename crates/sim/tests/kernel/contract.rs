@@ -64,6 +64,10 @@ impl<S: Scheduler> Scheduler for Contract<S> {
         S::clocks(params, machine)
     }
 
+    fn ticks(params: &Params) -> bool {
+        S::ticks(params)
+    }
+
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
         let stretches = vec![(0, 0); processors.into()];
         Contract { inner: S::new(params, processors, tick), now: 0, tasks: Vec::new(), stretches }
@@ -156,7 +160,11 @@ impl<S: Scheduler> Scheduler for Contract<S> {
 
     fn reaped(&mut self, cx: &mut Context<'_>, parent: TaskId, child: TaskId) {
         self.enter(cx);
-        assert_eq!(*self.place(child), Place::Ended, "{child} is reaped");
+        assert!(
+            matches!(self.place(child), Place::Ended | Place::Asleep),
+            "{child} is {:?}, reaped",
+            self.place(child)
+        );
         self.inner.reaped(cx, parent, child);
     }
 
