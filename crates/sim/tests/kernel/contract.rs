@@ -156,7 +156,8 @@ impl<S: Scheduler> Scheduler for Contract<S> {
 
     fn reaped(&mut self, cx: &mut Context<'_>, parent: TaskId, child: TaskId) {
         self.enter(cx);
-        assert_eq!(*self.place(child), Place::Ended, "{child} is reaped");
+        // Under a message-passing kernel a task ends while it waits for the answer to its call of exit.
+        assert!(matches!(*self.place(child), Place::Ended | Place::Asleep), "{child} is reaped");
         self.inner.reaped(cx, parent, child);
     }
 
