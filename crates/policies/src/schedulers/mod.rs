@@ -20,11 +20,23 @@ use schedlab_model::{
     task::{CpuId, Group, Task, TaskId, Wait},
 };
 
+mod balance;
+mod bandwidth;
+mod cfs;
+mod eevdf;
 mod fifo;
+mod hierarchy;
+mod linux;
 mod minix;
+mod nice_weights;
+mod pelt;
 mod queue;
+mod realtime;
 mod round_robin;
+mod timeline;
 
+pub use cfs::Cfs;
+pub use eevdf::Eevdf;
 pub use fifo::Fifo;
 pub use minix::Minix;
 pub use round_robin::RoundRobin;
@@ -294,4 +306,4 @@ macro_rules! table {
     };
 }
 
-table![Fifo, Minix, RoundRobin];
+table![Cfs, Eevdf, Fifo, Minix, RoundRobin];

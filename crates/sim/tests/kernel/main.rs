@@ -3,11 +3,14 @@
 
 mod audit;
 mod audited;
+mod cfs;
 mod closed_forms;
 mod conformance;
 mod contract;
+mod eevdf;
 mod every_hook;
 mod fair;
+mod measured;
 mod minix_rules;
 mod random_scenarios;
 mod waking;
