@@ -24,10 +24,12 @@ mod fifo;
 mod minix;
 mod queue;
 mod round_robin;
+mod ule;
 
 pub use fifo::Fifo;
 pub use minix::Minix;
 pub use round_robin::RoundRobin;
+pub use ule::Ule;
 
 /// Why a task joins the runqueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -294,4 +296,4 @@ macro_rules! table {
     };
 }
 
-table![Fifo, Minix, RoundRobin];
+table![Fifo, Minix, RoundRobin, Ule];

@@ -65,6 +65,12 @@ impl List {
         self.head == NONE
     }
 
+    /// The task that stands after one of the list.
+    #[inline]
+    pub fn after(&self, links: &Links, task: TaskId) -> Option<TaskId> {
+        (task != self.tail).then(|| links.0[task as usize].after)
+    }
+
     /// Adds a task at the end.
     #[inline(always)]
     pub fn push_tail(&mut self, links: &mut Links, task: TaskId) {
