@@ -244,7 +244,7 @@ pub trait Scheduler: Sized {
     }
 
     /// A parent has learned of the end of one of its children by waiting for it. The child was told of as
-    /// [`Dequeue::Exit`] when it ended.
+    /// [`Dequeue::Exit`] when it ended; in a message-passing kernel, as a sleep, for it asks a server to end it and waits.
     fn reaped(&mut self, _cx: &mut Context<'_>, _parent: TaskId, _child: TaskId) {}
 
     /// Whether this tick's work is more than the interrupt itself may do, so that it must be left to the kernel's

@@ -8,6 +8,7 @@ mod conformance;
 mod contract;
 mod every_hook;
 mod fair;
+mod machine_effects;
 mod minix_rules;
 mod random_scenarios;
 mod waking;
