@@ -39,6 +39,14 @@
 //! ```
 //!
 //! ```text
+//!            0ms       200ms     400ms     600ms     800ms
+//!            |         |         |         |         |
+//! editor#0   #         #         #         #         #
+//! hog#1      .#########......####.######......#####......######
+//! nicehog#2  ...........#####...........###.##.....##.###.....
+//! idle 0
+//!            a column is 20ms
+//!            # running  . ready
 //! ```
 //!
 //! ## Cost
@@ -76,209 +84,19 @@
 mod balancing;
 mod calendar;
 mod interactivity;
+mod thread;
+mod version;
 
 use super::{Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, queue::Links};
 use balancing::Balancer;
 use calendar::{Calendar, FIRST_IDLE, Place};
-use interactivity::{History, Rules};
 use schedlab_model::{
     Nanos,
-    info::{Domain, Info, Parameter, Params, Promise},
-    task::{CpuId, Policy, Task, TaskId, Wait},
+    info::{Info, Params, Promise},
+    task::{CpuId, TaskId},
 };
-
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "hz",
-        meaning: "ticks per second of the periodic clock (kern.hz)",
-        domain: Domain::Rate { low: 50.0, high: 10_000.0 },
-        default: Some("1000/s"),
-        logarithmic: true,
-        host: None,
-    },
-    Parameter {
-        name: "stathz",
-        meaning: "ticks per second of the statistics clock; 0/s: what the local APIC's timer makes of hz, 133 at 100 and at 1000",
-        domain: Domain::Rate { low: 0.0, high: 10_000.0 },
-        default: Some("0/s"),
-        logarithmic: false,
-        host: None,
-    },
-    Parameter {
-        name: "preempt_thresh",
-        meaning: "the worst priority that preempts at once (kern.sched.preempt_thresh); 256: the variant's own, 64 or 80",
-        domain: Domain::Count { low: 0, high: NOT_GIVEN },
-        default: Some("256"),
-        logarithmic: false,
-        host: None,
-    },
-    Parameter {
-        name: "slice",
-        meaning: "length of a turn in ticks of the statistics clock (kern.sched.slice); 0: a tenth of a second",
-        domain: Domain::Count { low: 0, high: 1000 },
-        default: Some("0"),
-        logarithmic: false,
-        host: None,
-    },
-    Parameter {
-        name: "interact",
-        meaning: "score from which on a thread is not interactive (kern.sched.interact)",
-        domain: Domain::Count { low: 0, high: 100 },
-        default: Some("30"),
-        logarithmic: false,
-        host: None,
-    },
-    Parameter {
-        name: "variant",
-        meaning: "FreeBSD 7 of October 2007, or 9 and later: other priorities, slices that shrink with load",
-        domain: Domain::Choice { names: &["2007", "2011"] },
-        default: Some("2007"),
-        logarithmic: false,
-        host: None,
-    },
-    Parameter {
-        name: "nice_in_score",
-        meaning: "whether nice counts in the score of interactivity, as since the end of September 2007",
-        domain: Domain::Switch,
-        default: Some("true"),
-        logarithmic: false,
-        host: None,
-    },
-];
-
-/// What differs between the versions.
-#[derive(Debug, Clone)]
-struct Version {
-    rules: Rules,
-    /// The best priority of realtime threads (PRI_MIN_REALTIME) and inside the kernel (PRI_MIN_KERN).
-    first_realtime: u8,
-    first_kernel: u8,
-    /// Sleep priorities by kind of wait: of a timer or a child, a signal, a pipe or a drive, a message.
-    sleep: [u8; 4],
-    /// The priority of softclock (PI_SWI(SWI_CLOCK)).
-    softclock: u8,
-    /// Whether the sleep priority is the best batch priority, and only for timeshare threads that had a worse one.
-    boost_is_threshold: bool,
-    /// Whether a thread's slice is divided by the others, and realtime threads have slices.
-    divides_slice: bool,
-    /// Whether a preemption forgets the end of a slice.
-    forgets_slice_end: bool,
-}
-
-/// A slice is divided by so many others at most (SCHED_SLICE_MIN_DIVISOR).
-const MOST_DIVIDED: u64 = 6;
-/// Stands for the version's own threshold of preemption.
-const NOT_GIVEN: u64 = 256;
-
-impl Version {
-    /// rtprio 0 is the best of 32 levels.
-    fn realtime(&self, priority: u8) -> u8 {
-        self.first_realtime + ((99 - u32::from(priority.clamp(1, 99))) * 31 / 98) as u8
-    }
-
-    fn new(params: &Params) -> Version {
-        let hz = params.real("hz");
-        let increment = ((hz * 1024.0) as u64 / stathz(params) as u64).max(1);
-        let old = params.name("variant") == "2007";
-        let rules = Rules {
-            hz: hz as i64,
-            increment,
-            first_interactive: if old { 128 } else { 120 },
-            interactive_levels: if old { 31 } else { 32 },
-            first_batch: if old { 160 } else { 152 },
-            share_levels: if old { 23 } else { 32 },
-            interact: params.whole("interact") as i64,
-            nice_in_score: params.switch("nice_in_score"),
-        };
-        Version {
-            rules,
-            first_realtime: if old { 128 } else { 48 },
-            first_kernel: if old { 64 } else { 80 },
-            // PWAIT, PPAUSE, PRIBIO, PSOCK.
-            sleep: if old { [92, 104, 76, 88] } else { [108, 116, 92, 104] },
-            softclock: if old { 52 } else { 40 },
-            boost_is_threshold: !old,
-            divides_slice: !old,
-            forgets_slice_end: old,
-        }
-    }
-}
-
-/// Ticks per second of the statistics clock: as asked for, or what the kernel makes of the local APIC's timer.
-fn stathz(params: &Params) -> f64 {
-    let given = params.real("stathz");
-    if given >= 1.0 {
-        return given.trunc();
-    }
-    let hz = params.real("hz") as u64;
-    let timer = match hz {
-        1500.. => hz,
-        750.. => 2 * hz,
-        _ => 4 * hz,
-    };
-    (timer / (timer / 128)) as f64
-}
-
-/// How a thread is scheduled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Fifo,
-    Realtime,
-    Timeshare,
-    Idle,
-}
-
-impl Class {
-    fn of(policy: Policy) -> Class {
-        match policy {
-            Policy::Fifo => Class::Fifo,
-            Policy::Rr => Class::Realtime,
-            Policy::Idle => Class::Idle,
-            Policy::Other | Policy::Batch | Policy::Iso | Policy::Deadline => Class::Timeshare,
-        }
-    }
-}
-
-/// A thread.
-#[derive(Debug, Clone, Copy)]
-struct Thread {
-    history: History,
-    class: Class,
-    /// What the formulas say (td_user_pri).
-    user_priority: u8,
-    /// What queues and preemption look at (td_priority): the former as of the last return to user mode, or a sleep's.
-    priority: u8,
-    /// Where it stands while it is queued.
-    place: Place,
-    /// Ticks of the statistics clock that it has had of its slice.
-    used: u64,
-    /// The tick at which it fell asleep; 0 while it is awake.
-    asleep_since: i64,
-    /// The tick at which it last left a processor (ts_rltick).
-    left: i64,
-}
-
-impl Thread {
-    /// A thread that no other forked.
-    fn first(task: &Task, now: i64, version: &Version) -> Thread {
-        let class = Class::of(task.policy);
-        let user_priority = match class {
-            Class::Fifo | Class::Realtime => version.realtime(task.priority),
-            Class::Timeshare => 0,
-            Class::Idle => FIRST_IDLE,
-        };
-        let (history, place) = (History::new(now), Place::List(0));
-        Thread { history, class, user_priority, priority: user_priority, place, used: 0, asleep_since: 0, left: 0 }
-    }
-
-    /// Brings the priority in user mode to the present.
-    #[inline]
-    fn compute(&mut self, task: &Task, rules: &Rules) {
-        if self.class == Class::Timeshare {
-            self.user_priority = self.history.priority(task.nice, rules);
-        }
-    }
-}
+use thread::{Class, Thread};
+use version::{MOST_DIVIDED, NOT_GIVEN, PARAMETERS, Version, stathz};
 
 /// A processor's queue and what goes on there.
 #[derive(Debug, Clone)]
@@ -362,40 +180,7 @@ impl Ule {
     #[inline]
     fn slice_on(&self, cpu: CpuId) -> u64 {
         let others = u64::from(self.processors[cpu as usize].load).saturating_sub(1);
-        if self.version.divides_slice { (self.slice / others.clamp(1, MOST_DIVIDED)).max(1) } else { self.slice }
-    }
-
-    /// A thread wakes up: its sleep counts, and its slice begins anew.
-    fn wake(&mut self, cx: &Context<'_>, task: TaskId) {
-        let (now, rules) = (self.now, &self.version.rules);
-        let Some(thread) = &mut self.threads[task as usize] else { return };
-        let since = std::mem::take(&mut thread.asleep_since);
-        if since != 0 && since != now {
-            thread.history.sleep_for(now - since, now, rules);
-        }
-        thread.used = 0;
-        thread.compute(&cx.tasks[task as usize], rules);
-    }
-
-    /// A thread falls asleep; its priority becomes that of what it waits for.
-    fn sleep(&mut self, task: TaskId, wait: Wait) {
-        let (now, sleep) = (self.now, &self.version.sleep);
-        let boost = match wait {
-            Wait::Timer | Wait::Child => Some(sleep[0]),
-            Wait::Signal => Some(sleep[1]),
-            Wait::Pipe | Wait::Disk => Some(sleep[2]),
-            Wait::Message => Some(sleep[3]),
-            Wait::Lock => None,
-        };
-        let (threshold, first_batch) = (self.version.boost_is_threshold, self.version.rules.first_batch);
-        let thread = self.thread(task);
-        thread.asleep_since = now;
-        thread.left = now;
-        if !threshold {
-            thread.priority = boost.unwrap_or(thread.priority);
-        } else if thread.class == Class::Timeshare {
-            thread.priority = thread.priority.min(first_batch);
-        }
+        if self.version.old { self.slice } else { (self.slice / others.clamp(1, MOST_DIVIDED)).max(1) }
     }
 
     /// A thread ends: its parent has run for as long as it did.
@@ -475,16 +260,17 @@ impl Scheduler for Ule {
     #[inline]
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         self.meet(cx, task);
-        let slice = self.slice_on(cpu);
-        let now = self.now;
+        let (slice, now) = (self.slice_on(cpu), self.now);
         let preempted = why == Enqueue::Preempted && self.processors[cpu as usize].preempting;
-        match why {
-            Enqueue::New => {}
-            Enqueue::Wakeup => self.wake(cx, task),
-            Enqueue::Migrate => self.pull(cx, cpu, task),
-            Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield => self.thread(task).left = now,
+        if why == Enqueue::Migrate {
+            self.pull(cx, cpu, task);
         }
         let thread = self.threads[task as usize].as_mut().expect("it was met");
+        match why {
+            Enqueue::New | Enqueue::Migrate => {}
+            Enqueue::Wakeup => thread.wake(&cx.tasks[task as usize], now, &self.version.rules),
+            Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield => thread.left = now,
+        }
         if thread.used >= slice {
             thread.used = 0;
         }
@@ -503,7 +289,11 @@ impl Scheduler for Ule {
         }
         self.processors[cpu as usize].load -= 1;
         match why {
-            Dequeue::Sleep(wait) => self.sleep(task, wait),
+            Dequeue::Sleep(wait) => {
+                if let Some(thread) = &mut self.threads[task as usize] {
+                    thread.sleep(wait, self.now, &self.version);
+                }
+            }
             Dequeue::Exit => self.exit(cx, task),
             Dequeue::Migrate => {}
         }
@@ -562,7 +352,7 @@ impl Scheduler for Ule {
         let Some(thread) = &mut self.threads[task as usize] else { return };
         match thread.class {
             Class::Timeshare => thread.history.run_for(rules.increment, rules),
-            Class::Realtime | Class::Idle if self.version.divides_slice => {}
+            Class::Realtime | Class::Idle if !self.version.old => {}
             _ => return,
         }
         thread.used += 1;
@@ -570,7 +360,7 @@ impl Scheduler for Ule {
             return;
         }
         thread.compute(&cx.tasks[task as usize], rules);
-        if self.version.forgets_slice_end && self.processors[cpu as usize].preempted == Some(cx.now) {
+        if self.version.old && self.processors[cpu as usize].preempted == Some(cx.now) {
             thread.used = 0;
         } else {
             cx.resched(cpu);

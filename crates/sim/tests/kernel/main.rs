@@ -11,4 +11,5 @@ mod fair;
 mod machine_effects;
 mod minix_rules;
 mod random_scenarios;
+mod ule;
 mod waking;

@@ -1,6 +1,6 @@
 //! Which processor a thread is put on, and who moves to another one: when it idles, and once in a while.
 
-use super::{Rules, Ule, Version, calendar::FIRST_IDLE};
+use super::{Ule, Version, calendar::FIRST_IDLE};
 use crate::schedulers::Context;
 use schedlab_model::task::{CpuId, TaskId};
 
@@ -26,8 +26,7 @@ pub struct Balancer {
 
 impl Balancer {
     pub fn new(processors: u16, stathz: u64, version: &Version) -> Balancer {
-        let Rules { hz, .. } = version.rules;
-        let affinity = if version.divides_slice { hz / 1000 } else { hz / 300 };
+        let affinity = version.rules.hz / if version.old { 300 } else { 1000 };
         let steal_thresh = processors.ilog2().min(3);
         Balancer { interval: stathz, left: 0, from: 0, to: 0, moves: 0, steal_thresh, affinity: affinity.max(1) }
     }

@@ -158,8 +158,9 @@ impl Calendar {
         Some((list.head()?, place))
     }
 
-    /// The thread that another processor may have: the first that `may` go, in order of service; of the batch threads the
-    /// very first stays, unless it is met again in the second pass from day 0 on.
+    /// The thread that another processor may have: the first that `may` go, in order of service. Of the batch threads the
+    /// first one met stays; the search looks from the day of removal to the last one and then at all days, so that a
+    /// thread that waits alone may go only if it stands in the first part (runq_steal_from).
     pub fn spare(&self, links: &Links, may: impl Fn(TaskId) -> bool) -> Option<TaskId> {
         let among = |lists: &[List; DAYS as usize], full: u64, met: &mut bool| {
             (0..DAYS).filter(|at| full >> at & 1 == 1).find_map(|at| {

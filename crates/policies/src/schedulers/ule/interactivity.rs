@@ -169,3 +169,95 @@ impl History {
         (least + i64::from(nice) + share.min(rules.share_levels - 1)) as u8
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(nice_in_score: bool) -> Rules {
+        Rules {
+            hz: 1000,
+            increment: 7699,
+            first_interactive: 128,
+            interactive_levels: 31,
+            first_batch: 160,
+            share_levels: 23,
+            interact: 30,
+            nice_in_score,
+        }
+    }
+
+    fn past(ran: u64, slept: u64) -> History {
+        History { ran: ran * TICK, slept: slept * TICK, ..History::default() }
+    }
+
+    /// The least share of run time, in 1000ths, with which a thread is not interactive.
+    fn threshold(nice: i8, nice_in_score: bool) -> u64 {
+        let rules = rules(nice_in_score);
+        (0..=1000).find(|&ran| past(ran, 1000 - ran).priority(nice, &rules) >= 160).unwrap()
+    }
+
+    #[test]
+    fn statement_05_a_thread_is_interactive_below_a_share_that_follows_from_its_nice_level() {
+        for (nice, expected) in [(0, 375), (10, 286), (20, 167), (-10, 444), (-20, 500)] {
+            assert!(threshold(nice, true).abs_diff(expected) <= 6, "nice {nice}: {}", threshold(nice, true));
+            assert_eq!(threshold(nice, false), threshold(0, true));
+        }
+    }
+
+    #[test]
+    fn statement_06_an_interactive_priority_is_128_and_the_score() {
+        for (duty, priority) in [(10, 133), (20, 140), (30, 149), (37, 157)] {
+            assert_eq!(past(10 * duty, 1000 - 10 * duty).priority(0, &rules(true)), priority, "{duty} %");
+        }
+    }
+
+    #[test]
+    fn statement_09_the_child_of_a_shell_that_only_slept_is_interactive_for_40_to_45_ticks_of_the_statistics_clock() {
+        let rules = rules(true);
+        for slept in (4000..5000).step_by(10) {
+            let mut child = past(0, slept).child(&rules);
+            let ticks = (1..).find(|_| {
+                child.run_for(rules.increment, &rules);
+                child.priority(0, &rules) >= 160
+            });
+            assert!((40..=45).contains(&ticks.unwrap()), "{ticks:?} after {slept} ms");
+        }
+    }
+
+    #[test]
+    fn statement_10_one_sleep_that_brings_the_past_over_ten_seconds_makes_a_hog_interactive() {
+        let rules = rules(true);
+        for ran in [4000, 4500, 4990] {
+            let after = |slept: i64| {
+                let mut hog = past(ran, 0);
+                hog.sleep_for(slept, 0, &rules);
+                hog.priority(0, &rules)
+            };
+            assert_eq!(after(10_100 - ran as i64), 128);
+            assert!(after(9_900 - ran as i64) >= 160);
+        }
+    }
+
+    #[test]
+    fn statement_13_the_share_shown_rises_by_a_tenth_a_second_and_falls_only_when_it_is_brought_to_the_present() {
+        let rules = rules(true);
+        let mut hog = History::new(0);
+        let shown = |hog: &mut History, now| {
+            hog.update_share(now, &rules);
+            (hog.found / TICK) as f64 / (10.0 * rules.hz as f64)
+        };
+        for now in 1..=15_000 {
+            hog.tick(now, &rules);
+            if now % 1000 == 0 {
+                let expected = (now as f64 / 10_000.0).min(1.0);
+                let shown = shown(&mut hog.clone(), now).min(1.0);
+                assert!((shown - expected).abs() < 0.01, "{shown} after {now} ms");
+            }
+        }
+        let stale = hog.found;
+        assert!(shown(&mut hog.clone(), 20_000) < 0.7);
+        assert_eq!(shown(&mut hog.clone(), 26_000), 0.0);
+        assert_eq!(hog.found, stale);
+    }
+}
