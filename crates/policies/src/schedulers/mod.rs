@@ -20,13 +20,12 @@ use schedlab_model::{
     task::{CpuId, Group, Task, TaskId, Wait},
 };
 
-
 mod balance;
 mod bandwidth;
+mod bsd;
 mod bsd4;
 mod bsd4_4x;
 mod bsd4_52;
-mod bsd;
 mod cfs;
 mod decay_usage;
 mod edf;
@@ -53,6 +52,8 @@ mod srtf;
 mod stride;
 mod tickets;
 mod timeline;
+mod ule;
+
 pub use bsd4::Bsd4;
 pub use bsd4_4x::Bsd44x;
 pub use bsd4_52::Bsd452;
@@ -68,6 +69,7 @@ pub use refresh_cycle::RefreshCycle;
 pub use round_robin::RoundRobin;
 pub use srtf::Srtf;
 pub use stride::Stride;
+pub use ule::Ule;
 
 /// Why a task joins the runqueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -339,4 +341,21 @@ macro_rules! table {
     };
 }
 
-table![Bsd4, Bsd44x, Bsd452, Cfs, Edf, Eevdf, Fifo, Lottery, Minix, Mlfq, RateMonotonic, RefreshCycle, RoundRobin, Srtf, Stride];
+table![
+    Bsd4,
+    Bsd44x,
+    Bsd452,
+    Cfs,
+    Edf,
+    Eevdf,
+    Fifo,
+    Lottery,
+    Minix,
+    Mlfq,
+    RateMonotonic,
+    RefreshCycle,
+    RoundRobin,
+    Srtf,
+    Stride,
+    Ule
+];

@@ -73,10 +73,16 @@ impl List {
         self.head != NONE && self.head == self.tail
     }
 
+    /// The task that stands after one of the list.
+    #[inline]
+    pub fn after(&self, links: &Links, task: TaskId) -> Option<TaskId> {
+        (task != self.tail).then(|| links.0[task as usize].after)
+    }
+
     /// The tasks in order.
     pub fn iter<'a>(&self, links: &'a Links) -> impl Iterator<Item = TaskId> + use<'a> {
-        let tail = self.tail;
-        std::iter::successors(self.head(), move |&task| (task != tail).then(|| links.0[task as usize].after))
+        let list = *self;
+        std::iter::successors(self.head(), move |&task| list.after(links, task))
     }
 
     /// Adds a task at the end.
@@ -125,8 +131,7 @@ impl List {
 
     /// The first task of which this is true.
     pub fn find(&self, links: &Links, is: impl Fn(TaskId) -> bool) -> Option<TaskId> {
-        let after = |task: &TaskId| (*task != self.tail).then(|| links.0[*task as usize].after);
-        std::iter::successors(self.head(), after).find(|&task| is(task))
+        self.iter(links).find(|&task| is(task))
     }
 
     /// Adds all tasks of another list at the end, in their order; that list is empty afterwards.

@@ -24,5 +24,6 @@ mod refresh_cycle;
 mod slice_size;
 mod srtf;
 mod stride;
+mod ule;
 mod waking;
 mod watched;
