@@ -22,8 +22,10 @@ use schedlab_model::{
 
 mod fifo;
 mod minix;
+mod o1;
 mod ordered;
 mod placement;
+mod priority_array;
 mod queue;
 mod round_robin;
 mod stride;
@@ -31,6 +33,7 @@ mod tickets;
 
 pub use fifo::Fifo;
 pub use minix::Minix;
+pub use o1::O1;
 pub use round_robin::RoundRobin;
 pub use stride::Stride;
 
@@ -299,4 +302,4 @@ macro_rules! table {
     };
 }
 
-table![Fifo, Minix, RoundRobin, Stride];
+table![Fifo, Minix, O1, RoundRobin, Stride];
