@@ -38,9 +38,11 @@ mod lottery;
 mod minix;
 mod mlfq;
 mod nice_weights;
+mod o1;
 mod ordered;
 mod pelt;
 mod placement;
+mod priority_array;
 mod priority_lists;
 mod queue;
 mod rate_monotonic;
@@ -64,6 +66,7 @@ pub use fifo::Fifo;
 pub use lottery::Lottery;
 pub use minix::Minix;
 pub use mlfq::Mlfq;
+pub use o1::O1;
 pub use rate_monotonic::RateMonotonic;
 pub use refresh_cycle::RefreshCycle;
 pub use round_robin::RoundRobin;
@@ -341,21 +344,4 @@ macro_rules! table {
     };
 }
 
-table![
-    Bsd4,
-    Bsd44x,
-    Bsd452,
-    Cfs,
-    Edf,
-    Eevdf,
-    Fifo,
-    Lottery,
-    Minix,
-    Mlfq,
-    RateMonotonic,
-    RefreshCycle,
-    RoundRobin,
-    Srtf,
-    Stride,
-    Ule
-];
+table![Bsd4, Bsd44x, Bsd452, Cfs, Edf, Eevdf, Fifo, Lottery, Minix, Mlfq, O1, RateMonotonic, RefreshCycle, RoundRobin, Srtf, Stride, Ule];
