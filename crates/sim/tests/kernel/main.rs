@@ -3,6 +3,7 @@
 
 mod audit;
 mod audited;
+mod balancing;
 mod cfs;
 mod closed_forms;
 mod conformance;
@@ -10,7 +11,9 @@ mod contract;
 mod eevdf;
 mod every_hook;
 mod fair;
+mod groups;
 mod measured;
 mod minix_rules;
 mod random_scenarios;
+mod realtime;
 mod waking;
