@@ -3,6 +3,7 @@
 
 mod audit;
 mod audited;
+mod balancing;
 mod bsd4;
 mod cfs;
 mod closed_forms;
@@ -12,6 +13,7 @@ mod edf;
 mod eevdf;
 mod every_hook;
 mod fair;
+mod groups;
 mod loads;
 mod lottery;
 mod machine_effects;
@@ -22,6 +24,7 @@ mod mlfq;
 mod o1;
 mod random_scenarios;
 mod rate_monotonic;
+mod realtime;
 mod refresh_cycle;
 mod slice_size;
 mod srtf;
