@@ -20,15 +20,43 @@ use schedlab_model::{
     task::{CpuId, Group, Task, TaskId, Wait},
 };
 
+mod bsd;
+mod bsd4;
+mod bsd4_4x;
+mod bsd4_52;
+mod decay_usage;
+mod edf;
 mod fifo;
+mod global_queue;
+mod lottery;
 mod minix;
+mod mlfq;
+mod ordered;
+mod placement;
+mod priority_lists;
 mod queue;
+mod rate_monotonic;
+mod refresh_cycle;
+mod reserved;
 mod round_robin;
+mod srtf;
+mod stride;
+mod tickets;
 mod ule;
 
+pub use bsd4::Bsd4;
+pub use bsd4_4x::Bsd44x;
+pub use bsd4_52::Bsd452;
+pub use edf::Edf;
 pub use fifo::Fifo;
+pub use lottery::Lottery;
 pub use minix::Minix;
+pub use mlfq::Mlfq;
+pub use rate_monotonic::RateMonotonic;
+pub use refresh_cycle::RefreshCycle;
 pub use round_robin::RoundRobin;
+pub use srtf::Srtf;
+pub use stride::Stride;
 pub use ule::Ule;
 
 /// Why a task joins the runqueue.
@@ -191,6 +219,11 @@ pub trait Scheduler: Sized {
         machine
     }
 
+    /// Whether it wants [`Scheduler::tick`] with these parameters, if it is one that may. Default: always.
+    fn ticks(_params: &Params) -> bool {
+        Self::TICKS
+    }
+
     /// Makes the policy for a machine with so many processors and a tick of that length.
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self;
 
@@ -296,4 +329,19 @@ macro_rules! table {
     };
 }
 
-table![Fifo, Minix, RoundRobin, Ule];
+table![
+    Bsd4,
+    Bsd44x,
+    Bsd452,
+    Edf,
+    Fifo,
+    Lottery,
+    Minix,
+    Mlfq,
+    RateMonotonic,
+    RefreshCycle,
+    RoundRobin,
+    Srtf,
+    Stride,
+    Ule
+];

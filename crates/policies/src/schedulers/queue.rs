@@ -1,7 +1,9 @@
 //! The first-in first-out runqueue that many policies are built on: a linked list through a vector of links, a link a
 //! task, so that a removal from the middle costs as little as one from the head and nothing is allocated while running.
+//! [`Queues`] is one such list a processor; policies with several lists a processor are built on [`List`] itself.
 
-use schedlab_model::task::TaskId;
+use super::Context;
+use schedlab_model::task::{CpuId, TaskId};
 
 const NONE: TaskId = TaskId::MAX;
 
@@ -65,12 +67,6 @@ impl List {
         self.head == NONE
     }
 
-    /// The task that stands after one of the list.
-    #[inline]
-    pub fn after(&self, links: &Links, task: TaskId) -> Option<TaskId> {
-        (task != self.tail).then(|| links.0[task as usize].after)
-    }
-
     /// Adds a task at the end.
     #[inline(always)]
     pub fn push_tail(&mut self, links: &mut Links, task: TaskId) {
@@ -112,6 +108,69 @@ impl List {
         } else {
             links.at(before).after = after;
             links.at(after).before = before;
+        }
+    }
+
+    /// The first task of which this is true.
+    pub fn find(&self, links: &Links, is: impl Fn(TaskId) -> bool) -> Option<TaskId> {
+        let after = |task: &TaskId| (*task != self.tail).then(|| links.0[*task as usize].after);
+        std::iter::successors(self.head(), after).find(|&task| is(task))
+    }
+
+    /// Adds all tasks of another list at the end, in their order; that list is empty afterwards.
+    #[inline]
+    pub fn append(&mut self, links: &mut Links, other: &mut List) {
+        let Some(first) = other.head() else { return };
+        links.at(first).before = self.tail;
+        match self.head {
+            NONE => self.head = first,
+            _ => links.at(self.tail).after = first,
+        }
+        self.tail = other.tail;
+        *other = List::default();
+    }
+}
+
+/// A queue for each processor: the tasks that wait, in order of arrival. Who runs is not among them.
+#[derive(Debug)]
+pub struct Queues {
+    links: Links,
+    waiting: Vec<List>,
+}
+
+impl Queues {
+    /// Empty ones.
+    pub fn new(processors: u16) -> Queues {
+        Queues { links: Links::default(), waiting: vec![List::default(); processors.into()] }
+    }
+
+    /// Whether nobody waits for a processor.
+    pub fn is_empty(&self, cpu: CpuId) -> bool {
+        self.waiting[cpu as usize].is_empty()
+    }
+
+    /// The first of those of which this is true.
+    pub fn find(&self, cpu: CpuId, is: impl Fn(TaskId) -> bool) -> Option<TaskId> {
+        self.waiting[cpu as usize].find(&self.links, is)
+    }
+
+    /// A task joins the tail.
+    #[inline(always)]
+    pub fn join(&mut self, cpu: CpuId, task: TaskId) {
+        self.waiting[cpu as usize].push_tail(&mut self.links, task);
+    }
+
+    /// The head leaves, to run.
+    #[inline(always)]
+    pub fn next(&mut self, cpu: CpuId) -> Option<TaskId> {
+        self.waiting[cpu as usize].pop_head(&mut self.links)
+    }
+
+    /// A task will not come back, or not to this processor. One that runs has left already.
+    #[inline(always)]
+    pub fn leave(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
+        if cx.processors[cpu as usize].running != Some(task) {
+            self.waiting[cpu as usize].remove(&mut self.links, task);
         }
     }
 }

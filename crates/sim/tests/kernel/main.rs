@@ -3,13 +3,24 @@
 
 mod audit;
 mod audited;
+mod bsd4;
 mod closed_forms;
 mod conformance;
 mod contract;
+mod edf;
 mod every_hook;
 mod fair;
+mod loads;
+mod lottery;
 mod machine_effects;
 mod minix_rules;
+mod mlfq;
 mod random_scenarios;
+mod rate_monotonic;
+mod refresh_cycle;
+mod slice_size;
+mod srtf;
+mod stride;
 mod ule;
 mod waking;
+mod watched;
