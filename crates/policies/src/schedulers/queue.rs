@@ -67,6 +67,24 @@ impl List {
         self.head == NONE
     }
 
+    /// Whether exactly one task is in it.
+    #[inline]
+    pub fn is_alone(&self) -> bool {
+        self.head != NONE && self.head == self.tail
+    }
+
+    /// The task that stands after one of the list.
+    #[inline]
+    pub fn after(&self, links: &Links, task: TaskId) -> Option<TaskId> {
+        (task != self.tail).then(|| links.0[task as usize].after)
+    }
+
+    /// The tasks in order.
+    pub fn iter<'a>(&self, links: &'a Links) -> impl Iterator<Item = TaskId> + use<'a> {
+        let list = *self;
+        std::iter::successors(self.head(), move |&task| list.after(links, task))
+    }
+
     /// Adds a task at the end.
     #[inline(always)]
     pub fn push_tail(&mut self, links: &mut Links, task: TaskId) {
@@ -113,8 +131,7 @@ impl List {
 
     /// The first task of which this is true.
     pub fn find(&self, links: &Links, is: impl Fn(TaskId) -> bool) -> Option<TaskId> {
-        let after = |task: &TaskId| (*task != self.tail).then(|| links.0[*task as usize].after);
-        std::iter::successors(self.head(), after).find(|&task| is(task))
+        self.iter(links).find(|&task| is(task))
     }
 
     /// Adds all tasks of another list at the end, in their order; that list is empty afterwards.

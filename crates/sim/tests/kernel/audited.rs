@@ -4,7 +4,7 @@ use crate::contract::Contract;
 use schedlab_metrics::{Collector, METRICS, Report, Totals};
 use schedlab_model::{
     Nanos,
-    event::{Event, Kind, Observer},
+    event::{AnyObserver, Event, Kind, Observer},
     experiment::{Catalogue, Format, read_scenario},
     info::Promise,
     scenario::Scenario,
@@ -96,7 +96,8 @@ impl Visitor for Audited<'_> {
         let work_conserving = S::INFO.promises.contains(&Promise::WorkConserving);
         let mut audit = if work_conserving { audit } else { audit.may_idle() };
         let mut events = Events::default();
-        let listeners = (&mut audit, (&mut collector, &mut events));
+        let mut all = (&mut audit, (&mut collector, &mut events));
+        let listeners = AnyObserver(&mut all);
         let end = observe_under::<Contract<S>, _>(self.scenario, self.seed, listeners).expect("a checked scenario");
         let report = collector.finish(end);
         let violations = audit.finish(end);

@@ -7,7 +7,6 @@
 
 use crate::schedulers::queue::{Links, List};
 use schedlab_model::task::TaskId;
-use std::cell::Cell;
 
 /// Days of the calendar, and lists beside it (RQ_NQS).
 const DAYS: u8 = 64;
@@ -163,28 +162,24 @@ impl Calendar {
     /// first one met stays; the search looks from the day of removal to the last one and then at all days, so that a
     /// thread that waits alone may go only if it stands in the first part (runq_steal_from).
     pub fn spare(&self, links: &Links, may: impl Fn(TaskId) -> bool) -> Option<TaskId> {
-        let among = |lists: &[List; DAYS as usize], full: u64, met: &Cell<bool>| {
-            let full = (0..DAYS).filter(|at| full >> at & 1 == 1);
-            full.map(usize::from).find_map(|at| lists[at].find(links, |task| met.replace(true) && may(task)))
+        let among = |lists: &[List; DAYS as usize], full: u64, met: &mut bool| {
+            let mut full = (0..DAYS).filter(|at| full >> at & 1 == 1);
+            full.find_map(|at| {
+                lists[usize::from(at)].iter(links).find(|&task| std::mem::replace(met, true) && may(task))
+            })
         };
-        let (any, met) = (Cell::new(true), Cell::new(false));
+        let mut met = false;
         let from_removal = self.full_days >> self.removing << self.removing;
         let again = if self.removing == 0 { 0 } else { self.full_days };
-        among(&self.lists, self.lists_before(), &any)
-            .or_else(|| among(&self.days, from_removal, &met))
-            .or_else(|| among(&self.days, again, &met))
-            .or_else(|| among(&self.lists, self.lists_after(), &any))
+        among(&self.lists, self.lists_before(), &mut true)
+            .or_else(|| among(&self.days, from_removal, &mut met))
+            .or_else(|| among(&self.days, again, &mut met))
+            .or_else(|| among(&self.lists, self.lists_after(), &mut true))
     }
 
     /// How many threads stand here of which that is true.
     pub fn count(&self, links: &Links, is: impl Fn(TaskId) -> bool) -> u32 {
-        let count = Cell::new(0);
-        for list in self.lists.iter().chain(&self.days) {
-            list.find(links, |task| {
-                count.set(count.get() + u32::from(is(task)));
-                false
-            });
-        }
-        count.get()
+        let count = |list: &List| list.iter(links).filter(|&task| is(task)).count() as u32;
+        self.lists.iter().chain(&self.days).map(count).sum()
     }
 }
