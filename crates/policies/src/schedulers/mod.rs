@@ -20,18 +20,31 @@ use schedlab_model::{
     task::{CpuId, Group, Task, TaskId, Wait},
 };
 
+mod edf;
 mod fifo;
+mod lottery;
 mod minix;
+mod mlfq;
 mod ordered;
 mod placement;
 mod queue;
+mod rate_monotonic;
+mod refresh_cycle;
+mod reserved;
 mod round_robin;
+mod srtf;
 mod stride;
 mod tickets;
 
+pub use edf::Edf;
 pub use fifo::Fifo;
+pub use lottery::Lottery;
 pub use minix::Minix;
+pub use mlfq::Mlfq;
+pub use rate_monotonic::RateMonotonic;
+pub use refresh_cycle::RefreshCycle;
 pub use round_robin::RoundRobin;
+pub use srtf::Srtf;
 pub use stride::Stride;
 
 /// Why a task joins the runqueue.
@@ -194,6 +207,11 @@ pub trait Scheduler: Sized {
         machine
     }
 
+    /// Whether it wants [`Scheduler::tick`] with these parameters, if it is one that may. Default: always.
+    fn ticks(_params: &Params) -> bool {
+        Self::TICKS
+    }
+
     /// Makes the policy for a machine with so many processors and a tick of that length.
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self;
 
@@ -299,4 +317,4 @@ macro_rules! table {
     };
 }
 
-table![Fifo, Minix, RoundRobin, Stride];
+table![Edf, Fifo, Lottery, Minix, Mlfq, RateMonotonic, RefreshCycle, RoundRobin, Srtf, Stride];
