@@ -163,3 +163,28 @@ fn who_takes_more_than_it_reserved_makes_others_late_unless_it_is_enforced() {
     let (late, share) = misses(false);
     assert!(late == 0.0 && share == 100.0 || late > 50.0, "{late} {share}");
 }
+
+#[test]
+fn a_task_that_waits_within_a_job_comes_back_under_the_same_deadline() {
+    for enforce in [false, true] {
+        let text = format!(
+            r#"
+            machine = "uniform"
+            duration = "60ms"
+            scheduler = {{ name = "edf", enforce = {enforce} }}
+            [workload.two_parts]
+            steps = [{{ compute = "2ms" }}, {{ sleep = "2ms" }}, {{ compute = "2ms" }}, {{ period = "20ms" }}]
+            passes = 3
+            reservation = {{ runtime = "4ms", period = "20ms" }}
+            [workload.whole]
+            load = "periodic"
+            run = "6ms"
+            period = "21ms"
+            reservation = {{ runtime = "6ms", period = "21ms" }}
+            "#
+        );
+        // At 4 ms the second part is due at 20 ms, before the other's 21 ms; a new job would be due at 24 ms.
+        let run = run(&scenario(&text), 1);
+        assert_eq!(run.order()[..4], [0, 1, 0, 1], "enforce = {enforce}");
+    }
+}
