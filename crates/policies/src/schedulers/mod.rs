@@ -20,13 +20,20 @@ use schedlab_model::{
     task::{CpuId, Group, Task, TaskId, Wait},
 };
 
+mod bsd;
+mod bsd4;
+mod bsd4_4x;
+mod bsd4_52;
+mod decay_usage;
 mod edf;
 mod fifo;
+mod global_queue;
 mod lottery;
 mod minix;
 mod mlfq;
 mod ordered;
 mod placement;
+mod priority_lists;
 mod queue;
 mod rate_monotonic;
 mod refresh_cycle;
@@ -36,6 +43,9 @@ mod srtf;
 mod stride;
 mod tickets;
 
+pub use bsd4::Bsd4;
+pub use bsd4_4x::Bsd44x;
+pub use bsd4_52::Bsd452;
 pub use edf::Edf;
 pub use fifo::Fifo;
 pub use lottery::Lottery;
@@ -317,4 +327,4 @@ macro_rules! table {
     };
 }
 
-table![Edf, Fifo, Lottery, Minix, Mlfq, RateMonotonic, RefreshCycle, RoundRobin, Srtf, Stride];
+table![Bsd4, Bsd44x, Bsd452, Edf, Fifo, Lottery, Minix, Mlfq, RateMonotonic, RefreshCycle, RoundRobin, Srtf, Stride];

@@ -3,6 +3,7 @@
 
 mod audit;
 mod audited;
+mod bsd4;
 mod closed_forms;
 mod conformance;
 mod contract;
@@ -21,3 +22,4 @@ mod slice_size;
 mod srtf;
 mod stride;
 mod waking;
+mod watched;
