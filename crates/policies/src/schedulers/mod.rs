@@ -20,33 +20,44 @@ use schedlab_model::{
     task::{CpuId, Group, Task, TaskId, Wait},
 };
 
+mod balance;
+mod bandwidth;
 mod bsd;
 mod bsd4;
 mod bsd4_4x;
 mod bsd4_52;
+mod cfs;
 mod decay_usage;
 mod edf;
+mod eevdf;
 mod fifo;
 mod global_queue;
+mod hierarchy;
+mod linux;
 mod lottery;
 mod minix;
 mod mlfq;
+mod nice_weights;
 mod ordered;
+mod pelt;
 mod placement;
 mod priority_lists;
 mod queue;
 mod rate_monotonic;
+mod realtime;
 mod refresh_cycle;
 mod reserved;
 mod round_robin;
 mod srtf;
 mod stride;
 mod tickets;
-
+mod timeline;
 pub use bsd4::Bsd4;
 pub use bsd4_4x::Bsd44x;
 pub use bsd4_52::Bsd452;
+pub use cfs::Cfs;
 pub use edf::Edf;
+pub use eevdf::Eevdf;
 pub use fifo::Fifo;
 pub use lottery::Lottery;
 pub use minix::Minix;
@@ -327,4 +338,20 @@ macro_rules! table {
     };
 }
 
-table![Bsd4, Bsd44x, Bsd452, Edf, Fifo, Lottery, Minix, Mlfq, RateMonotonic, RefreshCycle, RoundRobin, Srtf, Stride];
+table![
+    Bsd4,
+    Bsd44x,
+    Bsd452,
+    Cfs,
+    Edf,
+    Eevdf,
+    Fifo,
+    Lottery,
+    Minix,
+    Mlfq,
+    RateMonotonic,
+    RefreshCycle,
+    RoundRobin,
+    Srtf,
+    Stride
+];

@@ -67,6 +67,18 @@ impl List {
         self.head == NONE
     }
 
+    /// Whether exactly one task is in it.
+    #[inline]
+    pub fn is_alone(&self) -> bool {
+        self.head != NONE && self.head == self.tail
+    }
+
+    /// The tasks in order.
+    pub fn iter<'a>(&self, links: &'a Links) -> impl Iterator<Item = TaskId> + use<'a> {
+        let tail = self.tail;
+        std::iter::successors(self.head(), move |&task| (task != tail).then(|| links.0[task as usize].after))
+    }
+
     /// Adds a task at the end.
     #[inline(always)]
     pub fn push_tail(&mut self, links: &mut Links, task: TaskId) {
