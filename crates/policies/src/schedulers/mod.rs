@@ -344,4 +344,22 @@ macro_rules! table {
     };
 }
 
-table![Bsd4, Bsd44x, Bsd452, Cfs, Edf, Eevdf, Fifo, Lottery, Minix, Mlfq, O1, RateMonotonic, RefreshCycle, RoundRobin, Srtf, Stride, Ule];
+table![
+    Bsd4,
+    Bsd44x,
+    Bsd452,
+    Cfs,
+    Edf,
+    Eevdf,
+    Fifo,
+    Lottery,
+    Minix,
+    Mlfq,
+    O1,
+    RateMonotonic,
+    RefreshCycle,
+    RoundRobin,
+    Srtf,
+    Stride,
+    Ule
+];
