@@ -193,12 +193,13 @@ def test_the_table_and_the_page_of_a_reproduction_are_made(schedlab):
 
 @pytest.mark.parametrize("name", reproductions.names())
 def test_a_report_is_complete(name):
-    """At least 16 phases a row, no two rows of one id, every file and every published row used."""
+    """At least 16 phases a row, no two rows of one id, every file and every published row used; one number of a part's row."""
     report = Report.load(name)
     assert len({row.id for row in report.rows}) == len(report.rows)
     for row in report.rows:
         assert len(report.experiment(row.experiment).seeds) >= 16, row.id
     numbers = sum(len(_numbers(entry)) for entry in report.published.get("row", []))
+    numbers += sum(len(part["row"]) for part in report.published.values() if isinstance(part, dict) and "row" in part)
     assert sum(row.published is not None for row in report.rows) == numbers
     assert all(math.isfinite(row.published or 0) for row in report.rows)
 
