@@ -30,10 +30,12 @@ mod linux;
 mod minix;
 mod nice_weights;
 mod pelt;
+mod placement;
 mod queue;
 mod realtime;
 mod round_robin;
 mod timeline;
+mod walks;
 
 pub use cfs::Cfs;
 pub use eevdf::Eevdf;
