@@ -41,7 +41,7 @@ mod nice_weights;
 mod o1;
 mod ordered;
 mod pelt;
-mod placement;
+mod linux_placement;
 mod priority_array;
 mod priority_lists;
 mod queue;
@@ -55,6 +55,7 @@ mod stride;
 mod tickets;
 mod timeline;
 mod ule;
+mod walks;
 
 pub use bsd4::Bsd4;
 pub use bsd4_4x::Bsd44x;
@@ -344,22 +345,4 @@ macro_rules! table {
     };
 }
 
-table![
-    Bsd4,
-    Bsd44x,
-    Bsd452,
-    Cfs,
-    Edf,
-    Eevdf,
-    Fifo,
-    Lottery,
-    Minix,
-    Mlfq,
-    O1,
-    RateMonotonic,
-    RefreshCycle,
-    RoundRobin,
-    Srtf,
-    Stride,
-    Ule
-];
+table![Bsd4, Bsd44x, Bsd452, Cfs, Edf, Eevdf, Fifo, Lottery, Minix, Mlfq, O1, RateMonotonic, RefreshCycle, RoundRobin, Srtf, Stride, Ule];
