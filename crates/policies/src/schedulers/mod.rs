@@ -24,10 +24,13 @@ mod fifo;
 mod minix;
 mod queue;
 mod round_robin;
+mod rsdl;
+mod spread;
 
 pub use fifo::Fifo;
 pub use minix::Minix;
 pub use round_robin::RoundRobin;
+pub use rsdl::Rsdl;
 
 /// Why a task joins the runqueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -294,4 +297,4 @@ macro_rules! table {
     };
 }
 
-table![Fifo, Minix, RoundRobin];
+table![Fifo, Minix, RoundRobin, Rsdl];

@@ -10,4 +10,5 @@ mod every_hook;
 mod fair;
 mod minix_rules;
 mod random_scenarios;
+mod rsdl;
 mod waking;
