@@ -6,6 +6,7 @@
     schema/experiment.json    the JSON Schema of experiment files
     examples/*.out            what `schedlab run` prints for every example
     examples/*.ipynb          the outputs of every notebook
+    docs/matrix.md            every scheduler on every load of the matrix
 
 A folder given as argument takes the files in place of the project's own.
 """
@@ -21,7 +22,8 @@ import tempfile
 from contextlib import chdir, redirect_stdout
 from pathlib import Path
 
-from schedlab import _core, units
+from schedlab import _core, matrix, units
+from schedlab.report.matrix import colour, text
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -31,7 +33,7 @@ SCHEDLAB = Path(sys.executable).with_name("schedlab")
 def main() -> None:
     """Write everything below the folder of the first argument, or below the project's."""
     into = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
-    for path, text in {**pages(), **schema(), **outputs(), **notebooks()}.items():
+    for path, text in {**pages(), **schema(), **outputs(), **notebooks(), **the_matrix()}.items():
         (into / path).parent.mkdir(parents=True, exist_ok=True)
         (into / path).write_text(text, encoding="utf-8")
 
@@ -70,7 +72,13 @@ def parameters(entries: list[dict]) -> str:
         return "None."
     rows = []
     for p in entries:
-        cells = [f"`{p['name']}`", p["default"] or "must be given", units.allowed(p["domain"]), p["meaning"], p["host"] or ""]
+        cells = [
+            f"`{p['name']}`",
+            p["default"] or "must be given",
+            units.allowed(p["domain"]),
+            p["meaning"],
+            p["host"] or "",
+        ]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(["| name | default | allowed | meaning | on a Linux host |", "|---|---|---|---|---|", *rows])
 
@@ -78,6 +86,58 @@ def parameters(entries: list[dict]) -> str:
 def schema() -> dict[str, str]:
     """The JSON Schema."""
     return {"schema/experiment.json": _core.schema().rstrip("\n") + "\n"}
+
+
+def the_matrix() -> dict[str, str]:
+    """The page of the matrix: a section for each load."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = matrix.run(out=folder)
+    measures = "\n".join(f"- **{m.title}** [{m.unit}], {m.better} is better. {m.meaning}" for m in done.measures)
+    sections = "\n\n".join(matrix_section(done, load) for load in done.loads)
+    return {
+        "docs/matrix.md": f"{MATRIX_HEAD.format(len(done.schedulers), len(done.loads))}\n{measures}\n\n{sections}\n"
+    }
+
+
+MATRIX_HEAD = """<!-- Written by `make docs`; change the loads or the schedulers instead. -->
+# The scheduler matrix
+
+{0} schedulers, each with its default parameters, on {1} loads. A load is an experiment file; each number is a mean over the seeds
+named with its load ± half the width of its 95 % interval, of the scenario named in its row. Bold is the best of a column, or within
+5 % of it. What a simulated machine of this kind leaves out stands in [validity.md](validity.md).
+
+```sh
+schedlab matrix --html matrix.html                    # the same numbers as heat maps
+schedlab matrix round_robin fifo --loads audio,hogs   # some of them
+```
+
+What is measured:
+"""
+
+
+def matrix_section(done: matrix.Matrix, load: matrix.Load) -> str:
+    """What a load is, and every scheduler on it."""
+    lines = (matrix.FOLDER / f"{load.name}.toml").read_text(encoding="utf-8").splitlines()
+    told = " ".join(line.removeprefix("# ") for line in lines if line.startswith("# "))
+    definition = load.experiment.definition
+    (machine,) = done.results[load.name].manifest["machines"]
+    seeds = load.experiment.seeds
+    scene = f"Machine: {machine['title']}. Each run: {definition['duration']}. Seeds: {seeds[0]} to {seeds[-1]}."
+    file = f"[{load.name}.toml](../python/schedlab/matrix/loads/{load.name}.toml)"
+    head = ["scheduler", *(f"{m.title} [{m.unit}]" for m in load.measures), "scenario"]
+    table = [head, ["---", *["--:"] * len(load.measures), "---"], *(matrix_row(done, load, s) for s in done.schedulers)]
+    rows = "\n".join(f"| {' | '.join(row)} |" for row in table)
+    return f"## {load.name}\n\n{told}\n\n{scene} File: {file}.\n\n{rows}"
+
+
+def matrix_row(done: matrix.Matrix, load: matrix.Load, scheduler: str) -> list[str]:
+    """A scheduler's numbers on a load, and their scenario."""
+    fields = []
+    for measure in load.measures:
+        field = text(done.cells[measure.name, load.name, scheduler])
+        best = colour(done.ratio(measure, load.name, scheduler)) == 0
+        fields.append(f"**{field}**" if best else field)
+    return [scheduler, *fields, f"`{done.scenarios[load.name, scheduler][:12]}`"]
 
 
 def outputs() -> dict[str, str]:

@@ -52,10 +52,7 @@
 //!
 //! - TODO Paper and section; kernel, version, file and function.
 
-use super::{
-    Context, Dequeue, Enqueue, Pick, Scheduler,
-    queue::{Links, List},
-};
+use super::{Context, Dequeue, Enqueue, Pick, Scheduler, queue::Queues};
 use schedlab_model::{
     Nanos,
     info::{Info, Params, Promise},
@@ -65,9 +62,7 @@ use schedlab_model::{
 /// TODO What it is, in a line.
 #[derive(Debug)]
 pub struct MyPolicy {
-    links: Links,
-    /// Waiting tasks of each processor; the running one is not among them.
-    queues: Vec<List>,
+    queues: Queues,
 }
 
 impl Scheduler for MyPolicy {
@@ -82,24 +77,22 @@ impl Scheduler for MyPolicy {
     };
 
     fn new(_: &Params, processors: u16, _: Nanos) -> Self {
-        MyPolicy { links: Links::default(), queues: vec![List::default(); processors.into()] }
+        MyPolicy { queues: Queues::new(processors) }
     }
 
     #[inline]
     fn enqueue(&mut self, _: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Enqueue) {
-        self.queues[cpu as usize].push_tail(&mut self.links, task);
+        self.queues.join(cpu, task);
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Dequeue) {
-        if cx.processors[cpu as usize].running != Some(task) {
-            self.queues[cpu as usize].remove(&mut self.links, task);
-        }
+        self.queues.leave(cx, cpu, task);
     }
 
     #[inline]
     fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
-        let task = self.queues[cpu as usize].pop_head(&mut self.links)?;
+        let task = self.queues.next(cpu)?;
         Some(Pick { task, slice: None })
     }
 }
@@ -108,7 +101,7 @@ impl Scheduler for MyPolicy {
 mod tests {
     use super::*;
     use crate::schedulers::{Processor, Wishes};
-    use schedlab_model::{MILLISECOND, task::Group};
+    use schedlab_model::{MILLISECOND, rng::Rng, task::Group};
 
     #[test]
     fn tasks_run_in_the_order_in_which_they_came() {
@@ -120,6 +113,9 @@ mod tests {
             tasks: &[],
             groups: &[Group::ROOT],
             processors: &[Processor::default()],
+            waker: None,
+            bursts: &[],
+            rng: &mut Rng::stream(1, 1),
             wishes: &mut Wishes::default(),
         };
         for task in [2, 0, 1] {

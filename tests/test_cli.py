@@ -6,7 +6,7 @@ import re
 import pytest
 from conftest import ROOT
 
-VERBS = ["run", "list", "describe", "reproduce", "report", "schema"]
+VERBS = ["run", "matrix", "list", "describe", "reproduce", "report", "schema"]
 FAMILIES = ["schedulers", "workloads", "machines", "metrics", "steps", "reproductions", "results"]
 
 

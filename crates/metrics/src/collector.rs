@@ -7,6 +7,7 @@
 use crate::{
     distribution::Distribution,
     job::{Job, Place, Task},
+    load::Loads,
     processor::{Processor, Totals},
     report::{Report, Warning},
     table,
@@ -15,6 +16,7 @@ use schedlab_model::{
     Nanos,
     event::{Event, Kind, NO_TASK, Observer},
     machine::Accounting,
+    task::TaskId,
 };
 
 /// Task numbers may be this far ahead of the tasks announced; a bound on what a damaged recording can make us allocate.
@@ -53,7 +55,7 @@ pub(crate) struct Counts {
     pub stray: u64,
 }
 
-/// Listens to a run and sums it up. Memory grows with the tasks of the run (under 128 bytes each), not with its length.
+/// Listens to a run and sums it up. Memory grows with the tasks of the run (32 bytes each, and as much again while a vector grows), not with its length.
 #[derive(Debug, Clone)]
 pub struct Collector {
     pub(crate) setup: Setup,
@@ -62,7 +64,10 @@ pub struct Collector {
     pub(crate) processors: Vec<Processor>,
     /// One more than there are names: the last is of tasks that belong to no job.
     pub(crate) jobs: Vec<Job>,
+    pub(crate) loads: Loads,
     tasks: Vec<Task>,
+    /// Memory set aside for a task that it does not use, bytes, by task; as far as tasks have asked for any.
+    unused: Vec<u64>,
 }
 
 impl Collector {
@@ -70,7 +75,16 @@ impl Collector {
     pub fn new(setup: Setup) -> Self {
         let processors = vec![Processor::default(); usize::from(setup.processors)];
         let jobs = vec![Job::default(); setup.jobs.len() + 1];
-        Collector { setup, end: 0, counts: Counts::default(), processors, jobs, tasks: Vec::new() }
+        Collector {
+            setup,
+            end: 0,
+            counts: Counts::default(),
+            processors,
+            jobs,
+            loads: Loads::default(),
+            tasks: Vec::new(),
+            unused: Vec::new(),
+        }
     }
 
     /// Ends the run at `end` and sums up. Where a task is still on a processor, with no `Leave::Stopped` to tell how
@@ -80,7 +94,14 @@ impl Collector {
         for cpu in 0..self.processors.len() {
             self.end_processor(cpu);
         }
+        self.loads.sample(&self.tasks, end);
         for task in &mut self.tasks {
+            if task.place != Place::Ended {
+                self.loads.lived(task, end);
+            }
+            if task.place == Place::Waiting {
+                self.loads.slept(task, end);
+            }
             let job = &mut self.jobs[task.job as usize];
             job.collect(task);
             if let Some(cause) = task.place.cause() {
@@ -96,7 +117,7 @@ impl Collector {
 
     /// Where the processors' time went, ns. Complete after [`Collector::finish`].
     pub fn totals(&self) -> Totals {
-        let jobs = self.jobs.iter().map(|job| Totals { user: job.user, system: job.system, ..Totals::default() });
+        let jobs = self.jobs.iter().map(|job| Totals { user: job.user(), system: job.system, ..Totals::default() });
         let processors = self.processors.iter().map(|processor| processor.spent);
         jobs.chain(processors).fold(Totals::default(), |all, part| all.plus(&part))
     }
@@ -109,7 +130,7 @@ impl Collector {
     fn end_processor(&mut self, cpu: usize) {
         let Some((id, ran)) = self.processors[cpu].end(self.end) else { return };
         if let Some(task) = self.tasks.get_mut(id as usize) {
-            task.spend(ran, 0);
+            task.ran = task.ran.saturating_add(ran);
         }
     }
 
@@ -154,19 +175,24 @@ impl Collector {
         let first = e.b == u64::from(NO_TASK);
         if id >= self.tasks.len() {
             // A number that is skipped for now belongs to no job.
-            let nobody = Task { place: Place::Ended, ..Task::new(e.time, self.jobs.len() as u32 - 1, false) };
+            let nobody = Task { place: Place::Ended, ..Task::new(e.time, self.jobs.len() as u32 - 1, e.flag, false) };
             self.tasks.resize(id + 1, nobody);
         }
         let earlier = &mut self.tasks[id];
         self.jobs[earlier.job as usize].collect(earlier);
-        *earlier = Task::new(e.time, job, first);
+        *earlier = Task::new(e.time, job, e.flag, first);
+        self.loads.created(earlier);
         self.jobs[job as usize].created += 1;
         self.jobs[job as usize].first += u64::from(first);
     }
 
     #[inline(always)]
     fn wakeup(&mut self, e: Event) {
+        if e.time > self.loads.due {
+            self.loads.sample(&self.tasks, e.time - 1);
+        }
         let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
+        self.loads.slept(task, e.time);
         task.place = if e.flag == 0 { Place::ReadyWoken } else { Place::ReadyTaken };
         task.since = e.time;
     }
@@ -188,16 +214,17 @@ impl Collector {
         let Some(processor) = self.processors.get_mut(usize::from(e.cpu)) else { return self.stray() };
         processor.switch_out(e.time);
         let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
-        task.spend(e.a, e.b);
+        task.ran = task.ran.saturating_add(e.a.saturating_add(e.b));
         let job = &mut self.jobs[task.job as usize];
+        job.system = job.system.saturating_add(e.b);
         let why = usize::from(e.flag).min(AFTER.len() - 1);
         job.left[why] += 1;
         if task.place < Place::Exiting {
             task.place = AFTER[why];
             task.since = e.time;
         } else if task.place == Place::Exiting {
-            job.settle(task, task.since);
-            task.place = Place::Ended;
+            let end = task.since;
+            self.ended(e.task, end);
         }
     }
 
@@ -251,26 +278,45 @@ impl Collector {
     }
 
     fn exited(&mut self, e: Event) {
+        if e.time > self.loads.due {
+            self.loads.sample(&self.tasks, e.time - 1);
+        }
         let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
-        let job = &mut self.jobs[task.job as usize];
         match task.place {
             // The switch-out is still to come, and brings its last processor time.
             Place::Running => (task.place, task.since) = (Place::Exiting, e.time),
             Place::Exiting | Place::Ended => {}
             before => {
-                if let Some(cause) = before.cause() {
-                    job.unserved(e.time.saturating_sub(task.since), cause);
+                match before.cause() {
+                    Some(cause) => {
+                        self.jobs[task.job as usize].unserved(e.time.saturating_sub(task.since), cause);
+                        task.since = e.time;
+                    }
+                    None => self.loads.slept(task, e.time),
                 }
-                job.settle(task, e.time);
-                task.place = Place::Ended;
+                self.ended(e.task, e.time);
             }
         }
     }
 
+    /// A task has ended, and all its processor time is known.
+    #[inline(never)]
+    fn ended(&mut self, id: TaskId, time: Nanos) {
+        let task = &mut self.tasks[id as usize];
+        task.place = Place::Ended;
+        self.loads.lived(task, time);
+        let unused = self.unused.get(id as usize).copied().unwrap_or(0);
+        self.jobs[task.job as usize].settle(task, time, unused);
+    }
+
     fn memory(&mut self, e: Event) {
         let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
-        task.unused = e.b.saturating_sub(e.a);
         self.jobs[task.job as usize].memory_refused += u64::from(e.flag == 0);
+        let id = e.task as usize;
+        if id >= self.unused.len() {
+            self.unused.resize(id + 1, 0);
+        }
+        self.unused[id] = e.b.saturating_sub(e.a);
     }
 
     /// The job of an event's task.
@@ -326,14 +372,4 @@ pub(crate) fn over_all<'a>(parts: impl Iterator<Item = &'a Distribution>) -> Dis
     let mut all = Distribution::default();
     parts.for_each(|part| all.merge(part));
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_task_costs_at_most_128_bytes() {
-        assert!(size_of::<Task>() <= 128, "{}", size_of::<Task>());
-    }
 }

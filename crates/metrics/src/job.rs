@@ -49,27 +49,21 @@ pub(crate) struct Task {
     /// When it came to its present place.
     pub since: Nanos,
     /// True processor time it has had, ns.
-    pub user: Nanos,
-    pub system: Nanos,
-    /// Memory set aside for it that it does not use, bytes.
-    pub unused: u64,
+    pub ran: Nanos,
     /// Index of its job.
     pub job: u32,
+    /// Its nice value and 128.
+    pub level: u8,
     /// Started by the workload, not forked by a task.
     pub first: bool,
     pub place: Place,
 }
 
-impl Task {
-    pub fn new(created: Nanos, job: u32, first: bool) -> Self {
-        Task { created, since: created, user: 0, system: 0, unused: 0, job, first, place: Place::Waiting }
-    }
+const _: () = assert!(size_of::<Task>() == 32);
 
-    /// It has used a processor.
-    #[inline(always)]
-    pub fn spend(&mut self, user: Nanos, system: Nanos) {
-        self.user = self.user.saturating_add(user);
-        self.system = self.system.saturating_add(system);
+impl Task {
+    pub fn new(created: Nanos, job: u32, level: u8, first: bool) -> Self {
+        Task { created, since: created, ran: 0, job, level, first, place: Place::Waiting }
     }
 }
 
@@ -82,8 +76,9 @@ pub(crate) struct Job {
     pub first: u64,
     pub first_ended: u64,
     pub first_real: u128,
-    /// True processor time of its tasks, ns. Known at the end of a run: meanwhile each task counts its own.
-    pub user: Nanos,
+    /// True processor time of its tasks, ns, and how much of it was in the kernel. All of it is known at the end of a run:
+    /// meanwhile each task counts its own.
+    pub ran: Nanos,
     pub system: Nanos,
     /// Processor time as the ticks charged it, ns, by [`Sample`].
     pub sampled: [Nanos; 3],
@@ -140,10 +135,14 @@ impl Job {
         served.into_iter().fold(self.unserved_longest, Nanos::max)
     }
 
+    /// True processor time of its tasks in their own code, ns.
+    pub fn user(&self) -> Nanos {
+        self.ran.saturating_sub(self.system)
+    }
+
     /// Takes over the processor time of one of its tasks.
     pub fn collect(&mut self, task: &mut Task) {
-        self.user = self.user.saturating_add(std::mem::take(&mut task.user));
-        self.system = self.system.saturating_add(std::mem::take(&mut task.system));
+        self.ran = self.ran.saturating_add(std::mem::take(&mut task.ran));
     }
 
     /// A task left the runqueue without getting a processor.
@@ -154,14 +153,13 @@ impl Job {
         }
     }
 
-    /// A task ended at `time`, with all its processor time known.
-    pub fn settle(&mut self, task: &Task, time: Nanos) {
+    /// A task ended at `time`, with all its processor time known, and did not use so many bytes of its memory.
+    pub fn settle(&mut self, task: &Task, time: Nanos, unused: u64) {
         let response = time.saturating_sub(task.created);
         self.ended += 1;
         self.response.record(response);
-        let ran = task.user.saturating_add(task.system);
-        self.queueing.record(response.saturating_sub(ran));
-        self.memory_unused += u128::from(task.unused);
+        self.queueing.record(response.saturating_sub(task.ran));
+        self.memory_unused += u128::from(unused);
         if task.first {
             self.first_ended += 1;
             self.first_real += u128::from(response);

@@ -6,6 +6,7 @@
 mod collector;
 mod distribution;
 mod job;
+mod load;
 mod processor;
 mod report;
 mod table;

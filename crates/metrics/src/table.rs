@@ -5,6 +5,7 @@ use crate::{
     collector::{Collector, over_all},
     distribution::Distribution,
     job::Job,
+    load::Level,
     report::Row,
 };
 use schedlab_model::{
@@ -18,10 +19,11 @@ use schedlab_model::{
 enum Read {
     System(fn(&Collector) -> Option<f64>),
     SystemSpread(fn(&Collector) -> Distribution),
+    Nice(fn(&Level, &Collector) -> Option<f64>),
     Task(fn(&Job, &Collector) -> Option<f64>),
     TaskSpread(fn(&Job) -> Distribution),
 }
-use Read::{System, SystemSpread, Task, TaskSpread};
+use Read::{Nice, System, SystemSpread, Task, TaskSpread};
 
 struct Entry {
     name: &'static str,
@@ -106,6 +108,24 @@ const ENTRIES: &[Entry] = &[
         "mean number of tasks waiting in the runqueues, without those that run",
     ),
     entry(
+        "load1",
+        "1",
+        System(|c| c.loads.average_of_all(0)),
+        "tasks that run or could, averaged over the last minute or so, as `uptime`",
+    ),
+    entry("load5", "1", System(|c| c.loads.average_of_all(1)), "the same over five minutes"),
+    entry("load15", "1", System(|c| c.loads.average_of_all(2)), "the same over fifteen minutes"),
+    entry(
+        "load_mean",
+        "1",
+        System(|c| c.loads.mean_of_all(c.end)),
+        "mean number of tasks that run or could, over the whole run, exact",
+    ),
+    entry("load1", "1", Nice(|l, c| c.loads.average(l, 0)), "load1 of the tasks of one nice level"),
+    entry("load5", "1", Nice(|l, c| c.loads.average(l, 1)), "load5 of the tasks of one nice level"),
+    entry("load15", "1", Nice(|l, c| c.loads.average(l, 2)), "load15 of the tasks of one nice level"),
+    entry("load_mean", "1", Nice(|l, c| l.mean(c.end)), "load_mean of the tasks of one nice level"),
+    entry(
         "context_switches",
         "1",
         System(|c| sum(c, |j| j.voluntary_switches() + j.involuntary_switches())),
@@ -168,7 +188,7 @@ const ENTRIES: &[Entry] = &[
     entry(
         "user",
         "s",
-        Task(|j, c| charged(j, c, Sample::User, j.user)),
+        Task(|j, c| charged(j, c, Sample::User, j.user())),
         "user time per task as the machine charges it, children included",
     ),
     entry(
@@ -177,12 +197,12 @@ const ENTRIES: &[Entry] = &[
         Task(|j, c| charged(j, c, Sample::System, j.system)),
         "system time per task as the machine charges it, children included",
     ),
-    entry("true_user", "s", Task(|j, _| each(j.user, j)), "user time per task, exact, children included"),
+    entry("true_user", "s", Task(|j, _| each(j.user(), j)), "user time per task, exact, children included"),
     entry("true_sys", "s", Task(|j, _| each(j.system, j)), "system time per task, exact, children included"),
     entry(
         "share",
         "%",
-        Task(|j, c| percent(j.user as f64 + j.system as f64, c.capacity() as f64)),
+        Task(|j, c| percent(j.ran as f64, c.capacity() as f64)),
         "share of all processor time of the run that the job had",
     ),
     entry(
@@ -257,24 +277,33 @@ fn real(job: &Job, _: &Collector) -> Option<f64> {
     ratio(job.first_real as f64 / SECOND as f64, job.first as f64)
 }
 
+/// Whom a row describes.
+enum Whose<'a> {
+    System,
+    Level(i16, &'a Level),
+    Job(&'a str, &'a Job),
+}
+
 impl Entry {
     const fn info(&self) -> MetricInfo {
         let (scope, distribution) = match self.read {
             System(_) => (Scope::System, false),
             SystemSpread(_) => (Scope::System, true),
+            Nice(_) => (Scope::Nice, false),
             Task(_) => (Scope::Task, false),
             TaskSpread(_) => (Scope::Task, true),
         };
         MetricInfo { name: self.name, unit: self.unit, meaning: self.meaning, scope, distribution }
     }
 
-    /// The rows of the system, or of one job.
-    fn read(&self, c: &Collector, job: Option<(&str, &Job)>, rows: &mut Vec<Row>) {
-        match (&self.read, job) {
-            (System(f), None) => self.number("", f(c), rows),
-            (SystemSpread(f), None) => self.spread("", &f(c), rows),
-            (Task(f), Some((name, job))) => self.number(&prefix(name), f(job, c), rows),
-            (TaskSpread(f), Some((name, job))) => self.spread(&prefix(name), &f(job), rows),
+    /// Its rows for one of those whom metrics describe.
+    fn read(&self, c: &Collector, whose: &Whose<'_>, rows: &mut Vec<Row>) {
+        match (&self.read, whose) {
+            (System(f), Whose::System) => self.number("", f(c), rows),
+            (SystemSpread(f), Whose::System) => self.spread("", &f(c), rows),
+            (Nice(f), Whose::Level(nice, level)) => self.number(&format!("nice.{nice}."), f(level, c), rows),
+            (Task(f), Whose::Job(name, job)) => self.number(&prefix(name), f(job, c), rows),
+            (TaskSpread(f), Whose::Job(name, job)) => self.spread(&prefix(name), &f(job), rows),
             _ => {}
         }
     }
@@ -309,24 +338,30 @@ pub const METRICS: &[MetricInfo] = &{
 
 pub(crate) fn rows(c: &Collector) -> Vec<Row> {
     let mut rows = Vec::new();
-    let jobs = c.setup.jobs.iter().map(String::as_str).zip(&c.jobs).map(Some);
-    for job in std::iter::once(None).chain(jobs) {
-        ENTRIES.iter().for_each(|entry| entry.read(c, job, &mut rows));
+    let levels = c.loads.levels().map(|(nice, level)| Whose::Level(nice, level));
+    let jobs = c.setup.jobs.iter().zip(&c.jobs).map(|(name, job)| Whose::Job(name, job));
+    for whose in std::iter::once(Whose::System).chain(levels).chain(jobs) {
+        ENTRIES.iter().for_each(|entry| entry.read(c, &whose, &mut rows));
     }
     rows
 }
 
-/// The metric that a user means by "wakeup_latency.p99", "tasks.io.real" or "tasks.*.real", in a workload with these
-/// `jobs`. The error says what is wrong and names the nearest that exists.
+/// The metric that a user means by "wakeup_latency.p99", "nice.5.load1", "tasks.io.real" or "tasks.*.real", in a workload
+/// with these `jobs`. The error says what is wrong and names the nearest that exists.
 pub fn find<S: AsRef<str>>(asked: &str, jobs: &[S]) -> Result<&'static MetricInfo, String> {
-    let (scope, name) = match asked.strip_prefix("tasks.") {
-        None => (Scope::System, asked),
-        Some(rest) => (Scope::Task, after_job(rest, jobs)?),
+    let (scope, name) = match (asked.strip_prefix("tasks."), asked.strip_prefix("nice.")) {
+        (Some(rest), _) => (Scope::Task, after_job(rest, jobs)?),
+        (_, Some(rest)) => (Scope::Nice, after_level(rest)?),
+        _ => (Scope::System, asked),
     };
     let (name, statistic) = name.split_once('.').map_or((name, None), |(name, statistic)| (name, Some(statistic)));
     let all = || METRICS.iter().filter(|m| m.scope == scope);
     let found = all().find(|m| m.name == name).ok_or_else(|| {
-        let whose = if scope == Scope::System { "the system" } else { "a job" };
+        let whose = match scope {
+            Scope::System => "the system",
+            Scope::Nice => "a nice level",
+            Scope::Task => "a job",
+        };
         format!("{asked:?}: {whose} has no metric {name:?}{}", nearest(name, all().map(|m| m.name)))
     })?;
     match statistic {
@@ -356,6 +391,15 @@ fn after_job<'a, S: AsRef<str>>(rest: &'a str, jobs: &[S]) -> Result<&'a str, St
         let job = rest.split('.').next().unwrap_or_default();
         format!("\"tasks.{rest}\": the workload has no job {job:?}{}", nearest(job, names()))
     })
+}
+
+/// What follows the level in "-5.load1".
+fn after_level(rest: &str) -> Result<&str, String> {
+    let (level, name) = rest.split_once('.').unwrap_or((rest, ""));
+    if level != "*" && level.parse::<i8>().is_err() {
+        return Err(format!("\"nice.{rest}\": {level:?} is no nice level: a whole number, or * for each"));
+    }
+    Ok(name)
 }
 
 fn nearest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> String {

@@ -9,6 +9,11 @@ use schedlab_model::{
 
 const LEAVES: [Leave; 5] = [Leave::Preempted, Leave::SliceEnd, Leave::Yielded, Leave::Blocked, Leave::Exited];
 
+/// Nice values of the tasks, in turn.
+const NICE: [i16; LEVELS] = [0, -20, 19];
+const LEVELS: usize = 3;
+const SAMPLE: u64 = 5_000_000_000;
+
 /// One random decision: which processor, how much later, what, and how much of it.
 type Choice = (u16, u64, u8, u64);
 
@@ -32,8 +37,11 @@ struct Machine {
     processors: Vec<Processor>,
     tasks: Vec<State>,
     events: Vec<Event>,
-    /// Sum over time of the tasks in the runqueue, ns.
+    /// Sum over time of the tasks in the runqueue, and of those that run or could of each nice level, ns.
     queued: u64,
+    present: [u64; LEVELS],
+    /// A load average of each nice level, sampled as time goes on.
+    load: [f64; LEVELS],
     spent: u64,
 }
 
@@ -46,11 +54,14 @@ impl Machine {
             tasks: vec![State::Waiting; tasks as usize],
             events: Vec::new(),
             queued: 0,
+            present: [0; LEVELS],
+            load: [0.0; LEVELS],
             spent: 0,
         };
         for task in 0..tasks {
             let parent = if task % 3 == 2 { task - 1 } else { NO_TASK };
-            machine.emit(Kind::Created, task, 0, 128, u64::from(task % 4), parent.into());
+            let flag = (NICE[task as usize % LEVELS] + 128) as u8;
+            machine.emit(Kind::Created, task, 0, flag, u64::from(task % 4), parent.into());
         }
         machine
     }
@@ -60,8 +71,17 @@ impl Machine {
     }
 
     fn pass(&mut self, length: u64) {
+        let samples = (self.now + length).div_ceil(SAMPLE) - self.now.div_ceil(SAMPLE);
         self.now += length;
         self.queued += length * self.tasks.iter().filter(|&&t| t == State::Ready).count() as u64;
+        for level in 0..LEVELS {
+            let tasks = self.tasks.iter().skip(level).step_by(LEVELS);
+            let present = tasks.filter(|&&t| t == State::Ready || t == State::Running).count() as u64;
+            self.present[level] += length * present;
+            for _ in 0..samples {
+                self.load[level] += (present as f64 - self.load[level]) * (1.0 - (-5.0f64 / 300.0).exp());
+            }
+        }
     }
 
     /// Time of the present stretch of a processor that is not yet accounted for.
@@ -176,6 +196,35 @@ proptest! {
         prop_assert_eq!(get("context_switches"), left as f64);
         let shares: f64 = ["io", "hog", "make"].iter().map(|job| get(&format!("tasks.{job}.share"))).sum();
         prop_assert!(shares <= get("utilization") + 1e-9);
+    }
+
+    #[test]
+    fn loads_are_those_that_somebody_beside_counts(
+        processors in 1u16..5,
+        tasks in 1u32..9,
+        pace in 1u64..2_000_000,
+        choices in choices(),
+    ) {
+        let mut machine = Machine::new(processors, tasks);
+        for (cpu, later, what, amount) in choices {
+            machine.take((cpu, later * pace, what, amount));
+        }
+        machine.pass(77);
+        let mut collector = Collector::new(setup(processors));
+        machine.events.iter().for_each(|&e| collector.observe(e));
+        let report = collector.finish(machine.now);
+        let (mut present, mut load) = (0.0, 0.0);
+        for (level, nice) in NICE.iter().enumerate().take(tasks as usize) {
+            let counted = machine.present[level] as f64 / machine.now as f64;
+            let mean = report.get(&format!("nice.{nice}.load_mean")).unwrap();
+            prop_assert!((mean - counted).abs() < 1e-9, "nice {nice}: {mean} for {counted}");
+            let average = report.get(&format!("nice.{nice}.load5"));
+            prop_assert_eq!(average.is_some(), machine.now >= SAMPLE);
+            prop_assert!((average.unwrap_or(0.0) - machine.load[level]).abs() < 1e-9, "{:?}", average);
+            (present, load) = (present + counted, load + machine.load[level]);
+        }
+        prop_assert!((report.get("load_mean").unwrap() - present).abs() < 1e-9);
+        prop_assert!((report.get("load5").unwrap_or(0.0) - load).abs() < 1e-9);
     }
 
     #[test]

@@ -118,8 +118,12 @@ fn times_switches_and_waits_of_the_system_are_those_summed_by_hand() {
             ("run_wait.mean", 0.031 / 6.0),
             ("run_wait.min", 0.0),
             ("run_wait.max", 0.01),
+            // editor from 10 to 20 and from 46 to 75, hog from 22 on
+            ("load_mean", 1.17),
+            ("nice.0.load_mean", 1.17),
         ],
     );
+    assert_eq!(report.get("load1"), None, "the run ended before the first sample");
 }
 
 #[test]
@@ -155,6 +159,74 @@ fn times_switches_and_waits_of_the_jobs_are_those_summed_by_hand() {
     );
     assert_eq!(report.get("tasks.hog.real"), None);
     assert_eq!(report.get("tasks.hog.response.mean"), None);
+}
+
+/// A task that runs from the start, a niced one that is ready from 10 s to 20 s, and one that is ready from 12 s to 13 s,
+/// between two samples, in a run of 30 s.
+fn three_levels() -> Report {
+    let nice = |task: u32, nice: i16, ms| Event { flag: (nice + 128) as u8, ..created(ms, task, 0) };
+    report(
+        &["job"],
+        30_000,
+        &[
+            nice(0, -5, 0),
+            starts(0, 0),
+            runs(0, 0),
+            nice(1, 19, 10_000),
+            starts(10_000, 1),
+            nice(2, 0, 0),
+            starts(12_000, 2),
+            at(13_000, 2, Kind::Exited, 1, 0, 0),
+            at(20_000, 1, Kind::Exited, 1, 0, 0),
+        ],
+    )
+}
+
+#[test]
+fn load_averages_are_those_of_uptime_from_samples_every_five_seconds() {
+    // What n tasks at the following samples make of an average with so many seconds of reach.
+    let average =
+        |reach: f64, samples: &[f64]| samples.iter().fold(0.0, |average, n| n + (average - n) * (-5.0 / reach).exp());
+    let report = three_levels();
+    let near = |name: &str, by_hand: f64| {
+        let found = report.get(name).unwrap();
+        assert!((found - by_hand).abs() < 1e-12, "{name}: {found}, by hand {by_hand}");
+    };
+    for (name, reach) in [("load1", 60.0), ("load5", 300.0), ("load15", 900.0)] {
+        near(&format!("nice.-5.{name}"), average(reach, &[1.0; 6]));
+        // The sample at 10 s sees it come, that at 20 s does not see it go.
+        near(&format!("nice.19.{name}"), average(reach, &[0.0, 1.0, 1.0, 0.0, 0.0, 0.0]));
+        near(&format!("nice.0.{name}"), 0.0);
+        near(name, average(reach, &[1.0, 2.0, 2.0, 1.0, 1.0, 1.0]));
+    }
+    near("nice.-5.load1", 1.0 - (-0.5f64).exp());
+    expect(
+        &report,
+        &[
+            ("load_mean", 41.0 / 30.0),
+            ("nice.-5.load_mean", 1.0),
+            ("nice.0.load_mean", 1.0 / 30.0),
+            ("nice.19.load_mean", 1.0 / 3.0),
+        ],
+    );
+}
+
+#[test]
+fn samples_that_are_due_while_nobody_wakes_see_who_has_left_when() {
+    let mut events = vec![];
+    for task in 0..4 {
+        events.extend([created(0, task, 0), starts(0, task)]);
+    }
+    // One after the other, for 4 s each: at 5 s there are 3, at 10 s 2, at 15 s 1, and nobody at 20 s.
+    for task in 0..4 {
+        let start = 4000 * u64::from(task);
+        events.extend([runs(start, task), leaves(start + 4000, task, Leave::Blocked, 4000, 0)]);
+    }
+    let decay = (-5.0f64 / 60.0).exp();
+    let load = [3.0, 2.0, 1.0, 0.0].iter().fold(0.0, |average, n| n + (average - n) * decay);
+    let report = report(&["job"], 20_000, &events);
+    assert!((report.get("load1").unwrap() - load).abs() < 1e-12);
+    expect(&report, &[("load_mean", (4 + 8 + 12 + 16) as f64 / 20.0)]);
 }
 
 #[test]
@@ -365,7 +437,7 @@ fn complete() -> Report {
         leaves(95, 1, Leave::Exited, 20, 0),
         ends(95, 1),
     ]);
-    report(&["editor", "hog"], 95, &events)
+    report(&["editor", "hog"], 5000, &events)
 }
 
 #[test]
@@ -383,6 +455,7 @@ fn every_metric_of_the_table_has_a_row_and_every_row_is_of_the_table() {
             let name = name.trim_end_matches('.');
             let rows = match metric.scope {
                 Scope::System => report.rows.iter().filter(|r| r.metric == name).count(),
+                Scope::Nice => usize::from(report.get(&format!("nice.0.{name}")).is_some()),
                 Scope::Task => jobs.iter().filter(|job| report.get(&format!("tasks.{job}.{name}")).is_some()).count(),
             };
             assert!(rows > 0, "{name} has no row");
@@ -401,7 +474,15 @@ fn names_in_the_table_are_unique_within_their_scope() {
 #[test]
 fn a_name_that_is_not_in_the_table_gets_the_nearest_that_is() {
     let jobs = ["io", "hog", "v1.2"];
-    for good in ["elapsed", "wakeup_latency.p99", "tasks.io.real", "tasks.*.sys", "tasks.v1.2.response.mean"] {
+    for good in [
+        "elapsed",
+        "wakeup_latency.p99",
+        "tasks.io.real",
+        "tasks.*.sys",
+        "tasks.v1.2.response.mean",
+        "load1",
+        "nice.-5.load1",
+    ] {
         assert!(find(good, &jobs).is_ok(), "{good}: {:?}", find(good, &jobs));
     }
     for (bad, part) in [
@@ -410,6 +491,9 @@ fn a_name_that_is_not_in_the_table_gets_the_nearest_that_is() {
         ("tasks.io.reel", "a job has no metric \"reel\"; the nearest is \"real\""),
         ("tasks.oi.real", "the workload has no job \"oi\"; the nearest is \"io\""),
         ("tasks.io", "say which metric of the job is meant, such as \"tasks.io.real\""),
+        ("nice.0.laod1", "a nice level has no metric \"laod1\"; the nearest is \"load1\""),
+        ("nice.low.load1", "\"low\" is no nice level: a whole number, or * for each"),
+        ("nice.load1", "\"load1\" is no nice level"),
         ("tasks", "the system has no metric \"tasks\""),
         ("wakeup_latency", "is a distribution: say which number of it is meant, such as \"wakeup_latency.p99\""),
         ("wakeup_latency.p98", "\"p98\" is not one of mean, min, max, p50"),

@@ -116,6 +116,8 @@ impl Info {
 pub enum Scope {
     /// The whole system; asked for by its bare name.
     System,
+    /// The tasks of one nice level; asked for as `nice.<level>.<name>`, or `nice.*.<name>` for every level.
+    Nice,
     /// The tasks of one job; asked for as `tasks.<job>.<name>`, or `tasks.*.<name>` for every job.
     Task,
 }
@@ -123,7 +125,7 @@ pub enum Scope {
 /// An entry of the table of metrics.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct MetricInfo {
-    /// The string a user types, without job or statistic.
+    /// The string a user types, without job, nice level or statistic.
     pub name: &'static str,
     /// Unit of its numbers: "ns", "1" for a count or a ratio, "B", "1/s".
     pub unit: &'static str,

@@ -232,4 +232,5 @@ fn the_schema_offers_names_and_parameters() {
     assert_eq!(at(&format!("{loads}/0/properties/nice/maximum")), 20);
     assert_eq!(at(&format!("{loads}/2/required")), &serde_json::json!(["steps"]));
     assert_eq!(at("/$defs/Metric/anyOf/3/pattern"), r"^tasks\.(\*|[\w-]+)\.real$");
+    assert_eq!(at("/$defs/Metric/anyOf/6/pattern"), r"^nice\.(\*|-?\d+)\.load1$");
 }

@@ -77,6 +77,7 @@ fn machine(name: &str, text: &str) -> Entry {
 fn metric(info: &MetricInfo) -> Entry {
     let asked = match info.scope {
         Scope::System => info.name.to_owned(),
+        Scope::Nice => format!("nice.LEVEL.{}", info.name),
         Scope::Task => format!("tasks.JOB.{}", info.name),
     };
     let statistic = if info.distribution { ".STATISTIC" } else { "" };

@@ -4,12 +4,13 @@ use crate::{
     RunError,
     accounting::Cpus,
     caches::Caches,
+    clock::Clock,
     drive::Drive,
     files::Files,
     interpret::draw,
     messages::{DRIVERS, KERNEL_TASKS, Servers},
     process::{Process, State},
-    run::{Clock, Costs, FOREVER, Kernel, Personality},
+    run::{FOREVER, Kernel, Personality},
     services::{Device, Lock, Pipe, Resources},
     timers::{Expiry, Timers},
 };
@@ -280,6 +281,28 @@ fn resources(scenario: &Scenario, programs: &Programs) -> Resources {
         sizing: scenario.machine.memory.sizing,
         high_water: vec![None; scenario.workload.len()],
     }
+}
+
+/// Costs of a machine, in ns.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Costs {
+    pub context_switch: Nanos,
+    pub migration: Nanos,
+    pub trap: Nanos,
+    pub interrupt: Nanos,
+    pub clock_interrupt: Nanos,
+    pub clock_task: Nanos,
+    pub copy_per_kib: Nanos,
+    pub read: Nanos,
+    pub write: Nanos,
+    pub open: Nanos,
+    pub close: Nanos,
+    pub fork: Nanos,
+    pub exit: Nanos,
+    pub manage: Nanos,
+    pub print_per_kib: Nanos,
+    pub disk_command: Nanos,
+    pub sector_copy: Nanos,
 }
 
 fn costs(machine: &Machine) -> Costs {

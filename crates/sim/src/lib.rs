@@ -1,6 +1,7 @@
 //! The simulated kernel: takes a scenario and a seed and gives numbers, the same every time.
 //!
-//! `run.rs` is the loop; `accounting.rs` a processor and whose its time is; `interpret.rs` what a task does next;
+//! `run.rs` is the loop; `clock.rs` what ticks; `accounting.rs` a processor and whose its time is; `caches.rs` what coming
+//! back costs; `oracle.rs` what no kernel knows; `interpret.rs` what a task does next;
 //! `services.rs` what system calls do; `monolithic.rs` and `messages.rs` the two personalities; `files.rs` and `drive.rs`
 //! the block cache and the disk; `boot.rs` builds it all from a scenario.
 
@@ -8,6 +9,7 @@ mod accounting;
 mod audit;
 mod boot;
 mod caches;
+mod clock;
 mod drive;
 mod files;
 mod interpret;

@@ -6,7 +6,9 @@
 
 use crate::{
     accounting::Cpus,
+    boot::Costs,
     caches::Caches,
+    clock::Clock,
     drive::Drive,
     files::Files,
     messages::Servers,
@@ -27,62 +29,6 @@ use schedlab_workloads::Programs;
 
 /// The limit of a run that has none: later than anything that happens, earlier than what never happens.
 pub(crate) const FOREVER: Nanos = Nanos::MAX - 1;
-
-/// Costs of a machine, in ns.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Costs {
-    pub context_switch: Nanos,
-    pub migration: Nanos,
-    pub trap: Nanos,
-    pub interrupt: Nanos,
-    pub clock_interrupt: Nanos,
-    pub clock_task: Nanos,
-    pub copy_per_kib: Nanos,
-    pub read: Nanos,
-    pub write: Nanos,
-    pub open: Nanos,
-    pub close: Nanos,
-    pub fork: Nanos,
-    pub exit: Nanos,
-    pub manage: Nanos,
-    pub print_per_kib: Nanos,
-    pub disk_command: Nanos,
-    pub sector_copy: Nanos,
-}
-
-/// The periodic clock: tick k comes at phase + k / hz, in whole ns and without drift.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Clock {
-    /// Length of a tick, rounded.
-    pub tick: Nanos,
-    /// A thousand times the ticks per second.
-    pub millihertz: u64,
-    pub phase: Nanos,
-    /// Ticks so far.
-    pub count: u64,
-    /// The time of the next tick; never, if nobody needs ticks.
-    pub next: Nanos,
-}
-
-impl Clock {
-    pub fn advance(&mut self) {
-        self.count += 1;
-        self.next = self.phase + self.length_of(self.count);
-    }
-
-    /// So many ticks, in ns.
-    fn length_of(&self, ticks: u64) -> Nanos {
-        (u128::from(ticks) * 1_000_000_000_000 / u128::from(self.millihertz)) as Nanos
-    }
-
-    /// The first tick at or after a time.
-    pub fn tick_from(&self, time: Nanos) -> Nanos {
-        let Some(since) = time.checked_sub(self.phase) else { return self.phase };
-        let ticks = (u128::from(since) * u128::from(self.millihertz) / 1_000_000_000_000) as u64;
-        let before = self.length_of(ticks);
-        self.phase.saturating_add(if before == since { before } else { self.length_of(ticks + 1) })
-    }
-}
 
 /// What happens next; on which processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -300,57 +246,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
     }
 
-    /// The clock interrupt, on every processor.
-    fn tick(&mut self) {
-        self.acting = None;
-        self.clock.advance();
-        if self.preemption == Preemption::Lazy {
-            self.wishes.resched |= self.deferred;
-            self.wishes.at_once |= self.deferred;
-        }
-        for cpu in 0..self.cpus.len() {
-            self.emit(Kind::Interrupt, 0, cpu as CpuId, NO_TASK, Irq::Clock as u64, 0);
-            self.steal(cpu, self.costs.clock_interrupt);
-            if self.stat_clock.is_none() {
-                self.stat_tick_on(cpu, self.clock.tick);
-            }
-            if self.clock_task_needed(cpu) {
-                self.notify_clock_task(cpu);
-            } else if S::TICKS {
-                self.settle(cpu);
-                self.scheduler.tick(&mut context!(self), cpu as CpuId);
-            }
-            while let Some(task) = self.scheduler.balance(&mut context!(self), cpu as CpuId, Balance::Tick) {
-                self.migrate(task, cpu as CpuId);
-                if self.cpus[cpu].running == NO_TASK {
-                    self.wishes.resched |= 1 << cpu;
-                }
-            }
-        }
-    }
-
-    /// The interrupt of the statistics clock, on every processor.
-    fn stat_tick(&mut self) {
-        let Some(clock) = &mut self.stat_clock else { return };
-        clock.advance();
-        let (next, tick) = (clock.next, clock.tick);
-        self.timers.set(next, Expiry::Stat);
-        for cpu in 0..self.cpus.len() {
-            self.stat_tick_on(cpu, tick);
-        }
-    }
-
-    #[inline(always)]
-    fn stat_tick_on(&mut self, cpu: usize, tick: Nanos) {
-        if self.sampled {
-            self.sample(cpu, tick);
-        }
-        if S::STAT_TICKS {
-            self.settle(cpu);
-            self.scheduler.stat_tick(&mut context!(self), cpu as CpuId);
-        }
-    }
-
     /// Chooses who runs on a processor, and puts it there.
     #[inline(always)]
     fn schedule(&mut self, cpu: CpuId) {
@@ -391,7 +286,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// Moves a queued task to another processor.
-    fn migrate(&mut self, task: TaskId, to: CpuId) {
+    pub fn migrate(&mut self, task: TaskId, to: CpuId) {
         let from = self.tasks[task as usize].cpu;
         debug_assert!(self.processes[task as usize].state == State::Runnable && from != to);
         self.scheduler.dequeue(&mut context!(self), from, task, Dequeue::Migrate);

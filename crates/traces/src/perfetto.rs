@@ -148,15 +148,16 @@ impl<W: Write> Tracer<W> {
         };
         if !name.is_empty() && time > before.since {
             self.write(&json!({
-                "ph": "X", "name": name, "cname": color, "pid": TASKS, "tid": FIRST_TASK + u64::from(task),
-                "ts": micros(before.since), "dur": micros(time - before.since),
+                "ph": "X", "cat": "state", "name": name, "cname": color, "pid": TASKS,
+                "tid": FIRST_TASK + u64::from(task), "ts": micros(before.since), "dur": micros(time - before.since),
             }));
         }
         let queued = i64::from(state == State::Ready) - i64::from(before.state == State::Ready);
         if queued != 0 {
             self.queued += queued;
             self.write(&json!({
-                "ph": "C", "name": "runqueue", "pid": PROCESSORS, "ts": micros(time), "args": {"tasks": self.queued},
+                "ph": "C", "name": "runqueue", "pid": PROCESSORS, "tid": FIRST_CPU, "ts": micros(time),
+                "args": {"tasks": self.queued},
             }));
         }
     }
@@ -169,7 +170,7 @@ impl<W: Write> Tracer<W> {
             args["system_ns"] = system.into();
         }
         self.write(&json!({
-            "ph": "X", "name": self.name(task), "pid": PROCESSORS, "tid": FIRST_CPU + cpu as u64,
+            "ph": "X", "cat": "dispatch", "name": self.name(task), "pid": PROCESSORS, "tid": FIRST_CPU + cpu as u64,
             "ts": micros(since), "dur": micros(time.saturating_sub(since)), "args": args,
         }));
     }

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from schedlab.cli import describe, list_, report, reproduce, run, schema
+from schedlab.cli import describe, list_, matrix, report, reproduce, run, schema
 
 app = typer.Typer(
     name="schedlab",
@@ -20,7 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for verb in (run, list_, describe, reproduce, report, schema):
+for verb in (run, matrix, list_, describe, reproduce, report, schema):
     app.command(verb.NAME, epilog=f"Example: {verb.EXAMPLE}")(verb.verb)
 
 

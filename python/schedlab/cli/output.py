@@ -20,7 +20,7 @@ def print_table(header: list[str], rows: list[list], title: str = "", numeric: C
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, title=Text(title, style="bold") if title else None, title_justify="left")
     for index, name in enumerate(header):
         table.add_column(Text(name), justify="right" if index in numeric else "left", overflow="fold")
     for row in rows:

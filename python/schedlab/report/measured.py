@@ -42,7 +42,7 @@ def _schedule(results: Results) -> dict[str, str]:
 
 
 def _figures(results: Results) -> list[dict[str, str]]:
-    """One chart for each metric; the same metric of several jobs shares one."""
+    """One chart for each metric; the same metric of several jobs or nice levels shares one."""
     if len(results.manifest["cells"]) < 2:
         return []
     groups: dict[str, list[str]] = {}
@@ -54,11 +54,12 @@ def _figures(results: Results) -> list[dict[str, str]]:
 
 
 def _split(metric: str) -> tuple[str, str]:
-    """Job and bare name of a metric: ("io", "real") of "tasks.io.real"."""
-    if not metric.startswith("tasks."):
+    """Whom a metric describes, and its name: ("io", "real") of "tasks.io.real"; of a nice level too."""
+    whose, _, rest = metric.partition(".")
+    if whose not in ("tasks", "nice"):
         return "", metric
-    job, _, name = metric.removeprefix("tasks.").partition(".")
-    return job, name
+    one, _, name = rest.partition(".")
+    return (one if whose == "tasks" else f"nice {one}"), name
 
 
 def _chart(results: Results, title: str, metrics: list[str]) -> str:

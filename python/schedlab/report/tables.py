@@ -26,7 +26,7 @@ def shown_metrics(results: "Results") -> list[str]:
 
 
 def _matches(name: str, asked: str) -> bool:
-    """Whether `asked`, in which `*` stands for any job, means the metric `name`."""
+    """Whether `asked`, in which `*` stands for any job or nice level, means the metric `name`."""
     return re.fullmatch(re.escape(asked).replace(r"\*", ".+"), name) is not None
 
 

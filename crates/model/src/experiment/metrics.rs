@@ -1,21 +1,65 @@
 //! The names of metrics, as experiments ask for them: `context_switches`, `wakeup_latency.p99`,
-//! `tasks.io.real`, `tasks.*.wakeup_latency.max`.
+//! `tasks.io.real`, `tasks.*.wakeup_latency.max`, `nice.5.load1`.
 
 use super::{path::Path, problem::Fault};
-use crate::info::{MetricInfo, Scope};
+use crate::{
+    info::{MetricInfo, Scope},
+    machine::Personality,
+    scenario::Scenario,
+};
 use std::collections::BTreeSet;
 
-/// Checks `asked` against the table of metrics and the names of the jobs.
-pub(super) fn check(at: &Path, asked: &str, table: &[MetricInfo], jobs: &BTreeSet<String>) -> Result<(), Fault> {
+/// Whom metrics may describe, in any cell.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) jobs: BTreeSet<String>,
+    /// Nice levels of their tasks.
+    pub(super) levels: BTreeSet<i8>,
+}
+
+impl Known {
+    /// Adds those of a cell.
+    pub(super) fn add(&mut self, scenario: &Scenario) {
+        self.jobs.extend(scenario.workload.keys().cloned());
+        self.levels.extend(scenario.workload.values().map(|job| job.nice));
+        // The kernel's own tasks have the ordinary level.
+        self.levels.extend((scenario.machine.personality == Personality::MessagePassing).then_some(0));
+    }
+
+    /// Checks that there are tasks of this nice level.
+    fn level(&self, at: &Path, asked: &str, level: &str) -> Result<(), Fault> {
+        let number = level.parse::<i8>();
+        if number.as_ref().is_ok_and(|number| self.levels.contains(number)) {
+            return Ok(());
+        }
+        let reason = format!("{asked:?}: the workload has no task of nice level {level:?}");
+        let known = self.levels.iter().map(i8::to_string).chain(["*".to_owned()]).collect();
+        let nearest = number.ok().and_then(|number| self.levels.iter().min_by_key(|other| other.abs_diff(number)));
+        let found = Some(level.chars().take(100).collect());
+        Err(Fault { found, known, nearest: nearest.map(i8::to_string), ..Fault::new(at.clone(), reason) })
+    }
+}
+
+/// Checks `asked` against the table of metrics and those whom they may describe.
+pub(super) fn check(at: &Path, asked: &str, table: &[MetricInfo], known: &Known) -> Result<(), Fault> {
+    if let Some(of_level) = asked.strip_prefix("nice.") {
+        let Some((level, name)) = of_level.split_once('.') else {
+            return Err(Fault::new(at.clone(), format!("{asked:?} is not a metric: write nice.LEVEL.METRIC")));
+        };
+        if level != "*" {
+            known.level(at, asked, level)?;
+        }
+        return named(at, asked, &asked[..asked.len() - name.len()], name, Scope::Nice, table);
+    }
     let Some(of_task) = asked.strip_prefix("tasks.") else {
         return named(at, asked, "", asked, Scope::System, table);
     };
     let Some((job, name)) = of_task.split_once('.') else {
         return Err(Fault::new(at.clone(), format!("{asked:?} is not a metric: write tasks.JOB.METRIC")));
     };
-    if job != "*" && !jobs.contains(job) {
-        let known = jobs.iter().map(String::as_str).chain(["*"]);
-        return Err(Fault::unknown(at.clone(), job, &format!("{asked:?}: the workload has no job {job:?}"), known));
+    if job != "*" && !known.jobs.contains(job) {
+        let names = known.jobs.iter().map(String::as_str).chain(["*"]);
+        return Err(Fault::unknown(at.clone(), job, &format!("{asked:?}: the workload has no job {job:?}"), names));
     }
     named(at, asked, &asked[..asked.len() - name.len()], name, Scope::Task, table)
 }
@@ -49,6 +93,7 @@ fn no_metric(at: &Path, asked: &str, before: &str, metric: &str, scope: Scope, t
     if let Some(other) = table.iter().find(|info| info.name == metric) {
         let form = match other.scope {
             Scope::Task => format!("belongs to tasks: write tasks.*.{metric}, or a job for the *"),
+            Scope::Nice => format!("belongs to nice levels: write nice.*.{metric}, or a level for the *"),
             Scope::System => format!("belongs to the whole system: write {metric}"),
         };
         return Fault::new(at.clone(), format!("{asked:?}: {metric} {form}"));

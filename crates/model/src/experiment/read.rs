@@ -4,7 +4,7 @@ use super::{
     Catalogue, Experiment, Format,
     cells::{self, Rejected},
     document::{self, Override},
-    metrics,
+    metrics::{self, Known},
     path::Path,
     problem::{Fault, Problem},
     resolve::Judge,
@@ -13,7 +13,6 @@ use super::{
 };
 use crate::scenario::Scenario;
 use serde_json::Value;
-use std::collections::BTreeSet;
 
 /// Reads and checks an experiment. `label` is what messages call the file; each override is `PATH=VALUE`.
 /// An override of a swept field takes that field out of the sweep.
@@ -83,20 +82,15 @@ impl<'a> Reading<'a> {
             put(&mut tree, &one.path, one.value.clone()).map_err(|fault| self.problem(fault, &tree, set))?;
         }
         let experiment: Experiment = typed(&Path::default(), &tree).map_err(|fault| self.problem(fault, &tree, set))?;
-        let jobs = self.jobs_of_cells(&experiment, &tree, set)?;
-        check_metrics(&experiment, catalogue, &jobs).map_err(|fault| self.problem(fault, &tree, set))?;
+        let known = self.cells(&experiment, &tree, set)?;
+        check_metrics(&experiment, catalogue, &known).map_err(|fault| self.problem(fault, &tree, set))?;
         Ok(experiment)
     }
 
-    /// Checks every cell and gives the names of all jobs.
-    fn jobs_of_cells(
-        &self,
-        experiment: &Experiment,
-        tree: &Value,
-        set: &[Override<'_>],
-    ) -> Result<BTreeSet<String>, Problem> {
+    /// Checks every cell and tells of whom metrics can be asked.
+    fn cells(&self, experiment: &Experiment, tree: &Value, set: &[Override<'_>]) -> Result<Known, Problem> {
         let grid = Grid::new(experiment).map_err(|fault| self.problem(fault, tree, set))?;
-        let mut jobs = BTreeSet::new();
+        let mut known = Known::default();
         for cell in 0..grid.cells {
             let (scenario, _) = cells::judged(self.judge, &grid, cell).map_err(|rejected| {
                 let Rejected { fault, tree, place, cell } = *rejected;
@@ -108,11 +102,9 @@ impl<'a> Reading<'a> {
                 }
                 Problem { cell, ..problem }
             })?;
-            for job in scenario.workload.into_keys() {
-                jobs.insert(job);
-            }
+            known.add(&scenario);
         }
-        Ok(jobs)
+        Ok(known)
     }
 
     /// Completes a fault by where its value comes from: a line of the file, or an override.
@@ -150,21 +142,23 @@ fn take_out_of_sweep(tree: &mut Value, path: &Path) {
     }
 }
 
-fn check_metrics(experiment: &Experiment, catalogue: &Catalogue<'_>, jobs: &BTreeSet<String>) -> Result<(), Fault> {
+fn check_metrics(experiment: &Experiment, catalogue: &Catalogue<'_>, known: &Known) -> Result<(), Fault> {
     let top = Path::top("metrics");
     if experiment.metrics.as_ref().is_some_and(Vec::is_empty) {
         return Err(Fault::new(top, "is empty: name a metric, or leave the field out for every metric"));
     }
     for (i, name) in experiment.metrics.iter().flatten().enumerate() {
-        metrics::check(&top.index(i), name, catalogue.metrics, jobs)?;
+        metrics::check(&top.index(i), name, catalogue.metrics, known)?;
     }
     let goal = &experiment.goal;
     for (field, names) in [("minimize", &goal.minimize), ("maximize", &goal.maximize)] {
         for (i, name) in names.iter().enumerate() {
             let at = Path::top("goal").key(field).index(i);
-            metrics::check(&at, name, catalogue.metrics, jobs)?;
-            if name.starts_with("tasks.*.") {
-                return Err(Fault::new(at, format!("{name:?} is a number for each job; a goal names one job")));
+            metrics::check(&at, name, catalogue.metrics, known)?;
+            for (start, one) in [("tasks.*.", "job"), ("nice.*.", "nice level")] {
+                if name.starts_with(start) {
+                    return Err(Fault::new(at, format!("{name:?} is a number for each {one}; a goal names one {one}")));
+                }
             }
             if field == "maximize" && goal.minimize.contains(name) {
                 return Err(Fault::new(at, format!("{name:?} cannot be both less and more")));

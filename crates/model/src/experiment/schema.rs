@@ -180,13 +180,17 @@ fn stepped_job(job: &Value) -> Value {
 
 fn any_metric(table: &[MetricInfo]) -> Value {
     let form = |info: &MetricInfo| {
-        let task = if info.scope == Scope::Task { r"tasks\.(\*|[\w-]+)\." } else { "" };
+        let whose = match info.scope {
+            Scope::System => "",
+            Scope::Nice => r"nice\.(\*|-?\d+)\.",
+            Scope::Task => r"tasks\.(\*|[\w-]+)\.",
+        };
         let statistic =
             if info.distribution { format!(r"\.({})", MetricInfo::STATISTICS.join("|")) } else { String::new() };
         let meaning = format!("{} Unit: {}.", info.meaning, info.unit);
         match (info.scope, info.distribution) {
             (Scope::System, false) => json!({ "const": info.name, "description": meaning }),
-            _ => json!({ "pattern": format!("^{task}{}{statistic}$", info.name), "description": meaning }),
+            _ => json!({ "pattern": format!("^{whose}{}{statistic}$", info.name), "description": meaning }),
         }
     };
     json!({ "type": "string", "anyOf": table.iter().map(form).collect::<Vec<_>>() })

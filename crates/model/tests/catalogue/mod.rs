@@ -127,6 +127,9 @@ const METRICS: &[MetricInfo] = &[
     metric("wakeup_latency", "ns", Scope::Task, true),
     metric("real", "ns", Scope::Task, false),
     metric("user", "ns", Scope::Task, false),
+    metric("load1", "1", Scope::System, false),
+    metric("load1", "1", Scope::Nice, false),
+    metric("niceness", "1", Scope::Nice, false),
 ];
 
 /// All of it.
@@ -140,7 +143,7 @@ pub const CATALOGUE: Catalogue<'static> = Catalogue {
 /// A file with some of everything, and nothing wrong.
 pub const GOOD: &str = r#"question = "Which slice keeps an interactive job quick beside a hog?"
 machine = "at_286"
-metrics = ["tasks.io.real", "tasks.*.wakeup_latency.max", "wakeup_latency.p99", "context_switches"]
+metrics = ["tasks.io.real", "tasks.*.wakeup_latency.max", "wakeup_latency.p99", "context_switches", "nice.*.load1"]
 seeds = 30
 
 [scheduler]

@@ -47,10 +47,7 @@
 //!
 //! - L. Kleinrock, Queueing Systems I, 1975, chapter 3 (M/M/1).
 
-use super::{
-    Context, Dequeue, Enqueue, Pick, Scheduler,
-    queue::{Links, List},
-};
+use super::{Context, Dequeue, Enqueue, Pick, Scheduler, queue::Queues};
 use schedlab_model::{
     Nanos,
     info::{Info, Params, Promise},
@@ -60,9 +57,7 @@ use schedlab_model::{
 /// First come, first served, to the next wait.
 #[derive(Debug)]
 pub struct Fifo {
-    links: Links,
-    /// Waiting tasks of each processor; the running one is not among them.
-    queues: Vec<List>,
+    queues: Queues,
 }
 
 impl Scheduler for Fifo {
@@ -77,24 +72,22 @@ impl Scheduler for Fifo {
     };
 
     fn new(_: &Params, processors: u16, _: Nanos) -> Self {
-        Fifo { links: Links::default(), queues: vec![List::default(); processors.into()] }
+        Fifo { queues: Queues::new(processors) }
     }
 
     #[inline]
     fn enqueue(&mut self, _: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Enqueue) {
-        self.queues[cpu as usize].push_tail(&mut self.links, task);
+        self.queues.join(cpu, task);
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Dequeue) {
-        if cx.processors[cpu as usize].running != Some(task) {
-            self.queues[cpu as usize].remove(&mut self.links, task);
-        }
+        self.queues.leave(cx, cpu, task);
     }
 
     #[inline]
     fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
-        let task = self.queues[cpu as usize].pop_head(&mut self.links)?;
+        let task = self.queues.next(cpu)?;
         Some(Pick { task, slice: None })
     }
 }

@@ -20,17 +20,25 @@ use schedlab_model::{
     task::{CpuId, Group, Task, TaskId, Wait},
 };
 
+mod cfs_v3;
 mod fifo;
 mod minix;
+mod ordered;
+mod placement;
+mod priorities;
 mod queue;
 mod round_robin;
 mod rsdl;
 mod spread;
+mod stride;
+mod tickets;
 
+pub use cfs_v3::CfsV3;
 pub use fifo::Fifo;
 pub use minix::Minix;
 pub use round_robin::RoundRobin;
 pub use rsdl::Rsdl;
+pub use stride::Stride;
 
 /// Why a task joins the runqueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -245,7 +253,7 @@ pub trait Scheduler: Sized {
     }
 
     /// A parent has learned of the end of one of its children by waiting for it. The child was told of as
-    /// [`Dequeue::Exit`] when it ended.
+    /// [`Dequeue::Exit`] when it ended; in a message-passing kernel, as a sleep, for it asks a server to end it and waits.
     fn reaped(&mut self, _cx: &mut Context<'_>, _parent: TaskId, _child: TaskId) {}
 
     /// Whether this tick's work is more than the interrupt itself may do, so that it must be left to the kernel's
@@ -297,4 +305,4 @@ macro_rules! table {
     };
 }
 
-table![Fifo, Minix, RoundRobin, Rsdl];
+table![CfsV3, Fifo, Minix, RoundRobin, Rsdl, Stride];

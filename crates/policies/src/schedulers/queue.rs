@@ -1,7 +1,9 @@
 //! The first-in first-out runqueue that many policies are built on: a linked list through a vector of links, a link a
 //! task, so that a removal from the middle costs as little as one from the head and nothing is allocated while running.
+//! [`Queues`] is one such list a processor; policies with several lists a processor are built on [`List`] itself.
 
-use schedlab_model::task::TaskId;
+use super::Context;
+use schedlab_model::task::{CpuId, TaskId};
 
 const NONE: TaskId = TaskId::MAX;
 
@@ -106,6 +108,40 @@ impl List {
         } else {
             links.at(before).after = after;
             links.at(after).before = before;
+        }
+    }
+}
+
+/// A queue for each processor: the tasks that wait, in order of arrival. Who runs is not among them.
+#[derive(Debug)]
+pub struct Queues {
+    links: Links,
+    waiting: Vec<List>,
+}
+
+impl Queues {
+    /// Empty ones.
+    pub fn new(processors: u16) -> Queues {
+        Queues { links: Links::default(), waiting: vec![List::default(); processors.into()] }
+    }
+
+    /// A task joins the tail.
+    #[inline(always)]
+    pub fn join(&mut self, cpu: CpuId, task: TaskId) {
+        self.waiting[cpu as usize].push_tail(&mut self.links, task);
+    }
+
+    /// The head leaves, to run.
+    #[inline(always)]
+    pub fn next(&mut self, cpu: CpuId) -> Option<TaskId> {
+        self.waiting[cpu as usize].pop_head(&mut self.links)
+    }
+
+    /// A task will not come back, or not to this processor. One that runs has left already.
+    #[inline(always)]
+    pub fn leave(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
+        if cx.processors[cpu as usize].running != Some(task) {
+            self.waiting[cpu as usize].remove(&mut self.links, task);
         }
     }
 }

@@ -54,10 +54,7 @@
 //!
 //! - L. Kleinrock, Queueing Systems II, 1976, section 4.4.
 
-use super::{
-    Context, Dequeue, Enqueue, Pick, Scheduler,
-    queue::{Links, List},
-};
+use super::{Context, Dequeue, Enqueue, Pick, Scheduler, queue::Queues};
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise},
@@ -68,9 +65,7 @@ use schedlab_model::{
 #[derive(Debug)]
 pub struct RoundRobin {
     slice: Nanos,
-    links: Links,
-    /// Waiting tasks of each processor; the running one is not among them.
-    queues: Vec<List>,
+    queues: Queues,
 }
 
 impl Scheduler for RoundRobin {
@@ -92,28 +87,22 @@ impl Scheduler for RoundRobin {
     };
 
     fn new(params: &Params, processors: u16, _: Nanos) -> Self {
-        RoundRobin {
-            slice: params.whole("slice"),
-            links: Links::default(),
-            queues: vec![List::default(); processors.into()],
-        }
+        RoundRobin { slice: params.whole("slice"), queues: Queues::new(processors) }
     }
 
     #[inline]
     fn enqueue(&mut self, _: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Enqueue) {
-        self.queues[cpu as usize].push_tail(&mut self.links, task);
+        self.queues.join(cpu, task);
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Dequeue) {
-        if cx.processors[cpu as usize].running != Some(task) {
-            self.queues[cpu as usize].remove(&mut self.links, task);
-        }
+        self.queues.leave(cx, cpu, task);
     }
 
     #[inline]
     fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
-        let task = self.queues[cpu as usize].pop_head(&mut self.links)?;
+        let task = self.queues.next(cpu)?;
         Some(Pick { task, slice: Some(self.slice) })
     }
 }

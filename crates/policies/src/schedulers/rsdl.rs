@@ -27,7 +27,7 @@
 //!
 //! ## A schedule
 //!
-//! Nice 0 beside nice 10, and a task that wakes twice; slots 31 (the second turn of b) and 39 are the last of a row of ten:
+//! Nice 0 beside nice 10, and a task that slept through a turn: it wakes in the slot that it has left, before that of b:
 //!
 //! ```toml
 //! machine = { preset = "uniform", clock = { hz = "1000/s" } }
@@ -38,6 +38,14 @@
 //! ```
 //!
 //! ```text
+//!         0ms       20ms      40ms      60ms      80ms
+//!         |         |         |         |         |
+//! a#0     ####...########....########..########..########
+//! b#1     .....##........#..#........##........##
+//! c#2     ....#           ##
+//! idle 0
+//!         a column is 2ms
+//!         # running  . ready
 //! ```
 //!
 //! ## Cost
@@ -265,7 +273,7 @@ impl Scheduler for Rsdl {
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         loop {
             let queue = &mut self.queues[cpu as usize];
-            if let Some((list, task)) = queue.urgent() {
+            if let Some((list, task)) = queue.urgent.first() {
                 if list < ISO || !queue.refractory {
                     return Some(Pick { task, slice: None });
                 }

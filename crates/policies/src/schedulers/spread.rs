@@ -1,7 +1,7 @@
 //! Which processor a task should be on, for policies with a runqueue a processor: the balancing of Linux 2.6.20 in its plain
 //! form, by the sum of the weights of the tasks on each processor, without domains and without regard to hot caches.
 
-use super::{Balance, Context, Enqueue};
+use super::{Balance, Context, Enqueue, placement::idle_or_last};
 use schedlab_model::{
     MILLISECOND, Nanos,
     task::{CpuId, TaskId},
@@ -41,15 +41,12 @@ impl Spread {
 
     /// A new task goes to the least loaded processor; a woken one stays where it was, unless only another is idle.
     pub fn place(&self, cx: &Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
-        let task = &cx.tasks[task as usize];
-        let may = |cpu: &CpuId| task.allowed >> cpu & 1 == 1;
-        let all = || (0..self.load.len() as CpuId).filter(may);
-        let was = if may(&task.cpu) { task.cpu } else { task.allowed.trailing_zeros() as CpuId };
-        let idle = |cpu: &CpuId| self.tasks[*cpu as usize] == 0;
-        if why == Enqueue::New {
-            return all().min_by_key(|&cpu| (self.load[cpu as usize], cpu != was)).unwrap_or(was);
+        let view = &cx.tasks[task as usize];
+        if why == Enqueue::Wakeup {
+            return idle_or_last(cx, task, |cpu| self.tasks[cpu as usize] == 0);
         }
-        if idle(&was) { was } else { all().find(idle).unwrap_or(was) }
+        let allowed = (0..self.load.len() as CpuId).filter(|cpu| view.allowed >> cpu & 1 == 1);
+        allowed.min_by_key(|&cpu| (self.load[cpu as usize], cpu != view.cpu)).unwrap_or(view.cpu)
     }
 
     /// From where `cpu` should pull a task now, if from anywhere, and the greatest weight it should have.

@@ -156,7 +156,11 @@ impl<S: Scheduler> Scheduler for Contract<S> {
 
     fn reaped(&mut self, cx: &mut Context<'_>, parent: TaskId, child: TaskId) {
         self.enter(cx);
-        assert_eq!(*self.place(child), Place::Ended, "{child} is reaped");
+        assert!(
+            matches!(self.place(child), Place::Ended | Place::Asleep),
+            "{child} is {:?}, reaped",
+            self.place(child)
+        );
         self.inner.reaped(cx, parent, child);
     }
 

@@ -3,12 +3,17 @@
 
 mod audit;
 mod audited;
+mod cfs_v3;
 mod closed_forms;
 mod conformance;
 mod contract;
 mod every_hook;
 mod fair;
+mod loads;
+mod machine_effects;
 mod minix_rules;
 mod random_scenarios;
 mod rsdl;
+mod sleeper;
+mod stride;
 mod waking;

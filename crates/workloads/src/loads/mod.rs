@@ -6,7 +6,10 @@ use schedlab_model::{
     units::Duration,
 };
 
+mod compile;
+mod hackbench;
 mod periodic;
+mod pingpong;
 mod read_files;
 mod sleeper;
 mod spin;
@@ -18,11 +21,27 @@ struct Load {
     steps: fn(&Params) -> Vec<Step>,
 }
 
-const LOADS: &[Load] = &[periodic::LOAD, read_files::LOAD, sleeper::LOAD, spin::LOAD, system_calls::LOAD];
+const LOADS: &[Load] = &[
+    compile::LOAD,
+    hackbench::LOAD,
+    periodic::LOAD,
+    pingpong::LOAD,
+    read_files::LOAD,
+    sleeper::LOAD,
+    spin::LOAD,
+    system_calls::LOAD,
+];
 
 /// The table of loads.
-pub const WORKLOADS: &[Info] =
-    &[periodic::LOAD.info, read_files::LOAD.info, sleeper::LOAD.info, spin::LOAD.info, system_calls::LOAD.info];
+pub const WORKLOADS: &[Info] = &{
+    let mut all = [LOADS[0].info; LOADS.len()];
+    let mut i = 0;
+    while i < all.len() {
+        all[i] = LOADS[i].info;
+        i += 1;
+    }
+    all
+};
 
 /// The steps of the load of that name with these parameters; `None` if there is no such load.
 pub fn steps_of(name: &str, params: &Params) -> Option<Vec<Step>> {

@@ -2,16 +2,19 @@
 //! and SCHED_IDLEPRIO.
 
 use super::rotation::{Rotation, SLOTS, WORST, quota, slots_of};
-use crate::schedulers::queue::{Links, List};
+use crate::schedulers::{
+    priorities::{LAST, Priorities},
+    queue::{Links, List},
+};
 use schedlab_model::{
     Nanos,
     task::{CpuId, Policy, TaskId},
 };
 
 /// List of SCHED_ISO, just below real time, whose lists are 0 to 98; behind it come the slots.
-pub const ISO: u8 = 99;
+pub const ISO: u8 = LAST;
 /// List of slot 0; of all slots, where an entity says in which list it is.
-pub const FIRST: u8 = 100;
+pub const FIRST: u8 = ISO + 1;
 /// Behind the last slot: the expired array.
 pub const EXPIRED: u8 = FIRST + SLOTS as u8;
 /// List of SCHED_IDLEPRIO, below everything.
@@ -115,10 +118,8 @@ impl Entity {
 /// The runqueue of a processor. Who runs stays in it.
 #[derive(Debug)]
 pub struct Queue {
-    /// Real time, a list a priority, the best first; SCHED_ISO is the last.
-    real_time: Vec<List>,
-    /// Those lists with a task, a bit each.
-    used: u128,
+    /// Real time and SCHED_ISO.
+    pub urgent: Priorities,
     pub rotation: Rotation,
     pub idle: List,
     /// Use of the processor by real time and SCHED_ISO, as the kernel's rolling average counts it.
@@ -130,8 +131,7 @@ pub struct Queue {
 impl Queue {
     pub fn new() -> Queue {
         Queue {
-            real_time: vec![List::default(); FIRST.into()],
-            used: 0,
+            urgent: Priorities::default(),
             rotation: Rotation::new(),
             idle: List::default(),
             iso_use: 0,
@@ -159,15 +159,12 @@ impl Queue {
     /// Puts a task into the list that was chosen, before all others of it or after.
     #[inline]
     pub fn insert(&mut self, links: &mut Links, entity: &Entity, task: TaskId, ahead: bool) {
-        let list = match entity.list {
-            FIRST => return self.rotation.arrays[entity.array as usize].push(links, entity.slot, task, ahead),
-            IDLE => &mut self.idle,
-            list => {
-                self.used |= 1 << list;
-                &mut self.real_time[list as usize]
-            }
-        };
-        if ahead { list.push_head(links, task) } else { list.push_tail(links, task) }
+        match entity.list {
+            FIRST => self.rotation.arrays[entity.array as usize].push(links, entity.slot, task, ahead),
+            IDLE if ahead => self.idle.push_head(links, task),
+            IDLE => self.idle.push_tail(links, task),
+            list => self.urgent.push(links, list, task, ahead),
+        }
     }
 
     /// Takes a task out of its list.
@@ -176,20 +173,8 @@ impl Queue {
         match entity.list {
             FIRST => self.rotation.arrays[entity.array as usize].remove(links, entity.slot, task),
             IDLE => self.idle.remove(links, task),
-            list => {
-                let tasks = &mut self.real_time[list as usize];
-                tasks.remove(links, task);
-                self.used &= !(u128::from(tasks.is_empty()) << list);
-            }
+            list => self.urgent.remove(links, list, task),
         }
-    }
-
-    /// The first of real time and SCHED_ISO, and its list.
-    #[inline]
-    pub fn urgent(&self) -> Option<(u8, TaskId)> {
-        let list = self.used.trailing_zeros();
-        let task = self.real_time.get(list as usize)?.head()?;
-        Some((list as u8, task))
     }
 
     /// How soon a queued task comes, 0 first.

@@ -1,0 +1,128 @@
+//! Load averages, as `uptime` tells them, and beside them the exact mean: of the tasks that run or could run, by nice level.
+//!
+//! Nothing is counted while a run goes on but how long tasks sleep. When a sample is due, the tasks present are counted from
+//! their places. A number present grows only by wakeups, so the collector asks for samples before each of those (and before
+//! an end) that comes after the time of the next one; who left meanwhile is told by when it left.
+
+use crate::job::{Place, Task};
+use schedlab_model::{Nanos, SECOND};
+
+/// Time between two samples.
+const EVERY: Nanos = 5 * SECOND;
+/// Over how long the averages reach back, s.
+const REACHES: [f64; 3] = [60.0, 300.0, 900.0];
+/// Levels that an event can name: its flag is the nice value and 128.
+const LEVELS: usize = 256;
+
+/// The tasks of one nice level.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Level {
+    tasks: u64,
+    averages: [f64; REACHES.len()],
+    /// Time that its tasks have lived, and how much of it they slept, ns.
+    lived: u128,
+    slept: u128,
+}
+
+impl Level {
+    /// The tasks present were so many at this and `more` following samples.
+    fn sample(&mut self, present: u32, samples: u64) {
+        let passed = samples as f64 * (EVERY / SECOND) as f64;
+        for (average, reach) in self.averages.iter_mut().zip(REACHES) {
+            *average = f64::from(present) + (*average - f64::from(present)) * (-passed / reach).exp();
+        }
+    }
+
+    /// Mean number of tasks present in a run of that length.
+    pub fn mean(&self, length: Nanos) -> Option<f64> {
+        (length > 0).then(|| self.lived.saturating_sub(self.slept) as f64 / length as f64)
+    }
+}
+
+/// All nice levels.
+#[derive(Debug, Clone)]
+pub(crate) struct Loads {
+    /// When the next sample is due.
+    pub due: Nanos,
+    levels: Box<[Level; LEVELS]>,
+}
+
+impl Default for Loads {
+    fn default() -> Self {
+        Loads { due: EVERY, levels: Box::new(std::array::from_fn(|_| Level::default())) }
+    }
+}
+
+impl Loads {
+    /// A task came to be.
+    pub fn created(&mut self, task: &Task) {
+        self.levels[usize::from(task.level)].tasks += 1;
+    }
+
+    /// A task has slept till now.
+    #[inline(always)]
+    pub fn slept(&mut self, task: &Task, now: Nanos) {
+        self.levels[usize::from(task.level)].slept += u128::from(now.saturating_sub(task.since));
+    }
+
+    /// A task has lived till now.
+    pub fn lived(&mut self, task: &Task, now: Nanos) {
+        self.levels[usize::from(task.level)].lived += u128::from(now.saturating_sub(task.created));
+    }
+
+    /// Takes the samples that are due up to that time. No task has woken up since the first of them.
+    #[cold]
+    #[inline(never)]
+    pub fn sample(&mut self, tasks: &[Task], to: Nanos) {
+        let mut present = [0; LEVELS];
+        let mut left = Vec::new();
+        for task in tasks {
+            let gone = matches!(task.place, Place::Waiting | Place::Ended);
+            if gone && (task.since <= self.due || task.created > self.due) {
+                continue;
+            }
+            present[usize::from(task.level)] += 1;
+            if gone && task.since <= to {
+                left.push((task.since, task.level));
+            }
+        }
+        left.sort_unstable();
+        for (time, level) in left {
+            // Who left at the time of a sample is not counted in it.
+            self.until(time - 1, &present);
+            present[usize::from(level)] -= 1;
+        }
+        self.until(to, &present);
+    }
+
+    /// So many were present at every sample up to that time.
+    fn until(&mut self, to: Nanos, present: &[u32; LEVELS]) {
+        let Some(passed) = to.checked_sub(self.due) else { return };
+        let samples = passed / EVERY + 1;
+        self.due = self.due.saturating_add(samples.saturating_mul(EVERY));
+        for (level, &present) in self.levels.iter_mut().zip(present).filter(|(level, _)| level.tasks > 0) {
+            level.sample(present, samples);
+        }
+    }
+
+    /// The nice levels that tasks have had, and these tasks.
+    pub fn levels(&self) -> impl Iterator<Item = (i16, &Level)> {
+        let nice = |index: usize| index as i16 - 128;
+        self.levels.iter().enumerate().filter(|(_, level)| level.tasks > 0).map(move |(i, level)| (nice(i), level))
+    }
+
+    /// An average of one level; none in a run that ended before the first sample.
+    pub fn average(&self, level: &Level, reach: usize) -> Option<f64> {
+        (self.due > EVERY).then(|| level.averages[reach])
+    }
+
+    /// The same of all levels together.
+    pub fn average_of_all(&self, reach: usize) -> Option<f64> {
+        (self.due > EVERY).then(|| self.levels().map(|(_, level)| level.averages[reach]).sum())
+    }
+
+    /// Mean number of tasks present in a run of that length.
+    pub fn mean_of_all(&self, length: Nanos) -> Option<f64> {
+        (length > 0).then(|| self.levels().filter_map(|(_, level)| level.mean(length)).sum())
+    }
+}

@@ -1,0 +1,29 @@
+//! Which processor a task waits for, under policies whose originals knew one processor only: each processor has a queue of
+//! its own, a task that becomes ready goes to an idle one if there is any, and one that runs dry pulls.
+
+use super::Context;
+use schedlab_model::task::{CpuId, TaskId};
+
+/// The processor where the task was last, unless only another one that it may use has nothing to do.
+pub fn idle_or_last(cx: &Context<'_>, task: TaskId, nobody_waits: impl Fn(CpuId) -> bool) -> CpuId {
+    let task = &cx.tasks[task as usize];
+    let may = |cpu: &CpuId| task.allowed >> cpu & 1 == 1;
+    let last = if may(&task.cpu) { task.cpu } else { task.allowed.trailing_zeros() as CpuId };
+    let idle = |cpu: &CpuId| cx.processors[*cpu as usize].running.is_none() && nobody_waits(*cpu);
+    if idle(&last) {
+        return last;
+    }
+    (0..cx.processors.len() as CpuId).filter(may).find(idle).unwrap_or(last)
+}
+
+/// A task for an idle processor: what `find` finds first, in the queues of the processors after it, going round, among the
+/// tasks that may run here.
+pub fn pull(
+    cx: &Context<'_>,
+    to: CpuId,
+    find: impl Fn(CpuId, &dyn Fn(TaskId) -> bool) -> Option<TaskId>,
+) -> Option<TaskId> {
+    let processors = cx.processors.len() as CpuId;
+    let may = |task: TaskId| cx.tasks[task as usize].allowed >> to & 1 == 1;
+    (1..processors).find_map(|further| find((to + further) % processors, &may))
+}

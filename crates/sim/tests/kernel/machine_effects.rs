@@ -1,0 +1,319 @@
+//! What a machine does to a run, whatever its scheduler: caches, devices, coarse timers, statistics clocks, kernels that
+//! do not let go.
+
+use crate::{
+    audited::{Run, run, run_under, scenario},
+    random_scenarios::{Programs, Written, any_scenario, cases},
+};
+use proptest::prelude::*;
+use schedlab_model::{
+    MILLISECOND, Nanos, SECOND,
+    event::{Irq, Kind},
+    info::{Info, Params},
+    task::{CpuId, TaskId},
+};
+use schedlab_policies::schedulers::{Context, Dequeue, Enqueue, Fifo, Pick, Scheduler};
+
+const MICROSECOND: Nanos = 1000;
+
+/// A round-robin run with slices of 10 ms on a machine with these fields.
+#[track_caller]
+fn turns(machine: &str, rest: &str) -> Run {
+    run(
+        &scenario(&format!(
+            "machine = {{ preset = \"uniform\", {machine} }}\n\
+             scheduler = {{ name = \"round_robin\", slice = \"10ms\" }}\n{rest}"
+        )),
+        1,
+    )
+}
+
+/// The time that the first task of the workload spent in its own code.
+fn user(run: &Run) -> Nanos {
+    run.of(Kind::SwitchOut).filter(|e| e.task == 0).map(|e| e.a).sum()
+}
+
+#[test]
+fn a_task_loads_what_others_replaced_after_each_switch() {
+    let cache = r#"cache = { size = "16KiB", fill_per_kib = "20us" }"#;
+    for (footprints, others, expected) in [
+        // The first turn loads all 16 KiB; each of the 9 later ones what a neighbour of that footprint took.
+        ((16, 16), 1, 16 * 20 + 9 * 16 * 20),
+        ((16, 8), 1, 16 * 20 + 9 * 8 * 20),
+        ((8, 16), 1, 8 * 20 + 9 * 8 * 20),
+        // Three others of 4 KiB take three quarters.
+        ((8, 4), 3, 8 * 20 + 9 * 6 * 20),
+        // What does not fit cannot be lost.
+        ((32, 32), 1, 16 * 20 + 9 * 16 * 20),
+    ] {
+        // It needs 100 ms without loading; so many turns of 10 ms that the last one ends within its slice.
+        let compute = 100 * MILLISECOND - expected * MICROSECOND;
+        let run = turns(
+            cache,
+            &format!(
+                "duration = \"2s\"\n\
+                 workload.a = {{ load = \"spin\", compute = \"{compute}ns\", footprint = \"{}KiB\" }}\n\
+                 workload.b = {{ load = \"spin\", compute = \"1s\", count = {others}, footprint = \"{}KiB\" }}",
+                footprints.0, footprints.1
+            ),
+        );
+        assert_eq!(user(&run), 100 * MILLISECOND, "{footprints:?} {others}");
+    }
+}
+
+#[test]
+fn a_task_alone_loads_its_memory_once() {
+    let run = turns(
+        r#"cache = { size = "16KiB", fill_per_kib = "20us" }"#,
+        r#"workload.a = { footprint = "8KiB", passes = 5, steps = [{ compute = "30ms" }, { sleep = "5ms" }] }"#,
+    );
+    assert_eq!(user(&run), 150 * MILLISECOND + 8 * 20 * MICROSECOND);
+}
+
+#[test]
+fn loading_at_most_doubles_a_stretch() {
+    let run = turns(
+        r#"cache = { size = "16KiB", fill_per_kib = "1ms" }"#,
+        r#"workload.a = { footprint = "16KiB", steps = [{ compute = "3ms" }] }"#,
+    );
+    assert_eq!(user(&run), 6 * MILLISECOND);
+}
+
+#[test]
+fn a_task_that_moved_pays_for_the_migration_and_for_memory_of_another_node() {
+    let machine = r#"
+        processors = 2, nodes = 2, costs = { migration = "100us" },
+        cache = { size = "16KiB", fill_per_kib = "10us", remote_fill_per_kib = "30us" }
+    "#;
+    // The test policy moves a task that has slept to the other processor.
+    let run = run_under::<Mover>(
+        &scenario(&format!(
+            "machine = {{ preset = \"uniform\", {} }}\nscheduler = {{ name = \"fifo\" }}\n\
+             workload.a = {{ footprint = \"4KiB\", passes = 2, steps = [{{ compute = \"5ms\" }}, {{ sleep = \"1ms\" }}] }}",
+            machine.replace('\n', " ")
+        )),
+        1,
+    )
+    .sound();
+    let stretches: Vec<_> = run.of(Kind::SwitchOut).map(|e| (e.cpu, e.a)).collect();
+    let (own, other) = (4 * 10 * MICROSECOND, 4 * 30 * MICROSECOND);
+    assert_eq!(stretches[..2], [(0, 5 * MILLISECOND + own), (1, 5 * MILLISECOND + other)]);
+    assert_eq!(run.totals.overhead, 2 * 100 * MICROSECOND);
+}
+
+/// Fifo, but who wakes goes to the other one of two processors.
+struct Mover(Fifo);
+
+impl Scheduler for Mover {
+    const INFO: Info = Fifo::INFO;
+
+    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+        Mover(Fifo::new(params, processors, tick))
+    }
+
+    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
+        if why == Enqueue::New { 0 } else { 1 - cx.tasks[task as usize].cpu }
+    }
+
+    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        self.0.enqueue(cx, cpu, task, why);
+    }
+
+    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        self.0.dequeue(cx, cpu, task, why);
+    }
+
+    fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+        self.0.pick_next(cx, cpu)
+    }
+}
+
+/// When the second task first runs, beside one that spends 35 ms in one call and then computes; a slice is 10 ms and a
+/// tick 20 ms.
+#[track_caller]
+fn first_turn_of_b(preemption: &str) -> Nanos {
+    let run = turns(
+        &format!("preemption = \"{preemption}\", clock = {{ hz = \"50/s\", interrupt = \"1ns\" }}"),
+        r#"
+        workload.a = { steps = [{ call = "35ms" }, { compute = "10ms" }] }
+        workload.b = { steps = [{ compute = "1ms" }] }
+        "#,
+    );
+    run.first(Kind::SwitchIn, 1)
+}
+
+#[test]
+fn a_kernel_lets_go_of_a_task_inside_it_as_its_preemption_model_says() {
+    let tick = 20 * MILLISECOND;
+    assert_eq!(first_turn_of_b("full"), 10 * MILLISECOND);
+    let call = 35 * MILLISECOND;
+    for model in ["none", "voluntary"] {
+        let turn = first_turn_of_b(model);
+        assert!((call..call + 3).contains(&turn), "{model}: {turn}");
+    }
+    // The tick after the slice has ended.
+    let lazy = first_turn_of_b("lazy");
+    assert!((10 * MILLISECOND..=10 * MILLISECOND + tick + 3).contains(&lazy) && lazy < call, "{lazy}");
+}
+
+#[test]
+fn voluntary_preemption_lets_go_between_the_parts_of_a_call() {
+    let turn = |preemption: &str| {
+        let run = turns(
+            &format!(
+                "preemption = \"{preemption}\", calls = {{ read = \"12ms\" }}, costs = {{ copy_per_kib = \"12ms\" }}, \
+                 files = {{ read_ahead = false }}"
+            ),
+            r#"
+            workload.a = { steps = [{ open = { files = 1, size = "1KiB" } }, { read = "1KiB" }, { compute = "1ms" }] }
+            workload.b = { steps = [{ compute = "1ms" }] }
+            "#,
+        );
+        run.first(Kind::SwitchIn, 1)
+    };
+    assert_eq!((turn("full"), turn("voluntary"), turn("none")), (10_000_000, 12_000_000, 24_000_000));
+}
+
+#[test]
+fn devices_interrupt_at_their_rate_and_take_time_from_whoever_runs() {
+    let run = turns(
+        r#"devices.sound = { every = "1ms", cost = "50us" }"#,
+        r#"
+        duration = "1000500us"
+        workload.a = { load = "spin", passes = "forever" }
+        "#,
+    );
+    let heard = run.of(Kind::Interrupt).filter(|e| e.a == Irq::Device as u64).count();
+    assert_eq!(heard, 1000);
+    assert_eq!(run.totals.overhead, 1000 * 50 * MICROSECOND);
+    assert_eq!(user(&run), SECOND + 500 * MICROSECOND - 1000 * 50 * MICROSECOND);
+}
+
+#[test]
+fn interrupts_are_charged_to_whoever_runs_where_the_machine_says_so() {
+    let run = turns(
+        r#"interrupt_accounting = "task", devices.sound = { every = "1ms", cost = "50us" }"#,
+        r#"
+        duration = "1000500us"
+        workload.a = { load = "spin", passes = "forever" }
+        "#,
+    );
+    assert_eq!(run.totals.overhead, 0);
+    assert_eq!(run.totals.system, 1000 * 50 * MICROSECOND);
+}
+
+#[test]
+fn a_run_ends_when_only_devices_are_left() {
+    let run = turns(
+        r#"devices.sound = { every = "1ms" }"#,
+        r#"workload.a = { steps = [{ receive = "itself" }, { send = "itself" }] }"#,
+    );
+    assert!(run.end <= 2 * MILLISECOND, "{}", run.end);
+}
+
+#[test]
+fn coarse_timers_expire_at_the_first_tick_from_then_on() {
+    let run = turns(
+        r#"clock = { hz = "1000/s", timers = "tick" }"#,
+        r#"workload.a = { passes = 50, steps = [{ compute = "330us" }, { sleep = "1ms" }] }"#,
+    );
+    let asleep: Vec<_> = run.of(Kind::Wakeup).filter(|e| e.flag == 0).map(|e| e.time % MILLISECOND).collect();
+    assert_eq!(asleep.len(), 50);
+    assert!(asleep.windows(2).all(|pair| pair[0] == pair[1]), "not always at a tick: {asleep:?}");
+    let outs: Vec<_> = run.of(Kind::SwitchOut).map(|e| e.time).collect();
+    let wakes: Vec<_> = run.of(Kind::Wakeup).filter(|e| e.flag == 0).map(|e| e.time).collect();
+    for (out, wake) in outs.iter().zip(&wakes) {
+        assert!((MILLISECOND..2 * MILLISECOND).contains(&(wake - out)), "slept {}", wake - out);
+    }
+}
+
+#[test]
+fn the_statistics_clock_samples_in_place_of_the_periodic_one() {
+    let run = turns(
+        r#"accounting = "sampled", clock = { hz = "1000/s", stat_hz = "128/s" }"#,
+        r#"
+        duration = "10s"
+        workload.a = { load = "spin", passes = "forever" }
+        "#,
+    );
+    assert_eq!(run.of(Kind::Sampled).count(), 1280);
+    assert_eq!(run.of(Kind::Interrupt).filter(|e| e.a == Irq::Clock as u64).count(), 10_000);
+}
+
+/// Fifo that asks the oracle, and holds it to what it said.
+struct Seer {
+    fifo: Fifo,
+    /// For each task, what it was foretold and what it has had since.
+    tasks: Vec<(Nanos, Nanos)>,
+}
+
+impl Scheduler for Seer {
+    const INFO: Info = Fifo::INFO;
+    const CLAIRVOYANT: bool = true;
+
+    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+        Seer { fifo: Fifo::new(params, processors, tick), tasks: Vec::new() }
+    }
+
+    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        let index = task as usize;
+        if self.tasks.len() <= index {
+            self.tasks.resize(index + 1, (0, 0));
+        }
+        if matches!(why, Enqueue::New | Enqueue::Wakeup) {
+            self.tasks[index] = (cx.bursts[index], 0);
+        }
+        self.fifo.enqueue(cx, cpu, task, why);
+    }
+
+    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        let (foretold, had) = self.tasks[task as usize];
+        assert!(why == Dequeue::Migrate || foretold == had, "task {task} had {had} ns, foretold {foretold} ns");
+        self.fifo.dequeue(cx, cpu, task, why);
+    }
+
+    fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+        self.fifo.pick_next(cx, cpu)
+    }
+
+    fn charge(&mut self, _: &mut Context<'_>, _: CpuId, task: TaskId, ran: Nanos) {
+        self.tasks[task as usize].1 += ran;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(100))]
+
+    #[test]
+    fn the_oracle_tells_how_long_a_task_runs_to_its_next_wait(seed in any::<u64>()) {
+        let scenario = scenario(r#"
+            machine = "uniform"
+            scheduler = { name = "fifo" }
+            workload.a = { count = 5, gap = { exp = "3ms" }, passes = 7, steps = [
+                { compute = { exp = "2ms" } }, { call = { uniform = ["0ms", "1ms"] } },
+                { repeat = { times = 3, steps = [{ compute = { exp = "1ms" } }] } },
+                { sleep = { exp = "4ms" } }, { compute = { uniform = ["1ms", "5ms"] } },
+            ] }
+        "#);
+        run_under::<Seer>(&scenario, seed).sound();
+    }
+
+    #[test]
+    fn every_law_holds_on_machines_with_caches_and_devices_and_kernels_that_hold(
+        Written(mut scenario) in any_scenario(Programs::Wild), seed in any::<u64>(),
+        preemption in prop::sample::select(vec!["none", "voluntary", "lazy", "full"]), charged in any::<bool>(),
+    ) {
+        let machine = &mut scenario.machine;
+        machine.preemption = serde_json::from_value(preemption.into()).unwrap();
+        machine.cache = serde_json::from_str(r#"{ "size": "16KiB", "fill_per_kib": "20us" }"#).unwrap();
+        let device = r#"{ "every": { "exp": "3ms" }, "cost": "40us" }"#;
+        machine.devices.insert("net".into(), serde_json::from_str(device).unwrap());
+        if charged {
+            machine.interrupt_accounting = serde_json::from_value("task".into()).unwrap();
+        }
+        scenario.workload.values_mut().for_each(|job| job.footprint = serde_json::from_value("8KiB".into()).unwrap());
+        let run = crate::audited::run_audited(&scenario, seed);
+        prop_assert!(run.violations.is_empty(), "{}", run.violations.join("\n"));
+        prop_assert_eq!(run.totals, run.audited_totals);
+    }
+}

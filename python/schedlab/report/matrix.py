@@ -1,0 +1,89 @@
+"""The page about a matrix: a heat map for each measure, every number with its interval and origin.
+
+A colour tells how many times worse a value is than the best of its column. The scale goes by lightness, so that it does
+not depend on how colours are seen, and each number stands in its field.
+"""
+
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from schedlab.matrix import FOLDER, Cell, Matrix, Measure
+from schedlab.report import page
+from schedlab.units import digits, spread
+
+#: A field has the n-th colour if it is at most so many times worse than the best of its column; else the last.
+STEPS = (1.05, 1.5, 3, 10, 30, 100)
+
+
+def write(matrix: Matrix, path: Path) -> None:
+    """Write the page."""
+    page.write(
+        "matrix.html",
+        path,
+        title=f"{len(matrix.schedulers)} schedulers on {len(matrix.loads)} loads",
+        matrix=matrix,
+        maps=[_map(matrix, measure) for measure in matrix.measures],
+        legend=_legend(),
+        loads=[_load(matrix, load.name) for load in matrix.loads],
+        machines=[(m, page.machine_rows(m)) for m in _machines(matrix)],
+    )
+
+
+def text(cell: Cell) -> str:
+    """A field as text: mean ± half width, and from how many runs if not all have it; "never" if none has."""
+    if cell.mean is None:
+        return "never"
+    part = f" ({cell.n} of {cell.seeds})" if cell.n < cell.seeds else ""
+    return spread(cell.mean, cell.interval and cell.high - cell.mean) + part
+
+
+def colour(ratio: float) -> int:
+    """The place of a ratio on the scale of colours."""
+    return next((place for place, step in enumerate(STEPS) if ratio <= step), len(STEPS))
+
+
+def _map(matrix: Matrix, measure: Measure) -> dict[str, Any]:
+    loads = matrix.seen_by(measure)
+    scenarios = [matrix.scenarios[load, name] for load in loads for name in matrix.schedulers]
+    seeds = {len(load.experiment.seeds) for load in matrix.loads}
+    return {
+        "measure": measure,
+        "loads": loads,
+        "rows": [(name, [_field(matrix, measure, load, name) for load in loads]) for name in matrix.schedulers],
+        "origin": page.origin("matrix", scenarios, f"{', '.join(map(str, sorted(seeds)))} seeds each"),
+    }
+
+
+def _field(matrix: Matrix, measure: Measure, load: str, scheduler: str) -> dict[str, Any]:
+    cell, ratio = matrix.cells[measure.name, load, scheduler], matrix.ratio(measure, load, scheduler)
+    mean, _, half = text(cell).partition(" ± ")
+    worse = f", {digits(ratio, 3)} times the best" if isfinite(ratio) else ""
+    return {
+        "colour": colour(ratio),
+        "mean": mean,
+        "half": half,
+        "tip": f"{scheduler}, {load}: {text(cell)}{f' {measure.unit}' if cell.n else ''}{worse}",
+    }
+
+
+def _legend() -> list[tuple[int, str]]:
+    words = ["the best, or nearly", *(f"up to {step:g} times" for step in STEPS[1:]), "worse, or never"]
+    return list(enumerate(words))
+
+
+def _load(matrix: Matrix, name: str) -> dict[str, Any]:
+    definition = matrix.results[name].manifest["experiment"]
+    return {
+        "name": name,
+        "question": definition["question"],
+        "file": (FOLDER / f"{name}.toml").read_text(encoding="utf-8"),
+        "scenarios": [(scheduler, matrix.scenarios[name, scheduler]) for scheduler in matrix.schedulers],
+    }
+
+
+def _machines(matrix: Matrix) -> list[dict[str, Any]]:
+    machines: list[dict[str, Any]] = []
+    for results in matrix.results.values():
+        machines += [machine for machine in results.manifest["machines"] if machine not in machines]
+    return machines

@@ -1,0 +1,96 @@
+"""What `--trace` writes is the JSON object form of the Trace Event Format (Google, 2016), field by field."""
+
+import json
+from itertools import pairwise
+
+import pytest
+from conftest import ROOT
+
+#: What the format asks of each phase that we write: the fields that must be there, and those that may.
+FIELDS = {
+    "X": ({"name", "cat", "ph", "ts", "dur", "pid", "tid"}, {"args", "cname"}),
+    "i": ({"name", "ph", "ts", "pid", "tid", "s"}, {"cat", "args"}),
+    "C": ({"name", "ph", "ts", "pid", "tid", "args"}, {"cat", "id"}),
+    "M": ({"name", "ph", "pid", "args"}, {"tid"}),
+}
+METADATA = {
+    "process_name": ("name", str),
+    "process_sort_index": ("sort_index", int),
+    "thread_name": ("name", str),
+    "thread_sort_index": ("sort_index", int),
+}
+#: The names of colours that viewers keep, as far as they are of a thread's state.
+COLOURS = {
+    f"thread_state_{state}" for state in ("uninterruptible", "iowait", "running", "runnable", "sleeping", "unknown")
+}
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
+    """The desktop's first second: forks, pipes, periods, preemption, two processors."""
+    from schedlab import Experiment
+
+    path = tmp_path_factory.mktemp("trace") / "trace.json"
+    Experiment.from_toml(ROOT / "examples" / "desktop.toml").record(path, "perfetto", first=1)
+    return json.loads(path.read_text())
+
+
+def of(trace, phase):
+    return [record for record in trace["traceEvents"] if record["ph"] == phase]
+
+
+def test_the_document_is_an_object_with_the_events_and_a_unit(trace):
+    assert set(trace) == {"traceEvents", "displayTimeUnit"}
+    assert trace["displayTimeUnit"] in ("ms", "ns")
+    assert {record["ph"] for record in trace["traceEvents"]} == set(FIELDS)
+
+
+def test_every_record_has_the_fields_of_its_phase_and_no_other(trace):
+    for record in trace["traceEvents"]:
+        must, may = FIELDS[record["ph"]]
+        assert must <= set(record) <= must | may, record
+
+
+def test_every_field_has_its_type(trace):
+    whole = {"pid", "tid"}
+    for record in trace["traceEvents"]:
+        assert all(type(record[field]) is int and record[field] > 0 for field in whole & set(record)), record
+        assert all(type(record[field]) in (int, float) and record[field] >= 0 for field in {"ts", "dur"} & set(record))
+        assert all(isinstance(record[field], str) and record[field] for field in {"name", "cat"} & set(record)), record
+        assert isinstance(record.get("args", {}), dict)
+        assert record.get("cname") in COLOURS | {None}
+
+
+def test_counters_are_numbers_and_instants_have_a_scope(trace):
+    assert all(type(value) in (int, float) for record in of(trace, "C") for value in record["args"].values())
+    assert all(record["args"] for record in of(trace, "C"))
+    assert {record["s"] for record in of(trace, "i")} <= {"g", "p", "t"}
+
+
+def test_metadata_has_the_argument_of_its_kind(trace):
+    for record in of(trace, "M"):
+        argument, kind = METADATA[record["name"]]
+        assert set(record["args"]) == {argument}
+        assert type(record["args"][argument]) is kind
+        assert ("tid" in record) == record["name"].startswith("thread_"), record
+
+
+def test_every_track_that_is_used_has_a_name_of_its_own(trace):
+    named = [(r["pid"], r["tid"]) for r in of(trace, "M") if r["name"] == "thread_name"]
+    groups = [r["pid"] for r in of(trace, "M") if r["name"] == "process_name"]
+    assert len(set(named)) == len(named)
+    assert len(set(groups)) == len(groups)
+    used = {(r["pid"], r["tid"]) for r in trace["traceEvents"] if r["ph"] != "M"}
+    assert used <= set(named)
+    assert {group for group, _ in used} <= set(groups)
+
+
+def test_the_slices_of_a_track_do_not_overlap(trace):
+    """Viewers stack a slice that begins within another; ours come one after the other. In whole ns: ts is in us."""
+    tracks = {}
+    for record in of(trace, "X"):
+        begin = round(record["ts"] * 1000)
+        tracks.setdefault((record["pid"], record["tid"]), []).append((begin, begin + round(record["dur"] * 1000)))
+    assert len(tracks) > 40
+    for slices in tracks.values():
+        assert all(end <= begin for (_, end), (begin, _) in pairwise(sorted(slices)))
