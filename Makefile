@@ -58,7 +58,7 @@ PYTHON_FOR_simso := python3.11
 mutants:
 	@$(PYTHON) scripts/mutants
 
-## docs: the pages of every policy, the schema of experiment files, the recorded output of the examples
+## docs: the pages of every policy, the schema of experiment files, the recorded output of the examples, the matrix
 docs: setup
 	$(BIN)/python scripts/docs.py
 

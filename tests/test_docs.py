@@ -30,7 +30,8 @@ def test_the_schema_is_up_to_date(schedlab):
 
 def experiments():
     """Every experiment file of the project: the reproductions keep other tables beside theirs."""
-    folders = [ROOT / "examples", *(ROOT / "python" / "schedlab" / "reproductions").iterdir()]
+    package = ROOT / "python" / "schedlab"
+    folders = [ROOT / "examples", package / "matrix" / "loads", *(package / "reproductions").iterdir()]
     files = [file for folder in folders for file in sorted(folder.glob("*.toml"))]
     return [file for file in files if "workload" in tomllib.loads(file.read_text())]
 

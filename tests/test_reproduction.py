@@ -57,6 +57,15 @@ cell = { "scheduler.slice" = "18ms" }
 first = 0.5
 """
 
+RULE = """
+[[row]]
+id = "worst"
+experiment = "loaded"
+rule = "worst"
+unit = "s"
+tolerance = "real"
+"""
+
 CLAIMS = """
 from schedlab.reproduction import Finding
 
@@ -111,6 +120,21 @@ def test_claims_get_verdict_and_evidence_and_none_is_passed_over(report, tmp_pat
     assert claims["shorter-is-quicker"].verdict == "holds"
     assert " < " in claims["shorter-is-quicker"].evidence
     assert claims["nobody-checks"].verdict == "not checked"
+
+
+def test_a_row_may_follow_from_the_rows_above_it(report, tmp_path):
+    (report / "rows.toml").write_text(
+        ROWS.replace("[[figure]]", RULE + "[[figure]]", 1)
+    )
+    (report / "claims.py").write_text(
+        CLAIMS + "\ndef worst(rows, lab):\n    times = sorted(row.predicted for row in rows.values())\n"
+        "    return times[-1], times[0], times[-1]\n"
+    )
+    outcome = reproduce("test-2026", {"out": tmp_path / "results"})
+    *above, row = outcome.rows
+    times = sorted(other.predicted for other in above)
+    assert (row.predicted, row.low, row.high, row.verdict) == (times[-1], times[0], times[-1], "prediction")
+    assert outcome.as_json()["rows"][-1]["id"] == "worst"
 
 
 def test_seeds_can_be_more_than_the_files_say(report, tmp_path):
@@ -176,7 +200,7 @@ def test_a_report_is_complete(name):
     assert len({row.id for row in report.rows}) == len(report.rows)
     for row in report.rows:
         assert len(report.experiment(row.experiment).seeds) >= 16, row.id
-    numbers = sum(len(_numbers(entry)) for entry in report.published["row"])
+    numbers = sum(len(_numbers(entry)) for entry in report.published.get("row", []))
     assert sum(row.published is not None for row in report.rows) == numbers
     assert all(math.isfinite(row.published or 0) for row in report.rows)
 

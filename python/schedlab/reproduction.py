@@ -18,6 +18,8 @@
 
 `published` finds the entry of `[[row]]` in published.toml (or of another list: `table = "q1.row"`) whose keys match;
 a duration matches the number of seconds under a key that ends in `_s`. No such entry: the row is a prediction.
+A row that follows from others has, in place of `cell` and `metric`, a `rule`: the function of claims.py that takes the rows
+above it and the `Lab`, and returns a value with the bounds of its range.
 `[[figure]]` and `[[schedule]]` are for the page: see `schedlab.report.reproduced`.
 
 `claims.py` has a function for each claim, named as its id with underscores; it takes the computed rows by id and a
@@ -69,7 +71,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class RowSpec:
-    """A row to compute: one metric of one cell of an experiment."""
+    """A row to compute: one metric of one cell of an experiment, or what a rule makes of other rows."""
 
     id: str
     experiment: str
@@ -79,11 +81,12 @@ class RowSpec:
     tolerance: Tolerance
     published: float | None
     use: Literal["fit", "test", "none"]
+    rule: str | None = None
 
 
 @dataclass(frozen=True)
 class Row:
-    """A computed row. `low` and `high` bound the mean over seeds at 95 %. Values are in the spec's unit."""
+    """A computed row. `low` and `high` bound the mean over seeds at 95 %, or are a rule's. Values are in the spec's unit."""
 
     spec: RowSpec
     predicted: float
@@ -220,11 +223,17 @@ def reproduce(name: str, lab_options: Mapping[str, Any] | None = None) -> Outcom
     """Rebuild a report; `lab_options` are those of `Lab`."""
     report = Report.load(name)
     lab = Lab(report, **(lab_options or {}))
-    rows = [_compute(spec, lab) for spec in report.rows]
-    by_id = {row.spec.id: row for row in rows}
     module = importlib.import_module(f"schedlab.reproductions.{report.folder.name}.claims")
+    by_id: dict[str, Row] = {}
+    for spec in report.rows:
+        by_id[spec.id] = _derive(spec, module, by_id, lab) if spec.rule else _compute(spec, lab)
     claims = {c["id"]: _check(module, c["id"], by_id, lab) for c in report.published.get("claim", [])}
-    return Outcome(report, rows, claims, lab)
+    return Outcome(report, list(by_id.values()), claims, lab)
+
+
+def _derive(spec: RowSpec, module, rows: Mapping[str, Row], lab: Lab) -> Row:
+    value, low, high = getattr(module, spec.rule)(rows, lab)
+    return Row(spec, value, low, high, "", len(lab.run(spec.experiment).seeds))
 
 
 def _compute(spec: RowSpec, lab: Lab) -> Row:
@@ -253,9 +262,9 @@ def _expand(entry: Mapping, published: Mapping, tolerances: Mapping[str, Toleran
         row = _fill(entry, dict(zip(each, values, strict=True)))
         value, use = _find_published(published, row.get("published"))
         tolerance = tolerances[row["tolerance"]]
-        rows.append(
-            RowSpec(row["id"], row["experiment"], row["cell"], row["metric"], row["unit"], tolerance, value, use)
-        )
+        rule = row.get("rule")
+        cell, metric = ({}, "") if rule else (row["cell"], row["metric"])
+        rows.append(RowSpec(row["id"], row["experiment"], cell, metric, row["unit"], tolerance, value, use, rule))
     return rows
 
 

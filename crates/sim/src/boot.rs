@@ -94,7 +94,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             seed,
         };
         let stat_ticks = S::STAT_TICKS && kernel.stat_clock.is_none();
-        if !(S::TICKS || stat_ticks || kernel.sampled || kernel.costs.clock_interrupt > 0 || message_passing) {
+        if !(S::ticks(&params) || stat_ticks || kernel.sampled || kernel.costs.clock_interrupt > 0 || message_passing) {
             kernel.clock.next = Nanos::MAX;
         }
         kernel.set_perpetual_timers();

@@ -74,7 +74,7 @@
 //!   `check_preempt_curr_fair`, `task_new_fair`), kernel/sched_rt.c.
 
 use super::{
-    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, nice_weights,
     ordered::Ordered,
     priorities::{LAST, Priorities},
     queue::Links,
@@ -87,22 +87,11 @@ use schedlab_model::{
 };
 
 /// Weight of nice 0.
-const NICE_0: i64 = 1024;
-/// Weight of SCHED_IDLE, whatever the nice level.
-const IDLE: i64 = 3;
+const NICE_0: i64 = nice_weights::NICE_0 as i64;
 /// Slice of SCHED_RR (`DEF_TIMESLICE`).
 const RR_SLICE: Nanos = 100 * MILLISECOND;
 /// A woken SCHED_BATCH task must be further ahead than others by this factor, in 2.6.23 (10 and 1 ms at 1000 Hz).
 const BATCH: i64 = 10;
-
-/// Weights of nice -20 to 19 (`prio_to_weight` of 2.6.24).
-#[rustfmt::skip]
-const WEIGHTS: [i64; 40] = [
-    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,
-     9548,  7620,  6100,  4904,  3906,  3121,  2501,  1991,  1586,  1277,
-     1024,   820,   655,   526,   423,   335,   272,   215,   172,   137,
-      110,    87,    70,    56,    45,    36,    29,    23,    18,    15,
-];
 
 /// What the policy remembers of a task. Times in ns.
 #[derive(Debug, Clone, Copy, Default)]
@@ -221,10 +210,10 @@ impl CfsV3 {
             self.entities.resize(task as usize + 1, Entity::default());
         }
         let view = &cx.tasks[task as usize];
-        let level = (i32::from(view.nice) + 20).min(39) as usize;
         let real_time = matches!(view.policy, Policy::Fifo | Policy::Rr);
         self.entities[task as usize] = Entity {
-            weight: if view.policy == Policy::Idle { IDLE } else { WEIGHTS[level] },
+            weight: if view.policy == Policy::Idle { nice_weights::IDLE } else { nice_weights::weight(view.nice) }
+                as i64,
             priority: real_time.then(|| LAST - view.priority.max(1)),
             batch: view.policy == Policy::Batch,
             ticks: self.rr_ticks,

@@ -20,25 +20,62 @@ use schedlab_model::{
     task::{CpuId, Group, Task, TaskId, Wait},
 };
 
+mod balance;
+mod bandwidth;
+mod bsd;
+mod bsd4;
+mod bsd4_4x;
+mod bsd4_52;
+mod cfs;
 mod cfs_v3;
+mod decay_usage;
+mod edf;
+mod eevdf;
 mod fifo;
+mod global_queue;
+mod hierarchy;
+mod linux;
+mod lottery;
 mod minix;
+mod mlfq;
+mod nice_weights;
 mod ordered;
+mod pelt;
 mod placement;
 mod priorities;
+mod priority_lists;
 mod queue;
+mod rate_monotonic;
+mod realtime;
+mod refresh_cycle;
+mod reserved;
 mod round_robin;
 mod rsdl;
 mod spread;
+mod srtf;
 mod stride;
 mod tickets;
+mod timeline;
+mod ule;
 
+pub use bsd4::Bsd4;
+pub use bsd4_4x::Bsd44x;
+pub use bsd4_52::Bsd452;
+pub use cfs::Cfs;
 pub use cfs_v3::CfsV3;
+pub use edf::Edf;
+pub use eevdf::Eevdf;
 pub use fifo::Fifo;
+pub use lottery::Lottery;
 pub use minix::Minix;
+pub use mlfq::Mlfq;
+pub use rate_monotonic::RateMonotonic;
+pub use refresh_cycle::RefreshCycle;
 pub use round_robin::RoundRobin;
 pub use rsdl::Rsdl;
+pub use srtf::Srtf;
 pub use stride::Stride;
+pub use ule::Ule;
 
 /// Why a task joins the runqueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,6 +237,11 @@ pub trait Scheduler: Sized {
         machine
     }
 
+    /// Whether it wants [`Scheduler::tick`] with these parameters, if it is one that may. Default: always.
+    fn ticks(_params: &Params) -> bool {
+        Self::TICKS
+    }
+
     /// Makes the policy for a machine with so many processors and a tick of that length.
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self;
 
@@ -305,4 +347,23 @@ macro_rules! table {
     };
 }
 
-table![CfsV3, Fifo, Minix, RoundRobin, Rsdl, Stride];
+table![
+    Bsd4,
+    Bsd44x,
+    Bsd452,
+    Cfs,
+    CfsV3,
+    Edf,
+    Eevdf,
+    Fifo,
+    Lottery,
+    Minix,
+    Mlfq,
+    RateMonotonic,
+    RefreshCycle,
+    RoundRobin,
+    Rsdl,
+    Srtf,
+    Stride,
+    Ule
+];

@@ -67,6 +67,24 @@ impl List {
         self.head == NONE
     }
 
+    /// Whether exactly one task is in it.
+    #[inline]
+    pub fn is_alone(&self) -> bool {
+        self.head != NONE && self.head == self.tail
+    }
+
+    /// The task that stands after one of the list.
+    #[inline]
+    pub fn after(&self, links: &Links, task: TaskId) -> Option<TaskId> {
+        (task != self.tail).then(|| links.0[task as usize].after)
+    }
+
+    /// The tasks in order.
+    pub fn iter<'a>(&self, links: &'a Links) -> impl Iterator<Item = TaskId> + use<'a> {
+        let list = *self;
+        std::iter::successors(self.head(), move |&task| list.after(links, task))
+    }
+
     /// Adds a task at the end.
     #[inline(always)]
     pub fn push_tail(&mut self, links: &mut Links, task: TaskId) {
@@ -110,6 +128,24 @@ impl List {
             links.at(after).before = before;
         }
     }
+
+    /// The first task of which this is true.
+    pub fn find(&self, links: &Links, is: impl Fn(TaskId) -> bool) -> Option<TaskId> {
+        self.iter(links).find(|&task| is(task))
+    }
+
+    /// Adds all tasks of another list at the end, in their order; that list is empty afterwards.
+    #[inline]
+    pub fn append(&mut self, links: &mut Links, other: &mut List) {
+        let Some(first) = other.head() else { return };
+        links.at(first).before = self.tail;
+        match self.head {
+            NONE => self.head = first,
+            _ => links.at(self.tail).after = first,
+        }
+        self.tail = other.tail;
+        *other = List::default();
+    }
 }
 
 /// A queue for each processor: the tasks that wait, in order of arrival. Who runs is not among them.
@@ -123,6 +159,16 @@ impl Queues {
     /// Empty ones.
     pub fn new(processors: u16) -> Queues {
         Queues { links: Links::default(), waiting: vec![List::default(); processors.into()] }
+    }
+
+    /// Whether nobody waits for a processor.
+    pub fn is_empty(&self, cpu: CpuId) -> bool {
+        self.waiting[cpu as usize].is_empty()
+    }
+
+    /// The first of those of which this is true.
+    pub fn find(&self, cpu: CpuId, is: impl Fn(TaskId) -> bool) -> Option<TaskId> {
+        self.waiting[cpu as usize].find(&self.links, is)
     }
 
     /// A task joins the tail.

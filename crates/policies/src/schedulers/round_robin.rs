@@ -12,6 +12,8 @@
 //!     wait between two turns  =  (n - 1) * (s + c)
 //!
 //! n tasks in the queue, s slice, c cost of a context switch; the part of the processor lost to switching is c / (s + c).
+//! With `slice_size` the slice is so many clock ticks: it ends at a tick, and for a task that began between two ticks the
+//! first one comes early.
 //!
 //! ## A schedule
 //!
@@ -47,12 +49,18 @@
 //!
 //! ## Departures
 //!
-//! None: this is the textbook rule. The slice is exact, not rounded to clock ticks; see `minix` for what ticks do to it.
-//! A slice that ends while nobody else is queued is renewed without a switch.
+//! None from the textbook rule: the slice is exact, not rounded to clock ticks. A slice that ends while nobody else is
+//! queued is renewed without a switch.
+//!
+//! `slice_size` is the parameter of that name of IRIX, whole ticks of 10 ms, 3 as shipped. At the end of a slice, or when
+//! the running process waits, IRIX looks for the highest priority in its runqueue and lets equal ones take turns. Here
+//! all priorities are equal, as they are between processes that only compute; those that wait gain priority there, and
+//! none here. Other rules of slices by ticks: `minix`.
 //!
 //! ## References
 //!
 //! - L. Kleinrock, Queueing Systems II, 1976, section 4.4.
+//! - IRIX 6.2: mtune/kernel (`slice_size`); systune(1M).
 
 use super::{Context, Dequeue, Enqueue, Pick, Scheduler, queue::Queues};
 use schedlab_model::{
@@ -64,7 +72,11 @@ use schedlab_model::{
 /// Turns of one slice each.
 #[derive(Debug)]
 pub struct RoundRobin {
-    slice: Nanos,
+    /// An exact slice; none if it is counted in ticks.
+    slice: Option<Nanos>,
+    slice_size: u64,
+    /// For each processor, the ticks left of the slice.
+    ticks_left: Vec<u64>,
     queues: Queues,
 }
 
@@ -75,19 +87,41 @@ impl Scheduler for RoundRobin {
         year: 1961,
         origin: "CTSS and the first time-sharing systems",
         promises: &[Promise::WorkConserving, Promise::StarvationFree, Promise::FairToEquals],
-        parameters: &[Parameter {
-            name: "slice",
-            meaning: "longest stretch of running while others wait",
-            domain: Domain::Duration { low: MILLISECOND / 1000, high: 100 * SECOND },
-            default: Some("100ms"),
-            logarithmic: true,
-            host: Some("/proc/sys/kernel/sched_rr_timeslice_ms"),
-        }],
+        parameters: &[
+            Parameter {
+                name: "slice",
+                meaning: "longest stretch of running while others wait",
+                domain: Domain::Duration { low: MILLISECOND / 1000, high: 100 * SECOND },
+                default: Some("100ms"),
+                logarithmic: true,
+                host: Some("/proc/sys/kernel/sched_rr_timeslice_ms"),
+            },
+            Parameter {
+                name: "slice_size",
+                meaning: "the slice in whole clock ticks, in place of `slice`; 0: not in ticks",
+                domain: Domain::Count { low: 0, high: 100 },
+                default: Some("0"),
+                logarithmic: true,
+                host: None,
+            },
+        ],
         source: include_str!("round_robin.rs"),
     };
+    const TICKS: bool = true;
+    const SETTLES: bool = false;
+
+    fn ticks(params: &Params) -> bool {
+        params.whole("slice_size") > 0
+    }
 
     fn new(params: &Params, processors: u16, _: Nanos) -> Self {
-        RoundRobin { slice: params.whole("slice"), queues: Queues::new(processors) }
+        let slice_size = params.whole("slice_size");
+        RoundRobin {
+            slice: (slice_size == 0).then(|| params.whole("slice")),
+            slice_size,
+            ticks_left: vec![slice_size; processors.into()],
+            queues: Queues::new(processors),
+        }
     }
 
     #[inline]
@@ -103,6 +137,18 @@ impl Scheduler for RoundRobin {
     #[inline]
     fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         let task = self.queues.next(cpu)?;
-        Some(Pick { task, slice: Some(self.slice) })
+        self.ticks_left[cpu as usize] = self.slice_size;
+        Some(Pick { task, slice: self.slice })
+    }
+
+    fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        if self.slice.is_some() || cx.processors[cpu as usize].running.is_none() {
+            return;
+        }
+        let left = &mut self.ticks_left[cpu as usize];
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            cx.resched(cpu);
+        }
     }
 }

@@ -64,6 +64,10 @@ impl<S: Scheduler> Scheduler for Contract<S> {
         S::clocks(params, machine)
     }
 
+    fn ticks(params: &Params) -> bool {
+        S::ticks(params)
+    }
+
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
         let stretches = vec![(0, 0); processors.into()];
         Contract { inner: S::new(params, processors, tick), now: 0, tasks: Vec::new(), stretches }

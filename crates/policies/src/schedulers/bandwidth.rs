@@ -1,0 +1,134 @@
+//! Quotas of task groups, as CFS bandwidth control has them: a group's pool is filled up once a period, and its queue on each
+//! processor takes portions of 5 ms from it. A queue without any left waits for the next period.
+
+use super::hierarchy::{Law, QueueId, Tree};
+use schedlab_model::{
+    MILLISECOND, Nanos,
+    task::{Group, GroupId},
+};
+
+/// What a queue takes from the pool at once (sysctl_sched_cfs_bandwidth_slice).
+const PORTION: i64 = 5 * MILLISECOND as i64;
+/// What a queue with nothing to run keeps (min_cfs_rq_runtime).
+const KEPT: i64 = MILLISECOND as i64;
+
+/// The pools of all groups that have a quota.
+#[derive(Debug, Default)]
+pub(super) struct Pools {
+    /// By group.
+    pools: Vec<Option<Pool>>,
+    /// Timers that should be set: when, and for which group.
+    pub alarms: Vec<(Nanos, GroupId)>,
+    any: bool,
+}
+
+#[derive(Debug)]
+struct Pool {
+    quota: i64,
+    period: Nanos,
+    left: i64,
+    period_end: Nanos,
+    /// Queues that wait for the next period, in order.
+    waiting: Vec<QueueId>,
+}
+
+impl Pool {
+    /// What the pool gives of what is wanted.
+    fn draw(&mut self, now: Nanos, wanted: i64) -> i64 {
+        if now >= self.period_end {
+            self.left = self.quota;
+            self.period_end = (now / self.period + 1) * self.period;
+        }
+        let given = wanted.min(self.left);
+        self.left -= given;
+        given
+    }
+}
+
+impl Pools {
+    pub fn new(groups: &[Group]) -> Self {
+        let pool = |group: &Group| {
+            let (quota, period) = group.quota?;
+            Some(Pool { quota: quota as i64, period: period.max(1), left: 0, period_end: 0, waiting: Vec::new() })
+        };
+        let any = groups.iter().any(|group| group.quota.is_some());
+        Pools { pools: groups.iter().map(pool).collect(), alarms: Vec::new(), any }
+    }
+
+    fn of(&mut self, group: GroupId) -> &mut Pool {
+        self.pools[group as usize].as_mut().expect("a queue is limited only where its group has a quota")
+    }
+
+    /// Whether any group has a quota.
+    #[inline(always)]
+    pub fn exist(&self) -> bool {
+        self.any
+    }
+
+    /// A queue waits for the next period of its group.
+    pub fn wait(&mut self, group: GroupId, queue: QueueId) {
+        let pool = self.of(group);
+        let when = pool.period_end;
+        let first = pool.waiting.is_empty();
+        pool.waiting.push(queue);
+        if first {
+            self.alarms.push((when, group));
+        }
+    }
+}
+
+impl<L: Law> Tree<L> {
+    /// A queue has used so much of its group's time.
+    pub(super) fn spend(&mut self, queue: QueueId, used: Nanos) {
+        self.queue(queue).runtime -= used as i64;
+        if !self.has_runtime(queue) {
+            self.resched = true;
+        }
+    }
+
+    /// Whether a queue that is about to run has to wait for its quota instead.
+    pub(super) fn must_wait(&mut self, queue: QueueId) -> bool {
+        !self.has_runtime(queue)
+    }
+
+    /// Whether a queue has some time left, after it has tried to get a portion.
+    fn has_runtime(&mut self, queue: QueueId) -> bool {
+        let runtime = self.queue(queue).runtime;
+        if runtime > 0 {
+            return true;
+        }
+        let (group, now) = (self.group(queue), self.now);
+        let given = self.pools.of(group).draw(now, PORTION - runtime);
+        self.queue(queue).runtime += given;
+        runtime + given > 0
+    }
+
+    /// A queue with nothing to run gives back what it will not need soon.
+    pub(super) fn give_back(&mut self, queue: QueueId) {
+        let spare = self.queue(queue).runtime - KEPT;
+        if spare > 0 {
+            let group = self.group(queue);
+            self.queue(queue).runtime -= spare;
+            self.pools.of(group).left += spare;
+        }
+    }
+
+    /// A period of a group's quota begins: those that wait get just enough to run, in turn, as long as there is some.
+    /// Gives the processors on which it may run again, a bit each.
+    pub(super) fn refill(&mut self, law: &L, group: GroupId) -> u64 {
+        let mut freed = 0;
+        for _ in 0..self.pools.of(group).waiting.len() {
+            let queue = self.pools.of(group).waiting.remove(0);
+            let (runtime, now) = (self.queue(queue).runtime, self.now);
+            let given = self.pools.of(group).draw(now, 1 - runtime);
+            self.queue(queue).runtime += given;
+            if runtime + given > 0 {
+                self.unthrottle(law, queue);
+                freed |= 1 << self.cpu(queue);
+            } else {
+                self.pools.wait(group, queue);
+            }
+        }
+        freed
+    }
+}

@@ -1,0 +1,485 @@
+//! # cfs
+//!
+//! Promises every task its weight's share of the processor, and one that sleeps much that it runs as soon as it wakes.
+//!
+//! ## The idea
+//!
+//!     Every task has a virtual time that goes by the more slowly the greater its weight. The one with the least runs.
+//!     All who are ready run once in a period; each turn is the task's share of that period.
+//!     Who slept is placed half a period before the least virtual time of the queue, but never back from where it was.
+//!     A new task is placed one turn behind it.
+//!     A woken task takes the processor if it is more than the wakeup granularity behind who runs.
+//!     At a tick who runs gives way if its turn is over, or if it is more than a turn ahead of the first in the queue.
+//!
+//! ## The formula
+//!
+//!     v      =  sum(ran * 1024 / w)
+//!     turn   =  max(period * w / W, min_granularity)
+//!     period =  latency, or n * min_granularity if n > 8
+//!
+//! v virtual time in ns, w weight by nice level (1024 at nice 0, a quarter more or less for each level), W that of all who
+//! are ready, n their number; times in ns. latency, min_granularity and wakeup_granularity are times
+//! 1 + floor(log2(min(processors, 8))).
+//!
+//! ## A schedule
+//!
+//! Two tasks that never wait and one that sleeps; at 250 ticks a second a turn of 3 ms is a tick. The sleeper takes the
+//! processor each time it wakes:
+//!
+//! ```toml
+//! machine = { preset = "uniform", clock = { hz = "250/s" } }
+//! scheduler = { name = "cfs" }
+//! workload.a = { load = "spin", compute = "20ms" }
+//! workload.b = { load = "spin", compute = "20ms" }
+//! workload.c = { steps = [{ sleep = "9ms" }, { compute = "3ms" }, { sleep = "9ms" }, { compute = "3ms" }] }
+//! ```
+//!
+//! ```text
+//!         0ms       10ms      20ms      30ms      40ms
+//!         |         |         |         |         |
+//! a#0     .....####........####....####....####....####
+//! b#1     #####....#...####....#.......####....####....#
+//! c#2     .         ###         ###
+//! idle 0
+//!         a column is 1ms
+//!         # running  . ready
+//! ```
+//!
+//! ## Cost
+//!
+//! A task joins and leaves a sorted list of blocks: a comparison for each doubling of the tasks, and a block of 32 moves. A
+//! choice takes the first. Groups cost that on each level.
+//!
+//! ## Good for, not for
+//!
+//! Desktops: a task that uses less than its share hardly waits. What it costs: whoever sleeps a little and computes much
+//! preempts as well, and a queue of many is switched at every wakeup. There is no way to ask for a shorter slice.
+//!
+//! ## Departures
+//!
+//! - The kernel keeps queues in a red-black tree and divides by multiplying with inverse weights; here they stand in blocks
+//!   (the order is the same) and divisions are exact (they differ by less than a millionth).
+//! - The sum of a group's loads over the processors is up to date here; in the kernel it lags by what each processor has not
+//!   told yet. Balancing has one level of all processors of a node and one of all; busy tasks are never pushed away while
+//!   they run, and what belongs together by many wakeups to and fro is not looked for (wake_wide).
+//! - A sleep of months, after which the kernel forgets where a task was, does not occur here.
+//! - Real-time tasks that could run elsewhere are pulled at the next tick or idle moment; the kernel pushes them at once.
+//! - Reservations (SCHED_DEADLINE) are refused: the task is an ordinary one. SCHED_ISO, which this kernel does not have, is
+//!   an ordinary task too, and so are the drivers and servers of a message-passing kernel.
+//!
+//! ## References
+//!
+//! - Linux 6.1: kernel/sched/fair.c (`update_curr`, `sched_slice`, `place_entity`, `check_preempt_tick`,
+//!   `check_preempt_wakeup`, `wakeup_preempt_entity`, `pick_next_entity`, `yield_task_fair`), kernel/sched/rt.c.
+//!
+//! Long, because the page and the rule belong in one file.
+
+use super::{
+    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    balance::Balancer,
+    hierarchy::{Choice, Entity, Law, Leave, Meeting, NOBODY, Placing, QueueId, Tree},
+    linux::{self, Linux},
+    nice_weights::virtual_time,
+    realtime,
+    timeline::EntityId,
+};
+use schedlab_model::{
+    MICROSECOND, Nanos, SECOND,
+    info::{Domain, Info, Parameter, Params, Promise},
+    task::{CpuId, Task, TaskId},
+};
+
+/// More ready tasks than that lengthen the period (sched_nr_latency). As many entities make buddies of the preempted.
+const FEW: u32 = 8;
+/// Shortest turn of a SCHED_IDLE task beside others (sysctl_sched_idle_min_granularity).
+const IDLE_GRANULARITY: Nanos = 750 * MICROSECOND;
+
+/// The rule of one queue.
+#[derive(Debug)]
+pub struct Rule {
+    latency: Nanos,
+    min_granularity: Nanos,
+    wakeup_granularity: Nanos,
+    gentle_sleepers: bool,
+    /// Whether buddies count.
+    buddies: bool,
+    wakeup_preemption: bool,
+}
+
+/// What is noted of an entity.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Claim {
+    /// Processor time it has used since it was chosen.
+    ran: Nanos,
+}
+
+/// What is noted of a queue beside those that compete in it.
+#[derive(Debug)]
+pub struct State {
+    /// The least virtual time of the queue; it never goes back.
+    floor: i64,
+    /// Of those that compete, the weight of SCHED_IDLE.
+    idle: u32,
+    /// [`LAST`] and [`SKIP`].
+    noted: [EntityId; 2],
+}
+
+/// Preempted by a wakeup, to run again after it.
+const LAST: usize = 0;
+/// Avoided once, because it gave way.
+const SKIP: usize = 1;
+
+impl Default for State {
+    fn default() -> Self {
+        State { floor: 0, idle: 0, noted: [NOBODY; 2] }
+    }
+}
+
+impl Rule {
+    /// The floor rises with the least virtual time of those that compete.
+    #[inline(always)]
+    fn raise_floor(tree: &mut Tree<Self>, queue: QueueId) {
+        let current = tree.queue(queue).current;
+        let running = (current != NOBODY).then(|| tree.entity(current).vruntime);
+        let state = tree.queue(queue);
+        let first = state.line.first().map(|(_, vruntime, _)| vruntime);
+        let least = running.into_iter().chain(first).min();
+        state.state.floor = state.state.floor.max(least.unwrap_or(i64::MIN));
+    }
+
+    /// An entity's turn: its share of a period in its queue, and of its group's in the one above. (sched_slice)
+    fn turn(&self, tree: &mut Tree<Self>, entity: EntityId) -> Nanos {
+        let first = *tree.entity(entity);
+        let cpu = tree.cpu(first.queue) as QueueId;
+        let ready = tree.queue(cpu).tasks + u32::from(!first.queued);
+        let mut turn = if ready > FEW { u64::from(ready) * self.min_granularity } else { self.latency };
+        let mut at = entity;
+        while at != NOBODY {
+            let Entity { queue, weight, queued, .. } = *tree.entity(at);
+            let all = tree.queue(queue).weight + if queued { 0 } else { weight };
+            turn = turn * weight / all;
+            at = tree.owner(queue);
+        }
+        let queue = tree.queue(first.queue);
+        let beside_others = first.idle && queue.state.idle < queue.count;
+        turn.max(if beside_others { IDLE_GRANULARITY } else { self.min_granularity })
+    }
+
+    /// Where an entity that comes to a queue stands in virtual time. (place_entity)
+    fn place(&self, tree: &mut Tree<Self>, entity: EntityId, new: bool) {
+        let Entity { queue, vruntime, weight, idle, .. } = *tree.entity(entity);
+        let floor = tree.queue(queue).state.floor;
+        let place = if new {
+            floor + virtual_time(self.turn(tree, entity), weight)
+        } else {
+            let credit = if idle { self.min_granularity } else { self.latency };
+            floor - (if self.gentle_sleepers { credit / 2 } else { credit }) as i64
+        };
+        tree.entity(entity).vruntime = vruntime.max(place);
+    }
+
+    /// How far one entity is behind another, against what a woken one must be behind to be preferred: more, less, or not
+    /// behind at all. (wakeup_preempt_entity)
+    #[inline(always)]
+    fn is_far_behind(&self, current: &Entity<Claim>, woken: &Entity<Claim>) -> Option<bool> {
+        let behind = current.vruntime - woken.vruntime;
+        (behind > 0).then(|| behind > virtual_time(self.wakeup_granularity, woken.weight))
+    }
+
+    /// Whether an entity may run before the first one, if there is a reason.
+    #[inline(always)]
+    fn near_enough(&self, tree: &mut Tree<Self>, entity: EntityId, first: EntityId) -> bool {
+        let (entity, first) = (*tree.entity(entity), *tree.entity(first));
+        self.is_far_behind(&entity, &first) != Some(true)
+    }
+
+    /// Who is preempted runs again after the one that preempts it.
+    fn come_back(tree: &mut Tree<Self>, mut entity: EntityId) {
+        while entity != NOBODY {
+            let Entity { queue, queued, idle, .. } = *tree.entity(entity);
+            if !queued || idle {
+                return;
+            }
+            tree.queue(queue).state.noted[LAST] = entity;
+            entity = tree.owner(queue);
+        }
+    }
+
+    /// No choice prefers or avoids an entity any more, nor its groups on its behalf. (clear_buddies)
+    #[inline(always)]
+    fn clear(tree: &mut Tree<Self>, entity: EntityId) {
+        tree.forget_next(entity);
+        for kind in [LAST, SKIP] {
+            let mut at = entity;
+            while at != NOBODY {
+                let queue = tree.entity(at).queue;
+                let noted = &mut tree.queue(queue).state.noted[kind];
+                if *noted != at {
+                    break;
+                }
+                *noted = NOBODY;
+                at = tree.owner(queue);
+            }
+        }
+    }
+}
+
+impl Law for Rule {
+    type Claim = Claim;
+    type State = State;
+
+    fn claim(&self, _: &Task) -> Claim {
+        Claim::default()
+    }
+
+    #[inline(always)]
+    fn key(entity: &Entity<Claim>) -> i64 {
+        entity.vruntime
+    }
+
+    #[inline(always)]
+    fn account(&self, tree: &mut Tree<Self>, queue: QueueId) {
+        let current = tree.queue(queue).current;
+        if current == NOBODY {
+            return;
+        }
+        let used = tree.elapsed(queue);
+        if used == 0 {
+            return;
+        }
+        let entity = tree.entity(current);
+        entity.vruntime += virtual_time(used, entity.weight);
+        entity.claim.ran += used;
+        Self::raise_floor(tree, queue);
+    }
+
+    #[inline(always)]
+    fn enqueue(&self, tree: &mut Tree<Self>, entity: EntityId, how: Placing) {
+        let Entity { queue, idle, weight, .. } = *tree.entity(entity);
+        self.account(tree, queue);
+        if how != Placing::Move {
+            self.place(tree, entity, how == Placing::New);
+        }
+        let state = tree.queue(queue);
+        state.weight += weight;
+        state.count += 1;
+        state.state.idle += u32::from(idle);
+        tree.entity(entity).queued = true;
+        tree.insert(entity);
+    }
+
+    #[inline(always)]
+    fn dequeue(&self, tree: &mut Tree<Self>, entity: EntityId, _: Leave) -> bool {
+        let Entity { queue, idle, weight, .. } = *tree.entity(entity);
+        self.account(tree, queue);
+        Self::clear(tree, entity);
+        if tree.queue(queue).current == entity {
+            tree.queue(queue).current = NOBODY;
+        } else {
+            tree.remove(entity);
+        }
+        let state = tree.queue(queue);
+        state.weight -= weight;
+        state.count -= 1;
+        state.state.idle -= u32::from(idle);
+        tree.entity(entity).queued = false;
+        Self::raise_floor(tree, queue);
+        true
+    }
+
+    /// Virtual times of two queues are compared by their floors.
+    fn carry(&self, tree: &mut Tree<Self>, task: EntityId, to: QueueId) {
+        let from = tree.entity(task).queue;
+        let change = tree.queue(to).state.floor - tree.queue(from).state.floor;
+        tree.entity(task).vruntime += change;
+    }
+
+    fn reweigh(&self, tree: &mut Tree<Self>, entity: EntityId, weight: u64) {
+        let Entity { queue, queued, weight: old, .. } = *tree.entity(entity);
+        if queued {
+            self.account(tree, queue);
+            tree.queue(queue).weight += weight;
+            tree.queue(queue).weight -= old;
+        }
+        tree.entity(entity).weight = weight;
+    }
+
+    /// The first, unless it gave way just now and the second is hardly behind it; who is preferred goes before either, if
+    /// it is hardly behind. (pick_next_entity)
+    #[inline(always)]
+    fn choose(&self, tree: &mut Tree<Self>, queue: QueueId) -> Choice {
+        let state = tree.queue(queue);
+        let current = state.current;
+        let head = state.line.first();
+        let buddies = if self.buddies { [state.next, state.state.noted[LAST]] } else { [NOBODY; 2] };
+        let skip = state.state.noted[SKIP];
+        let first = match head {
+            Some((entity, vruntime, _)) if current == NOBODY || vruntime <= tree.entity(current).vruntime => entity,
+            _ => current,
+        };
+        let mut chosen = first;
+        if skip == first
+            && let Some(second) = self.second(tree, queue, first)
+            && self.near_enough(tree, second, first)
+        {
+            chosen = second;
+        }
+        if let Some(buddy) = buddies.into_iter().find(|&buddy| buddy != NOBODY && self.near_enough(tree, buddy, first))
+        {
+            chosen = buddy;
+        }
+        Choice { entity: chosen, spot: head.and_then(|(entity, _, spot)| (entity == chosen).then_some(spot)) }
+    }
+
+    #[inline(always)]
+    fn begin(&self, tree: &mut Tree<Self>, entity: EntityId) {
+        tree.entity(entity).claim.ran = 0;
+    }
+
+    #[inline(always)]
+    fn forget(&self, tree: &mut Tree<Self>, entity: EntityId) {
+        Self::clear(tree, entity);
+    }
+
+    /// check_preempt_tick
+    #[inline(always)]
+    fn tick(&self, tree: &mut Tree<Self>, queue: QueueId) {
+        self.account(tree, queue);
+        let current = tree.queue(queue).current;
+        if tree.queue(queue).count < 2 {
+            return;
+        }
+        let turn = self.turn(tree, current);
+        let Entity { vruntime, claim: Claim { ran }, .. } = *tree.entity(current);
+        if ran > turn {
+            tree.resched = true;
+            Self::clear(tree, current);
+            return;
+        }
+        let ahead = tree.queue(queue).line.first().map_or(0, |(_, first, _)| vruntime - first);
+        tree.resched |= ran >= self.min_granularity && ahead > turn as i64;
+    }
+
+    /// check_preempt_wakeup
+    fn preempts(&self, tree: &mut Tree<Self>, meeting: Meeting) -> bool {
+        let Meeting { current, woken, normal, .. } = meeting;
+        let (one, other) = (*tree.entity(current), *tree.entity(woken));
+        if one.idle && !other.idle {
+            return true;
+        }
+        if !self.wakeup_preemption || one.idle != other.idle || !normal {
+            return false;
+        }
+        self.account(tree, one.queue);
+        let one = *tree.entity(current);
+        if self.is_far_behind(&one, &other) != Some(true) {
+            return false;
+        }
+        tree.prefer(woken);
+        if tree.queue(one.queue).count >= FEW && tree.is_task(current) {
+            Self::come_back(tree, current);
+        }
+        true
+    }
+
+    fn give_way(&self, tree: &mut Tree<Self>, task: EntityId) {
+        Self::clear(tree, task);
+        let mut entity = task;
+        while entity != NOBODY {
+            let queue = tree.entity(entity).queue;
+            if entity == task {
+                self.account(tree, queue);
+            }
+            tree.queue(queue).state.noted[SKIP] = entity;
+            entity = tree.owner(queue);
+        }
+    }
+}
+
+impl Rule {
+    /// Who comes after the first, the current one taken in.
+    fn second(&self, tree: &mut Tree<Self>, queue: QueueId, first: EntityId) -> Option<EntityId> {
+        let current = tree.queue(queue).current;
+        let line = &tree.queue(queue).line;
+        if first == current {
+            return line.first().map(|(entity, ..)| entity);
+        }
+        match line.second() {
+            Some((entity, vruntime)) if current == NOBODY || vruntime <= tree.entity(current).vruntime => Some(entity),
+            _ => (current != NOBODY).then_some(current),
+        }
+    }
+}
+
+/// The least virtual time first.
+#[derive(Debug)]
+pub struct Cfs(Linux<Rule>);
+
+const THROTTLING: [Parameter; 4] = realtime::parameters("group");
+
+/// A length of time that grows with the number of processors.
+const fn length(name: &'static str, meaning: &'static str, default: &'static str, host: &'static str) -> Parameter {
+    let domain = Domain::Duration { low: 100 * MICROSECOND, high: SECOND };
+    Parameter { name, meaning, domain, default: Some(default), logarithmic: true, host: Some(host) }
+}
+
+/// A feature that can be turned off.
+const fn feature(name: &'static str, meaning: &'static str) -> Parameter {
+    let host = Some("/sys/kernel/debug/sched/features");
+    Parameter { name, meaning, domain: Domain::Switch, default: Some("true"), logarithmic: false, host }
+}
+
+impl Scheduler for Cfs {
+    const INFO: Info = Info {
+        name: "cfs",
+        summary: "the scheduler of Linux until 6.5: the task with the least virtual time",
+        year: 2007,
+        origin: "Linux 6.1",
+        promises: &[Promise::WorkConserving, Promise::StarvationFree, Promise::FairToEquals],
+        parameters: &[
+            length(
+                "latency",
+                "period in which all ready tasks run once, on one processor; times 1 + log2 of the processors",
+                "6ms",
+                "/sys/kernel/debug/sched/latency_ns",
+            ),
+            length(
+                "min_granularity",
+                "shortest turn, on one processor; times 1 + log2 of the processors",
+                "0.75ms",
+                "/sys/kernel/debug/sched/min_granularity_ns",
+            ),
+            length(
+                "wakeup_granularity",
+                "how far a woken task must be behind to take the processor, on one processor; times 1 + log2 of them",
+                "1ms",
+                "/sys/kernel/debug/sched/wakeup_granularity_ns",
+            ),
+            feature("gentle_sleepers", "whether who slept is placed half a period back rather than a whole one"),
+            feature("buddies", "whether who preempts at a wakeup, and who is preempted by one, are preferred next"),
+            feature("wakeup_preemption", "whether a woken task may take the processor before the next tick"),
+            linux::AUTOGROUP,
+            THROTTLING[0],
+            THROTTLING[1],
+            THROTTLING[2],
+            THROTTLING[3],
+        ],
+        source: include_str!("cfs.rs"),
+    };
+    const TICKS: bool = true;
+
+    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+        let scale = linux::scale(processors);
+        let rule = Rule {
+            latency: params.whole("latency") * scale,
+            min_granularity: params.whole("min_granularity") * scale,
+            wakeup_granularity: params.whole("wakeup_granularity") * scale,
+            gentle_sleepers: params.switch("gentle_sleepers"),
+            buddies: params.switch("buddies"),
+            wakeup_preemption: params.switch("wakeup_preemption"),
+        };
+        Cfs(Linux::new(rule, params, processors, tick, Balancer::new(processors, tick, false)))
+    }
+
+    linux::hooks!();
+}

@@ -1,0 +1,163 @@
+//! What a decay-usage scheduler knows: for each task an estimate of the processor time it used lately, which ticks raise and
+//! every second lowers, the faster the less there is to do; and the load average, which tells how much there is to do.
+
+/// One, where the load average is a fraction of eleven bits (`FSCALE`).
+pub const ONE: u64 = 1 << FRACTION;
+const FRACTION: u32 = 11;
+/// exp(-1/12), which a sample every five seconds makes an average over a minute (`cexp[0]`).
+const KEPT: u64 = 1884;
+
+/// How a task's estimate grows and what it does to its priority.
+#[derive(Debug, Clone, Copy)]
+pub struct Estimator {
+    /// What a tick adds at nice 0.
+    pub tick: u32,
+    /// By so much more, a priority is worse by one (`INVERSE_ESTCPU_WEIGHT`).
+    pub step: u32,
+    /// It grows no further (`ESTCPULIM`).
+    pub limit: u32,
+    /// Priority of a task at nice 0 that used nothing.
+    pub base: u16,
+    /// By so much a level of nice shifts the priority (`NICE_WEIGHT`).
+    pub nice: i32,
+    /// No priority is better or worse than these.
+    pub range: (u16, u16),
+    /// Whether nice acts by weights: what a tick adds doubles every four levels, and what a task counts in the load halves.
+    pub weighted: bool,
+}
+
+/// Twice the fourth roots of 1, 2, 4 and 8, in the fifteen bits of [`Estimator::WEIGHTED_TICK`].
+const ROOTS: [u64; 4] = [32_768, 38_968, 46_341, 55_109];
+
+/// 2 ** (level / 4), in the same bits.
+fn doubling_every_four(level: i32) -> u64 {
+    let (octave, root) = (level.div_euclid(4), ROOTS[level.rem_euclid(4) as usize]);
+    if octave < 0 { root >> -octave } else { root << octave }
+}
+
+impl Estimator {
+    /// What a tick adds at nice 0 where nice acts by weights: enough that at nice -20 something is left.
+    pub const WEIGHTED_TICK: u32 = ROOTS[0] as u32;
+
+    /// What a tick adds to an estimate.
+    #[inline]
+    pub fn after_tick(&self, estimate: u32, nice: i8) -> u32 {
+        let tick = if self.weighted { doubling_every_four(nice.into()) as u32 } else { self.tick };
+        self.sum(estimate, tick)
+    }
+
+    /// Two estimates together.
+    #[inline]
+    pub fn sum(&self, one: u32, other: u32) -> u32 {
+        (one + other).min(self.limit)
+    }
+
+    /// What a ready task counts in the load, in units of 1 / [`ONE`].
+    pub fn load(&self, nice: i8) -> u64 {
+        if self.weighted { doubling_every_four(-i32::from(nice)) * ONE / ROOTS[0] } else { ONE }
+    }
+
+    /// The priority that an estimate makes.
+    #[inline]
+    pub fn priority(&self, estimate: u32, nice: i8) -> u16 {
+        let nice = if self.weighted { 0 } else { self.nice * i32::from(nice) };
+        let priority = i32::from(self.base) + (estimate / self.step) as i32 + nice;
+        priority.clamp(self.range.0.into(), self.range.1.into()) as u16
+    }
+}
+
+/// The load average over a minute, and the decay that follows from it.
+#[derive(Debug, Default)]
+pub struct Load {
+    average: u64,
+}
+
+impl Load {
+    /// It is sampled, while so much is ready or runs, in units of 1 / [`ONE`].
+    pub fn sample(&mut self, ready: u64) {
+        self.average = (KEPT * self.average + ready * (ONE - KEPT)) >> FRACTION;
+    }
+
+    /// Whether there has been nothing to do for so long that nothing is left of it.
+    pub fn is_zero(&self) -> bool {
+        self.average == 0
+    }
+
+    /// What is left of an estimate after a second: 2 L / (2 L + 1) of it.
+    #[inline]
+    pub fn decayed(&self, estimate: u32) -> u32 {
+        let twice = 2 * self.average;
+        (u64::from(estimate) * twice / (twice + ONE)) as u32
+    }
+
+    /// What is left of an estimate when a task wakes that was asleep at so many passes in a row, at least two. The passes
+    /// have decayed it themselves up to the first; the kernel makes up for all the others but the last.
+    pub fn decayed_asleep(&self, estimate: u32, passes: u32) -> u32 {
+        // The kernel compares the passes with the load's fixed-point number, not with the load.
+        if u64::from(passes) > 10 * self.average {
+            return 0;
+        }
+        let mut left = estimate;
+        for _ in 2..passes {
+            if left == 0 {
+                break;
+            }
+            left = self.decayed(left);
+        }
+        left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STOCK: Estimator =
+        Estimator { tick: 1, step: 8, limit: 295, base: 180, nice: 1, range: (160, 223), weighted: false };
+
+    /// The load average after five minutes with so many hogs.
+    fn load(hogs: u64) -> Load {
+        let mut load = Load::default();
+        (0..60).for_each(|_| load.sample(hogs * ONE));
+        load
+    }
+
+    #[test]
+    fn nine_tenths_are_forgotten_in_five_times_the_load_seconds() {
+        for (hogs, seconds) in [(1, 5.7), (2, 10.3), (3, 14.9), (4, 19.6)] {
+            let load = load(hogs);
+            let mut estimate = 1_000_000_000;
+            let passed = (1..).find(|_| {
+                estimate = load.decayed(estimate);
+                estimate <= 100_000_000
+            });
+            assert_eq!(passed, Some(f64::ceil(seconds) as u32), "{hogs} hogs");
+        }
+    }
+
+    #[test]
+    fn a_priority_is_shifted_by_nice_and_held_in_its_range() {
+        let priority = |estimate, nice| STOCK.priority(estimate, nice);
+        assert_eq!((priority(0, 0), priority(295, 0)), (180, 216));
+        assert_eq!((priority(0, 20), priority(295, 20)), (200, 223));
+        assert_eq!((priority(0, -20), priority(295, -20)), (160, 196));
+        assert_eq!(STOCK.after_tick(295, 0), 295);
+    }
+
+    #[test]
+    fn weights_double_every_four_levels() {
+        let weighted = Estimator { tick: Estimator::WEIGHTED_TICK, limit: u32::MAX / 2, weighted: true, ..STOCK };
+        let at = |nice| weighted.after_tick(0, nice);
+        assert_eq!((at(-20), at(0), at(4), at(20)), (1024, 32_768, 65_536, 1_048_576));
+        assert!((at(1) * 10_000 / at(0)).abs_diff(11_892) <= 1);
+        assert_eq!((weighted.load(-20), weighted.load(0), weighted.load(20)), (32 * ONE, ONE, ONE / 32));
+    }
+
+    #[test]
+    fn a_lone_hogs_load_is_one_but_for_what_truncation_takes() {
+        assert_eq!(load(1).average, 2027);
+        let mut settled = Load::default();
+        (0..1000).for_each(|_| settled.sample(ONE));
+        assert_eq!(settled.average, 2036);
+    }
+}

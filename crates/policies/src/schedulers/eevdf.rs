@@ -1,0 +1,643 @@
+//! # eevdf
+//!
+//! Promises every task its weight's share of the processor, to within a request or a tick, and a task that asks for a
+//! shorter slice that it waits less; it promises nobody that a wakeup takes the processor at once.
+//!
+//! ## The idea
+//!
+//!     Every task has a virtual time that goes by the more slowly the greater its weight. V is the mean of all, by weight:
+//!     who is behind V is owed time (positive lag), who is ahead owes it.
+//!     A task asks for one slice after another; each request has a deadline in virtual time.
+//!     Of the tasks that owe nothing (the eligible ones), the one with the earliest deadline runs. It is protected until it
+//!     has had the shortest slice that anybody in the queue asks for.
+//!     Lag is kept over sleep. Who falls asleep in debt stays in the queue, and out of the way, until V has caught up.
+//!     A woken task takes over if it is eligible and its deadline is earlier, and a shorter slice breaks protection.
+//!
+//! ## The formula
+//!
+//!     d  =  v + r * 1024 / w           deadline of a request
+//!     V  =  sum(w * v) / sum(w)        eligible: v <= V
+//!     r  =  0.7 ms * (1 + floor(log2(min(processors, 8))))     where a task asks for no slice itself
+//!
+//! v virtual time in ns, w weight by nice level (1024 at nice 0, a quarter more or less for each level), r slice in ns, of
+//! 0.1 ms to 100 ms. A processor looks at who runs only at clock ticks and wakeups: among tasks that never wait, a turn is
+//! r rounded up to whole ticks.
+//!
+//! ## A schedule
+//!
+//! Two tasks of equal weight, and one that sleeps and then wants 3 ms, at 250 ticks a second. When it first wakes, its
+//! deadline is the earliest; the second time it wakes without lag, beside a deadline that is earlier, and waits for the
+//! tick:
+//!
+//! ```toml
+//! machine = { preset = "uniform", clock = { hz = "250/s" } }
+//! scheduler = { name = "eevdf" }
+//! workload.a = { load = "spin", compute = "20ms" }
+//! workload.b = { load = "spin", compute = "20ms", slice = "10ms" }
+//! workload.c = { steps = [{ sleep = "9ms" }, { compute = "3ms" }, { sleep = "9ms" }, { compute = "3ms" }] }
+//! ```
+//!
+//! ```text
+//!         0ms       10ms      20ms      30ms      40ms
+//!         |         |         |         |         |
+//! a#0     #....####....####.....###........####....####
+//! b#1     .####....#.......#####......#####....####....#
+//! c#2     .         ###         ...###
+//! idle 0
+//!         a column is 1ms
+//!         # running  . ready
+//! ```
+//!
+//! ## Cost
+//!
+//! A task joins and leaves a sorted list of blocks: a comparison for each doubling of the tasks, and a block of 32 moves. A
+//! choice looks at the tasks in order of their deadlines to the first that is eligible, and passes over blocks without any.
+//! Groups cost that on each level.
+//!
+//! ## Good for, not for
+//!
+//! Shares by weight, and latency by slice, each for itself. A task that wakes often beside others waits for a tick now and
+//! then, whatever it did not use before: sleeping earns no more than one request. Ticks are coarse: of slices below a tick
+//! nothing is left among tasks that never wait.
+//!
+//! ## Departures
+//!
+//! - The kernel keeps queues in a red-black tree and divides by multiplying with inverse weights; here they stand in blocks
+//!   (the order is the same) and divisions are exact (they differ by less than a millionth).
+//! - A group with a quota waits as a whole, as up to 6.17; 6.18 stops its tasks one by one as they return to their own code,
+//!   which differs while a task is inside the kernel.
+//! - The sum of a group's loads over the processors is up to date here; in the kernel it lags by what each processor has not
+//!   told yet. Balancing has one level of all processors of a node and one of all; busy tasks are never pushed away while
+//!   they run, and what belongs together by many wakeups to and fro is not looked for (wake_wide).
+//! - Real-time tasks that could run elsewhere are pulled at the next tick or idle moment; the kernel pushes them at once.
+//! - The server of fair tasks starts its period when a real-time task is chosen while others are ready, not when these
+//!   became ready: at most one part of a period later.
+//! - Reservations (SCHED_DEADLINE) are refused: the task is an ordinary one. SCHED_ISO, which this kernel does not have, is
+//!   an ordinary task too, and so are the drivers and servers of a message-passing kernel.
+//!
+//! ## References
+//!
+//! - Linux 6.18: kernel/sched/fair.c (`update_curr`, `place_entity`, `update_entity_lag`, `pick_eevdf`, `set_protect_slice`,
+//!   `dequeue_entity`, `requeue_delayed_entity`, `check_preempt_wakeup_fair`, `yield_task_fair`), kernel/sched/rt.c,
+//!   kernel/sched/deadline.c (`dl_server_timer`), kernel/sched/autogroup.c.
+//! - I. Stoica, H. Abdel-Wahab, Earliest Eligible Virtual Deadline First, TR-95-22, Old Dominion University, 1995.
+//!
+//! Long, because the page and the rule belong in one file.
+
+use super::{
+    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    balance::Balancer,
+    hierarchy::{Choice, Entity, Law, Leave, Meeting, NOBODY, Placing, Queue, QueueId, Tree},
+    linux::{self, Linux},
+    nice_weights::virtual_time,
+    realtime,
+    timeline::EntityId,
+};
+use schedlab_model::{
+    MICROSECOND, MILLISECOND, Nanos,
+    info::{Domain, Info, Parameter, Params, Promise},
+    task::{CpuId, Policy, Task, TaskId},
+};
+
+/// What a task may ask for (sched_setattr).
+const SLICES: [Nanos; 2] = [100 * MICROSECOND, 100 * MILLISECOND];
+
+/// The rule of one queue.
+#[derive(Debug)]
+pub struct Rule {
+    /// Of those that ask for none (sysctl_sched_base_slice), and before it is scaled by the number of processors.
+    base_slice: Nanos,
+    unscaled: Nanos,
+    tick: Nanos,
+    run_to_parity: bool,
+    wakeup_preemption: bool,
+    /// As in 6.12 to 6.16.
+    old: bool,
+}
+
+/// What an entity claims.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Claim {
+    /// Virtual time by which its request should be fulfilled; relative to its virtual time while it moves.
+    deadline: i64,
+    /// V less its virtual time, when it left.
+    lag: i64,
+    /// Nobody but a shorter slice takes the processor before this virtual time. (6.12: this deadline is changed.)
+    protected: i64,
+    /// Length of a request.
+    slice: Nanos,
+    /// It asked for its slice itself.
+    custom: bool,
+    /// It sleeps, but stays until its debt is paid.
+    delayed: bool,
+    /// The deadline is a relative one.
+    relative: bool,
+}
+
+/// Sums over a queue.
+#[derive(Debug, Default)]
+pub struct State {
+    /// A virtual time near those of the queue, and the sum of weight * (virtual time - zero).
+    zero: i64,
+    sum: i64,
+    slices: Slices,
+}
+
+/// How many of a queue have which slice. There are few different ones.
+#[derive(Debug, Default)]
+struct Slices(Vec<(Nanos, u32)>);
+
+impl Slices {
+    #[inline(always)]
+    fn add(&mut self, slice: Nanos) {
+        match self.0.iter_mut().find(|(length, _)| *length == slice) {
+            Some((_, count)) => *count += 1,
+            None => self.insert(slice),
+        }
+    }
+
+    #[cold]
+    fn insert(&mut self, slice: Nanos) {
+        let at = self.0.partition_point(|(length, _)| *length < slice);
+        self.0.insert(at, (slice, 1));
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, slice: Nanos) {
+        let found = self.0.iter_mut().find(|(length, _)| *length == slice);
+        found.expect("what leaves was there").1 -= 1;
+    }
+
+    #[inline(always)]
+    fn shortest(&self) -> Nanos {
+        self.0.iter().find(|(_, count)| *count > 0).map_or(0, |(length, _)| *length)
+    }
+
+    #[inline(always)]
+    fn longest(&self) -> Nanos {
+        self.0.iter().rev().find(|(_, count)| *count > 0).map_or(0, |(length, _)| *length)
+    }
+}
+
+impl Queue<State> {
+    /// V: the mean virtual time of all that compete, by weight, rounded down. Of an empty queue, the last there was.
+    #[inline(always)]
+    fn mean(&mut self) -> i64 {
+        let weight = self.weight as i64;
+        let state = &mut self.state;
+        if !(0..weight).contains(&state.sum) && weight > 0 {
+            let step = state.sum.div_euclid(weight);
+            state.zero += step;
+            state.sum -= step * weight;
+        }
+        state.zero
+    }
+
+    #[inline(always)]
+    fn join(&mut self, entity: &Entity<Claim>) {
+        self.weight += entity.weight;
+        self.count += 1;
+        self.state.sum += entity.weight as i64 * (entity.vruntime - self.state.zero);
+        self.state.slices.add(entity.claim.slice);
+    }
+
+    #[inline(always)]
+    fn part(&mut self, entity: &Entity<Claim>) {
+        self.weight -= entity.weight;
+        self.count -= 1;
+        self.state.sum -= entity.weight as i64 * (entity.vruntime - self.state.zero);
+        self.state.slices.remove(entity.claim.slice);
+    }
+}
+
+impl Rule {
+    /// Whether an entity has had no more than its share.
+    #[inline(always)]
+    fn eligible(tree: &mut Tree<Self>, entity: EntityId) -> bool {
+        let Entity { queue, vruntime, .. } = *tree.entity(entity);
+        vruntime <= tree.queue(queue).mean()
+    }
+
+    /// Notes the lag of an entity that still competes, within what one request can come to.
+    #[inline(always)]
+    fn note_lag(&self, tree: &mut Tree<Self>, entity: EntityId) {
+        let Entity { queue, vruntime, weight, claim, .. } = *tree.entity(entity);
+        let queue = tree.queue(queue);
+        let mean = queue.mean();
+        let most = if self.old { (2 * claim.slice).max(self.tick) } else { queue.state.slices.longest() + self.tick };
+        let most = virtual_time(most, weight);
+        tree.entity(entity).claim.lag = (mean - vruntime).clamp(-most, most);
+    }
+
+    /// Gives an entity that does not compete yet its place: where its lag is what it was, with a new deadline.
+    #[inline(always)]
+    fn place(&self, tree: &mut Tree<Self>, entity: EntityId, new: bool) {
+        let queue = tree.entity(entity).queue;
+        let queue = tree.queue(queue);
+        let (mean, load, count) = (queue.mean(), queue.weight as i64, queue.count);
+        let entity = tree.entity(entity);
+        let (weight, claim) = (entity.weight, &mut entity.claim);
+        if !claim.custom {
+            claim.slice = self.base_slice;
+        }
+        let mut lag = 0;
+        if count > 0 && claim.lag != 0 {
+            // Its coming moves V towards it; hence lag * (load + weight) / load.
+            lag = claim.lag + claim.lag * weight as i64 / load;
+        }
+        entity.vruntime = mean - lag;
+        if std::mem::take(&mut claim.relative) {
+            claim.deadline += entity.vruntime;
+            return;
+        }
+        let request = virtual_time(claim.slice, weight);
+        claim.deadline = entity.vruntime + if new { request / 2 } else { request };
+    }
+
+    #[inline(always)]
+    fn join(tree: &mut Tree<Self>, entity: EntityId) {
+        let joining = *tree.entity(entity);
+        tree.queue(joining.queue).join(&joining);
+        tree.entity(entity).queued = true;
+    }
+
+    #[inline(always)]
+    fn part(tree: &mut Tree<Self>, entity: EntityId) {
+        let leaving = *tree.entity(entity);
+        tree.queue(leaving.queue).part(&leaving);
+        tree.entity(entity).queued = false;
+    }
+
+    /// Whether the current entity need not fear those of slices as long as its own.
+    #[inline(always)]
+    fn protects(&self, entity: &Entity<Claim>) -> bool {
+        match self.old {
+            false => entity.vruntime < entity.claim.protected,
+            true => self.run_to_parity && entity.claim.protected == entity.claim.deadline,
+        }
+    }
+
+    fn unprotect(&self, entity: &mut Entity<Claim>) {
+        entity.claim.protected = if self.old { entity.claim.deadline + 1 } else { entity.vruntime };
+    }
+
+    /// Names whom a queue that is not empty runs: of the eligible ones, the one with the earliest deadline; before it the
+    /// current one, if it is protected and that counts.
+    #[inline(always)]
+    fn earliest(&self, tree: &mut Tree<Self>, queue: QueueId, protection: bool) -> Choice {
+        let state = tree.queue(queue);
+        let (current, next) = (state.current, state.next);
+        if state.count == 1 {
+            let alone = if current == NOBODY { state.line.first() } else { None };
+            return alone.map_or(Choice { entity: current, spot: None }, |(entity, _, spot)| Choice {
+                entity,
+                spot: Some(spot),
+            });
+        }
+        let mean = state.mean();
+        if next != NOBODY && tree.entity(next).vruntime <= mean {
+            return Choice { entity: next, spot: None };
+        }
+        let mut stays = None;
+        if current != NOBODY {
+            let entity = *tree.entity(current);
+            if entity.vruntime <= mean {
+                if protection && self.protects(&entity) {
+                    return Choice { entity: current, spot: None };
+                }
+                stays = Some(entity.claim.deadline);
+            }
+        }
+        match tree.queue(queue).line.first_within(mean) {
+            Some((entity, deadline, spot)) if stays.is_none_or(|current| deadline <= current) => {
+                Choice { entity, spot: Some(spot) }
+            }
+            _ => Choice { entity: current, spot: None },
+        }
+    }
+
+    /// Whether the shorter slice of a woken entity lets it break the current one's protection.
+    fn is_shorter(&self, tree: &mut Tree<Self>, Meeting { current, woken, .. }: Meeting) -> bool {
+        let (one, other) = (tree.entity(current).claim, tree.entity(woken).claim);
+        if other.slice >= one.slice {
+            return false;
+        }
+        !self.old || Self::eligible(tree, woken) && (other.deadline < one.deadline || !Self::eligible(tree, current))
+    }
+}
+
+impl Law for Rule {
+    type Claim = Claim;
+    type State = State;
+
+    fn claim(&self, task: &Task) -> Claim {
+        // SCHED_IDLE has no slice of its own, and real-time tasks are none of ours.
+        let asked = task.slice.filter(|_| matches!(task.policy, Policy::Other | Policy::Batch));
+        let slice = asked.map_or(self.base_slice, |slice| slice.clamp(SLICES[0], SLICES[1]));
+        Claim { slice, custom: asked.is_some(), ..Claim::default() }
+    }
+
+    #[inline(always)]
+    fn key(entity: &Entity<Claim>) -> i64 {
+        entity.claim.deadline
+    }
+
+    /// Time goes by for the current entity; if its request is fulfilled, it makes the next one. (update_curr)
+    #[inline(always)]
+    fn account(&self, tree: &mut Tree<Self>, queue: QueueId) {
+        let current = tree.queue(queue).current;
+        if current == NOBODY {
+            return;
+        }
+        let used = tree.elapsed(queue);
+        if used == 0 {
+            return;
+        }
+        let entity = tree.entity(current);
+        let passed = virtual_time(used, entity.weight);
+        entity.vruntime += passed;
+        let renewed = entity.vruntime >= entity.claim.deadline;
+        if renewed {
+            if !entity.claim.custom {
+                entity.claim.slice = self.base_slice;
+            }
+            entity.claim.deadline = entity.vruntime + virtual_time(entity.claim.slice, entity.weight);
+        }
+        let entity = *entity;
+        let state = tree.queue(queue);
+        state.state.sum += passed * entity.weight as i64;
+        if state.count == 1 {
+            return;
+        }
+        let over = match self.old {
+            false => !self.protects(&entity),
+            true => entity.claim.protected == entity.claim.deadline + 1 && !Self::eligible(tree, current),
+        };
+        if renewed || over {
+            tree.resched = true;
+            tree.forget_next(current);
+        }
+    }
+
+    #[inline(always)]
+    fn enqueue(&self, tree: &mut Tree<Self>, entity: EntityId, how: Placing) {
+        let queue = tree.entity(entity).queue;
+        self.account(tree, queue);
+        self.place(tree, entity, how == Placing::New);
+        Self::join(tree, entity);
+        tree.insert(entity);
+    }
+
+    #[inline(always)]
+    fn dequeue(&self, tree: &mut Tree<Self>, entity: EntityId, how: Leave) -> bool {
+        let queue = tree.entity(entity).queue;
+        self.account(tree, queue);
+        tree.forget_next(entity);
+        if how == Leave::Sleep && !Self::eligible(tree, entity) {
+            tree.entity(entity).claim.delayed = true;
+            return false;
+        }
+        self.note_lag(tree, entity);
+        if tree.queue(queue).current == entity {
+            tree.queue(queue).current = NOBODY;
+        } else {
+            tree.remove(entity);
+        }
+        Self::part(tree, entity);
+        let claim = &mut tree.entity(entity).claim;
+        if how == Leave::Late {
+            claim.delayed = false;
+            claim.lag = claim.lag.min(0);
+        }
+        if how == Leave::Move {
+            claim.relative = true;
+            let vruntime = tree.entity(entity).vruntime;
+            tree.entity(entity).claim.deadline -= vruntime;
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn sleeps(claim: &Claim) -> bool {
+        claim.delayed
+    }
+
+    /// It owes no longer: it begins anew. It still owes: it stays where it is. (requeue_delayed_entity)
+    fn rouse(&self, tree: &mut Tree<Self>, entity: EntityId) {
+        self.note_lag(tree, entity);
+        if tree.entity(entity).claim.lag > 0 {
+            tree.remove(entity);
+            Self::part(tree, entity);
+            tree.entity(entity).claim.lag = 0;
+            self.place(tree, entity, false);
+            Self::join(tree, entity);
+            tree.insert(entity);
+        }
+        tree.entity(entity).claim.delayed = false;
+    }
+
+    /// A group asks for the shortest slice that anybody in it asks for.
+    fn inherit(&self, tree: &mut Tree<Self>, group: EntityId) {
+        let slice = tree.queue(group).state.slices.shortest();
+        let entity = *tree.entity(group);
+        if slice == 0 || slice == entity.claim.slice {
+            return;
+        }
+        if entity.queued {
+            let slices = &mut tree.queue(entity.queue).state.slices;
+            slices.remove(entity.claim.slice);
+            slices.add(slice);
+        }
+        (tree.entity(group).claim.slice, tree.entity(group).claim.custom) = (slice, true);
+    }
+
+    /// Lag and what is left of the request are kept as real time. (reweight_entity)
+    fn reweigh(&self, tree: &mut Tree<Self>, entity: EntityId, weight: u64) {
+        let Entity { queue, queued, weight: old, .. } = *tree.entity(entity);
+        let rescale = |virtual_time: i64| (i128::from(virtual_time) * i128::from(old) / i128::from(weight)) as i64;
+        if !queued {
+            let claim = &mut tree.entity(entity).claim;
+            claim.lag = rescale(claim.lag);
+            tree.entity(entity).weight = weight;
+            return;
+        }
+        self.account(tree, queue);
+        self.note_lag(tree, entity);
+        let current = tree.queue(queue).current == entity;
+        if !current {
+            tree.remove(entity);
+        }
+        Self::part(tree, entity);
+        let moved = tree.entity(entity);
+        let (vruntime, protected) = (moved.vruntime, moved.claim.protected);
+        moved.claim.lag = rescale(moved.claim.lag);
+        moved.claim.deadline = rescale(moved.claim.deadline - vruntime);
+        (moved.claim.relative, moved.weight) = (true, weight);
+        self.place(tree, entity, false);
+        let moved = tree.entity(entity);
+        moved.claim.protected = match self.old {
+            false => moved.vruntime + rescale(protected - vruntime),
+            true => moved.claim.deadline,
+        };
+        Self::join(tree, entity);
+        if !current {
+            tree.insert(entity);
+        }
+    }
+
+    #[inline(always)]
+    fn choose(&self, tree: &mut Tree<Self>, queue: QueueId) -> Choice {
+        self.earliest(tree, queue, true)
+    }
+
+    /// It is protected from the others until its deadline, or, if somebody here has a shorter slice, for that long.
+    #[inline(always)]
+    fn begin(&self, tree: &mut Tree<Self>, entity: EntityId) {
+        let Entity { queue, vruntime, weight, claim, .. } = *tree.entity(entity);
+        let mut protected = claim.deadline;
+        if !self.old {
+            let shortest = if self.run_to_parity { tree.queue(queue).state.slices.shortest() } else { self.unscaled };
+            if shortest < claim.slice {
+                protected = protected.min(vruntime + virtual_time(shortest, weight));
+            }
+        }
+        tree.entity(entity).claim.protected = protected;
+    }
+
+    #[inline(always)]
+    fn tick(&self, tree: &mut Tree<Self>, queue: QueueId) {
+        self.account(tree, queue);
+    }
+
+    /// check_preempt_wakeup_fair
+    fn preempts(&self, tree: &mut Tree<Self>, meeting: Meeting) -> bool {
+        let Meeting { current, woken, forked, normal } = meeting;
+        let (one, other) = (*tree.entity(current), *tree.entity(woken));
+        if one.idle && !other.idle {
+            self.unprotect(tree.entity(current));
+            return true;
+        }
+        if !self.wakeup_preemption || one.idle != other.idle || !normal {
+            return false;
+        }
+        let queue = one.queue;
+        self.account(tree, queue);
+        let shorter = self.is_shorter(tree, meeting);
+        if !shorter && (forked || other.claim.delayed) {
+            return false;
+        }
+        if self.old && shorter && self.protects(tree.entity(current)) {
+            self.unprotect(tree.entity(current));
+        }
+        let protection = self.old || !shorter;
+        let chosen = loop {
+            let choice = self.earliest(tree, queue, protection);
+            if !tree.entity(choice.entity).claim.delayed {
+                break choice.entity;
+            }
+            tree.leave_late(self, choice.entity);
+        };
+        if chosen == woken {
+            if shorter {
+                self.unprotect(tree.entity(current));
+            }
+            return true;
+        }
+        if !self.old {
+            let shortest = tree.queue(queue).state.slices.shortest();
+            let entity = tree.entity(current);
+            let end = entity.vruntime + virtual_time(shortest, entity.weight);
+            entity.claim.protected = entity.claim.protected.min(end);
+        }
+        false
+    }
+
+    /// It gives up the rest of its request. (yield_task_fair)
+    fn give_way(&self, tree: &mut Tree<Self>, task: EntityId) {
+        let queue = tree.entity(task).queue;
+        tree.forget_next(task);
+        self.account(tree, queue);
+        if !Self::eligible(tree, task) {
+            return;
+        }
+        let entity = tree.entity(task);
+        let skipped = entity.claim.deadline - entity.vruntime;
+        entity.vruntime = entity.claim.deadline;
+        entity.claim.deadline += virtual_time(entity.claim.slice, entity.weight);
+        let weight = entity.weight as i64;
+        tree.queue(queue).state.sum += skipped * weight;
+    }
+}
+
+/// Eligible tasks by earliest virtual deadline.
+#[derive(Debug)]
+pub struct Eevdf(Linux<Rule>);
+
+const THROTTLING: [Parameter; 4] = realtime::parameters("fair_server");
+
+impl Scheduler for Eevdf {
+    const INFO: Info = Info {
+        name: "eevdf",
+        summary: "the scheduler of Linux since 6.6: of the tasks that are owed time, the one with the earliest deadline",
+        year: 2023,
+        origin: "Linux 6.18",
+        promises: &[Promise::WorkConserving, Promise::StarvationFree, Promise::FairToEquals],
+        parameters: &[
+            Parameter {
+                name: "base_slice",
+                meaning: "request of a task that asks for no slice, on one processor; times 1 + log2 of the processors",
+                domain: Domain::Duration { low: SLICES[0], high: SLICES[1] },
+                default: Some("0.7ms"),
+                logarithmic: true,
+                host: Some("/sys/kernel/debug/sched/base_slice_ns"),
+            },
+            Parameter {
+                name: "run_to_parity",
+                meaning: "whether who runs is protected for the shortest slice of those in the queue, or else for 0.7 ms",
+                domain: Domain::Switch,
+                default: Some("true"),
+                logarithmic: false,
+                host: Some("/sys/kernel/debug/sched/features"),
+            },
+            Parameter {
+                name: "wakeup_preemption",
+                meaning: "whether a woken task may take the processor before the next tick",
+                domain: Domain::Switch,
+                default: Some("true"),
+                logarithmic: false,
+                host: Some("/sys/kernel/debug/sched/features"),
+            },
+            Parameter {
+                name: "variant",
+                meaning: "the rules of 6.18, or those of 6.12 to 6.16, where who runs is protected until its own deadline",
+                domain: Domain::Choice { names: &["6.18", "6.12"] },
+                default: Some("6.18"),
+                logarithmic: false,
+                host: None,
+            },
+            linux::AUTOGROUP,
+            THROTTLING[0],
+            THROTTLING[1],
+            THROTTLING[2],
+            THROTTLING[3],
+        ],
+        source: include_str!("eevdf.rs"),
+    };
+    const TICKS: bool = true;
+
+    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+        let unscaled = params.whole("base_slice");
+        let old = params.name("variant") == "6.12";
+        let rule = Rule {
+            base_slice: unscaled * linux::scale(processors),
+            unscaled,
+            tick,
+            run_to_parity: params.switch("run_to_parity"),
+            wakeup_preemption: params.switch("wakeup_preemption"),
+            old,
+        };
+        Eevdf(Linux::new(rule, params, processors, tick, Balancer::new(processors, tick, !old)))
+    }
+
+    linux::hooks!();
+}

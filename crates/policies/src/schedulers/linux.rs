@@ -1,0 +1,413 @@
+//! What the schedulers of Linux share: real-time tasks before fair ones on every processor, and the order in which the
+//! kernel's hooks reach either class. The fair class has its groups in a [`Tree`] and its rule in a [`Law`].
+
+use super::{
+    Context, Dequeue, Enqueue, Pick, Preempt,
+    balance::Balancer,
+    hierarchy::{Law, Leave, Meeting, Placing, Tree},
+    realtime::{Realtime, is_realtime},
+    timeline::EntityId,
+};
+use schedlab_model::{
+    Nanos,
+    info::{Domain, Parameter, Params},
+    task::{CpuId, GroupId, Policy, Task, TaskId},
+};
+
+/// Timers: of the real-time class, of the server of the others, and of the quota of a group, by number.
+pub(super) const RT_PERIOD: u32 = 0;
+pub(super) const SERVER: u32 = 1;
+const QUOTA: u32 = 2;
+
+/// Whether every session is a group.
+pub(super) const AUTOGROUP: Parameter = Parameter {
+    name: "autogroup",
+    meaning: "whether the tasks of each session that are in no group make a group",
+    domain: Domain::Switch,
+    default: Some("false"),
+    logarithmic: false,
+    host: Some("/proc/sys/kernel/sched_autogroup_enabled"),
+};
+
+/// The scale of a slice that grows with the machine: 1 + log2 of the processors, of at most eight.
+pub(super) fn scale(processors: u16) -> u64 {
+    1 + u64::from(processors.clamp(1, 8).ilog2())
+}
+
+/// What runs on a processor.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cpu {
+    /// A new choice has been asked for.
+    resched: bool,
+    /// The running task is a real-time one.
+    realtime: bool,
+    /// Tasks on it that can run, of both classes.
+    pub running: u32,
+}
+
+/// Both classes on all processors.
+#[derive(Debug)]
+pub(super) struct Linux<L: Law> {
+    pub law: L,
+    pub tree: Tree<L>,
+    pub realtime: Realtime,
+    pub cpus: Vec<Cpu>,
+    pub balancer: Balancer,
+    /// The task that was enqueued last, if it is new.
+    newest: Option<TaskId>,
+}
+
+impl<L: Law> Linux<L> {
+    pub fn new(law: L, params: &Params, processors: u16, tick: Nanos, balancer: Balancer) -> Self {
+        Linux {
+            law,
+            tree: Tree::new(processors, params.switch("autogroup")),
+            realtime: Realtime::new(params, processors, tick),
+            cpus: vec![Cpu::default(); processors.into()],
+            balancer,
+            newest: None,
+        }
+    }
+
+    #[inline(always)]
+    pub fn several(&self) -> bool {
+        self.cpus.len() > 1
+    }
+
+    /// Asks for a new choice.
+    #[inline(always)]
+    fn resched(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        self.cpus[cpu as usize].resched = true;
+        cx.resched(cpu);
+    }
+
+    /// Passes on what the fair class wants after a hook's work on a processor.
+    #[inline(always)]
+    fn pass_on(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        if std::mem::take(&mut self.tree.resched) {
+            self.resched(cx, cpu);
+        }
+    }
+
+    /// The entity of a task, which may be first heard of.
+    #[inline(always)]
+    pub fn entity(&mut self, cx: &Context<'_>, task: TaskId) -> EntityId {
+        let entity = self.tree.of_task(task);
+        if (entity as usize) < self.tree.entities.len() && !self.tree.queues.is_empty() {
+            return entity;
+        }
+        self.tree.admit(&self.law, cx.tasks, cx.groups, task);
+        self.balancer.admit(task);
+        self.tree.of_task(task)
+    }
+
+    #[inline]
+    pub fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        self.tree.now = cx.now;
+        let placing = match why {
+            Enqueue::Preempted | Enqueue::SliceEnd => return, // it is still current
+            Enqueue::Yield => return self.give_way(cx, cpu, task),
+            Enqueue::New => Placing::New,
+            Enqueue::Wakeup => Placing::Wakeup,
+            Enqueue::Migrate => Placing::Move,
+        };
+        self.cpus[cpu as usize].running += 1;
+        self.newest = (why == Enqueue::New).then_some(task);
+        if is_realtime(&cx.tasks[task as usize]) {
+            self.realtime.enqueue(cx, cpu, task);
+        } else {
+            self.enqueue_fair(cx, cpu, task, placing);
+        }
+        if why == Enqueue::Migrate
+            && let Some(running) = cx.processors[cpu as usize].running
+            && self.wakeup_preempts(cx, cpu, running, task) != Preempt::No
+        {
+            self.resched(cx, cpu);
+        }
+    }
+
+    #[inline(always)]
+    fn enqueue_fair(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, placing: Placing) {
+        let entity = self.entity(cx, task);
+        if self.several() {
+            self.settle_in(cx, cpu, task, entity, placing);
+        }
+        if placing == Placing::New {
+            self.inherit_from_parent(cx, cpu, task, entity);
+        }
+        self.tree.enqueue(&self.law, entity, placing);
+        self.pass_on(cx, cpu);
+    }
+
+    /// A task may come from another processor.
+    fn settle_in(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, entity: EntityId, placing: Placing) {
+        let (from, to) = (self.tree.entity(entity).queue, self.tree.queue_of(&cx.tasks[task as usize], cpu));
+        let weight = self.tree.entity(entity).weight;
+        if placing == Placing::New {
+            self.tree.entity(entity).queue = to;
+            self.balancer.begin(cx, task, weight);
+            self.add_load(cx, cpu, task);
+            return;
+        }
+        self.balancer.ready(cx, task, weight);
+        if from != to {
+            self.move_load(cx, task, self.tree.cpu(from) as CpuId, cpu);
+            self.law.carry(&mut self.tree, entity, to);
+            self.tree.entity(entity).queue = to;
+        }
+    }
+
+    /// A forked task begins at its parent's virtual time, where the law does not say better.
+    fn inherit_from_parent(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, entity: EntityId) {
+        let Some(parent) = cx.tasks[task as usize].parent else { return };
+        let parent = self.tree.of_task(parent);
+        let queue = self.tree.entity(entity).queue;
+        if self.tree.cpu(queue) == usize::from(cpu) && self.tree.queue(queue).current == parent {
+            self.law.account(&mut self.tree, queue);
+            self.tree.entity(entity).vruntime = self.tree.entity(parent).vruntime;
+        }
+    }
+
+    fn give_way(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        if is_realtime(&cx.tasks[task as usize]) {
+            self.realtime.give_way(cx, cpu, task);
+        } else if self.tree.queue(cpu.into()).tasks > 1 {
+            let entity = self.tree.of_task(task);
+            self.law.give_way(&mut self.tree, entity);
+            self.tree.resched = false; // a choice follows anyway
+        }
+    }
+
+    #[inline]
+    pub fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        self.tree.now = cx.now;
+        self.cpus[cpu as usize].running -= 1;
+        if is_realtime(&cx.tasks[task as usize]) {
+            self.realtime.dequeue(cx, cpu, task);
+            return;
+        }
+        let how = match why {
+            Dequeue::Sleep(_) => Leave::Sleep,
+            Dequeue::Exit => Leave::End,
+            Dequeue::Migrate => Leave::Move,
+        };
+        let entity = self.tree.of_task(task);
+        if self.several() {
+            if why == Dequeue::Exit {
+                self.drop_load(cx, cpu, task);
+            }
+            self.balancer.leave(cx, task, why);
+        }
+        self.tree.dequeue(&self.law, entity, how);
+        if how == Leave::Move {
+            self.pass_on(cx, cpu);
+        } else {
+            self.tree.resched = false; // a choice follows anyway
+        }
+    }
+
+    #[inline]
+    pub fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+        self.tree.now = cx.now;
+        let task = if self.realtime.any(cpu) { self.pick_of_both(cx, cpu) } else { self.pick_fair(cpu) };
+        let state = &mut self.cpus[cpu as usize];
+        state.resched = false;
+        self.tree.resched = false;
+        if !self.tree.pools.alarms.is_empty() {
+            self.set_alarms(cx, cpu);
+        }
+        if self.several() {
+            self.balancer.picked(cx, cpu, task);
+        }
+        Some(Pick { task: task?, slice: None })
+    }
+
+    #[inline(always)]
+    fn pick_fair(&mut self, cpu: CpuId) -> Option<TaskId> {
+        self.cpus[cpu as usize].realtime = false;
+        let entity = self.tree.choose(&self.law, cpu)?;
+        self.tree.commit(&self.law, cpu);
+        Some(self.tree.task(entity))
+    }
+
+    #[cold]
+    fn pick_of_both(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
+        let others = !self.tree.queues.is_empty() && self.tree.queue(cpu.into()).tasks > 0;
+        let Some(task) = self.realtime.pick(cx, cpu, others) else {
+            return self.pick_fair(cpu).or_else(|| self.realtime.idle(cpu));
+        };
+        if !self.tree.queues.is_empty() {
+            self.tree.put_back(&self.law, cpu.into());
+        }
+        self.cpus[cpu as usize].realtime = true;
+        Some(task)
+    }
+
+    #[cold]
+    fn set_alarms(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        for (when, group) in self.tree.pools.alarms.drain(..) {
+            cx.set_timer(when, cpu, QUOTA + u32::from(group));
+        }
+    }
+
+    #[inline(always)]
+    pub fn charge(&mut self, cx: &mut Context<'_>, cpu: CpuId, ran: Nanos) {
+        self.tree.clocks[cpu as usize] += ran;
+        if self.cpus[cpu as usize].realtime {
+            self.realtime.charge(cpu, ran);
+        } else {
+            self.realtime.charge_others(cx, cpu, ran);
+        }
+    }
+
+    #[inline]
+    pub fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
+        if self.cpus[cpu as usize].resched {
+            return Preempt::No; // it has been asked for already
+        }
+        let (one, other) = (&cx.tasks[running as usize], &cx.tasks[woken as usize]);
+        let preempts = if is_realtime(other) {
+            self.realtime.beats(cx, cpu, woken, running)
+        } else if is_realtime(one) {
+            false
+        } else {
+            self.meet(other, running, woken)
+        };
+        self.pass_on(cx, cpu);
+        self.cpus[cpu as usize].resched |= preempts;
+        preempts.into()
+    }
+
+    /// Two fair tasks of a processor compete.
+    #[inline(always)]
+    fn meet(&mut self, task: &Task, running: TaskId, woken: TaskId) -> bool {
+        let (one, other) = (self.tree.of_task(running), self.tree.of_task(woken));
+        if self.tree.pools.exist() && (self.tree.held_back(other) || self.tree.held_back(one)) {
+            return false;
+        }
+        let (current, woken) = self.tree.siblings(one, other);
+        if current == woken {
+            return false;
+        }
+        let normal = !matches!(task.policy, Policy::Batch | Policy::Idle);
+        let forked = self.newest == Some(task.id);
+        self.law.preempts(&mut self.tree, Meeting { current, woken, forked, normal })
+    }
+
+    #[inline]
+    pub fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        self.tree.now = cx.now;
+        let Some(running) = cx.processors[cpu as usize].running else { return };
+        let resched = if self.cpus[cpu as usize].realtime {
+            self.realtime.tick(cx, cpu, running)
+        } else {
+            self.tree.tick(&self.law, cpu);
+            self.realtime.any(cpu) && self.realtime.tick_others(cx, cpu)
+        };
+        if resched {
+            self.resched(cx, cpu);
+        }
+        self.pass_on(cx, cpu);
+    }
+
+    pub fn timer(&mut self, cx: &mut Context<'_>, cpu: CpuId, token: u32) {
+        self.tree.now = cx.now;
+        match token {
+            RT_PERIOD => {
+                if self.realtime.period_over(cx, cpu) {
+                    self.resched(cx, cpu);
+                }
+            }
+            SERVER => {
+                let others = self.tree.queue(cpu.into()).tasks > 0;
+                if self.realtime.last_moment(cx, cpu, others) {
+                    self.resched(cx, cpu);
+                }
+            }
+            group => self.refill(cx, cpu, (group - QUOTA) as GroupId),
+        }
+    }
+
+    /// A group may run again where it had to wait; where nobody runs, it does at once.
+    fn refill(&mut self, cx: &mut Context<'_>, cpu: CpuId, group: GroupId) {
+        let freed = self.tree.refill(&self.law, group);
+        for other in (0..self.cpus.len() as CpuId).filter(|other| freed >> other & 1 == 1) {
+            if cx.processors[other as usize].running.is_none() {
+                self.resched(cx, other);
+            }
+        }
+        self.tree.resched = false;
+        self.set_alarms(cx, cpu);
+    }
+
+    /// Whether nobody but SCHED_IDLE tasks runs or wants to run on a processor.
+    pub fn is_idle(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
+        let Some(running) = cx.processors[cpu as usize].running else { return self.cpus[cpu as usize].running == 0 };
+        cx.tasks[running as usize].policy == Policy::Idle && self.cpus[cpu as usize].running == 1
+    }
+
+    /// Tasks of a processor that wait for it, those first that waited least lately; groups held back left out.
+    pub fn waiting(&self, cpu: CpuId) -> impl Iterator<Item = EntityId> + '_ {
+        let processors = self.cpus.len();
+        let queues = self.tree.queues.iter().skip(cpu.into()).step_by(processors);
+        queues.flat_map(|queue| queue.line.entities()).filter(|&entity| {
+            self.tree.is_task(entity)
+                && !L::sleeps(&self.tree.entities[entity as usize].claim)
+                && !(self.tree.pools.exist() && self.tree.held_back(entity))
+        })
+    }
+}
+
+/// The hooks of a scheduler that is such a pair of classes and nothing else.
+macro_rules! hooks {
+    () => {
+        fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
+            self.0.select_cpu(cx, task, why)
+        }
+
+        #[inline]
+        fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+            self.0.enqueue(cx, cpu, task, why);
+        }
+
+        #[inline]
+        fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+            self.0.dequeue(cx, cpu, task, why);
+        }
+
+        #[inline]
+        fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+            self.0.pick_next(cx, cpu)
+        }
+
+        #[inline]
+        fn charge(&mut self, cx: &mut Context<'_>, cpu: CpuId, _: TaskId, ran: Nanos) {
+            self.0.charge(cx, cpu, ran);
+        }
+
+        #[inline]
+        fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
+            self.0.wakeup_preempts(cx, cpu, running, woken)
+        }
+
+        #[inline]
+        fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+            self.0.tick(cx, cpu);
+        }
+
+        /// Reservations are refused: such a task is an ordinary one.
+        fn admits(&mut self, _: &mut Context<'_>, _: TaskId) -> bool {
+            false
+        }
+
+        fn timer(&mut self, cx: &mut Context<'_>, cpu: CpuId, token: u32) {
+            self.0.timer(cx, cpu, token);
+        }
+
+        #[inline]
+        fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
+            self.0.balance(cx, cpu, why)
+        }
+    };
+}
+pub(super) use hooks;
