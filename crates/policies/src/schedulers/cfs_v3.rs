@@ -74,11 +74,8 @@
 //!   `check_preempt_curr_fair`, `task_new_fair`), kernel/sched_rt.c.
 
 use super::{
-    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, nice_weights,
-    ordered::Ordered,
-    priorities::{LAST, Priorities},
-    queue::Links,
-    spread::Spread,
+    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, nice_weights, ordered::Ordered,
+    priority_array::PriorityArray, queue::Links, spread::Spread,
 };
 use schedlab_model::{
     MICROSECOND, MILLISECOND, Nanos, SECOND,
@@ -88,6 +85,8 @@ use schedlab_model::{
 
 /// Weight of nice 0.
 const NICE_0: i64 = nice_weights::NICE_0 as i64;
+/// Real-time priorities.
+const REAL_TIME: usize = 99;
 /// Slice of SCHED_RR (`DEF_TIMESLICE`).
 const RR_SLICE: Nanos = 100 * MILLISECOND;
 /// A woken SCHED_BATCH task must be further ahead than others by this factor, in 2.6.23 (10 and 1 ms at 1000 Hz).
@@ -98,8 +97,8 @@ const BATCH: i64 = 10;
 struct Entity {
     /// 0: the task is unknown.
     weight: i64,
-    /// Its place among real-time tasks, if it is one.
-    priority: Option<u8>,
+    /// Its place among real-time tasks, if it is one; 0 is the best.
+    priority: Option<usize>,
     batch: bool,
     /// wait_runtime: what it is owed; less than nothing if it owes.
     owed: i64,
@@ -117,7 +116,7 @@ struct Entity {
 /// The runqueue of a processor, but for its order.
 #[derive(Debug, Default)]
 struct Queue {
-    urgent: Priorities,
+    urgent: PriorityArray<REAL_TIME>,
     /// The fair clock, ns.
     clock: i64,
     /// Sum of the weights of the ordinary tasks here, running or ready.
@@ -214,7 +213,7 @@ impl CfsV3 {
         self.entities[task as usize] = Entity {
             weight: if view.policy == Policy::Idle { nice_weights::IDLE } else { nice_weights::weight(view.nice) }
                 as i64,
-            priority: real_time.then(|| LAST - view.priority.max(1)),
+            priority: real_time.then(|| REAL_TIME - usize::from(view.priority.max(1))),
             batch: view.policy == Policy::Batch,
             ticks: self.rr_ticks,
             ..Entity::default()
@@ -327,7 +326,7 @@ impl Scheduler for CfsV3 {
         }
         let arrives = matches!(why, Enqueue::New | Enqueue::Wakeup | Enqueue::Migrate);
         match self.entities[task as usize].priority {
-            Some(priority) if arrives => self.queues[cpu as usize].urgent.push(&mut self.links, priority, task, false),
+            Some(priority) if arrives => self.queues[cpu as usize].urgent.push_tail(&mut self.links, priority, task),
             Some(priority) if why == Enqueue::Yield => self.requeue(cpu, task, priority),
             Some(_) => {} // it kept its place
             None if arrives => self.arrive(cx, cpu, task, why),
@@ -357,7 +356,8 @@ impl Scheduler for CfsV3 {
 
     #[inline]
     fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
-        if let Some((_, task)) = self.queues[cpu as usize].urgent.first() {
+        let urgent = &self.queues[cpu as usize].urgent;
+        if let Some(task) = urgent.first().and_then(|priority| urgent.list(priority).head()) {
             return Some(Pick { task, slice: None });
         }
         let task = self.ready.next(cpu)?;
@@ -417,14 +417,14 @@ impl Scheduler for CfsV3 {
 
 impl CfsV3 {
     /// A real-time task goes behind the others of its priority.
-    fn requeue(&mut self, cpu: CpuId, task: TaskId, priority: u8) {
+    fn requeue(&mut self, cpu: CpuId, task: TaskId, priority: usize) {
         let urgent = &mut self.queues[cpu as usize].urgent;
         urgent.remove(&mut self.links, priority, task);
-        urgent.push(&mut self.links, priority, task, false);
+        urgent.push_tail(&mut self.links, priority, task);
     }
 
     /// Only SCHED_RR has a slice.
-    fn tick_real_time(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, priority: u8) {
+    fn tick_real_time(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, priority: usize) {
         let ticks = &mut self.entities[task as usize].ticks;
         *ticks -= 1;
         if *ticks == 0 {

@@ -39,10 +39,11 @@ mod lottery;
 mod minix;
 mod mlfq;
 mod nice_weights;
+mod o1;
 mod ordered;
 mod pelt;
 mod placement;
-mod priorities;
+mod priority_array;
 mod priority_lists;
 mod queue;
 mod rate_monotonic;
@@ -69,6 +70,7 @@ pub use fifo::Fifo;
 pub use lottery::Lottery;
 pub use minix::Minix;
 pub use mlfq::Mlfq;
+pub use o1::O1;
 pub use rate_monotonic::RateMonotonic;
 pub use refresh_cycle::RefreshCycle;
 pub use round_robin::RoundRobin;
@@ -359,6 +361,7 @@ table![
     Lottery,
     Minix,
     Mlfq,
+    O1,
     RateMonotonic,
     RefreshCycle,
     RoundRobin,

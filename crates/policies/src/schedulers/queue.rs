@@ -107,6 +107,30 @@ impl List {
         self.head = task;
     }
 
+    /// Adds a task just before one that is in the list.
+    #[inline]
+    pub fn insert_before(&mut self, links: &mut Links, mark: TaskId, task: TaskId) {
+        if mark == self.head {
+            return self.push_head(links, task);
+        }
+        let before = links.at(mark).before;
+        *links.of_new(task) = Link { before, after: mark };
+        links.at(before).after = task;
+        links.at(mark).before = task;
+    }
+
+    /// The last task.
+    #[inline]
+    pub fn tail(&self) -> Option<TaskId> {
+        (self.head != NONE).then_some(self.tail)
+    }
+
+    /// Who stands just before a task of the list.
+    #[inline]
+    pub fn before(&self, links: &Links, task: TaskId) -> Option<TaskId> {
+        (task != self.head).then(|| links.0[task as usize].before)
+    }
+
     /// Takes the first task.
     #[inline(always)]
     pub fn pop_head(&mut self, links: &mut Links) -> Option<TaskId> {

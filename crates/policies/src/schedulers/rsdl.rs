@@ -110,11 +110,13 @@ impl Rsdl {
         let mut entity = self.entities[task as usize];
         queue.choose_list(&mut entity, view.priority, self.interactive);
         // Who was forked by the running task and is in the same list goes first.
-        let parent = view.parent.filter(|&parent| why == Enqueue::New && cx.waker == Some(parent));
-        let parent = parent.map(|parent| &self.entities[parent as usize]).filter(|parent| parent.cpu == cpu);
-        entity.ahead = parent.is_some_and(|parent| queue.rank(parent) == queue.rank(&entity));
-        entity.queued = true;
-        queue.insert(&mut self.links, &entity, task, entity.ahead);
+        let before = view.parent.filter(|&parent| {
+            let giver = &self.entities[parent as usize];
+            let here = why == Enqueue::New && cx.waker == Some(parent) && giver.cpu == cpu;
+            here && queue.rank(giver) == queue.rank(&entity)
+        });
+        (entity.ahead, entity.queued) = (before.is_some(), true);
+        queue.insert(&mut self.links, &entity, task, before);
         self.entities[task as usize] = entity;
     }
 
@@ -136,7 +138,7 @@ impl Rsdl {
         if entity.list == queue::FIRST {
             entity.expire(&mut queue.rotation);
         }
-        queue.insert(&mut self.links, entity, task, false);
+        queue.insert(&mut self.links, entity, task, None);
     }
 
     /// A task of which nothing is known yet. One that was forked goes on where its parent is, with half of what the parent
@@ -273,7 +275,7 @@ impl Scheduler for Rsdl {
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         loop {
             let queue = &mut self.queues[cpu as usize];
-            if let Some((list, task)) = queue.urgent.first() {
+            if let Some((list, task)) = queue.urgent() {
                 if list < ISO || !queue.refractory {
                     return Some(Pick { task, slice: None });
                 }

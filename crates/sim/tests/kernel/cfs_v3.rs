@@ -1,6 +1,9 @@
 //! CFS of 2007 against what its rules lead to. Stretches and waits are those of a prototype of the same rules.
 
-use crate::sleeper::{HeldUp, S10, at_1000_hz, beside_hogs, share_beside, stretches};
+use crate::{
+    measure::{S10, copes_with_every_class, turns},
+    sleeper::{HeldUp, at_1000_hz, beside_hogs, share_beside},
+};
 use schedlab_model::MILLISECOND;
 
 const RC2: &str = r#"name = "cfs_v3", variant = "2.6.23""#;
@@ -24,8 +27,7 @@ fn two_hogs_share_by_weight() {
 fn hogs_give_way_when_their_key_is_a_granularity_ahead() {
     let lengths = |hogs| {
         let workload = format!("workload.hog = {{ load = \"spin\", passes = \"forever\", count = {hogs} }}");
-        // The first stretch begins between two ticks.
-        stretches(&at_1000_hz(RC2, "20s", &workload), 0).split_off(1)
+        turns(&at_1000_hz(RC2, "20s", &workload), 0)
     };
     // Of two, the key of the running one goes ahead by half a millisecond in each.
     assert!(lengths(2).iter().all(|&length| length == 5.0));
@@ -94,8 +96,13 @@ fn real_time_goes_before_all_others_and_only_rr_takes_turns_of_100_ms() {
                 "#
             ),
         );
-        let lengths = stretches(&run, 1);
-        assert_eq!((run.get("tasks.b.share"), lengths.len() > 3), (0.0, takes_turns), "{policy}");
+        let lengths = turns(&run, 1);
+        assert_eq!((run.get("tasks.b.share"), lengths.len() > 2), (0.0, takes_turns), "{policy}");
         assert!(lengths.iter().all(|&length| length == 100.0));
     }
+}
+
+#[test]
+fn tasks_of_every_class_live_together() {
+    copes_with_every_class("cfs_v3");
 }

@@ -1,37 +1,20 @@
 //! A task that computes for 1 ms and sleeps for 9, more or less, beside others that never wait: what the figures of several
 //! schedulers are given for.
 
-use crate::audited::{Run, run, scenario};
+use crate::{
+    audited::Run,
+    measure::{S10, on},
+};
 use schedlab_model::{
-    Nanos,
+    MILLISECOND, Nanos,
     event::{Kind, Leave},
     task::TaskId,
 };
 
-/// 1 ms of every 10, with a jitter of 2 ms either way.
-pub const S10: &str = r#"steps = [{ compute = "1ms" }, { sleep = { uniform = ["7ms", "11ms"] } }], passes = "forever""#;
-const BURST: Nanos = 1_000_000;
-
 /// On one processor with 1000 ticks a second and no costs.
 #[track_caller]
 pub fn at_1000_hz(scheduler: &str, duration: &str, workload: &str) -> Run {
-    let machine = r#"{ preset = "uniform", clock = { hz = "1000/s" } }"#;
-    let text = format!("machine = {machine}\nscheduler = {{ {scheduler} }}\nduration = \"{duration}\"\n{workload}");
-    run(&scenario(&text), 1)
-}
-
-/// Uninterrupted stretches of a task on the processor, in ms, without the last one, which the end of the run cuts off.
-pub fn stretches(run: &Run, task: TaskId) -> Vec<f64> {
-    let mut since = 0;
-    let mut all = Vec::new();
-    for event in run.events.iter().filter(|event| event.task == task) {
-        match event.kind {
-            Kind::SwitchIn => since = event.time,
-            Kind::SwitchOut if event.flag != Leave::Stopped as u8 => all.push((event.time - since) as f64 / 1e6),
-            _ => {}
-        }
-    }
-    all
+    on(1, 1000, scheduler, &format!("duration = \"{duration}\"\n{workload}"))
 }
 
 /// How long a sleeper was held up in each of its rounds, and its share of the processor.
@@ -93,7 +76,7 @@ pub fn beside_hogs(scheduler: &str, hogs: u32) -> HeldUp {
     let workload = format!(
         "workload.hog = {{ load = \"spin\", passes = \"forever\", count = {hogs} }}\nworkload.sleeper = {{ {S10} }}"
     );
-    HeldUp::of(&at_1000_hz(scheduler, "200s", &workload), "sleeper", hogs, BURST)
+    HeldUp::of(&at_1000_hz(scheduler, "200s", &workload), "sleeper", hogs, MILLISECOND)
 }
 
 /// The share in percent of an endless task of nice 0 beside another, given by its fields, in 20 s.

@@ -3,7 +3,7 @@
 
 use super::rotation::{Rotation, SLOTS, WORST, quota, slots_of};
 use crate::schedulers::{
-    priorities::{LAST, Priorities},
+    priority_array::PriorityArray,
     queue::{Links, List},
 };
 use schedlab_model::{
@@ -12,7 +12,7 @@ use schedlab_model::{
 };
 
 /// List of SCHED_ISO, just below real time, whose lists are 0 to 98; behind it come the slots.
-pub const ISO: u8 = LAST;
+pub const ISO: u8 = 99;
 /// List of slot 0; of all slots, where an entity says in which list it is.
 pub const FIRST: u8 = ISO + 1;
 /// Behind the last slot: the expired array.
@@ -119,7 +119,7 @@ impl Entity {
 #[derive(Debug)]
 pub struct Queue {
     /// Real time and SCHED_ISO.
-    pub urgent: Priorities,
+    urgent: PriorityArray<{ FIRST as usize }>,
     pub rotation: Rotation,
     pub idle: List,
     /// Use of the processor by real time and SCHED_ISO, as the kernel's rolling average counts it.
@@ -131,7 +131,7 @@ pub struct Queue {
 impl Queue {
     pub fn new() -> Queue {
         Queue {
-            urgent: Priorities::default(),
+            urgent: PriorityArray::default(),
             rotation: Rotation::new(),
             idle: List::default(),
             iso_use: 0,
@@ -156,15 +156,23 @@ impl Queue {
         }
     }
 
-    /// Puts a task into the list that was chosen, before all others of it or after.
+    /// Puts a task into the list that was chosen, before another one that is there or behind all.
     #[inline]
-    pub fn insert(&mut self, links: &mut Links, entity: &Entity, task: TaskId, ahead: bool) {
-        match entity.list {
-            FIRST => self.rotation.arrays[entity.array as usize].push(links, entity.slot, task, ahead),
-            IDLE if ahead => self.idle.push_head(links, task),
-            IDLE => self.idle.push_tail(links, task),
-            list => self.urgent.push(links, list, task, ahead),
+    pub fn insert(&mut self, links: &mut Links, entity: &Entity, task: TaskId, before: Option<TaskId>) {
+        match (entity.list, before) {
+            (FIRST, _) => self.rotation.arrays[entity.array as usize].insert(links, entity.slot, task, before),
+            (IDLE, Some(mark)) => self.idle.insert_before(links, mark, task),
+            (IDLE, None) => self.idle.push_tail(links, task),
+            (list, Some(mark)) => self.urgent.insert_before(links, list.into(), mark, task),
+            (list, None) => self.urgent.push_tail(links, list.into(), task),
         }
+    }
+
+    /// The first of real time and SCHED_ISO, and its list.
+    #[inline]
+    pub fn urgent(&self) -> Option<(u8, TaskId)> {
+        let list = self.urgent.first()?;
+        Some((list as u8, self.urgent.list(list).head()?))
     }
 
     /// Takes a task out of its list.
@@ -173,7 +181,7 @@ impl Queue {
         match entity.list {
             FIRST => self.rotation.arrays[entity.array as usize].remove(links, entity.slot, task),
             IDLE => self.idle.remove(links, task),
-            list => self.urgent.remove(links, list, task),
+            list => self.urgent.remove(links, list.into(), task),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The rules of a rotation: which slots a nice level may use, how long it may stay in one, and what a runqueue remembers of
 //! how far each level has come.
 
-use crate::schedulers::queue::{Links, List};
+use crate::schedulers::{priority_array::PriorityArray, queue::Links};
 use schedlab_model::task::TaskId;
 
 /// Slots of a rotation, and nice levels.
@@ -45,44 +45,37 @@ pub fn quota(level: u8, interval: i64) -> i64 {
 }
 
 /// One of the two arrays: a first-in first-out list for each slot.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Array {
-    lists: Vec<List>,
-    /// Slots with a task, a bit each.
-    used: u64,
+    slots: PriorityArray<SLOTS>,
     /// The best level that was picked here, or that expired into here.
     pub best: u8,
 }
 
 impl Array {
     fn new() -> Array {
-        Array { lists: vec![List::default(); SLOTS], used: 0, best: WORST }
+        Array { slots: PriorityArray::default(), best: WORST }
     }
 
     /// Who is first in the first slot in use.
     #[inline]
     pub fn first(&self) -> Option<(u8, TaskId)> {
-        let slot = self.used.trailing_zeros();
-        let task = self.lists.get(slot as usize)?.head()?;
-        Some((slot as u8, task))
+        let slot = self.slots.first()?;
+        Some((slot as u8, self.slots.list(slot).head()?))
     }
 
+    /// Puts a task into a slot, before another one that is there or behind all.
     #[inline]
-    pub fn push(&mut self, links: &mut Links, slot: u8, task: TaskId, ahead: bool) {
-        let list = &mut self.lists[slot as usize];
-        if ahead {
-            list.push_head(links, task)
-        } else {
-            list.push_tail(links, task)
+    pub fn insert(&mut self, links: &mut Links, slot: u8, task: TaskId, before: Option<TaskId>) {
+        match before {
+            Some(mark) => self.slots.insert_before(links, slot.into(), mark, task),
+            None => self.slots.push_tail(links, slot.into(), task),
         }
-        self.used |= 1 << slot;
     }
 
     #[inline]
     pub fn remove(&mut self, links: &mut Links, slot: u8, task: TaskId) {
-        let list = &mut self.lists[slot as usize];
-        list.remove(links, task);
-        self.used &= !(u64::from(list.is_empty()) << slot);
+        self.slots.remove(links, slot.into(), task);
     }
 }
 
