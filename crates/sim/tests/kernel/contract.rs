@@ -160,6 +160,7 @@ impl<S: Scheduler> Scheduler for Contract<S> {
 
     fn reaped(&mut self, cx: &mut Context<'_>, parent: TaskId, child: TaskId) {
         self.enter(cx);
+        // Under a message-passing kernel a task ends while it waits for the answer to its call of exit.
         assert!(
             matches!(self.place(child), Place::Ended | Place::Asleep),
             "{child} is {:?}, reaped",

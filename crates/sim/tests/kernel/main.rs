@@ -3,6 +3,7 @@
 
 mod audit;
 mod audited;
+mod balancing;
 mod bsd4;
 mod cfs;
 mod cfs_v3;
@@ -13,6 +14,7 @@ mod edf;
 mod eevdf;
 mod every_hook;
 mod fair;
+mod groups;
 mod loads;
 mod lottery;
 mod machine_effects;
@@ -23,6 +25,7 @@ mod mlfq;
 mod o1;
 mod random_scenarios;
 mod rate_monotonic;
+mod realtime;
 mod refresh_cycle;
 mod rsdl;
 mod sleeper;

@@ -369,3 +369,26 @@ fn statement_29_at_100_hz_only_sleeps_over_a_tick_count() {
     assert_eq!(interactive("1000"), 0);
     assert!((5..=15).contains(&interactive("100")), "{}", interactive("100"));
 }
+
+/// Shares of two hogs beside a timeout at each tick, where one clock does for all.
+fn shares_with_one_clock(parameters: &str) -> Vec<f64> {
+    let timeouts = "workload.timeouts = { passes = \"forever\", steps = [{ sleep = \"10ms\" }] }";
+    let workload = format!("duration = \"20s\"\n{}{timeouts}", hogs(&[0, 0]));
+    shares(&ule(&format!(", hz = \"100/s\", stathz = \"100/s\"{parameters}"), &workload), 2)
+}
+
+#[test]
+fn a_softclock_in_the_interrupt_that_ends_a_slice_makes_it_forgotten_unless_it_may_not_preempt() {
+    assert_eq!(shares_with_one_clock("")[1], 0.0);
+    near(shares_with_one_clock(", preempt_thresh = 50")[1], 50.0, 1.0, "without preemption");
+    near(shares_with_one_clock(", variant = \"2011\"")[1], 50.0, 1.0, "in 2011");
+}
+
+#[test]
+fn slices_of_2011_shrink_with_the_load_to_a_sixth() {
+    for (n, ticks) in [(1, 13), (2, 13), (3, 6), (5, 3), (7, 2), (20, 2)] {
+        let run = ule(", variant = \"2011\"", &format!("duration = \"20s\"\n{}", hogs(&vec![0; n])));
+        let switches = if n == 1 { 0.0 } else { 133.0 / f64::from(ticks) };
+        near(run.of(Kind::SwitchIn).count() as f64 / 20.0, switches, 0.2, &format!("switches of {n}"));
+    }
+}

@@ -163,26 +163,23 @@ impl Calendar {
     /// thread that waits alone may go only if it stands in the first part (runq_steal_from).
     pub fn spare(&self, links: &Links, may: impl Fn(TaskId) -> bool) -> Option<TaskId> {
         let among = |lists: &[List; DAYS as usize], full: u64, met: &mut bool| {
-            (0..DAYS).filter(|at| full >> at & 1 == 1).find_map(|at| {
-                let list = &lists[usize::from(at)];
-                let threads = std::iter::successors(list.head(), |&task| list.after(links, task));
-                threads.filter(|_| std::mem::replace(met, true)).find(|&task| may(task))
+            let mut full = (0..DAYS).filter(|at| full >> at & 1 == 1);
+            full.find_map(|at| {
+                lists[usize::from(at)].iter(links).find(|&task| std::mem::replace(met, true) && may(task))
             })
         };
         let mut met = false;
         let from_removal = self.full_days >> self.removing << self.removing;
+        let again = if self.removing == 0 { 0 } else { self.full_days };
         among(&self.lists, self.lists_before(), &mut true)
             .or_else(|| among(&self.days, from_removal, &mut met))
-            .or_else(|| among(&self.days, if self.removing == 0 { 0 } else { self.full_days }, &mut met))
+            .or_else(|| among(&self.days, again, &mut met))
             .or_else(|| among(&self.lists, self.lists_after(), &mut true))
     }
 
     /// How many threads stand here of which that is true.
     pub fn count(&self, links: &Links, is: impl Fn(TaskId) -> bool) -> u32 {
-        let threads = |list: &List| {
-            let threads = std::iter::successors(list.head(), |&task| list.after(links, task));
-            threads.filter(|&task| is(task)).count() as u32
-        };
-        self.lists.iter().chain(&self.days).map(threads).sum()
+        let count = |list: &List| list.iter(links).filter(|&task| is(task)).count() as u32;
+        self.lists.iter().chain(&self.days).map(count).sum()
     }
 }
