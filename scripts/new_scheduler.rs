@@ -15,7 +15,7 @@
 //!
 //! ## A schedule
 //!
-//! TODO Three tasks that show what is special; `cargo test -p schedlab-sim conformance` draws them and compares:
+//! TODO Three tasks that show what is special; `cargo test -p schedlab-sim --test kernel drawn` compares:
 //!
 //! ```toml
 //! machine = "uniform"

@@ -59,7 +59,7 @@ first = 0.5
 
 RULE = """
 [[row]]
-id = "worst"
+id = "the-worst"
 experiment = "loaded"
 rule = "worst"
 unit = "s"
@@ -74,6 +74,10 @@ def shorter_is_quicker(rows, lab):
     once_more = lab.value("loaded", "tasks.io.real", cell={slice: "36ms"}, sweep={slice: ["36ms"]})
     short, long = rows["io.loaded.real@18ms"].predicted, rows["io.loaded.real@100ms"].predicted
     return Finding.that(short < once_more.mean < long, f"{short:.2f} < {once_more.mean:.2f} < {long:.2f}")
+
+def worst(rows, lab):
+    times = sorted(row.predicted for row in rows.values())
+    return times[-1], times[0], times[-1]
 """
 
 
@@ -123,18 +127,12 @@ def test_claims_get_verdict_and_evidence_and_none_is_passed_over(report, tmp_pat
 
 
 def test_a_row_may_follow_from_the_rows_above_it(report, tmp_path):
-    (report / "rows.toml").write_text(
-        ROWS.replace("[[figure]]", RULE + "[[figure]]", 1)
-    )
-    (report / "claims.py").write_text(
-        CLAIMS + "\ndef worst(rows, lab):\n    times = sorted(row.predicted for row in rows.values())\n"
-        "    return times[-1], times[0], times[-1]\n"
-    )
+    (report / "rows.toml").write_text(ROWS.replace("[[figure]]", RULE + "[[figure]]"))
     outcome = reproduce("test-2026", {"out": tmp_path / "results"})
     *above, row = outcome.rows
     times = sorted(other.predicted for other in above)
     assert (row.predicted, row.low, row.high, row.verdict) == (times[-1], times[0], times[-1], "prediction")
-    assert outcome.as_json()["rows"][-1]["id"] == "worst"
+    assert outcome.as_json()["rows"][-1]["id"] == "the-worst"
 
 
 def test_seeds_can_be_more_than_the_files_say(report, tmp_path):

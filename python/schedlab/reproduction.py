@@ -18,8 +18,8 @@
 
 `published` finds the entry of `[[row]]` in published.toml (or of another list: `table = "q1.row"`) whose keys match;
 a duration matches the number of seconds under a key that ends in `_s`. No such entry: the row is a prediction.
-A row that follows from others has, in place of `cell` and `metric`, a `rule`: the function of claims.py that takes the rows
-above it and the `Lab`, and returns a value with the bounds of its range.
+A row that follows from others has, in place of `cell` and `metric`, a `rule`: the function of claims.py that takes the
+rows above it and the `Lab`, and returns a value with the bounds of its range.
 `[[figure]]` and `[[schedule]]` are for the page: see `schedlab.report.reproduced`.
 
 `claims.py` has a function for each claim, named as its id with underscores; it takes the computed rows by id and a
@@ -86,7 +86,7 @@ class RowSpec:
 
 @dataclass(frozen=True)
 class Row:
-    """A computed row. `low` and `high` bound the mean over seeds at 95 %, or are a rule's. Values are in the spec's unit."""
+    """A computed row, in the spec's unit. `low` and `high` bound the mean over seeds at 95 %, or are those of a rule."""
 
     spec: RowSpec
     predicted: float

@@ -4,7 +4,7 @@
 //! They do the same simulated work to the nanosecond: as many switches, and the same waits.
 
 use crate::loads::{JOB, Load, RUN, SLICE, between_starts, sleep};
-use hdrhistogram::Histogram;
+use schedlab_metrics::Histogram;
 use schedlab_model::{Nanos, rng::Rng};
 use std::{
     cmp::Reverse,
@@ -33,22 +33,22 @@ pub fn run(load: Load, tasks: u32, switches: u64, seed: u64) -> Outcome {
 struct Books {
     switches: u64,
     waited: u128,
-    waits: Histogram<u32>,
+    waits: Histogram,
 }
 
 impl Books {
     fn new() -> Books {
-        Books { switches: 0, waited: 0, waits: Histogram::new(2).expect("two digits are allowed") }
+        Books { switches: 0, waited: 0, waits: Histogram::default() }
     }
 
     #[inline(always)]
     fn wait(&mut self, length: Nanos) {
         self.waited += u128::from(length);
-        self.waits.record(length).expect("the histogram grows");
+        self.waits.record(length);
     }
 
     fn close(self, ran: Nanos) -> Outcome {
-        let mean_wait = self.waited as f64 / self.waits.len().max(1) as f64 / 1e9;
+        let mean_wait = self.waited as f64 / self.waits.count().max(1) as f64 / 1e9;
         Outcome { switches: self.switches, mean_wait, ran }
     }
 }

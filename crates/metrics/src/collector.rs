@@ -128,8 +128,10 @@ impl Collector {
     }
 
     fn end_processor(&mut self, cpu: usize) {
-        let Some((id, ran)) = self.processors[cpu].end(self.end) else { return };
-        if let Some(task) = self.tasks.get_mut(id as usize) {
+        let (id, since, ran) = self.processors[cpu].end(self.end);
+        let Some(task) = self.tasks.get_mut(id as usize) else { return };
+        // Else it has left, and nobody has come since.
+        if task.place == Place::Exiting || task.place == Place::Running && task.since == since {
             task.ran = task.ran.saturating_add(ran);
         }
     }
@@ -206,17 +208,20 @@ impl Collector {
         if let Some(waits) = self.jobs[task.job as usize].waits.get_mut(task.place as usize) {
             waits.record(e.time.saturating_sub(task.since));
         }
-        task.place = Place::Running;
+        (task.place, task.since) = (Place::Running, e.time);
     }
 
     #[inline(always)]
     fn switch_out(&mut self, e: Event) {
-        let Some(processor) = self.processors.get_mut(usize::from(e.cpu)) else { return self.stray() };
-        processor.switch_out(e.time);
+        if usize::from(e.cpu) >= self.processors.len() {
+            return self.stray();
+        }
         let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
         task.ran = task.ran.saturating_add(e.a.saturating_add(e.b));
         let job = &mut self.jobs[task.job as usize];
-        job.system = job.system.saturating_add(e.b);
+        if e.b > 0 {
+            job.system = job.system.saturating_add(e.b);
+        }
         let why = usize::from(e.flag).min(AFTER.len() - 1);
         job.left[why] += 1;
         if task.place < Place::Exiting {

@@ -5,6 +5,7 @@
 
 mod collector;
 mod distribution;
+mod histogram;
 mod job;
 mod load;
 mod processor;
@@ -12,6 +13,7 @@ mod report;
 mod table;
 
 pub use collector::{Collector, Setup};
+pub use histogram::Histogram;
 pub use processor::Totals;
 pub use report::{Report, Row, Warning};
 pub use table::{METRICS, find};

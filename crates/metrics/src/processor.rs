@@ -1,6 +1,6 @@
 //! Where the time of one processor went.
 
-use schedlab_model::{Nanos, task::TaskId};
+use schedlab_model::{Nanos, event::NO_TASK, task::TaskId};
 
 /// Processor time by use, ns, over all processors. After the end of a run they add up to the time elapsed times the
 /// number of processors, exactly.
@@ -40,46 +40,49 @@ impl Totals {
     }
 }
 
-/// What a processor is doing. Time between a switch-out and the next switch-in is overhead, and reported as such.
+/// How a processor has nothing to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stretch {
-    Switching,
-    Running(TaskId),
-    Idle,
+enum Idle {
+    /// It has something to run.
+    Not,
+    /// No task waits for a drive.
+    Plain,
+    /// A task waits for a drive.
     IoWait,
 }
 
+/// What a processor is doing. How long a task had it is told exactly when the task leaves, and so is overhead; only idle time
+/// must be seen to begin and to end. Who has it is looked at only when the run ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Processor {
     /// All uses but those that are the tasks' own.
     pub spent: Totals,
-    stretch: Stretch,
+    idle: Idle,
+    /// Who got it last.
+    task: TaskId,
+    /// When it began to idle, or the task got it.
     since: Nanos,
-    /// Overhead within the present stretch.
+    /// Overhead from then on.
     stolen: Nanos,
 }
 
 impl Default for Processor {
     fn default() -> Self {
-        Processor { spent: Totals::default(), stretch: Stretch::Idle, since: 0, stolen: 0 }
+        Processor { spent: Totals::default(), idle: Idle::Plain, task: NO_TASK, since: 0, stolen: 0 }
     }
 }
 
 impl Processor {
-    /// A stretch begins; the time of an idle one before it is known now. That of others is told exactly, by the switch-out
-    /// and as overhead.
-    #[inline(always)]
-    fn open(&mut self, stretch: Stretch, time: Nanos) {
-        match self.stretch {
-            Stretch::Idle => self.spent.idle = self.spent.idle.saturating_add(self.length(time)),
-            Stretch::IoWait => self.spent.io_wait = self.spent.io_wait.saturating_add(self.length(time)),
-            Stretch::Running(_) | Stretch::Switching => {}
+    /// The time of an idle stretch is known now.
+    #[inline(never)]
+    fn close(&mut self, time: Nanos) {
+        let length = self.length(time);
+        match self.idle {
+            Idle::Plain => self.spent.idle = self.spent.idle.saturating_add(length),
+            Idle::IoWait => self.spent.io_wait = self.spent.io_wait.saturating_add(length),
+            Idle::Not => {}
         }
-        self.stretch = stretch;
-        // Nobody asks how long a switch took.
-        if !matches!(stretch, Stretch::Switching) {
-            (self.since, self.stolen) = (time, 0);
-        }
+        self.idle = Idle::Not;
     }
 
     /// Length of the present stretch so far, without overhead.
@@ -89,12 +92,11 @@ impl Processor {
 
     #[inline(always)]
     pub fn switch_in(&mut self, task: TaskId, time: Nanos) {
-        self.open(Stretch::Running(task), time);
-    }
-
-    #[inline(always)]
-    pub fn switch_out(&mut self, time: Nanos) {
-        self.open(Stretch::Switching, time);
+        if self.idle != Idle::Not {
+            self.close(time);
+        }
+        self.task = task;
+        (self.since, self.stolen) = (time, 0);
     }
 
     #[inline(always)]
@@ -105,16 +107,15 @@ impl Processor {
 
     #[inline(always)]
     pub fn idle(&mut self, waits_for_drive: bool, time: Nanos) {
-        self.open(if waits_for_drive { Stretch::IoWait } else { Stretch::Idle }, time);
+        self.close(time);
+        self.idle = if waits_for_drive { Idle::IoWait } else { Idle::Plain };
+        (self.task, self.since, self.stolen) = (NO_TASK, time, 0);
     }
 
-    /// Closes the present stretch: who still runs, and how long since its switch-in without overhead.
-    pub fn end(&mut self, time: Nanos) -> Option<(TaskId, Nanos)> {
-        let running = match self.stretch {
-            Stretch::Running(task) => Some((task, self.length(time))),
-            _ => None,
-        };
-        self.open(Stretch::Switching, time);
-        running
+    /// Closes the present stretch: who got the processor last, when, and how long ago without overhead.
+    pub fn end(&mut self, time: Nanos) -> (TaskId, Nanos, Nanos) {
+        let length = self.length(time);
+        self.close(time);
+        (self.task, self.since, length)
     }
 }

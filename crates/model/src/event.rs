@@ -150,6 +150,17 @@ impl Observer for Vec<Event> {
     }
 }
 
+/// A listener whose type the simulator need not know. A simulator is compiled for every pair of policy and listener: where
+/// speed does not matter, all listeners are one of these.
+pub struct AnyObserver<'a>(pub &'a mut dyn Observer);
+
+impl Observer for AnyObserver<'_> {
+    #[inline(never)]
+    fn observe(&mut self, event: Event) {
+        self.0.observe(event);
+    }
+}
+
 /// Lends a listener.
 impl<O: Observer> Observer for &mut O {
     #[inline(always)]

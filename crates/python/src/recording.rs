@@ -4,7 +4,7 @@
 use crate::{batch::Run, from_json};
 use schedlab_model::{
     Nanos, SECOND,
-    event::{Event, Observer},
+    event::{AnyObserver, Event, Observer},
     scenario::Scenario,
     units::{Duration, spell_duration},
 };
@@ -36,7 +36,7 @@ pub fn write(run_json: &str, kind: &str, path: &Path, limit: Nanos) -> Result<()
     match kind {
         "perfetto" => {
             let mut tracer = Tracer::new(&mut draft.out, &names, None);
-            observe(&scenario, seed, &mut tracer).map_err(ran)?;
+            observe(&scenario, seed, AnyObserver(&mut tracer)).map_err(ran)?;
             tracer.finish().map_err(failed)?;
         }
         "recording" => {
@@ -67,7 +67,7 @@ fn names(scenario: &Scenario) -> Result<Names, String> {
 
 fn chart(scenario: &Scenario, seed: u64, names: &Names) -> Result<Chart, String> {
     let mut beginning = Beginning::default();
-    let end = observe(scenario, seed, &mut beginning).map_err(|why| why.to_string())?;
+    let end = observe(scenario, seed, AnyObserver(&mut beginning)).map_err(|why| why.to_string())?;
     if beginning.full {
         let length = spell_duration(scenario.duration.map_or(SECOND, |duration| duration.0));
         return Err(format!("more than {MOST_EVENTS} events in {length}: too many to draw; ask for a shorter time"));

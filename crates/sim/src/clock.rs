@@ -82,7 +82,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let Some(clock) = &mut self.stat_clock else { return };
         clock.advance();
         let (next, tick) = (clock.next, clock.tick);
-        self.timers.set(next, Expiry::Stat);
+        self.set_timer(next, Expiry::Stat);
         for cpu in 0..self.cpus.len() {
             self.stat_tick_on(cpu, tick);
         }

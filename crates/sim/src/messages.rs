@@ -97,8 +97,8 @@ impl Servers {
         }
     }
 
-    pub fn set_alarm(&mut self, when: Nanos, task: TaskId, wait: u32) {
-        self.alarms.push(Reverse((when, task, wait)));
+    pub fn set_alarm(&mut self, when: Nanos, task: TaskId, number: u32) {
+        self.alarms.push(Reverse((when, task, number)));
     }
 
     pub fn has_alarms(&self) -> bool {
@@ -225,8 +225,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let servers = self.servers();
         let mut rang = false;
         while servers.alarm_due(now) {
-            if let Some(Reverse((_, task, wait))) = servers.alarms.pop() {
-                servers.rung.push((task, wait));
+            if let Some(Reverse((_, task, number))) = servers.alarms.pop() {
+                servers.rung.push((task, number));
                 rang = true;
             }
         }
@@ -239,9 +239,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// The memory manager ends the waits of those whose alarms have rung.
     pub fn ring_alarms(&mut self) -> Flow {
-        for (task, wait) in std::mem::take(&mut self.servers().rung) {
+        for (task, alarm) in std::mem::take(&mut self.servers().rung) {
             let process = &self.processes[task as usize];
-            if process.wait == wait && process.state == State::Waiting(Wait::Timer) {
+            if process.alarm == alarm && process.state == State::Waiting(Wait::Timer) {
                 self.complete(task);
             }
         }
@@ -333,7 +333,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         // Without a drive nothing is ever fetched: the file system says that everything is cached.
         if let Some(drive) = &mut self.drive {
             for ready in drive.access(now, block) {
-                self.timers.set(ready, Expiry::Drive);
+                self.set_timer(ready, Expiry::Drive);
             }
             self.servers().transfer = Some((block, now, 2));
             self.emit(Kind::DiskStart, 0, 0, DISK, block.into(), 1);

@@ -95,7 +95,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         queue.began = Some(self.now);
         let done = blocks.iter().fold(self.now, |at, &block| drive.access(at, block)[1]);
         let (task, first, count) = (task.unwrap_or(NO_TASK), blocks[0], blocks.len());
-        self.timers.set(done, Expiry::Drive);
+        self.set_timer(done, Expiry::Drive);
         self.emit(Kind::DiskStart, 0, 0, task, first.into(), count as u64);
     }
 

@@ -108,8 +108,8 @@ pub(crate) struct Process {
     pub kernel: bool,
     /// Whether there is something on its agenda.
     busy: bool,
-    /// Counts waits, so that a timer of an earlier one is known to be stale.
-    pub wait: u32,
+    /// The number of its last timer or alarm: an earlier one is stale.
+    pub alarm: u32,
     pub job: u16,
     /// Processor on which it last ran.
     pub ran_on: CpuId,
@@ -153,7 +153,7 @@ impl Process {
             state: State::Unborn,
             kernel: false,
             busy: false,
-            wait: 0,
+            alarm: 0,
             job,
             ran_on: CpuId::MAX,
             program,

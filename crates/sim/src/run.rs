@@ -30,15 +30,6 @@ use schedlab_workloads::Programs;
 /// The limit of a run that has none: later than anything that happens, earlier than what never happens.
 pub(crate) const FOREVER: Nanos = Nanos::MAX - 1;
 
-/// What happens next; on which processor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
-    BurstEnd(usize),
-    Timer,
-    Tick,
-    SliceEnd(usize),
-}
-
 /// How a system call is carried out.
 pub(crate) enum Personality {
     /// In the caller's context.
@@ -121,16 +112,19 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Runs to the end: every awaited task has ended, or the limit is reached.
     pub fn run(&mut self) {
         while self.awaited > 0 || self.endless {
-            let (when, next) = self.next();
-            if when > self.limit || matches!(next, Next::Tick | Next::Timer) && self.stalled() {
+            let (cpu, ends) = self.earliest();
+            let burst = self.cpus[cpu].burst_end == ends;
+            let other = self.timers.next().min(self.clock.next);
+            let on_processor = if burst { ends <= other } else { ends < other };
+            if ends.min(other) > self.limit || !on_processor && self.stalled() {
                 break;
             }
-            self.now = when;
-            match next {
-                Next::BurstEnd(cpu) => self.burst_ended(cpu),
-                Next::Timer => self.timer_expired(),
-                Next::Tick => self.tick(),
-                Next::SliceEnd(cpu) => self.slice_ended(cpu),
+            if !on_processor {
+                self.now = other;
+                if self.timers.next() == other { self.timer_expired() } else { self.tick() }
+            } else {
+                self.now = ends;
+                if burst { self.burst_ended(cpu) } else { self.slice_ended(cpu) }
             }
             while self.wishes.resched != 0 {
                 let cpu = self.wishes.resched.trailing_zeros() as CpuId;
@@ -177,22 +171,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         !holds
     }
 
-    /// What happens next, and when.
-    #[inline(always)]
-    fn next(&self) -> (Nanos, Next) {
-        let (cpu, ends) = self.earliest();
-        let burst = self.cpus[cpu].burst_end == ends;
-        let (timer, tick) = (self.timers.next(), self.clock.next);
-        let other = timer.min(tick);
-        if ends < other || burst && ends == other {
-            (ends, if burst { Next::BurstEnd(cpu) } else { Next::SliceEnd(cpu) })
-        } else if timer <= tick {
-            (timer, Next::Timer)
-        } else {
-            (tick, Next::Tick)
-        }
-    }
-
     /// The processor whose running task has something to do first, and when.
     #[inline(always)]
     fn earliest(&self) -> (usize, Nanos) {
@@ -223,9 +201,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn timer_expired(&mut self) {
         self.acting = None;
         match self.timers.take() {
-            Some(Expiry::Wake { task, wait }) => {
+            Some(Expiry::Wake { task, number }) => {
                 let process = &self.processes[task as usize];
-                if process.wait == wait && process.state == State::Waiting(Wait::Timer) {
+                if process.alarm == number && process.state == State::Waiting(Wait::Timer) {
                     self.emit(Kind::Interrupt, 0, 0, task, Irq::Timer as u64, 0);
                     self.complete(task);
                     self.interrupted(self.tasks[task as usize].cpu);
@@ -241,9 +219,32 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     fn set_scheduler_timers(&mut self) {
-        for (when, cpu, token) in self.wishes.timers.drain(..) {
-            self.timers.set(when.max(self.now), Expiry::Scheduler { cpu, token });
+        let mut wished = std::mem::take(&mut self.wishes.timers);
+        for (when, cpu, token) in wished.drain(..) {
+            self.set_timer(when.max(self.now), Expiry::Scheduler { cpu, token });
         }
+        self.wishes.timers = wished;
+    }
+
+    /// Sets a timer that wakes nobody.
+    #[inline]
+    pub fn set_timer(&mut self, when: Nanos, what: Expiry) {
+        if self.timers.exhausted() {
+            self.renumber_timers();
+        }
+        self.timers.set(when, what);
+    }
+
+    /// Timers get new numbers, and the tasks that wait for them learn these.
+    #[cold]
+    pub fn renumber_timers(&mut self) {
+        let processes = &mut self.processes;
+        self.timers.renumber(|task, before, now| {
+            let alarm = &mut processes[task as usize].alarm;
+            if *alarm == before {
+                *alarm = now;
+            }
+        });
     }
 
     /// Chooses who runs on a processor, and puts it there.
@@ -314,7 +315,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn wake(&mut self, task: TaskId, why: Enqueue) {
         let process = &mut self.processes[task as usize];
         process.state = State::Runnable;
-        process.wait = process.wait.wrapping_add(1);
         if S::USER_RETURNS {
             process.mode = Mode::System; // in which it waited
         }

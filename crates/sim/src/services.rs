@@ -119,13 +119,19 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     #[inline(always)]
     fn sleep(&mut self, task: TaskId, until: Nanos) -> Served {
-        let wait = self.processes[task as usize].wait;
+        if self.timers.exhausted() {
+            self.renumber_timers();
+        }
+        let alarm = &mut self.processes[task as usize].alarm;
         match &mut self.personality {
             Personality::Monolithic(_) => {
                 let until = if self.tick_timers { self.clock.tick_from(until) } else { until };
-                self.timers.set(until.max(self.now), Expiry::Wake { task, wait });
+                *alarm = self.timers.wake(until.max(self.now), task);
             }
-            Personality::MessagePassing(servers) => servers.set_alarm(until, task, wait),
+            Personality::MessagePassing(servers) => {
+                *alarm = alarm.wrapping_add(1);
+                servers.set_alarm(until, task, *alarm);
+            }
         }
         Served::Waits(Wait::Timer)
     }
@@ -310,7 +316,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn device_interrupt(&mut self, device: u32) {
         let Device { every, cost, cpu } = self.devices[device as usize];
         let next = self.now.saturating_add(draw(every, &mut self.device_rng));
-        self.timers.set(next, Expiry::Device { device });
+        self.set_timer(next, Expiry::Device { device });
         self.emit(Kind::Interrupt, 0, cpu, self.cpus[usize::from(cpu)].running, Irq::Device as u64, 0);
         self.steal(cpu.into(), cost);
         self.interrupted(cpu);

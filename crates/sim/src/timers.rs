@@ -1,14 +1,20 @@
 //! Things that will happen at a set time: a heap ordered by (time, order of setting), so that equal times keep a total
 //! order and a run is a pure function of scenario and seed.
+//!
+//! A timer is one number of 128 bits, small and compared at once, since a run may have millions:
+//!
+//!   time (64 bits), number in the order of setting (32), of whom (29), kind (3)
+//!
+//! When the numbers run out, those that are set are numbered anew.
 
 use schedlab_model::{Nanos, task::CpuId, task::TaskId};
-use std::{cmp::Ordering, collections::BinaryHeap};
+use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// What a timer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expiry {
-    /// Ends the wait of a task, if it is still the wait of that number.
-    Wake { task: TaskId, wait: u32 },
+    /// Ends the wait of a task, if it still waits for the timer of this number.
+    Wake { task: TaskId, number: u32 },
     /// The first pass of a task begins.
     Start { task: TaskId },
     /// The drive has a sector ready, or has ended its transfer.
@@ -21,100 +27,85 @@ pub(crate) enum Expiry {
     Stat,
 }
 
-/// One of them, small: a run may have millions.
-#[derive(Debug)]
-struct Timer {
-    when: Nanos,
-    /// How many had been set before it, and in the lowest bits which kind of expiry it is.
-    order: u64,
-    /// The numbers of the expiry, together: stored and loaded at once, where a processor passes a store on to a load.
-    numbers: u64,
+const WAKE: u32 = 0;
+const START: u32 = 1;
+const DRIVE: u32 = 2;
+const SCHEDULER: u32 = 3;
+const DEVICE: u32 = 4;
+const STAT: u32 = 5;
+/// Room for the kinds there are. It leaves 29 bits for a task: so many would take 200 GB.
+const KINDS: u32 = 8;
+
+/// A timer in one number.
+#[inline(always)]
+fn pack(when: Nanos, number: u32, whose: u32, kind: u32) -> u128 {
+    u128::from(when) << 64 | u128::from(number) << 32 | u128::from(whose * KINDS + kind)
 }
 
-/// Room for the kinds of expiries there are.
-const KINDS: u64 = 8;
-
-impl Timer {
-    fn new(when: Nanos, set: u64, what: Expiry) -> Timer {
-        let (kind, first, second) = match what {
-            Expiry::Wake { task, wait } => (0, task, wait),
-            Expiry::Start { task } => (1, task, 0),
-            Expiry::Drive => (2, 0, 0),
-            Expiry::Scheduler { cpu, token } => (3, cpu.into(), token),
-            Expiry::Device { device } => (4, device, 0),
-            Expiry::Stat => (5, 0, 0),
-        };
-        Timer { when, order: set * KINDS + kind, numbers: u64::from(second) << 32 | u64::from(first) }
-    }
-
-    fn what(&self) -> Expiry {
-        let (first, second) = (self.numbers as u32, (self.numbers >> 32) as u32);
-        match self.order % KINDS {
-            0 => Expiry::Wake { task: first, wait: second },
-            1 => Expiry::Start { task: first },
-            2 => Expiry::Drive,
-            3 => Expiry::Scheduler { cpu: first as CpuId, token: second },
-            4 => Expiry::Device { device: first },
-            _ => Expiry::Stat,
-        }
-    }
-
-    /// Time and order in one number, which is compared without a branch.
-    #[inline(always)]
-    fn key(&self) -> u128 {
-        u128::from(self.when) << 64 | u128::from(self.order)
-    }
+#[inline(always)]
+fn time(timer: u128) -> Nanos {
+    (timer >> 64) as Nanos
 }
-
-/// The first to expire is the greatest: a [`BinaryHeap`] gives the greatest first.
-impl Ord for Timer {
-    #[inline(always)]
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key().cmp(&self.key())
-    }
-}
-
-impl PartialOrd for Timer {
-    #[inline(always)]
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Timer {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Timer {}
 
 /// The heap.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    heap: BinaryHeap<Timer>,
-    /// How many have been set.
-    set: u64,
+    heap: BinaryHeap<Reverse<u128>>,
+    /// The number of the last one set.
+    last: u32,
     /// When the first expires; the end of time if there is none.
     next: Nanos,
+    /// What the scheduler asked for, and which of these places are free.
+    asked: Vec<(CpuId, u32)>,
+    free: Vec<u32>,
 }
 
 impl Default for Timers {
     fn default() -> Self {
-        Timers { heap: BinaryHeap::new(), set: 0, next: Nanos::MAX }
+        Timers { heap: BinaryHeap::new(), last: 0, next: Nanos::MAX, asked: Vec::new(), free: Vec::new() }
     }
 }
 
 impl Timers {
-    #[inline]
+    /// Sets a timer that wakes a task, and gives its number.
+    #[inline(always)]
+    pub fn wake(&mut self, when: Nanos, task: TaskId) -> u32 {
+        self.push(when, task, WAKE);
+        self.last
+    }
+
+    /// Sets a timer of another kind.
     pub fn set(&mut self, when: Nanos, what: Expiry) {
-        self.set += 1;
+        let (whose, kind) = match what {
+            Expiry::Wake { task, .. } => (task, WAKE),
+            Expiry::Start { task } => (task, START),
+            Expiry::Drive => (0, DRIVE),
+            Expiry::Scheduler { cpu, token } => (self.ask(cpu, token), SCHEDULER),
+            Expiry::Device { device } => (device, DEVICE),
+            Expiry::Stat => (0, STAT),
+        };
+        self.push(when, whose, kind);
+    }
+
+    #[inline(always)]
+    fn push(&mut self, when: Nanos, whose: u32, kind: u32) {
+        self.last += 1;
         self.next = self.next.min(when);
-        self.heap.push(Timer::new(when, self.set, what));
+        self.heap.push(Reverse(pack(when, self.last, whose, kind)));
+    }
+
+    /// Keeps what the scheduler asked for, and gives its place.
+    fn ask(&mut self, cpu: CpuId, token: u32) -> u32 {
+        let place = self.free.pop().unwrap_or(self.asked.len() as u32);
+        if place as usize == self.asked.len() {
+            self.asked.push((cpu, token));
+        }
+        self.asked[place as usize] = (cpu, token);
+        place
     }
 
     /// When the next one expires; the end of time if none is set.
-    #[inline]
+    #[inline(always)]
     pub fn next(&self) -> Nanos {
         self.next
     }
@@ -126,10 +117,110 @@ impl Timers {
     }
 
     /// Takes the next one.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self) -> Option<Expiry> {
-        let first = self.heap.pop()?;
-        self.next = self.heap.peek().map_or(Nanos::MAX, |timer| timer.when);
-        Some(first.what())
+        let Reverse(first) = self.heap.pop()?;
+        self.next = self.heap.peek().map_or(Nanos::MAX, |Reverse(timer)| time(*timer));
+        let (number, whose) = ((first >> 32) as u32, first as u32 / KINDS);
+        Some(match first as u32 % KINDS {
+            WAKE => Expiry::Wake { task: whose, number },
+            START => Expiry::Start { task: whose },
+            DRIVE => Expiry::Drive,
+            SCHEDULER => {
+                self.free.push(whose);
+                let (cpu, token) = self.asked[whose as usize];
+                Expiry::Scheduler { cpu, token }
+            }
+            DEVICE => Expiry::Device { device: whose },
+            _ => Expiry::Stat,
+        })
+    }
+
+    /// Whether there is no number for another one.
+    #[inline(always)]
+    pub fn exhausted(&self) -> bool {
+        self.last == u32::MAX
+    }
+
+    /// Numbers those that are set anew, from 1 and in their order, and tells of each that wakes a task: whose it is, its
+    /// number before and its number now.
+    pub fn renumber(&mut self, mut tell: impl FnMut(TaskId, u32, u32)) {
+        let mut timers = std::mem::take(&mut self.heap).into_vec();
+        timers.sort_unstable_by_key(|Reverse(timer)| *timer);
+        self.last = 0;
+        for Reverse(timer) in &mut timers {
+            self.last += 1;
+            let (number, whose, kind) = ((*timer >> 32) as u32, *timer as u32 / KINDS, *timer as u32 % KINDS);
+            if kind == WAKE {
+                tell(whose, number, self.last);
+            }
+            *timer = pack(time(*timer), self.last, whose, kind);
+        }
+        self.heap = timers.into();
+    }
+
+    /// Continues with the numbers behind this one.
+    #[cfg(test)]
+    pub fn number_from(&mut self, last: u32) {
+        self.last = last;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Kernel;
+    use schedlab_model::{event::Event, scenario::Scenario};
+    use schedlab_policies::schedulers::RoundRobin;
+
+    #[test]
+    fn timers_of_every_kind_come_back_in_order_of_time_and_then_of_setting() {
+        let mut timers = Timers::default();
+        let all = [
+            (7, Expiry::Scheduler { cpu: 63, token: u32::MAX }),
+            (5, Expiry::Start { task: 1_000_000 }),
+            (7, Expiry::Drive),
+            (5, Expiry::Device { device: 3 }),
+            (7, Expiry::Scheduler { cpu: 2, token: 0 }),
+            (Nanos::MAX, Expiry::Stat),
+        ];
+        all.iter().for_each(|&(when, what)| timers.set(when, what));
+        let number = timers.wake(6, 77);
+        let order = [1, 3].map(|i| all[i].1).into_iter().chain([Expiry::Wake { task: 77, number }]);
+        let order: Vec<_> = order.chain([0, 2, 4, 5].map(|i| all[i].1)).collect();
+        assert_eq!(timers.next(), 5);
+        assert_eq!(std::iter::from_fn(|| timers.take()).collect::<Vec<_>>(), order);
+        assert_eq!(timers.next(), Nanos::MAX);
+        timers.set(1, Expiry::Scheduler { cpu: 4, token: 5 });
+        assert_eq!(timers.take(), Some(Expiry::Scheduler { cpu: 4, token: 5 }));
+        assert_eq!(timers.asked.len(), 2, "places are used again");
+    }
+
+    /// Sleepers that are woken early by signals, at times that coincide.
+    const SCENARIO: &str = r#"{
+        "machine": { "name": "bare", "processors": 2 },
+        "scheduler": { "name": "round_robin", "slice": "1ms" },
+        "workload": { "sleepers": { "count": 20, "steps": [{ "repeat": { "times": 50, "steps": [
+            { "compute": { "uniform": ["1ms", "3ms"] } }, { "sleep": "10ms" }, "signal"
+        ] } }] } }
+    }"#;
+
+    fn events(first_number: u32) -> Vec<Event> {
+        let scenario: Scenario = serde_json::from_str(SCENARIO).unwrap();
+        let mut events = Vec::new();
+        let mut kernel = Kernel::<RoundRobin, _>::boot(&scenario, 1, &mut events).unwrap();
+        // The tasks' starts are numbered already.
+        kernel.timers.number_from(first_number);
+        kernel.run();
+        events
+    }
+
+    #[test]
+    fn a_run_is_the_same_when_timers_run_out_of_numbers() {
+        let plain = events(100);
+        assert!(plain.len() > 10_000);
+        for first in [u32::MAX - 1, u32::MAX - 100, u32::MAX - 333] {
+            assert!(events(first) == plain);
+        }
     }
 }

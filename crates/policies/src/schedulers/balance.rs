@@ -293,7 +293,8 @@ impl<L: Law> Linux<L> {
             let imbalance = self.imbalance(cx, cpu);
             self.balancer.states[cpu as usize].pulling = imbalance;
             if imbalance.is_none() {
-                self.rest_until_next(cx, cpu, false);
+                self.balancer.states[cpu as usize].failures = 0;
+                self.rest_until_next(cx, cpu, true);
                 return None;
             }
         }
@@ -303,7 +304,7 @@ impl<L: Law> Linux<L> {
             let state = &mut self.balancer.states[cpu as usize];
             state.pulling = None;
             state.failures = if pull.pulled { 0 } else { state.failures + 1 };
-            self.rest_until_next(cx, cpu, pull.pulled);
+            self.rest_until_next(cx, cpu, false);
             return None;
         };
         pull.pulled = true;
@@ -315,13 +316,13 @@ impl<L: Law> Linux<L> {
         Some(task)
     }
 
-    /// The interval is short after a success, and longer the longer there is nothing to do.
-    fn rest_until_next(&mut self, cx: &Context<'_>, cpu: CpuId, pulled: bool) {
+    /// The interval is short where something was to do, and grows as long as there is nothing.
+    fn rest_until_next(&mut self, cx: &Context<'_>, cpu: CpuId, balanced: bool) {
         let shortest = self.cpus.len() as u64 * MILLISECOND;
         let busy = !self.is_idle(cx, cpu);
         let balancer = &mut self.balancer;
         let state = &mut balancer.states[cpu as usize];
-        state.interval = if pulled { shortest } else { (2 * state.interval).min(2 * shortest) };
+        state.interval = if balanced { (2 * state.interval).min(2 * shortest) } else { shortest };
         let interval = if busy { (state.interval * BUSY_FACTOR).saturating_sub(balancer.tick) } else { state.interval };
         state.next = cx.now + interval;
     }

@@ -33,13 +33,20 @@
 //! ```toml
 //! machine = "uniform"
 //! scheduler = { name = "bsd4", quantum_form = "slice" }
-//! workload.hog = { load = "spin", compute = "2s" }
-//! workload.nice = { load = "spin", compute = "1s", nice = 10 }
-//! workload.sleeper = { load = "sleeper", run = "20ms", sleep = "280ms", rounds = 12 }
+//! workload.hog = { load = "spin", compute = "800ms" }
+//! workload.nice = { load = "spin", compute = "400ms", nice = 5 }
+//! workload.sleeper = { load = "sleeper", run = "20ms", sleep = "280ms", rounds = 4, start = "50ms" }
 //! ```
 //!
 //! ```text
-//! a column is 50ms
+//!            0ms       200ms     400ms     600ms     800ms     1000ms    1200ms
+//!            |         |         |         |         |         |         |
+//! hog#0      ########.##############.#####.....####.#####.....####.#
+//! nice#1     .............................#####..........#####......#########
+//! sleeper#2    ......#              #              #              #
+//! idle 0                                                                     ----
+//!            a column is 20ms
+//!            # running  . ready  - idle
 //! ```
 //!
 //! ## Cost
@@ -345,5 +352,41 @@ impl Scheduler for Bsd4 {
             Due::Pass => self.pass_due = true,
             Due::Quantum => (1..cx.processors.len()).for_each(|cpu| cx.resched(cpu as CpuId)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clocks(settings: &[(&str, &str)]) -> (f64, f64) {
+        let given = settings.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        let clocks = Bsd4::clocks(&Params::check(&Bsd4::INFO, given).unwrap(), Clocks { hz: 60.0, stat_hz: None });
+        (clocks.hz, clocks.stat_hz.unwrap())
+    }
+
+    #[test]
+    fn the_statistics_clock_follows_from_hz_as_a_local_apic_gives_it() {
+        assert_eq!(clocks(&[]), (1000.0, 133.0));
+        for (hz, stathz) in [(100, 133.0), (500, 133.0), (2000, 133.0), (3000, 130.0)] {
+            assert_eq!(clocks(&[("hz", &format!("{hz}/s"))]), (f64::from(hz), stathz));
+        }
+        assert_eq!(clocks(&[("stathz", "128/s")]), (1000.0, 128.0));
+    }
+
+    #[test]
+    fn usage_is_cut_at_36_priorities_for_each_processor() {
+        assert_eq!((estimator(1, false).limit, estimator(2, false).limit), (295, 591));
+        for processors in [1, 2] {
+            let estimator = estimator(processors, false);
+            assert_eq!(estimator.priority(estimator.limit, 0), 216);
+        }
+    }
+
+    #[test]
+    fn weighted_usage_is_cut_where_priorities_end() {
+        let estimator = estimator(1, true);
+        assert_eq!(estimator.limit / Estimator::WEIGHTED_TICK, 511);
+        assert_eq!((estimator.priority(0, 20), estimator.priority(estimator.limit, -20)), (160, 223));
     }
 }

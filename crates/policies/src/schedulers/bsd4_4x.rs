@@ -30,13 +30,20 @@
 //! ```toml
 //! machine = "uniform"
 //! scheduler = { name = "bsd4_4x" }
-//! workload.hog = { load = "spin", compute = "2s" }
-//! workload.nice = { load = "spin", compute = "1s", nice = 2 }
-//! workload.sleeper = { load = "sleeper", run = "20ms", sleep = "280ms", rounds = 12 }
+//! workload.hog = { load = "spin", compute = "800ms" }
+//! workload.nice = { load = "spin", compute = "400ms", nice = 3 }
+//! workload.sleeper = { load = "sleeper", run = "20ms", sleep = "280ms", rounds = 4, start = "50ms" }
 //! ```
 //!
 //! ```text
-//! a column is 50ms
+//!            0ms       200ms     400ms     600ms     800ms     1000ms    1200ms
+//!            |         |         |         |         |         |         |
+//! hog#0      #####.##############.##############.....#####......##
+//! nice#1     ....................................####.....#####...###########
+//! sleeper#2    ...#              #              #              #
+//! idle 0                                                                     -
+//!            a column is 20ms
+//!            # running  . ready  - idle
 //! ```
 //!
 //! ## Cost
@@ -259,5 +266,28 @@ impl Bsd44x {
                 cx.resched(cpu as CpuId);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn priority(usage: u32, nice: i8) -> u16 {
+        RULES.estimator.priority(usage, nice) - EVERYBODY
+    }
+
+    #[test]
+    fn a_level_of_nice_is_two_priorities() {
+        assert_eq!((priority(0, -20), priority(0, 0), priority(0, 20)), (10, 50, 90));
+        assert_eq!((priority(295, 0), priority(0, 18), priority(0, 19)), (86, 86, 88));
+        assert_eq!(priority(295, 20), 126);
+    }
+
+    #[test]
+    fn real_time_is_better_than_any_and_the_idle_class_worse_by_a_list() {
+        let worst_real_time = RULES.realtime.0 + 31 * RULES.realtime.1;
+        assert!(worst_real_time + PER_LIST <= EVERYBODY);
+        assert!(WORST + PER_LIST <= IDLE && usize::from(IDLE / PER_LIST) < LISTS);
     }
 }

@@ -29,11 +29,18 @@
 //! scheduler = { name = "bsd4_52" }
 //! workload.a = { load = "spin", compute = "600ms" }
 //! workload.b = { load = "spin", compute = "600ms" }
-//! workload.sleeper = { load = "sleeper", run = "2ms", sleep = "40ms", rounds = 12, start = "600ms" }
+//! workload.sleeper = { load = "sleeper", run = "10ms", sleep = "40ms", rounds = 8, start = "600ms" }
 //! ```
 //!
 //! ```text
-//! a column is 20ms
+//!            0ms       200ms     400ms     600ms     800ms     1000ms    1200ms
+//!            |         |         |         |         |         |         |
+//! a#0        .....#####..###.....#####..........#######......####.....#######
+//! b#1        #####.....##...#####.....##########........####......####
+//! sleeper#2                                .....  #    #    #    #
+//! idle 0
+//!            a column is 20ms
+//!            # running  . ready
 //! ```
 //!
 //! ## Cost
@@ -250,5 +257,21 @@ impl Scheduler for Bsd452 {
             Due::Pass => self.pass_due = true,
             Due::Quantum => (1..cx.processors.len()).for_each(|cpu| cx.resched(cpu as CpuId)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_clocks_are_those_of_an_old_pc() {
+        let machine = Clocks { hz: 60.0, stat_hz: None };
+        let clocks = |given: &[(&str, &str)]| {
+            let given = given.iter().map(|(name, value)| (*name, (*value).to_owned()));
+            Bsd452::clocks(&Params::check(&Bsd452::INFO, given).unwrap(), machine)
+        };
+        assert_eq!(clocks(&[]), Clocks { hz: 100.0, stat_hz: Some(128.0) });
+        assert_eq!(clocks(&[("hz", "1000/s")]), Clocks { hz: 1000.0, stat_hz: Some(128.0) });
     }
 }

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn nine_tenths_are_forgotten_in_five_times_the_load_seconds() {
+    fn statement_19_nine_tenths_are_forgotten_in_five_times_the_load_seconds() {
         for (hogs, seconds) in [(1, 5.7), (2, 10.3), (3, 14.9), (4, 19.6)] {
             let load = load(hogs);
             let mut estimate = 1_000_000_000;

@@ -265,7 +265,7 @@ impl<L: Law> Tree<L> {
         for (id, group) in all.iter().enumerate() {
             for cpu in 0..self.processors {
                 let parent = u32::from(group.parent) * self.processors + cpu;
-                let depth = if id == 0 { 0 } else { self.depth(parent) };
+                let depth = depth(&all, id as GroupId).saturating_sub(1);
                 self.queues.push(Queue::new(group.quota.is_some()));
                 self.entities.push(Entity {
                     vruntime: 0,
@@ -672,6 +672,15 @@ impl<L: Law> Tree<L> {
     pub fn group(&self, queue: QueueId) -> GroupId {
         (queue / self.processors) as GroupId
     }
+}
+
+/// Steps from a group up to the root.
+fn depth(groups: &[Group], mut group: GroupId) -> u16 {
+    let mut steps = 0;
+    while group != 0 {
+        (group, steps) = (groups[group as usize].parent, steps + 1);
+    }
+    steps
 }
 
 impl<S: Default> Queue<S> {

@@ -136,6 +136,9 @@ impl<L: Law> Linux<L> {
             self.inherit_from_parent(cx, cpu, task, entity);
         }
         self.tree.enqueue(&self.law, entity, placing);
+        if self.cpus[cpu as usize].realtime {
+            self.realtime.others_came(cx, cpu);
+        }
         self.pass_on(cx, cpu);
     }
 
@@ -212,6 +215,7 @@ impl<L: Law> Linux<L> {
         let task = if self.realtime.any(cpu) { self.pick_of_both(cx, cpu) } else { self.pick_fair(cpu) };
         let state = &mut self.cpus[cpu as usize];
         state.resched = false;
+        state.realtime &= task.is_some();
         self.tree.resched = false;
         if !self.tree.pools.alarms.is_empty() {
             self.set_alarms(cx, cpu);

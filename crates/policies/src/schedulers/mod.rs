@@ -38,9 +38,11 @@ mod lottery;
 mod minix;
 mod mlfq;
 mod nice_weights;
+mod o1;
 mod ordered;
 mod pelt;
 mod placement;
+mod priority_array;
 mod priority_lists;
 mod queue;
 mod rate_monotonic;
@@ -52,6 +54,8 @@ mod srtf;
 mod stride;
 mod tickets;
 mod timeline;
+mod ule;
+
 pub use bsd4::Bsd4;
 pub use bsd4_4x::Bsd44x;
 pub use bsd4_52::Bsd452;
@@ -62,11 +66,13 @@ pub use fifo::Fifo;
 pub use lottery::Lottery;
 pub use minix::Minix;
 pub use mlfq::Mlfq;
+pub use o1::O1;
 pub use rate_monotonic::RateMonotonic;
 pub use refresh_cycle::RefreshCycle;
 pub use round_robin::RoundRobin;
 pub use srtf::Srtf;
 pub use stride::Stride;
+pub use ule::Ule;
 
 /// Why a task joins the runqueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -349,9 +355,11 @@ table![
     Lottery,
     Minix,
     Mlfq,
+    O1,
     RateMonotonic,
     RefreshCycle,
     RoundRobin,
     Srtf,
-    Stride
+    Stride,
+    Ule
 ];

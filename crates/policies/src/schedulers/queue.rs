@@ -73,10 +73,16 @@ impl List {
         self.head != NONE && self.head == self.tail
     }
 
+    /// The task that stands after one of the list.
+    #[inline]
+    pub fn after(&self, links: &Links, task: TaskId) -> Option<TaskId> {
+        (task != self.tail).then(|| links.0[task as usize].after)
+    }
+
     /// The tasks in order.
     pub fn iter<'a>(&self, links: &'a Links) -> impl Iterator<Item = TaskId> + use<'a> {
-        let tail = self.tail;
-        std::iter::successors(self.head(), move |&task| (task != tail).then(|| links.0[task as usize].after))
+        let list = *self;
+        std::iter::successors(self.head(), move |&task| list.after(links, task))
     }
 
     /// Adds a task at the end.
@@ -99,6 +105,30 @@ impl List {
             head => links.at(head).before = task,
         }
         self.head = task;
+    }
+
+    /// Adds a task just before one that is in the list.
+    #[inline]
+    pub fn insert_before(&mut self, links: &mut Links, mark: TaskId, task: TaskId) {
+        if mark == self.head {
+            return self.push_head(links, task);
+        }
+        let before = links.at(mark).before;
+        *links.of_new(task) = Link { before, after: mark };
+        links.at(before).after = task;
+        links.at(mark).before = task;
+    }
+
+    /// The last task.
+    #[inline]
+    pub fn tail(&self) -> Option<TaskId> {
+        (self.head != NONE).then_some(self.tail)
+    }
+
+    /// Who stands just before a task of the list.
+    #[inline]
+    pub fn before(&self, links: &Links, task: TaskId) -> Option<TaskId> {
+        (task != self.head).then(|| links.0[task as usize].before)
     }
 
     /// Takes the first task.
@@ -125,8 +155,7 @@ impl List {
 
     /// The first task of which this is true.
     pub fn find(&self, links: &Links, is: impl Fn(TaskId) -> bool) -> Option<TaskId> {
-        let after = |task: &TaskId| (*task != self.tail).then(|| links.0[*task as usize].after);
-        std::iter::successors(self.head(), after).find(|&task| is(task))
+        self.iter(links).find(|&task| is(task))
     }
 
     /// Adds all tasks of another list at the end, in their order; that list is empty afterwards.

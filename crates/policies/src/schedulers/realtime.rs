@@ -210,10 +210,17 @@ impl Realtime {
             return None;
         }
         let best = ready.best()?;
-        if self.throttling == Throttling::FairServer && others && ready.deadline.is_none() {
-            self.begin_period(cx, cpu, cx.now + self.period);
+        if others {
+            self.others_came(cx, cpu);
         }
         Some(best)
+    }
+
+    /// Somebody else became able to run: while a real-time task runs, it starves.
+    pub fn others_came(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        if self.throttling == Throttling::FairServer && self.queues[cpu as usize].deadline.is_none() {
+            self.begin_period(cx, cpu, cx.now + self.period);
+        }
     }
 
     /// The others must have had their part by this time.

@@ -4,11 +4,11 @@ use crate::contract::Contract;
 use schedlab_metrics::{Collector, METRICS, Report, Totals};
 use schedlab_model::{
     Nanos,
-    event::{Event, Kind, Observer},
+    event::{AnyObserver, Event, Kind, Observer},
     experiment::{Catalogue, Format, read_scenario},
-    info::Promise,
-    scenario::Scenario,
-    task::TaskId,
+    info::{Info, Promise},
+    scenario::{Job, Scenario},
+    task::{Policy, TaskId},
 };
 use schedlab_policies::schedulers::{self, SCHEDULERS, Scheduler, Visitor};
 use schedlab_sim::{Audit, observe_under, setup};
@@ -94,14 +94,23 @@ impl Visitor for Audited<'_> {
         let mut collector = Collector::new(setup(self.scenario));
         let audit = Audit::new(self.scenario.machine.processors.get());
         let work_conserving = S::INFO.promises.contains(&Promise::WorkConserving);
-        let mut audit = if work_conserving { audit } else { audit.may_idle() };
+        let mut audit = if work_conserving && !holds_back(&S::INFO, self.scenario) { audit } else { audit.may_idle() };
         let mut events = Events::default();
-        let listeners = (&mut audit, (&mut collector, &mut events));
+        let mut all = (&mut audit, (&mut collector, &mut events));
+        let listeners = AnyObserver(&mut all);
         let end = observe_under::<Contract<S>, _>(self.scenario, self.seed, listeners).expect("a checked scenario");
         let report = collector.finish(end);
         let violations = audit.finish(end);
         Run { events: events.0, report, totals: collector.totals(), audited_totals: audit.totals(), end, violations }
     }
+}
+
+/// Whether ready tasks may be made to wait for a limit, which breaks no promise: a group for its quota, real-time tasks where
+/// the policy limits them.
+fn holds_back(info: &Info, scenario: &Scenario) -> bool {
+    let realtime = |job: &Job| matches!(job.policy, Policy::Fifo | Policy::Rr);
+    scenario.groups.values().any(|group| group.quota.is_some())
+        || info.parameter("rt_throttling").is_some() && scenario.workload.values().any(realtime)
 }
 
 impl Run {

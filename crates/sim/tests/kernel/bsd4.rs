@@ -12,6 +12,7 @@ use schedlab_model::{
     task::TaskId,
 };
 use schedlab_policies::schedulers::{Bsd4, Bsd44x, Bsd452};
+use std::collections::BTreeSet;
 
 const HEAD: &str = r#"name = "bsd4""#;
 const SLICE: &str = r#"name = "bsd4", quantum_form = "slice""#;
@@ -288,17 +289,22 @@ fn statement_27_a_short_burst_after_a_sleep_runs_through_unless_interrupted() {
     let workload = r#"
         duration = "100s"
         workload.hog = { load = "spin", passes = "forever", count = 3 }
-        workload.sleeper = { load = "sleeper", run = "20ms", sleep = "20ms", passes = "forever" }
+        workload.sleeper = { load = "sleeper", run = "20ms", sleep = "21ms", passes = "forever" }
     "#;
-    let lost = |run: &Run| run.of(Kind::SwitchOut).filter(|e| e.task == 3 && e.flag == Leave::Preempted as u8).count();
+    // The part of its bursts in which it lost the processor.
+    let lost = |run: &Run| {
+        let taken = run.of(Kind::SwitchOut).filter(|e| e.task == 3 && e.flag == Leave::Preempted as u8).count();
+        taken as f64 / run.of(Kind::Wakeup).filter(|e| e.task == 3).count() as f64
+    };
     let quiet = under(SLICE, 0, workload, 1);
-    assert_eq!(quiet.get("tasks.sleeper.wakeup_latency.max"), 0.0);
-    // The clock interrupts too: for the pass every second, for the load average every five.
-    assert!(lost(&quiet) <= 100 + 25, "{}", lost(&quiet));
+    // The clock interrupts too, for the pass every second and for the load average every five: 1.2 * 20 ms of bursts are
+    // hit, give or take.
+    assert!(lost(&quiet) <= 2.0 * 1.2 * 0.02, "{}", lost(&quiet));
     let busy = under(SLICE, 300, workload, 1);
-    assert_eq!(busy.get("tasks.sleeper.wakeup_latency.max"), 0.0);
-    assert!(lost(&busy) > 300, "{}", lost(&busy));
-    assert!(busy.get("tasks.sleeper.share") < quiet.get("tasks.sleeper.share"));
+    assert!(lost(&busy) > 0.2, "{}", lost(&busy));
+    for run in [quiet, busy] {
+        assert_eq!(run.get("tasks.sleeper.wakeup_latency.max"), 0.0);
+    }
 }
 
 #[test]
@@ -363,6 +369,25 @@ fn two_processors_share_one_queue() {
     }
 }
 
+/// The first time at which a processor is idle for a while though a task is ready that may run there: task 0 on the first
+/// processor only, the others on each.
+fn idle_in_vain(run: &Run) -> Option<u64> {
+    let (mut ready, mut idle) = (BTreeSet::new(), BTreeSet::new());
+    let wasted = run.events.windows(2).find(|two| {
+        let event = two[0];
+        match event.kind {
+            Kind::Wakeup => ready.insert(event.task),
+            Kind::SwitchOut if event.flag <= Leave::Yielded as u8 => ready.insert(event.task),
+            Kind::SwitchIn => ready.remove(&event.task) | idle.remove(&event.cpu),
+            Kind::Idle => idle.insert(event.cpu),
+            _ => false,
+        };
+        let wasted = ready.range(1..).next().is_some() && !idle.is_empty() || ready.contains(&0) && idle.contains(&0);
+        wasted && two[1].time > event.time
+    });
+    wasted.map(|two| two[0].time)
+}
+
 #[test]
 fn no_processor_is_idle_while_anybody_waits_who_may_run_there() {
     for scheduler in [HEAD, SLICE, OF_5_2, OF_4] {
@@ -371,14 +396,10 @@ fn no_processor_is_idle_while_anybody_waits_who_may_run_there() {
             machine = {{ preset = "uniform", processors = 3 }}
             scheduler = {{ {scheduler} }}
             workload.bound = {{ load = "spin", compute = "900ms", cpus = [0] }}
-            workload.free = {{ load = "sleeper", run = "13ms", sleep = "1ms", rounds = 20, count = 7 }}
+            workload.free = {{ load = "sleeper", run = "13ms", sleep = "11ms", rounds = 40, count = 7 }}
             "#
         );
-        let run = run(&scenario(&text), 1);
-        // While four free tasks live, somebody waits however many of them sleep: all but one of them do so for a ms of 14.
-        let ends: Vec<_> = run.of(Kind::Exited).filter(|e| e.task > 0).map(|e| e.time).collect();
-        let idle = run.of(Kind::Idle).find(|e| e.time > 0 && e.time < ends[2]);
-        assert!(idle.is_none(), "{scheduler}: {idle:?} before {ends:?}");
+        assert_eq!(idle_in_vain(&run(&scenario(&text), 1)), None, "{scheduler}");
     }
 }
 

@@ -10,6 +10,7 @@ conversational transactions, AFIPS 1968).
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from schedlab.reproduction import Finding, Lab, Row
 
@@ -36,8 +37,8 @@ def slice_user_time_falls(rows: Rows, lab: Lab) -> Finding:
     late = [100 * (user[5, n] / user[100, n] - 1) for n in COPIES]
     steep_then_flat = min(early) >= 75 and max(late) <= 1
     total = [n * (user[1, n] - user[5, n]) for n in COPIES]
-    steeper_in_all = all(more > less for less, more in zip(total, total[1:], strict=False))
-    steeper_each = all(falls[more] > falls[less] + 0.1 for less, more in zip(COPIES, COPIES[1:], strict=False))
+    steeper_in_all = all(more > less for less, more in pairwise(total))
+    steeper_each = all(falls[more] > falls[less] + 0.1 for less, more in pairwise(COPIES))
     parts = (steep_then_flat, steeper_in_all, steeper_each)
     by_footprint = "; ".join(
         f"{size}: {_spell(_recommended(lab, [f'workload.copies.footprint={size}']))}" for size in ("8KiB", "32KiB")

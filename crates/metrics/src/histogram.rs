@@ -1,0 +1,128 @@
+//! Counts of values in classes that are a hundredth of their values wide, or narrower: quantiles to two digits.
+//!
+//! Measuring is the subject of this lab, and this is what most of measuring comes to, so it is our own: twelve instructions a
+//! value. The classes are those of HdrHistogram with two significant digits, and so are the quantiles.
+//!
+//!   value < 256                 a class of its own
+//!   2^k <= value < 2^(k + 1)    128 classes, for k from 8 on
+
+use schedlab_model::{Nanos, SECOND};
+
+/// Classes of each power of two; the first two powers' worth have a value each.
+const PER_POWER: u32 = 128;
+/// Values above this one count as this one, which bounds the memory to 36 KiB.
+const LARGEST: Nanos = 3600 * SECOND;
+
+/// How many values of which size there were.
+#[derive(Debug, Clone, Default)]
+pub struct Histogram {
+    /// By class, as far as values have come.
+    counts: Vec<u64>,
+}
+
+impl Histogram {
+    /// Counts a value.
+    #[inline(always)]
+    pub fn record(&mut self, value: Nanos) {
+        match self.counts.get_mut(class(value)) {
+            Some(count) => *count += 1,
+            None => self.record_large(value),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record_large(&mut self, value: Nanos) {
+        let class = class(value.min(LARGEST));
+        if class >= self.counts.len() {
+            self.counts.resize(class + 1, 0);
+        }
+        self.counts[class] += 1;
+    }
+
+    /// Adds the counts of another one.
+    pub fn merge(&mut self, other: &Histogram) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
+    }
+
+    /// How many values there were.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The value that this share of all values, from 0 to 1, does not exceed: the largest of its class. None of nothing.
+    pub fn quantile(&self, share: f64) -> Option<Nanos> {
+        let wanted = ((share * self.count() as f64).ceil() as u64).max(1);
+        let mut passed = 0;
+        let class = self.counts.iter().position(|count| {
+            passed += count;
+            passed >= wanted
+        })?;
+        Some(largest(class))
+    }
+}
+
+/// The class of a value.
+#[inline(always)]
+fn class(value: Nanos) -> usize {
+    // How far to shift the value to have it below 256.
+    let shift = 63 - (value | u64::from(2 * PER_POWER - 1)).leading_zeros() - PER_POWER.trailing_zeros();
+    (shift * PER_POWER) as usize + (value >> shift) as usize
+}
+
+/// The largest value of a class.
+fn largest(class: usize) -> Nanos {
+    let class = class as u64;
+    let shift = (class / u64::from(PER_POWER)).saturating_sub(1);
+    let first = class - shift * u64::from(PER_POWER);
+    ((first + 1) << shift) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_value_is_within_a_hundredth_of_the_largest_of_its_class() {
+        let powers = (0..42).flat_map(|power| [0, 1, 2].map(|more| (1u64 << power) - 1 + more));
+        for value in powers.chain(0..100_000).chain([LARGEST]) {
+            let largest = largest(class(value));
+            assert!(largest >= value && largest - value <= value / 100, "{largest} for {value}");
+            assert_eq!((class(largest), class(largest + 1)), (class(value), class(value) + 1));
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_whatever_comes() {
+        let mut histogram = Histogram::default();
+        [u64::MAX, LARGEST + 1, LARGEST, 0].iter().for_each(|&value| histogram.record(value));
+        assert_eq!(histogram.count(), 4);
+        assert_eq!(histogram.quantile(1.0), Some(largest(class(LARGEST))));
+        assert!(histogram.counts.len() * size_of::<u64>() <= 36 << 10);
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_those_of_hdrhistogram(
+            values in prop::collection::vec((any::<u64>(), 0u32..64), 1..200),
+            share in 0.001..1.0f64,
+        ) {
+            let (mut ours, mut theirs) = (Histogram::default(), hdrhistogram::Histogram::<u32>::new(2).unwrap());
+            for value in values.into_iter().map(|(value, shift)| (value >> shift).min(LARGEST)) {
+                ours.record(value);
+                theirs.record(value).unwrap();
+            }
+            let (once, twice) = (ours.clone(), theirs.clone());
+            ours.merge(&once);
+            theirs.add(&twice).unwrap();
+            prop_assert_eq!(ours.count(), theirs.len());
+            for share in [share, 0.5, 0.9, 0.99, 0.999, 1.0] {
+                prop_assert_eq!(ours.quantile(share), Some(theirs.value_at_quantile(share)));
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! A task as the scheduler keeps it.
+
+use super::credit::{Account, Credit, MAX_RT_PRIO, Sleep};
+use schedlab_model::{
+    Nanos,
+    task::{Class, Policy, Task, TaskId},
+};
+
+/// What the scheduler keeps of a task.
+#[derive(Debug, Clone)]
+pub struct Entity {
+    pub account: Account,
+    /// The list where it stands, or belongs.
+    pub prio: usize,
+    /// The array where it stands.
+    pub array: usize,
+    /// Ticks left of its slice.
+    pub slice: u64,
+    /// It has the slice that its parent gave it.
+    pub first_slice: bool,
+    pub turns: Turns,
+    /// It waits for a message in a pipe: who sends it is about to sleep.
+    pub pipe: bool,
+    /// When it was last queued, picked or accounted for.
+    pub since: Nanos,
+    pub last_ran: Nanos,
+    pub weight: u64,
+    /// It moves between processors, from an expired array to an expired array.
+    pub moves_expired: bool,
+    /// A child of whose end it learns as soon as it runs.
+    pub reaps: Option<TaskId>,
+}
+
+/// Who ends its stretch on the processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turns {
+    /// The end of its slice: it expires.
+    Shared,
+    /// The end of its slice: it goes to the tail of its list (SCHED_RR).
+    RealTime,
+    /// It alone (SCHED_FIFO).
+    Endless,
+}
+
+impl Entity {
+    pub fn new(credit: &Credit, task: &Task) -> Entity {
+        let nice = if task.policy == Policy::Idle { 19 } else { task.nice.min(19) };
+        let turns = match task.policy {
+            Policy::Fifo => Turns::Endless,
+            Policy::Rr => Turns::RealTime,
+            _ => Turns::Shared,
+        };
+        let account = Account {
+            static_prio: (120 + i32::from(nice)) as usize,
+            sleep_avg: 0,
+            sleep: Sleep::Normal,
+            batch: matches!(task.policy, Policy::Batch | Policy::Idle),
+            user: task.class != Class::KernelTask,
+        };
+        let slice = credit.slice(account.static_prio);
+        let (prio, weight) = match turns {
+            Turns::Shared => (credit.priority(&account), credit.weight(slice)),
+            _ => (MAX_RT_PRIO - 1 - usize::from(task.priority.min(99)), credit.real_time_weight(task.priority)),
+        };
+        Entity {
+            account,
+            prio,
+            array: 0,
+            slice,
+            first_slice: false,
+            turns,
+            pipe: false,
+            since: 0,
+            last_ran: 0,
+            weight,
+            moves_expired: false,
+            reaps: None,
+        }
+    }
+
+    pub fn real_time(&self) -> bool {
+        self.turns != Turns::Shared
+    }
+
+    /// Its account has changed.
+    pub fn reprioritize(&mut self, credit: &Credit) {
+        if !self.real_time() {
+            self.prio = credit.priority(&self.account);
+        }
+    }
+}

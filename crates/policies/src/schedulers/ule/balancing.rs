@@ -1,0 +1,148 @@
+//! Which processor a thread is put on, and who moves to another one: when it idles, and once in a while.
+
+use super::{Ule, Version, calendar::FIRST_IDLE};
+use crate::schedulers::Context;
+use schedlab_model::task::{CpuId, TaskId};
+
+/// A processor with nothing to run counts as this bad (PRI_MAX_IDLE).
+const IDLE: u8 = 255;
+
+/// The long-term balancer and what else concerns several processors.
+#[derive(Debug)]
+pub struct Balancer {
+    /// Ticks of the statistics clock from one balancing to the next, on average.
+    interval: u64,
+    /// Ticks to the next one; 0 if it is to be drawn.
+    left: u64,
+    /// The moves that are still to be made.
+    from: CpuId,
+    to: CpuId,
+    moves: u32,
+    /// The least load from which an idle processor takes a thread (kern.sched.steal_thresh).
+    steal_thresh: u32,
+    /// Ticks for which a thread's processor is taken to have its memory in its cache (kern.sched.affinity).
+    affinity: i64,
+}
+
+impl Balancer {
+    pub fn new(processors: u16, stathz: u64, version: &Version) -> Balancer {
+        let affinity = version.rules.hz / if version.old { 300 } else { 1000 };
+        let steal_thresh = processors.ilog2().min(3);
+        Balancer { interval: stathz, left: 0, from: 0, to: 0, moves: 0, steal_thresh, affinity: affinity.max(1) }
+    }
+}
+
+/// Whether a task may use a processor.
+fn may_use(cx: &Context<'_>, task: TaskId, cpu: CpuId) -> bool {
+    cx.tasks[task as usize].allowed >> cpu & 1 == 1
+}
+
+impl Ule {
+    /// The best priority that runs or waits on a processor (tdq_lowpri).
+    fn best_priority(&self, cx: &Context<'_>, cpu: CpuId) -> u8 {
+        let running = cx.processors[cpu as usize].running;
+        let queued = self.processors[cpu as usize].queue.first().map(|(task, _)| task);
+        running.into_iter().chain(queued).map(|task| self.priority(task)).min().unwrap_or(IDLE)
+    }
+
+    /// The processor for a thread that becomes ready (sched_pickcpu): where it was, if that is idle or may still have its
+    /// memory; an idle one; here, if it is better than who runs here; else where the best is worst.
+    pub fn place(&mut self, cx: &Context<'_>, task: TaskId) -> CpuId {
+        let last = cx.tasks[task as usize].cpu;
+        let (priority, left) = {
+            let thread = self.thread(task);
+            (thread.priority, thread.left)
+        };
+        if may_use(cx, task, last) {
+            let there = self.best_priority(cx, last);
+            let warm = left > self.now - self.balancer.affinity;
+            if there > FIRST_IDLE || warm && there > priority {
+                return last;
+            }
+        }
+        let allowed = || (0..self.processors.len() as CpuId).filter(|&cpu| may_use(cx, task, cpu));
+        if let Some(idle) = allowed().find(|&cpu| self.best_priority(cx, cpu) == IDLE) {
+            return idle;
+        }
+        let here = cx.waker.map_or(0, |waker| cx.tasks[waker as usize].cpu);
+        let runs_here = cx.processors[here as usize].running.map_or(IDLE, |running| self.priority(running));
+        if may_use(cx, task, here) && priority < runs_here {
+            return here;
+        }
+        let badness =
+            |&cpu: &CpuId| (self.best_priority(cx, cpu), std::cmp::Reverse(self.processors[cpu as usize].load));
+        allowed().max_by_key(badness).unwrap_or(last)
+    }
+
+    /// Who could go from one processor to another.
+    fn movable(&self, cx: &Context<'_>, from: CpuId, to: CpuId) -> u32 {
+        self.processors[from as usize].queue.count(&self.links, |task| may_use(cx, task, to))
+    }
+
+    /// The thread that goes from one processor to another, if any (tdq_steal).
+    fn spare(&self, cx: &Context<'_>, from: CpuId, to: CpuId) -> Option<TaskId> {
+        self.processors[from as usize].queue.spare(&self.links, |task| may_use(cx, task, to))
+    }
+
+    /// An idle processor takes a thread from the one with the highest load, if that is high enough (tdq_idled).
+    pub fn steal(&self, cx: &Context<'_>, to: CpuId) -> Option<TaskId> {
+        let load = |&cpu: &CpuId| self.processors[cpu as usize].load;
+        let busy = (0..self.processors.len() as CpuId).filter(|&cpu| cpu != to && self.movable(cx, cpu, to) > 0);
+        let victim = busy.max_by_key(load).filter(|cpu| load(cpu) >= self.balancer.steal_thresh)?;
+        self.spare(cx, victim, to)
+    }
+
+    /// Counts down to the next balancing and plans it: from the highest load with something to move to the lowest, half
+    /// of the difference, rounded up (sched_balance, sched_balance_pair).
+    pub fn count_down(&mut self, cx: &mut Context<'_>) {
+        let count = self.processors.len() as u64;
+        if count == 1 {
+            return;
+        }
+        let Balancer { left, interval, .. } = &mut self.balancer;
+        if *left == 0 {
+            *left = (*interval / 2).max(1) + cx.rng.below(*interval);
+        }
+        *left -= 1;
+        if *left > 0 {
+            return;
+        }
+        let start = cx.rng.below(count);
+        let in_turn = || (start..start + count).map(|cpu| (cpu % count) as CpuId);
+        let load = |cpu: CpuId| self.processors[cpu as usize].load;
+        let Some(to) = in_turn().min_by_key(|&cpu| load(cpu)) else { return };
+        // The first of the highest: the last one of those turned around.
+        let high = in_turn().filter(|&cpu| cpu != to && self.movable(cx, cpu, to) > 0);
+        let Some(from) =
+            high.max_by_key(|&cpu| (load(cpu), std::cmp::Reverse((u64::from(cpu) + count - start) % count)))
+        else {
+            return;
+        };
+        let half = load(from).saturating_sub(load(to)).div_ceil(2);
+        let moves = half.min(self.movable(cx, from, to));
+        (self.balancer.from, self.balancer.to, self.balancer.moves) = (from, to, moves);
+    }
+
+    /// The next planned move to a processor.
+    pub fn next_move(&mut self, cx: &Context<'_>, to: CpuId) -> Option<TaskId> {
+        if self.balancer.moves == 0 || self.balancer.to != to {
+            return None;
+        }
+        self.balancer.moves -= 1;
+        let moved = self.spare(cx, self.balancer.from, to);
+        if moved.is_none() {
+            self.balancer.moves = 0;
+        }
+        moved
+    }
+
+    /// A moved thread preempts a worse one.
+    pub fn pull(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        if let Some(running) = cx.processors[cpu as usize].running
+            && self.priority(task) < self.priority(running)
+        {
+            self.processors[cpu as usize].preempting = true;
+            cx.resched_at_once(cpu);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! A thread: its class, its two priorities, and what falling asleep and waking up do to them.
+
+use super::{
+    calendar::{FIRST_IDLE, Place},
+    interactivity::{History, Rules},
+    version::Version,
+};
+use schedlab_model::task::{Policy, Task, Wait};
+
+/// How a thread is scheduled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    Fifo,
+    Realtime,
+    Timeshare,
+    Idle,
+}
+
+impl Class {
+    fn of(policy: Policy) -> Class {
+        match policy {
+            Policy::Fifo => Class::Fifo,
+            Policy::Rr => Class::Realtime,
+            Policy::Idle => Class::Idle,
+            Policy::Other | Policy::Batch | Policy::Iso | Policy::Deadline => Class::Timeshare,
+        }
+    }
+}
+
+/// A thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Thread {
+    pub history: History,
+    pub class: Class,
+    /// What the formulas say (td_user_pri).
+    pub user_priority: u8,
+    /// What queues and preemption look at (td_priority): the former as of the last return to user mode, or a sleep's.
+    pub priority: u8,
+    /// Where it stands while it is queued.
+    pub place: Place,
+    /// Ticks of the statistics clock that it has had of its slice.
+    pub used: u64,
+    /// The tick at which it fell asleep; 0 while it is awake.
+    pub asleep_since: i64,
+    /// The tick at which it last left a processor (ts_rltick).
+    pub left: i64,
+}
+
+impl Thread {
+    /// A thread that no other forked.
+    pub fn first(task: &Task, now: i64, version: &Version) -> Thread {
+        let class = Class::of(task.policy);
+        let user_priority = match class {
+            Class::Fifo | Class::Realtime => version.realtime(task.priority),
+            Class::Timeshare => 0,
+            Class::Idle => FIRST_IDLE,
+        };
+        let (history, place) = (History::new(now), Place::List(0));
+        Thread { history, class, user_priority, priority: user_priority, place, used: 0, asleep_since: 0, left: 0 }
+    }
+
+    /// Brings the priority in user mode to the present.
+    #[inline]
+    pub fn compute(&mut self, task: &Task, rules: &Rules) {
+        if self.class == Class::Timeshare {
+            self.user_priority = self.history.priority(task.nice, rules);
+        }
+    }
+
+    /// It falls asleep at that tick.
+    pub fn sleep(&mut self, wait: Wait, now: i64, version: &Version) {
+        self.asleep_since = now;
+        self.left = now;
+        self.priority = version.asleep(wait, self.class == Class::Timeshare, self.priority);
+    }
+
+    /// It wakes up: its sleep counts, and its slice begins anew.
+    pub fn wake(&mut self, task: &Task, now: i64, rules: &Rules) {
+        let since = std::mem::take(&mut self.asleep_since);
+        if since != 0 && since != now {
+            self.history.sleep_for(now - since, now, rules);
+        }
+        self.used = 0;
+        self.compute(task, rules);
+    }
+}
