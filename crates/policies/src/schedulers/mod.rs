@@ -27,6 +27,7 @@ mod bsd4;
 mod bsd4_4x;
 mod bsd4_52;
 mod cfs;
+mod cfs_v3;
 mod decay_usage;
 mod edf;
 mod eevdf;
@@ -50,6 +51,8 @@ mod realtime;
 mod refresh_cycle;
 mod reserved;
 mod round_robin;
+mod rsdl;
+mod spread;
 mod srtf;
 mod stride;
 mod tickets;
@@ -60,6 +63,7 @@ pub use bsd4::Bsd4;
 pub use bsd4_4x::Bsd44x;
 pub use bsd4_52::Bsd452;
 pub use cfs::Cfs;
+pub use cfs_v3::CfsV3;
 pub use edf::Edf;
 pub use eevdf::Eevdf;
 pub use fifo::Fifo;
@@ -70,6 +74,7 @@ pub use o1::O1;
 pub use rate_monotonic::RateMonotonic;
 pub use refresh_cycle::RefreshCycle;
 pub use round_robin::RoundRobin;
+pub use rsdl::Rsdl;
 pub use srtf::Srtf;
 pub use stride::Stride;
 pub use ule::Ule;
@@ -349,6 +354,7 @@ table![
     Bsd44x,
     Bsd452,
     Cfs,
+    CfsV3,
     Edf,
     Eevdf,
     Fifo,
@@ -359,6 +365,7 @@ table![
     RateMonotonic,
     RefreshCycle,
     RoundRobin,
+    Rsdl,
     Srtf,
     Stride,
     Ule
