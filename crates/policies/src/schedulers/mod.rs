@@ -35,6 +35,7 @@ mod fifo;
 mod global_queue;
 mod hierarchy;
 mod linux;
+mod linux_placement;
 mod lottery;
 mod minix;
 mod mlfq;
@@ -42,7 +43,7 @@ mod nice_weights;
 mod o1;
 mod ordered;
 mod pelt;
-mod linux_placement;
+mod placement;
 mod priority_array;
 mod priority_lists;
 mod queue;
@@ -350,4 +351,24 @@ macro_rules! table {
     };
 }
 
-table![Bsd4, Bsd44x, Bsd452, Cfs, CfsV3, Edf, Eevdf, Fifo, Lottery, Minix, Mlfq, O1, RateMonotonic, RefreshCycle, RoundRobin, Rsdl, Srtf, Stride, Ule];
+table![
+    Bsd4,
+    Bsd44x,
+    Bsd452,
+    Cfs,
+    CfsV3,
+    Edf,
+    Eevdf,
+    Fifo,
+    Lottery,
+    Minix,
+    Mlfq,
+    O1,
+    RateMonotonic,
+    RefreshCycle,
+    RoundRobin,
+    Rsdl,
+    Srtf,
+    Stride,
+    Ule
+];
