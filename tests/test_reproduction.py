@@ -193,7 +193,7 @@ def test_the_table_and_the_page_of_a_reproduction_are_made(schedlab):
 
 @pytest.mark.parametrize("name", reproductions.names())
 def test_a_report_is_complete(name):
-    """At least 16 phases a row, no two rows of one id, every file and every published row used; one number of a part's row."""
+    """At least 16 phases a row, no two rows of one id, every published row used (of a part, one number a row)."""
     report = Report.load(name)
     assert len({row.id for row in report.rows}) == len(report.rows)
     for row in report.rows:
