@@ -22,6 +22,7 @@ use schedlab_model::{
 
 mod fifo;
 mod minix;
+mod muqss;
 mod o1;
 mod ordered;
 mod placement;
@@ -33,6 +34,7 @@ mod tickets;
 
 pub use fifo::Fifo;
 pub use minix::Minix;
+pub use muqss::Muqss;
 pub use o1::O1;
 pub use round_robin::RoundRobin;
 pub use stride::Stride;
@@ -302,4 +304,4 @@ macro_rules! table {
     };
 }
 
-table![Fifo, Minix, O1, RoundRobin, Stride];
+table![Fifo, Minix, Muqss, O1, RoundRobin, Stride];

@@ -12,6 +12,7 @@ mod loads;
 mod machine_effects;
 mod measure;
 mod minix_rules;
+mod muqss;
 mod o1;
 mod random_scenarios;
 mod stride;
