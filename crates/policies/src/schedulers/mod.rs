@@ -39,6 +39,7 @@ mod linux_placement;
 mod lottery;
 mod minix;
 mod mlfq;
+mod muqss;
 mod nice_weights;
 mod o1;
 mod ordered;
@@ -72,6 +73,7 @@ pub use fifo::Fifo;
 pub use lottery::Lottery;
 pub use minix::Minix;
 pub use mlfq::Mlfq;
+pub use muqss::Muqss;
 pub use o1::O1;
 pub use rate_monotonic::RateMonotonic;
 pub use refresh_cycle::RefreshCycle;
@@ -351,24 +353,4 @@ macro_rules! table {
     };
 }
 
-table![
-    Bsd4,
-    Bsd44x,
-    Bsd452,
-    Cfs,
-    CfsV3,
-    Edf,
-    Eevdf,
-    Fifo,
-    Lottery,
-    Minix,
-    Mlfq,
-    O1,
-    RateMonotonic,
-    RefreshCycle,
-    RoundRobin,
-    Rsdl,
-    Srtf,
-    Stride,
-    Ule
-];
+table![Bsd4, Bsd44x, Bsd452, Cfs, CfsV3, Edf, Eevdf, Fifo, Lottery, Minix, Mlfq, Muqss, O1, RateMonotonic, RefreshCycle, RoundRobin, Rsdl, Srtf, Stride, Ule];

@@ -22,6 +22,7 @@ mod measure;
 mod measured;
 mod minix_rules;
 mod mlfq;
+mod muqss;
 mod o1;
 mod random_scenarios;
 mod rate_monotonic;
