@@ -72,7 +72,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             charges_interrupts: machine.interrupt_accounting == machine::InterruptAccounting::Task,
             preemption: machine.preemption,
             deferred: 0,
-            acting: None,
+            acting: NO_TASK,
             bursts: Vec::new(),
             policy_rng: Rng::stream(seed, POLICY_STREAM),
             caches: Caches::of(machine),

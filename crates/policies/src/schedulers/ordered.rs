@@ -64,12 +64,6 @@ impl<K: Ord + Copy> Ordered<K> {
         rise(heap, &mut self.places, last);
     }
 
-    /// The first by key.
-    #[inline]
-    pub fn first(&self, cpu: CpuId) -> Option<TaskId> {
-        self.heaps[cpu as usize].first().map(|entry| entry.task)
-    }
-
     /// The first by key leaves, to run.
     #[inline]
     pub fn next(&mut self, cpu: CpuId) -> Option<TaskId> {
