@@ -187,7 +187,7 @@ fn setting(domain: Domain) -> BoxedStrategy<Value> {
             (low..=high.min(low * 1000)).prop_map(|ns| json!(format!("{ns}ns"))).boxed()
         }
         Domain::Size { low, high } => (low..=high).prop_map(|bytes| json!(format!("{bytes}B"))).boxed(),
-        Domain::Rate { low, high } => (low..=high).prop_map(|rate| json!(format!("{rate}/s"))).boxed(),
+        Domain::Rate { low, high } => (low..=high.min(1000.0)).prop_map(|rate| json!(format!("{rate}/s"))).boxed(),
         Domain::Count { low, high } => (low..=high.min(low + 100)).prop_map(|count| json!(count)).boxed(),
         Domain::Choice { names } => prop::sample::select(names).prop_map(|name| json!(name)).boxed(),
         Domain::Switch => any::<bool>().prop_map(|switch| json!(switch)).boxed(),
