@@ -21,6 +21,7 @@ use schedlab_model::{
 };
 
 mod fifo;
+mod linux_1_0;
 mod minix;
 mod muqss;
 mod o1;
@@ -33,6 +34,7 @@ mod stride;
 mod tickets;
 
 pub use fifo::Fifo;
+pub use linux_1_0::Linux10;
 pub use minix::Minix;
 pub use muqss::Muqss;
 pub use o1::O1;
@@ -304,4 +306,4 @@ macro_rules! table {
     };
 }
 
-table![Fifo, Minix, Muqss, O1, RoundRobin, Stride];
+table![Fifo, Linux10, Minix, Muqss, O1, RoundRobin, Stride];

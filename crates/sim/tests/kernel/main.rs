@@ -8,6 +8,7 @@ mod conformance;
 mod contract;
 mod every_hook;
 mod fair;
+mod linux_1_0;
 mod loads;
 mod machine_effects;
 mod measure;
