@@ -35,6 +35,7 @@ mod fifo;
 mod global_queue;
 mod hierarchy;
 mod linux;
+mod linux_1_0;
 mod linux_placement;
 mod lottery;
 mod minix;
@@ -70,6 +71,7 @@ pub use cfs_v3::CfsV3;
 pub use edf::Edf;
 pub use eevdf::Eevdf;
 pub use fifo::Fifo;
+pub use linux_1_0::Linux10;
 pub use lottery::Lottery;
 pub use minix::Minix;
 pub use mlfq::Mlfq;
@@ -353,25 +355,4 @@ macro_rules! table {
     };
 }
 
-table![
-    Bsd4,
-    Bsd44x,
-    Bsd452,
-    Cfs,
-    CfsV3,
-    Edf,
-    Eevdf,
-    Fifo,
-    Lottery,
-    Minix,
-    Mlfq,
-    Muqss,
-    O1,
-    RateMonotonic,
-    RefreshCycle,
-    RoundRobin,
-    Rsdl,
-    Srtf,
-    Stride,
-    Ule
-];
+table![Bsd4, Bsd44x, Bsd452, Cfs, CfsV3, Edf, Eevdf, Fifo, Linux10, Lottery, Minix, Mlfq, Muqss, O1, RateMonotonic, RefreshCycle, RoundRobin, Rsdl, Srtf, Stride, Ule];

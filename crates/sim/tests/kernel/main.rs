@@ -15,6 +15,7 @@ mod eevdf;
 mod every_hook;
 mod fair;
 mod groups;
+mod linux_1_0;
 mod loads;
 mod lottery;
 mod machine_effects;

@@ -239,5 +239,7 @@ fn pinned_tasks_stay() {
 
 #[test]
 fn every_scheduling_policy_finds_its_place() {
-    copes_with_every_class("muqss");
+    for variant in [BFS, MUQSS, r#"name = "muqss", interactive = false, yield_type = 0"#] {
+        copes_with_every_class(variant);
+    }
 }

@@ -252,5 +252,5 @@ fn pinned_tasks_stay() {
 
 #[test]
 fn every_scheduling_policy_finds_its_place() {
-    copes_with_every_class("o1");
+    copes_with_every_class(r#"name = "o1""#);
 }
