@@ -355,4 +355,26 @@ macro_rules! table {
     };
 }
 
-table![Bsd4, Bsd44x, Bsd452, Cfs, CfsV3, Edf, Eevdf, Fifo, Linux10, Lottery, Minix, Mlfq, Muqss, O1, RateMonotonic, RefreshCycle, RoundRobin, Rsdl, Srtf, Stride, Ule];
+table![
+    Bsd4,
+    Bsd44x,
+    Bsd452,
+    Cfs,
+    CfsV3,
+    Edf,
+    Eevdf,
+    Fifo,
+    Linux10,
+    Lottery,
+    Minix,
+    Mlfq,
+    Muqss,
+    O1,
+    RateMonotonic,
+    RefreshCycle,
+    RoundRobin,
+    Rsdl,
+    Srtf,
+    Stride,
+    Ule
+];
