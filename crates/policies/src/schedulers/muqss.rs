@@ -2,6 +2,8 @@
 //!
 //! Promises equal tasks equal turns, and whoever has used little of its slice an early place beside those that use all of it.
 //!
+//! Long, because two schedulers share its rules and four parameters need their words.
+//!
 //! ## The idea
 //!
 //!     A task gets a slice, and with it a virtual deadline: now, plus an offset that grows by a tenth with every nice
