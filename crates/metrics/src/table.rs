@@ -1,5 +1,7 @@
 //! The one table of metrics. An entry is a name, a unit, a line of meaning and a short function; whether it describes
-//! the system or a job, and whether it is a distribution, follows from the kind of function.
+//! the system, a nice level or a job, and whether it is a distribution, follows from the kind of function.
+//!
+//! Long, because a table of all metrics is one thing.
 
 use crate::{
     collector::{Collector, over_all},

@@ -238,3 +238,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
     }
 }
+
+/// What a reason to be queued again means to whoever listens.
+#[inline(always)]
+pub(crate) fn leave_of(why: Enqueue) -> Leave {
+    static LEAVES: [Leave; 6] =
+        [Leave::Preempted, Leave::Preempted, Leave::Preempted, Leave::SliceEnd, Leave::Yielded, Leave::Preempted];
+    LEAVES[why as usize]
+}

@@ -5,7 +5,7 @@
 //! pure function of scenario and seed.
 
 use crate::{
-    accounting::Cpus,
+    accounting::{Cpus, leave_of},
     boot::Costs,
     caches::Caches,
     clock::Clock,
@@ -395,12 +395,4 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             }
         }
     }
-}
-
-/// What a reason to be queued again means to whoever listens.
-#[inline(always)]
-fn leave_of(why: Enqueue) -> Leave {
-    static LEAVES: [Leave; 6] =
-        [Leave::Preempted, Leave::Preempted, Leave::Preempted, Leave::SliceEnd, Leave::Yielded, Leave::Preempted];
-    LEAVES[why as usize]
 }

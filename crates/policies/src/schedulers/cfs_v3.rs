@@ -3,6 +3,8 @@
 //! Promises every task its share by weight, measured in waiting time: CFS as it was in spring 2007, before vruntime, when a
 //! task was owed what it had waited.
 //!
+//! Long, because two releases of one rule stand in it, and their page.
+//!
 //! ## The idea
 //!
 //!     A fair clock runs at the speed of a task of weight 1024 that has its fair share: fast while the processor is

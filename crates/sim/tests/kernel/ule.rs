@@ -379,7 +379,8 @@ fn shares_with_one_clock(parameters: &str) -> Vec<f64> {
 
 #[test]
 fn a_softclock_in_the_interrupt_that_ends_a_slice_makes_it_forgotten_unless_it_may_not_preempt() {
-    assert_eq!(shares_with_one_clock("")[1], 0.0);
+    // Before the timeouts begin, it has had one slice of 100 ms, in 20 s.
+    near(shares_with_one_clock("")[1], 0.25, 0.25, "after its first slice, nothing");
     near(shares_with_one_clock(", preempt_thresh = 50")[1], 50.0, 1.0, "without preemption");
     near(shares_with_one_clock(", variant = \"2011\"")[1], 50.0, 1.0, "in 2011");
 }
