@@ -7,6 +7,7 @@ over the two published schedulers, find all three. The values are then written i
 """
 
 import tempfile
+import tomllib
 
 from schedlab import reproductions
 from schedlab.experiment import Experiment
@@ -27,15 +28,15 @@ def steps(own_us: float, kernel_us: float, wait_us: float) -> list:
 
 def predict(values: list[float], out: str) -> dict[str, dict[str, float]]:
     """Each counter under each scheduler, in s."""
-    experiment = Experiment.from_toml(FOLDER / "compile.toml")
-    experiment = experiment.replace(seeds=SEEDS, sweep={"scheduler": list(SCHEDULERS.values())})
-    workload = experiment.to_dict()["workload"]
-    workload["compile"]["steps"] = steps(*values)
-    results = experiment.replace(workload=workload).run(out)
-    return {
-        name: {c: results.interval_at(f"tasks.compile.{c}", {"scheduler": str(cell)}).mean for c in COUNTERS}
-        for name, cell in SCHEDULERS.items()
-    }
+    file = tomllib.loads((FOLDER / "compile.toml").read_text(encoding="utf-8"))
+    file["seeds"] = SEEDS
+    file["metrics"] = [f"tasks.compile.{counter}" for counter in COUNTERS]
+    file["workload"]["compile"]["steps"] = steps(*values)
+    found = {}
+    for name, scheduler in SCHEDULERS.items():
+        results = Experiment.from_dict({**file, "scheduler": scheduler, "sweep": {}}).run(out)
+        found[name] = {c: results.interval_at(f"tasks.compile.{c}", {}).mean for c in COUNTERS}
+    return found
 
 
 def main() -> None:
