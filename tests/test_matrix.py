@@ -20,7 +20,7 @@ from schedlab.report.matrix import STEPS, colour
 FILES = {file.stem: tomllib.loads(file.read_text()) for file in sorted(matrix.FOLDER.glob("*.toml"))}
 SCHEDULERS = matrix.schedulers()
 #: The page's numbers are computed again for these; its scenarios are compared for all.
-RECOMPUTED = ["fifo", "minix", "round_robin"]
+RECOMPUTED = ["cfs", "fifo", "minix"]
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +125,23 @@ def test_round_robin_is_fair_to_equals_and_blind_to_nice(whole):
 def test_under_round_robin_a_woken_task_waits_for_the_slices_before_it(whole):
     """Three hogs, a slice of 100 ms each."""
     assert 200 < value(whole, "latency_p99", "interactive", "round_robin") < 301
+
+
+@pytest.mark.parametrize("scheduler", ["edf", "rate_monotonic", "cfs", "eevdf"])
+def test_who_heeds_reservations_or_priorities_meets_every_deadline(whole, scheduler):
+    assert value(whole, "missed", "real_time", scheduler) == 0
+
+
+@pytest.mark.parametrize("scheduler", ["cfs", "eevdf", "stride"])
+def test_who_shares_by_weight_gives_each_level_of_nice_its_part(whole, scheduler):
+    assert value(whole, "share_error", "nice_ladder", scheduler) < 2
+    assert value(whole, "share_error", "hogs", scheduler) < 0.5
+
+
+@pytest.mark.parametrize("scheduler", ["cfs", "eevdf"])
+def test_the_fair_schedulers_of_linux_keep_editor_and_sound_going(whole, scheduler):
+    assert value(whole, "latency_p99", "interactive", scheduler) < 10
+    assert value(whole, "missed", "audio", scheduler) == 0
 
 
 def promising(promise):

@@ -86,7 +86,7 @@ class RowSpec:
 
 @dataclass(frozen=True)
 class Row:
-    """A computed row, in the spec's unit. `low` and `high` bound the mean over seeds at 95 %, or are those of a rule."""
+    """A computed row, in the spec's unit. `low` and `high` bound the mean over seeds at 95 %, or come from a rule."""
 
     spec: RowSpec
     predicted: float

@@ -106,12 +106,21 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Charges the running task, the policy and the books with the time since the last settlement.
     #[inline(always)]
     pub fn settle(&mut self, cpu: usize) {
+        match self.cpus[cpu].running {
+            NO_TASK => self.cpus[cpu].settled = self.now,
+            _ => self.settle_running(cpu),
+        }
+    }
+
+    /// As [`Kernel::settle`], of a processor that is known to run a task.
+    #[inline(always)]
+    pub fn settle_running(&mut self, cpu: usize) {
         let state = &mut self.cpus[cpu];
         let elapsed = self.now - state.settled;
-        state.settled = self.now;
-        if state.running == NO_TASK || elapsed == 0 {
+        if elapsed == 0 {
             return;
         }
+        state.settled = self.now;
         let task = state.running;
         let mut ran = elapsed;
         if state.overhead > 0 {
@@ -153,15 +162,15 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.emit(Kind::Sampled, sample as u8, cpu as CpuId, task, tick, 0);
     }
 
-    /// Puts a task on a processor that has none, or whose task has just been switched out. All time before is settled.
+    /// Puts a task on a processor that has none, or whose `previous` task has just been switched out. All time before is
+    /// settled.
     #[inline(always)]
-    pub fn dispatch(&mut self, index: usize, pick: Pick) {
+    pub fn dispatch(&mut self, index: usize, pick: Pick, previous: TaskId) {
         let task = pick.task;
         let process = &self.processes[task as usize];
         let (left, signals, kernel) = (process.left, process.signals, process.kernel);
         let cpu = &mut self.cpus[index];
-        let last = if cpu.running == NO_TASK { cpu.last } else { cpu.running };
-        let stayed = last == task;
+        let stayed = previous == NO_TASK && cpu.last == task;
         cpu.overhead = if stayed { 0 } else { self.costs.context_switch };
         cpu.running = task;
         cpu.slice_end = pick.slice.map_or(Nanos::MAX, |slice| self.now + cpu.overhead + slice);
@@ -184,9 +193,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// The running task, whose time is settled, leaves its processor to the next one, or to nobody ([`Kernel::vacate`]).
     #[inline(always)]
-    pub fn switch_out(&mut self, index: usize, leave: Leave) {
+    pub fn switch_out(&mut self, index: usize, task: TaskId, leave: Leave) {
         let cpu = &mut self.cpus[index];
-        let task = cpu.running;
         let process = &mut self.processes[task as usize];
         process.left = cpu.burst_end - self.now - cpu.overhead;
         if let Some(caches) = &mut self.caches {

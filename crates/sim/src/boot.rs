@@ -48,6 +48,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Clocks { hz: machine.clock.hz.get().0, stat_hz: machine.clock.stat_hz.as_ref().map(|rate| rate.get().0) };
         let clocks = S::clocks(&params, wanted);
         let clock = clock(clocks.hz, seed);
+        if machine.clock.interrupt.get().0 >= clock.tick {
+            let why = "of the scheduler leaves no time between two ticks: the machine's clock.interrupt is longer";
+            return Err(RunError(format!("scheduler.hz: {}/s {why}", clocks.hz)));
+        }
         let stat_clock = clocks.stat_hz.map(|hz| self::clock(hz, seed));
         let node = |cpu: u16| (u32::from(cpu) * u32::from(machine.nodes.get()) / u32::from(processors)) as u16;
         let drive = machine.disk.as_ref().map(|disk| Drive::new(disk, &mut Rng::stream(seed, DRIVE_STREAM)));
@@ -72,7 +76,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             charges_interrupts: machine.interrupt_accounting == machine::InterruptAccounting::Task,
             preemption: machine.preemption,
             deferred: 0,
-            acting: None,
+            acting: NO_TASK,
             bursts: Vec::new(),
             policy_rng: Rng::stream(seed, POLICY_STREAM),
             caches: Caches::of(machine),

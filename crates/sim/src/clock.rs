@@ -50,7 +50,7 @@ impl Clock {
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// The clock interrupt, on every processor.
     pub fn tick(&mut self) {
-        self.acting = None;
+        self.acting = NO_TASK;
         self.clock.advance();
         if self.preemption == Preemption::Lazy {
             self.wishes.resched |= self.deferred;

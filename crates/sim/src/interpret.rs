@@ -30,29 +30,45 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     #[inline]
     pub fn advance(&mut self, cpu: usize) {
         let task = self.cpus[cpu].running;
-        self.acting = Some(task);
+        self.acting = task;
+        match self.step(cpu, task) {
+            Flow::Burst(0, _) | Flow::Continue => self.advance_further(cpu, task),
+            Flow::Burst(length, mode) => self.run_for(cpu, task, length, mode),
+            Flow::Stop => {}
+        }
+    }
+
+    /// As [`Kernel::advance`], after a step that took no time. A function of its own, or the compiler would prepare for its
+    /// loop each time.
+    #[inline(never)]
+    fn advance_further(&mut self, cpu: usize, task: TaskId) {
         loop {
             match self.step(cpu, task) {
                 Flow::Burst(0, _) | Flow::Continue => {}
-                Flow::Burst(length, mode) => {
-                    let before = std::mem::replace(&mut self.processes[task as usize].mode, mode);
-                    let length = if self.caches.is_some() { self.load(cpu, length) } else { length };
-                    self.cpus[cpu].begin(self.now, length);
-                    if S::USER_RETURNS && (before, mode) == (Mode::System, Mode::User) {
-                        self.scheduler.return_to_user(&mut context!(self), cpu as CpuId, task);
-                    }
-                    if self.deferred >> cpu & 1 == 1 {
-                        self.let_go(cpu, mode);
-                    }
-                    return;
-                }
+                Flow::Burst(length, mode) => return self.run_for(cpu, task, length, mode),
                 Flow::Stop => return,
             }
         }
     }
 
+    /// The running task has a new stretch.
+    #[inline(always)]
+    fn run_for(&mut self, cpu: usize, task: TaskId, length: Nanos, mode: Mode) {
+        let before = std::mem::replace(&mut self.processes[task as usize].mode, mode);
+        let length = if self.caches.is_some() { self.load(cpu, length) } else { length };
+        self.cpus[cpu].begin(self.now, length);
+        if S::USER_RETURNS && (before, mode) == (Mode::System, Mode::User) {
+            self.scheduler.return_to_user(&mut context!(self), cpu as CpuId, task);
+        }
+        if self.deferred >> cpu & 1 == 1 {
+            self.let_go(cpu, mode);
+        }
+    }
+
     /// A task that was to give way in the kernel begins another stretch: in its own code, or at a point where this kernel
     /// lets go.
+    #[cold]
+    #[inline(never)]
     fn let_go(&mut self, cpu: usize, mode: Mode) {
         if mode == Mode::User || self.preemption == Preemption::Voluntary {
             self.wishes.resched |= 1 << cpu;
@@ -70,26 +86,33 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             return self.receive(cpu, task);
         }
         let program = &self.programs.programs[process.program as usize];
+        let mut next = process.next_instruction;
         loop {
-            let instruction = &program[process.next_instruction as usize];
-            process.next_instruction += 1;
+            let instruction = &program[next as usize];
+            next += 1;
             match *instruction {
-                Instruction::Compute(span) => return Flow::Burst(draw(span, &mut process.rng), Mode::User),
-                Instruction::Sleep(span) => {
-                    let length = draw(span, &mut process.rng);
-                    return self.call(cpu, task, Call::Sleep(self.now.saturating_add(length)));
-                }
                 Instruction::Enter { depth } => process.life.loops[depth as usize] = 0,
-                Instruction::Again { start, times: u32::MAX, .. } => process.next_instruction = start,
+                Instruction::Again { start, times: u32::MAX, .. } => next = start,
                 Instruction::Again { depth, start, times } => {
                     let done = &mut process.life.loops[depth as usize];
                     *done += 1;
                     if *done < times {
-                        process.next_instruction = start;
+                        next = start;
                     }
                 }
-                Instruction::Pass => return self.pass(cpu, task),
-                other => return self.rare(cpu, task, other),
+                Instruction::Compute(span) => {
+                    process.next_instruction = next;
+                    return Flow::Burst(draw(span, &mut process.rng), Mode::User);
+                }
+                Instruction::Sleep(span) => {
+                    process.next_instruction = next;
+                    let length = draw(span, &mut process.rng);
+                    return self.call(cpu, task, Call::Sleep(self.now.saturating_add(length)));
+                }
+                other => {
+                    process.next_instruction = next;
+                    return self.rare(cpu, task, other);
+                }
             }
         }
     }
@@ -103,9 +126,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// Instructions that are no part of a hot loop.
+    #[inline(never)]
     fn rare(&mut self, cpu: usize, task: TaskId, instruction: Instruction) -> Flow {
         let process = &mut self.processes[task as usize];
         let call = match instruction {
+            Instruction::Pass => return self.pass(cpu, task),
             Instruction::Period(length) => return self.period(cpu, task, length),
             Instruction::Yield => {
                 self.cpus[cpu].leaving = Enqueue::Yield;
@@ -131,11 +156,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Instruction::Pause => Call::Pause,
             Instruction::Grow(demand) => Call::Grow(demand),
             Instruction::Exit => Call::Exit,
-            Instruction::Compute(_)
-            | Instruction::Sleep(_)
-            | Instruction::Enter { .. }
-            | Instruction::Again { .. }
-            | Instruction::Pass => unreachable!("taken by step"),
+            Instruction::Compute(_) | Instruction::Sleep(_) | Instruction::Enter { .. } | Instruction::Again { .. } => {
+                unreachable!("taken by step")
+            }
         };
         self.call(cpu, task, call)
     }
@@ -179,6 +202,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// The next entry of a task's agenda.
+    #[inline(never)]
     fn act(&mut self, cpu: usize, task: TaskId) -> Flow {
         match self.processes[task as usize].next_action() {
             Some(Action::Burst(length, mode)) => Flow::Burst(length, mode),
@@ -207,7 +231,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 Flow::Stop
             }
             Served::Waits(wait) => {
-                self.block(cpu, State::Waiting(wait));
+                self.give_up(cpu, State::Waiting(wait));
                 Flow::Stop
             }
         }

@@ -63,8 +63,8 @@ pub(crate) struct Kernel<S, O> {
     pub preemption: Preemption,
     /// Processors whose task is to give way as soon as it leaves the kernel, a bit each.
     pub deferred: u64,
-    /// Who runs where something is done for a task; none in an interrupt.
-    pub acting: Option<TaskId>,
+    /// Who runs where something is done for a task; [`NO_TASK`] in an interrupt.
+    pub acting: TaskId,
     /// What the oracle tells of each task.
     pub bursts: Vec<Nanos>,
     pub policy_rng: Rng,
@@ -99,7 +99,7 @@ macro_rules! context {
             tasks: &$kernel.tasks,
             groups: &$kernel.groups,
             processors: &$kernel.processors,
-            waker: $kernel.acting,
+            waker: ($kernel.acting != schedlab_model::event::NO_TASK).then_some($kernel.acting),
             bursts: &$kernel.bursts,
             rng: &mut $kernel.policy_rng,
             wishes: &mut $kernel.wishes,
@@ -115,16 +115,18 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             let (cpu, ends) = self.earliest();
             let burst = self.cpus[cpu].burst_end == ends;
             let other = self.timers.next().min(self.clock.next);
-            let on_processor = if burst { ends <= other } else { ends < other };
-            if ends.min(other) > self.limit || !on_processor && self.stalled() {
-                break;
-            }
-            if !on_processor {
-                self.now = other;
-                if self.timers.next() == other { self.timer_expired() } else { self.tick() }
-            } else {
+            if ends < other || burst && ends == other {
+                if ends > self.limit {
+                    break;
+                }
                 self.now = ends;
                 if burst { self.burst_ended(cpu) } else { self.slice_ended(cpu) }
+            } else {
+                if other > self.limit || self.stalled() {
+                    break;
+                }
+                self.now = other;
+                if self.timers.next() == other { self.timer_expired() } else { self.tick() }
             }
             while self.wishes.resched != 0 {
                 let cpu = self.wishes.resched.trailing_zeros() as CpuId;
@@ -188,7 +190,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     #[inline]
     fn burst_ended(&mut self, cpu: usize) {
-        self.settle(cpu);
+        self.settle_running(cpu);
         self.advance(cpu);
     }
 
@@ -198,14 +200,15 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.wishes.resched |= 1 << cpu;
     }
 
+    #[inline]
     fn timer_expired(&mut self) {
-        self.acting = None;
+        self.acting = NO_TASK;
         match self.timers.take() {
             Some(Expiry::Wake { task, number }) => {
                 let process = &self.processes[task as usize];
                 if process.alarm == number && process.state == State::Waiting(Wait::Timer) {
                     self.emit(Kind::Interrupt, 0, 0, task, Irq::Timer as u64, 0);
-                    self.complete(task);
+                    self.make_ready(task, Enqueue::Wakeup);
                     self.interrupted(self.tasks[task as usize].cpu);
                 }
             }
@@ -251,11 +254,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     #[inline(always)]
     fn schedule(&mut self, cpu: CpuId) {
         let index = cpu as usize;
-        self.settle(index);
-        let state = &mut self.cpus[index];
-        let previous = state.running;
-        let why = std::mem::replace(&mut state.leaving, Enqueue::Preempted);
-        if previous != NO_TASK {
+        let previous = self.cpus[index].running;
+        let why = std::mem::replace(&mut self.cpus[index].leaving, Enqueue::Preempted);
+        if previous == NO_TASK {
+            self.cpus[index].settled = self.now;
+        } else {
+            self.settle_running(index);
             self.scheduler.enqueue(&mut context!(self), cpu, previous, why);
         }
         match self.choose(cpu) {
@@ -264,10 +268,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             }
             choice => {
                 if previous != NO_TASK {
-                    self.switch_out(index, leave_of(why));
+                    self.switch_out(index, previous, leave_of(why));
                 }
                 match choice {
-                    Some(pick) => self.dispatch(index, pick),
+                    Some(pick) => self.dispatch(index, pick, previous),
                     None => self.idle(index),
                 }
             }
@@ -311,8 +315,14 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// A task that waited, or is new, becomes able to run.
-    #[inline]
+    #[inline(never)]
     pub fn wake(&mut self, task: TaskId, why: Enqueue) {
+        self.make_ready(task, why);
+    }
+
+    /// As [`Kernel::wake`], where it is hot.
+    #[inline(always)]
+    fn make_ready(&mut self, task: TaskId, why: Enqueue) {
         let process = &mut self.processes[task as usize];
         process.state = State::Runnable;
         if S::USER_RETURNS {
@@ -338,18 +348,24 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.wishes.at_once |= u64::from(preempts == Preempt::AtOnce) << cpu;
     }
 
-    /// The running task stops being able to run.
-    #[inline]
+    /// The running task, whose time is settled, stops being able to run.
+    #[inline(never)]
     pub fn block(&mut self, cpu: usize, state: State) {
+        self.give_up(cpu, state);
+    }
+
+    /// As [`Kernel::block`], where it is hot.
+    #[inline(always)]
+    pub fn give_up(&mut self, cpu: usize, state: State) {
         let task = self.cpus[cpu].running;
-        self.settle(cpu);
+        debug_assert!(self.cpus[cpu].settled == self.now);
         self.processes[task as usize].state = state;
         let (why, leave) = match state {
             State::Waiting(wait) => (Dequeue::Sleep(wait), Leave::Blocked),
             _ => (Dequeue::Exit, Leave::Exited),
         };
         self.scheduler.dequeue(&mut context!(self), cpu as CpuId, task, why);
-        self.switch_out(cpu, leave);
+        self.switch_out(cpu, task, leave);
         self.vacate(cpu);
         self.wishes.resched |= 1 << cpu;
     }
@@ -372,9 +388,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.now = self.limit;
         }
         for cpu in 0..self.cpus.len() {
-            if self.cpus[cpu].running != NO_TASK {
+            let task = self.cpus[cpu].running;
+            if task != NO_TASK {
                 self.settle(cpu);
-                self.switch_out(cpu, Leave::Stopped);
+                self.switch_out(cpu, task, Leave::Stopped);
             }
         }
     }

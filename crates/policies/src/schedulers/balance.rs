@@ -1,14 +1,7 @@
 //! Where a task goes on several processors, as Linux has it since 5.5: the choice at wakeup, and what an idle or a less
 //! loaded processor pulls from another.
 
-use super::{
-    Balance, Context, Dequeue, Enqueue,
-    hierarchy::{Law, NOBODY},
-    linux::Linux,
-    pelt::Average,
-    realtime::is_realtime,
-    timeline::EntityId,
-};
+use super::{Balance, Context, Dequeue, hierarchy::Law, linux::Linux, pelt::Average, timeline::EntityId};
 use schedlab_model::{
     MILLISECOND, Nanos,
     task::{CpuId, TaskId, Wait},
@@ -18,7 +11,7 @@ use schedlab_model::{
 /// looking for work elsewhere may cost.
 const MIGRATION_COST: Nanos = MILLISECOND / 2;
 /// The busiest processor's load must be so many hundredths of the own.
-const IMBALANCE: u64 = 117;
+pub(super) const IMBALANCE: u64 = 117;
 /// A busy processor looks so much less often than an idle one.
 const BUSY_FACTOR: u64 = 16;
 /// After more failures than that, even what is in the cache is pulled.
@@ -30,13 +23,13 @@ const ATTEMPTS: u64 = 1024;
 
 /// What is known of a task.
 #[derive(Debug, Clone, Copy)]
-struct Past {
+pub(super) struct Past {
     /// Its weight while it could run, averaged over time.
-    load: Average,
+    pub load: Average,
     /// When it last had a processor.
     ran: Nanos,
     /// It waits for a message: who sends it is likely to wait soon.
-    paired: bool,
+    pub paired: bool,
 }
 
 /// What a processor knows for balancing.
@@ -74,7 +67,7 @@ enum Amount {
 /// All processors and tasks. Unused where there is one processor.
 #[derive(Debug)]
 pub(super) struct Balancer {
-    tasks: Vec<Past>,
+    pub tasks: Vec<Past>,
     states: Vec<State>,
     tick: Nanos,
     /// Whether a processor that becomes idle looks elsewhere only as often as that has paid (6.18).
@@ -144,105 +137,23 @@ impl Balancer {
 }
 
 impl<L: Law> Linux<L> {
-    pub fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
-        let known = &cx.tasks[task as usize];
-        let last =
-            if known.allowed >> known.cpu & 1 == 1 { known.cpu } else { known.allowed.trailing_zeros() as CpuId };
-        if is_realtime(known) {
-            return self.realtime.select(cx, task, last);
-        }
-        let entity = self.entity(cx, task);
-        if L::sleeps(&self.tree.entity(entity).claim) {
-            return known.cpu; // it has not left
-        }
-        match why {
-            Enqueue::New => self.idlest(cx, task, last),
-            _ => self.near(cx, task, last),
-        }
-    }
-
-    /// The processor with the least to do, for a new task.
-    fn idlest(&mut self, cx: &Context<'_>, task: TaskId, last: CpuId) -> CpuId {
-        let allowed = cx.tasks[task as usize].allowed;
-        let all = (0..self.cpus.len() as CpuId).filter(|cpu| allowed >> cpu & 1 == 1);
-        all.min_by_key(|&cpu| (!self.is_idle(cx, cpu), self.load(cx.now, cpu), cpu != last)).unwrap_or(last)
-    }
-
-    /// The processor for a woken task: an idle one that shares the cache with where it was or where it is woken, else one
-    /// of these two. (select_task_rq_fair)
-    fn near(&mut self, cx: &Context<'_>, task: TaskId, last: CpuId) -> CpuId {
-        let allowed = cx.tasks[task as usize].allowed;
-        let here = cx.waker.map_or(last, |waker| cx.tasks[waker as usize].cpu);
-        let affine = here != last && allowed >> here & 1 == 1;
-        let target = if affine { self.affine(cx, task, here, last) } else { last };
-        let node = |cpu: CpuId| cx.processors[cpu as usize].node;
-        let count = self.cpus.len() as CpuId;
-        let around = (1..count).map(|step| (target + step) % count);
-        let shared = |cpu: &CpuId| node(*cpu) == node(target);
-        let mut candidates = [target, last].into_iter().chain(around).filter(shared);
-        candidates.find(|&cpu| allowed >> cpu & 1 == 1 && self.is_idle(cx, cpu)).unwrap_or(target)
-    }
-
-    /// Where it is woken, or where it was. (wake_affine)
-    fn affine(&mut self, cx: &Context<'_>, task: TaskId, here: CpuId, last: CpuId) -> CpuId {
-        let paired = self.balancer.tasks[task as usize].paired;
-        if paired && self.cpus[here as usize].running == 1 {
-            return here;
-        }
-        if self.is_idle(cx, last) {
-            return last;
-        }
-        let own = self.load_of(cx.now, task);
-        let waker = cx.waker.filter(|_| paired).map_or(0, |waker| self.load_of(cx.now, waker));
-        let there = self.load(cx.now, last).saturating_sub(own);
-        let with_it = self.load(cx.now, here).saturating_sub(waker) + own;
-        if with_it * 100 < there * (100 + (IMBALANCE - 100) / 2) { here } else { last }
-    }
-
-    /// The load of a processor of late.
-    fn load(&mut self, now: Nanos, cpu: CpuId) -> u64 {
-        let Some(queue) = self.tree.queues.get_mut(usize::from(cpu)) else { return 0 };
-        queue.load.pass(now);
-        queue.load.value()
-    }
-
-    /// What a task adds to its processor's load: its own, as its groups count.
-    fn load_of(&mut self, now: Nanos, task: TaskId) -> u64 {
-        let Some(past) = self.balancer.tasks.get_mut(task as usize) else { return 0 };
-        past.load.pass(now);
-        let mut load = past.load.value();
-        let entity = self.tree.of_task(task);
-        let mut queue = self.tree.entity(entity).queue;
-        while self.tree.owner(queue) != NOBODY {
-            let owner = *self.tree.entity(queue);
-            load = load * owner.weight / self.tree.queue(queue).weight.max(1);
-            queue = owner.queue;
-        }
-        load
-    }
-
     /// A task's load goes with it.
     pub fn move_load(&mut self, cx: &Context<'_>, task: TaskId, from: CpuId, to: CpuId) {
         let load = self.load_of(cx.now, task);
-        for cpu in [from, to] {
-            self.load(cx.now, cpu);
-        }
-        self.tree.queue(from.into()).load.remove(load);
-        self.tree.queue(to.into()).load.add(load);
+        self.tree.queue(from.into()).load.remove(cx.now, load);
+        self.tree.queue(to.into()).load.add(cx.now, load);
     }
 
     /// A new task brings its load.
     pub fn add_load(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
         let load = self.load_of(cx.now, task);
-        self.load(cx.now, cpu);
-        self.tree.queue(cpu.into()).load.add(load);
+        self.tree.queue(cpu.into()).load.add(cx.now, load);
     }
 
     /// One that ends takes it away.
     pub fn drop_load(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
         let load = self.load_of(cx.now, task);
-        self.load(cx.now, cpu);
-        self.tree.queue(cpu.into()).load.remove(load);
+        self.tree.queue(cpu.into()).load.remove(cx.now, load);
     }
 
     pub fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
@@ -328,7 +239,7 @@ impl<L: Law> Linux<L> {
     }
 
     /// What a processor should pull, and from where.
-    fn imbalance(&mut self, cx: &Context<'_>, cpu: CpuId) -> Option<Pull> {
+    fn imbalance(&self, cx: &Context<'_>, cpu: CpuId) -> Option<Pull> {
         let count = self.cpus.len() as CpuId;
         let loads: u64 = (0..count).map(|other| self.load(cx.now, other)).sum();
         let (own, mean) = (self.load(cx.now, cpu), loads / u64::from(count));
@@ -351,14 +262,13 @@ impl<L: Law> Linux<L> {
     }
 
     /// Of the tasks that wait on a processor, the one that waits longest and may, need and is to move; and its load.
-    fn victim(&mut self, cx: &Context<'_>, cpu: CpuId, from: CpuId, amount: Amount) -> Option<(TaskId, u64)> {
+    fn victim(&self, cx: &Context<'_>, cpu: CpuId, from: CpuId, amount: Amount) -> Option<(TaskId, u64)> {
         if matches!(amount, Amount::Tasks(0) | Amount::Load(0)) {
             return None;
         }
         let mut best: Option<(Nanos, TaskId, u64)> = None;
         let failures = self.balancer.states[cpu as usize].failures;
-        let waiting: Vec<EntityId> = self.waiting(from).collect();
-        for entity in waiting {
+        for entity in self.waiting(from) {
             let task = self.tree.task(entity);
             let ran = self.balancer.tasks[task as usize].ran;
             let allowed = cx.tasks[task as usize].allowed >> cpu & 1 == 1;
@@ -375,5 +285,16 @@ impl<L: Law> Linux<L> {
             best = Some((ran, task, load));
         }
         best.map(|(_, task, load)| (task, load))
+    }
+
+    /// Tasks of a processor that wait for it, those first that waited least lately; groups held back left out.
+    pub fn waiting(&self, cpu: CpuId) -> impl Iterator<Item = EntityId> + '_ {
+        let processors = self.cpus.len();
+        let queues = self.tree.queues.iter().skip(cpu.into()).step_by(processors);
+        queues.flat_map(|queue| queue.line.entities()).filter(|&entity| {
+            self.tree.is_task(entity)
+                && !L::sleeps(&self.tree.entities[entity as usize].claim)
+                && !(self.tree.pools.exist() && self.tree.held_back(entity))
+        })
     }
 }

@@ -77,7 +77,7 @@
 use super::{
     Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
     balance::Balancer,
-    hierarchy::{Choice, Entity, Law, Leave, Meeting, NOBODY, Placing, QueueId, Tree},
+    hierarchy::{Choice, Entity, Law, Leave, Meeting, NOBODY, Placing, Queue, QueueId, Tree},
     linux::{self, Linux},
     nice_weights::virtual_time,
     realtime,
@@ -138,13 +138,10 @@ impl Default for State {
 impl Rule {
     /// The floor rises with the least virtual time of those that compete.
     #[inline(always)]
-    fn raise_floor(tree: &mut Tree<Self>, queue: QueueId) {
-        let current = tree.queue(queue).current;
-        let running = (current != NOBODY).then(|| tree.entity(current).vruntime);
-        let state = tree.queue(queue);
-        let first = state.line.first().map(|(_, vruntime, _)| vruntime);
-        let least = running.into_iter().chain(first).min();
-        state.state.floor = state.state.floor.max(least.unwrap_or(i64::MIN));
+    fn raise_floor(queue: &mut Queue<State>, current: Option<i64>) {
+        let first = queue.line.first().map(|(_, vruntime, _)| vruntime);
+        let least = current.into_iter().chain(first).min();
+        queue.state.floor = queue.state.floor.max(least.unwrap_or(i64::MIN));
     }
 
     /// An entity's turn: its share of a period in its queue, and of its group's in the one above. (sched_slice)
@@ -247,43 +244,45 @@ impl Law for Rule {
         if used == 0 {
             return;
         }
-        let entity = tree.entity(current);
+        let (entity, queue) = tree.pair(current);
         entity.vruntime += virtual_time(used, entity.weight);
         entity.claim.ran += used;
-        Self::raise_floor(tree, queue);
+        Self::raise_floor(queue, Some(entity.vruntime));
     }
 
     #[inline(always)]
-    fn enqueue(&self, tree: &mut Tree<Self>, entity: EntityId, how: Placing) {
-        let Entity { queue, idle, weight, .. } = *tree.entity(entity);
+    fn enqueue(&self, tree: &mut Tree<Self>, id: EntityId, how: Placing) {
+        let queue = tree.entity(id).queue;
         self.account(tree, queue);
         if how != Placing::Move {
-            self.place(tree, entity, how == Placing::New);
+            self.place(tree, id, how == Placing::New);
         }
-        let state = tree.queue(queue);
-        state.weight += weight;
-        state.count += 1;
-        state.state.idle += u32::from(idle);
-        tree.entity(entity).queued = true;
-        tree.insert(entity);
+        let (entity, queue) = tree.pair(id);
+        queue.weight += entity.weight;
+        queue.count += 1;
+        queue.state.idle += u32::from(entity.idle);
+        entity.queued = true;
+        queue.line.insert(entity.vruntime, entity.vruntime, id);
     }
 
     #[inline(always)]
-    fn dequeue(&self, tree: &mut Tree<Self>, entity: EntityId, _: Leave) -> bool {
-        let Entity { queue, idle, weight, .. } = *tree.entity(entity);
+    fn dequeue(&self, tree: &mut Tree<Self>, id: EntityId, _: Leave) -> bool {
+        let queue = tree.entity(id).queue;
         self.account(tree, queue);
-        Self::clear(tree, entity);
-        if tree.queue(queue).current == entity {
-            tree.queue(queue).current = NOBODY;
+        Self::clear(tree, id);
+        let current = tree.queue(queue).current;
+        let running = (current != NOBODY && current != id).then(|| tree.entity(current).vruntime);
+        let (entity, queue) = tree.pair(id);
+        if current == id {
+            queue.current = NOBODY;
         } else {
-            tree.remove(entity);
+            queue.line.remove(entity.vruntime, id);
         }
-        let state = tree.queue(queue);
-        state.weight -= weight;
-        state.count -= 1;
-        state.state.idle -= u32::from(idle);
-        tree.entity(entity).queued = false;
-        Self::raise_floor(tree, queue);
+        queue.weight -= entity.weight;
+        queue.count -= 1;
+        queue.state.idle -= u32::from(entity.idle);
+        entity.queued = false;
+        Self::raise_floor(queue, running);
         true
     }
 

@@ -211,61 +211,33 @@ impl Queue<State> {
 }
 
 impl Rule {
-    /// Whether an entity has had no more than its share.
-    #[inline(always)]
-    fn eligible(tree: &mut Tree<Self>, entity: EntityId) -> bool {
-        let Entity { queue, vruntime, .. } = *tree.entity(entity);
-        vruntime <= tree.queue(queue).mean()
-    }
-
     /// Notes the lag of an entity that still competes, within what one request can come to.
     #[inline(always)]
-    fn note_lag(&self, tree: &mut Tree<Self>, entity: EntityId) {
-        let Entity { queue, vruntime, weight, claim, .. } = *tree.entity(entity);
-        let queue = tree.queue(queue);
-        let mean = queue.mean();
-        let most = if self.old { (2 * claim.slice).max(self.tick) } else { queue.state.slices.longest() + self.tick };
-        let most = virtual_time(most, weight);
-        tree.entity(entity).claim.lag = (mean - vruntime).clamp(-most, most);
+    fn note_lag(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>) {
+        let most = match self.old {
+            false => queue.state.slices.longest() + self.tick,
+            true => (2 * entity.claim.slice).max(self.tick),
+        };
+        let most = virtual_time(most, entity.weight);
+        entity.claim.lag = (queue.mean() - entity.vruntime).clamp(-most, most);
     }
 
     /// Gives an entity that does not compete yet its place: where its lag is what it was, with a new deadline.
     #[inline(always)]
-    fn place(&self, tree: &mut Tree<Self>, entity: EntityId, new: bool) {
-        let queue = tree.entity(entity).queue;
-        let queue = tree.queue(queue);
-        let (mean, load, count) = (queue.mean(), queue.weight as i64, queue.count);
-        let entity = tree.entity(entity);
+    fn place(entity: &mut Entity<Claim>, queue: &mut Queue<State>, new: bool) {
         let (weight, claim) = (entity.weight, &mut entity.claim);
-        if !claim.custom {
-            claim.slice = self.base_slice;
-        }
         let mut lag = 0;
-        if count > 0 && claim.lag != 0 {
+        if queue.count > 0 && claim.lag != 0 {
             // Its coming moves V towards it; hence lag * (load + weight) / load.
-            lag = claim.lag + claim.lag * weight as i64 / load;
+            lag = claim.lag + claim.lag * weight as i64 / queue.weight as i64;
         }
-        entity.vruntime = mean - lag;
+        entity.vruntime = queue.mean() - lag;
         if std::mem::take(&mut claim.relative) {
             claim.deadline += entity.vruntime;
             return;
         }
         let request = virtual_time(claim.slice, weight);
         claim.deadline = entity.vruntime + if new { request / 2 } else { request };
-    }
-
-    #[inline(always)]
-    fn join(tree: &mut Tree<Self>, entity: EntityId) {
-        let joining = *tree.entity(entity);
-        tree.queue(joining.queue).join(&joining);
-        tree.entity(entity).queued = true;
-    }
-
-    #[inline(always)]
-    fn part(tree: &mut Tree<Self>, entity: EntityId) {
-        let leaving = *tree.entity(entity);
-        tree.queue(leaving.queue).part(&leaving);
-        tree.entity(entity).queued = false;
     }
 
     /// Whether the current entity need not fear those of slices as long as its own.
@@ -285,44 +257,43 @@ impl Rule {
     /// current one, if it is protected and that counts.
     #[inline(always)]
     fn earliest(&self, tree: &mut Tree<Self>, queue: QueueId, protection: bool) -> Choice {
-        let state = tree.queue(queue);
-        let (current, next) = (state.current, state.next);
-        if state.count == 1 {
-            let alone = if current == NOBODY { state.line.first() } else { None };
-            return alone.map_or(Choice { entity: current, spot: None }, |(entity, _, spot)| Choice {
-                entity,
-                spot: Some(spot),
-            });
+        let Tree { entities, queues, .. } = tree;
+        let queue = &mut queues[queue as usize];
+        let (current, next) = (queue.current, queue.next);
+        let standing = |entity, spot| Choice { entity, spot: Some(spot) };
+        if queue.count == 1 {
+            let alone = if current == NOBODY { queue.line.first() } else { None };
+            return alone.map_or(Choice::of(current), |(entity, _, spot)| standing(entity, spot));
         }
-        let mean = state.mean();
-        if next != NOBODY && tree.entity(next).vruntime <= mean {
-            return Choice { entity: next, spot: None };
+        let mean = queue.mean();
+        if next != NOBODY && entities[next as usize].vruntime <= mean {
+            return Choice::of(next);
         }
-        let mut stays = None;
+        let mut stays = i64::MAX;
         if current != NOBODY {
-            let entity = *tree.entity(current);
+            let entity = &entities[current as usize];
             if entity.vruntime <= mean {
-                if protection && self.protects(&entity) {
-                    return Choice { entity: current, spot: None };
+                if protection && self.protects(entity) {
+                    return Choice::of(current);
                 }
-                stays = Some(entity.claim.deadline);
+                stays = entity.claim.deadline;
             }
         }
-        match tree.queue(queue).line.first_within(mean) {
-            Some((entity, deadline, spot)) if stays.is_none_or(|current| deadline <= current) => {
-                Choice { entity, spot: Some(spot) }
-            }
-            _ => Choice { entity: current, spot: None },
+        match queue.line.first_within(mean) {
+            Some((entity, deadline, spot)) if deadline <= stays => standing(entity, spot),
+            _ => Choice::of(current),
         }
     }
 
     /// Whether the shorter slice of a woken entity lets it break the current one's protection.
+    #[inline(always)]
     fn is_shorter(&self, tree: &mut Tree<Self>, Meeting { current, woken, .. }: Meeting) -> bool {
-        let (one, other) = (tree.entity(current).claim, tree.entity(woken).claim);
-        if other.slice >= one.slice {
+        if tree.entity(woken).claim.slice >= tree.entity(current).claim.slice {
             return false;
         }
-        !self.old || Self::eligible(tree, woken) && (other.deadline < one.deadline || !Self::eligible(tree, current))
+        let (one, other) = (*tree.entity(current), *tree.entity(woken));
+        let mean = tree.queue(one.queue).mean();
+        !self.old || other.vruntime <= mean && (other.claim.deadline < one.claim.deadline || one.vruntime > mean)
     }
 }
 
@@ -353,25 +324,20 @@ impl Law for Rule {
         if used == 0 {
             return;
         }
-        let entity = tree.entity(current);
+        let (entity, queue) = tree.pair(current);
         let passed = virtual_time(used, entity.weight);
         entity.vruntime += passed;
+        queue.state.sum += passed * entity.weight as i64;
         let renewed = entity.vruntime >= entity.claim.deadline;
         if renewed {
-            if !entity.claim.custom {
-                entity.claim.slice = self.base_slice;
-            }
             entity.claim.deadline = entity.vruntime + virtual_time(entity.claim.slice, entity.weight);
         }
-        let entity = *entity;
-        let state = tree.queue(queue);
-        state.state.sum += passed * entity.weight as i64;
-        if state.count == 1 {
+        if queue.count == 1 {
             return;
         }
         let over = match self.old {
-            false => !self.protects(&entity),
-            true => entity.claim.protected == entity.claim.deadline + 1 && !Self::eligible(tree, current),
+            false => !self.protects(entity),
+            true => entity.claim.protected == entity.claim.deadline + 1 && entity.vruntime > queue.mean(),
         };
         if renewed || over {
             tree.resched = true;
@@ -380,39 +346,44 @@ impl Law for Rule {
     }
 
     #[inline(always)]
-    fn enqueue(&self, tree: &mut Tree<Self>, entity: EntityId, how: Placing) {
-        let queue = tree.entity(entity).queue;
+    fn enqueue(&self, tree: &mut Tree<Self>, id: EntityId, how: Placing) {
+        let queue = tree.entity(id).queue;
         self.account(tree, queue);
-        self.place(tree, entity, how == Placing::New);
-        Self::join(tree, entity);
-        tree.insert(entity);
+        let (entity, queue) = tree.pair(id);
+        Self::place(entity, queue, how == Placing::New);
+        entity.queued = true;
+        queue.join(entity);
+        queue.line.insert(entity.claim.deadline, entity.vruntime, id);
     }
 
     #[inline(always)]
-    fn dequeue(&self, tree: &mut Tree<Self>, entity: EntityId, how: Leave) -> bool {
-        let queue = tree.entity(entity).queue;
+    fn dequeue(&self, tree: &mut Tree<Self>, id: EntityId, how: Leave) -> bool {
+        let queue = tree.entity(id).queue;
         self.account(tree, queue);
-        tree.forget_next(entity);
-        if how == Leave::Sleep && !Self::eligible(tree, entity) {
-            tree.entity(entity).claim.delayed = true;
+        tree.forget_next(id);
+        let (entity, queue) = tree.pair(id);
+        if how == Leave::Sleep && entity.vruntime > queue.mean() {
+            entity.claim.delayed = true;
             return false;
         }
-        self.note_lag(tree, entity);
-        if tree.queue(queue).current == entity {
-            tree.queue(queue).current = NOBODY;
+        self.note_lag(entity, queue);
+        if queue.current == id {
+            queue.current = NOBODY;
         } else {
-            tree.remove(entity);
+            queue.line.remove(entity.claim.deadline, id);
         }
-        Self::part(tree, entity);
-        let claim = &mut tree.entity(entity).claim;
-        if how == Leave::Late {
-            claim.delayed = false;
-            claim.lag = claim.lag.min(0);
-        }
-        if how == Leave::Move {
-            claim.relative = true;
-            let vruntime = tree.entity(entity).vruntime;
-            tree.entity(entity).claim.deadline -= vruntime;
+        queue.part(entity);
+        entity.queued = false;
+        match how {
+            Leave::Late => {
+                entity.claim.delayed = false;
+                entity.claim.lag = entity.claim.lag.min(0);
+            }
+            Leave::Move => {
+                entity.claim.relative = true;
+                entity.claim.deadline -= entity.vruntime;
+            }
+            Leave::Sleep | Leave::End => {}
         }
         true
     }
@@ -423,17 +394,18 @@ impl Law for Rule {
     }
 
     /// It owes no longer: it begins anew. It still owes: it stays where it is. (requeue_delayed_entity)
-    fn rouse(&self, tree: &mut Tree<Self>, entity: EntityId) {
-        self.note_lag(tree, entity);
-        if tree.entity(entity).claim.lag > 0 {
-            tree.remove(entity);
-            Self::part(tree, entity);
-            tree.entity(entity).claim.lag = 0;
-            self.place(tree, entity, false);
-            Self::join(tree, entity);
-            tree.insert(entity);
+    fn rouse(&self, tree: &mut Tree<Self>, id: EntityId) {
+        let (entity, queue) = tree.pair(id);
+        self.note_lag(entity, queue);
+        entity.claim.delayed = false;
+        if entity.claim.lag > 0 {
+            queue.line.remove(entity.claim.deadline, id);
+            queue.part(entity);
+            entity.claim.lag = 0;
+            Self::place(entity, queue, false);
+            queue.join(entity);
+            queue.line.insert(entity.claim.deadline, entity.vruntime, id);
         }
-        tree.entity(entity).claim.delayed = false;
     }
 
     /// A group asks for the shortest slice that anybody in it asks for.
@@ -452,36 +424,37 @@ impl Law for Rule {
     }
 
     /// Lag and what is left of the request are kept as real time. (reweight_entity)
-    fn reweigh(&self, tree: &mut Tree<Self>, entity: EntityId, weight: u64) {
-        let Entity { queue, queued, weight: old, .. } = *tree.entity(entity);
+    fn reweigh(&self, tree: &mut Tree<Self>, id: EntityId, weight: u64) {
+        let Entity { queue, queued, .. } = *tree.entity(id);
+        if queued {
+            self.account(tree, queue);
+        }
+        let (entity, queue) = tree.pair(id);
+        let old = std::mem::replace(&mut entity.weight, weight);
         let rescale = |virtual_time: i64| (i128::from(virtual_time) * i128::from(old) / i128::from(weight)) as i64;
         if !queued {
-            let claim = &mut tree.entity(entity).claim;
-            claim.lag = rescale(claim.lag);
-            tree.entity(entity).weight = weight;
+            entity.claim.lag = rescale(entity.claim.lag);
             return;
         }
-        self.account(tree, queue);
-        self.note_lag(tree, entity);
-        let current = tree.queue(queue).current == entity;
+        entity.weight = old;
+        self.note_lag(entity, queue);
+        let current = queue.current == id;
         if !current {
-            tree.remove(entity);
+            queue.line.remove(entity.claim.deadline, id);
         }
-        Self::part(tree, entity);
-        let moved = tree.entity(entity);
-        let (vruntime, protected) = (moved.vruntime, moved.claim.protected);
-        moved.claim.lag = rescale(moved.claim.lag);
-        moved.claim.deadline = rescale(moved.claim.deadline - vruntime);
-        (moved.claim.relative, moved.weight) = (true, weight);
-        self.place(tree, entity, false);
-        let moved = tree.entity(entity);
-        moved.claim.protected = match self.old {
-            false => moved.vruntime + rescale(protected - vruntime),
-            true => moved.claim.deadline,
+        queue.part(entity);
+        let (before, protected) = (entity.vruntime, entity.claim.protected);
+        entity.claim.lag = rescale(entity.claim.lag);
+        entity.claim.deadline = rescale(entity.claim.deadline - before);
+        (entity.claim.relative, entity.weight) = (true, weight);
+        Self::place(entity, queue, false);
+        entity.claim.protected = match self.old {
+            false => entity.vruntime + rescale(protected - before),
+            true => entity.claim.deadline,
         };
-        Self::join(tree, entity);
+        queue.join(entity);
         if !current {
-            tree.insert(entity);
+            queue.line.insert(entity.claim.deadline, entity.vruntime, id);
         }
     }
 
@@ -492,16 +465,16 @@ impl Law for Rule {
 
     /// It is protected from the others until its deadline, or, if somebody here has a shorter slice, for that long.
     #[inline(always)]
-    fn begin(&self, tree: &mut Tree<Self>, entity: EntityId) {
-        let Entity { queue, vruntime, weight, claim, .. } = *tree.entity(entity);
-        let mut protected = claim.deadline;
+    fn begin(&self, tree: &mut Tree<Self>, id: EntityId) {
+        let (entity, queue) = tree.pair(id);
+        entity.claim.protected = entity.claim.deadline;
         if !self.old {
-            let shortest = if self.run_to_parity { tree.queue(queue).state.slices.shortest() } else { self.unscaled };
-            if shortest < claim.slice {
-                protected = protected.min(vruntime + virtual_time(shortest, weight));
+            let shortest = if self.run_to_parity { queue.state.slices.shortest() } else { self.unscaled };
+            if shortest < entity.claim.slice {
+                let end = entity.vruntime + virtual_time(shortest, entity.weight);
+                entity.claim.protected = entity.claim.protected.min(end);
             }
         }
-        tree.entity(entity).claim.protected = protected;
     }
 
     #[inline(always)]
@@ -512,18 +485,18 @@ impl Law for Rule {
     /// check_preempt_wakeup_fair
     fn preempts(&self, tree: &mut Tree<Self>, meeting: Meeting) -> bool {
         let Meeting { current, woken, forked, normal } = meeting;
-        let (one, other) = (*tree.entity(current), *tree.entity(woken));
-        if one.idle && !other.idle {
+        let Entity { queue, idle, .. } = *tree.entity(current);
+        let Entity { idle: background, claim: Claim { delayed, .. }, .. } = *tree.entity(woken);
+        if idle && !background {
             self.unprotect(tree.entity(current));
             return true;
         }
-        if !self.wakeup_preemption || one.idle != other.idle || !normal {
+        if !self.wakeup_preemption || idle != background || !normal {
             return false;
         }
-        let queue = one.queue;
         self.account(tree, queue);
         let shorter = self.is_shorter(tree, meeting);
-        if !shorter && (forked || other.claim.delayed) {
+        if !shorter && (forked || delayed) {
             return false;
         }
         if self.old && shorter && self.protects(tree.entity(current)) {
@@ -544,8 +517,8 @@ impl Law for Rule {
             return true;
         }
         if !self.old {
-            let shortest = tree.queue(queue).state.slices.shortest();
-            let entity = tree.entity(current);
+            let (entity, queue) = tree.pair(current);
+            let shortest = queue.state.slices.shortest();
             let end = entity.vruntime + virtual_time(shortest, entity.weight);
             entity.claim.protected = entity.claim.protected.min(end);
         }
@@ -557,15 +530,12 @@ impl Law for Rule {
         let queue = tree.entity(task).queue;
         tree.forget_next(task);
         self.account(tree, queue);
-        if !Self::eligible(tree, task) {
-            return;
+        let (entity, queue) = tree.pair(task);
+        if entity.vruntime <= queue.mean() {
+            queue.state.sum += (entity.claim.deadline - entity.vruntime) * entity.weight as i64;
+            entity.vruntime = entity.claim.deadline;
+            entity.claim.deadline += virtual_time(entity.claim.slice, entity.weight);
         }
-        let entity = tree.entity(task);
-        let skipped = entity.claim.deadline - entity.vruntime;
-        entity.vruntime = entity.claim.deadline;
-        entity.claim.deadline += virtual_time(entity.claim.slice, entity.weight);
-        let weight = entity.weight as i64;
-        tree.queue(queue).state.sum += skipped * weight;
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
     nice_weights,
     pelt::Average,
     timeline::{EntityId, Spot, Timeline},
+    walks::LEAST_WEIGHT,
 };
 use schedlab_model::{
     Nanos,
@@ -22,8 +23,6 @@ use schedlab_model::{
 pub(super) type QueueId = u32;
 /// No entity.
 pub(super) const NOBODY: EntityId = EntityId::MAX;
-/// A weight that rounding must not lose.
-const LEAST_WEIGHT: u64 = 2;
 
 /// How an entity comes to a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,9 +83,17 @@ pub(super) struct Choice {
     pub spot: Option<Spot>,
 }
 
+impl Choice {
+    /// Of somebody who may stand anywhere, or is current.
+    pub fn of(entity: EntityId) -> Self {
+        Choice { entity, spot: None }
+    }
+}
+
 /// A group on a processor.
 #[derive(Debug)]
 pub(super) struct Queue<S> {
+    pub cpu: usize,
     pub line: Timeline,
     pub current: EntityId,
     /// Preferred at the next choice, if that is fair.
@@ -98,7 +105,7 @@ pub(super) struct Queue<S> {
     /// Tasks here and below that can run.
     pub tasks: u32,
     /// The processor's time up to which the current one is charged.
-    clock: Nanos,
+    pub clock: Nanos,
     /// Its group has a quota; what is left of the portion that it took, and whether it must wait for the next one.
     pub limited: bool,
     pub runtime: i64,
@@ -166,10 +173,10 @@ pub(super) struct Tree<L: Law> {
     pub now: Nanos,
     /// Somebody should be chosen anew where the hook under way is at work.
     pub resched: bool,
-    processors: u32,
+    pub processors: u32,
     first_task: EntityId,
     /// For each group, its weight against its siblings.
-    shares: Vec<u64>,
+    pub shares: Vec<u64>,
     /// Every session has a group of its own; the number of the first of them.
     sessions: Option<GroupId>,
 }
@@ -223,9 +230,17 @@ impl<L: Law> Tree<L> {
         &mut self.queues[queue as usize]
     }
 
+    /// An entity and the queue where it competes.
+    #[inline(always)]
+    pub fn pair(&mut self, entity: EntityId) -> (&mut Entity<L::Claim>, &mut Queue<L::State>) {
+        let entity = &mut self.entities[entity as usize];
+        let queue = &mut self.queues[entity.queue as usize];
+        (entity, queue)
+    }
+
     #[inline(always)]
     pub fn cpu(&self, queue: QueueId) -> usize {
-        (queue % self.processors) as usize
+        self.queues[queue as usize].cpu
     }
 
     /// Makes room for a task that is first heard of; with the first, for all groups.
@@ -266,7 +281,7 @@ impl<L: Law> Tree<L> {
             for cpu in 0..self.processors {
                 let parent = u32::from(group.parent) * self.processors + cpu;
                 let depth = depth(&all, id as GroupId).saturating_sub(1);
-                self.queues.push(Queue::new(group.quota.is_some()));
+                self.queues.push(Queue::new(cpu, group.quota.is_some()));
                 self.entities.push(Entity {
                     vruntime: 0,
                     weight: self.shares[id],
@@ -298,375 +313,13 @@ impl<L: Law> Tree<L> {
     /// What the current entity of a queue has used since it was last asked.
     #[inline(always)]
     pub fn elapsed(&mut self, queue: QueueId) -> Nanos {
-        let clock = self.clocks[self.cpu(queue)];
-        let used = clock - std::mem::replace(&mut self.queue(queue).clock, clock);
-        if self.queue(queue).limited && used > 0 {
+        let state = &mut self.queues[queue as usize];
+        let clock = self.clocks[state.cpu];
+        let used = clock - std::mem::replace(&mut state.clock, clock);
+        if state.limited && used > 0 {
             self.spend(queue, used);
         }
         used
-    }
-
-    /// A task becomes able to run.
-    #[inline]
-    pub fn enqueue(&mut self, law: &L, task: EntityId, how: Placing) {
-        let queue = self.entity(task).queue;
-        self.climb(law, task, how);
-        self.count_tasks(queue, 1);
-        self.refresh(law, queue);
-    }
-
-    /// An entity and those groups above it that had nothing to run begin to compete.
-    #[inline(always)]
-    fn climb(&mut self, law: &L, mut entity: EntityId, mut how: Placing) {
-        loop {
-            let Entity { queue, queued, claim, .. } = *self.entity(entity);
-            if queued {
-                if L::sleeps(&claim) {
-                    law.rouse(self, entity);
-                }
-                return;
-            }
-            law.enqueue(self, entity, how);
-            how = Placing::Wakeup;
-            entity = self.owner(queue);
-            if entity == NOBODY || self.queue(queue).throttled {
-                return;
-            }
-            law.inherit(self, entity);
-        }
-    }
-
-    /// A task leaves; false if it stays for a while although it sleeps. Either way it is not current any more.
-    #[inline]
-    pub fn dequeue(&mut self, law: &L, task: EntityId, how: Leave) -> bool {
-        let queue = self.entity(task).queue;
-        if how != Leave::Late {
-            self.count_tasks(queue, -1);
-        }
-        let gone = law.dequeue(self, task, how);
-        if gone {
-            self.descend(law, queue, how != Leave::Move, Leave::Sleep);
-        } else if self.queue(queue).current == task {
-            self.rest(queue);
-        }
-        self.refresh(law, queue);
-        gone
-    }
-
-    /// A queue has lost an entity: if it was the last one, its group stops competing, and so on.
-    #[inline(always)]
-    fn descend(&mut self, law: &L, mut queue: QueueId, prefer: bool, how: Leave) {
-        loop {
-            let owner = self.owner(queue);
-            if owner == NOBODY || self.queue(queue).throttled {
-                return;
-            }
-            if self.queue(queue).count > 0 {
-                if prefer {
-                    self.prefer(owner); // what its siblings do is likely to belong together
-                }
-                return;
-            }
-            if self.queue(queue).limited {
-                self.give_back(queue);
-            }
-            queue = self.entity(owner).queue;
-            let how = if L::sleeps(&self.entity(owner).claim) { Leave::Late } else { how };
-            if !law.dequeue(self, owner, how) {
-                if self.queue(queue).current == owner {
-                    self.rest(queue);
-                }
-                return;
-            }
-        }
-    }
-
-    /// Puts the current entity of a queue back among those that wait, as it is.
-    #[inline(always)]
-    fn rest(&mut self, queue: QueueId) {
-        let current = std::mem::replace(&mut self.queue(queue).current, NOBODY);
-        self.insert(current);
-    }
-
-    /// Puts an entity into its queue's timeline.
-    #[inline(always)]
-    pub fn insert(&mut self, entity: EntityId) {
-        let Entity { queue, vruntime, .. } = self.entities[entity as usize];
-        let key = L::key(&self.entities[entity as usize]);
-        self.queue(queue).line.insert(key, vruntime, entity);
-    }
-
-    /// Takes an entity out of its queue's timeline.
-    #[inline]
-    pub fn remove(&mut self, entity: EntityId) {
-        let key = L::key(&self.entities[entity as usize]);
-        let queue = self.entity(entity).queue;
-        self.queue(queue).line.remove(key, entity);
-    }
-
-    /// So many more tasks below a queue can run.
-    #[inline(always)]
-    fn count_tasks(&mut self, mut queue: QueueId, more: i32) {
-        loop {
-            let state = self.queue(queue);
-            state.tasks = state.tasks.wrapping_add_signed(more);
-            let owner = self.owner(queue);
-            if owner == NOBODY || self.queue(queue).throttled {
-                return;
-            }
-            queue = self.entity(owner).queue;
-        }
-    }
-
-    /// The groups above a queue learn what has changed in it.
-    #[inline(always)]
-    fn refresh(&mut self, law: &L, mut queue: QueueId) {
-        if self.processors > 1 {
-            self.refresh_load(queue);
-        }
-        while self.owner(queue) != NOBODY {
-            let owner = queue;
-            if self.processors > 1 {
-                self.refresh_weight(law, owner);
-            }
-            law.inherit(self, owner);
-            queue = self.entity(owner).queue;
-            if self.processors > 1 {
-                self.refresh_load(queue);
-            }
-        }
-    }
-
-    fn refresh_load(&mut self, queue: QueueId) {
-        let now = self.now;
-        let queue = self.queue(queue);
-        queue.load.advance(now, queue.weight);
-    }
-
-    /// A group that runs on several processors has its weight divided among them by load.
-    fn refresh_weight(&mut self, law: &L, owner: EntityId) {
-        let (cpu, now) = (owner % self.processors, self.now);
-        let first = owner - cpu;
-        let total: u64 = (first..first + self.processors)
-            .map(|queue| {
-                let queue = self.queue(queue);
-                queue.load.advance(now, queue.weight);
-                queue.load.value()
-            })
-            .sum();
-        let queue = self.queue(owner);
-        let contribution = queue.load.value();
-        let load = queue.weight.max(contribution);
-        let shares = self.shares[(owner / self.processors) as usize];
-        let weight = (shares * load).checked_div(total - contribution + load).unwrap_or(shares);
-        let weight = weight.clamp(LEAST_WEIGHT, shares);
-        if weight != self.entity(owner).weight && self.queue(owner).count > 0 {
-            law.reweigh(self, owner, weight);
-        }
-    }
-
-    /// Prefers an entity and the groups above it at the next choice.
-    pub fn prefer(&mut self, mut entity: EntityId) {
-        while entity != NOBODY {
-            let Entity { queue, queued, idle, .. } = *self.entity(entity);
-            if !queued || idle {
-                return;
-            }
-            self.queue(queue).next = entity;
-            entity = self.owner(queue);
-        }
-    }
-
-    /// An entity and the groups above it are no longer preferred.
-    #[inline(always)]
-    pub fn forget_next(&mut self, mut entity: EntityId) {
-        while entity != NOBODY {
-            let queue = self.entity(entity).queue;
-            if self.queue(queue).next != entity {
-                return;
-            }
-            self.queue(queue).next = NOBODY;
-            entity = self.owner(queue);
-        }
-    }
-
-    /// Chooses a task of a processor, if there is any; nothing changes but what time and sleep change.
-    #[inline]
-    pub fn choose(&mut self, law: &L, cpu: CpuId) -> Option<EntityId> {
-        'again: loop {
-            let mut queue = u32::from(cpu);
-            if self.queues.is_empty() || self.queue(queue).count == 0 {
-                return None;
-            }
-            loop {
-                if self.queue(queue).current != NOBODY {
-                    law.account(self, queue);
-                }
-                if self.queue(queue).limited && self.must_wait(queue) {
-                    self.throttle(law, queue);
-                    continue 'again;
-                }
-                let choice = law.choose(self, queue);
-                self.queue(queue).choice = choice;
-                if L::sleeps(&self.entity(choice.entity).claim) {
-                    self.leave_late(law, choice.entity);
-                    continue 'again;
-                }
-                if self.is_task(choice.entity) {
-                    return Some(choice.entity);
-                }
-                queue = choice.entity;
-            }
-        }
-    }
-
-    /// One that sleeps already and was chosen leaves.
-    pub fn leave_late(&mut self, law: &L, entity: EntityId) {
-        if self.is_task(entity) {
-            self.dequeue(law, entity, Leave::Late);
-        } else {
-            let queue = self.entity(entity).queue;
-            law.dequeue(self, entity, Leave::Late);
-            self.descend(law, queue, true, Leave::Sleep);
-            self.refresh(law, queue);
-        }
-    }
-
-    /// Makes current on every level what [`Tree::choose`] chose; what is current already goes on.
-    #[inline]
-    pub fn commit(&mut self, law: &L, cpu: CpuId) {
-        let mut queue = u32::from(cpu);
-        let chosen = loop {
-            let choice = self.queue(queue).choice;
-            if self.queue(queue).current != choice.entity {
-                break choice;
-            }
-            if self.is_task(choice.entity) {
-                return;
-            }
-            queue = choice.entity;
-        };
-        self.make_current(law, queue, chosen);
-        let mut entity = chosen.entity;
-        while !self.is_task(entity) {
-            queue = entity;
-            let choice = self.queue(queue).choice;
-            self.make_current(law, queue, choice);
-            entity = choice.entity;
-        }
-    }
-
-    #[inline(always)]
-    fn make_current(&mut self, law: &L, queue: QueueId, choice: Choice) {
-        match choice.spot {
-            Some(spot) => self.queue(queue).line.take(spot),
-            None => self.remove(choice.entity),
-        }
-        self.put_back(law, queue);
-        self.queue(queue).clock = self.clocks[self.cpu(queue)];
-        law.forget(self, choice.entity);
-        law.begin(self, choice.entity);
-        self.queue(queue).current = choice.entity;
-    }
-
-    /// What is current in a queue and below it waits again.
-    #[inline(always)]
-    pub fn put_back(&mut self, law: &L, mut queue: QueueId) {
-        loop {
-            let current = self.queue(queue).current;
-            if current == NOBODY {
-                return;
-            }
-            law.account(self, queue);
-            self.rest(queue);
-            if self.is_task(current) {
-                return;
-            }
-            queue = current;
-        }
-    }
-
-    /// A clock tick on every level of what is current.
-    #[inline]
-    pub fn tick(&mut self, law: &L, cpu: CpuId) {
-        let mut queue = u32::from(cpu);
-        loop {
-            let current = self.queue(queue).current;
-            if current == NOBODY {
-                return;
-            }
-            law.tick(self, queue);
-            if self.processors > 1 {
-                self.refresh_load(queue);
-                if !self.is_task(current) {
-                    self.refresh_weight(law, current);
-                }
-            }
-            if self.is_task(current) {
-                return;
-            }
-            queue = current;
-        }
-    }
-
-    /// The two groups or tasks of one queue on whose behalf two tasks compete.
-    #[inline(always)]
-    pub fn siblings(&self, mut one: EntityId, mut other: EntityId) -> (EntityId, EntityId) {
-        let at = |entity: EntityId| &self.entities[entity as usize];
-        while at(one).depth > at(other).depth {
-            one = at(one).queue;
-        }
-        while at(other).depth > at(one).depth {
-            other = at(other).queue;
-        }
-        while at(one).queue != at(other).queue {
-            (one, other) = (at(one).queue, at(other).queue);
-        }
-        (one, other)
-    }
-
-    /// Whether a task or a group above it waits for its quota.
-    pub fn held_back(&self, task: EntityId) -> bool {
-        let mut queue = self.entities[task as usize].queue;
-        loop {
-            if self.queues[queue as usize].throttled {
-                return true;
-            }
-            match self.owner(queue) {
-                NOBODY => return false,
-                owner => queue = self.entities[owner as usize].queue,
-            }
-        }
-    }
-
-    /// A queue's group may run no more on this processor.
-    fn throttle(&mut self, law: &L, queue: QueueId) {
-        self.put_back(law, queue);
-        let tasks = self.queue(queue).tasks as i32;
-        self.pools.wait(self.group(queue), queue);
-        self.count_tasks(queue, -tasks);
-        let state = self.queue(queue);
-        (state.tasks, state.throttled) = (tasks as u32, true);
-        let owner = self.owner(queue);
-        let above = self.entity(owner).queue;
-        law.dequeue(self, owner, Leave::End);
-        self.descend(law, above, false, Leave::End);
-        self.refresh(law, above);
-    }
-
-    /// A queue's group may run again on this processor.
-    pub fn unthrottle(&mut self, law: &L, queue: QueueId) {
-        let owner = self.owner(queue);
-        let state = self.queue(queue);
-        state.throttled = false;
-        let tasks = std::mem::take(&mut state.tasks) as i32;
-        self.count_tasks(queue, tasks);
-        if self.queue(queue).count > 0 {
-            law.inherit(self, owner);
-            self.climb(law, owner, Placing::Wakeup);
-            let above = self.entity(owner).queue;
-            self.refresh(law, above);
-        }
     }
 
     pub fn group(&self, queue: QueueId) -> GroupId {
@@ -684,12 +337,13 @@ fn depth(groups: &[Group], mut group: GroupId) -> u16 {
 }
 
 impl<S: Default> Queue<S> {
-    fn new(limited: bool) -> Self {
+    fn new(cpu: u32, limited: bool) -> Self {
         Queue {
+            cpu: cpu as usize,
             line: Timeline::default(),
             current: NOBODY,
             next: NOBODY,
-            choice: Choice { entity: NOBODY, spot: None },
+            choice: Choice::of(NOBODY),
             weight: 0,
             count: 0,
             tasks: 0,

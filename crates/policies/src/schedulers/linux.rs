@@ -343,23 +343,6 @@ impl<L: Law> Linux<L> {
         self.tree.resched = false;
         self.set_alarms(cx, cpu);
     }
-
-    /// Whether nobody but SCHED_IDLE tasks runs or wants to run on a processor.
-    pub fn is_idle(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
-        let Some(running) = cx.processors[cpu as usize].running else { return self.cpus[cpu as usize].running == 0 };
-        cx.tasks[running as usize].policy == Policy::Idle && self.cpus[cpu as usize].running == 1
-    }
-
-    /// Tasks of a processor that wait for it, those first that waited least lately; groups held back left out.
-    pub fn waiting(&self, cpu: CpuId) -> impl Iterator<Item = EntityId> + '_ {
-        let processors = self.cpus.len();
-        let queues = self.tree.queues.iter().skip(cpu.into()).step_by(processors);
-        queues.flat_map(|queue| queue.line.entities()).filter(|&entity| {
-            self.tree.is_task(entity)
-                && !L::sleeps(&self.tree.entities[entity as usize].claim)
-                && !(self.tree.pools.exist() && self.tree.held_back(entity))
-        })
-    }
 }
 
 /// The hooks of a scheduler that is such a pair of classes and nothing else.

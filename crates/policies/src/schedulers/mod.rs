@@ -35,9 +35,12 @@ mod fifo;
 mod global_queue;
 mod hierarchy;
 mod linux;
+mod linux_1_0;
+mod linux_placement;
 mod lottery;
 mod minix;
 mod mlfq;
+mod muqss;
 mod nice_weights;
 mod o1;
 mod ordered;
@@ -58,6 +61,7 @@ mod stride;
 mod tickets;
 mod timeline;
 mod ule;
+mod walks;
 
 pub use bsd4::Bsd4;
 pub use bsd4_4x::Bsd44x;
@@ -67,9 +71,11 @@ pub use cfs_v3::CfsV3;
 pub use edf::Edf;
 pub use eevdf::Eevdf;
 pub use fifo::Fifo;
+pub use linux_1_0::Linux10;
 pub use lottery::Lottery;
 pub use minix::Minix;
 pub use mlfq::Mlfq;
+pub use muqss::Muqss;
 pub use o1::O1;
 pub use rate_monotonic::RateMonotonic;
 pub use refresh_cycle::RefreshCycle;
@@ -358,9 +364,11 @@ table![
     Edf,
     Eevdf,
     Fifo,
+    Linux10,
     Lottery,
     Minix,
     Mlfq,
+    Muqss,
     O1,
     RateMonotonic,
     RefreshCycle,

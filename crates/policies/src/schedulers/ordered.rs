@@ -39,6 +39,18 @@ impl<K: Ord + Copy> Ordered<K> {
         self.heaps[cpu as usize].is_empty()
     }
 
+    /// The first by key.
+    #[inline]
+    pub fn first(&self, cpu: CpuId) -> Option<TaskId> {
+        self.heaps[cpu as usize].first().map(|entry| entry.task)
+    }
+
+    /// How many wait for a processor.
+    #[inline]
+    pub fn count(&self, cpu: CpuId) -> usize {
+        self.heaps[cpu as usize].len()
+    }
+
     /// A task joins.
     #[inline]
     pub fn join(&mut self, cpu: CpuId, task: TaskId, key: K) {
@@ -50,12 +62,6 @@ impl<K: Ord + Copy> Ordered<K> {
         heap.push(Entry { key, arrival: self.arrivals, task });
         let last = heap.len() - 1;
         rise(heap, &mut self.places, last);
-    }
-
-    /// The first by key.
-    #[inline]
-    pub fn first(&self, cpu: CpuId) -> Option<TaskId> {
-        self.heaps[cpu as usize].first().map(|entry| entry.task)
     }
 
     /// The first by key leaves, to run.
@@ -158,6 +164,7 @@ mod tests {
         kept.sort_unstable();
         let even = kept.iter().map(|pair| pair.1).find(|task| task % 2 == 0);
         assert_eq!(queue.find(0, |task| task % 2 == 0), even);
+        assert_eq!((queue.first(0), queue.count(0)), (Some(kept[0].1), kept.len()));
         let left: Vec<_> = std::iter::from_fn(|| queue.next(0)).collect();
         assert_eq!(left, kept.iter().map(|pair| pair.1).collect::<Vec<_>>());
     }

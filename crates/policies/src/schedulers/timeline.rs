@@ -47,22 +47,27 @@ impl Timeline {
     #[inline]
     pub fn insert(&mut self, key: i64, vruntime: i64, entity: EntityId) {
         let entry = Entry { key, vruntime, entity };
-        let count = self.blocks.len();
-        let at = self.blocks.partition_point(|block| block.last <= key);
-        let at = if at < count {
-            at
-        } else if count > 0 && self.blocks[count - 1].entries.len() < MOST {
-            count - 1
-        } else {
-            self.open(count);
-            count
+        let at = match &self.blocks[..] {
+            [only] if only.entries.len() < MOST => 0,
+            _ => self.room_for(key),
         };
-        let at = if self.blocks[at].entries.len() < MOST { at } else { self.split(at, key) };
         let block = &mut self.blocks[at];
         let index = block.entries.partition_point(|other| other.key <= key);
         block.entries.insert(index, entry);
         block.low = block.low.min(vruntime);
         block.last = block.last.max(key);
+    }
+
+    /// The block to which a key belongs, which has room.
+    fn room_for(&mut self, key: i64) -> usize {
+        let count = self.blocks.len();
+        let at = self.blocks.partition_point(|block| block.last <= key);
+        if at == count && (count == 0 || self.blocks[count - 1].entries.len() == MOST) {
+            self.open(count); // what grows at its end has full blocks
+            return count;
+        }
+        let at = at.min(count - 1);
+        if self.blocks[at].entries.len() < MOST { at } else { self.split(at, key) }
     }
 
     #[cold]
@@ -94,10 +99,14 @@ impl Timeline {
         }
     }
 
-    #[inline]
+    /// A block has become empty: it goes, unless it is the only one.
     fn close(&mut self, at: usize) {
-        let block = self.blocks.remove(at);
-        self.spare.push(block.entries);
+        if let [only] = &mut self.blocks[..] {
+            (only.low, only.last) = (i64::MAX, i64::MIN);
+        } else {
+            let block = self.blocks.remove(at);
+            self.spare.push(block.entries);
+        }
     }
 
     /// Takes out an entity that was put in with this key.

@@ -1,6 +1,7 @@
 //! The 4BSD family against what is known of it: shares by nice, turns by the form of the quantum, priorities that climb and
 //! decay, what children cost their parents. Numbers without another origin are those of a prototype of the same rules; its
 //! shares are those of 100 s to 300 s after all began, while the load average is still on its way.
+//! Long, because three policies are held to one list of statements.
 
 use crate::{
     audited::{Run, run, scenario},
@@ -289,7 +290,8 @@ fn statement_27_a_short_burst_after_a_sleep_runs_through_unless_interrupted() {
     let workload = r#"
         duration = "100s"
         workload.hog = { load = "spin", passes = "forever", count = 3 }
-        workload.sleeper = { load = "sleeper", run = "20ms", sleep = "21ms", passes = "forever" }
+        workload.sleeper.passes = "forever"
+        workload.sleeper.steps = [{ compute = "20ms" }, { sleep = { exp = "20ms" } }]
     "#;
     // The part of its bursts in which it lost the processor.
     let lost = |run: &Run| {
@@ -301,7 +303,9 @@ fn statement_27_a_short_burst_after_a_sleep_runs_through_unless_interrupted() {
     // hit, give or take.
     assert!(lost(&quiet) <= 2.0 * 1.2 * 0.02, "{}", lost(&quiet));
     let busy = under(SLICE, 300, workload, 1);
-    assert!(lost(&busy) > 0.2, "{}", lost(&busy));
+    // Where interrupts are many it loses often, to hogs that have used less.
+    assert!(lost(&busy) > 2.0 * lost(&quiet), "{}", lost(&busy));
+    assert!(busy.get("tasks.sleeper.share") < quiet.get("tasks.sleeper.share"));
     for run in [quiet, busy] {
         assert_eq!(run.get("tasks.sleeper.wakeup_latency.max"), 0.0);
     }
@@ -400,6 +404,24 @@ fn no_processor_is_idle_while_anybody_waits_who_may_run_there() {
             "#
         );
         assert_eq!(idle_in_vain(&run(&scenario(&text), 1)), None, "{scheduler}");
+    }
+}
+
+#[test]
+fn all_that_are_woken_at_once_find_the_idle_processors() {
+    for scheduler in [HEAD, OF_5_2, OF_4] {
+        let text = format!(
+            r#"
+            machine = {{ preset = "uniform", processors = 4 }}
+            scheduler = {{ {scheduler} }}
+            workload.job.steps = [
+                {{ repeat = {{ times = 3, steps = [{{ fork = ["pause", {{ compute = "20ms" }}] }}] }} }},
+                {{ sleep = "5ms" }}, "signal", {{ compute = "20ms" }},
+            ]
+            "#
+        );
+        let run = run(&scenario(&text), 1);
+        assert_eq!((idle_in_vain(&run), run.end), (None, 25 * MILLISECOND), "{scheduler}");
     }
 }
 

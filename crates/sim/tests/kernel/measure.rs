@@ -90,15 +90,17 @@ pub fn seconds(n: u64) -> Nanos {
     n * SECOND
 }
 
-/// In scenarios whose tasks ask for every scheduling policy that there is, the audit finds nothing and nobody is lost.
+/// In scenarios whose tasks ask for every scheduling policy that there is, the audit finds nothing and nobody is lost. The
+/// scheduler is given as the inside of its table.
 pub fn copes_with_every_class(scheduler: &str) {
+    let job = r#"workload.a = { load = "spin" }"#;
+    let named = scenario(&format!("machine = \"uniform\"\nscheduler = {{ {scheduler} }}\n{job}")).scheduler;
     let classes = [Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::Rr, Policy::Iso, Policy::Deadline];
     for programs in [Programs::Wild, Programs::Ending] {
         let asked = prop::collection::vec((prop::sample::select(classes.to_vec()), 1..100u8), 8);
         let strategy = (any_scenario(programs), asked, any::<u64>());
-        let outcome = TestRunner::new(cases(300)).run(&strategy, |(Written(mut scenario), asked, seed)| {
-            scenario.scheduler.name = scheduler.to_owned();
-            scenario.scheduler.settings.clear();
+        let outcome = TestRunner::new(cases(300)).run(&strategy, |(Written(scenario), asked, seed)| {
+            let mut scenario = Scenario { scheduler: named.clone(), ..scenario };
             ask(&mut scenario, &asked);
             let run = run_audited(&scenario, seed);
             prop_assert!(run.violations.is_empty(), "{}", run.violations.join("\n"));

@@ -226,7 +226,7 @@ fn three_hogs_on_two_processors_stay_where_they_are() {
 #[test]
 fn a_processor_with_two_tasks_less_pulls_one() {
     let pinned = leaves_after_half_a_second(2);
-    let run = smp(2, &format!("duration = \"10s\"\n{}{pinned}", hog("h", ", count = 4")));
+    let run = smp(2, &format!("duration = \"10s\"\n{}{pinned}", hog("h", ", count = 4, start = \"1ms\"")));
     for task in 0..4 {
         assert_near(share(&run, task, seconds(2), seconds(10)), 50.0, 1.5);
     }
@@ -252,5 +252,5 @@ fn pinned_tasks_stay() {
 
 #[test]
 fn every_scheduling_policy_finds_its_place() {
-    copes_with_every_class("o1");
+    copes_with_every_class(r#"name = "o1""#);
 }

@@ -123,15 +123,45 @@ fn without_locks(steps: Vec<Value>) -> Vec<Value> {
     [json!({ "compute": "50us" })].into_iter().chain(steps.into_iter().filter(|step| !waits(step))).collect()
 }
 
+/// What a job asks of its scheduler beside its nice value.
+fn wish() -> impl Strategy<Value = Value> {
+    let plain =
+        prop::sample::select(vec!["other", "batch", "idle", "iso"]).prop_map(|policy| json!({ "policy": policy }));
+    let real_time = (prop::sample::select(vec!["fifo", "rr"]), 1..=99u8)
+        .prop_map(|(policy, priority)| json!({ "policy": policy, "priority": priority }));
+    let reserved = (prop::sample::select(vec!["other", "deadline"]), 100..5_000u64, 0..10_000u64, 0..10_000u64)
+        .prop_map(|(policy, runtime, slack, rest)| {
+            let (deadline, period) = (runtime + slack, runtime + slack + rest);
+            let us = |length: u64| format!("{length}us");
+            let wish = json!({ "runtime": us(runtime), "deadline": us(deadline), "period": us(period) });
+            json!({ "policy": policy, "reservation": wish })
+        });
+    prop_oneof![6 => Just(json!({})), 3 => plain, 2 => real_time, 2 => reserved]
+}
+
 fn job(programs: Programs, processors: u16) -> impl Strategy<Value = Value> {
     let starts = (prop::option::of(span()), prop::option::of(span()));
     let who = (1..4u32, 1..3u32, -20..=20i8, any::<bool>(), 1..1u64 << processors);
-    (steps(programs), who, starts).prop_map(move |(steps, who, (start, gap))| {
+    let asks = (wish(), prop::option::of(us(100..100_000)), any::<bool>());
+    (steps(programs), who, starts, asks).prop_map(move |(steps, who, (start, gap), asks)| {
         let (count, passes, nice, grouped, cpus) = who;
+        let (mut job, slice, shared) = asks;
         let cpus: Vec<_> = (0..processors).filter(|cpu| cpus >> cpu & 1 == 1).collect();
-        let mut job = json!({ "steps": steps, "count": count, "passes": passes, "nice": nice, "cpus": cpus });
-        let optional = [("start", start), ("gap", gap), ("group", grouped.then(|| json!("some")))];
-        for (field, value) in optional {
+        let fixed = [
+            ("steps", json!(steps)),
+            ("count", json!(count)),
+            ("passes", json!(passes)),
+            ("nice", json!(nice)),
+            ("cpus", json!(cpus)),
+        ];
+        let optional = [
+            ("start", start),
+            ("gap", gap),
+            ("group", grouped.then(|| json!("some"))),
+            ("slice", slice.map(Value::from)),
+            ("session", shared.then(|| json!("shared"))),
+        ];
+        for (field, value) in fixed.into_iter().map(|(field, value)| (field, Some(value))).chain(optional) {
             value.into_iter().for_each(|value| job[field] = value);
         }
         job
@@ -157,7 +187,7 @@ fn setting(domain: Domain) -> BoxedStrategy<Value> {
             (low..=high.min(low * 1000)).prop_map(|ns| json!(format!("{ns}ns"))).boxed()
         }
         Domain::Size { low, high } => (low..=high).prop_map(|bytes| json!(format!("{bytes}B"))).boxed(),
-        Domain::Rate { low, high } => (low..=high).prop_map(|rate| json!(format!("{rate}/s"))).boxed(),
+        Domain::Rate { low, high } => (low..=high.min(1000.0)).prop_map(|rate| json!(format!("{rate}/s"))).boxed(),
         Domain::Count { low, high } => (low..=high.min(low + 100)).prop_map(|count| json!(count)).boxed(),
         Domain::Choice { names } => prop::sample::select(names).prop_map(|name| json!(name)).boxed(),
         Domain::Switch => any::<bool>().prop_map(|switch| json!(switch)).boxed(),

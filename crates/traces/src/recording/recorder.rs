@@ -8,8 +8,8 @@ use schedlab_model::{
 };
 use std::io::{self, Write};
 
-/// A step in time and an event after it take at most this much of the buffer, with the last store's slack.
-const ROOM: usize = 2 * 32 + 8;
+/// An event takes at most this much of the buffer, with the last store's slack.
+const ROOM: usize = 64;
 
 /// Writes events to `out` as they come. Its memory is one block of 64 KiB, however long the run. After a failed write it
 /// writes no more, and [`Recorder::finish`] tells.
@@ -72,17 +72,27 @@ impl<W: Write> Recorder<W> {
     #[inline(never)]
     fn step(&mut self, length: Nanos) {
         let widths = Widths { kind: STEP, time: 0, a: width(length), b: 0, task: 0, cpu: 0, flag: 0 };
-        self.put(widths.pack().into(), CONTROL);
-        self.put(length, widths.a);
+        let room = self.room();
+        put(room, 0, widths.pack().into());
+        put(room, CONTROL, length);
+        self.at += CONTROL + widths.a;
     }
 
-    /// Appends the low `width` bytes of `value`. Eight are stored whatever the width, since one store is quicker than
-    /// a choice; what is too much is overwritten by the next.
+    /// The next bytes of the buffer, enough for an event.
     #[inline(always)]
-    fn put(&mut self, value: u64, width: usize) {
-        self.buffer[self.at..self.at + 8].copy_from_slice(&value.to_le_bytes());
-        self.at += width;
+    fn room(&mut self) -> &mut [u8; ROOM] {
+        if self.at > HEAD + BLOCK - ROOM {
+            self.write_block(0);
+        }
+        self.buffer[self.at..].first_chunk_mut().expect("a block that has no room is written before")
     }
+}
+
+/// Stores eight bytes whatever the width, since one store is quicker than a choice; what is too much is overwritten by the
+/// next. The array's length lets the compiler see that all places of an event are within it.
+#[inline(always)]
+fn put(room: &mut [u8; ROOM], at: usize, value: u64) {
+    room[at..at + 8].copy_from_slice(&value.to_le_bytes());
 }
 
 /// Bytes that a value needs, none for 0.
@@ -95,9 +105,6 @@ impl<W: Write> Observer for Recorder<W> {
     // Always, so that fields which are constant where the event is made take no time: it halves the cost.
     #[inline(always)]
     fn observe(&mut self, e: Event) {
-        if self.at > HEAD + BLOCK - ROOM {
-            self.write_block(0);
-        }
         let mut passed = e.time.wrapping_sub(self.time);
         if passed >= LONG {
             self.step(passed);
@@ -116,12 +123,20 @@ impl<W: Write> Observer for Recorder<W> {
             cpu: width(e.cpu.into()),
             flag: usize::from(e.flag != 0),
         };
-        self.put(widths.pack().into(), CONTROL);
-        self.put(passed, widths.time);
-        self.put(e.a, widths.a);
-        self.put(e.b, widths.b);
-        self.put(task, widths.task);
-        self.put(e.cpu.into(), widths.cpu);
-        self.put(e.flag.into(), widths.flag);
+        let room = self.room();
+        put(room, 0, widths.pack().into());
+        put(room, CONTROL, passed);
+        let mut end = CONTROL + widths.time;
+        for (value, width) in [
+            (e.a, widths.a),
+            (e.b, widths.b),
+            (task, widths.task),
+            (e.cpu.into(), widths.cpu),
+            (e.flag.into(), widths.flag),
+        ] {
+            put(room, end, value);
+            end += width;
+        }
+        self.at += end;
     }
 }
