@@ -187,6 +187,16 @@ fn a_child_that_ends_early_gives_its_quota_back() {
 }
 
 #[test]
+fn a_quota_that_runs_out_between_two_ticks_ends_at_the_next_choice() {
+    // The first quota is used up at 8 ms, and the next tick comes 0.29 ms later.
+    let workload = r#"
+        workload.a = { load = "spin", passes = "forever", count = 2 }
+        workload.sleeper = { steps = [{ compute = "50us" }], start = "8100us", nice = -5 }
+    "#;
+    assert_eq!(rsdl("20ms", workload).order()[..3], [0, 2, 1]);
+}
+
+#[test]
 fn who_yields_waits_for_the_next_rotation() {
     let run = rsdl(
         "1s",
