@@ -104,5 +104,6 @@ fn real_time_goes_before_all_others_and_only_rr_takes_turns_of_100_ms() {
 
 #[test]
 fn tasks_of_every_class_live_together() {
-    copes_with_every_class("cfs_v3");
+    copes_with_every_class(V3);
+    copes_with_every_class(RC2);
 }

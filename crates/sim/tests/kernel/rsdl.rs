@@ -191,7 +191,7 @@ fn a_quota_that_runs_out_between_two_ticks_ends_at_the_next_choice() {
     // The first quota is used up at 8 ms, and the next tick comes 0.29 ms later.
     let workload = r#"
         workload.a = { load = "spin", passes = "forever", count = 2 }
-        workload.sleeper = { steps = [{ compute = "50us" }], start = "8100us", nice = -5 }
+        workload.sleeper = { steps = [{ compute = "50us" }], start = "8100us", nice = -20 }
     "#;
     assert_eq!(rsdl("20ms", workload).order()[..3], [0, 2, 1]);
 }
@@ -322,5 +322,5 @@ fn a_busy_processor_pulls_where_loads_differ() {
 
 #[test]
 fn tasks_of_every_class_live_together() {
-    copes_with_every_class("rsdl");
+    copes_with_every_class(SD);
 }
