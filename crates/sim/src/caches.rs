@@ -1,7 +1,9 @@
 //! What it costs to come back: a task finds a part of what it left in its processor's cache replaced by others, and loads
 //! it again in its own time.
 //!
-//!     lost  =  f * min(1, o / c)          cost  =  lost * t
+//! ```text
+//! lost  =  f * min(1, o / c)          cost  =  lost * t
+//! ```
 //!
 //! f the task's footprint, o what others have touched in this cache since it left, c the size of the cache, t the time to
 //! load a byte. What it loads is limited by how long it runs: a stretch at most doubles. On another processor all is lost;
