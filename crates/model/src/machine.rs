@@ -1,10 +1,13 @@
 //! A simulated machine as data: processors, clock, costs, files, disk, terminal. Presets stand in `machines/`,
 //! every value there with its source.
 
+mod drives;
+
 use crate::{
     program::Span,
     units::{Duration, Rate, Size},
 };
+pub use drives::{Disk, DiskQueue, SeekCurve, SolidState};
 use schemars::JsonSchema;
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -216,9 +219,15 @@ pub struct Machine {
     /// The file system and its cache.
     #[serde(default)]
     pub files: Files,
-    /// The drive under the file system; none means that everything is in the cache.
+    /// The rotating drive under the file system; no drive of any kind means that everything is in the cache.
     #[serde(default)]
     pub disk: Option<Disk>,
+    /// A solid-state drive in place of the rotating one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub solid_state: Option<SolidState>,
+    /// The queue of requests above the drive.
+    #[serde(default)]
+    pub queue: DiskQueue,
     /// The terminal.
     #[serde(default)]
     pub terminal: Terminal,
@@ -324,30 +333,6 @@ impl Default for Files {
             read_ahead: Sourced::Bare(true),
         }
     }
-}
-
-/// A rotating drive.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Disk {
-    /// Revolutions, per minute ("3600/min").
-    pub rotation: Sourced<Rate>,
-    /// Cylinders.
-    pub cylinders: Sourced<u32>,
-    /// Heads (tracks of a cylinder).
-    pub heads: Sourced<u32>,
-    /// Sectors of 512 bytes on a track.
-    pub sectors: Sourced<u32>,
-    /// Interleave: physically, the next sector of a file is this many places further.
-    pub interleave: Sourced<u32>,
-    /// Seek to the next cylinder.
-    pub seek_track: Sourced<Duration>,
-    /// Seek from the first cylinder to the last; linear in between (stepper).
-    pub seek_full: Sourced<Duration>,
-    /// Processor time to issue a command.
-    pub command: Sourced<Duration>,
-    /// Processor time to move one sector (programmed I/O) after its interrupt.
-    pub sector_copy: Sourced<Duration>,
 }
 
 /// The terminal.

@@ -1,0 +1,1 @@
+//! Eviction policies over plain traces of requests: misses by size of the cache.

@@ -1,0 +1,108 @@
+//! Eviction policies: the interface between a cache and the policy that chooses its victims, and the table of all of them.
+//! The same policies serve the block cache of the simulated kernel and plain traces of requests.
+//!
+//! ```text
+//!   request -> found  -> hit
+//!           '> missed -> full? victim -> admit          (the victim's slot is free again: the policy has forgotten it)
+//! ```
+//!
+//! The store knows what is cached: which *key* (number of the thing, from 0) stands in which *slot* (from 0 to the
+//! capacity). A policy keeps its order over slots, in arrays indexed by slot, and remembers evicted keys if it wants to
+//! ("ghosts"), in arrays indexed by key. It hashes nothing and allocates only where a new largest key is met.
+
+use schedlab_model::{
+    info::{Info, Params},
+    rng::Rng,
+};
+
+mod lru;
+
+pub use lru::Lru;
+
+/// A place in the cache.
+pub type Slot = u32;
+/// Number of a thing that can be cached.
+pub type Key = u32;
+/// Stands where no slot or key is meant.
+pub const NOTHING: u32 = u32::MAX;
+
+/// What an eviction policy may see.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// Requests so far, this one included.
+    pub now: u64,
+    /// The key in each slot.
+    pub keys: &'a [Key],
+    /// When the key of this request will be asked for again, counted as `now`; `u64::MAX` if never or not known. Only clairvoyant
+    /// policies look at it ([`Entry::CLAIRVOYANT`]).
+    pub next_use: u64,
+    /// Random numbers.
+    pub rng: &'a mut Rng,
+}
+
+/// An eviction policy at work.
+pub trait Eviction: std::fmt::Debug + Send {
+    /// The key in this slot was asked for.
+    fn hit(&mut self, cx: &mut Context<'_>, slot: Slot);
+
+    /// `incoming` was asked for, is not in the cache, and the cache is full: the slot to free. The policy forgets it (but may
+    /// remember its key). Never called on an empty cache.
+    fn victim(&mut self, cx: &mut Context<'_>, incoming: Key) -> Slot;
+
+    /// `key` now stands in `slot`, which was free.
+    fn admit(&mut self, cx: &mut Context<'_>, slot: Slot, key: Key);
+
+    /// The key in this slot is gone from outside (its file was deleted): the slot is free.
+    fn remove(&mut self, cx: &mut Context<'_>, slot: Slot);
+}
+
+/// An eviction policy's entry in the table.
+pub trait Entry: Eviction + Sized + 'static {
+    /// Its description.
+    const INFO: Info;
+    /// Whether it looks at [`Context::next_use`]: only a recorded trace can tell it.
+    const CLAIRVOYANT: bool = false;
+    /// Whether a larger cache always holds what a smaller one holds, so that one pass gives the whole miss-ratio curve.
+    const STACK: bool = false;
+
+    /// A new one, for so many slots (at least 1).
+    fn new(params: &Params, slots: u32) -> Self;
+}
+
+/// Takes an eviction policy whose type the compiler shall know.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+
+    /// Takes the policy.
+    fn visit<E: Entry>(self) -> Self::Output;
+}
+
+macro_rules! table {
+    ($($policy:ty),* $(,)?) => {
+        /// The table of eviction policies.
+        pub const CACHES: &[Info] = &[$(<$policy as Entry>::INFO),*];
+
+        /// Hands the policy of that name to the visitor; `None` if there is no such policy.
+        pub fn visit<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+            $(if name == <$policy as Entry>::INFO.name {
+                return Some(visitor.visit::<$policy>());
+            })*
+            None
+        }
+    };
+}
+
+table![Lru];
+
+/// A new policy of that name; `None` if there is none.
+pub fn build(name: &str, params: &Params, slots: u32) -> Option<Box<dyn Eviction>> {
+    struct Build<'a>(&'a Params, u32);
+    impl Visitor for Build<'_> {
+        type Output = Box<dyn Eviction>;
+        fn visit<E: Entry>(self) -> Box<dyn Eviction> {
+            Box::new(E::new(self.0, self.1))
+        }
+    }
+    visit(name, Build(params, slots))
+}
