@@ -1,1 +1,15 @@
-//! Memory: the frames of the machine, the pages of its tasks, the block cache, and who must give way.
+//! Memory: the pages of the machine, the pages of its tasks, the block cache, and who must give way.
+//!
+//! Data and rules only: nothing here waits or knows a drive. The simulated kernel asks, and is told what must be transferred
+//! before it can go on. `cache.rs` is the block cache, `swap.rs` the swap area, `pages.rs` the tasks' pages and faults,
+//! `reclaim.rs` how pages are gained.
+
+mod cache;
+mod pages;
+mod reclaim;
+mod swap;
+
+pub use cache::{Block, BlockCache, Evicted, Name, Part, State};
+pub use pages::{Fault, Memory, Room, Setup, Usage};
+pub use reclaim::Found;
+pub use swap::SwapArea;

@@ -51,7 +51,8 @@ fn ns_per_switch<O: Observer>(tasks: u32, observer: O) -> f64 {
 fn main() {
     println!("{:>8} {:>14} {:>14} {:>14}", "tasks", "bare ns/switch", "with metrics", "ns/event more");
     for tasks in [10, 100, 1_000, 100_000] {
-        let setup = Setup { jobs: vec!["job".to_owned()], processors: 1, accounting: Accounting::Exact };
+        let setup =
+            Setup { jobs: vec!["job".to_owned()], processors: 1, accounting: Accounting::Exact, ..Setup::default() };
         let bare = ns_per_switch(tasks, Sum(0));
         let full = ns_per_switch(tasks, Collector::new(setup));
         println!("{tasks:>8} {bare:>14.2} {full:>14.2} {:>14.2}", (full - bare) / 4.0);

@@ -10,6 +10,7 @@ use crate::{
     load::Loads,
     processor::{Processor, Totals},
     report::{Report, Warning},
+    storage::Storage,
     table,
 };
 use schedlab_model::{
@@ -27,7 +28,7 @@ const AFTER: [Place; 6] =
     [Place::ReadyTaken, Place::ReadyTaken, Place::ReadyYielded, Place::Waiting, Place::Waiting, Place::Waiting];
 
 /// What a collector must know before the first event.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Setup {
     /// Names of the jobs, by job index. A task with a higher index (a server, a driver) counts for the system only.
     pub jobs: Vec<String>,
@@ -35,6 +36,10 @@ pub struct Setup {
     pub processors: u16,
     /// How the machine charges processor time to the counters that users see.
     pub accounting: Accounting,
+    /// Bytes of a page of memory.
+    pub page: u64,
+    /// Pages of memory, where it has an end.
+    pub pages: Option<u64>,
 }
 
 /// Counts of the whole system.
@@ -43,14 +48,6 @@ pub(crate) struct Counts {
     pub interrupts: u64,
     pub system_calls: u64,
     pub migrations: u64,
-    pub cache_lookups: u64,
-    pub cache_hits: u64,
-    pub disk_requests: u64,
-    pub disk_blocks: u64,
-    pub disk_busy: Nanos,
-    /// Transfers under way, and when the latest of them began.
-    disk_open: u64,
-    disk_since: Nanos,
     /// Events that name a task or a processor never announced.
     pub stray: u64,
 }
@@ -61,6 +58,7 @@ pub struct Collector {
     pub(crate) setup: Setup,
     pub(crate) end: Nanos,
     pub(crate) counts: Counts,
+    pub(crate) storage: Storage,
     pub(crate) processors: Vec<Processor>,
     /// One more than there are names: the last is of tasks that belong to no job.
     pub(crate) jobs: Vec<Job>,
@@ -79,6 +77,7 @@ impl Collector {
             setup,
             end: 0,
             counts: Counts::default(),
+            storage: Storage::default(),
             processors,
             jobs,
             loads: Loads::default(),
@@ -108,10 +107,7 @@ impl Collector {
                 job.unserved(end.saturating_sub(task.since), cause);
             }
         }
-        if self.counts.disk_open > 0 {
-            let rest = end.saturating_sub(self.counts.disk_since);
-            self.counts.disk_busy = self.counts.disk_busy.saturating_add(rest);
-        }
+        self.storage.finish(end);
         Report { rows: table::rows(self), warnings: self.warnings() }
     }
 
@@ -248,12 +244,14 @@ impl Collector {
                 }
             }
             Kind::Migrated => self.counts.migrations += 1,
-            Kind::CacheLookup => {
-                self.counts.cache_lookups += 1;
-                self.counts.cache_hits += u64::from(e.flag == 1);
+            Kind::CacheLookup | Kind::DiskQueued | Kind::DiskStart | Kind::DiskDone | Kind::MemoryUse => {
+                self.storage.observe(e);
             }
-            Kind::DiskStart => self.counts.disk_start(e),
-            Kind::DiskDone => self.counts.disk_done(e),
+            Kind::Fault => {
+                if let Some(job) = self.job(e) {
+                    job.faults[usize::from(e.flag).min(2)] += 1;
+                }
+            }
             Kind::Pass => {
                 if let Some(job) = self.job(e) {
                     job.pass_time.record(e.a);
@@ -332,20 +330,6 @@ impl Collector {
             return None;
         };
         Some(&mut self.jobs[task.job as usize])
-    }
-}
-
-impl Counts {
-    fn disk_start(&mut self, e: Event) {
-        self.disk_requests += 1;
-        self.disk_blocks = self.disk_blocks.saturating_add(e.b);
-        self.disk_open += 1;
-        self.disk_since = e.time;
-    }
-
-    fn disk_done(&mut self, e: Event) {
-        self.disk_busy = self.disk_busy.saturating_add(e.b);
-        self.disk_open = self.disk_open.saturating_sub(1);
     }
 }
 

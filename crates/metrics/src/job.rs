@@ -72,6 +72,8 @@ impl Task {
 pub(crate) struct Job {
     pub created: u64,
     pub ended: u64,
+    /// Page faults: without waiting, from files, from the swap area.
+    pub faults: [u64; 3],
     /// First-generation tasks, those of them that ended, and their times from creation to exit, ns.
     pub first: u64,
     pub first_ended: u64,

@@ -10,6 +10,7 @@ mod job;
 mod load;
 mod processor;
 mod report;
+mod storage;
 mod table;
 
 pub use collector::{Collector, Setup};

@@ -76,6 +76,20 @@ fn waited(c: &Collector) -> f64 {
     c.jobs.iter().map(Job::waited).sum::<u128>() as f64
 }
 
+/// Bytes as pages.
+fn pages(c: &Collector, bytes: u64) -> Option<f64> {
+    ratio(bytes as f64, c.setup.page as f64)
+}
+
+fn rate(c: &Collector, count: Option<f64>) -> Option<f64> {
+    ratio(count?, c.end as f64 / SECOND as f64)
+}
+
+/// Pages free (0), cached (1) or in the swap area (2), in bytes.
+fn memory(c: &Collector, which: usize) -> Option<f64> {
+    Some(c.storage.memory()?[which] * c.setup.page as f64)
+}
+
 fn passes(c: &Collector) -> u64 {
     c.jobs.iter().map(|j| j.pass_time.count()).sum()
 }
@@ -166,20 +180,83 @@ const ENTRIES: &[Entry] = &[
         System(|c| ratio(passes(c) as f64, c.end as f64 / SECOND as f64)),
         "passes completed per second, of all jobs",
     ),
-    entry("cache_lookups", "1", System(|c| count(c.counts.cache_lookups)), "blocks looked for in the cache"),
+    entry("cache_lookups", "1", System(|c| count(c.storage.lookups)), "blocks looked for in the cache"),
     entry(
         "cache_hit_ratio",
         "%",
-        System(|c| percent(c.counts.cache_hits as f64, c.counts.cache_lookups as f64)),
+        System(|c| percent(c.storage.hits as f64, c.storage.lookups as f64)),
         "share of the blocks looked for that the cache had",
     ),
-    entry("disk_requests", "1", System(|c| count(c.counts.disk_requests)), "transfers that drives began"),
-    entry("disk_blocks", "1", System(|c| count(c.counts.disk_blocks)), "blocks of these transfers"),
+    entry(
+        "lread",
+        "1/s",
+        System(|c| c.storage.looked_per_second(0)),
+        "blocks of 512 B looked for in the cache to be read",
+    ),
+    entry(
+        "lwrit",
+        "1/s",
+        System(|c| c.storage.looked_per_second(1)),
+        "blocks of 512 B looked for in the cache to be changed",
+    ),
+    entry("bread", "1/s", System(|c| c.storage.moved_per_second(0)), "blocks of 512 B read from the drive for files"),
+    entry("bwrit", "1/s", System(|c| c.storage.moved_per_second(1)), "blocks of 512 B written to the drive for files"),
+    entry(
+        "rcache",
+        "%",
+        System(|c| c.storage.cached_share(0)),
+        "1 - bread/lread, as sar -b: read-ahead that nobody uses lowers it, down to 0",
+    ),
+    entry("wcache", "%", System(|c| c.storage.cached_share(1)), "1 - bwrit/lwrit, as sar -b"),
+    entry("disk_requests", "1", System(|c| count(c.storage.requests)), "requests that drives began"),
+    entry("disk_bytes", "B", System(|c| count(c.storage.bytes())), "bytes of these requests"),
     entry(
         "disk_busy",
         "%",
-        System(|c| percent(c.counts.disk_busy as f64, c.end as f64)),
-        "share of the run in which a drive was at work, summed over drives",
+        System(|c| c.storage.busy()),
+        "share of the run in which a drive had a request in service, as sar -d's %busy",
+    ),
+    entry(
+        "avque",
+        "1",
+        System(|c| c.storage.queue_length()),
+        "requests queued or in service, mean over the time when there was one",
+    ),
+    entry("await", "s", System(|c| c.storage.wait()), "time from queueing a request to its completion, mean"),
+    entry(
+        "wio",
+        "%",
+        System(|c| percent(c.totals().io_wait as f64, c.capacity() as f64)),
+        "share of processor time with nothing to run while a task waits for a drive, as sar -u's %wio",
+    ),
+    entry(
+        "page_in",
+        "KiB",
+        System(|c| Some(c.storage.file_kib(0))),
+        "read from the drive for files and programs, as vmstat -s",
+    ),
+    entry("page_out", "KiB", System(|c| Some(c.storage.file_kib(1))), "written to the drive for files"),
+    entry("swap_in", "1", System(|c| pages(c, c.storage.swap_bytes(0))), "pages read from the swap area"),
+    entry("swap_out", "1", System(|c| pages(c, c.storage.swap_bytes(1))), "pages written to the swap area"),
+    entry("pgpgin", "KiB/s", System(|c| rate(c, Some(c.storage.file_kib(0)))), "page_in a second"),
+    entry("pgpgout", "KiB/s", System(|c| rate(c, Some(c.storage.file_kib(1)))), "page_out a second"),
+    entry("pswpin", "1/s", System(|c| rate(c, pages(c, c.storage.swap_bytes(0)))), "swap_in a second"),
+    entry("pswpout", "1/s", System(|c| rate(c, pages(c, c.storage.swap_bytes(1)))), "swap_out a second"),
+    entry("memory_free", "B", System(|c| memory(c, 0)), "memory that nobody has, mean; only where it has an end"),
+    entry("memory_cached", "B", System(|c| memory(c, 1)), "memory of the block cache (buff and cach are one), mean"),
+    entry(
+        "memory_used",
+        "B",
+        System(|c| Some((c.setup.pages? as f64 * c.setup.page as f64 - memory(c, 0)? - memory(c, 1)?).max(0.0))),
+        "memory of programs, mean",
+    ),
+    entry("swap_used", "B", System(|c| memory(c, 2)), "swap area in use, mean"),
+    entry("minor_faults", "1", System(|c| sum(c, |j| j.faults[0])), "page faults that did not wait for a drive"),
+    entry(
+        "major_faults",
+        "1",
+        System(|c| sum(c, |j| j.faults[1] + j.faults[2])),
+        "page faults that waited for a drive",
     ),
     entry(
         "real",
@@ -238,6 +315,18 @@ const ENTRIES: &[Entry] = &[
         "from a task's creation to its exit, children counted as tasks",
     ),
     entry("queueing", "s", TaskSpread(|j| j.queueing.clone()), "response without the task's own processor time"),
+    entry(
+        "minor_faults",
+        "1",
+        Task(|j, _| count(j.faults[0])),
+        "page faults that did not wait for a drive, all tasks together",
+    ),
+    entry(
+        "major_faults",
+        "1",
+        Task(|j, _| count(j.faults[1] + j.faults[2])),
+        "page faults that waited for a drive, all tasks together",
+    ),
     entry("completed", "1", Task(|j, _| count(j.ended)), "tasks that ended, children included"),
     entry("pass_time", "s", TaskSpread(|j| j.pass_time.clone()), "one pass over the program"),
     entry("passes", "1", Task(|j, _| count(j.pass_time.count())), "passes completed"),

@@ -167,7 +167,7 @@ impl Machine {
 /// Jobs 0 to 2 have names, the tasks of "job 3" are servers.
 fn setup(processors: u16) -> Setup {
     let jobs = ["io", "hog", "make"].map(str::to_owned).to_vec();
-    Setup { jobs, processors, accounting: Accounting::Exact }
+    Setup { jobs, processors, accounting: Accounting::Exact, ..Setup::default() }
 }
 
 fn choices() -> impl Strategy<Value = Vec<Choice>> {

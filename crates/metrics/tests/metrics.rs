@@ -40,7 +40,7 @@ fn ends(ms: u64, task: u32) -> Event {
 
 fn collector(jobs: &[&str], accounting: Accounting, events: &[Event]) -> Collector {
     let jobs = jobs.iter().map(|&j| j.to_owned()).collect();
-    let mut collector = Collector::new(Setup { jobs, processors: 1, accounting });
+    let mut collector = Collector::new(Setup { jobs, processors: 1, accounting, page: 4096, pages: Some(20) });
     events.iter().for_each(|&e| collector.observe(e));
     collector
 }
@@ -340,14 +340,24 @@ fn cache_disk_and_kernel_entries_are_counted() {
         irq(Irq::Disk),
         at(1, 0, Kind::SystemCall, 0, 0, 0),
         at(2, 0, Kind::Migrated, 0, 1, 0),
-        at(2, 0, Kind::CacheLookup, 1, 7, 0),
-        at(2, 0, Kind::CacheLookup, 0, 8, 0),
-        at(2, 0, Kind::CacheLookup, 1, 7, 0),
-        at(2, 0, Kind::CacheLookup, 1, 7, 0),
+        at(2, 0, Kind::CacheLookup, 1, 7, 8),
+        at(2, 0, Kind::CacheLookup, 0, 8, 8),
+        at(2, 0, Kind::CacheLookup, 1, 7, 8),
+        at(2, 0, Kind::CacheLookup, 3, 7, 8),
+        at(2, 0, Kind::DiskQueued, 0, 8, 4),
         at(2, 0, Kind::DiskStart, 0, 8, 4),
+        // Waits for 10 ms behind the first one.
+        at(12, 0, Kind::DiskQueued, 1, 12, 2),
         at(22, 0, Kind::DiskDone, 0, 8, 20 * MS),
+        at(22, 0, Kind::DiskStart, 1, 12, 2),
+        at(32, 0, Kind::DiskDone, 1, 12, 10 * MS),
         // Still under way at the end.
-        at(40, 0, Kind::DiskStart, 1, 12, 1),
+        at(40, 0, Kind::DiskQueued, 3, 80, 8),
+        at(40, 0, Kind::DiskStart, 3, 80, 8),
+        at(0, NO_TASK, Kind::MemoryUse, 0, 10, 4 << 32),
+        at(25, NO_TASK, Kind::MemoryUse, 0, 0, 8 << 32 | 2),
+        at(41, 0, Kind::Fault, 2, 3, 0),
+        at(42, 0, Kind::Fault, 0, 4, 0),
     ];
     expect(
         &report(&["job"], 50, &events),
@@ -357,9 +367,31 @@ fn cache_disk_and_kernel_entries_are_counted() {
             ("migrations", 1.0),
             ("cache_lookups", 4.0),
             ("cache_hit_ratio", 75.0),
-            ("disk_requests", 2.0),
-            ("disk_blocks", 5.0),
-            ("disk_busy", 60.0),
+            // In 50 ms.
+            ("lread", 24.0 / 0.05),
+            ("lwrit", 8.0 / 0.05),
+            ("bread", 4.0 / 0.05),
+            ("bwrit", 2.0 / 0.05),
+            ("rcache", 100.0 * (1.0 - 4.0 / 24.0)),
+            ("wcache", 75.0),
+            ("disk_requests", 3.0),
+            ("disk_bytes", 14.0 * 512.0),
+            ("disk_busy", 80.0),
+            // One request for 20 ms, two for 10, one for 10 at the end: 50 ms of queue in 40 ms, by 2 completed ones.
+            ("avque", 50.0 / 40.0),
+            ("await", 0.025),
+            ("page_in", 2.0),
+            ("page_out", 1.0),
+            ("swap_out", 1.0),
+            ("swap_in", 0.0),
+            ("pswpout", 20.0),
+            ("memory_free", 5.0 * 4096.0),
+            ("memory_cached", 6.0 * 4096.0),
+            ("memory_used", 9.0 * 4096.0),
+            ("swap_used", 4096.0),
+            ("minor_faults", 1.0),
+            ("major_faults", 1.0),
+            ("tasks.job.major_faults", 1.0),
         ],
     );
 }

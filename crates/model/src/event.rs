@@ -48,11 +48,12 @@ pub enum Kind {
     Interrupt,
     /// A task entered the kernel.
     SystemCall,
-    /// A block was looked for in the cache. `flag`: 1 found, 0 not; `a`: block.
+    /// A block was looked for in the cache. `flag`: 1 if found, plus 2 if it is to be changed; `a`: its first sector, `b`: its sectors.
     CacheLookup,
-    /// A drive began a transfer. `a`: first block, `b`: blocks; `flag`: 1 for a write.
+    /// A drive began a request, with all that was joined to it. `a`: first sector, `b`: sectors; `flag`: 1 for a write, plus 2
+    /// for a page of the swap area.
     DiskStart,
-    /// A drive ended a transfer. `a`: first block, `b`: nanoseconds it took.
+    /// A drive ended a request. `a`: first sector, `b`: nanoseconds it took; `flag` as in `DiskStart`.
     DiskDone,
     /// The processor has nothing to run, and `flag` says whether a task waits for a drive (1) or not (0). Told again when
     /// that changes; a run begins with idle processors.
@@ -71,6 +72,13 @@ pub enum Kind {
     Memory,
     /// A scheduler refused a task's reservation: the task runs as an ordinary one.
     Refused,
+    /// A request joined the queue of a drive as one of its own. `a`: first sector, `b`: sectors; `flag` as in `DiskStart`.
+    DiskQueued,
+    /// A task got a page that it touched and that was not there. `flag`: 0 without waiting for a drive (minor), 1 from a file,
+    /// 2 from the swap area; `a`: page.
+    Fault,
+    /// How memory is used from now on, in pages. `a`: free, `b`: block cache in the high 32 bits, swap area in the low.
+    MemoryUse,
 }
 
 /// Where a tick found the processor; stands in [`Event::flag`] of a [`Kind::Sampled`].

@@ -41,6 +41,12 @@ use std::{
 pub struct Catalogue<'a> {
     /// The table of schedulers.
     pub schedulers: &'a [Info],
+    /// The table of disk policies.
+    pub elevators: &'a [Info],
+    /// The table of eviction policies.
+    pub caches: &'a [Info],
+    /// The table of policies by which pages give way.
+    pub reclaims: &'a [Info],
     /// The table of loads.
     pub workloads: &'a [Info],
     /// Machine presets: name and TOML text.
@@ -71,6 +77,15 @@ pub struct Experiment {
     /// The CPU policy: its name and parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<Value>,
+    /// The disk policy: its name and parameters; `fifo`, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elevator: Option<Value>,
+    /// The eviction policy of the block cache: its name and parameters; `lru`, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Value>,
+    /// The policy by which pages give way when memory is short: its name and parameters; `two_list`, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaim: Option<Value>,
     /// Jobs by name: each a load with its parameters, or steps.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub workload: BTreeMap<String, Value>,

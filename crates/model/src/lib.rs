@@ -5,6 +5,7 @@ pub mod event;
 pub mod experiment;
 pub mod info;
 pub mod machine;
+pub mod page;
 pub mod program;
 pub mod request;
 pub mod rng;

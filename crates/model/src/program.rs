@@ -106,14 +106,79 @@ impl<'de> Deserialize<'de> for Times {
     }
 }
 
-/// A set of files of equal size, read one after the other.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A set of files of equal size, taken one after the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileSet {
     /// How many.
     pub files: u32,
     /// Size of each.
     pub size: Size,
+    /// Sets of the same name are the same files, in whatever program they stand; a set without a name is one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// A place in the open file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// Its first byte.
+    Start,
+    /// Its last byte and beyond.
+    End,
+    /// The begin of any of its blocks, each as likely as the other.
+    Random,
+}
+
+/// In which order pages are touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TouchOrder {
+    /// One after the other.
+    #[default]
+    Sequential,
+    /// Drawn anew each time, each as likely as the other.
+    Random,
+}
+
+fn no_size() -> Size {
+    Size(0)
+}
+
+fn no_time() -> Span {
+    Span::Fixed(Duration(0))
+}
+
+fn one_time() -> u32 {
+    1
+}
+
+/// A use of memory, page by page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Touch {
+    /// The program file whose pages are meant: read from the drive when they are missing, shared by all that touch a file of
+    /// that name, never written. Without it, the task's own memory: empty at first, paged out when it must give way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// Where the stretch begins.
+    #[serde(default = "no_size")]
+    pub from: Size,
+    /// Its length.
+    pub size: Size,
+    /// How often each of its pages is touched; in random order, so many times as many pages as it has are drawn.
+    #[serde(default = "one_time")]
+    pub times: u32,
+    /// In which order.
+    #[serde(default)]
+    pub order: TouchOrder,
+    /// Whether the pages are written.
+    #[serde(default)]
+    pub write: bool,
+    /// User time at each page.
+    #[serde(default = "no_time")]
+    pub compute: Span,
 }
 
 /// Steps that are done again and again.
@@ -156,6 +221,18 @@ pub enum Step {
     Read(Size),
     /// Closes the open file.
     Close,
+    /// Creates the next file of the set, or empties it if it exists, and opens it.
+    Create(FileSet),
+    /// Writes so many bytes at the place reached in the open file; they are on the drive when the kernel has written them back.
+    Write(Size),
+    /// Moves to that place of the open file.
+    Seek(Place),
+    /// Deletes the next file of the set; what was not yet written back never will be.
+    Delete(FileSet),
+    /// Waits until everything that was written is on the drive.
+    Sync,
+    /// Uses memory, page by page.
+    Touch(Touch),
     /// Writes so many bytes to the terminal.
     Print(Size),
     /// Takes the lock of that name, waiting if another task holds it.

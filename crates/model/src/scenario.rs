@@ -54,12 +54,12 @@ impl fmt::Display for Setting {
     }
 }
 
-/// A scheduler and its parameters.
+/// A policy and its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Scheduler {
-    /// Name in the table of schedulers.
+pub struct Choice {
+    /// Name in the table of its family.
     pub name: String,
-    /// Parameters of that scheduler.
+    /// Parameters of that policy.
     #[serde(flatten)]
     pub settings: BTreeMap<String, Setting>,
 }
@@ -175,7 +175,16 @@ pub struct Scenario {
     /// The machine.
     pub machine: Machine,
     /// The CPU policy.
-    pub scheduler: Scheduler,
+    pub scheduler: Choice,
+    /// The disk policy; `fifo`, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elevator: Option<Choice>,
+    /// The eviction policy of the block cache; `lru`, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Choice>,
+    /// The policy by which pages give way when memory is short; `two_list`, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaim: Option<Choice>,
     /// Jobs by name.
     pub workload: BTreeMap<String, Job>,
     /// Groups by name.

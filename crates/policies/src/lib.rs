@@ -3,4 +3,5 @@
 
 pub mod caches;
 pub mod elevators;
+pub mod reclaim;
 pub mod schedulers;

@@ -6,7 +6,7 @@ use schedlab_model::{
     info::{Info, MetricInfo, Scope},
     program::Step,
 };
-use schedlab_policies::schedulers::SCHEDULERS;
+use schedlab_policies::{caches::CACHES, elevators::ELEVATORS, reclaim::RECLAIMS, schedulers::SCHEDULERS};
 use schedlab_workloads::WORKLOADS;
 use serde_json::{Value, json};
 
@@ -14,8 +14,15 @@ use serde_json::{Value, json};
 const MACHINES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/machines.rs"));
 
 /// What experiments are checked against.
-pub const CATALOGUE: Catalogue<'static> =
-    Catalogue { schedulers: SCHEDULERS, workloads: WORKLOADS, machines: MACHINES, metrics: METRICS };
+pub const CATALOGUE: Catalogue<'static> = Catalogue {
+    schedulers: SCHEDULERS,
+    elevators: ELEVATORS,
+    caches: CACHES,
+    reclaims: RECLAIMS,
+    workloads: WORKLOADS,
+    machines: MACHINES,
+    metrics: METRICS,
+};
 
 /// An entry of a family, with its page in Markdown.
 struct Entry {
@@ -30,7 +37,8 @@ impl Entry {
     }
 }
 
-const FAMILIES: [&str; 5] = ["schedulers", "workloads", "machines", "metrics", "steps"];
+const FAMILIES: [&str; 8] =
+    ["schedulers", "elevators", "caches", "reclaims", "workloads", "machines", "metrics", "steps"];
 
 /// Every family with its entries.
 pub fn everything() -> Value {
@@ -57,10 +65,11 @@ pub fn page(name: &str) -> Result<Value, String> {
 }
 
 fn entries() -> Vec<Entry> {
-    let schedulers = SCHEDULERS.iter().map(|info| documented("schedulers", info));
+    let policies = [("schedulers", SCHEDULERS), ("elevators", ELEVATORS), ("caches", CACHES), ("reclaims", RECLAIMS)];
+    let policies = policies.into_iter().flat_map(|(family, all)| all.iter().map(move |info| documented(family, info)));
     let workloads = WORKLOADS.iter().map(|info| documented("workloads", info));
     let machines = MACHINES.iter().map(|(name, text)| machine(name, text));
-    schedulers.chain(workloads).chain(machines).chain(METRICS.iter().map(metric)).chain(steps()).collect()
+    policies.chain(workloads).chain(machines).chain(METRICS.iter().map(metric)).chain(steps()).collect()
 }
 
 fn documented(family: &'static str, info: &Info) -> Entry {

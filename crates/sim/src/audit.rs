@@ -75,8 +75,9 @@ pub struct Audit {
     now: Nanos,
     processors: Vec<Processor>,
     tasks: Vec<Place>,
-    /// First block of the request in service, and when it began.
-    request: Option<(u64, Nanos)>,
+    /// Requests queued and not begun, and those in service: first sector, flag, and when it began.
+    queued: u64,
+    requests: Vec<(u64, u8, Nanos)>,
     /// Whether a task was stopped, so that nothing may follow but the last accounts of the other processors.
     stopped: bool,
     work_conserving: bool,
@@ -92,7 +93,8 @@ impl Audit {
             now: 0,
             processors: vec![idle; processors.into()],
             tasks: Vec::new(),
-            request: None,
+            queued: 0,
+            requests: Vec::new(),
             stopped: false,
             work_conserving: true,
             violations: Vec::new(),
@@ -292,20 +294,28 @@ impl Audit {
     }
 
     fn disk(&mut self, event: &Event) {
-        if event.kind == Kind::DiskStart {
-            self.hold(self.request.is_none(), event, "the drive has not ended the request before");
-            self.request = Some((event.a, event.time));
-            return;
+        match event.kind {
+            Kind::DiskQueued => self.queued += 1,
+            Kind::DiskStart => {
+                self.hold(self.queued > 0, event, "the drive begins a request that nobody queued");
+                self.queued = self.queued.saturating_sub(1);
+                self.requests.push((event.a, event.flag, event.time));
+            }
+            _ => {
+                let took = event.time.saturating_sub(event.b);
+                let begun = self.requests.iter().position(|begun| *begun == (event.a, event.flag, took));
+                self.hold(begun.is_some(), event, "the drive ends a request that it did not begin then");
+                begun.map(|place| self.requests.swap_remove(place));
+            }
         }
-        let expected = self.request.take().map(|(block, began)| (block, event.time.saturating_sub(began)));
-        self.hold(expected == Some((event.a, event.b)), event, &format!("the drive served {expected:?}"));
     }
 
     /// Whether an event can be looked at: it names a task and a processor that there are.
     fn known(&mut self, event: &Event) -> bool {
         let task = match event.kind {
             Kind::Created => event.task != NO_TASK,
-            Kind::Overhead | Kind::Idle | Kind::Interrupt | Kind::Sampled | Kind::DiskStart | Kind::DiskDone => true,
+            Kind::Overhead | Kind::Idle | Kind::Interrupt | Kind::Sampled => true,
+            Kind::DiskQueued | Kind::DiskStart | Kind::DiskDone | Kind::MemoryUse => true,
             _ => self.place(event.task) != Place::Unknown,
         };
         let processor = (event.cpu as usize) < self.processors.len();
@@ -335,8 +345,9 @@ impl Observer for Audit {
                 let told = &mut self.processors[event.cpu as usize].overhead;
                 *told = told.saturating_add(event.a);
             }
-            Kind::DiskStart | Kind::DiskDone => self.disk(&event),
-            Kind::SystemCall | Kind::Pass | Kind::Period | Kind::Mark => {
+            Kind::DiskQueued | Kind::DiskStart | Kind::DiskDone => self.disk(&event),
+            Kind::MemoryUse => {}
+            Kind::SystemCall | Kind::Fault | Kind::Pass | Kind::Period | Kind::Mark => {
                 let runs = self.place(event.task) == Place::Running(event.cpu);
                 self.hold(runs, &event, "a task acts that does not run");
             }

@@ -5,12 +5,11 @@ use crate::{
     accounting::Cpus,
     caches::Caches,
     clock::Clock,
-    drive::Drive,
-    files::Files,
+    hardware::personality,
     interpret::draw,
-    messages::{DRIVERS, KERNEL_TASKS, Servers},
+    messages::{DRIVERS, KERNEL_TASKS},
     process::{Process, State},
-    run::{FOREVER, Kernel, Personality},
+    run::{FOREVER, Kernel},
     services::{Device, Lock, Pipe, Resources},
     timers::{Expiry, Timers},
 };
@@ -30,10 +29,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Owners of random streams that are no task; tasks own the numbers from 0.
 const CLOCK_STREAM: u64 = u64::MAX;
-const DRIVE_STREAM: u64 = u64::MAX - 1;
+pub(crate) const DRIVE_STREAM: u64 = u64::MAX - 1;
 /// And downwards from here, one for each job.
 const START_STREAM: u64 = u64::MAX - 2;
 const POLICY_STREAM: u64 = u64::MAX / 2;
+pub(crate) const CACHE_STREAM: u64 = u64::MAX / 2 - 2;
 const DEVICE_STREAM: u64 = u64::MAX / 2 - 1;
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
@@ -54,8 +54,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
         let stat_clock = clocks.stat_hz.map(|hz| self::clock(hz, seed));
         let node = |cpu: u16| (u32::from(cpu) * u32::from(machine.nodes.get()) / u32::from(processors)) as u16;
-        let drive = machine.disk.as_ref().map(|disk| Drive::new(disk, &mut Rng::stream(seed, DRIVE_STREAM)));
-        let region = drive.as_ref().map(|drive| region(drive, &machine.files));
+        let personality = personality(scenario, &programs, seed)?;
         let mut kernel = Kernel {
             now: 0,
             limit: scenario.duration.map_or(FOREVER, |d| d.0),
@@ -88,12 +87,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             finite: scenario.workload.values().map(|job| job.passes.count().is_some()).collect(),
             awaited: 0,
             endless: scenario.workload.values().all(|job| job.passes.count().is_none()),
-            personality: match message_passing {
-                true => Personality::MessagePassing(Box::new(Servers::new())),
-                false => Personality::Monolithic(Default::default()),
-            },
-            files: Files::new(&machine.files, region, seed),
-            drive,
+            personality,
             disk_waiters: 0,
             seed,
         };
@@ -107,6 +101,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
         let names = kernel.create_groups(scenario);
         kernel.create_jobs(scenario, &names);
+        kernel.start_storage();
         Ok(kernel)
     }
 
@@ -229,7 +224,7 @@ fn nth_allowed(allowed: u64, n: u32) -> CpuId {
 }
 
 /// The checked parameters of a table's entry.
-fn check(info: &Info, settings: &BTreeMap<String, Setting>) -> Result<Params, RunError> {
+pub(crate) fn check(info: &Info, settings: &BTreeMap<String, Setting>) -> Result<Params, RunError> {
     let given = settings.iter().map(|(name, value)| (name.as_str(), value.to_string()));
     Params::check(info, given).map_err(|(name, why)| RunError(format!("{}.{name}: {why}", info.name)))
 }
@@ -271,13 +266,6 @@ fn clock(hz: f64, seed: u64) -> Clock {
     Clock { tick, millihertz, phase, count: 0, next: phase }
 }
 
-/// Where the folders lie: from the middle of the drive on, over so many cylinders.
-fn region(drive: &Drive, files: &machine::Files) -> (u64, u64) {
-    let spread = u64::from(files.spread_cylinders.get()) * drive.blocks_per_cylinder();
-    let first = drive.blocks() / 2;
-    (first, spread.min(drive.blocks() - first))
-}
-
 fn resources(scenario: &Scenario, programs: &Programs) -> Resources {
     Resources {
         locks: vec![Lock::default(); programs.locks.len()],
@@ -304,6 +292,7 @@ pub(crate) struct Costs {
     pub fork: Nanos,
     pub exit: Nanos,
     pub manage: Nanos,
+    pub fault: Nanos,
     pub print_per_kib: Nanos,
     pub disk_command: Nanos,
     pub sector_copy: Nanos,
@@ -326,8 +315,12 @@ fn costs(machine: &Machine) -> Costs {
         fork: calls.fork.get().0,
         exit: calls.exit.get().0,
         manage: calls.manage.get().0,
+        fault: calls.fault.get().0,
         print_per_kib: machine.terminal.per_kib.get().0,
-        disk_command: machine.disk.as_ref().map_or(0, |disk| disk.command.get().0),
+        disk_command: {
+            let rotating = machine.disk.as_ref().map(|disk| disk.command.get().0);
+            rotating.or(machine.solid_state.as_ref().map(|chips| chips.command.get().0)).unwrap_or(0)
+        },
         sector_copy: machine.disk.as_ref().map_or(0, |disk| disk.sector_copy.get().0),
     }
 }

@@ -1,7 +1,7 @@
 //! What the running task does next: its agenda inside the kernel first, then the instructions of its program.
 
 use crate::{
-    process::{Action, Call, Mode, Served, State},
+    process::{Action, Call, Mode, Served, State, Touching},
     run::{Kernel, Personality, context},
 };
 use schedlab_model::{
@@ -142,8 +142,17 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 return Flow::Continue;
             }
             Instruction::Call(span) => Call::Plain(draw(span, &mut process.rng)),
+            Instruction::Touch(touches) => {
+                process.plan([Action::Touch(Touching { touches, done: 0, pending: None })]);
+                return Flow::Continue;
+            }
             Instruction::Open(set) => Call::Open(set),
+            Instruction::Create(set) => Call::Create(set),
+            Instruction::Delete(set) => Call::Delete(set),
             Instruction::Read(bytes) => Call::Read(bytes),
+            Instruction::Write(bytes) => Call::Write(bytes),
+            Instruction::Seek(place) => Call::Seek(place),
+            Instruction::Sync => Call::Sync,
             Instruction::Close => Call::Close,
             Instruction::Print(bytes) => Call::Print(bytes),
             Instruction::Lock(lock) => Call::Lock(lock),
@@ -208,8 +217,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Some(Action::Burst(length, mode)) => Flow::Burst(length, mode),
             Some(Action::Serve(caller, call)) if caller == task => self.serve_caller(cpu, task, call),
             Some(Action::Serve(caller, call)) => self.serve_other(caller, call),
-            Some(Action::Transfer(blocks)) => self.transfer(cpu, task, blocks),
-            Some(Action::ReadAhead(blocks)) => self.read_ahead(blocks),
+            Some(Action::Storage(work)) => self.on_storage(cpu, task, work),
+            Some(Action::Touch(touching)) => self.touch(task, touching),
             Some(Action::SendReceive(to, message)) => self.send_receive(cpu, task, to, message),
             Some(Action::Reply(to)) => self.reply(to),
             Some(Action::Command(block)) => self.command(block),

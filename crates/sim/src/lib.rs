@@ -2,23 +2,25 @@
 //!
 //! `run.rs` is the loop; `clock.rs` what ticks; `accounting.rs` a processor and whose its time is; `caches.rs` what coming
 //! back costs; `oracle.rs` what no kernel knows; `interpret.rs` what a task does next;
-//! `services.rs` what system calls do; `monolithic.rs` and `messages.rs` the two personalities; `files.rs` and `drive.rs`
-//! the block cache and the disk; `boot.rs` builds it all from a scenario.
+//! `services.rs` what system calls do; `monolithic.rs` and `messages.rs` the two personalities, over `storage/` and `files.rs`;
+//! `layout.rs` where files lie; `boot.rs` and `hardware.rs` build it all from a scenario.
 
 mod accounting;
 mod audit;
 mod boot;
 mod caches;
 mod clock;
-mod drive;
 mod files;
+mod hardware;
 mod interpret;
+mod layout;
 mod messages;
 mod monolithic;
 mod oracle;
 mod process;
 mod run;
 mod services;
+mod storage;
 mod timers;
 
 pub use audit::Audit;
@@ -90,7 +92,16 @@ pub fn setup(scenario: &Scenario) -> Setup {
         jobs: scenario.workload.keys().cloned().collect(),
         processors: scenario.machine.processors.get(),
         accounting: scenario.machine.accounting,
+        page: scenario.machine.memory.page.get().0,
+        pages: memory_pages(&scenario.machine),
     }
+}
+
+/// The pages of memory that programs and the cache share, where it has an end.
+fn memory_pages(machine: &schedlab_model::machine::Machine) -> Option<u64> {
+    let memory = &machine.memory;
+    let size = memory.size.as_ref()?.get().0;
+    Some((size / memory.page.get().0).saturating_sub(memory.reserve.get().into()))
 }
 
 /// The names of the kernel's own tasks, by task id from 0.

@@ -9,13 +9,14 @@
 //! it goes on the server's agenda, fetch by fetch and answer, and the read-ahead after the answer.
 
 use crate::{
-    drive::Block,
+    files::Files,
     interpret::Flow,
     monolithic::per_kib,
     process::{Action, Call, Mode, Served, State},
     run::{Kernel, Personality, context},
     timers::Expiry,
 };
+use schedlab_disk::{Block, Rotating, SECTORS_PER_BLOCK};
 use schedlab_model::{
     Nanos,
     event::{Irq, Kind, Observer},
@@ -84,16 +85,21 @@ pub(crate) struct Servers {
     rung: Vec<(TaskId, u32)>,
     /// Block under the heads, when it was asked for, and sectors still to come.
     transfer: Option<(Block, Nanos, u8)>,
+    pub files: Files,
+    /// Without one, everything is in the cache.
+    drive: Option<Rotating>,
 }
 
 impl Servers {
-    pub fn new() -> Servers {
+    pub fn new(files: Files, drive: Option<Rotating>) -> Servers {
         let port = || Port { receiving: Receiving::Anything, senders: VecDeque::new(), event: false };
         Servers {
             ports: (0..KERNEL_TASKS).map(|_| port()).collect(),
             alarms: BinaryHeap::new(),
             rung: Vec::new(),
             transfer: None,
+            files,
+            drive,
         }
     }
 
@@ -331,12 +337,16 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn command(&mut self, block: Block) -> Flow {
         let now = self.now;
         // Without a drive nothing is ever fetched: the file system says that everything is cached.
-        if let Some(drive) = &mut self.drive {
-            for ready in drive.access(now, block) {
-                self.set_timer(ready, Expiry::Drive);
+        let servers = self.servers();
+        if let Some(drive) = &mut servers.drive {
+            let ready = drive.access(now, block);
+            servers.transfer = Some((block, now, 2));
+            for sector in ready {
+                self.set_timer(sector, Expiry::Drive);
             }
-            self.servers().transfer = Some((block, now, 2));
-            self.emit(Kind::DiskStart, 0, 0, DISK, block.into(), 1);
+            let first = SECTORS_PER_BLOCK * u64::from(block);
+            self.emit(Kind::DiskQueued, 0, 0, DISK, first, SECTORS_PER_BLOCK);
+            self.emit(Kind::DiskStart, 0, 0, DISK, first, SECTORS_PER_BLOCK);
         }
         Flow::Continue
     }
@@ -360,7 +370,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             if left > 1 {
                 self.servers().transfer = Some((block, began, left - 1));
             } else {
-                self.emit(Kind::DiskDone, 0, 0, DISK, block.into(), now - began);
+                self.emit(Kind::DiskDone, 0, 0, DISK, SECTORS_PER_BLOCK * u64::from(block), now - began);
             }
         }
         let waited = self.port(DISK).receiving == Receiving::Interrupt;

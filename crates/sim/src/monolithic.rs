@@ -1,126 +1,299 @@
-//! The monolithic personality: a system call runs in its caller's context, and a task that needs the drive sleeps there.
+//! The monolithic personality: a system call runs in its caller's context, and a task that must wait for the drive sleeps there.
 
 use crate::{
-    drive::Block,
-    files::Plan,
-    interpret::Flow,
-    process::{Action, Call, Mode, State},
+    interpret::{Flow, draw},
+    process::{Action, Call, Mode, OpenFile, State, Touching, Use},
     run::{Kernel, Personality},
+    storage::{Blocks, Outcome, Owner, PageWork, Storage, Told, Work, Write},
     timers::Expiry,
 };
 use schedlab_model::{
-    Nanos,
+    MILLISECOND, Nanos,
     event::{Irq, Kind, NO_TASK, Observer},
+    page::SpaceId,
+    program::{Place, Span, TouchOrder},
+    request::IoClass,
     task::{TaskId, Wait},
 };
 use schedlab_policies::schedulers::Scheduler;
-use std::collections::VecDeque;
 
-/// Requests to the drive, first come, first served. Read-ahead has nobody who waits.
-#[derive(Debug, Default)]
-pub(crate) struct DiskQueue {
-    requests: VecDeque<(Option<TaskId>, Box<[Block]>)>,
-    /// When the one in service began.
-    began: Option<Nanos>,
-}
+/// A task's use of memory is simulated in stretches of this length, or of so many pages: within one, its pages count as touched at
+/// its begin.
+const STRETCH: Nanos = 10 * MILLISECOND;
+const MOST_PAGES: u32 = 4096;
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
-    /// What a file call still needs after its own processor time: transfers, copies, output.
-    pub fn file_actions(&mut self, caller: TaskId, call: Call) -> Vec<Action> {
-        if let Call::Print(bytes) = call {
-            return vec![Action::Burst(per_kib(self.costs.print_per_kib, bytes), Mode::System)];
+    fn storage(&mut self) -> &mut Storage {
+        match &mut self.personality {
+            Personality::Monolithic(storage) => storage,
+            Personality::MessagePassing(_) => unreachable!("servers have no storage"),
         }
-        let plan = self.plan(caller, call);
-        // The call itself was charged for one block.
-        let more_blocks = self.costs.read.saturating_mul(plan.blocks.saturating_sub(1));
-        let copy = per_kib(self.costs.copy_per_kib, plan.bytes);
-        let copy = Action::Burst(more_blocks.saturating_add(copy), Mode::System);
-        let ahead = plan.ahead.map(Action::ReadAhead);
-        plan.fetches.into_iter().map(Action::Transfer).chain(ahead).chain([copy]).collect()
     }
 
-    /// What a file call needs from cache and drive. The lookups are reported here.
-    pub fn plan(&mut self, caller: TaskId, call: Call) -> Plan {
-        let plan = match call {
+    /// What a file call still needs after its own processor time: blocks, copies, output.
+    pub fn file_actions(&mut self, caller: TaskId, call: Call) -> Vec<Action> {
+        match call {
+            Call::Print(bytes) => vec![Action::Burst(per_kib(self.costs.print_per_kib, bytes), Mode::System)],
             Call::Open(set) => {
-                let file = self.next_file(caller, set);
+                let file = self.next_file(caller, set, Use::Open);
                 self.processes[caller as usize].life.file = Some(file);
-                self.files.open(set, file.index)
+                vec![storage(Work::Blocks(Blocks::inode(set, file.index, false)))]
             }
-            Call::Read(bytes) => match &mut self.processes[caller as usize].life.file {
-                Some(file) => {
-                    let set = self.programs.files[file.set as usize];
-                    self.files.read(file, set, bytes)
-                }
-                None => Plan::default(),
-            },
+            Call::Create(set) => {
+                let file = self.next_file(caller, set, Use::Create);
+                self.processes[caller as usize].life.file = Some(file);
+                self.truncate(set, file.index)
+            }
+            Call::Delete(set) => {
+                let file = self.next_file(caller, set, Use::Delete);
+                self.truncate(set, file.index)
+            }
+            Call::Read(bytes) => self.read(caller, bytes),
+            Call::Write(bytes) => self.write(caller, bytes),
+            Call::Seek(place) => {
+                self.seek(caller, place);
+                Vec::new()
+            }
+            Call::Sync => vec![storage(Work::Sync)],
             Call::Close => {
                 self.processes[caller as usize].life.file = None;
-                Plan::default()
+                Vec::new()
             }
-            _ => Plan::default(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A file is emptied, and its inode says so.
+    fn truncate(&mut self, set: u16, index: u32) -> Vec<Action> {
+        let size = self.programs.files[usize::from(set)].size;
+        self.storage().truncate(set, index, size);
+        vec![storage(Work::Blocks(Blocks::inode(set, index, true))), storage(Work::Throttle)]
+    }
+
+    fn read(&mut self, caller: TaskId, bytes: u64) -> Vec<Action> {
+        let Some(file) = self.processes[caller as usize].life.file else { return Vec::new() };
+        let OpenFile { set, index, position, mut window } = file;
+        let (now, owner) = (self.now, self.owner(caller));
+        let size = self.programs.files[usize::from(set)].size;
+        let store = self.storage();
+        let block = store.layout.block;
+        let length = store.length(set, index, size);
+        let end = (position + bytes).min(length);
+        if end <= position {
+            return Vec::new();
+        }
+        let (from, to) = ((position / block) as u32, end.div_ceil(block) as u32);
+        store.read_ahead(now, owner, (set, index), [from, to], length.div_ceil(block) as u32, &mut window);
+        self.processes[caller as usize].life.file = Some(OpenFile { position: end, window, ..file });
+        let blocks = storage(Work::Blocks(Blocks::data(set, index, from, to, None)));
+        vec![blocks, self.copy(to - from, end - position)]
+    }
+
+    fn write(&mut self, caller: TaskId, bytes: u64) -> Vec<Action> {
+        let Some(file) = self.processes[caller as usize].life.file else { return Vec::new() };
+        let OpenFile { set, index, position, .. } = file;
+        let size = self.programs.files[usize::from(set)].size;
+        let store = self.storage();
+        let block = store.layout.block;
+        let length = store.length(set, index, size);
+        let end = position + bytes;
+        let (from, to) = ((position / block) as u32, end.div_ceil(block) as u32);
+        store.set_length(set, index, length.max(end));
+        self.processes[caller as usize].life.file = Some(OpenFile { position: end, ..file });
+        let covers = Write { from: position, to: end, length };
+        let blocks = storage(Work::Blocks(Blocks::data(set, index, from, to, Some(covers))));
+        vec![blocks, self.copy(to - from, bytes), storage(Work::Throttle)]
+    }
+
+    /// Time for the blocks beyond the first, for which the call itself was charged, and for copying.
+    fn copy(&self, blocks: u32, bytes: u64) -> Action {
+        let more = self.costs.read.saturating_mul(u64::from(blocks.saturating_sub(1)));
+        Action::Burst(more.saturating_add(per_kib(self.costs.copy_per_kib, bytes)), Mode::System)
+    }
+
+    fn seek(&mut self, caller: TaskId, place: Place) {
+        let Some(mut file) = self.processes[caller as usize].life.file else { return };
+        let size = self.programs.files[usize::from(file.set)].size;
+        let store = self.storage();
+        let block = store.layout.block;
+        let length = store.length(file.set, file.index, size);
+        file.position = match place {
+            Place::Start => 0,
+            Place::End => length,
+            Place::Random => self.processes[caller as usize].rng.below(length.div_ceil(block).max(1)) * block,
         };
-        for &(found, block) in &plan.lookups {
-            self.emit(Kind::CacheLookup, u8::from(found), self.tasks[caller as usize].cpu, caller, block.into(), 0);
+        self.processes[caller as usize].life.file = Some(file);
+    }
+
+    /// A task's class and level at the drive: by its nice value, as Linux has it for those who do not ask.
+    fn owner(&self, task: TaskId) -> Owner {
+        let nice = i16::from(self.tasks[task as usize].nice);
+        Owner { task, class: IoClass::BestEffort, level: ((nice + 20) / 5).clamp(0, 7) as u8 }
+    }
+
+    /// Goes on with work that may have to wait.
+    pub fn on_storage(&mut self, cpu: usize, task: TaskId, mut work: Box<Work>) -> Flow {
+        let (now, owner) = (self.now, self.owner(task));
+        let outcome = self.storage().work(now, owner, &mut work);
+        match outcome {
+            Outcome::Done => {
+                self.after_storage();
+                Flow::Continue
+            }
+            Outcome::Waits => {
+                self.processes[task as usize].plan_first(Action::Storage(work));
+                self.block(cpu, State::Waiting(Wait::Disk));
+                self.count_disk_waiters(self.disk_waiters, self.disk_waiters + 1);
+                self.after_storage();
+                Flow::Stop
+            }
+            Outcome::Hopeless => {
+                self.after_storage();
+                self.block(cpu, State::Dead);
+                self.bury(task, true);
+                Flow::Stop
+            }
         }
-        plan
     }
 
-    /// Sleeps until the drive has transferred the blocks.
-    pub fn transfer(&mut self, cpu: usize, task: TaskId, blocks: Box<[Block]>) -> Flow {
-        self.block(cpu, State::Waiting(Wait::Disk));
-        self.count_disk_waiters(self.disk_waiters, self.disk_waiters + 1);
-        self.request(Some(task), blocks);
-        Flow::Stop
-    }
-
-    /// Asks for blocks for which nobody waits.
-    pub fn read_ahead(&mut self, blocks: Box<[Block]>) -> Flow {
-        self.request(None, blocks);
-        Flow::Continue
-    }
-
-    fn request(&mut self, task: Option<TaskId>, blocks: Box<[Block]>) {
-        let Personality::Monolithic(queue) = &mut self.personality else { return };
-        queue.requests.push_back((task, blocks));
-        if queue.began.is_none() {
-            self.start_request();
+    /// Tells what the storage has to tell, wakes whom it wakes, and sets its timer.
+    pub fn after_storage(&mut self) {
+        let store = self.storage();
+        let (mut events, mut woken) = (std::mem::take(&mut store.events), std::mem::take(&mut store.woken));
+        let (begun, moved) = (std::mem::take(&mut store.begun), std::mem::take(&mut store.moved));
+        let interrupts = std::mem::take(&mut store.interrupts);
+        let searched = std::mem::take(&mut store.searched);
+        for _ in 0..interrupts {
+            self.interrupt(Irq::Disk);
         }
-    }
-
-    /// The drive begins with the first request of the queue.
-    fn start_request(&mut self) {
-        let Personality::Monolithic(queue) = &mut self.personality else { return };
-        let (Some((task, blocks)), Some(drive)) = (queue.requests.front(), &mut self.drive) else { return };
-        queue.began = Some(self.now);
-        let done = blocks.iter().fold(self.now, |at, &block| drive.access(at, block)[1]);
-        let (task, first, count) = (task.unwrap_or(NO_TASK), blocks[0], blocks.len());
-        self.set_timer(done, Expiry::Drive);
-        self.emit(Kind::DiskStart, 0, 0, task, first.into(), count as u64);
-    }
-
-    /// The drive has ended a request: whoever waits for it goes on, and the next one begins.
-    fn request_done(&mut self) {
-        let Personality::Monolithic(queue) = &mut self.personality else { return };
-        let (Some((task, blocks)), Some(began)) = (queue.requests.pop_front(), queue.began.take()) else { return };
-        self.interrupt(Irq::Disk);
-        self.steal(0, self.costs.sector_copy * 2 * blocks.len() as u64);
-        self.emit(Kind::DiskDone, 0, 0, task.unwrap_or(NO_TASK), blocks[0].into(), self.now - began);
-        if let Some(task) = task {
+        let handled = self.costs.disk_command * u64::from(begun) + self.costs.sector_copy * moved;
+        if handled + searched > 0 {
+            self.steal(0, handled + searched);
+        }
+        for Told { kind, flag, task, a, b } in events.drain(..) {
+            let cpu = if matches!(kind, Kind::CacheLookup | Kind::Fault) { self.tasks[task as usize].cpu } else { 0 };
+            self.emit(kind, flag, cpu, task, a, b);
+        }
+        for task in woken.drain(..) {
             self.complete(task);
             self.count_disk_waiters(self.disk_waiters, self.disk_waiters - 1);
         }
-        self.interrupted(0);
-        self.start_request();
+        if interrupts > 0 {
+            self.interrupted(0);
+        }
+        let store = self.storage();
+        (store.events, store.woken) = (events, woken);
+        self.set_drive_timer();
     }
 
-    /// The drive interrupts.
-    pub fn drive_interrupt(&mut self) {
-        match self.personality {
-            Personality::Monolithic(_) => self.request_done(),
-            Personality::MessagePassing(_) => self.sector_ready(),
+    fn set_drive_timer(&mut self) {
+        let store = self.storage();
+        let Some(next) = store.next_event() else { return };
+        if next < store.timer {
+            store.timer = next;
+            self.set_timer(next, Expiry::Drive);
         }
     }
+
+    /// The drive interrupts, or was asked to be looked at.
+    pub fn drive_interrupt(&mut self) {
+        if let Personality::MessagePassing(_) = self.personality {
+            return self.sector_ready();
+        }
+        let now = self.now;
+        let store = self.storage();
+        // An earlier timer that was overtaken says nothing.
+        if store.timer == now {
+            store.timer = Nanos::MAX;
+        }
+        store.advance(now);
+        self.after_storage();
+    }
+
+    /// The write-back daemon's round.
+    pub fn write_back(&mut self) {
+        let now = self.now;
+        let store = self.storage();
+        store.write_back_round(now);
+        let next = now + store.write_back_period();
+        self.set_timer(next, Expiry::WriteBack);
+        self.after_storage();
+    }
+
+    /// A program uses memory: a stretch of it, up to the next page that is not there.
+    pub fn touch(&mut self, task: TaskId, mut touching: Touching) -> Flow {
+        let touches = self.programs.touches[usize::from(touching.touches)];
+        let Personality::Monolithic(store) = &mut self.personality else {
+            return Flow::Burst(self.untouched(task, &touching), Mode::User);
+        };
+        let Some(pages) = store.pages_of(touches.from, touches.size) else {
+            return Flow::Burst(self.untouched(task, &touching), Mode::User);
+        };
+        let space: SpaceId = task;
+        let bytes = touches.image.map_or(touches.from + touches.size, |image| self.programs.images[usize::from(image)]);
+        let first = store.segment(space, touches.image, bytes) + pages.start;
+        let count = u64::from(pages.end - pages.start);
+        let rng = &mut self.processes[task as usize].rng;
+        let mut length: Nanos = 0;
+        for _ in 0..MOST_PAGES {
+            if touching.done == count * u64::from(touches.times) {
+                return Flow::Burst(length, Mode::User);
+            }
+            let page = touching.pending.take().unwrap_or_else(|| match touches.order {
+                TouchOrder::Sequential => first + (touching.done % count) as u32,
+                TouchOrder::Random => first + rng.below(count) as u32,
+            });
+            if !store.memory.touch(space, page, touches.write) {
+                touching.pending = Some(page);
+                let fault = self.costs.trap + self.costs.fault;
+                let next = [
+                    Action::Burst(fault, Mode::System),
+                    storage(Work::Page(PageWork::new(page))),
+                    Action::Touch(touching),
+                ];
+                self.processes[task as usize].plan_all_first(next);
+                return Flow::Burst(length, Mode::User);
+            }
+            touching.done += 1;
+            length = length.saturating_add(draw(touches.compute, rng));
+            if length >= STRETCH {
+                break;
+            }
+        }
+        self.processes[task as usize].plan_first(Action::Touch(touching));
+        Flow::Burst(length, Mode::User)
+    }
+
+    /// The time of a use of memory where nothing is paged.
+    fn untouched(&mut self, task: TaskId, touching: &Touching) -> Nanos {
+        let touches = self.programs.touches[usize::from(touching.touches)];
+        let pages = touches.size.div_ceil(4096) * u64::from(touches.times);
+        let rng = &mut self.processes[task as usize].rng;
+        match touches.compute {
+            Span::Fixed(each) => each.0.saturating_mul(pages),
+            span => (0..pages).fold(0, |sum: Nanos, _| sum.saturating_add(draw(span, rng))),
+        }
+    }
+
+    /// A task has ended: its memory is free.
+    pub fn release(&mut self, task: TaskId) {
+        let now = self.now;
+        if let Personality::Monolithic(store) = &mut self.personality {
+            store.ended(now, task);
+            self.after_storage();
+        }
+    }
+
+    /// The storage as it is when the run begins.
+    pub fn begin_storage(&mut self) {
+        debug_assert!(self.acting == NO_TASK);
+        self.storage().tell_beginning();
+        self.after_storage();
+    }
+}
+
+fn storage(work: Work) -> Action {
+    Action::Storage(Box::new(work))
 }
 
 /// A cost per KiB for so many bytes.

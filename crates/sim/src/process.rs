@@ -1,9 +1,14 @@
 //! The kernel's own record of a task: what it is about to do. Schedulers never see it.
 
-use crate::{drive::Block, messages::Message};
+use crate::{
+    messages::Message,
+    storage::{Window, Work},
+};
+use schedlab_disk::Block;
 use schedlab_model::{
     Nanos,
-    program::Demand,
+    page::PageId,
+    program::{Demand, Place},
     rng::Rng,
     task::{CpuId, TaskId, Wait},
 };
@@ -34,7 +39,12 @@ pub(crate) enum Call {
     /// Costs so much and waits for nothing.
     Plain(Nanos),
     Open(u16),
+    Create(u16),
+    Delete(u16),
     Read(u64),
+    Write(u64),
+    Seek(Place),
+    Sync,
     Close,
     Print(u64),
     Lock(u16),
@@ -69,10 +79,10 @@ pub(crate) enum Action {
     Burst(Nanos, Mode),
     /// Carries out the call of that task; the caller goes on if it need not wait.
     Serve(TaskId, Call),
-    /// Waits until the drive has transferred these blocks.
-    Transfer(Box<[Block]>),
-    /// Asks the drive for these blocks and goes on.
-    ReadAhead(Box<[Block]>),
+    /// Has the storage do something, and waits if it must.
+    Storage(Box<Work>),
+    /// Uses memory.
+    Touch(Touching),
     /// Sends a message and waits for the answer.
     SendReceive(TaskId, Message),
     /// Answers a task that waits for it.
@@ -87,12 +97,32 @@ pub(crate) enum Action {
     RingAlarms,
 }
 
+/// How far a use of memory has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Touching {
+    /// Which one.
+    pub touches: u16,
+    /// Pages touched.
+    pub done: u64,
+    /// The page that was not there when it was touched.
+    pub pending: Option<PageId>,
+}
+
+/// What a file of a set is taken for. Each use goes through the set by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    Open,
+    Create,
+    Delete,
+}
+
 /// An open file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OpenFile {
     pub set: u16,
     pub index: u32,
     pub position: u64,
+    pub window: Window,
 }
 
 /// The record: what every context switch looks at, in one line of a real processor's cache, since a run may have millions
@@ -133,8 +163,8 @@ pub(crate) struct Life {
     /// The last deadline so far.
     pub deadline: Nanos,
     pub file: Option<OpenFile>,
-    /// How many files of each set it has opened.
-    pub opened: Vec<u32>,
+    /// How many files of each set it has opened, created and deleted.
+    pub taken: Vec<[u32; 3]>,
     /// Children that have ended and were not waited for.
     pub zombies: Vec<TaskId>,
     /// Children alive.
@@ -174,6 +204,17 @@ impl Process {
     pub fn plan(&mut self, actions: impl IntoIterator<Item = Action>) {
         self.life.agenda.extend(actions);
         self.busy = !self.life.agenda.is_empty();
+    }
+
+    /// Puts this before its agenda.
+    pub fn plan_first(&mut self, action: Action) {
+        self.life.agenda.push_front(action);
+        self.busy = true;
+    }
+
+    /// Puts these before its agenda, in their order.
+    pub fn plan_all_first<const N: usize>(&mut self, actions: [Action; N]) {
+        actions.into_iter().rev().for_each(|action| self.plan_first(action));
     }
 
     /// Takes the first thing off its agenda.

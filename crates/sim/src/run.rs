@@ -9,12 +9,10 @@ use crate::{
     boot::Costs,
     caches::Caches,
     clock::Clock,
-    drive::Drive,
-    files::Files,
     messages::Servers,
-    monolithic::DiskQueue,
     process::{Mode, Process, State},
     services::{Device, Resources},
+    storage::Storage,
     timers::{Expiry, Timers},
 };
 use schedlab_model::{
@@ -33,7 +31,7 @@ pub(crate) const FOREVER: Nanos = Nanos::MAX - 1;
 /// How a system call is carried out.
 pub(crate) enum Personality {
     /// In the caller's context.
-    Monolithic(DiskQueue),
+    Monolithic(Box<Storage>),
     /// By servers.
     MessagePassing(Box<Servers>),
 }
@@ -83,8 +81,6 @@ pub(crate) struct Kernel<S, O> {
     pub endless: bool,
     pub personality: Personality,
     pub resources: Resources,
-    pub files: Files,
-    pub drive: Option<Drive>,
     /// Tasks that wait for the drive.
     pub disk_waiters: u32,
     pub seed: u64,
@@ -217,6 +213,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Some(Expiry::Scheduler { cpu, token }) => self.scheduler.timer(&mut context!(self), cpu, token),
             Some(Expiry::Device { device }) => self.device_interrupt(device),
             Some(Expiry::Stat) => self.stat_tick(),
+            Some(Expiry::WriteBack) => self.write_back(),
             None => {}
         }
     }

@@ -2,8 +2,9 @@
 
 use crate::{
     interpret::draw,
-    process::{Call, OpenFile, Process, Served, State},
+    process::{Call, OpenFile, Process, Served, State, Use},
     run::{Kernel, Personality, context},
+    storage::Window,
     timers::Expiry,
 };
 use schedlab_model::{
@@ -54,8 +55,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn cost_of(&self, call: Call) -> Nanos {
         match call {
             Call::Plain(cost) => cost,
-            Call::Open(_) => self.costs.open,
+            Call::Open(_) | Call::Create(_) | Call::Delete(_) => self.costs.open,
             Call::Read(_) => self.costs.read,
+            Call::Write(_) => self.costs.write,
             Call::Close => self.costs.close,
             Call::Print(_) => self.costs.write,
             Call::Fork(_) => self.costs.fork,
@@ -77,7 +79,15 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn serve_rarely(&mut self, caller: TaskId, call: Call) -> Served {
         match call {
             Call::Plain(_) => Served::Done,
-            Call::Open(_) | Call::Read(_) | Call::Close | Call::Print(_) => {
+            Call::Open(_)
+            | Call::Create(_)
+            | Call::Delete(_)
+            | Call::Read(_)
+            | Call::Write(_)
+            | Call::Seek(_)
+            | Call::Sync
+            | Call::Close
+            | Call::Print(_) => {
                 self.file_call(caller, call);
                 Served::Done
             }
@@ -99,17 +109,19 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn file_call(&mut self, caller: TaskId, call: Call) {
         let actions = self.file_actions(caller, call);
         self.processes[caller as usize].plan(actions);
+        self.after_storage();
     }
 
-    /// The open file of a set that comes after the last one opened.
-    pub fn next_file(&mut self, task: TaskId, set: u16) -> OpenFile {
-        let opened = &mut self.processes[task as usize].life.opened;
-        if opened.len() <= set as usize {
-            opened.resize(set as usize + 1, 0);
+    /// The file of a set that comes after the last one taken for that use.
+    pub fn next_file(&mut self, task: TaskId, set: u16, what_for: Use) -> OpenFile {
+        let taken = &mut self.processes[task as usize].life.taken;
+        if taken.len() <= set as usize {
+            taken.resize(set as usize + 1, [0; 3]);
         }
-        let index = opened[set as usize] % self.programs.files[set as usize].files;
-        opened[set as usize] = opened[set as usize].wrapping_add(1);
-        OpenFile { set, index, position: 0 }
+        let count = &mut taken[set as usize][what_for as usize];
+        let index = *count % self.programs.files[set as usize].files;
+        *count = count.wrapping_add(1);
+        OpenFile { set, index, position: 0, window: Window::default() }
     }
 
     /// The wait of a task is over.
@@ -245,6 +257,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             let known = &mut self.resources.high_water[job];
             *known = Some(known.unwrap_or(0).max(memory));
         }
+        self.release(task);
         self.awaited -= u32::from(self.finite[job]);
         self.emit(Kind::Exited, u8::from(cut_off), self.tasks[task as usize].cpu, task, 0, 0);
         for lock in 0..self.resources.locks.len() {

@@ -25,6 +25,8 @@ pub(crate) enum Expiry {
     Device { device: u32 },
     /// The statistics clock ticks.
     Stat,
+    /// The write-back daemon looks for changed blocks.
+    WriteBack,
 }
 
 const WAKE: u32 = 0;
@@ -33,6 +35,7 @@ const DRIVE: u32 = 2;
 const SCHEDULER: u32 = 3;
 const DEVICE: u32 = 4;
 const STAT: u32 = 5;
+const WRITE_BACK: u32 = 6;
 /// Room for the kinds there are. It leaves 29 bits for a task: so many would take 200 GB.
 const KINDS: u32 = 8;
 
@@ -83,6 +86,7 @@ impl Timers {
             Expiry::Scheduler { cpu, token } => (self.ask(cpu, token), SCHEDULER),
             Expiry::Device { device } => (device, DEVICE),
             Expiry::Stat => (0, STAT),
+            Expiry::WriteBack => (0, WRITE_BACK),
         };
         self.push(when, whose, kind);
     }
@@ -132,7 +136,8 @@ impl Timers {
                 Expiry::Scheduler { cpu, token }
             }
             DEVICE => Expiry::Device { device: whose },
-            _ => Expiry::Stat,
+            STAT => Expiry::Stat,
+            _ => Expiry::WriteBack,
         })
     }
 

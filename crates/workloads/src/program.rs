@@ -3,7 +3,7 @@
 
 use schedlab_model::{
     Nanos,
-    program::{Demand, FileSet, Repeat, Span, Step, Times},
+    program::{Demand, FileSet, Place, Repeat, Span, Step, Times, Touch, TouchOrder},
 };
 
 /// One instruction. Names, children and file sets are indices into [`Programs`].
@@ -21,6 +21,18 @@ pub enum Instruction {
     Open(u16),
     /// Reads so many bytes.
     Read(u64),
+    /// Creates the next file of the set and opens it.
+    Create(u16),
+    /// Writes so many bytes.
+    Write(u64),
+    /// Moves within the file.
+    Seek(Place),
+    /// Deletes the next file of the set.
+    Delete(u16),
+    /// Waits until everything written is on the drive.
+    Sync,
+    /// Uses memory: index into [`Programs::touches`].
+    Touch(u16),
     /// Closes the file.
     Close,
     /// Writes so many bytes to the terminal.
@@ -70,6 +82,34 @@ pub enum Instruction {
 /// Loops within loops that an interpreter must have counters for: eight of the user's, and the passes around them.
 pub const MAX_DEPTH: usize = 9;
 
+/// A set of files of equal size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Files {
+    /// How many.
+    pub files: u32,
+    /// Bytes of each.
+    pub size: u64,
+}
+
+/// A use of memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Touches {
+    /// Index into [`Programs::images`]; the task's own memory, if none.
+    pub image: Option<u16>,
+    /// First byte.
+    pub from: u64,
+    /// How many bytes.
+    pub size: u64,
+    /// How often each page.
+    pub times: u32,
+    /// In which order.
+    pub order: TouchOrder,
+    /// Whether pages are written.
+    pub write: bool,
+    /// User time at each page.
+    pub compute: Span,
+}
+
 /// The instructions of one program.
 pub type Program = Vec<Instruction>;
 
@@ -79,7 +119,14 @@ pub struct Programs {
     /// Programs; the first ones are those of the jobs, in order, children follow.
     pub programs: Vec<Program>,
     /// File sets by index.
-    pub files: Vec<FileSet>,
+    pub files: Vec<Files>,
+    /// Names of those sets that have one.
+    set_names: Vec<Option<String>>,
+    /// Program files by index: the bytes of each that any program touches.
+    pub images: Vec<u64>,
+    image_names: Vec<String>,
+    /// Uses of memory by index.
+    pub touches: Vec<Touches>,
     /// Names of locks.
     pub locks: Vec<String>,
     /// Names of pipes.
@@ -119,16 +166,44 @@ impl Programs {
         }
     }
 
+    /// The index of a file set: of the one with its name and size, or of a new one.
+    fn set(&mut self, set: &FileSet) -> u16 {
+        let files = Files { files: set.files, size: set.size.0 };
+        let known = self.files.iter().zip(&self.set_names);
+        let same = known.into_iter().position(|(other, name)| name.is_some() && *name == set.name && *other == files);
+        same.unwrap_or_else(|| {
+            self.files.push(files);
+            self.set_names.push(set.name.clone());
+            self.files.len() - 1
+        }) as u16
+    }
+
+    /// The index of a use of memory. An image is as long as its furthest use.
+    fn touch(&mut self, touch: &Touch) -> u16 {
+        let image = touch.image.as_ref().map(|name| index_of(&mut self.image_names, name));
+        if let Some(image) = image {
+            self.images.resize(self.image_names.len(), 0);
+            let end = &mut self.images[usize::from(image)];
+            *end = (*end).max(touch.from.0 + touch.size.0);
+        }
+        let Touch { from, size, times, order, write, compute, .. } = *touch;
+        self.touches.push(Touches { image, from: from.0, size: size.0, times, order, write, compute });
+        (self.touches.len() - 1) as u16
+    }
+
     fn instruction(&mut self, step: &Step) -> Instruction {
         match step {
             Step::Compute(span) => Instruction::Compute(*span),
             Step::Call(span) => Instruction::Call(*span),
             Step::Sleep(span) => Instruction::Sleep(*span),
             Step::Period(length) => Instruction::Period(length.0),
-            Step::Open(set) => {
-                self.files.push(*set);
-                Instruction::Open((self.files.len() - 1) as u16)
-            }
+            Step::Open(set) => Instruction::Open(self.set(set)),
+            Step::Create(set) => Instruction::Create(self.set(set)),
+            Step::Delete(set) => Instruction::Delete(self.set(set)),
+            Step::Write(size) => Instruction::Write(size.0),
+            Step::Seek(place) => Instruction::Seek(*place),
+            Step::Sync => Instruction::Sync,
+            Step::Touch(touch) => Instruction::Touch(self.touch(touch)),
             Step::Read(size) => Instruction::Read(size.0),
             Step::Close => Instruction::Close,
             Step::Print(size) => Instruction::Print(size.0),
@@ -167,7 +242,7 @@ fn index_of(names: &mut Vec<String>, name: &str) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_model::units::Duration;
+    use schedlab_model::units::{Duration, Size};
 
     #[test]
     fn loops_become_jumps_to_their_own_beginning() {
@@ -188,6 +263,16 @@ mod tests {
             Instruction::Exit,
         ];
         assert_eq!(all.programs[0], expected);
+    }
+
+    #[test]
+    fn file_sets_of_one_name_are_the_same_files_and_others_are_not() {
+        let set = |name: Option<&str>| FileSet { files: 3, size: Size(9), name: name.map(str::to_owned) };
+        let steps = [Step::Create(set(Some("a"))), Step::Open(set(Some("a"))), Step::Open(set(None))];
+        let again = [Step::Delete(set(Some("a"))), Step::Open(set(None))];
+        let all = Programs::compile([(&steps[..], Times::Count(1)), (&again[..], Times::Count(1))]);
+        assert_eq!(all.programs[0][1..4], [Instruction::Create(0), Instruction::Open(0), Instruction::Open(1)]);
+        assert_eq!(all.programs[1][1..3], [Instruction::Delete(0), Instruction::Open(2)]);
     }
 
     #[test]

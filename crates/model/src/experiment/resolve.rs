@@ -11,7 +11,7 @@ use super::{
 use crate::{
     info::{self, Domain, Info},
     machine::Machine,
-    scenario::{GroupSpec, Job, Scenario, Scheduler, Setting},
+    scenario::{Choice, GroupSpec, Job, Scenario, Setting},
     units::{Duration, spell_duration, spell_rate, spell_size},
 };
 use serde_json::{Map, Value};
@@ -32,9 +32,13 @@ impl<'a> Judge<'a> {
     /// The scenario that `tree` describes, or the first fault in it.
     pub(super) fn scenario(&self, tree: &Value) -> Result<Scenario, Fault> {
         let given = |field: &str| tree.get(field).ok_or_else(|| Fault::new(Path::top(field), "is missing"));
+        let chosen = |field: &str, family| tree.get(field).map(|written| policy(field, family, written)).transpose();
         let mut scenario = Scenario {
             machine: self.machine(given("machine")?)?,
-            scheduler: self.scheduler(given("scheduler")?)?,
+            scheduler: policy("scheduler", self.catalogue.schedulers, given("scheduler")?)?,
+            elevator: chosen("elevator", self.catalogue.elevators)?,
+            cache: chosen("cache", self.catalogue.caches)?,
+            reclaim: chosen("reclaim", self.catalogue.reclaims)?,
             workload: self.workload(given("workload")?)?,
             groups: BTreeMap::new(),
             duration: None,
@@ -83,17 +87,6 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn scheduler(&self, written: &Value) -> Result<Scheduler, Fault> {
-        let at = Path::top("scheduler");
-        let table = written.as_object().ok_or_else(|| {
-            Fault::new(at.clone(), "is not a table: write its name as { name = ... }, beside its parameters")
-        })?;
-        let name = table.get("name").ok_or_else(|| Fault::new(at.key("name"), "is missing"))?;
-        let info = entry(self.catalogue.schedulers, "scheduler", &at.key("name"), name)?;
-        let settings = settings(info, &at, table, &["name"])?;
-        Ok(Scheduler { name: info.name.to_owned(), settings })
-    }
-
     fn workload(&self, written: &Value) -> Result<BTreeMap<String, Job>, Fault> {
         let at = Path::top("workload");
         let jobs = written.as_object().ok_or_else(|| Fault::new(at.clone(), "is not a table of jobs"))?;
@@ -124,6 +117,23 @@ impl<'a> Judge<'a> {
         let job: Job = typed(at, &Value::Object(fixed))?;
         Ok(Job { settings, ..job })
     }
+}
+
+/// The policy that `field` of a scenario chooses from its family.
+fn policy(field: &str, family: &[Info], written: &Value) -> Result<Choice, Fault> {
+    let at = Path::top(field);
+    let table = written.as_object().ok_or_else(|| {
+        Fault::new(at.clone(), "is not a table: write its name as { name = ... }, beside its parameters")
+    })?;
+    let name = table.get("name").ok_or_else(|| Fault::new(at.key("name"), "is missing"))?;
+    let kind = match field {
+        "cache" => "eviction policy",
+        "reclaim" => "policy of reclaim",
+        other => other,
+    };
+    let info = entry(family, kind, &at.key("name"), name)?;
+    let settings = settings(info, &at, table, &["name"])?;
+    Ok(Choice { name: info.name.to_owned(), settings })
 }
 
 /// Each processor once, in order; all of them are none named.

@@ -24,7 +24,15 @@ pub fn schema(catalogue: &Catalogue<'_>) -> Value {
     schema["title"] = json!("An experiment of schedlab");
     let properties = &mut schema["properties"];
     extend(&mut properties["machine"], any_machine(catalogue, &machine, &definitions));
-    extend(&mut properties["scheduler"], one_of(catalogue.schedulers, |info| scheduler(info, &quantity)));
+    let families = [
+        ("scheduler", catalogue.schedulers),
+        ("elevator", catalogue.elevators),
+        ("cache", catalogue.caches),
+        ("reclaim", catalogue.reclaims),
+    ];
+    for (field, family) in families {
+        extend(&mut properties[field], one_of(family, |info| policy(info, &quantity)));
+    }
     let mut programs: Vec<Value> = catalogue.workloads.iter().map(|info| loaded_job(info, &job, &quantity)).collect();
     programs.push(stepped_job(&job));
     let name = json!({ "pattern": r"^[\w-]{1,64}$" });
@@ -148,7 +156,7 @@ fn entry(info: &Info, kind: &str, mut fields: Map<String, Value>) -> Value {
     })
 }
 
-fn scheduler(info: &Info, quantities: &Quantities) -> Value {
+fn policy(info: &Info, quantities: &Quantities) -> Value {
     entry(info, "name", quantities.parameters(info))
 }
 
@@ -204,5 +212,6 @@ fn sweep(schema: &mut Value) {
         "anyOf": [lists, { "type": "array", "items": lists }],
     });
     schema["additionalProperties"] = json!({ "type": "array", "minItems": 1 });
-    schema["propertyNames"] = json!({ "pattern": r"^(zip$|duration$|machine|scheduler|workload|groups)" });
+    schema["propertyNames"] =
+        json!({ "pattern": r"^(zip$|duration$|machine|scheduler|elevator|cache|reclaim|workload|groups)" });
 }

@@ -28,7 +28,8 @@ const MOST_RUNS: u64 = 10_000_000;
 /// Most bytes of all cells together, written out.
 const MOST_BYTES: u64 = 1 << 28;
 /// What can be swept.
-pub(super) const SWEPT: [&str; 5] = ["machine", "scheduler", "workload", "groups", "duration"];
+pub(super) const SWEPT: [&str; 8] =
+    ["machine", "scheduler", "elevator", "cache", "reclaim", "workload", "groups", "duration"];
 
 /// Lists of values by the path of the field that takes them.
 pub type Lists = BTreeMap<String, Vec<Value>>;
@@ -241,6 +242,9 @@ fn base(experiment: &Experiment) -> Value {
     };
     put("machine", experiment.machine.clone());
     put("scheduler", experiment.scheduler.clone());
+    put("elevator", experiment.elevator.clone());
+    put("cache", experiment.cache.clone());
+    put("reclaim", experiment.reclaim.clone());
     put("workload", table(&experiment.workload));
     put("groups", table(&experiment.groups));
     put("duration", experiment.duration.clone());

@@ -20,6 +20,10 @@ const fn info(name: &'static str, summary: &'static str, parameters: &'static [P
     Info { name, summary, year: 1987, origin: "a test", promises: &[], parameters, source: "" }
 }
 
+const ELEVATORS: &[Info] = &[info("fifo", "First come, first served.", &[]), info("c_look", "One way round.", &[])];
+const CACHES: &[Info] = &[info("lru", "The least recently used goes.", &[])];
+const RECLAIMS: &[Info] = &[info("two_list", "Active and inactive pages.", &[])];
+
 const SCHEDULERS: &[Info] = &[
     info("round_robin", "Everyone in turn.", &[SLICE]),
     info(
@@ -135,6 +139,9 @@ const METRICS: &[MetricInfo] = &[
 /// All of it.
 pub const CATALOGUE: Catalogue<'static> = Catalogue {
     schedulers: SCHEDULERS,
+    elevators: ELEVATORS,
+    caches: CACHES,
+    reclaims: RECLAIMS,
     workloads: WORKLOADS,
     machines: &[("at_286", AT_286), ("ideal", IDEAL)],
     metrics: METRICS,

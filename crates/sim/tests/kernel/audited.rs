@@ -10,7 +10,12 @@ use schedlab_model::{
     scenario::{Job, Scenario},
     task::{Policy, TaskId},
 };
-use schedlab_policies::schedulers::{self, SCHEDULERS, Scheduler, Visitor};
+use schedlab_policies::{
+    caches::CACHES,
+    elevators::ELEVATORS,
+    reclaim::RECLAIMS,
+    schedulers::{self, SCHEDULERS, Scheduler, Visitor},
+};
 use schedlab_sim::{Audit, observe_under, setup};
 use schedlab_workloads::WORKLOADS;
 
@@ -54,7 +59,15 @@ pub fn scenario(text: &str) -> Scenario {
 /// A scenario as programs pass it on, checked as a user's is.
 #[track_caller]
 pub fn read(text: &str, format: Format) -> Scenario {
-    let catalogue = Catalogue { schedulers: SCHEDULERS, workloads: WORKLOADS, machines: MACHINES, metrics: METRICS };
+    let catalogue = Catalogue {
+        schedulers: SCHEDULERS,
+        elevators: ELEVATORS,
+        caches: CACHES,
+        reclaims: RECLAIMS,
+        workloads: WORKLOADS,
+        machines: MACHINES,
+        metrics: METRICS,
+    };
     match read_scenario(text, "scenario", format, &catalogue) {
         Ok(scenario) => scenario,
         Err(problem) => panic!("{problem}\n{text}"),

@@ -9,7 +9,7 @@ use schedlab_model::{
     Nanos, SECOND,
     event::{Kind, Leave},
     info::{Info, Params, Promise},
-    scenario::{Scenario, Scheduler},
+    scenario::{Choice, Scenario},
 };
 use schedlab_policies::schedulers::SCHEDULERS;
 use schedlab_traces::{Names, gantt::Chart};
@@ -38,7 +38,7 @@ fn under(info: &Info, rest: &str) -> Run {
 /// Any scenario, under this policy with its default parameters.
 fn in_any_scenario(info: &Info, test: impl Fn(Run)) {
     let strategy = (any_scenario(Programs::Wild), any::<u64>());
-    let scheduler = Scheduler { name: info.name.to_owned(), settings: BTreeMap::new() };
+    let scheduler = Choice { name: info.name.to_owned(), settings: BTreeMap::new() };
     let outcome = TestRunner::new(cases(200)).run(&strategy, |(Written(scenario), seed)| {
         test(run_audited(&Scenario { scheduler: scheduler.clone(), ..scenario }, seed));
         Ok(())

@@ -5,13 +5,17 @@ use super::{between, bounded, jobs::span};
 use crate::{
     MILLISECOND, SECOND,
     experiment::{path::Path, problem::Fault},
-    machine::{Cache, Device, Disk, Files, Machine},
+    machine::{Cache, Device, Disk, Files, Machine, Personality, WriteBack},
     program::Span,
     units::{Duration, Rate, Size, spell_duration, spell_size},
 };
 
 /// Longest cost of one operation.
 const DEAREST: u64 = 60 * SECOND;
+/// Pages without which nothing could run.
+const FEWEST_PAGES: u64 = 16;
+/// Most memory, and most swap area, in bytes.
+const MOST_MEMORY: u64 = 1 << 36;
 /// Smallest unit of a drive, in bytes.
 const SECTOR: u64 = 512;
 
@@ -30,6 +34,7 @@ pub(super) fn check(machine: &Machine) -> Result<(), Fault> {
     }
     costs(&at, machine)?;
     files(&at.key("files"), &machine.files)?;
+    memory(&at.key("memory"), machine)?;
     machine.disk.as_ref().map_or(Ok(()), |drive| disk(&at.key("disk"), drive))
 }
 
@@ -64,6 +69,8 @@ fn costs(at: &Path, machine: &Machine) -> Result<(), Fault> {
                 ("fork", calls.fork.get()),
                 ("exit", calls.exit.get()),
                 ("manage", calls.manage.get()),
+                ("fault", calls.fault.get()),
+                ("scan", calls.scan.get()),
             ],
         ),
         ("terminal", &[("per_kib", terminal.per_kib.get())]),
@@ -119,8 +126,45 @@ fn files(at: &Path, files: &Files) -> Result<(), Fault> {
     block(&at.key("block"), files.block.get())?;
     between(|| at.key("cache_blocks"), files.cache_blocks.get().into(), 4, 1 << 24)?;
     between(|| at.key("track_blocks"), files.track_blocks.get().into(), 1, 1 << 16)?;
+    write_back(&at.key("write_back"), &files.write_back)?;
+    if files.read_ahead_window.get().0 > 1 << 30 {
+        return Err(Fault::new(at.key("read_ahead_window"), "is too large: at most 1GiB"));
+    }
     between(|| at.key("extent_blocks"), files.extent_blocks.get().into(), 1, 1 << 20)?;
     between(|| at.key("spread_cylinders"), files.spread_cylinders.get().into(), 0, 1 << 20)
+}
+
+fn write_back(at: &Path, rules: &WriteBack) -> Result<(), Fault> {
+    super::lasting(&at.key("period"), rules.period.get())?;
+    bounded(&at.key("expire"), rules.expire.get(), super::LONGEST)?;
+    between(|| at.key("background"), rules.background.get().into(), 0, 100)?;
+    between(|| at.key("limit"), rules.limit.get().into(), 1, 100)
+}
+
+/// Memory must hold a few pages of every kind, and the swap area must lie on the drive.
+fn memory(at: &Path, machine: &Machine) -> Result<(), Fault> {
+    let memory = &machine.memory;
+    block(&at.key("page"), memory.page.get())?;
+    let Some(size) = &memory.size else { return Ok(()) };
+    if machine.personality == Personality::MessagePassing {
+        return Err(Fault::new(at.key("size"), "a message-passing machine does not page: leave it out"));
+    }
+    let page = memory.page.get().0;
+    let least = (u64::from(memory.reserve.get()) + FEWEST_PAGES) * page;
+    if size.get().0 < least || size.get().0 > MOST_MEMORY {
+        let reason = format!(
+            "{} is out of range: from {} (the reserve and {FEWEST_PAGES} pages) to {}",
+            spell_size(size.get().0),
+            spell_size(least),
+            spell_size(MOST_MEMORY)
+        );
+        return Err(Fault::new(at.key("size"), reason));
+    }
+    if memory.swap.get().0 > MOST_MEMORY {
+        let reason = format!("{} is too large: at most {}", spell_size(memory.swap.get().0), spell_size(MOST_MEMORY));
+        return Err(Fault::new(at.key("swap"), reason));
+    }
+    Ok(())
 }
 
 fn block(at: &Path, Size(bytes): Size) -> Result<(), Fault> {

@@ -7,8 +7,8 @@ use crate::{
         path::{Path, Segment},
         problem::Fault,
     },
-    machine::Machine,
-    program::{Demand, FileSet, Repeat, Span, Step, Times},
+    machine::{Machine, Personality},
+    program::{Demand, FileSet, Repeat, Span, Step, Times, Touch},
     scenario::{Job, Scenario},
     units::{Size, spell_size},
 };
@@ -22,6 +22,11 @@ const MOST_STEPS: usize = 10_000;
 const MOST_INSTANT: u64 = 10_000_000;
 /// Most files of a set.
 const MOST_FILES: u64 = 1_000_000;
+/// Most bytes of memory that a program touches.
+const MOST_TOUCHED: u64 = 1 << 36;
+/// Most pages touched in one step, and the smallest page there is.
+const MOST_TOUCHES: u64 = 1 << 28;
+const LEAST_PAGE: u64 = 512;
 /// Most bytes of a file, a transfer or a program.
 const LARGEST: u64 = 1 << 40;
 
@@ -137,10 +142,27 @@ impl Program<'_> {
             Step::Sleep(length) => self.span("sleep", *length)?,
             Step::Period(length) => self.below(&[field("period")], |program| lasting(&program.at, *length))?,
             Step::Open(set) => {
-                self.below(&[field("open")], |program| program.file_set(*set))?;
+                self.below(&[field("open")], |program| program.file_set(set))?;
                 return Ok(true);
             }
-            Step::Read(_) | Step::Close if !open => return Err(self.fault("no file is open here: open comes first")),
+            Step::Create(_) | Step::Write(_) | Step::Seek(_) | Step::Delete(_) | Step::Sync | Step::Touch(_)
+                if self.machine.personality == Personality::MessagePassing =>
+            {
+                let reason = "the file server and memory manager of a message-passing machine only read; \
+                              this step needs a monolithic one";
+                return Err(self.fault(reason));
+            }
+            Step::Create(set) => {
+                self.below(&[field("create")], |program| program.file_set(set))?;
+                return Ok(true);
+            }
+            Step::Delete(set) => self.below(&[field("delete")], |program| program.file_set(set))?,
+            Step::Read(_) | Step::Write(_) | Step::Seek(_) | Step::Close if !open => {
+                return Err(self.fault("no file is open here: open or create comes first"));
+            }
+            Step::Write(bytes) => self.bytes("write", *bytes)?,
+            Step::Touch(touch) => self.below(&[field("touch")], |program| program.touch(touch))?,
+            Step::Seek(_) | Step::Sync => {}
             Step::Close => return Ok(false),
             Step::Read(bytes) => self.bytes("read", *bytes)?,
             Step::Print(bytes) => self.bytes("print", *bytes)?,
@@ -166,9 +188,28 @@ impl Program<'_> {
         Err(Fault::new(self.at.key(name), format!("{} is too large: at most 1024GiB", spell_size(size.0))))
     }
 
-    fn file_set(&self, set: FileSet) -> Result<(), Fault> {
+    fn file_set(&self, set: &FileSet) -> Result<(), Fault> {
         between(|| self.at.key("files"), set.files.into(), 1, MOST_FILES)?;
+        set.name.as_ref().map_or(Ok(()), |name| super::name(&self.at.key("name"), name))?;
         self.bytes("size", set.size)
+    }
+
+    fn touch(&self, touch: &Touch) -> Result<(), Fault> {
+        touch.image.as_ref().map_or(Ok(()), |name| super::name(&self.at.key("image"), name))?;
+        if touch.image.is_some() && touch.write {
+            return Err(Fault::new(self.at.key("write"), "program files are not written: leave out image, or write"));
+        }
+        let end = touch.from.0.saturating_add(touch.size.0);
+        if touch.size.0 == 0 || end > MOST_TOUCHED {
+            let sizes = format!("from {} on, {}", spell_size(touch.from.0), spell_size(touch.size.0));
+            return Err(self.fault(format!("{sizes}: at least 1B and up to 64GiB in all")));
+        }
+        between(|| self.at.key("times"), touch.times.into(), 1, 1 << 20)?;
+        let touched = (touch.size.0 / LEAST_PAGE + 1).saturating_mul(touch.times.into());
+        if touched > MOST_TOUCHES {
+            return Err(self.fault(format!("touches up to {touched} pages; at most {MOST_TOUCHES}")));
+        }
+        self.span("compute", touch.compute)
     }
 
     fn demand(&self, demand: Demand) -> Result<(), Fault> {
@@ -261,14 +302,21 @@ fn lasts(step: &Step, machine: &Machine) -> bool {
         Step::Period(_) => return true,
         Step::Exit => return true,
         Step::Mark(_) | Step::Repeat(_) => return false,
-        Step::Open(_) => &calls.open,
+        Step::Touch(touch) => return longest(touch.compute) > 0,
+        Step::Open(_) | Step::Create(_) | Step::Delete(_) => &calls.open,
+        Step::Write(_) => &calls.write,
         Step::Close => &calls.close,
         Step::Read(_) => &calls.read,
         Step::Fork(_) => &calls.fork,
         Step::Wait | Step::Signal | Step::Pause | Step::Grow(_) => &calls.manage,
-        Step::Print(_) | Step::Lock(_) | Step::Unlock(_) | Step::Send(_) | Step::Receive(_) | Step::Yield => {
-            &machine.costs.trap
-        }
+        Step::Seek(_)
+        | Step::Sync
+        | Step::Print(_)
+        | Step::Lock(_)
+        | Step::Unlock(_)
+        | Step::Send(_)
+        | Step::Receive(_)
+        | Step::Yield => &machine.costs.trap,
     };
     cost.get().0 > 0 || machine.costs.trap.get().0 > 0
 }

@@ -1,0 +1,234 @@
+//! # linux_1_0
+//!
+//! Promises the frequent faulter that it loses few pages at a time, and the page touched since the last look a second chance.
+//!
+//! ## The idea
+//!
+//!     For p = 5, 4, ... 0, until a page is gained:
+//!         ask the block cache: it looks at 1/2^p of its blocks (for p < 2 it first starts to write all that are changed);
+//!         ask up to 256/2^p tasks in turn, from where the last search ended:
+//!             a task whose quota is used up gets a new one, from its faults;
+//!             look at its pages from where the last search ended:
+//!                 touched: forget that, keep it; young: keep it;
+//!                 changed: write it to the swap area, wait, gained;
+//!                 else: unmap it, gained unless another has it;
+//!             gained: remember the place, quota less one, at 0 the next task is next;
+//!             no page left: the next task.
+//!
+//! No page ages, nobody keeps pages free, there is no daemon: who wants a page looks for one.
+//!
+//! ## The formula
+//!
+//!     d      =  3/4 d + f           d decayed faults of the task, f faults that waited for the drive since the last quota
+//!     quota  =  4        d >= 32
+//!               32       d <= 4
+//!               128 / d  else       pages that the task may lose in one turn
+//!
+//! ## The race
+//!
+//! The place, the quota and the task that is next are brought up to date only *after* the write has been waited for. Meanwhile
+//! others search from the old place: they find the pages there no longer touched, since the first search has cleared that, and
+//! the second chance is lost. And each of them takes one from the same quota: below 0 it becomes the largest number
+//! there is, and the task loses a whole pass of its pages. `race = false` brings them up to date before the write.
+//!
+//! ## Cost
+//!
+//! A search looks at pages until one is gained, at worst at every page of every task.
+//!
+//! ## Good for, not for
+//!
+//! A few tasks that take turns. When all thrash, the race takes pages that were just fetched.
+//!
+//! ## Departures
+//!
+//! Shared memory segments are not modelled. A page's block stays in the cache, as in the kernel when the four blocks of 1 KiB
+//! are read as one; blocks of different files do not share a page.
+//!
+//! ## References
+//!
+//! - Linux 1.0, mm/swap.c: try_to_free_page, swap_out, try_to_swap_out; fs/buffer.c: shrink_buffers.
+
+use super::{Choice, Context, Entry, Mapped, Reclaim, Shrink, Stage, Walk};
+use schedlab_model::{
+    info::{Domain, Info, Parameter, Params},
+    page::{Home, PageId, SpaceId},
+};
+
+/// Where the priority begins.
+const GENTLEST: u8 = 5;
+/// Tasks asked at priority 0: twice the 128 that the kernel has room for.
+const TASKS: u32 = 256;
+/// Pages so young are kept.
+const YOUNG: u32 = 32;
+
+/// The state of `swap_out`, and of each task in it.
+#[derive(Debug)]
+pub struct Linux10 {
+    race: bool,
+    /// Whose turn it is.
+    turn: SpaceId,
+    tasks: Vec<Turn>,
+}
+
+/// A task's own part.
+#[derive(Debug, Clone, Copy, Default)]
+struct Turn {
+    /// Where the next search begins.
+    position: PageId,
+    /// Pages that it may still lose in this turn. Unsigned, as in the kernel: one less than none is very many.
+    quota: u32,
+    decayed_faults: u32,
+    faults_before: u32,
+}
+
+impl Linux10 {
+    /// A task with pages whose turn it is; looks at no more than `left` tasks, and says how many it left.
+    fn task(&mut self, cx: &Context<'_>, left: &mut u32) -> Option<SpaceId> {
+        self.tasks.resize(cx.spaces.len(), Turn::default());
+        while *left > 0 {
+            *left -= 1;
+            if self.turn as usize >= cx.spaces.len() {
+                self.turn = 0;
+            }
+            let space = cx.spaces.get(self.turn as usize)?;
+            if space.swappable && !space.pages.is_empty() {
+                let task = &mut self.tasks[self.turn as usize];
+                if task.quota == 0 {
+                    task.renew(space.major_faults);
+                }
+                return Some(self.turn);
+            }
+            self.turn += 1;
+        }
+        None
+    }
+
+    /// Looks at pages of one task, from `page` on.
+    fn look(
+        &mut self,
+        cx: &mut Context<'_>,
+        walk: &mut Walk,
+        space: SpaceId,
+        page: PageId,
+        left: u32,
+    ) -> Option<Choice> {
+        let pages = &mut cx.spaces[space as usize].pages;
+        for (index, page) in pages.iter_mut().enumerate().skip(page as usize) {
+            if page.home != Home::Present {
+                continue;
+            }
+            walk.looked += 1;
+            let accessed = std::mem::take(&mut page.accessed);
+            if accessed || cx.born.wrapping_sub(page.born) <= YOUNG || page.dirty && cx.swap_free == 0 {
+                continue;
+            }
+            let (dirty, page) = (page.dirty, index as PageId);
+            walk.stage = Stage::Pages { space, page: page + 1, left };
+            if !dirty {
+                return Some(Choice::Drop { space, page });
+            }
+            if !self.race {
+                self.lost(walk);
+            }
+            return Some(Choice::PageOut { space, page });
+        }
+        None
+    }
+
+    /// The task has lost a page: its place and quota, and whose turn it is.
+    fn lost(&mut self, walk: &Walk) {
+        let Stage::Pages { space, page, .. } = walk.stage else { return };
+        let task = &mut self.tasks[space as usize];
+        task.position = page;
+        task.quota = task.quota.wrapping_sub(1);
+        if task.quota == 0 {
+            self.turn = space + 1;
+        }
+    }
+}
+
+impl Turn {
+    fn renew(&mut self, faults: u32) {
+        let since = faults - self.faults_before;
+        self.faults_before = faults;
+        self.decayed_faults = self.decayed_faults * 3 / 4 + since;
+        self.quota = match self.decayed_faults {
+            32.. => 4,
+            0..=4 => 32,
+            some => 128 / some,
+        };
+    }
+}
+
+impl Entry for Linux10 {
+    const INFO: Info = Info {
+        name: "linux_1_0",
+        summary: "tasks give pages in turn, by a quota from their faults; page-outs are waited for",
+        year: 1994,
+        origin: "Linux 1.0",
+        promises: &[],
+        parameters: &[Parameter {
+            name: "race",
+            meaning: "whether a search's place is remembered only after its write, as in the kernel",
+            domain: Domain::Switch,
+            default: Some("true"),
+            logarithmic: false,
+            host: None,
+        }],
+        source: include_str!("linux_1_0.rs"),
+    };
+
+    fn new(params: &Params) -> Self {
+        Linux10 { race: params.switch("race"), turn: 0, tasks: Vec::new() }
+    }
+}
+
+impl Reclaim for Linux10 {
+    fn begin(&mut self, _: &mut Context<'_>) -> Walk {
+        Walk { priority: GENTLEST, stage: Stage::Cache, looked: 0 }
+    }
+
+    fn next(&mut self, cx: &mut Context<'_>, walk: &mut Walk) -> Choice {
+        loop {
+            match walk.stage {
+                Stage::Cache => {
+                    walk.stage = Stage::Tasks(TASKS >> walk.priority);
+                    return Choice::Shrink(Shrink {
+                        looks: cx.cached[0] >> walk.priority,
+                        write_all: walk.priority < 2,
+                        mapped: if walk.priority >= GENTLEST { Mapped::Keep } else { Mapped::Detach },
+                    });
+                }
+                Stage::Tasks(mut left) => match self.task(cx, &mut left) {
+                    Some(space) => {
+                        walk.stage = Stage::Pages { space, page: self.tasks[space as usize].position, left };
+                    }
+                    None if walk.priority == 0 => return Choice::GiveUp,
+                    None => {
+                        walk.priority -= 1;
+                        walk.stage = Stage::Cache;
+                    }
+                },
+                Stage::Pages { space, page, left } => {
+                    if let Some(choice) = self.look(cx, walk, space, page, left) {
+                        return choice;
+                    }
+                    self.tasks[space as usize].position = 0;
+                    self.turn = space + 1;
+                    walk.stage = Stage::Tasks(left);
+                }
+            }
+        }
+    }
+
+    fn gained(&mut self, _: &mut Context<'_>, walk: &Walk, written: bool) {
+        // Without the race, a page-out was accounted for before its write.
+        if self.race || !written {
+            self.lost(walk);
+        }
+    }
+
+    fn waits(&self) -> bool {
+        true
+    }
+}

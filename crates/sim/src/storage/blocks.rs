@@ -1,0 +1,315 @@
+//! Reading and writing files: which blocks a call needs, one after the other, and what is read ahead of it.
+//!
+//! ```text
+//!   first window   p = blocks asked for, rounded up to a power of two;  4p if p <= max/32,  2p if p <= max/4,  else max
+//!   next window    4w if w < max/16,  2w if w <= max/2,  else max       w the window before
+//! ```
+//!
+//! A read at the begin of the file, or at or behind the block before, is sequential: it opens a window. Reading the window's mark, the
+//! first block that nobody asked for, has the next window fetched while this one is read. Others get only what they ask for.
+
+use super::{Outcome, Owner, Storage, Transfer};
+use schedlab_memory::{Name, Part, Room, State};
+use schedlab_model::{Nanos, event::Kind, request::Direction, task::TaskId};
+use schedlab_policies::{caches::Slot, reclaim::Walk};
+
+/// Inodes in a block of 1 KiB; larger blocks hold more.
+const INODE_SIZE: u64 = 32;
+/// Blocks that an inode names directly; the rest are named by indirect blocks.
+const DIRECT_BLOCKS: u32 = 7;
+/// Bytes that name a block in an indirect block.
+const NAME_SIZE: u64 = 2;
+
+/// Flags of a [`Kind::CacheLookup`].
+const FOUND: u8 = 1;
+const WRITE: u8 = 2;
+
+/// Blocks of one file that a call still has to go through.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Blocks {
+    pub set: u16,
+    pub file: u32,
+    /// What is wanted of it.
+    pub what: Wanted,
+    /// Whether the block in turn was looked for already.
+    looked: bool,
+    /// How far its search for a page has come.
+    walk: Option<Walk>,
+}
+
+/// What is wanted of a file.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Wanted {
+    /// Its inode; changed, if so said.
+    Inode { change: bool },
+    /// No more.
+    Nothing,
+    /// Its data.
+    Data { next: u32, end: u32, write: Option<Write>, named: bool },
+}
+
+/// The bytes that a write covers, and how long the file was before.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Write {
+    pub from: u64,
+    pub to: u64,
+    pub length: u64,
+}
+
+/// How far an open file is read ahead, in blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Window {
+    start: u32,
+    size: u32,
+    /// Reading this block has the next window fetched.
+    mark: u32,
+    /// The block read last, plus one.
+    behind: u32,
+}
+
+impl Blocks {
+    pub fn inode(set: u16, file: u32, change: bool) -> Blocks {
+        Blocks { set, file, what: Wanted::Inode { change }, looked: false, walk: None }
+    }
+
+    pub fn data(set: u16, file: u32, next: u32, end: u32, write: Option<Write>) -> Blocks {
+        Blocks { set, file, what: Wanted::Data { next, end, write, named: false }, looked: false, walk: None }
+    }
+}
+
+impl Storage {
+    /// The length of a file whose set says `size`.
+    pub fn length(&self, set: u16, file: u32, size: u64) -> u64 {
+        self.lengths.get(&(set, file)).copied().unwrap_or(size)
+    }
+
+    /// A file is that long now.
+    pub fn set_length(&mut self, set: u16, file: u32, length: u64) {
+        self.lengths.insert((set, file), length);
+    }
+
+    /// The file's blocks are gone, the changed ones too.
+    pub fn truncate(&mut self, set: u16, file: u32, size: u64) {
+        let blocks = self.length(set, file, size).div_ceil(self.layout.block) as u32;
+        for part in (0..blocks).map(|n| Part::Data(file, n)) {
+            self.forget((set, part));
+        }
+        for n in 0..blocks.saturating_sub(DIRECT_BLOCKS).div_ceil(self.blocks_per_indirect()) {
+            self.forget((set, Part::Indirect(file, n)));
+        }
+        self.set_length(set, file, 0);
+        self.tell_usage();
+    }
+
+    fn forget(&mut self, name: Name) {
+        if let Some(slot) = self.memory.cache.find(name) {
+            self.memory.delete(slot);
+        }
+    }
+
+    fn blocks_per_indirect(&self) -> u32 {
+        (self.layout.block / NAME_SIZE) as u32
+    }
+
+    /// Goes through the blocks until one must be waited for.
+    pub(super) fn go_through(&mut self, now: Nanos, owner: Owner, blocks: &mut Blocks) -> Outcome {
+        if self.disk.is_none() {
+            return Outcome::Done;
+        }
+        while let Some((name, change)) = self.in_turn(blocks) {
+            let write = change.is_some();
+            match self.have(now, owner, name, change, blocks) {
+                Ok(slot) => {
+                    if write {
+                        self.memory.cache.change(slot, now);
+                    }
+                    blocks.step();
+                }
+                Err(outcome) => return outcome,
+            }
+        }
+        Outcome::Done
+    }
+
+    /// The next block, and if it is to be changed, whether as a whole.
+    fn in_turn(&self, blocks: &Blocks) -> Option<(Name, Option<bool>)> {
+        let (set, file) = (blocks.set, blocks.file);
+        match blocks.what {
+            Wanted::Inode { change } => {
+                let per_block = (self.layout.block / INODE_SIZE) as u32;
+                Some(((set, Part::Inodes(file / per_block)), change.then_some(false)))
+            }
+            Wanted::Nothing => None,
+            Wanted::Data { next, end, .. } if next >= end => None,
+            Wanted::Data { next, named: false, write, .. } if next >= DIRECT_BLOCKS => {
+                let n = (next - DIRECT_BLOCKS) / self.blocks_per_indirect();
+                // A block that begins what it names is new itself.
+                let first = DIRECT_BLOCKS + n * self.blocks_per_indirect();
+                let change = write.map(|write| u64::from(first) * self.layout.block >= write.length);
+                Some(((set, Part::Indirect(file, n)), change))
+            }
+            Wanted::Data { next, write, .. } => {
+                Some(((set, Part::Data(file, next)), write.map(|write| self.covers(&write, next))))
+            }
+        }
+    }
+
+    /// Whether nothing of the block's old contents is left or was there.
+    fn covers(&self, write: &Write, block: u32) -> bool {
+        let start = u64::from(block) * self.layout.block;
+        let old = write.length.clamp(start, start + self.layout.block);
+        start >= write.length || write.from <= start && write.to >= old
+    }
+
+    /// The slot of a block that is there and can be used; else how the work stands.
+    fn have(
+        &mut self,
+        now: Nanos,
+        owner: Owner,
+        name: Name,
+        change: Option<bool>,
+        blocks: &mut Blocks,
+    ) -> Result<Slot, Outcome> {
+        loop {
+            let found = self.memory.cache.find(name);
+            if !std::mem::replace(&mut blocks.looked, true) {
+                let there = found.filter(|&slot| self.memory.cache.block(slot).state != State::Reading);
+                self.look_up(owner.task, name, there, change.is_some());
+            }
+            if let Some(slot) = found {
+                if self.memory.cache.block(slot).state != State::Reading {
+                    self.memory.cache.hit(slot);
+                    return Ok(slot);
+                }
+                let token = self.of_block(slot).expect("a block that is being read has a transfer");
+                return Err(self.wait_for(token, owner.task));
+            }
+            match self.memory.room(name) {
+                Room::Free if change == Some(true) => {
+                    let slot = self.memory.admit(name, self.layout.sector(name), State::Changed, now);
+                    self.tell_usage();
+                    return Ok(slot);
+                }
+                Room::Free => self.read(now, owner, name, true),
+                Room::After(slots) => return Err(self.clean(now, owner.task, &slots)),
+                Room::NoPage => self.gain(now, owner, &mut blocks.walk)?,
+            }
+        }
+    }
+
+    fn look_up(&mut self, task: TaskId, name: Name, found: Option<Slot>, write: bool) {
+        let flag = if found.is_some() { FOUND } else { 0 } | if write { WRITE } else { 0 };
+        self.tell(Kind::CacheLookup, flag, task, self.layout.sector(name), self.layout.sectors().into());
+    }
+
+    /// Has a block read for which room was taken.
+    pub(super) fn read(&mut self, now: Nanos, owner: Owner, name: Name, sync: bool) {
+        let slot = self.memory.admit(name, self.layout.sector(name), State::Reading, now);
+        self.tell_usage();
+        self.transfer(now, owner, Transfer::Block(slot), Direction::Read, sync);
+    }
+
+    /// Has victims written that are changed, and waits for the first of those on their way.
+    fn clean(&mut self, now: Nanos, task: TaskId, slots: &[Slot]) -> Outcome {
+        self.write(now, slots);
+        match slots.iter().find_map(|&slot| self.of_block(slot)) {
+            Some(token) => self.wait_for(token, task),
+            None => self.wait_for_any(task),
+        }
+    }
+
+    /// Reads ahead of a reader of `next` to `end`: the blocks asked for and those of its window go to the drive together.
+    pub fn read_ahead(
+        &mut self,
+        now: Nanos,
+        owner: Owner,
+        at: (u16, u32),
+        range: [u32; 2],
+        file_blocks: u32,
+        window: &mut Window,
+    ) {
+        let Some(disk) = &mut self.disk else { return };
+        disk.queue.plug();
+        let [next, end] = range;
+        let missing = (next..end).find(|&n| self.memory.cache.find((at.0, Part::Data(at.1, n))).is_none());
+        let sequential = next == 0 || next == window.behind || next + 1 == window.behind;
+        let asked = end - next;
+        if let Some(missing) = missing {
+            let size = if sequential { first_window(asked, self.read_ahead) } else { 0 };
+            *window = Window { start: next, size: size.max(asked), mark: end, behind: window.behind };
+            self.fetch(now, owner, at, missing, (next + window.size).min(file_blocks));
+        } else if self.read_ahead > 0 && (next..end).contains(&window.mark) && window.size > 0 {
+            let start = window.start + window.size;
+            let size = next_window(window.size, self.read_ahead);
+            *window = Window { start, size, mark: start, behind: window.behind };
+            self.fetch(now, owner, at, start, (start + size).min(file_blocks));
+        }
+        window.behind = end;
+        let disk = self.disk.as_mut().expect("looked at above");
+        disk.queue.unplug(now, &mut disk.progress);
+        self.digest(now);
+    }
+
+    /// Has those blocks read that are not there, as long as there is room without waiting.
+    fn fetch(&mut self, now: Nanos, owner: Owner, (set, file): (u16, u32), from: u32, to: u32) {
+        for n in from..to {
+            let name = (set, Part::Data(file, n));
+            if self.memory.cache.find(name).is_some() {
+                continue;
+            }
+            if self.memory.room(name) != Room::Free {
+                return;
+            }
+            // What was asked for is looked up, and so counted, by the reader; what is read ahead counts as it comes.
+            self.read(now, owner, name, n == from);
+        }
+    }
+
+    /// A block of a program file for a page fault.
+    pub(super) fn read_for_fault(
+        &mut self,
+        now: Nanos,
+        owner: Owner,
+        name: Name,
+        walk: &mut Option<Walk>,
+    ) -> Result<(), Outcome> {
+        match self.memory.room(name) {
+            Room::Free => {
+                self.look_up(owner.task, name, None, false);
+                self.read(now, owner, name, true);
+                Ok(())
+            }
+            Room::After(slots) => Err(self.clean(now, owner.task, &slots)),
+            Room::NoPage => self.gain(now, owner, walk),
+        }
+    }
+}
+
+impl Blocks {
+    /// On to the next block.
+    fn step(&mut self) {
+        self.looked = false;
+        match &mut self.what {
+            Wanted::Inode { .. } | Wanted::Nothing => self.what = Wanted::Nothing,
+            Wanted::Data { next, named, .. } if *next >= DIRECT_BLOCKS && !*named => *named = true,
+            Wanted::Data { next, named, .. } => (*next, *named) = (*next + 1, false),
+        }
+    }
+}
+
+fn first_window(asked: u32, most: u32) -> u32 {
+    let p = asked.max(1).next_power_of_two();
+    match p {
+        _ if p <= most / 32 => 4 * p,
+        _ if p <= most / 4 => 2 * p,
+        _ => most,
+    }
+}
+
+fn next_window(before: u32, most: u32) -> u32 {
+    match before {
+        _ if before < most / 16 => 4 * before,
+        _ if before <= most / 2 => 2 * before,
+        _ => most,
+    }
+}

@@ -1,0 +1,121 @@
+//! Files: reading, writing back, deleting, reading ahead.
+
+use crate::{machine, run};
+use schedlab_model::{MILLISECOND, event::Kind};
+
+const PLAIN: &str = r#"files = { block = "4KiB", cache_blocks = 100, read_ahead = false }, "#;
+
+/// Passes over a set of files, each read block by block.
+fn reader(files: u32, blocks: u32, passes: u32) -> String {
+    format!(
+        r#"workload.reader = {{ steps = [{{ repeat = {{ times = {passes}, steps = [{{ repeat = {{ times = {files}, steps = [
+            {{ open = {{ files = {files}, size = "{}KiB" }} }},
+            {{ repeat = {{ times = {blocks}, steps = [{{ read = "4KiB" }}] }} }}, "close"] }} }}] }} }}] }}"#,
+        4 * blocks
+    )
+}
+
+#[test]
+fn a_block_is_fetched_once_and_then_found() {
+    let run = run(&format!("{}{}", machine(PLAIN), reader(1, 7, 3)), 1);
+    // One block of inodes and seven of data, each fetched the first time.
+    assert_eq!(run.get("disk_requests"), 8.0);
+    assert_eq!(run.get("cache_lookups"), 3.0 * 8.0);
+    assert!((run.get("rcache") - 100.0 * 2.0 / 3.0).abs() < 1e-9, "{}", run.get("rcache"));
+}
+
+#[test]
+fn a_reader_waits_for_seek_rotation_and_transfer() {
+    for seed in 1..20 {
+        let run = run(&format!("{}{}", machine(PLAIN), reader(1, 1, 1)), seed);
+        let took: Vec<u64> = run.of(Kind::DiskDone).map(|event| event.b).collect();
+        // Eight sectors of 0.1 ms behind at most one revolution and one seek.
+        assert!(took.iter().all(|&took| (MILLISECOND * 8 / 10..=31 * MILLISECOND).contains(&took)), "{took:?}");
+        assert_eq!(run.get("io_wait"), run.get("elapsed"));
+    }
+}
+
+#[test]
+fn a_loop_over_more_than_an_lru_cache_never_hits() {
+    let files = r#"files = { block = "4KiB", cache_blocks = 8, read_ahead = false, extent_blocks = 1 }, "#;
+    let run = run(&format!("{}{}", machine(files), reader(2, 7, 6)), 1);
+    // Twelve opens of one block of inodes, which is asked for again before eight others; no block of data ever is.
+    assert_eq!(run.get("cache_hit_ratio"), 100.0 * 11.0 / 96.0);
+}
+
+#[test]
+fn what_was_written_goes_to_the_drive_when_it_is_old_enough() {
+    let text = format!(
+        r#"{}
+workload.writer = {{ steps = [{{ create = {{ files = 1, size = "28KiB" }} }},
+    {{ repeat = {{ times = 7, steps = [{{ write = "4KiB" }}] }} }}, "close", {{ sleep = "60s" }}] }}"#,
+        machine(PLAIN)
+    );
+    let run = run(&text, 1);
+    let writes: Vec<_> = run.of(Kind::DiskStart).filter(|event| event.flag == 1).collect();
+    // Older than 30 s at the daemon's round at 35 s.
+    assert!(writes.iter().all(|write| write.time >= 35_000 * MILLISECOND), "{writes:?}");
+    // Seven blocks of data and the inode's.
+    assert_eq!(writes.iter().map(|write| write.b).sum::<u64>(), 8 * 8);
+}
+
+#[test]
+fn sync_waits_until_every_changed_block_is_on_the_drive() {
+    let text = format!(
+        r#"{}
+workload.writer = {{ steps = [{{ create = {{ files = 1, size = "80KiB" }} }},
+    {{ repeat = {{ times = 20, steps = [{{ write = "4KiB" }}] }} }}, "close", "sync"] }}"#,
+        machine(r#"files = { block = "4KiB", write_back = { background = 100, limit = 100 } }, "#)
+    );
+    let run = run(&text, 1);
+    let written: u64 = run.of(Kind::DiskStart).filter(|event| event.flag == 1).map(|event| event.b).sum();
+    // Twenty of data, one of inodes, one that names the blocks beyond the seventh.
+    assert_eq!(written, 22 * 8);
+    assert_eq!(run.of(Kind::DiskStart).count(), run.of(Kind::DiskDone).count());
+}
+
+#[test]
+fn a_deleted_file_is_never_written() {
+    let text = format!(
+        r#"{}
+workload.writer = {{ steps = [{{ create = {{ files = 1, size = "28KiB", name = "f" }} }},
+    {{ repeat = {{ times = 7, steps = [{{ write = "4KiB" }}] }} }}, "close",
+    {{ delete = {{ files = 1, size = "28KiB", name = "f" }} }}, "sync"] }}"#,
+        machine(PLAIN)
+    );
+    let run = run(&text, 1);
+    let written: u64 = run.of(Kind::DiskStart).filter(|event| event.flag == 1).map(|event| event.b).sum();
+    assert_eq!(written, 8, "the inode's block only");
+}
+
+#[test]
+fn a_writer_waits_while_too_much_is_changed() {
+    let files = r#"files = { block = "4KiB", cache_blocks = 100, write_back = { background = 10, limit = 20 } }, "#;
+    let load = r#"workload.writer = { steps = [{ create = { files = 1, size = "2000KiB" } },
+        { repeat = { times = 500, steps = [{ write = "4KiB" }] } }, "close"] }"#;
+    let run = run(&format!("{}{load}", machine(files)), 1);
+    let written: u64 = run.of(Kind::DiskStart).filter(|event| event.flag == 1).map(|event| event.b / 8).sum();
+    // Blocks that name others change with each of them, and are written more than once.
+    assert!((480..=530).contains(&written), "all but a limit's worth: {written}");
+}
+
+#[test]
+fn reading_ahead_brings_a_sequential_reader_near_the_speed_of_the_surface() {
+    let load = |window: &str| {
+        let files = format!(
+            r#"calls.read = "50us", files = {{ block = "4KiB", cache_blocks = 2000, extent_blocks = 4096, {window} }}, "#
+        );
+        run(&format!("{}{}", machine(&files), reader(1, 1000, 1)), 1).get("elapsed")
+    };
+    let (with, without) = (load(r#"read_ahead_window = "128KiB""#), load("read_ahead = false"));
+    // 8000 sectors of 0.1 ms.
+    assert!((0.8..1.2).contains(&with), "{with} s");
+    assert!(without > 5.0, "a revolution lost for each block: {without} s");
+}
+
+#[test]
+fn requests_that_touch_are_merged() {
+    let files = r#"files = { block = "4KiB", cache_blocks = 2000, extent_blocks = 4096 }, "#;
+    let run = run(&format!("{}{}", machine(files), reader(1, 1000, 1)), 1);
+    assert!(run.get("disk_requests") < 50.0, "{} requests for 1000 blocks", run.get("disk_requests"));
+}

@@ -1,0 +1,77 @@
+//! Memory: faults, paging, and what is shared.
+
+use crate::{machine, run};
+use schedlab_model::event::Kind;
+
+fn memory(pages: u32) -> String {
+    // Twenty pages are the kernel's reserve.
+    machine(&format!(
+        r#"files = {{ block = "4KiB", cache_blocks = 1000 }}, memory = {{ size = "{}KiB", swap = "4MiB" }}, "#,
+        4 * (pages + 20)
+    ))
+}
+
+/// A task that writes each of its pages in turn, `times` times.
+fn user(name: &str, pages: u32, times: u32) -> String {
+    format!(
+        "workload.{name} = {{ steps = [{{ touch = {{ size = \"{}KiB\", times = {times}, write = true, compute = \"100us\" }} }}] }}\n",
+        4 * pages
+    )
+}
+
+#[test]
+fn who_fits_faults_once_a_page_and_never_waits() {
+    let run = run(&format!("{}{}", memory(100), user("a", 60, 5)), 1);
+    assert_eq!(run.get("minor_faults"), 60.0);
+    assert_eq!((run.get("major_faults"), run.get("swap_out")), (0.0, 0.0));
+    assert!((run.get("elapsed") - 60.0 * 5.0 * 100e-6).abs() < 1e-9);
+}
+
+#[test]
+fn a_loop_over_more_than_memory_pages_at_every_touch() {
+    for reclaim in ["linux_1_0", "two_list"] {
+        let text = format!("{}reclaim = {{ name = \"{reclaim}\" }}\n{}", memory(100), user("a", 120, 5));
+        let run = run(&text, 1);
+        assert!(run.get("swap_in") > 200.0, "{reclaim}: {} in", run.get("swap_in"));
+        assert!(run.get("swap_out") >= run.get("swap_in"), "{reclaim}");
+        assert_eq!(run.get("tasks.a.completed"), 1.0);
+        assert_eq!(run.get("tasks.a.major_faults"), run.get("swap_in"), "{reclaim}: a page in is a fault waited for");
+    }
+}
+
+#[test]
+fn several_tasks_share_a_program_file() {
+    let touch = r#"{ steps = [{ touch = { image = "cc", size = "200KiB", compute = "1ms" } }] }"#;
+    let text = format!("{}workload.a = {touch}\nworkload.b = {touch}\n", memory(200));
+    let run = run(&text, 1);
+    assert_eq!(run.get("page_in"), 200.0, "read once");
+    assert_eq!(run.get("minor_faults") + run.get("major_faults"), 100.0, "each has it in its own table");
+}
+
+#[test]
+fn the_end_of_a_task_gives_its_memory_back() {
+    let text =
+        format!("{}{}{}", memory(100), user("a", 80, 1), user("b", 80, 1).replace("steps", "start = \"1s\", steps"));
+    assert_eq!(run(&text, 1).get("swap_out"), 0.0);
+}
+
+#[test]
+fn programs_that_outgrow_memory_and_swap_area_are_cut_off() {
+    let text = format!("{}reclaim = {{ name = \"linux_1_0\" }}\n{}", memory(100), user("a", 2000, 1));
+    let run = run(&text, 1);
+    assert!(run.of(Kind::Exited).any(|event| event.flag == 1));
+}
+
+#[test]
+fn files_take_memory_that_programs_leave_and_give_it_back() {
+    // Files are worth more to two_list, but programs not nothing: it takes a few of their pages.
+    for (reclaim, most) in [("linux_1_0", 0.0), ("two_list", 6.0)] {
+        let reader = r#"workload.r = { steps = [{ open = { files = 1, size = "600KiB" } },
+            { repeat = { times = 150, steps = [{ read = "4KiB" }] } }, "close"] }"#;
+        let late = user("a", 60, 3).replace("steps", "start = \"20s\", steps");
+        let text = format!("{}reclaim = {{ name = \"{reclaim}\" }}\n{reader}\n{late}", memory(100));
+        let run = run(&text, 1);
+        let faults = run.get("tasks.a.major_faults");
+        assert!(faults <= most, "{reclaim}: the cache gave way, not the program: {faults}");
+    }
+}
