@@ -20,23 +20,29 @@ pub(crate) struct Zone {
     first_cylinder: u64,
     /// Sectors on a track.
     pub sectors: u64,
-    per_cylinder: u64,
-    /// Place of each logical sector, counted on over turns; empty without interleave, when it is the sector itself.
-    places: Vec<u64>,
-    /// Turns that it takes to read a track in order, until its place 0 passes again.
-    turns: u64,
+    heads: u64,
+    /// For each sector of a track, when it begins to pass and when it has passed, since place 0 first passed, while the track
+    /// is read in order. A table, because a division for each takes longer.
+    passes: Vec<(Nanos, Nanos)>,
+    /// How long it takes to read a track in order, until its place 0 passes again.
+    track: Nanos,
 }
 
 impl Zone {
-    fn new(first: Sector, first_cylinder: u64, cylinders: u64, heads: u64, sectors: u64, interleave: u64) -> Zone {
-        let places = if interleave == 1 { Vec::new() } else { unrolled(&interleaved(sectors, interleave), sectors) };
+    /// With a track whose sectors lie at these places.
+    fn new(first: Sector, cylinders: std::ops::Range<u64>, heads: u64, places: &[u64], revolution: Nanos) -> Zone {
+        let sectors = places.len() as u64;
+        let angle = |place: u64| place * revolution / sectors;
         let turns = places.last().map_or(1, |last| last / sectors + 1);
-        let per_cylinder = sectors * heads;
-        Zone { first, end: first + cylinders * per_cylinder, first_cylinder, sectors, per_cylinder, places, turns }
-    }
-
-    fn place(&self, sector: u64) -> u64 {
-        self.places.get(sector as usize).copied().unwrap_or(sector)
+        Zone {
+            first,
+            end: first + (cylinders.end - cylinders.start) * heads * sectors,
+            first_cylinder: cylinders.start,
+            sectors,
+            heads,
+            passes: places.iter().map(|&place| (angle(place), angle(place + 1))).collect(),
+            track: turns * revolution,
+        }
     }
 }
 
@@ -45,14 +51,40 @@ impl Zone {
 pub(crate) struct Found<'a> {
     pub zone: &'a Zone,
     pub cylinder: u64,
-    /// Sectors of the cylinder before this one.
-    offset: u64,
+    head: u64,
+    /// Its number on the track.
+    sector: u64,
 }
 
 impl Found<'_> {
     /// Sectors from this one to the end of the cylinder, itself included.
+    #[inline]
     pub fn left_on_cylinder(&self) -> u64 {
-        self.zone.per_cylinder - self.offset
+        (self.zone.heads - self.head) * self.zone.sectors - self.sector
+    }
+
+    /// When it begins to pass, since place 0 did, some turns ago.
+    #[inline]
+    pub fn begin(&self) -> Nanos {
+        self.zone.passes[self.sector as usize].0
+    }
+
+    /// Time that it takes to pass.
+    #[inline]
+    pub fn length(&self) -> Nanos {
+        let (begins, ends) = self.zone.passes[self.sector as usize];
+        ends - begins
+    }
+
+    /// Time to read so many sectors of the cylinder in order, from the beginning of this one to the end of the last.
+    #[inline]
+    pub fn read_on(&self, sectors: u64) -> Nanos {
+        let mut last = self.sector + sectors - 1;
+        let mut tracks = 0;
+        if last >= self.zone.sectors {
+            (tracks, last) = (last / self.zone.sectors, last % self.zone.sectors);
+        }
+        tracks * self.zone.track + self.zone.passes[last as usize].1 - self.begin()
     }
 }
 
@@ -69,15 +101,16 @@ impl Geometry {
         let outer = u64::from(disk.sectors.get());
         let inner = disk.inner_sectors.as_ref().map_or(outer, |inner| inner.get().into());
         let (cylinders, count) = (u64::from(disk.cylinders.get()), u64::from(disk.zones.get()));
+        let revolution = (turn(disk) / outer).max(1) * outer;
         let mut zones: Vec<Zone> = Vec::new();
         for zone in 0..count {
-            let (begin, end) = (zone * cylinders / count, (zone + 1) * cylinders / count);
+            let own = zone * cylinders / count..(zone + 1) * cylinders / count;
             let sectors = outer - outer.saturating_sub(inner) * zone / (count - 1).max(1);
+            let places = unrolled(&interleaved(sectors, disk.interleave.get().into()));
             let first = zones.last().map_or(0, |outside| outside.end);
-            let interleave = u64::from(disk.interleave.get());
-            zones.push(Zone::new(first, begin, end - begin, disk.heads.get().into(), sectors, interleave));
+            zones.push(Zone::new(first, own, disk.heads.get().into(), &places, revolution));
         }
-        Geometry { zones, revolution: (turn(disk) / outer).max(1) * outer }
+        Geometry { zones, revolution }
     }
 
     /// Sectors of the whole drive.
@@ -87,41 +120,17 @@ impl Geometry {
 
     /// Sectors of a cylinder of the outermost zone.
     pub fn per_cylinder(&self) -> u64 {
-        self.zones[0].per_cylinder
+        self.zones[0].sectors * self.zones[0].heads
     }
 
     /// A sector beyond the last is taken to lie on further cylinders like the innermost.
+    #[inline]
     pub fn find(&self, sector: Sector) -> Found<'_> {
         let inside = self.zones.len() - 1;
         let zone = &self.zones[self.zones[..inside].partition_point(|zone| zone.end <= sector)];
         let within = sector - zone.first;
-        Found { zone, cylinder: zone.first_cylinder + within / zone.per_cylinder, offset: within % zone.per_cylinder }
-    }
-
-    /// When a place of a zone's tracks begins to pass, since its place 0 did.
-    fn angle(&self, zone: &Zone, place: u64) -> Nanos {
-        place * self.revolution / zone.sectors
-    }
-
-    /// When the sector begins to pass, since place 0 did; less than a revolution.
-    pub fn begin(&self, found: Found<'_>) -> Nanos {
-        let zone = found.zone;
-        self.angle(zone, zone.place(found.offset % zone.sectors) % zone.sectors)
-    }
-
-    /// Time that a sector takes to pass.
-    pub fn length(&self, found: Found<'_>) -> Nanos {
-        self.read_on(found, 1)
-    }
-
-    /// Time to read so many sectors of one cylinder in order, from the beginning of the first to the end of the last.
-    pub fn read_on(&self, from: Found<'_>, sectors: u64) -> Nanos {
-        let zone = from.zone;
-        let since_first = |offset: u64, more: u64| {
-            let (track, sector) = (offset / zone.sectors, offset % zone.sectors);
-            track * zone.turns * self.revolution + self.angle(zone, zone.place(sector) + more)
-        };
-        since_first(from.offset + sectors - 1, 1) - since_first(from.offset, 0)
+        let (track, sector) = (within / zone.sectors, within % zone.sectors);
+        Found { zone, cylinder: zone.first_cylinder + track / zone.heads, head: track % zone.heads, sector }
     }
 }
 
@@ -149,7 +158,8 @@ fn interleaved(sectors: u64, step: u64) -> Vec<u64> {
 }
 
 /// The same places, counted on where the next sector lies before the last one: the head has to wait for the next turn.
-fn unrolled(places: &[u64], sectors: u64) -> Vec<u64> {
+fn unrolled(places: &[u64]) -> Vec<u64> {
+    let sectors = places.len() as u64;
     let mut turns = 0;
     let mut before = 0;
     places
@@ -178,8 +188,8 @@ mod tests {
 
     #[test]
     fn a_track_with_interleave_takes_as_many_turns_as_its_sectors_lie_apart() {
-        assert_eq!(unrolled(&interleaved(6, 2), 6), [0, 2, 4, 7, 9, 11]);
-        assert_eq!(Zone::new(0, 0, 1, 1, 17, 3).turns, 3);
-        assert_eq!(Zone::new(0, 0, 1, 1, 17, 1).turns, 1);
+        assert_eq!(unrolled(&interleaved(6, 2)), [0, 2, 4, 7, 9, 11]);
+        let track = |step| Zone::new(0, 0..1, 1, &unrolled(&interleaved(17, step)), 170).track;
+        assert_eq!([1, 3].map(track), [170, 3 * 170]);
     }
 }

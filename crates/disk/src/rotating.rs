@@ -34,8 +34,17 @@ use schedlab_model::{
 pub type Block = u32;
 /// Sectors of 512 bytes in a block.
 pub const SECTORS_PER_BLOCK: u64 = 2;
-/// Binary places of a root.
-const ROOT_BITS: u32 = 22;
+/// Binary places of the root of a distance; with them, distances of up to 2^20 cylinders have roots below 2^22.
+const ROOT_BITS: u32 = 12;
+/// Binary places of the time for a unit of such a root. Rests of up to a minute, below 2^36 ns, fit.
+const PER_ROOT_BITS: u32 = 24;
+
+/// Root of a distance, rounded down. The number fits into an f64 and IEEE's root is correctly rounded, so this is exactly
+/// the integer root, in a quarter of its time.
+#[inline]
+fn root(distance: u64) -> u64 {
+    ((distance << (2 * ROOT_BITS)) as f64).sqrt() as u64
+}
 
 /// How long the heads move.
 #[derive(Debug)]
@@ -45,18 +54,25 @@ struct Seek {
     rest: Nanos,
     cylinders: u64,
     curve: SeekCurve,
+    /// `rest` over the root of the longest distance.
+    per_root: u64,
 }
 
 impl Seek {
+    fn new(disk: &machine::Disk) -> Seek {
+        let (track, cylinders) = (disk.seek_track.get().0, u64::from(disk.cylinders.get()));
+        let rest = disk.seek_full.get().0.saturating_sub(track);
+        // Rounded up, so that the longest seek is exact: the excess is below 2^22 of 2^-24 ns.
+        let per_root = (rest << PER_ROOT_BITS).div_ceil(root(cylinders.saturating_sub(2)).max(1));
+        Seek { track, rest, cylinders, curve: disk.seek_curve, per_root }
+    }
+
+    #[inline]
     fn time(&self, distance: u64) -> Nanos {
         match (distance, self.curve) {
             (0, _) => 0,
             (d, SeekCurve::Linear) => self.track + self.rest * (d - 1) / self.cylinders.max(2),
-            (d, SeekCurve::Root) => {
-                let longest = self.cylinders.saturating_sub(2).max(1);
-                let root = (((d - 1).min(longest) << (2 * ROOT_BITS)) / longest).isqrt();
-                self.track + ((self.rest * root) >> ROOT_BITS)
-            }
+            (d, SeekCurve::Root) => self.track + ((root(d - 1) * self.per_root) >> PER_ROOT_BITS),
         }
     }
 
@@ -99,15 +115,9 @@ pub struct Rotating {
 impl Rotating {
     /// A drive with its heads on the first cylinder; where its surface is at time 0 is drawn.
     pub fn new(disk: &machine::Disk, rng: &mut Rng) -> Rotating {
-        let track = disk.seek_track.get().0;
         Rotating {
             geometry: Geometry::new(disk),
-            seek: Seek {
-                track,
-                rest: disk.seek_full.get().0.saturating_sub(track),
-                cylinders: disk.cylinders.get().into(),
-                curve: disk.seek_curve,
-            },
+            seek: Seek::new(disk),
             overhead: disk.overhead.get().0,
             bus_per_kib: disk.bus_per_kib.get().0,
             buffer: disk.track_buffer.get().0 / SECTOR_SIZE,
@@ -136,7 +146,7 @@ impl Rotating {
         // A block whose second sector lies on the next cylinder costs no seek, as if the tracks of a cylinder were longer.
         [first, first + 1].map(|sector| {
             let found = self.geometry.find(sector);
-            at = self.turn_to(at, found) + self.geometry.length(found);
+            at = self.turn_to(at, found) + found.length();
             at
         })
     }
@@ -150,8 +160,11 @@ impl Rotating {
     /// When the sector, waited for from `at` on, begins to pass under the head.
     fn turn_to(&self, at: Nanos, sector: Found<'_>) -> Nanos {
         let revolution = self.geometry.revolution;
-        let under_head = (at + self.phase) % revolution;
-        let wait = self.geometry.begin(sector) + revolution - under_head;
+        let mut begin = sector.begin();
+        if begin >= revolution {
+            begin %= revolution;
+        }
+        let wait = begin + revolution - (at + self.phase) % revolution;
         at + if wait >= revolution { wait - revolution } else { wait }
     }
 
@@ -164,8 +177,8 @@ impl Rotating {
             let distance = found.cylinder.abs_diff(self.cylinder);
             self.cylinder = found.cylinder;
             let begins = self.turn_to(at + self.seek.time(distance), found);
-            first_passed.get_or_insert(begins + self.geometry.length(found));
-            at = begins + self.geometry.read_on(found, sectors);
+            first_passed.get_or_insert(begins + found.length());
+            at = begins + found.read_on(sectors);
             first += sectors;
         }
         (first_passed.unwrap_or(at), at)
@@ -207,6 +220,9 @@ impl Rotating {
 
     /// The heads go on behind the last sector, which passed at `at`.
     fn read_behind(&mut self, end: Sector, at: Nanos) {
+        if self.buffer == 0 {
+            return;
+        }
         let limit = self.limit(end - 1);
         if limit > end {
             self.ahead = Some(Ahead { low: end, limit, from: end, begins: self.turn_to(at, self.geometry.find(end)) });
@@ -223,13 +239,13 @@ impl Rotating {
         if sector < ahead.from {
             return 0;
         }
-        ahead.begins + self.geometry.read_on(self.geometry.find(ahead.from), sector + 1 - ahead.from)
+        ahead.begins + self.geometry.find(ahead.from).read_on(sector + 1 - ahead.from)
     }
 
     fn write(&mut self, ready: Nanos, first: Sector, end: Sector) -> Nanos {
         self.ahead = None;
         let found = self.geometry.find(first);
-        let passing = (end - first - 1) * self.geometry.length(found);
+        let passing = (end - first - 1) * found.length();
         let supplied = self.bus(1).max(self.bus(end - first).saturating_sub(passing));
         let there = self.move_to(ready, found.cylinder).max(ready + supplied);
         self.transfer(there, first, end).1
