@@ -28,7 +28,9 @@ fn main() {
 /// Writes the table of presets: name and text of every file in `folder`.
 fn gather_machines(folder: &Path) {
     println!("cargo::rerun-if-changed={}", folder.display());
-    let presets = files(folder).into_iter().filter(|file| file.extension().is_some_and(|end| end == "toml"));
+    // Folders below it hold parts of machines.
+    let own = |file: &PathBuf| file.parent() == Some(folder) && file.extension().is_some_and(|end| end == "toml");
+    let presets = files(folder).into_iter().filter(own);
     let entry = |file: PathBuf| {
         let name = file.file_stem().expect("a file has a name").to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&file).expect("a preset is text");

@@ -72,11 +72,11 @@ impl Seek {
         match (distance, self.curve) {
             (0, _) => 0,
             (d, SeekCurve::Linear) => self.track + self.rest * (d - 1) / self.cylinders.max(2),
-            (d, SeekCurve::Root) => self.track + ((root(d - 1) * self.per_root) >> PER_ROOT_BITS),
+            (d, SeekCurve::Root) => self.track + ((root((d - 1).min(self.cylinders)) * self.per_root) >> PER_ROOT_BITS),
         }
     }
 
-    /// From one random cylinder to another: a distance of d lies between 2 (C - d) of the C * C pairs.
+    /// A distance of d lies between 2 (C - d) of the C * C pairs.
     fn mean(&self) -> Nanos {
         let c = u128::from(self.cylinders);
         let all: u128 = (1..self.cylinders).map(|d| 2 * (c - u128::from(d)) * u128::from(self.time(d))).sum();
@@ -135,6 +135,11 @@ impl Rotating {
     /// Blocks on one cylinder of the outermost zone.
     pub fn blocks_per_cylinder(&self) -> u64 {
         (self.geometry.per_cylinder() / SECTORS_PER_BLOCK).max(1)
+    }
+
+    /// Mean length of a seek from one random cylinder to another. Walks over all distances.
+    pub fn mean_seek(&self) -> Nanos {
+        self.seek.mean()
     }
 
     /// Moves to the block and gives the times at which its two sectors have been read: for a controller that hands over

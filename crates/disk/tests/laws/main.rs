@@ -2,8 +2,10 @@
 
 mod conformance;
 mod merging;
+mod presets;
 mod queue;
 mod rotating;
+mod solid_state;
 
 use schedlab_disk::{Drive, Progress, RequestQueue, Rotating};
 use schedlab_model::{

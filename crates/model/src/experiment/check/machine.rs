@@ -5,7 +5,7 @@ use super::{between, bounded, jobs::span};
 use crate::{
     MILLISECOND, SECOND,
     experiment::{path::Path, problem::Fault},
-    machine::{Cache, Device, Disk, Files, Machine, Personality, WriteBack},
+    machine::{Cache, Device, Disk, DiskQueue, Files, Machine, Personality, SolidState, WriteBack},
     program::Span,
     units::{Duration, Rate, Size, spell_duration, spell_size},
 };
@@ -35,7 +35,15 @@ pub(super) fn check(machine: &Machine) -> Result<(), Fault> {
     costs(&at, machine)?;
     files(&at.key("files"), &machine.files)?;
     memory(&at.key("memory"), machine)?;
-    machine.disk.as_ref().map_or(Ok(()), |drive| disk(&at.key("disk"), drive))
+    machine.disk.as_ref().map_or(Ok(()), |drive| disk(&at.key("disk"), drive))?;
+    machine.solid_state.as_ref().map_or(Ok(()), |drive| solid_state(&at.key("solid_state"), drive))?;
+    if machine.disk.is_some() && machine.solid_state.is_some() {
+        return Err(Fault::new(at.key("solid_state"), "a machine has one drive: a disk or a solid_state"));
+    }
+    if machine.solid_state.is_some() && machine.personality == Personality::MessagePassing {
+        return Err(Fault::new(at.key("solid_state"), "the disk task of a message-passing machine knows disks only"));
+    }
+    queue(&at.key("queue"), &machine.queue)
 }
 
 fn rate(at: &Path, Rate(per_second): Rate, low: f64, high: f64) -> Result<(), Fault> {
@@ -175,14 +183,55 @@ fn block(at: &Path, Size(bytes): Size) -> Result<(), Fault> {
     Err(Fault::new(at.clone(), reason))
 }
 
+/// Most zones of a drive: those that were built had up to about thirty.
+const MOST_ZONES: u64 = 64;
+/// Largest buffer of a drive, and largest request.
+const LARGEST_BUFFER: u64 = 1 << 30;
+/// Longest queue.
+const LONGEST_QUEUE: u64 = 1 << 16;
+
 fn disk(at: &Path, disk: &Disk) -> Result<(), Fault> {
     rate(&at.key("rotation"), disk.rotation.get(), 1.0, 1e5)?;
     between(|| at.key("cylinders"), disk.cylinders.get().into(), 1, 1 << 20)?;
     between(|| at.key("heads"), disk.heads.get().into(), 1, 256)?;
     between(|| at.key("sectors"), disk.sectors.get().into(), 1, 10_000)?;
-    between(|| at.key("interleave"), disk.interleave.get().into(), 1, disk.sectors.get().into())?;
+    between(|| at.key("zones"), disk.zones.get().into(), 1, MOST_ZONES.min(disk.cylinders.get().into()))?;
+    let fewest = disk.inner_sectors.as_ref().unwrap_or(&disk.sectors).get();
+    between(|| at.key("inner_sectors"), fewest.into(), 1, disk.sectors.get().into())?;
+    between(|| at.key("interleave"), disk.interleave.get().into(), 1, fewest.into())?;
     bounded(&at.key("seek_full"), disk.seek_full.get(), DEAREST)?;
     bounded(&at.key("seek_track"), disk.seek_track.get(), disk.seek_full.get().0)?;
+    size(&at.key("track_buffer"), disk.track_buffer.get(), 0, LARGEST_BUFFER)?;
+    bounded(&at.key("overhead"), disk.overhead.get(), DEAREST)?;
+    bounded(&at.key("bus_per_kib"), disk.bus_per_kib.get(), 100 * MILLISECOND)?;
     bounded(&at.key("command"), disk.command.get(), DEAREST)?;
     bounded(&at.key("sector_copy"), disk.sector_copy.get(), 100 * MILLISECOND)
+}
+
+fn solid_state(at: &Path, drive: &SolidState) -> Result<(), Fault> {
+    size(&at.key("size"), drive.size.get(), 1 << 20, 1 << 50)?;
+    block(&at.key("page"), drive.page.get())?;
+    for (field, time) in [("read", &drive.read), ("write", &drive.write)] {
+        bounded(&at.key(field), time.get(), SECOND)?;
+    }
+    between(|| at.key("channels"), drive.channels.get().into(), 1, 4096)?;
+    between(|| at.key("queue_depth"), drive.queue_depth.get().into(), 1, LONGEST_QUEUE)?;
+    bounded(&at.key("overhead"), drive.overhead.get(), SECOND)?;
+    bounded(&at.key("bus_per_kib"), drive.bus_per_kib.get(), 100 * MILLISECOND)?;
+    bounded(&at.key("command"), drive.command.get(), SECOND)
+}
+
+fn queue(at: &Path, queue: &DiskQueue) -> Result<(), Fault> {
+    between(|| at.key("requests"), queue.requests.get().into(), 1, LONGEST_QUEUE)?;
+    // More than there are slots is no limit.
+    between(|| at.key("writes"), queue.writes.get().into(), 1, LONGEST_QUEUE)?;
+    size(&at.key("most"), queue.most.get(), SECTOR, LARGEST_BUFFER)
+}
+
+fn size(at: &Path, Size(bytes): Size, low: u64, high: u64) -> Result<(), Fault> {
+    if (low..=high).contains(&bytes) {
+        return Ok(());
+    }
+    let reason = format!("{} is out of range: from {} to {}", spell_size(bytes), spell_size(low), spell_size(high));
+    Err(Fault::new(at.clone(), reason))
 }
