@@ -5,8 +5,9 @@ use schedlab_disk::{Done, Progress, RequestQueue, Submitted, Turn};
 use schedlab_model::{
     Nanos,
     machine::DiskQueue,
-    request::{Request, RequestId},
+    request::{Request, RequestId, Sector},
     rng::Rng,
+    task::TaskId,
 };
 use schedlab_policies::elevators::{Context, Elevator, Next};
 
@@ -169,6 +170,67 @@ fn a_time_that_has_come_does_not_stop_the_clock() {
     queue.submit(7, read(1, 1), 0);
     queue.start(7, &mut progress);
     assert_eq!(queue.next_event(), Some(8));
+}
+
+/// First come, first served, and writes down what it is told.
+#[derive(Debug, Default)]
+struct Listens {
+    queued: Vec<RequestId>,
+    told: Vec<String>,
+}
+
+impl Elevator for Listens {
+    fn insert(&mut self, cx: &Context<'_>, id: RequestId) {
+        self.queued.push(id);
+        self.told.push(format!("{} insert {id} at {}", cx.now, cx.request(id).first));
+    }
+
+    fn grown(&mut self, cx: &Context<'_>, id: RequestId, began: Sector) {
+        let now = cx.request(id);
+        self.told.push(format!("{} grown {id} from {began} to {}..{}", cx.now, now.first, now.end()));
+    }
+
+    fn dispatch(&mut self, cx: &Context<'_>) -> Next {
+        self.told
+            .push(format!("{} dispatch, head {} busy {} swapping {}", cx.now, cx.head, cx.in_service, cx.swapping));
+        if self.queued.is_empty() { Next::Nothing } else { Next::Serve(self.queued.remove(0)) }
+    }
+
+    fn completed(&mut self, cx: &Context<'_>, id: RequestId, started: Nanos) {
+        self.told.push(format!("{} completed {id} since {started} busy {}", cx.now, cx.in_service));
+    }
+
+    fn exited(&mut self, cx: &Context<'_>, task: TaskId) {
+        self.told.push(format!("{} exited {task}", cx.now));
+    }
+}
+
+#[test]
+fn the_elevator_is_told_of_everything_in_order_of_time() {
+    let drive = Constant { takes: 100, depth: 1 };
+    let mut queue = RequestQueue::new(&DiskQueue::default(), drive, Box::new(Listens::default()));
+    let mut progress = Progress::default();
+    queue.submit(5, read(40, 8), 0);
+    queue.start(5, &mut progress);
+    queue.submit(6, read(80, 8), 0);
+    queue.submit(7, read(88, 8), 0);
+    queue.submit(8, read(72, 8), 0);
+    queue.set_swapping(2);
+    queue.exited(9, 3);
+    queue.advance(1000, &mut progress);
+    let told = [
+        "5 insert 0 at 40",
+        "5 dispatch, head 0 busy 0 swapping 0",
+        "6 insert 1 at 80",
+        "7 grown 1 from 80 to 80..96",
+        "8 grown 1 from 80 to 72..96",
+        "9 exited 3",
+        "105 completed 0 since 5 busy 0",
+        "105 dispatch, head 48 busy 0 swapping 2",
+        "205 completed 1 since 105 busy 0",
+        "205 dispatch, head 96 busy 0 swapping 2",
+    ];
+    assert_eq!(queue.elevator().told, told);
 }
 
 /// Requests at random times against a drive that takes 1 ms: the waits before service, grouped so that groups are
