@@ -17,9 +17,29 @@ use schedlab_model::{
     task::TaskId,
 };
 
+mod adaptive_order;
+mod c_look;
+mod c_scan;
 mod fifo;
+mod insertion_scan;
+mod look;
+mod reads_first;
+mod scan;
+mod sorted;
+mod sstf;
+mod sweep;
+mod writes_first;
 
+pub use adaptive_order::AdaptiveOrder;
+pub use c_look::CLook;
+pub use c_scan::CScan;
 pub use fifo::Fifo;
+pub use look::Look;
+pub use reads_first::ReadsFirst;
+pub use scan::Scan;
+pub use sstf::Sstf;
+pub use sweep::{travel, travel_to_the_ends};
+pub use writes_first::WritesFirst;
 
 /// What an elevator may see.
 #[derive(Debug, Clone, Copy)]
@@ -130,7 +150,7 @@ macro_rules! table {
     };
 }
 
-table![Fifo];
+table![Fifo, ReadsFirst, WritesFirst, AdaptiveOrder, Sstf, Scan, CScan, Look, CLook];
 
 /// A new elevator of that name; `None` if there is none.
 pub fn build(name: &str, params: &Params, device: &Device) -> Option<Box<dyn Elevator>> {
