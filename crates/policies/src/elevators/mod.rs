@@ -18,11 +18,18 @@ use schedlab_model::{
 };
 
 mod adaptive_order;
+mod arrivals;
 mod c_look;
 mod c_scan;
+mod deadline;
 mod fifo;
 mod insertion_scan;
+mod knobs;
+mod kyber;
 mod look;
+mod mq_deadline;
+mod none;
+mod queue;
 mod reads_first;
 mod scan;
 mod sorted;
@@ -33,8 +40,12 @@ mod writes_first;
 pub use adaptive_order::AdaptiveOrder;
 pub use c_look::CLook;
 pub use c_scan::CScan;
+pub use deadline::Deadline;
 pub use fifo::Fifo;
+pub use kyber::Kyber;
 pub use look::Look;
+pub use mq_deadline::MqDeadline;
+pub use none::None;
 pub use reads_first::ReadsFirst;
 pub use scan::Scan;
 pub use sstf::Sstf;
@@ -150,7 +161,7 @@ macro_rules! table {
     };
 }
 
-table![Fifo, ReadsFirst, WritesFirst, AdaptiveOrder, Sstf, Scan, CScan, Look, CLook];
+table![Fifo, None, ReadsFirst, WritesFirst, AdaptiveOrder, Sstf, Scan, CScan, Look, CLook, Deadline, MqDeadline, Kyber];
 
 /// A new elevator of that name; `None` if there is none.
 pub fn build(name: &str, params: &Params, device: &Device) -> Option<Box<dyn Elevator>> {

@@ -48,7 +48,9 @@ pub struct Rig {
     again: Option<Nanos>,
     /// In order of dispatch.
     pub log: Vec<Served>,
-    /// The longest time that the elevator left the drive without any request while it had some.
+    /// Since when the drive stands still though requests are queued.
+    idle_since: Option<Nanos>,
+    /// The longest time that it did.
     pub longest_idling: Nanos,
 }
 
@@ -77,6 +79,13 @@ pub fn constant(_: Sector, _: &Request) -> Nanos {
     MILLISECOND
 }
 
+/// A seek of up to 8 ms, and the transfer.
+pub fn seeking(head: Sector, request: &Request) -> Nanos {
+    let distance = head.abs_diff(request.first);
+    let seek = if distance == 0 { 0 } else { 2 * MILLISECOND + distance.min(1 << 20) * 6 * MILLISECOND / (1 << 20) };
+    seek + Nanos::from(request.sectors) * 10_000
+}
+
 impl Rig {
     pub fn new(name: &str, settings: &[(&str, &str)], depth: usize, service: Service) -> Rig {
         let info = ELEVATORS.iter().find(|info| info.name == name).unwrap();
@@ -96,6 +105,7 @@ impl Rig {
             in_service: Vec::new(),
             again: None,
             log: Vec::new(),
+            idle_since: None,
             longest_idling: 0,
         }
     }
@@ -167,7 +177,6 @@ impl Rig {
                 Next::Serve(id) => self.serve(id),
                 Next::Until(again) => {
                     assert!(again > self.now, "it idles until {again}, which is past at {}", self.now);
-                    assert!(self.queued() > 0 || !self.in_service.is_empty() || again < Nanos::MAX / 2);
                     self.again = Some(again);
                 }
                 Next::Nothing => {
@@ -176,6 +185,9 @@ impl Rig {
                 }
             }
         }
+        if self.in_service.is_empty() && self.queued() > 0 {
+            self.idle_since.get_or_insert(self.now);
+        }
     }
 
     fn serve(&mut self, id: RequestId) {
@@ -183,6 +195,9 @@ impl Rig {
         let request = self.requests[id as usize];
         let served =
             Served { id, request, started: self.now, ended: self.now + (self.service)(self.head, &request).max(1) };
+        if let Some(since) = self.idle_since.take() {
+            self.longest_idling = self.longest_idling.max(self.now - since);
+        }
         self.states[id as usize] = State::InService;
         self.head = request.end();
         self.in_service.push(served);
@@ -199,9 +214,6 @@ impl Rig {
     /// drive. Says what was completed.
     pub fn advance(&mut self, to: Nanos) -> Vec<Served> {
         assert!(to >= self.now && self.next_event().is_none_or(|next| to <= next));
-        if self.in_service.is_empty() && self.queued() > 0 {
-            self.longest_idling = self.longest_idling.max(to - self.now);
-        }
         self.now = to;
         let done: Vec<Served> = self.in_service.iter().filter(|served| served.ended <= to).copied().collect();
         for served in &done {
@@ -213,6 +225,13 @@ impl Rig {
             self.again = None;
         }
         done
+    }
+
+    /// A task ends.
+    pub fn exit(&mut self, task: TaskId) {
+        let cx = context(self.now, &self.requests, self.head, self.in_service.len(), self.swapping);
+        self.elevator.exited(&cx, task);
+        self.again = None;
     }
 
     /// Until nothing is queued or in service.

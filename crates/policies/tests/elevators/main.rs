@@ -1,5 +1,8 @@
 //! Elevators against a drive of a few lines: what holds for all of them, and what each of them promises.
 
+mod conformance;
+mod deadlines;
 mod drive;
 mod insertion_scan;
+mod streams;
 mod textbook;

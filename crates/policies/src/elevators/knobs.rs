@@ -1,0 +1,59 @@
+//! Parameters that several elevators of Linux share: their names, bounds and where the live kernel has them.
+
+use schedlab_model::{
+    MILLISECOND, SECOND,
+    info::{Domain, Parameter},
+};
+
+/// A length of time after which something happens; `default` as a user would write it.
+pub(super) const fn period(
+    name: &'static str,
+    meaning: &'static str,
+    default: &'static str,
+    host: Option<&'static str>,
+) -> Parameter {
+    let domain = Domain::Duration { low: MILLISECOND / 1000, high: 1000 * SECOND };
+    Parameter { name, meaning, domain, default: Some(default), logarithmic: true, host }
+}
+
+/// A whole number.
+pub(super) const fn count(
+    name: &'static str,
+    meaning: &'static str,
+    low: u64,
+    default: &'static str,
+    host: Option<&'static str>,
+) -> Parameter {
+    let domain = Domain::Count { low, high: 1_000_000 };
+    Parameter { name, meaning, domain, default: Some(default), logarithmic: true, host }
+}
+
+/// A switch.
+pub(super) const fn switch(
+    name: &'static str,
+    meaning: &'static str,
+    default: &'static str,
+    host: Option<&'static str>,
+) -> Parameter {
+    Parameter { name, meaning, domain: Domain::Switch, default: Some(default), logarithmic: false, host }
+}
+
+/// What deadline and mq_deadline have in common.
+pub(super) const READ_EXPIRE: Parameter =
+    period("read_expire", "after this long in the queue a read is urgent", "500ms", Some("queue/iosched/read_expire"));
+/// As above.
+pub(super) const WRITE_EXPIRE: Parameter =
+    period("write_expire", "after this long in the queue a write is urgent", "5s", Some("queue/iosched/write_expire"));
+/// As above.
+pub(super) const WRITES_STARVED: Parameter =
+    count("writes_starved", "batches of reads before a batch of writes", 0, "2", Some("queue/iosched/writes_starved"));
+/// As above.
+pub(super) const FIFO_BATCH: Parameter =
+    count("fifo_batch", "requests of a batch, at most", 1, "16", Some("queue/iosched/fifo_batch"));
+/// As above.
+pub(super) const FRONT_MERGES: Parameter = switch(
+    "front_merges",
+    "whether requests are joined that touch a queued one at its front",
+    "true",
+    Some("queue/iosched/front_merges"),
+);
