@@ -5,6 +5,17 @@ use schedlab_model::{
     info::{Domain, Parameter},
 };
 
+/// A length of time that may be none.
+pub(super) const fn time(
+    name: &'static str,
+    meaning: &'static str,
+    default: &'static str,
+    host: Option<&'static str>,
+) -> Parameter {
+    let domain = Domain::Duration { low: 0, high: 1000 * SECOND };
+    Parameter { name, meaning, domain, default: Some(default), logarithmic: true, host }
+}
+
 /// A length of time after which something happens; `default` as a user would write it.
 pub(super) const fn period(
     name: &'static str,

@@ -21,13 +21,16 @@ mod adaptive_order;
 mod arrivals;
 mod c_look;
 mod c_scan;
+mod cfq;
 mod deadline;
 mod fifo;
+mod habits;
 mod insertion_scan;
 mod knobs;
 mod kyber;
 mod look;
 mod mq_deadline;
+mod nearest;
 mod none;
 mod queue;
 mod reads_first;
@@ -35,11 +38,13 @@ mod scan;
 mod sorted;
 mod sstf;
 mod sweep;
+mod turns;
 mod writes_first;
 
 pub use adaptive_order::AdaptiveOrder;
 pub use c_look::CLook;
 pub use c_scan::CScan;
+pub use cfq::Cfq;
 pub use deadline::Deadline;
 pub use fifo::Fifo;
 pub use kyber::Kyber;
@@ -161,7 +166,22 @@ macro_rules! table {
     };
 }
 
-table![Fifo, None, ReadsFirst, WritesFirst, AdaptiveOrder, Sstf, Scan, CScan, Look, CLook, Deadline, MqDeadline, Kyber];
+table![
+    Fifo,
+    None,
+    ReadsFirst,
+    WritesFirst,
+    AdaptiveOrder,
+    Sstf,
+    Scan,
+    CScan,
+    Look,
+    CLook,
+    Deadline,
+    MqDeadline,
+    Kyber,
+    Cfq
+];
 
 /// A new elevator of that name; `None` if there is none.
 pub fn build(name: &str, params: &Params, device: &Device) -> Option<Box<dyn Elevator>> {

@@ -4,7 +4,7 @@ use crate::{drive::*, streams::*};
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Info, Promise},
-    request::{IoClass, Request},
+    request::{IoClass, Request, Sector},
     rng::Rng,
 };
 use schedlab_policies::elevators::ELEVATORS;
@@ -104,6 +104,19 @@ fn whoever_promises_that_nobody_starves_serves_a_far_request_beside_endless_near
             play(&mut rig, &[near(1), near(2), far], 10 * SECOND);
             let served = rig.log.iter().any(|served| served.request.owner == 9);
             assert!(served, "{}: a {victim:?} beside {crowd:?}s", info.name);
+        }
+    }
+}
+
+#[test]
+fn whoever_promises_equals_their_share_gives_it_to_readers_of_files() {
+    for info in ELEVATORS.iter().filter(|info| info.promises.contains(&Promise::FairToEquals)) {
+        let mut rig = Rig::new(info.name, &[], 1, seeking);
+        let readers = [1, 2, 3].map(|n| sequential(block(n, Read, Sector::from(n) << 22)));
+        play(&mut rig, &readers, 20 * SECOND);
+        for n in [1, 2, 3] {
+            let share = busy(&rig, n) * 3 * 100 / (20 * SECOND);
+            assert!((90..=110).contains(&share), "{}: reader {n} has {share} % of its share", info.name);
         }
     }
 }

@@ -3,6 +3,7 @@
 mod conformance;
 mod deadlines;
 mod drive;
+mod fair;
 mod insertion_scan;
 mod streams;
 mod textbook;

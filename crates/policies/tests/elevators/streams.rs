@@ -5,6 +5,7 @@ use schedlab_model::{
     MILLISECOND, Nanos,
     request::{Request, Sector},
     rng::Rng,
+    task::TaskId,
 };
 
 /// Where a stream's next request begins.
@@ -67,6 +68,11 @@ pub fn play(rig: &mut Rig, streams: &[Stream], until: Nanos) {
         }
         rig.start();
     }
+}
+
+/// For how long the drive has served an owner.
+pub fn busy(rig: &Rig, owner: TaskId) -> Nanos {
+    rig.log.iter().filter(|served| served.request.owner == owner).map(|served| served.ended - served.started).sum()
 }
 
 /// Runs of requests for which `same` says the same: (what it says, how many).
