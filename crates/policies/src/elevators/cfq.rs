@@ -50,6 +50,8 @@
 //!
 //! - Linux 2.6.20, block/cfq-iosched.c, cfq_select_queue, cfq_set_active_queue, cfq_get_next_prio_level,
 //!   __cfq_dispatch_requests, cfq_arm_slice_timer, cfq_update_idle_window; block/elevator.c, elv_dispatch_sort.
+//!
+//! Long, because the page and the rule belong in one file.
 
 use super::{
     Context, Device, Elevator, Entry, Next,

@@ -24,6 +24,11 @@ impl Fading {
         self.total = (7 * self.total + 256 * value) / 8;
     }
 
+    /// Whether anything has been added.
+    pub(super) fn any(&self) -> bool {
+        self.samples > 0
+    }
+
     /// Whether enough has been added to go by.
     pub(super) fn valid(&self) -> bool {
         self.samples > 80
@@ -49,6 +54,11 @@ impl Seeks {
         let beyond = if self.distance.samples <= 60 { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
         let distance = self.end.abs_diff(request.first).min(self.distance.mean() * 4 + beyond);
         self.distance.add(distance);
+        self.end = request.end();
+    }
+
+    /// Notes a request whose distance shall not count.
+    pub(super) fn begin(&mut self, request: &Request) {
         self.end = request.end();
     }
 }

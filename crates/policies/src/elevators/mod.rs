@@ -18,6 +18,7 @@ use schedlab_model::{
 };
 
 mod adaptive_order;
+mod anticipatory;
 mod arrivals;
 mod c_look;
 mod c_scan;
@@ -42,6 +43,7 @@ mod turns;
 mod writes_first;
 
 pub use adaptive_order::AdaptiveOrder;
+pub use anticipatory::Anticipatory;
 pub use c_look::CLook;
 pub use c_scan::CScan;
 pub use cfq::Cfq;
@@ -180,7 +182,8 @@ table![
     Deadline,
     MqDeadline,
     Kyber,
-    Cfq
+    Cfq,
+    Anticipatory
 ];
 
 /// A new elevator of that name; `None` if there is none.

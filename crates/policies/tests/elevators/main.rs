@@ -1,5 +1,6 @@
 //! Elevators against a drive of a few lines: what holds for all of them, and what each of them promises.
 
+mod anticipation;
 mod conformance;
 mod deadlines;
 mod drive;
