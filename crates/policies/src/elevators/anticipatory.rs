@@ -65,13 +65,14 @@ use super::{
     habits::{Fading, Seeks, Thinking},
     knobs::{READ_EXPIRE, WRITE_EXPIRE, period, time},
     nearest::{BACK_PENALTY, nearest},
+    owners::is_sync,
     queue::Queue,
 };
 use schedlab_model::{
     MILLISECOND, Nanos,
     event::NO_TASK,
     info::{Info, Parameter, Params, Promise},
-    request::{Direction, Request, RequestId, Sector},
+    request::{Request, RequestId, Sector},
     task::TaskId,
 };
 
@@ -93,7 +94,7 @@ enum Kind {
 use Kind::{Async, Sync};
 
 fn kind_of(request: &Request) -> Kind {
-    if request.sync || request.direction == Direction::Read { Sync } else { Async }
+    if is_sync(request) { Sync } else { Async }
 }
 
 /// A task that has had requests.

@@ -59,14 +59,14 @@ use super::{
     habits::{Seeks, Thinking},
     knobs::{count, period, time},
     nearest::{BACK_PENALTY, nearest},
+    owners::{is_sync, own, queue_of, waited_for},
     queue::Queue,
     turns::Turns,
 };
 use schedlab_model::{
     MILLISECOND, Nanos,
-    event::NO_TASK,
     info::{Info, Params, Promise},
-    request::{Direction, IoClass, Request, RequestId, Sector},
+    request::{IoClass, Request, RequestId, Sector},
     task::TaskId,
 };
 use std::collections::VecDeque;
@@ -80,9 +80,6 @@ const SEEKY: Sector = 128 * 1024;
 const SEEKY_WAIT: Nanos = 2 * MILLISECOND;
 /// With more requests than this in the drive, it is taken to queue them itself.
 const QUEUES_ITSELF: u32 = 4;
-/// Queues of write-back, one for each class and level.
-const SHARED: usize = 3 * 8;
-
 /// The requests of a task, or the write-back of a level.
 #[derive(Debug, Default)]
 struct Account {
@@ -137,29 +134,10 @@ pub struct Cfq {
     last_completed: Nanos,
 }
 
-/// What a task waits for, or may be about to: all reads count.
-fn is_sync(request: &Request) -> bool {
-    request.sync || request.direction == Direction::Read
-}
-
-fn account_of(request: &Request) -> usize {
-    if !is_sync(request) {
-        request.class as usize * 8 + usize::from(request.level.min(7))
-    } else if request.owner == NO_TASK {
-        SHARED
-    } else {
-        SHARED + 1 + request.owner as usize
-    }
-}
-
-fn waited_for(account: usize) -> bool {
-    account >= SHARED
-}
-
 impl Cfq {
     /// The account of a new request, made or brought up to date.
     fn account(&mut self, now: Nanos, request: &Request) -> usize {
-        let at = account_of(request);
+        let at = queue_of(request);
         while self.accounts.len() <= at {
             let thinking = Thinking { since: now, ..Thinking::default() };
             self.accounts.push(Account { worth_waiting: true, new: true, thinking, ..Account::default() });
@@ -400,7 +378,7 @@ impl Entry for Cfq {
 
 impl Elevator for Cfq {
     fn merges(&self, cx: &Context<'_>, queued: RequestId, new: &Request) -> bool {
-        account_of(cx.request(queued)) == account_of(new) && !self.ready.contains(&queued)
+        queue_of(cx.request(queued)) == queue_of(new) && !self.ready.contains(&queued)
     }
 
     fn insert(&mut self, cx: &Context<'_>, id: RequestId) {
@@ -421,7 +399,7 @@ impl Elevator for Cfq {
         let (serving, waits) = (active.account, active.waits.is_some());
         if !is_sync(request) {
             // Whoever is waited for writes, and so will not read soon.
-            if waits && serving == SHARED + 1 + request.owner as usize {
+            if waits && serving == own(request.owner) {
                 self.expire();
             }
             return;
@@ -436,7 +414,7 @@ impl Elevator for Cfq {
     }
 
     fn grown(&mut self, cx: &Context<'_>, id: RequestId, began: Sector) {
-        self.accounts[account_of(cx.request(id))].requests.grown(cx, id, began);
+        self.accounts[queue_of(cx.request(id))].requests.grown(cx, id, began);
     }
 
     fn dispatch(&mut self, cx: &Context<'_>) -> Next {
@@ -453,7 +431,7 @@ impl Elevator for Cfq {
 
     fn completed(&mut self, cx: &Context<'_>, id: RequestId, _: Nanos) {
         let request = cx.request(id);
-        let at = account_of(request);
+        let at = queue_of(request);
         self.in_drive -= 1;
         let account = &mut self.accounts[at];
         account.in_flight -= 1;
@@ -475,7 +453,7 @@ impl Elevator for Cfq {
     }
 
     fn exited(&mut self, _: &Context<'_>, task: TaskId) {
-        let at = SHARED + 1 + task as usize;
+        let at = own(task);
         if let Some(account) = self.accounts.get_mut(at) {
             account.exited = true;
             if self.active.as_ref().is_some_and(|active| active.account == at) {

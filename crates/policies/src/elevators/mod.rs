@@ -20,6 +20,8 @@ use schedlab_model::{
 mod adaptive_order;
 mod anticipatory;
 mod arrivals;
+mod bfq;
+mod bursts;
 mod c_look;
 mod c_scan;
 mod cfq;
@@ -33,17 +35,22 @@ mod look;
 mod mq_deadline;
 mod nearest;
 mod none;
+mod owners;
 mod queue;
+mod raising;
+mod rate;
 mod reads_first;
 mod scan;
 mod sorted;
 mod sstf;
 mod sweep;
 mod turns;
+mod wf2q;
 mod writes_first;
 
 pub use adaptive_order::AdaptiveOrder;
 pub use anticipatory::Anticipatory;
+pub use bfq::Bfq;
 pub use c_look::CLook;
 pub use c_scan::CScan;
 pub use cfq::Cfq;
@@ -183,7 +190,8 @@ table![
     MqDeadline,
     Kyber,
     Cfq,
-    Anticipatory
+    Anticipatory,
+    Bfq
 ];
 
 /// A new elevator of that name; `None` if there is none.

@@ -82,7 +82,7 @@ fn patience(info: &Info) -> Nanos {
     if info.promises.contains(&Promise::WorkConserving) {
         return 0;
     }
-    SECOND / 5 // bfq's wait before it serves the idle class; all others wait less
+    SECOND / 10 // cfq, before it serves the idle class; all others wait less
 }
 
 #[test]

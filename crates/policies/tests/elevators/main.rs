@@ -8,3 +8,4 @@ mod fair;
 mod insertion_scan;
 mod streams;
 mod textbook;
+mod weights;

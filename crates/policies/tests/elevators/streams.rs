@@ -70,6 +70,12 @@ pub fn play(rig: &mut Rig, streams: &[Stream], until: Nanos) {
     }
 }
 
+/// Sectors that each of the owners 0, 1, ... has had.
+pub fn sectors(rig: &Rig, owners: u32) -> Vec<u64> {
+    let of = |owner| rig.log.iter().filter(|s| s.request.owner == owner).map(|s| u64::from(s.request.sectors)).sum();
+    (0..owners).map(of).collect()
+}
+
 /// For how long the drive has served an owner.
 pub fn busy(rig: &Rig, owner: TaskId) -> Nanos {
     rig.log.iter().filter(|served| served.request.owner == owner).map(|served| served.ended - served.started).sum()

@@ -1,0 +1,34 @@
+//! Whose queue a request belongs to, for elevators that keep one for each task.
+//!
+//! ```text
+//!   0 .. 23   write-back, by class and level        24   the kernel's own        25 + t   task t
+//! ```
+
+use schedlab_model::{
+    event::NO_TASK,
+    request::{Direction, Request},
+    task::TaskId,
+};
+
+/// Queues that tasks share: one of write-back for each class and level.
+const SHARED: usize = 3 * 8;
+
+/// Whether somebody waits for it, or may be about to: all reads count, as in Linux.
+pub(super) fn is_sync(request: &Request) -> bool {
+    request.sync || request.direction == Direction::Read
+}
+
+/// The number of a task's own queue.
+pub(super) fn own(task: TaskId) -> usize {
+    if task == NO_TASK { SHARED } else { SHARED + 1 + task as usize }
+}
+
+/// The number of a request's queue.
+pub(super) fn queue_of(request: &Request) -> usize {
+    if is_sync(request) { own(request.owner) } else { request.class as usize * 8 + usize::from(request.level.min(7)) }
+}
+
+/// Whether that queue holds what somebody waits for.
+pub(super) fn waited_for(queue: usize) -> bool {
+    queue >= SHARED
+}
