@@ -4,21 +4,22 @@
 //!
 //! ## The idea
 //!
-//!     While fewer tasks than a limit are in the swapping state, new requests are inserted as by reads_first; while that
-//!     many or more are, as by writes_first. Requests that are queued already stay where they are.
-//!     With strict, nothing is sorted by direction; the rule in force when the drive is free says which direction it takes.
+//!     While fewer tasks than a limit are in the swapping state, new requests are inserted as by reads_first; while
+//!     that many or more are, as by writes_first. Requests that are queued already stay where they are.
+//!     With strict, nothing is sorted by direction; the rule in force when the drive is free says which direction it
+//!     takes.
 //!
 //! ## The formula
 //!
 //!     leading  =  write  if  swapping >= tasks,  read otherwise
 //!
-//! swapping: tasks that wait for a page of the swap area to be written or read; tasks: the parameter. What leading does is
-//! told by reads_first.
+//! swapping: tasks that wait for a page of the swap area to be written or read; tasks: the parameter. What leading does
+//! is told by reads_first.
 //!
 //! ## A schedule
 //!
-//! Read 50 is in service; then come write 10 and read 20 while nobody swaps, and read 60, write 20 and read 40 while two
-//! tasks do (R a read, W a write, with its sector):
+//! Read 50 is in service; then come write 10 and read 20 while nobody swaps, and read 60, write 20 and read 40 while
+//! two tasks do (R a read, W a write, with its sector):
 //!
 //! ```text
 //! R50  W10  W20  R20  R40  R60
@@ -30,15 +31,16 @@
 //!
 //! ## Good for, not for
 //!
-//! A small machine that swaps at times. Not for one whose load stays on one side of the limit: there it is one of the other two.
-//! With strict, nobody guarantees that the direction that goes second is ever served.
+//! A small machine that swaps at times. Not for one whose load stays on one side of the limit: there it is one of the
+//! other two. With strict, nobody guarantees that the direction that goes second is ever served.
 //!
 //! ## Departures
 //!
 //! No kernel had it. The 1994 report proposes it in one sentence ("for instance when two or more processes are in the
-//! swapping state") and leaves open what becomes of requests that are queued when the rule changes. We leave them: to sort
-//! the list again would move requests back that were about to be served, and each change of the rule could put off the
-//! same ones. So for one sweep after a change the list may hold runs of both orders. Everything else as reads_first.
+//! swapping state") and leaves open what becomes of requests that are queued when the rule changes. We leave them: to
+//! sort the list again would move requests back that were about to be served, and each change of the rule could put off
+//! the same ones. So for one sweep after a change the list may hold runs of both orders. Everything else as
+//! reads_first.
 //!
 //! ## References
 //!

@@ -1,15 +1,15 @@
 //! # anticipatory
 //!
-//! Promises a task that reads one block after the other the drive to itself for a while, and everybody else a turn before his
-//! expiry or the end of the batch.
+//! Promises a task that reads one block after the other the drive to itself for a while, and everybody else a turn
+//! before his expiry or the end of the batch.
 //!
 //! ## The idea
 //!
 //!     Reads, with writes that are waited for, and write-back take turns in batches: reads for read_batch_expire while
-//!     others wait, write-back for a number of requests that is tuned to take write_batch_expire. Within a batch, the nearest is
-//!     next, ahead or a little back; but at most once in an expiry, the oldest if that has expired.
-//!     After a read has been served, the drive does not go to another task's place at once: it waits antic_expire for
-//!     the next read of the same task, unless that task has other requests, has ended, usually thinks longer, or the next
+//!     others wait, write-back for a number of requests that is tuned to take write_batch_expire. Within a batch, the
+//!     nearest is next, ahead or a little back; but at most once in an expiry, the oldest if that has expired. After a
+//!     read has been served, the drive does not go to another task's place at once: it waits antic_expire for the next
+//!     read of the same task, unless that task has other requests, has ended, usually thinks longer, or the next
 //!     request is close anyway. So one read at a time is in the drive.
 //!
 //! ## The formula
@@ -24,7 +24,8 @@
 //!
 //! ## A schedule
 //!
-//! A reads block after block and thinks 2 ms after each; B reads anywhere, always. (a, b: in the drive; -: waiting for A.)
+//! A reads block after block and thinks 2 ms after each; B reads anywhere, always. (a, b: in the drive; -: waiting for
+//! A.)
 //!
 //! ```text
 //! a--a--a--a-- ... a--b a--a--a-- ...          B is served once in 125 ms, when its read has expired
@@ -36,26 +37,27 @@
 //!
 //! ## Good for, not for
 //!
-//! A drive with heads and several tasks that read files. Not for drives without heads or with many, and not for databases:
-//! random reads of many tasks are delayed by waits that come to nothing until the task's history says so.
+//! A drive with heads and several tasks that read files. Not for drives without heads or with many, and not for
+//! databases: random reads of many tasks are delayed by waits that come to nothing until the task's history says so.
 //!
 //! ## Departures
 //!
-//! - Times are compared to the nanosecond, and antic_expire is a hundred-and-fiftieth of a second; with the kernel's ticks of
-//!   4 ms it is one tick.
+//! - Times are compared to the nanosecond, and antic_expire is a hundred-and-fiftieth of a second; with the kernel's
+//!   ticks of 4 ms it is one tick.
 //! - The next request by position is chosen when it is needed; the kernel keeps a candidate.
 //! - The kernel's guess of how likely a task ends while it is waited for is left out: it concerns tasks in their first
 //!   request only. Instead, the mean think time of new tasks decides, as there.
-//! - When reads are still in the drive as their batch ends, the kernel does not set the end of the batch of write-back that
-//!   follows, so that this is over at once if reads wait, and write-back starves on drives that take several requests. Here
-//!   the batch gets its time.
+//! - When reads are still in the drive as their batch ends, the kernel does not set the end of the batch of write-back
+//!   that follows, so that this is over at once if reads wait, and write-back starves on drives that take several
+//!   requests. Here the batch gets its time.
 //! - Which direction a batch has is decided as there by whether somebody waits for the request, not by read or write.
 //!
 //! ## References
 //!
 //! - S. Iyer, P. Druschel: Anticipatory scheduling: a disk scheduling framework to overcome deceptive idleness in
 //!   synchronous I/O, SOSP 2001.
-//! - Linux 2.6.20, block/as-iosched.c, as_dispatch_request, as_can_break_anticipation, as_close_req, update_write_batch.
+//! - Linux 2.6.20, block/as-iosched.c, as_dispatch_request, as_can_break_anticipation, as_close_req,
+//!   update_write_batch.
 //!
 //! Long, because the page and the rule belong in one file.
 
@@ -161,10 +163,11 @@ impl Anticipatory {
         if task == NO_TASK {
             return None;
         }
-        while self.readers.len() <= task as usize {
-            self.readers.push(Reader::default());
+        let at = task as usize;
+        if at >= self.readers.len() {
+            self.readers.resize_with(at + 1, Reader::default);
         }
-        Some(&mut self.readers[task as usize])
+        Some(&mut self.readers[at])
     }
 
     /// Notes the think time and the seek that lead to this read.

@@ -1,5 +1,5 @@
-//! Requests in order of arrival, from which any can be taken out: linked lists over the ids, so that both ends and the middle
-//! cost the same and nothing is allocated once the table has grown.
+//! Requests in order of arrival, from which any can be taken out: linked lists over the ids, so that both ends and the
+//! middle cost the same and nothing is allocated once the table has grown.
 
 use schedlab_model::request::RequestId;
 

@@ -1,18 +1,19 @@
 //! # bfq
 //!
-//! Promises every task that waits for the drive sectors by its weight, and who has just come back after a pause the drive almost at once.
+//! Promises every task that waits for the drive sectors by its weight, and who has just come back after a pause the
+//! drive almost at once.
 //!
 //! ## The idea
 //!
 //!     Queues as in cfq: one for each task, one of write-back for each level. The queue in service has the drive until
-//!     it has used its budget of sectors or timeout_sync has passed. Which queue is next, virtual time says: each gets sectors by
-//!     its weight, however large its budgets are; budgets only say for how long at a stretch. Who uses his budget up gets a
-//!     larger one, who thinks a smaller one. A queue that is slow, because it seeks, is charged its time instead.
-//!     When the queue in service is empty, the drive waits slice_idle for its task, if that keeps the heads where they
-//!     are, or if others of less weight would take what is this one's.
+//!     it has used its budget of sectors or timeout_sync has passed. Which queue is next, virtual time says: each gets
+//!     sectors by its weight, however large its budgets are; budgets only say for how long at a stretch. Who uses his
+//!     budget up gets a larger one, who thinks a smaller one. A queue that is slow, because it seeks, is charged its
+//!     time instead. When the queue in service is empty, the drive waits slice_idle for its task, if that keeps the
+//!     heads where they are, or if others of less weight would take what is this one's.
 //!     With low_latency, a queue that is new or comes back after 2 s counts 30 times its weight for some seconds, and
-//!     one that takes little and pauses after each batch, 3000 times for 300 ms at a time; but none of eight or more that are
-//!     created together.
+//!     one that takes little and pauses after each batch, 3000 times for 300 ms at a time; but none of eight or more
+//!     that are created together.
 //!
 //! ## The formula
 //!
@@ -37,16 +38,19 @@
 //!
 //! ## Good for, not for
 //!
-//! Desktops, and slow drives that many share. Not for drives of many requests at a time: it costs some of their throughput.
+//! Desktops, and slow drives that many share. Not for drives of many requests at a time: it costs some of their
+//! throughput.
 //!
 //! ## Departures
 //!
 //! - There are no groups: all queues of a class are on one level.
-//! - Left out: queues that are merged because their tasks read one file together; requests of others that are injected while
-//!   the drive waits; a queue that comes back in time goes on with its budget in the kernel, and here gets a new turn.
+//! - Left out: queues that are merged because their tasks read one file together; requests of others that are injected
+//!   while the drive waits; a queue that comes back in time goes on with its budget in the kernel, and here gets a new
+//!   turn.
 //! - A new turn preempts only for a higher class or a higher weight, and then always.
 //! - The sum of weights counts queues with requests; the kernel's also those that went empty ahead of the virtual time.
-//! - A queue whose soft real-time ends is raised no longer; the kernel may give it back the rest of an interactive raise.
+//! - A queue whose soft real-time ends is raised no longer; the kernel may give it back the rest of an interactive
+//!   raise.
 //! - The mean think time decides as in cfq; the kernel halves the bound while raised queues are busy.
 //!
 //! ## References
@@ -452,7 +456,8 @@ impl Bfq {
         }
     }
 
-    /// A queue gets its first request: it may be raised, enters its tree, and may take the drive from the one in service.
+    /// A queue gets its first request: it may be raised, enters its tree, and may take the drive from the one in
+    /// service.
     fn activate(&mut self, cx: &Context<'_>, at: usize, id: RequestId) {
         let (for_long, low_latency, min) = (self.rate.raised_for(), self.low_latency, self.min_budget());
         let charge = self.charge(at, cx.request(id));

@@ -1,4 +1,5 @@
-//! Queues that are created together: an application that starts many tasks at once is served best if none of them is helped.
+//! Queues that are created together: an application that starts many tasks at once is served best if none of them is
+//! helped.
 
 use schedlab_model::{MILLISECOND, Nanos};
 

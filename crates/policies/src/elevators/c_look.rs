@@ -4,8 +4,8 @@
 //!
 //! ## The idea
 //!
-//!     The heads go up and serve what they pass; from the last request ahead they go back to the lowest one, serving nothing on
-//!     the way, and go up again.
+//!     The heads go up and serve what they pass; from the last request ahead they go back to the lowest one, serving
+//!     nothing on the way, and go up again.
 //!
 //! ## A schedule
 //!
@@ -22,8 +22,8 @@
 //!
 //! ## Good for, not for
 //!
-//! A drive with heads under any load, files that are read forwards above all. Most one-way elevators are this one with some
-//! sense of urgency added.
+//! A drive with heads under any load, files that are read forwards above all. Most one-way elevators are this one with
+//! some sense of urgency added.
 //!
 //! ## Departures
 //!
@@ -32,7 +32,8 @@
 //! ## References
 //!
 //! - A. Silberschatz, P. Galvin, Operating System Concepts, chapter on mass storage, "C-LOOK".
-//! - B. L. Worthington, G. R. Ganger, Y. N. Patt: Scheduling Algorithms for Modern Disk Drives, SIGMETRICS 1994, section 2.
+//! - B. L. Worthington, G. R. Ganger, Y. N. Patt: Scheduling Algorithms for Modern Disk Drives, SIGMETRICS 1994,
+//!   section 2.
 
 use super::{Context, Device, Elevator, Entry, Next, sweep::Sweep};
 use schedlab_model::{

@@ -4,7 +4,8 @@
 //!
 //! ## The idea
 //!
-//!     The heads go up to the end of the drive and serve what they pass, go back to its start serving nothing, and go up again.
+//!     The heads go up to the end of the drive and serve what they pass, go back to its start serving nothing, and go
+//!     up again.
 //!
 //! ## A schedule
 //!
@@ -25,16 +26,17 @@
 //!
 //! ## Departures
 //!
-//! - The heads do not go to the end of the drive: an elevator names requests, and the drive moves to the next one that is
-//!   named. So this serves in the order of c_look, and in the simulator takes its time; what differs is how far the arm of the original
-//!   goes, which `elevators::travel_to_the_ends` computes. Nor can a request that comes while the arm is on its way to the end still
-//!   be served on that way, once the next request has been named.
+//! - The heads do not go to the end of the drive: an elevator names requests, and the drive moves to the next one that
+//!   is named. So this serves in the order of c_look, and in the simulator takes its time; what differs is how far the
+//!   arm of the original goes, which `elevators::travel_to_the_ends` computes. Nor can a request that comes while the
+//!   arm is on its way to the end still be served on that way, once the next request has been named.
 //! - The originals know cylinders; an elevator sees sectors, whose order is the same.
 //!
 //! ## References
 //!
 //! - A. Silberschatz, P. Galvin, Operating System Concepts, chapter on mass storage, "C-SCAN".
-//! - T. J. Teorey, T. B. Pinkerton: A Comparative Analysis of Disk Scheduling Policies, Communications of the ACM 15(3), 1972.
+//! - T. J. Teorey, T. B. Pinkerton: A Comparative Analysis of Disk Scheduling Policies, Communications of the ACM
+//!   15(3), 1972.
 
 use super::{Context, Device, Elevator, Entry, Next, sweep::Sweep};
 use schedlab_model::{

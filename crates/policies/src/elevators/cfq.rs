@@ -4,13 +4,13 @@
 //!
 //! ## The idea
 //!
-//!     Every task has a queue for its reads and the writes it waits for; write-back of each level shares a queue. One queue
-//!     at a time is active: it has the drive for its slice, up to quantum requests a round, the nearest first, but once a
-//!     slice the oldest if that has expired. When it is empty and its task usually comes back soon, the drive waits
-//!     slice_idle for it, though others have requests.
-//!     Levels take turns as 0; 0 1; 0 1 2; ...; 0 1 ... 7: a lower number comes up more often. Real-time queues join those
-//!     whose level has come up, so that no other level does; idle ones are served a request at a time when nobody else had one
-//!     for 100 ms.
+//!     Every task has a queue for its reads and the writes it waits for; write-back of each level shares a queue. One
+//!     queue at a time is active: it has the drive for its slice, up to quantum requests a round, the nearest first,
+//!     but once a slice the oldest if that has expired. When it is empty and its task usually comes back soon, the
+//!     drive waits slice_idle for it, though others have requests.
+//!     Levels take turns as 0; 0 1; 0 1 2; ...; 0 1 ... 7: a lower number comes up more often. Real-time queues join
+//!     those whose level has come up, so that no other level does; idle ones are served a request at a time when nobody
+//!     else had one for 100 ms.
 //!
 //! ## The formula
 //!
@@ -33,17 +33,18 @@
 //!
 //! ## Good for, not for
 //!
-//! Desktops with drives with heads, and `ionice`. Not for drives that take many requests at a time: it gives them one task's.
+//! Desktops with drives with heads, and `ionice`. Not for drives that take many requests at a time: it gives them one
+//! task's.
 //!
 //! ## Departures
 //!
 //! - Times are compared to the nanosecond; the kernel's clock has ticks.
-//! - The next request by position is chosen when it is needed; the kernel keeps a candidate, which a request that comes in
-//!   later, or a queue that was away, can make a worse one.
+//! - The next request by position is chosen when it is needed; the kernel keeps a candidate, which a request that comes
+//!   in later, or a queue that was away, can make a worse one.
 //! - A wait for the task ends when it was to end; in the kernel every attempt to dispatch meanwhile begins it anew.
-//! - The kernel's rules that a queue preempts another when it was being waited for, and that it then gets half a slice, never come
-//!   to bear there (the mark is gone when the question is asked, and the slice is set anew), and are left out. A request
-//!   preempts an idle queue only.
+//! - The kernel's rules that a queue preempts another when it was being waited for, and that it then gets half a slice,
+//!   never come to bear there (the mark is gone when the question is asked, and the slice is set anew), and are left
+//!   out. A request preempts an idle queue only.
 //! - Metadata is not told apart, and nobody is boosted while he holds a lock of the file system.
 //!
 //! ## References
@@ -262,7 +263,8 @@ impl Cfq {
         }
     }
 
-    /// Hands over rounds: one, if its task may be waited for and so has the drive to itself; else of one queue after the other.
+    /// Hands over rounds: one, if its task may be waited for and so has the drive to itself; else of one queue after
+    /// the other.
     fn fill(&mut self, cx: &Context<'_>) -> Result<(), Next> {
         let mut last = None;
         while self.queued > 0 {
@@ -280,7 +282,8 @@ impl Cfq {
         Ok(())
     }
 
-    /// Takes a request out of its queue and sorts it into those that the drive will get, as one sweep up from the heads.
+    /// Takes a request out of its queue and sorts it into those that the drive will get, as one sweep up from the
+    /// heads.
     fn hand_over(&mut self, cx: &Context<'_>, at: usize, id: RequestId) {
         let account = &mut self.accounts[at];
         account.requests.remove(cx, &mut self.links, id);
@@ -300,6 +303,12 @@ impl Cfq {
         self.ready.insert(behind.map_or(0, |behind| behind + 1), id);
         let last = self.ready.back().map(|&last| cx.request(last).end());
         self.position = last.unwrap_or(self.position);
+    }
+
+    /// Whether the active queue gives way to that request: only one of the idle class does.
+    fn preempts(&self, request: &Request) -> bool {
+        let serving = self.active.as_ref().map(|active| self.accounts[active.account].class);
+        serving == Some(IoClass::Idle) && request.class != IoClass::Idle
     }
 
     /// Looks again whether the task is worth waiting for.
@@ -390,23 +399,17 @@ impl Elevator for Cfq {
         if first_one {
             self.file(at);
         }
-        let Some(active) = &mut self.active else {
-            if is_sync(request) {
-                self.learn(cx.now, at, request);
-            }
-            return;
-        };
-        let (serving, waits) = (active.account, active.waits.is_some());
+        let active = self.active.as_mut();
         if !is_sync(request) {
             // Whoever is waited for writes, and so will not read soon.
-            if waits && serving == own(request.owner) {
+            if active.is_some_and(|active| active.waits.is_some() && active.account == own(request.owner)) {
                 self.expire();
             }
             return;
         }
-        if serving == at {
+        if let Some(active) = active.filter(|active| active.account == at) {
             active.waits = None;
-        } else if self.accounts[serving].class == IoClass::Idle && request.class != IoClass::Idle {
+        } else if self.preempts(request) {
             self.expire();
             self.turns.front(at);
         }

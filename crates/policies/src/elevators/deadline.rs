@@ -1,14 +1,15 @@
 //! # deadline
 //!
-//! Promises reads half a second and writes five, as far as the drive keeps up, and the drive runs of neighbouring requests
-//! in between.
+//! Promises reads half a second and writes five, as far as the drive keeps up, and the drive runs of neighbouring
+//! requests in between.
 //!
 //! ## The idea
 //!
-//!     Reads and writes are kept apart, each sorted by sector and listed by arrival. The drive goes on with the next request by
-//!     sector as long as that begins where the last one ended, up to fifo_batch of them. Then the direction is chosen anew:
-//!     reads, unless writes have been passed over writes_starved times. In that direction, if the oldest request has waited
-//!     longer than its expiry, it is next; else the one that follows by sector in a run in the same direction; else the lowest.
+//!     Reads and writes are kept apart, each sorted by sector and listed by arrival. The drive goes on with the next
+//!     request by sector as long as that begins where the last one ended, up to fifo_batch of them. Then the direction
+//!     is chosen anew: reads, unless writes have been passed over writes_starved times. In that direction, if the
+//!     oldest request has waited longer than its expiry, it is next; else the one that follows by sector in a run in
+//!     the same direction; else the lowest.
 //!
 //! ## The formula
 //!
@@ -16,8 +17,8 @@
 //!
 //! ## A schedule
 //!
-//! Reads 10, 30, 50, 70 and writes 20, 40, 60 queued at once, one sector each, none beginning where another ends, so that the
-//! direction is chosen for each (R reads, W writes):
+//! Reads 10, 30, 50, 70 and writes 20, 40, 60 queued at once, one sector each, none beginning where another ends, so
+//! that the direction is chosen for each (R reads, W writes):
 //!
 //! ```text
 //! R10  R30  W20  R50  R70  W40  W60
@@ -29,13 +30,13 @@
 //!
 //! ## Good for, not for
 //!
-//! Databases and other loads that write a lot and must not wait long for a read. Not for fairness: it does not know whose a
-//! request is.
+//! Databases and other loads that write a lot and must not wait long for a read. Not for fairness: it does not know
+//! whose a request is.
 //!
 //! ## Departures
 //!
-//! Expiry is compared to the nanosecond; the kernel's clock has ticks. A request joined to another keeps the other's expiry,
-//! as there; two queued requests that come to touch are not joined.
+//! Expiry is compared to the nanosecond; the kernel's clock has ticks. A request joined to another keeps the other's
+//! expiry, as there; two queued requests that come to touch are not joined.
 //!
 //! ## References
 //!

@@ -1,4 +1,5 @@
-//! What the anticipating elevators remember of a task: how long it thinks between requests, and how far apart these are.
+//! What the anticipating elevators remember of a task: how long it thinks between requests, and how far apart these
+//! are.
 //!
 //! ```text
 //!   samples  =  (7 * samples + 256) / 8            towards 256: 80 are about three requests
@@ -48,8 +49,8 @@ pub(super) struct Seeks {
 }
 
 impl Seeks {
-    /// Far seeks are cut, more so once there are some samples, so that an odd fragment does not spoil the mean. The bounds are
-    /// those of Linux 2.6.20, 1 GiB and 64 MiB beyond four times the mean.
+    /// Far seeks are cut, more so once there are some samples, so that an odd fragment does not spoil the mean. The
+    /// bounds are those of Linux 2.6.20, 1 GiB and 64 MiB beyond four times the mean.
     pub(super) fn add(&mut self, request: &Request) {
         let beyond = if self.distance.samples <= 60 { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
         let distance = self.end.abs_diff(request.first).min(self.distance.mean() * 4 + beyond);

@@ -1,6 +1,6 @@
 //! The request list of Linux 1.0, with the direction that goes first as an argument; and the same with that direction
-//! absolutely first. [`super::ReadsFirst`], [`super::WritesFirst`] and [`super::AdaptiveOrder`] differ only in what they
-//! pass.
+//! absolutely first. [`super::ReadsFirst`], [`super::WritesFirst`] and [`super::AdaptiveOrder`] differ only in what
+//! they pass.
 //!
 //! ```text
 //!   lt(a, b)    a's direction goes first and b's does not; or the directions are equal and a begins at a lower sector
@@ -126,8 +126,8 @@ fn is_buffer_write(request: &Request) -> bool {
 }
 
 impl InsertionScan {
-    /// An empty one, below so many slots. Linux 1.0 leaves a third of them to reads and to the swap area, so that writing back
-    /// does not keep everybody else out; so do we.
+    /// An empty one, below so many slots. Linux 1.0 leaves a third of them to reads and to the swap area, so that
+    /// writing back does not keep everybody else out; so do we.
     pub(super) fn new(strict: bool, slots: u32) -> Self {
         let order = if strict { Order::TwoSweeps(TwoSweeps::default()) } else { Order::OneSweep(OneSweep::default()) };
         InsertionScan { order, buffer_writes: 0, buffer_write_slots: (slots * 2 / 3).max(1) }

@@ -1,16 +1,16 @@
 //! # kyber
 //!
-//! Promises reads an answer within 2 ms and writes within 10 ms from a fast drive, by not giving it more than it can answer
-//! in time.
+//! Promises reads an answer within 2 ms and writes within 10 ms from a fast drive, by not giving it more than it can
+//! answer in time.
 //!
 //! ## The idea
 //!
-//!     Reads and writes are domains. Each has tokens, and a request goes to the drive only with a token of its domain, which
-//!     it gives back when it has been served. The domains take turns: up to 16 reads, then up to 8 writes; within a
-//!     domain, in order of arrival. Latencies are counted, in eight classes of a quarter of the target each. Ten times a
-//!     second at most, a domain is judged that has 500 samples or a second's: if the drive answers one request in ten
-//!     late, domains that are well off lose tokens, so that those that are not find the drive less busy. A domain whose own
-//!     requests are late gets more.
+//!     Reads and writes are domains. Each has tokens, and a request goes to the drive only with a token of its domain,
+//!     which it gives back when it has been served. The domains take turns: up to 16 reads, then up to 8 writes; within
+//!     a domain, in order of arrival. Latencies are counted, in eight classes of a quarter of the target each. Ten
+//!     times a second at most, a domain is judged that has 500 samples or a second's: if the drive answers one request
+//!     in ten late, domains that are well off lose tokens, so that those that are not find the drive less busy. A
+//!     domain whose own requests are late gets more.
 //!
 //! ## The formula
 //!
@@ -41,16 +41,18 @@
 //!
 //! - There are no discards and no other requests, so two of the four domains are left out.
 //! - The kernel keeps a list per processor in each domain and takes from one list first; here one list.
-//! - Its timer runs 100 ms after a completion; here the judgement is made at the first completion after that time, from what
-//!   had been counted before it. Nothing is given to the drive in between that another judgement would have held back, unless
-//!   the drive has room.
-//! - Writes that nobody waits for may use 75 % of the queue, as there; the kernel's rounding to words of a bitmap is left out.
-//! - One time-out serves both histograms of a domain, as there: after fewer than 500 samples in a second, the latency in the
-//!   drive is judged at once, and the latency in all a second later.
+//! - Its timer runs 100 ms after a completion; here the judgement is made at the first completion after that time, from
+//!   what had been counted before it. Nothing is given to the drive in between that another judgement would have held
+//!   back, unless the drive has room.
+//! - Writes that nobody waits for may use 75 % of the queue, as there; the kernel's rounding to words of a bitmap is
+//!   left out.
+//! - One time-out serves both histograms of a domain, as there: after fewer than 500 samples in a second, the latency
+//!   in the drive is judged at once, and the latency in all a second later.
 //!
 //! ## References
 //!
-//! - Linux 6.18, block/kyber-iosched.c, kyber_dispatch_request, kyber_timer_fn, calculate_percentile, add_latency_sample.
+//! - Linux 6.18, block/kyber-iosched.c, kyber_dispatch_request, kyber_timer_fn, calculate_percentile,
+//!   add_latency_sample.
 
 use super::{Context, Device, Elevator, Entry, Next, knobs::period};
 use schedlab_model::{
@@ -85,8 +87,8 @@ impl Histogram {
         self.0[class.min(CLASSES as u64 - 1) as usize] += 1;
     }
 
-    /// The class of the percentile, once there are samples enough or the time-out, which is set by the first look at some,
-    /// has passed. What was counted is forgotten then.
+    /// The class of the percentile, once there are samples enough or the time-out, which is set by the first look at
+    /// some, has passed. What was counted is forgotten then.
     fn percentile(&mut self, percent: u32, now: Nanos, timeout: &mut Option<Nanos>) -> Option<usize> {
         let samples: u32 = self.0.iter().sum();
         if samples == 0 {

@@ -4,7 +4,8 @@
 //!
 //! ## The idea
 //!
-//!     The heads go up and serve what they pass, turn at the last request ahead, go down and serve what they pass, turn again.
+//!     The heads go up and serve what they pass, turn at the last request ahead, go down and serve what they pass, turn
+//!     again.
 //!
 //! ## A schedule
 //!
@@ -22,8 +23,8 @@
 //!
 //! ## Good for, not for
 //!
-//! A drive with heads under any load. Places near the ends of the drive wait longer and less evenly than those in the middle, and
-//! a file that is read forwards is read badly on the way down.
+//! A drive with heads under any load. Places near the ends of the drive wait longer and less evenly than those in the
+//! middle, and a file that is read forwards is read badly on the way down.
 //!
 //! ## Departures
 //!

@@ -1,16 +1,17 @@
 //! # mq_deadline
 //!
-//! Promises reads half a second and writes five within a class, as far as the drive keeps up, the drive batches in ascending
-//! order, and a lower class a request every ten seconds.
+//! Promises reads half a second and writes five within a class, as far as the drive keeps up, the drive batches in
+//! ascending order, and a lower class a request every ten seconds.
 //!
 //! ## The idea
 //!
-//!     Each class has reads and writes, each sorted by sector and listed by arrival. The drive gets batches of up to fifo_batch
-//!     requests of one direction in ascending order; what comes in ahead of the heads meanwhile joins the batch. At the end
-//!     of a batch the direction is chosen: reads, unless writes have been passed over writes_starved times. A batch begins
-//!     with the oldest request if that is past its expiry, or if nothing lies ahead in that direction; else it goes on ahead.
-//!     A lower class is looked at only if the higher one has nothing queued and nothing in the drive. But first of all, if
-//!     several classes have requests, one of a lower class is served that is older than prio_aging_expire.
+//!     Each class has reads and writes, each sorted by sector and listed by arrival. The drive gets batches of up to
+//!     fifo_batch requests of one direction in ascending order; what comes in ahead of the heads meanwhile joins the
+//!     batch. At the end of a batch the direction is chosen: reads, unless writes have been passed over writes_starved
+//!     times. A batch begins with the oldest request if that is past its expiry, or if nothing lies ahead in that
+//!     direction; else it goes on ahead. A lower class is looked at only if the higher one has nothing queued and
+//!     nothing in the drive. But first of all, if several classes have requests, one of a lower class is served that is
+//!     older than prio_aging_expire.
 //!
 //! ## The formula
 //!
@@ -19,8 +20,8 @@
 //!
 //! ## A schedule
 //!
-//! Five reads from 10 to 50 and three writes from 15 to 35, ten apart, queued at once, with fifo_batch = 2 (R reads, W writes;
-//! the very first batch is of writes, as in the kernel, if there are any):
+//! Five reads from 10 to 50 and three writes from 15 to 35, ten apart, queued at once, with fifo_batch = 2 (R reads, W
+//! writes; the very first batch is of writes, as in the kernel, if there are any):
 //!
 //! ```text
 //! W15  W25  R10  R20  R30  R40  W35  R50
@@ -32,15 +33,15 @@
 //!
 //! ## Good for, not for
 //!
-//! Drives with heads and plain solid-state ones under mixed loads; `ionice`, where the class is meant absolutely. Not for fairness
-//! within a class: it does not know whose a request is.
+//! Drives with heads and plain solid-state ones under mixed loads; `ionice`, where the class is meant absolutely. Not
+//! for fairness within a class: it does not know whose a request is.
 //!
 //! ## Departures
 //!
 //! - Times are compared to the nanosecond; the kernel's clock has ticks.
 //! - There are no requests inserted at the head, and no zones that are locked while they are written.
-//! - As in the kernel, a look at a lower class that takes nothing because nothing there has aged may still end the batch of
-//!   the higher class, since the state of the batch is shared by the classes.
+//! - As in the kernel, a look at a lower class that takes nothing because nothing there has aged may still end the
+//!   batch of the higher class, since the state of the batch is shared by the classes.
 //! - async_depth 0 stands for as many as the queue holds, which is the kernel's default.
 //!
 //! ## References

@@ -25,9 +25,10 @@
 //!
 //! ## Departures
 //!
-//! Linux keeps software queues by processor, not by owner, and looks at the last few requests of the processor's queue for
-//! one to join to; here nobody knows the processor, and an owner's last request is the nearest to it. Linux inserts past a
-//! software queue when the drive is idle; so does this, since it dispatches in order of arrival. fifo joins to any.
+//! Linux keeps software queues by processor, not by owner, and looks at the last few requests of the processor's queue
+//! for one to join to; here nobody knows the processor, and an owner's last request is the nearest to it. Linux inserts
+//! past a software queue when the drive is idle; so does this, since it dispatches in order of arrival. fifo joins to
+//! any.
 //!
 //! ## References
 //!

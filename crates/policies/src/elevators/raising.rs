@@ -1,5 +1,5 @@
-//! When bfq raises a queue's weight: what comes back after a long pause is taken to be an application that starts, and what takes
-//! little and pauses after each batch, to play something.
+//! When bfq raises a queue's weight: what comes back after a long pause is taken to be an application that starts, and
+//! what takes little and pauses after each batch, to play something.
 
 use schedlab_model::{MILLISECOND, Nanos, SECOND};
 
@@ -46,8 +46,9 @@ impl Raising {
         }
     }
 
-    /// A request comes to a queue that had none. `for_long` is how long an application that starts is helped, `burst` whether it
-    /// was created together with many, `soft` whether it can be soft real-time: nothing in the drive, and not only seeks.
+    /// A request comes to a queue that had none. `for_long` is how long an application that starts is helped, `burst`
+    /// whether it was created together with many, `soft` whether it can be soft real-time: nothing in the drive, and
+    /// not only seeks.
     pub(super) fn woken(&mut self, now: Nanos, for_long: Nanos, burst: bool, calm: bool, soft: bool) {
         let idle_long = calm && self.empty_since.is_none_or(|since| now > since + LONG_IDLE);
         let (interactive, soft) = (!burst && idle_long, !burst && soft && calm && now > self.soft_not_before);

@@ -4,11 +4,11 @@
 //!
 //! ## The idea
 //!
-//!     One list; its head is the request in service and stays where it is. A new request is put into the list so that one
-//!     sweep goes through the reads by sector, then through the writes by sector, then round again. What sorts before
-//!     the request in service waits for the next sweep: to be a read earns a place within a sweep, it does not jump the
-//!     queue. A request that sorts behind all others of the sweep goes to the end, behind the next one.
-//!     With strict, the direction decides absolutely: writes wait until there are no reads, and each direction has a
+//!     One list; its head is the request in service and stays where it is. A new request is put into the list so that
+//!     one sweep goes through the reads by sector, then through the writes by sector, then round again. What sorts
+//!     before the request in service waits for the next sweep: to be a read earns a place within a sweep, it does not
+//!     jump the queue. A request that sorts behind all others of the sweep goes to the end, behind the next one. With
+//!     strict, the direction decides absolutely: writes wait until there are no reads, and each direction has a
 //!     circular sweep of its own, that goes on where it stopped.
 //!
 //! ## The formula
@@ -22,8 +22,8 @@
 //!
 //! ## A schedule
 //!
-//! Read 50 is in service; then come, in this order, write 10, read 20, read 60, write 20 and read 40 (R a read, W a write,
-//! with its sector):
+//! Read 50 is in service; then come, in this order, write 10, read 20, read 60, write 20 and read 40 (R a read, W a
+//! write, with its sector):
 //!
 //! ```text
 //! R50  R60  W10  R20  R40  W20
@@ -35,16 +35,17 @@
 //!
 //! ## Good for, not for
 //!
-//! Programs wait for what they read, and seldom for what they write. Not for a machine that swaps: there somebody waits for
-//! every write too, and nearly everybody ends up in the queue of the writes.
-//! With strict, nobody guarantees that the other direction is ever served.
+//! Programs wait for what they read, and seldom for what they write. Not for a machine that swaps: there somebody waits
+//! for every write too, and nearly everybody ends up in the queue of the writes. With strict, nobody guarantees that
+//! the other direction is ever served.
 //!
 //! ## Departures
 //!
 //! - Linux 1.0 compares partitions before sectors, and sectors within the partition; here a drive has one partition.
-//! - Of 64 slots, its writes of buffers may use the lower 42, and swapping all; here two thirds of the slots of the queue.
-//! - It starts the drive with the first request of an empty queue, unless a batch is being queued; here the first queued
-//!   request counts as in service until one is, so that nothing is put before it either way.
+//! - Of 64 slots, its writes of buffers may use the lower 42, and swapping all; here two thirds of the slots of the
+//!   queue.
+//! - It starts the drive with the first request of an empty queue, unless a batch is being queued; here the first
+//!   queued request counts as in service until one is, so that nothing is put before it either way.
 //! - On a drive that takes several requests, the last one taken counts as the one in service.
 //! - strict is not in any kernel: it is what "reads before writes" is often taken to mean.
 //!

@@ -4,8 +4,8 @@
 //!
 //! ## The idea
 //!
-//!     The heads go up to the end of the drive and serve what they pass, then down to its start, then up again: a lift that
-//!     goes to the top floor whether or not anybody has called it there.
+//!     The heads go up to the end of the drive and serve what they pass, then down to its start, then up again: a lift
+//!     that goes to the top floor whether or not anybody has called it there.
 //!
 //! ## A schedule
 //!
@@ -27,10 +27,10 @@
 //!
 //! ## Departures
 //!
-//! - The heads do not go to the end of the drive: an elevator names requests, and the drive moves to the next one that is
-//!   named. So this serves in the order of look, and in the simulator takes its time; what differs is how far the arm of the original
-//!   goes, which `elevators::travel_to_the_ends` computes. Nor can a request that comes while the arm is on its way to the end still
-//!   be served on that way, once the next request has been named.
+//! - The heads do not go to the end of the drive: an elevator names requests, and the drive moves to the next one that
+//!   is named. So this serves in the order of look, and in the simulator takes its time; what differs is how far the
+//!   arm of the original goes, which `elevators::travel_to_the_ends` computes. Nor can a request that comes while the
+//!   arm is on its way to the end still be served on that way, once the next request has been named.
 //! - The originals know cylinders; an elevator sees sectors, whose order is the same.
 //!
 //! ## References

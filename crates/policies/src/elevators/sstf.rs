@@ -4,7 +4,8 @@
 //!
 //! ## The idea
 //!
-//!     One sorted queue. The request that begins nearest to the heads is next; of two that are equally near, the one ahead.
+//!     One sorted queue. The request that begins nearest to the heads is next; of two that are equally near, the one
+//!     ahead.
 //!
 //! ## A schedule
 //!
@@ -21,12 +22,13 @@
 //!
 //! ## Good for, not for
 //!
-//! Throughput of a drive with heads, under a load that comes in bursts. Not under a load that never lets up: requests far
-//! from the crowd wait for ever.
+//! Throughput of a drive with heads, under a load that comes in bursts. Not under a load that never lets up: requests
+//! far from the crowd wait for ever.
 //!
 //! ## Departures
 //!
-//! The original takes the shortest seek time; this takes the least distance in sectors from where the last request ended.
+//! The original takes the shortest seek time; this takes the least distance in sectors from where the last request
+//! ended.
 //!
 //! ## References
 //!

@@ -71,11 +71,11 @@ pub fn travel(from: u64, stops: impl IntoIterator<Item = u64>) -> u64 {
     stops.into_iter().fold((0, from), step).0
 }
 
-/// How far it goes if it turns only at the ends of the drive: a stop that lies against the way of the sweep, or back at the
-/// start of one that goes round, is reached over the end.
+/// How far it goes if it turns only at the ends of the drive: a stop that lies against the way of the sweep, or back at
+/// the start of one that goes round, is reached over the end.
 ///
-/// `last` is the highest place of the drive; `up` says where the first sweep goes; `round`, that after the highest place the
-/// sweep begins again at the lowest.
+/// `last` is the highest place of the drive; `up` says where the first sweep goes; `round`, that after the highest
+/// place the sweep begins again at the lowest.
 pub fn travel_to_the_ends(
     from: u64,
     stops: impl IntoIterator<Item = u64>,

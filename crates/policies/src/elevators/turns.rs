@@ -38,8 +38,8 @@ impl Turns {
         }
     }
 
-    /// Puts a queue where it belongs, at the end. One that was never served goes before the last of the others of that kind
-    /// that lead the list, which is what the kernel's loop comes to.
+    /// Puts a queue where it belongs, at the end. One that was never served goes before the last of the others of that
+    /// kind that lead the list, which is what the kernel's loop comes to.
     pub(super) fn file(
         &mut self,
         queue: usize,

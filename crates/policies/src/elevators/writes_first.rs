@@ -1,15 +1,15 @@
 //! # writes_first
 //!
-//! Promises whoever writes a place before whoever reads, within one sweep of the heads: the page that somebody waits to get rid
-//! of goes before the page that somebody waits for.
+//! Promises whoever writes a place before whoever reads, within one sweep of the heads: the page that somebody waits to
+//! get rid of goes before the page that somebody waits for.
 //!
 //! ## The idea
 //!
-//!     One list; its head is the request in service and stays where it is. A new request is put into the list so that one
-//!     sweep goes through the writes by sector, then through the reads by sector, then round again. What sorts before
-//!     the request in service waits for the next sweep: to be a write earns a place within a sweep, it does not jump the
-//!     queue. A request that sorts behind all others of the sweep goes to the end, behind the next one.
-//!     With strict, the direction decides absolutely: reads wait until there are no writes, and each direction has a
+//!     One list; its head is the request in service and stays where it is. A new request is put into the list so that
+//!     one sweep goes through the writes by sector, then through the reads by sector, then round again. What sorts
+//!     before the request in service waits for the next sweep: to be a write earns a place within a sweep, it does not
+//!     jump the queue. A request that sorts behind all others of the sweep goes to the end, behind the next one. With
+//!     strict, the direction decides absolutely: reads wait until there are no writes, and each direction has a
 //!     circular sweep of its own, that goes on where it stopped.
 //!
 //! ## The formula
@@ -23,8 +23,8 @@
 //!
 //! ## A schedule
 //!
-//! Read 50 is in service; then come, in this order, write 10, read 20, read 60, write 20 and read 40 (R a read, W a write,
-//! with its sector):
+//! Read 50 is in service; then come, in this order, write 10, read 20, read 60, write 20 and read 40 (R a read, W a
+//! write, with its sector):
 //!
 //! ```text
 //! R50  W10  W20  R20  R40  R60
@@ -36,16 +36,17 @@
 //!
 //! ## Good for, not for
 //!
-//! Machines that swap: few wait for writes then, and the queue of the reads, sorted by place in the swap area, serves several
-//! pages of one process in a sweep. Not for one that has enough memory: its readers wait for write-back.
-//! With strict, nobody guarantees that the other direction is ever served.
+//! Machines that swap: few wait for writes then, and the queue of the reads, sorted by place in the swap area, serves
+//! several pages of one process in a sweep. Not for one that has enough memory: its readers wait for write-back. With
+//! strict, nobody guarantees that the other direction is ever served.
 //!
 //! ## Departures
 //!
 //! - Linux 1.0 compares partitions before sectors, and sectors within the partition; here a drive has one partition.
-//! - Of 64 slots, its writes of buffers may use the lower 42, and swapping all; here two thirds of the slots of the queue.
-//! - It starts the drive with the first request of an empty queue, unless a batch is being queued; here the first queued
-//!   request counts as in service until one is, so that nothing is put before it either way.
+//! - Of 64 slots, its writes of buffers may use the lower 42, and swapping all; here two thirds of the slots of the
+//!   queue.
+//! - It starts the drive with the first request of an empty queue, unless a batch is being queued; here the first
+//!   queued request counts as in service until one is, so that nothing is put before it either way.
 //! - On a drive that takes several requests, the last one taken counts as the one in service.
 //! - strict is not in any kernel: it is what "writes before reads" is often taken to mean.
 //!
