@@ -97,3 +97,30 @@ fn the_drive_waits_slice_idle_for_a_reader_and_not_at_all_if_that_is_zero() {
     assert_eq!(waits("8ms"), 8 * MILLISECOND);
     assert_eq!(waits("0ms"), 0);
 }
+
+/// The longest that a reader waits for the drive in the second minute, when it thinks so long after each read of 32 KiB,
+/// beside one that always has requests.
+fn longest_wait(level: u8, think: Nanos, low_latency: &str) -> Nanos {
+    let mut rig = Rig::new("bfq", &[("low_latency", low_latency)], 1, seeking);
+    let thinker = Stream { think, outstanding: 1, ..reader(1, level) };
+    play(&mut rig, &[reader(0, 4), thinker], 120 * SECOND);
+    let late = rig.log.iter().filter(|s| s.request.owner == 1 && s.started >= 60 * SECOND);
+    late.map(|s| s.started - s.request.arrived).max().unwrap()
+}
+
+/// The drive is in the middle of one request, with a seek.
+const AT_ONCE: Nanos = 9 * MILLISECOND;
+
+#[test]
+fn who_comes_back_after_two_seconds_is_served_at_once_and_who_does_after_one_waits() {
+    // Level 5, for whom soft real-time is no way out.
+    assert!(longest_wait(5, 3 * SECOND, "true") <= AT_ONCE);
+    assert!(longest_wait(5, SECOND, "true") > 4 * AT_ONCE);
+    assert!(longest_wait(5, 3 * SECOND, "false") > 4 * AT_ONCE);
+}
+
+#[test]
+fn who_reads_little_and_pauses_is_soft_real_time_and_served_at_once() {
+    let [raised, plain] = ["true", "false"].map(|low_latency| longest_wait(4, 100 * MILLISECOND, low_latency));
+    assert!(raised <= AT_ONCE && plain > 2 * AT_ONCE, "{raised} ns and {plain} ns");
+}
