@@ -8,10 +8,11 @@
 //!
 //! ## A schedule
 //!
-//! Three slots, requests 1 2 3 1 4 2: after each, the cache from front to back, `*` a hit.
-//!
 //! ```text
-//! 1: 1      2: 2 1      3: 3 2 1      1*: 1 3 2      4: 4 1 3      2: 2 4 1
+//! slots 3
+//! ask   1 2 3 1 4 2
+//! hit   . . . * . .
+//! out   . . . . 2 3
 //! ```
 //!
 //! ## Cost
@@ -31,36 +32,14 @@
 //!
 //! - R. Mattson, J. Gecsei, D. Slutz, I. Traiger, Evaluation techniques for storage hierarchies, IBM Systems Journal 9(2), 1970.
 
-use super::{Context, Entry, Eviction, Key, NOTHING, Slot};
+use super::{Context, Entry, Eviction, Key, Slot, links::Lists};
 use schedlab_model::info::{Info, Params};
 
 /// Least recently used goes.
 #[derive(Debug)]
 pub struct Lru {
-    /// For each slot the ones before and after it; the last entry is the ring's anchor.
-    links: Vec<[Slot; 2]>,
-}
-
-const BEFORE: usize = 0;
-const AFTER: usize = 1;
-
-impl Lru {
-    fn anchor(&self) -> Slot {
-        self.links.len() as Slot - 1
-    }
-
-    fn unlink(&mut self, slot: Slot) {
-        let [before, after] = self.links[slot as usize];
-        self.links[before as usize][AFTER] = after;
-        self.links[after as usize][BEFORE] = before;
-    }
-
-    fn link_first(&mut self, slot: Slot) {
-        let anchor = self.anchor();
-        let first = std::mem::replace(&mut self.links[anchor as usize][AFTER], slot);
-        self.links[first as usize][BEFORE] = slot;
-        self.links[slot as usize] = [anchor, first];
-    }
+    /// Slots, the last used first.
+    uses: Lists<1>,
 }
 
 impl Entry for Lru {
@@ -76,32 +55,47 @@ impl Entry for Lru {
     const STACK: bool = true;
 
     fn new(_: &Params, slots: u32) -> Self {
-        let mut links = vec![[NOTHING; 2]; slots as usize + 1];
-        links[slots as usize] = [slots; 2];
-        Lru { links }
+        Lru { uses: Lists::new(slots) }
     }
 }
 
 impl Eviction for Lru {
     #[inline(always)]
     fn hit(&mut self, _: &mut Context<'_>, slot: Slot) {
-        self.unlink(slot);
-        self.link_first(slot);
+        self.uses.touch(0, slot);
     }
 
     #[inline(always)]
     fn victim(&mut self, _: &mut Context<'_>, _: Key) -> Slot {
-        let last = self.links[self.anchor() as usize][BEFORE];
-        self.unlink(last);
-        last
+        self.uses.pop(0)
     }
 
     #[inline(always)]
     fn admit(&mut self, _: &mut Context<'_>, slot: Slot, _: Key) {
-        self.link_first(slot);
+        self.uses.push(0, slot);
     }
 
     fn remove(&mut self, _: &mut Context<'_>, slot: Slot) {
-        self.unlink(slot);
+        self.uses.remove(0, slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caches::trial::Trial;
+
+    #[test]
+    fn a_loop_over_one_more_than_the_cache_never_hits() {
+        let asked: Vec<Key> = (0..40).map(|at| at % 4).collect();
+        assert_eq!(Trial::<Lru>::new(3).ask(&asked).misses, 40);
+        assert_eq!(Trial::<Lru>::new(4).ask(&asked).misses, 4);
+    }
+
+    #[test]
+    fn the_sequence_of_belady_s_anomaly_misses_less_with_more_slots() {
+        let asked = [1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5];
+        assert_eq!(Trial::<Lru>::new(3).ask(&asked).misses, 10);
+        assert_eq!(Trial::<Lru>::new(4).ask(&asked).misses, 8);
     }
 }

@@ -15,9 +15,40 @@ use schedlab_model::{
     rng::Rng,
 };
 
+mod arc;
+mod belady;
+mod clock;
+mod fifo;
+mod ghosts;
+mod lfu;
+mod links;
+mod lirs;
 mod lru;
+mod mru;
+mod random;
+mod s3_fifo;
+mod share;
+mod sieve;
+#[cfg(test)]
+mod trial;
+mod two_list;
+mod two_q;
 
+pub use arc::Arc;
+pub use belady::Belady;
+pub use clock::Clock;
+pub use fifo::Fifo;
+pub use lfu::Lfu;
+pub use lirs::Lirs;
 pub use lru::Lru;
+pub use mru::Mru;
+pub use random::Random;
+pub use s3_fifo::S3Fifo;
+pub use sieve::Sieve;
+pub use two_list::TwoList;
+pub use two_q::TwoQ;
+
+use share::share;
 
 /// A place in the cache.
 pub type Slot = u32;
@@ -93,7 +124,7 @@ macro_rules! table {
     };
 }
 
-table![Lru];
+table![Fifo, Lru, Clock, Random, TwoList, Mru, Lfu, TwoQ, Arc, Lirs, S3Fifo, Sieve, Belady];
 
 /// A new policy of that name; `None` if there is none.
 pub fn build(name: &str, params: &Params, slots: u32) -> Option<Box<dyn Eviction>> {

@@ -1,0 +1,202 @@
+//! # arc
+//!
+//! Promises to find out by itself how much of the cache should go to what was asked for once, and how much to the rest.
+//!
+//! ## The idea
+//!
+//!     T1: asked for once lately. T2: asked for at least twice. Both least recently used.
+//!     B1, B2: keys evicted from T1 and T2, without their contents; T1 with B1 has at most as many as there are slots, all four twice that.
+//!     A hit, or a key found in B1 or B2, goes to the front of T2; any other to the front of T1.
+//!     p is how large T1 should be. A key found in B1 says "T1 was too small": p grows. One found in B2 shrinks it.
+//!     The victim is the last of T1 if T1 is larger than p, else the last of T2.
+//!
+//! ## The formula
+//!
+//! ```text
+//! found in B1: p := min(c, p + max(1, |B2| / |B1|))      c: slots; |B1|, |B2|: keys there, the found one counted
+//! found in B2: p := max(0, p - max(1, |B1| / |B2|))
+//! ```
+//!
+//! ## A schedule
+//!
+//! ```text
+//! slots 3
+//! ask   1 2 1 3 4 2 5 1
+//! hit   . . * . . . . .
+//! out   . . . . 2 3 1 4
+//! ```
+//!
+//! 2 is found in B1, and p becomes 1: so it is T2 that gives a slot for 5. 1 is found in B2, and p is 0 again.
+//!
+//! ## Cost
+//!
+//! Hit and miss: constant. Sixteen bytes for each key, for B1 and B2.
+//!
+//! ## Good for, not for
+//!
+//! Loads that change between scans, loops and favourites, without a knob. It learns only from keys that come back within its memory: a loop over
+//! more than twice the cache teaches nothing.
+//!
+//! ## Departures
+//!
+//! If T1 has its size but T2 is empty (only after deletions), T1 gives the victim. p is a fraction, as in the paper; it is a share of slots,
+//! not a time. Misses equal those of libCacheSim 0.3.5, request for request.
+//!
+//! ## References
+//!
+//! - N. Megiddo, D. Modha, ARC: a self-tuning, low overhead replacement cache, FAST 2003, figure 4.
+
+use super::{Context, Entry, Eviction, Key, Slot, ghosts::Ghosts, links::Lists};
+use schedlab_model::info::{Info, Params};
+
+/// Adaptive replacement.
+#[derive(Debug)]
+pub struct Arc {
+    /// Slots: `ONCE` (T1) and `OFTEN` (T2), the last used first.
+    lists: Lists<2>,
+    /// Whether each slot is in `OFTEN`.
+    often: Vec<bool>,
+    /// Keys evicted from `ONCE` (B1) and from `OFTEN` (B2).
+    ghosts: [Ghosts; 2],
+    /// How large `ONCE` should be (p).
+    target: f64,
+    slots: u32,
+    /// Whether the key that comes in was found among the ghosts.
+    returns: bool,
+}
+
+const ONCE: usize = 0;
+const OFTEN: usize = 1;
+
+impl Arc {
+    /// Whether a key is among the ghosts, and among which. Forgets it, and learns from it.
+    #[inline]
+    fn recall(&mut self, key: Key) -> Option<usize> {
+        let from = [ONCE, OFTEN].into_iter().find(|&list| self.ghosts[list].contains(key))?;
+        let step = (f64::from(self.ghosts[1 - from].len()) / f64::from(self.ghosts[from].len())).max(1.0);
+        self.target = match from {
+            ONCE => (self.target + step).min(f64::from(self.slots)),
+            _ => (self.target - step).max(0.0),
+        };
+        self.ghosts[from].recall(key);
+        Some(from)
+    }
+
+    /// The last of the list that is too large (REPLACE in the paper).
+    #[inline]
+    fn replace(&mut self, keys: &[Key], found_in: Option<usize>) -> Slot {
+        let once = f64::from(self.lists.len(ONCE));
+        let too_large = once > self.target || (found_in == Some(OFTEN) && once == self.target);
+        let list = if (once > 0.0 && too_large) || self.lists.len(OFTEN) == 0 { ONCE } else { OFTEN };
+        let slot = self.lists.pop(list);
+        self.ghosts[list].remember(keys[slot as usize]);
+        slot
+    }
+}
+
+impl Entry for Arc {
+    const INFO: Info = Info {
+        name: "arc",
+        summary: "divides the slots between once and often by which would have hit more",
+        year: 2003,
+        origin: "storage controllers",
+        promises: &[],
+        parameters: &[],
+        source: include_str!("arc.rs"),
+    };
+
+    fn new(_: &Params, slots: u32) -> Self {
+        Arc {
+            lists: Lists::new(slots),
+            often: vec![false; slots as usize],
+            // B2 can hold twice the slots when T1, B1 and T2 are emptied from outside.
+            ghosts: [Ghosts::new(slots), Ghosts::new(slots.saturating_mul(2))],
+            target: 0.0,
+            slots,
+            returns: false,
+        }
+    }
+}
+
+impl Eviction for Arc {
+    #[inline]
+    fn hit(&mut self, _: &mut Context<'_>, slot: Slot) {
+        if std::mem::replace(&mut self.often[slot as usize], true) {
+            self.lists.touch(OFTEN, slot);
+        } else {
+            self.lists.remove(ONCE, slot);
+            self.lists.push(OFTEN, slot);
+        }
+    }
+
+    #[inline]
+    fn victim(&mut self, cx: &mut Context<'_>, incoming: Key) -> Slot {
+        let found_in = self.recall(incoming);
+        self.returns = found_in.is_some();
+        if self.returns {
+            return self.replace(cx.keys, found_in);
+        }
+        let known_once = self.lists.len(ONCE) + self.ghosts[ONCE].len();
+        if known_once >= self.slots {
+            if self.ghosts[ONCE].len() == 0 {
+                return self.lists.pop(ONCE); // nor is it remembered: T1 and B1 are one list of that many
+            }
+            self.ghosts[ONCE].forget_oldest();
+        } else if known_once + self.lists.len(OFTEN) + self.ghosts[OFTEN].len() >= 2 * self.slots {
+            self.ghosts[OFTEN].forget_oldest();
+        }
+        self.replace(cx.keys, None)
+    }
+
+    #[inline]
+    fn admit(&mut self, _: &mut Context<'_>, slot: Slot, key: Key) {
+        let often = std::mem::replace(&mut self.returns, false) || self.recall(key).is_some();
+        self.often[slot as usize] = often;
+        self.lists.push(usize::from(often), slot);
+    }
+
+    fn remove(&mut self, _: &mut Context<'_>, slot: Slot) {
+        self.lists.remove(usize::from(self.often[slot as usize]), slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caches::trial::Trial;
+
+    #[test]
+    fn a_scan_leaves_what_was_hit_alone() {
+        let mut trial = Trial::<Arc>::new(8);
+        trial.ask(&[1, 2, 1, 2]);
+        trial.ask(&(100..1000).collect::<Vec<Key>>());
+        assert_eq!(trial.held()[..2], [1, 2]);
+    }
+
+    #[test]
+    fn the_target_follows_the_ghosts() {
+        let mut trial = Trial::<Arc>::new(4);
+        trial.ask(&[1, 2, 1, 2, 3, 4, 5]); // 3 goes to B1
+        assert_eq!(trial.policy.target, 0.0);
+        trial.ask(&[3]);
+        assert_eq!(trial.policy.target, 1.0);
+        trial.ask(&[4, 6, 7]);
+        let before = trial.policy.target;
+        let remembered = (1..8).find(|&key| trial.policy.ghosts[OFTEN].contains(key)).expect("T2 gave a slot");
+        trial.ask(&[remembered]);
+        assert!(trial.policy.target < before);
+    }
+
+    #[test]
+    fn it_never_remembers_more_than_twice_its_slots() {
+        let mut draws = schedlab_model::rng::Rng::stream(5, 5);
+        let mut trial = Trial::<Arc>::new(16);
+        for _ in 0..5000 {
+            let key = (draws.below(8) * draws.below(12)) as Key;
+            trial.ask(&[key]);
+            let policy = &trial.policy;
+            let once = policy.lists.len(ONCE) + policy.ghosts[ONCE].len();
+            assert!(once <= 16 && once + policy.lists.len(OFTEN) + policy.ghosts[OFTEN].len() <= 32);
+        }
+    }
+}

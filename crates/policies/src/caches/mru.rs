@@ -1,0 +1,105 @@
+//! # mru
+//!
+//! Promises a loop over more than the cache as many hits as there can be.
+//!
+//! ## The idea
+//!
+//!     One list. What is asked for goes to its front; the victim is also at its front.
+//!
+//! ## A schedule
+//!
+//! ```text
+//! slots 3
+//! ask   1 2 3 4 1 2 3 4
+//! hit   . . . . * * . *
+//! out   . . . 3 . . 2 .
+//! ```
+//!
+//! `lru` would not hit once here.
+//!
+//! ## Cost
+//!
+//! Hit, victim and admission: constant.
+//!
+//! ## Good for, not for
+//!
+//! Loops: over n keys with s slots it hits (s - 1) / (n - 1) of the requests, which is the most possible. Nothing else: what was asked
+//! for once at the start stays for ever.
+//!
+//! ## Departures
+//!
+//! None.
+//!
+//! ## References
+//!
+//! - H. Chou, D. DeWitt, An evaluation of buffer management strategies for relational database systems, VLDB 1985, section 2.
+
+use super::{Context, Entry, Eviction, Key, Slot, links::Lists};
+use schedlab_model::info::{Info, Params};
+
+/// Most recently used goes.
+#[derive(Debug)]
+pub struct Mru {
+    /// Slots, the last used first.
+    uses: Lists<1>,
+}
+
+impl Entry for Mru {
+    const INFO: Info = Info {
+        name: "mru",
+        summary: "the most recently used goes",
+        year: 1985,
+        origin: "databases",
+        promises: &[],
+        parameters: &[],
+        source: include_str!("mru.rs"),
+    };
+
+    fn new(_: &Params, slots: u32) -> Self {
+        Mru { uses: Lists::new(slots) }
+    }
+}
+
+impl Eviction for Mru {
+    #[inline(always)]
+    fn hit(&mut self, _: &mut Context<'_>, slot: Slot) {
+        self.uses.touch(0, slot);
+    }
+
+    #[inline(always)]
+    fn victim(&mut self, _: &mut Context<'_>, _: Key) -> Slot {
+        let first = self.uses.first(0);
+        self.uses.remove(0, first);
+        first
+    }
+
+    #[inline(always)]
+    fn admit(&mut self, _: &mut Context<'_>, slot: Slot, _: Key) {
+        self.uses.push(0, slot);
+    }
+
+    fn remove(&mut self, _: &mut Context<'_>, slot: Slot) {
+        self.uses.remove(0, slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caches::{Belady, trial::Trial};
+
+    #[test]
+    fn a_loop_hits_as_often_as_with_foresight() {
+        let asked: Vec<Key> = (0..1000).map(|at| at % 10).collect();
+        let misses = Trial::<Mru>::new(7).ask(&asked).misses;
+        assert_eq!(misses, Trial::<Belady>::new(7).ask(&asked).misses);
+    }
+
+    #[test]
+    fn what_was_asked_for_once_stays_for_ever() {
+        let mut trial = Trial::<Mru>::new(2);
+        trial.ask(&[1]);
+        trial.ask(&(2..50).collect::<Vec<Key>>());
+        assert_eq!(trial.held(), [1, 49]);
+    }
+}

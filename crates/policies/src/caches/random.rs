@@ -1,0 +1,101 @@
+//! # random
+//!
+//! Promises nothing, to everybody alike: the yardstick of a policy that knows nothing.
+//!
+//! ## The idea
+//!
+//!     The victim is drawn by lot among all slots.
+//!
+//! ## A schedule
+//!
+//! With one slot there is no choice:
+//!
+//! ```text
+//! slots 1
+//! ask   1 1 2 1
+//! hit   . * . .
+//! out   . . 1 2
+//! ```
+//!
+//! ## Cost
+//!
+//! A hit costs nothing; a miss draws one number.
+//!
+//! ## Good for, not for
+//!
+//! A loop over n keys with s slots, where `lru` never hits. It has no bad case of its own, and no good one.
+//!
+//! ## Departures
+//!
+//! None. The numbers come from the seed of the run.
+//!
+//! ## References
+//!
+//! - L. Belady, A study of replacement algorithms for a virtual-storage computer, IBM Systems Journal 5(2), 1966, "class 1".
+
+use super::{Context, Entry, Eviction, Key, Slot};
+use schedlab_model::info::{Info, Params};
+
+/// Anybody goes.
+#[derive(Debug)]
+pub struct Random {
+    slots: u32,
+}
+
+impl Entry for Random {
+    const INFO: Info = Info {
+        name: "random",
+        summary: "one drawn by lot goes",
+        year: 1966,
+        origin: "paging",
+        promises: &[],
+        parameters: &[],
+        source: include_str!("random.rs"),
+    };
+
+    fn new(_: &Params, slots: u32) -> Self {
+        Random { slots }
+    }
+}
+
+impl Eviction for Random {
+    #[inline(always)]
+    fn hit(&mut self, _: &mut Context<'_>, _: Slot) {}
+
+    #[inline(always)]
+    fn victim(&mut self, cx: &mut Context<'_>, _: Key) -> Slot {
+        cx.rng.below(u64::from(self.slots)) as Slot
+    }
+
+    #[inline(always)]
+    fn admit(&mut self, _: &mut Context<'_>, _: Slot, _: Key) {}
+
+    fn remove(&mut self, _: &mut Context<'_>, _: Slot) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caches::trial::Trial;
+
+    #[test]
+    fn every_slot_is_drawn_about_as_often() {
+        // Keys from 4 on are new each time: each evicts one of the four slots; the stay of a key is geometric, so the first four
+        // are gone after some hundred draws, and a thousand draws leave none of the first hundred.
+        let mut trial = Trial::<Random>::new(4);
+        trial.ask(&(0..1000).collect::<Vec<Key>>());
+        assert!(trial.held().iter().all(|&key| key > 100), "{:?}", trial.held());
+    }
+
+    #[test]
+    fn uniform_requests_hit_in_proportion_to_the_slots() {
+        // Independent uniform requests over n keys hit s / n whatever the policy: 250 of 1000 here. A hit count of 20000 such
+        // requests has a deviation of 61; five of them are allowed.
+        let mut draws = schedlab_model::rng::Rng::stream(3, 3);
+        let asked: Vec<Key> = (0..20_000).map(|_| draws.below(1000) as Key).collect();
+        let mut trial = Trial::<Random>::new(250);
+        trial.ask(&(0..250).collect::<Vec<Key>>());
+        let hits = 20_000 - trial.ask(&asked).misses;
+        assert!(hits.abs_diff(5000) < 306, "{hits}");
+    }
+}

@@ -1,0 +1,226 @@
+//! # s3_fifo
+//!
+//! Promises to be rid of what is asked for only once before it can push out anything else, with queues only.
+//!
+//! ## The idea
+//!
+//!     Small: a queue for a tenth of the slots, where new keys begin. Main: a queue for the others.
+//!     Ghost: keys that fell out of small, without their contents; what is asked for while it stands there comes in at main.
+//!     A hit counts, up to 3, and moves nothing.
+//!     While small has its share or more: its oldest goes on to main if it was hit twice or more, else it is the victim.
+//!     Else the oldest of main: with hits counted it goes to the front for one of them, without it is the victim.
+//!
+//! ## A schedule
+//!
+//! ```text
+//! slots 3
+//! ask   1 2 3 1 1 4 2 5 3
+//! hit   . . . * * . . . *
+//! out   . . . . . 2 4 2 .
+//! ```
+//!
+//! Small has one slot, that of 1; 2 and 3, which came while there was room, stood in main. For 4, small is looked at first: 1 was hit twice and goes
+//! on to main, which gives up 2. Then 4 goes, whom nobody asked for again.
+//!
+//! ## Cost
+//!
+//! A hit writes one byte. A miss goes past one slot for each hit before, at most three for a slot. Eight bytes for each key, for
+//! the ghosts.
+//!
+//! ## Good for, not for
+//!
+//! Skewed loads with many keys asked for once, as in caches of the web and of blocks; scans. A key whose second request comes just
+//! after it fell out of small pays one miss more than under `lru`.
+//!
+//! ## Departures
+//!
+//! As in libCacheSim since 2024, and not in the paper: until the first eviction, what finds small full goes to main. The paper
+//! fills small beyond its share, so its first victims come late. As there, too: one request has one victim; the paper also evicts from main each time
+//! that a key going on from small finds it full. A share of less than one slot counts as one;
+//! libCacheSim then caches nothing. Else misses equal those of libCacheSim 0.3.5, request for request.
+//!
+//! ## References
+//!
+//! - J. Yang, Y. Zhang, Z. Qiu, Y. Yue, K. Rashmi, FIFO queues are all you need for cache eviction, SOSP 2023, algorithm 1.
+
+use super::{Context, Entry, Eviction, Key, NOTHING, Slot, ghosts::Ghosts, links::Lists, share};
+use schedlab_model::info::{Domain, Info, Parameter, Params};
+
+/// Small, main and ghost queue.
+#[derive(Debug)]
+pub struct S3Fifo {
+    /// Slots: `SMALL` and `MAIN`, the youngest first.
+    queues: Lists<2>,
+    /// Whether each slot is in `MAIN`.
+    in_main: Vec<bool>,
+    /// Hits of each slot that still count.
+    hits: Vec<u8>,
+    ghosts: Ghosts,
+    share_of_small: u32,
+    /// Hits in small that lead on to main.
+    enough: u8,
+    /// Whether nobody was evicted yet.
+    filling: bool,
+    /// The key that the last victim gave way to, if it stood among the ghosts.
+    recalled: Key,
+}
+
+const SMALL: usize = 0;
+const MAIN: usize = 1;
+/// Two bits count the hits, as in the paper.
+const MOST_HITS: u8 = 3;
+
+impl S3Fifo {
+    /// The victim in small; `None` if all went on to main.
+    #[inline]
+    fn victim_in_small(&mut self, keys: &[Key]) -> Option<Slot> {
+        while self.queues.len(SMALL) > 0 {
+            let slot = self.queues.pop(SMALL);
+            if self.hits[slot as usize] < self.enough {
+                self.ghosts.remember(keys[slot as usize]);
+                return Some(slot);
+            }
+            self.hits[slot as usize] = 0;
+            self.in_main[slot as usize] = true;
+            self.queues.push(MAIN, slot);
+        }
+        None
+    }
+
+    #[inline]
+    fn victim_in_main(&mut self) -> Slot {
+        loop {
+            let slot = self.queues.last(MAIN);
+            if self.hits[slot as usize] == 0 {
+                self.queues.remove(MAIN, slot);
+                return slot;
+            }
+            self.hits[slot as usize] -= 1;
+            self.queues.touch(MAIN, slot);
+        }
+    }
+}
+
+impl Entry for S3Fifo {
+    const INFO: Info = Info {
+        name: "s3_fifo",
+        summary: "new ones pass through a small queue, and only those hit there reach the main one",
+        year: 2023,
+        origin: "web caches",
+        promises: &[],
+        parameters: &[
+            Parameter {
+                name: "small",
+                meaning: "share of the slots for what is new, in %",
+                domain: Domain::Count { low: 1, high: 99 },
+                default: Some("10"),
+                logarithmic: false,
+                host: None,
+            },
+            Parameter {
+                name: "ghost",
+                meaning: "keys remembered after they fell out of the small queue, in % of the slots",
+                domain: Domain::Count { low: 0, high: 1000 },
+                default: Some("90"),
+                logarithmic: false,
+                host: None,
+            },
+            Parameter {
+                name: "enough",
+                meaning: "hits in the small queue that lead on to the main one",
+                domain: Domain::Count { low: 1, high: 3 },
+                default: Some("2"),
+                logarithmic: false,
+                host: None,
+            },
+        ],
+        source: include_str!("s3_fifo.rs"),
+    };
+
+    fn new(params: &Params, slots: u32) -> Self {
+        S3Fifo {
+            queues: Lists::new(slots),
+            in_main: vec![false; slots as usize],
+            hits: vec![0; slots as usize],
+            ghosts: Ghosts::new(share(slots, params.whole("ghost"))),
+            share_of_small: share(slots, params.whole("small")).max(1),
+            enough: params.whole("enough") as u8,
+            filling: true,
+            recalled: NOTHING,
+        }
+    }
+}
+
+impl Eviction for S3Fifo {
+    #[inline]
+    fn hit(&mut self, _: &mut Context<'_>, slot: Slot) {
+        let hits = &mut self.hits[slot as usize];
+        *hits = (*hits + 1).min(MOST_HITS);
+    }
+
+    #[inline]
+    fn victim(&mut self, cx: &mut Context<'_>, incoming: Key) -> Slot {
+        self.filling = false;
+        // First, so that the victim's key does not push the incoming one out of memory.
+        self.recalled = if self.ghosts.recall(incoming) { incoming } else { NOTHING };
+        while self.queues.len(SMALL) >= self.share_of_small || self.queues.len(MAIN) == 0 {
+            if let Some(slot) = self.victim_in_small(cx.keys) {
+                return slot;
+            }
+        }
+        self.victim_in_main()
+    }
+
+    #[inline]
+    fn admit(&mut self, _: &mut Context<'_>, slot: Slot, key: Key) {
+        let overflow = self.filling && self.queues.len(SMALL) >= self.share_of_small;
+        let recalled = std::mem::replace(&mut self.recalled, NOTHING) == key;
+        let in_main = overflow || recalled || self.ghosts.recall(key);
+        self.in_main[slot as usize] = in_main;
+        self.hits[slot as usize] = 0;
+        self.queues.push(usize::from(in_main), slot);
+    }
+
+    fn remove(&mut self, _: &mut Context<'_>, slot: Slot) {
+        self.queues.remove(usize::from(self.in_main[slot as usize]), slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caches::trial::Trial;
+
+    #[test]
+    fn a_scan_goes_through_the_small_queue_only() {
+        let mut trial = Trial::<S3Fifo>::new(10);
+        trial.ask(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 0]);
+        trial.ask(&(100..300).collect::<Vec<Key>>());
+        assert_eq!(trial.held().iter().filter(|&&key| key < 10).count(), 9, "one slot takes the whole scan");
+    }
+
+    #[test]
+    fn one_hit_in_the_small_queue_is_not_enough_and_two_are() {
+        let mut trial = Trial::<S3Fifo>::new(10);
+        trial.ask(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0]);
+        assert_eq!(trial.ask(&[20]).out, [0]);
+        assert_eq!(trial.ask(&[20, 20, 21]).out, [1], "20 went on to main, whose oldest left");
+    }
+
+    #[test]
+    fn a_ghost_comes_back_to_the_main_queue() {
+        let mut trial = Trial::<S3Fifo>::new(10);
+        trial.ask(&(0..10).collect::<Vec<Key>>());
+        assert_eq!(trial.ask(&[10, 0]).out, [0, 10]);
+        assert_eq!(trial.ask(&[11, 12]).out, [1, 11], "small was empty, so main gave a slot; then small gives its own");
+    }
+
+    #[test]
+    fn hits_beyond_three_do_not_count() {
+        let mut trial = Trial::<S3Fifo>::new(2);
+        trial.ask(&[1, 2, 2, 2, 2, 2, 2, 2]);
+        // 2 stands in main. Each ghost that returns costs it one of its three hits.
+        let out = trial.ask(&[3, 1, 4, 3, 5, 4, 6, 5, 7, 6]).out;
+        assert!(out.contains(&2), "{out:?}");
+    }
+}

@@ -1,0 +1,158 @@
+//! # two_q
+//!
+//! Promises a place among the lasting ones to whatever is asked for again after its first burst of requests is over.
+//!
+//! ## The idea
+//!
+//!     A1in: what is new, first in first out; a hit there changes nothing, for it belongs to the same burst.
+//!     A1out: keys that fell out of A1in, without their contents.
+//!     Am: what was asked for while it stood in A1out; least recently used.
+//!     If A1in has more than its share, the victim is its oldest, whose key goes to A1out; else the last of Am.
+//!
+//! ## A schedule
+//!
+//! ```text
+//! slots 4
+//! ask   1 2 3 4 5 1 6 7 1
+//! hit   . . . . . . . . *
+//! out   . . . . 1 2 3 4 .
+//! ```
+//!
+//! A1in has a share of one slot, A1out room for two keys. 1 comes back while A1out knows it, and from then on is safe in Am.
+//!
+//! ## Cost
+//!
+//! Hit and miss: constant. Eight bytes for each key, for A1out.
+//!
+//! ## Good for, not for
+//!
+//! Scans through a working set: what is read once never enters Am. A loop over more than A1in and A1out together never hits.
+//!
+//! ## Departures
+//!
+//! None from "full 2Q" with the paper's shares of 25 % and 50 %. Misses equal those of libCacheSim 0.3.5, request for request.
+//!
+//! ## References
+//!
+//! - T. Johnson, D. Shasha, 2Q: a low overhead high performance buffer management replacement algorithm, VLDB 1994, section 2.3.
+
+use super::{Context, Entry, Eviction, Key, NOTHING, Slot, ghosts::Ghosts, links::Lists, share};
+use schedlab_model::info::{Domain, Info, Parameter, Params};
+
+/// New, remembered, lasting.
+#[derive(Debug)]
+pub struct TwoQ {
+    /// Slots: `IN`, the youngest first, and `MAIN`, the last used first.
+    lists: Lists<2>,
+    /// Whether each slot is in `MAIN`.
+    lasting: Vec<bool>,
+    /// Keys that fell out of `IN`.
+    out: Ghosts,
+    share_of_in: u32,
+    /// The key that the last victim gave way to, if it stood among the ghosts.
+    recalled: Key,
+}
+
+const IN: usize = 0;
+const MAIN: usize = 1;
+
+impl Entry for TwoQ {
+    const INFO: Info = Info {
+        name: "two_q",
+        summary: "new ones queue, and last only if asked for again after that",
+        year: 1994,
+        origin: "databases",
+        promises: &[],
+        parameters: &[
+            Parameter {
+                name: "in",
+                meaning: "share of the slots for what is new (Kin), in %",
+                domain: Domain::Count { low: 1, high: 99 },
+                default: Some("25"),
+                logarithmic: false,
+                host: None,
+            },
+            Parameter {
+                name: "out",
+                meaning: "keys remembered after they fell out (Kout), in % of the slots",
+                domain: Domain::Count { low: 0, high: 1000 },
+                default: Some("50"),
+                logarithmic: false,
+                host: None,
+            },
+        ],
+        source: include_str!("two_q.rs"),
+    };
+
+    fn new(params: &Params, slots: u32) -> Self {
+        TwoQ {
+            lists: Lists::new(slots),
+            lasting: vec![false; slots as usize],
+            out: Ghosts::new(share(slots, params.whole("out"))),
+            share_of_in: share(slots, params.whole("in")),
+            recalled: NOTHING,
+        }
+    }
+}
+
+impl Eviction for TwoQ {
+    #[inline]
+    fn hit(&mut self, _: &mut Context<'_>, slot: Slot) {
+        if self.lasting[slot as usize] {
+            self.lists.touch(MAIN, slot);
+        }
+    }
+
+    #[inline]
+    fn victim(&mut self, cx: &mut Context<'_>, incoming: Key) -> Slot {
+        // First, so that the victim's key does not push the incoming one out of memory.
+        self.recalled = if self.out.recall(incoming) { incoming } else { NOTHING };
+        if self.lists.len(IN) <= self.share_of_in && self.lists.len(MAIN) > 0 {
+            return self.lists.pop(MAIN);
+        }
+        let oldest = self.lists.pop(IN);
+        self.out.remember(cx.keys[oldest as usize]);
+        oldest
+    }
+
+    #[inline]
+    fn admit(&mut self, _: &mut Context<'_>, slot: Slot, key: Key) {
+        let lasting = std::mem::replace(&mut self.recalled, NOTHING) == key || self.out.recall(key);
+        self.lasting[slot as usize] = lasting;
+        self.lists.push(usize::from(lasting), slot);
+    }
+
+    fn remove(&mut self, _: &mut Context<'_>, slot: Slot) {
+        self.lists.remove(usize::from(self.lasting[slot as usize]), slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caches::trial::Trial;
+
+    #[test]
+    fn a_scan_leaves_the_lasting_ones_alone() {
+        let mut trial = Trial::<TwoQ>::new(8);
+        trial.ask(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2]);
+        trial.ask(&(100..1000).collect::<Vec<Key>>());
+        assert_eq!(trial.held()[..2], [1, 2]);
+    }
+
+    #[test]
+    fn a_burst_of_requests_does_not_make_a_key_last() {
+        let mut trial = Trial::<TwoQ>::new(4);
+        trial.ask(&[1, 1, 1, 1, 2, 3, 4]);
+        assert_eq!(trial.ask(&[5]).out, [1]);
+    }
+
+    #[test]
+    fn a_key_that_was_deleted_is_not_remembered() {
+        let mut trial = Trial::<TwoQ>::new(4);
+        trial.ask(&[1, 2, 3, 4]);
+        trial.delete(1);
+        trial.ask(&[1]);
+        assert_eq!(trial.ask(&[5, 6, 7, 8]).out, [2, 3, 4, 1]);
+    }
+}
