@@ -1,0 +1,61 @@
+//! Counts the misses of a policy on a file of keys (u32, little endian), and times it:
+//! `misses FILE POLICY SLOTS [PARAMETER=VALUE ...]`, answered with a line of JSON.
+
+use schedlab_curves::store::Store;
+use schedlab_model::info::Params;
+use schedlab_policies::caches::{self, Entry, Key, Visitor};
+use std::time::Instant;
+
+struct Run<'a> {
+    keys: &'a [Key],
+    slots: u32,
+    given: &'a [String],
+}
+
+impl Visitor for Run<'_> {
+    type Output = Result<String, String>;
+
+    fn visit<E: Entry>(self) -> Self::Output {
+        let given = self.given.iter().map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        let params = Params::check(&E::INFO, given.map(|(name, value)| (name, value.to_owned())))
+            .map_err(|(name, why)| format!("{name}: {why}"))?;
+        let next_uses = if E::CLAIRVOYANT { next_uses(self.keys) } else { Vec::new() };
+        let count = self.keys.iter().max().map_or(0, |largest| largest + 1);
+        let mut store = Store::<E>::new(&params, self.slots, count, 1);
+        let begun = Instant::now();
+        for (at, &key) in self.keys.iter().enumerate() {
+            store.request(key, if E::CLAIRVOYANT { next_uses[at] } else { u64::MAX });
+        }
+        let each = begun.elapsed().as_nanos() as f64 / self.keys.len() as f64;
+        Ok(format!(
+            "{{\"requests\": {}, \"misses\": {}, \"ns_per_request\": {each:.1}}}",
+            store.requests(),
+            store.misses()
+        ))
+    }
+}
+
+/// For each request the number (from 1) of the next for the same key.
+fn next_uses(keys: &[Key]) -> Vec<u64> {
+    let largest = keys.iter().max().map_or(0, |&key| key as usize);
+    let mut seen = vec![u64::MAX; largest + 1];
+    let mut next: Vec<u64> = (1..=keys.len() as u64)
+        .rev()
+        .map(|now| std::mem::replace(&mut seen[keys[now as usize - 1] as usize], now))
+        .collect();
+    next.reverse();
+    next
+}
+
+fn main() -> Result<(), String> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [file, policy, slots, given @ ..] = arguments.as_slice() else {
+        return Err("misses FILE POLICY SLOTS [PARAMETER=VALUE ...]".to_owned());
+    };
+    let bytes = std::fs::read(file).map_err(|why| format!("{file}: {why}"))?;
+    let keys: Vec<Key> = bytes.as_chunks().0.iter().map(|&four| Key::from_le_bytes(four)).collect();
+    let slots = slots.parse().map_err(|_| format!("{slots:?} is not a number of slots"))?;
+    let answer = caches::visit(policy, Run { keys: &keys, slots, given });
+    println!("{}", answer.ok_or_else(|| format!("there is no policy {policy:?}"))??);
+    Ok(())
+}
