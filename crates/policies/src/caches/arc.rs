@@ -1,11 +1,13 @@
 //! # arc
 //!
-//! Promises to find out by itself how much of the cache should go to what was asked for once, and how much to the rest.
+//! Promises to find out by itself how much of the cache should go to what was asked for once, and how much to the
+//! rest.
 //!
 //! ## The idea
 //!
 //!     T1: asked for once lately. T2: asked for at least twice. Both least recently used.
-//!     B1, B2: keys evicted from T1 and T2, without their contents; T1 with B1 has at most as many as there are slots, all four twice that.
+//!     B1, B2: keys evicted from T1 and T2, without their contents; T1 with B1 has at most as many as there are
+//!     slots, all four twice that.
 //!     A hit, or a key found in B1 or B2, goes to the front of T2; any other to the front of T1.
 //!     p is how large T1 should be. A key found in B1 says "T1 was too small": p grows. One found in B2 shrinks it.
 //!     The victim is the last of T1 if T1 is larger than p, else the last of T2.
@@ -34,13 +36,14 @@
 //!
 //! ## Good for, not for
 //!
-//! Loads that change between scans, loops and favourites, without a knob. It learns only from keys that come back within its memory: a loop over
-//! more than twice the cache teaches nothing.
+//! Loads that change between scans, loops and favourites, without a knob. It learns only from keys that come back
+//! within its memory: a loop over more than twice the cache teaches nothing.
 //!
 //! ## Departures
 //!
-//! If T1 has its size but T2 is empty (only after deletions), T1 gives the victim. p is a fraction, as in the paper; it is a share of slots,
-//! not a time. Misses equal those of libCacheSim 0.3.5, request for request.
+//! If T1 has its size but T2 is empty (only after deletions), T1 gives the victim. p is a fraction, as in the paper;
+//! it is a share of slots, not a time. Misses equal those of libCacheSim 0.3.5 on all sequences of
+//! `bench/cache_exactness.py`.
 //!
 //! ## References
 //!

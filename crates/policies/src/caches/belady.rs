@@ -5,8 +5,9 @@
 //! ## The idea
 //!
 //!     The victim is the key that will be asked for last, or never again.
-//!     A heap has the next use of every slot, the farthest on top. A hit adds the slot's new next use and leaves the old entry,
-//!     which is known by not being the slot's next use any more; when such entries are most of the heap, it is built anew.
+//!     A heap has the next use of every slot, the farthest on top. A hit adds the slot's new next use and leaves the
+//!     old entry, which is known by not being the slot's next use any more; when such entries are most of the heap,
+//!     it is built anew.
 //!
 //! ## A schedule
 //!
@@ -33,7 +34,8 @@
 //!
 //! ## References
 //!
-//! - L. Belady, A study of replacement algorithms for a virtual-storage computer, IBM Systems Journal 5(2), 1966, "MIN".
+//! - L. Belady, A study of replacement algorithms for a virtual-storage computer, IBM Systems Journal 5(2), 1966,
+//!   "MIN".
 //! - R. Mattson and others, 1970 (see `lru`): proof that the farthest next use is best ("OPT").
 
 use super::{Context, Entry, Eviction, Key, Slot};

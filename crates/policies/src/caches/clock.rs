@@ -5,7 +5,8 @@
 //! ## The idea
 //!
 //!     Slots stand in a ring with a hand. A hit sets a mark at the slot and moves nothing.
-//!     The hand looks for a victim: at a marked slot it takes the mark away and goes on; the first without one is the victim.
+//!     The hand looks for a victim: at a marked slot it takes the mark away and goes on; the first without one is the
+//!     victim.
 //!     What comes in stands right behind the hand, so the hand meets it last, without a mark.
 //!     With more bits a slot counts its hits, and the hand takes one away.
 //!
@@ -22,15 +23,18 @@
 //!
 //! ## Cost
 //!
-//! A hit writes one byte. A miss goes past as many slots as there were hits, on average at most one for each hit before.
+//! A hit writes one byte. A miss goes past as many slots as there were hits, on average at most one for each hit
+//! before.
 //!
 //! ## Good for, not for
 //!
-//! What `lru` is good for, with hits almost free; so most kernels have had a form of it. It has the weakness of `lru` against scans.
+//! What `lru` is good for, with hits almost free; so most kernels have had a form of it. It has the weakness of `lru`
+//! against scans.
 //!
 //! ## Departures
 //!
-//! The ring is a list whose back is at the hand ("second chance"): the same order, and a slot freed from outside leaves no gap.
+//! The ring is a list whose back is at the hand ("second chance"): the same order, and a slot freed from outside
+//! leaves no gap.
 //!
 //! ## References
 //!

@@ -23,8 +23,8 @@
 //!
 //! ## Good for, not for
 //!
-//! Where a hit must not write: flash, many processors. More slots can mean more misses (Belady's anomaly): requests
-//! 1 2 3 4 1 2 5 1 2 3 4 5 miss nine times with three slots and ten times with four.
+//! Where a hit must not write: flash, many processors. More slots can mean more misses (Belady's anomaly): the
+//! requests 1 2 3 4 1 2 5 1 2 3 4 5 miss nine times with three slots and ten times with four.
 //!
 //! ## Departures
 //!
@@ -32,8 +32,8 @@
 //!
 //! ## References
 //!
-//! - L. Belady, R. Nelson, G. Shedler, An anomaly in space-time characteristics of certain programs running in a paging
-//!   machine, CACM 12(6), 1969.
+//! - L. Belady, R. Nelson, G. Shedler, An anomaly in space-time characteristics of certain programs running in a
+//!   paging machine, CACM 12(6), 1969.
 
 use super::{Context, Entry, Eviction, Key, Slot, links::Lists};
 use schedlab_model::info::{Info, Params};

@@ -6,7 +6,8 @@
 //!
 //!     One list, sorted: the most often used first; among equals the last used first. The victim is at its back.
 //!     Equals stand together in a *group*, which knows its first member.
-//!     A hit lifts a slot from the group of n uses to the front of the group of n + 1, which is the one before, or new.
+//!     A hit lifts a slot from the group of n uses to the front of the group of n + 1, which is the one before, or
+//!     new.
 //!     So nothing is ever searched for.
 //!
 //! ## A schedule

@@ -21,8 +21,8 @@
 //!
 //! ## Good for, not for
 //!
-//! Loads whose recent past resembles their near future. One scan over more than the cache empties it; a loop over a little
-//! more than the cache never hits.
+//! Loads whose recent past resembles their near future. One scan over more than the cache empties it; a loop over a
+//! little more than the cache never hits.
 //!
 //! ## Departures
 //!
@@ -30,7 +30,8 @@
 //!
 //! ## References
 //!
-//! - R. Mattson, J. Gecsei, D. Slutz, I. Traiger, Evaluation techniques for storage hierarchies, IBM Systems Journal 9(2), 1970.
+//! - R. Mattson, J. Gecsei, D. Slutz, I. Traiger, Evaluation techniques for storage hierarchies, IBM Systems Journal
+//!   9(2), 1970.
 
 use super::{Context, Entry, Eviction, Key, Slot, links::Lists};
 use schedlab_model::info::{Info, Params};

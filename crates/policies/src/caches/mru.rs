@@ -23,8 +23,8 @@
 //!
 //! ## Good for, not for
 //!
-//! Loops: over n keys with s slots it hits (s - 1) / (n - 1) of the requests, which is the most possible. Nothing else: what was asked
-//! for once at the start stays for ever.
+//! Loops: over n keys with s slots it hits (s - 1) / (n - 1) of the requests, which is the most possible. Nothing
+//! else: what was asked for once at the start stays for ever.
 //!
 //! ## Departures
 //!
@@ -32,7 +32,7 @@
 //!
 //! ## References
 //!
-//! - H. Chou, D. DeWitt, An evaluation of buffer management strategies for relational database systems, VLDB 1985, section 2.
+//! - H. Chou, D. DeWitt, An evaluation of buffer management strategies for relational database systems, VLDB 1985.
 
 use super::{Context, Entry, Eviction, Key, Slot, links::Lists};
 use schedlab_model::info::{Info, Params};

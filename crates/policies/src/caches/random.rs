@@ -31,7 +31,8 @@
 //!
 //! ## References
 //!
-//! - L. Belady, A study of replacement algorithms for a virtual-storage computer, IBM Systems Journal 5(2), 1966, "class 1".
+//! - L. Belady, A study of replacement algorithms for a virtual-storage computer, IBM Systems Journal 5(2), 1966,
+//!   "class 1".
 
 use super::{Context, Entry, Eviction, Key, Slot};
 use schedlab_model::info::{Info, Params};

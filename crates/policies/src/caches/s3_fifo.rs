@@ -5,9 +5,11 @@
 //! ## The idea
 //!
 //!     Small: a queue for a tenth of the slots, where new keys begin. Main: a queue for the others.
-//!     Ghost: keys that fell out of small, without their contents; what is asked for while it stands there comes in at main.
+//!     Ghost: keys that fell out of small, without their contents; what is asked for while it stands there comes in
+//!     at main.
 //!     A hit counts, up to 3, and moves nothing.
-//!     While small has its share or more: its oldest goes on to main if it was hit twice or more, else it is the victim.
+//!     While small has its share or more: its oldest goes on to main if it was hit twice or more, else it is the
+//!     victim.
 //!     Else the oldest of main: with hits counted it goes to the front for one of them, without it is the victim.
 //!
 //! ## A schedule
@@ -19,29 +21,31 @@
 //! out   . . . . . 2 4 2 .
 //! ```
 //!
-//! Small has one slot, that of 1; 2 and 3, which came while there was room, stood in main. For 4, small is looked at first: 1 was hit twice and goes
-//! on to main, which gives up 2. Then 4 goes, whom nobody asked for again.
+//! Small has one slot, that of 1; 2 and 3, which came while there was room, stood in main. For 4, small is looked at
+//! first: 1 was hit twice and goes on to main, which gives up 2. Then 4 goes, whom nobody asked for again.
 //!
 //! ## Cost
 //!
-//! A hit writes one byte. A miss goes past one slot for each hit before, at most three for a slot. Eight bytes for each key, for
-//! the ghosts.
+//! A hit writes one byte. A miss goes past one slot for each hit before, at most three for a slot. Eight bytes for
+//! each key, for the ghosts.
 //!
 //! ## Good for, not for
 //!
-//! Skewed loads with many keys asked for once, as in caches of the web and of blocks; scans. A key whose second request comes just
-//! after it fell out of small pays one miss more than under `lru`.
+//! Skewed loads with many keys asked for once, as in caches of the web and of blocks; scans. A key whose second
+//! request comes just after it fell out of small pays one miss more than under `lru`.
 //!
 //! ## Departures
 //!
-//! As in libCacheSim since 2024, and not in the paper: until the first eviction, what finds small full goes to main. The paper
-//! fills small beyond its share, so its first victims come late. As there, too: one request has one victim; the paper also evicts from main each time
-//! that a key going on from small finds it full. A share of less than one slot counts as one;
-//! libCacheSim then caches nothing. Else misses equal those of libCacheSim 0.3.5, request for request.
+//! As in libCacheSim since 2024, and not in the paper: until the first eviction, what finds small full goes to main.
+//! The paper fills small beyond its share, so its first victims come late. As there, too: one request has one victim;
+//! the paper also evicts from main each time that a key going on from small finds it full. A share of less than one
+//! slot counts as one; libCacheSim then caches nothing. Else misses equal those of libCacheSim 0.3.5 on all sequences
+//! of `bench/cache_exactness.py`.
 //!
 //! ## References
 //!
-//! - J. Yang, Y. Zhang, Z. Qiu, Y. Yue, K. Rashmi, FIFO queues are all you need for cache eviction, SOSP 2023, algorithm 1.
+//! - J. Yang, Y. Zhang, Z. Qiu, Y. Yue, K. Rashmi, FIFO queues are all you need for cache eviction, SOSP 2023,
+//!   algorithm 1.
 
 use super::{Context, Entry, Eviction, Key, NOTHING, Slot, ghosts::Ghosts, links::Lists, share};
 use schedlab_model::info::{Domain, Info, Parameter, Params};

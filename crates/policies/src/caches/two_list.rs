@@ -1,21 +1,25 @@
 //! # two_list
 //!
-//! Promises what Linux does with the pages of files that are read and written: two requests make a page last, one does not.
+//! Promises what Linux does with the pages of files that are read and written: two requests make a page last, one
+//! does not.
 //!
 //! ## The idea
 //!
 //!     Inactive: new pages, first in first out. Active: pages asked for again while they were inactive.
-//!     A page has a mark, *referenced*. A request sets it; a request for an inactive page that has it makes the page active, without it.
+//!     A page has a mark, *referenced*. A request sets it; a request for an inactive page that has it makes the page
+//!     active, without it.
 //!     The victim is the last inactive page, marked or not.
 //!     While the inactive list is too short beside the active one, the last active page becomes inactive.
-//!     An evicted page leaves its *age*: how many pages were evicted or made active before. If it comes back so soon that it would have
-//!     stayed with the inactive list longer by at most the active one, it is active at once (a *refault*), and one active page must go.
+//!     An evicted page leaves its *age*: how many pages were evicted or made active before. If it comes back so soon
+//!     that an inactive list longer by the active one would have kept it, it is active at once (a *refault*), and one
+//!     active page must become inactive.
 //!
 //! ## The formula
 //!
 //! ```text
-//! too short:  inactive * ratio < active         ratio = floor(sqrt(10 * GiB of both lists)), 1 below 1 GiB; a slot is a page of 4 KiB
+//! too short:  inactive * ratio < active         inactive, active: pages in each list
 //! refault:    age - age when evicted <= active  age: pages evicted or made active so far
+//! ratio = floor(sqrt(10 * GiB of both lists)), 1 below 1 GiB; a slot is a page of 4 KiB
 //! ```
 //!
 //! ## A schedule
@@ -37,14 +41,16 @@
 //!
 //! ## Departures
 //!
-//! Linux reclaims in batches of 32, scans both lists by priority, and activates through per-processor batches; we free one page when one is
-//! wanted, deactivate one for each refault, and balance at once. Pages here are clean, unmapped and read by `read`: the request that brings a page in
-//! marks it referenced, as `filemap_read` does. `refaults = false` is Linux before 3.15, but with today's ratio.
+//! Linux reclaims in batches of 32, scans both lists by priority, and activates through per-processor batches; we
+//! free one page when one is wanted, deactivate one for each refault, and balance at once. Pages here are clean,
+//! unmapped and read by `read`: the request that brings a page in marks it referenced, as `filemap_read` does.
+//! `refaults = false` is Linux before 3.15, but with today's ratio.
 //!
 //! ## References
 //!
-//! - Linux 6.x: `mm/vmscan.c` (`inactive_is_low`, `shrink_active_list`, `folio_check_references`), `mm/swap.c` (`folio_mark_accessed`),
-//!   `mm/workingset.c` (`workingset_eviction`, `workingset_refault`, `workingset_activation`), `mm/filemap.c` (`filemap_read`).
+//! - Linux 6.x: `mm/vmscan.c` (`inactive_is_low`, `shrink_active_list`, `folio_check_references`), `mm/swap.c`
+//!   (`folio_mark_accessed`), `mm/workingset.c` (`workingset_eviction`, `workingset_refault`,
+//!   `workingset_activation`), `mm/filemap.c` (`filemap_read`).
 //! - J. Weiner, "Thrash detection-based file cache sizing", in Linux 3.15.
 
 use super::{Context, Entry, Eviction, Key, Slot, links::Lists};
@@ -73,6 +79,11 @@ const ACTIVE: usize = 1;
 const NEVER: u64 = u64::MAX;
 /// Pages of 4 KiB in a GiB, as a power of two.
 const GIB_SHIFT: u32 = 18;
+
+/// How many times the inactive list the active one may be, as `inactive_is_low` has it.
+fn inactive_ratio(slots: u32) -> u64 {
+    (10 * u64::from(slots >> GIB_SHIFT)).isqrt().max(1)
+}
 
 impl TwoList {
     /// Makes the last active page inactive; its mark stays, as in `shrink_active_list`.
@@ -129,7 +140,7 @@ impl Entry for TwoList {
             lists: Lists::new(slots),
             active: vec![false; slots as usize],
             referenced: vec![false; slots as usize],
-            ratio: (10 * u64::from(slots >> GIB_SHIFT)).isqrt().max(1),
+            ratio: inactive_ratio(slots),
             age: 0,
             evicted: Vec::new(),
             sees_refaults: params.switch("refaults"),
@@ -206,14 +217,9 @@ mod tests {
 
     #[test]
     fn the_ratio_is_that_of_the_kernel_s_table() {
-        // mm/vmscan.c tells, for 1 GiB: 3; 10 GiB: 10; 100 GiB: 31; below 1 GiB: 1.
-        let ratio = |gib: u32| TwoList::new(&params(), gib << GIB_SHIFT).ratio;
-        assert_eq!([ratio(1), ratio(10)], [3, 10]);
-        assert_eq!(TwoList::new(&params(), 1000).ratio, 1);
-    }
-
-    fn params() -> Params {
-        Params::check(&TwoList::INFO, []).expect("defaults")
+        // Above `inactive_is_low` in mm/vmscan.c: 100 MB, 1 GB, 10 GB, 100 GB, 1 TB, 10 TB.
+        assert_eq!(inactive_ratio(100 << (GIB_SHIFT - 10)), 1);
+        assert_eq!([1, 10, 100, 1024, 10_240].map(|gib| inactive_ratio(gib << GIB_SHIFT)), [3, 10, 31, 101, 320]);
     }
 
     #[test]

@@ -18,7 +18,8 @@
 //! out   . . . . 1 2 3 4 .
 //! ```
 //!
-//! A1in has a share of one slot, A1out room for two keys. 1 comes back while A1out knows it, and from then on is safe in Am.
+//! A1in has a share of one slot, A1out room for two keys. 1 comes back while A1out knows it, and from then on is safe
+//! in Am.
 //!
 //! ## Cost
 //!
@@ -26,15 +27,18 @@
 //!
 //! ## Good for, not for
 //!
-//! Scans through a working set: what is read once never enters Am. A loop over more than A1in and A1out together never hits.
+//! Scans through a working set: what is read once never enters Am. A loop over more than A1in and A1out together
+//! never hits.
 //!
 //! ## Departures
 //!
-//! None from "full 2Q" with the paper's shares of 25 % and 50 %. Misses equal those of libCacheSim 0.3.5, request for request.
+//! None from "full 2Q" with the paper's shares of 25 % and 50 %. Misses equal those of libCacheSim 0.3.5 on all
+//! sequences of `bench/cache_exactness.py`.
 //!
 //! ## References
 //!
-//! - T. Johnson, D. Shasha, 2Q: a low overhead high performance buffer management replacement algorithm, VLDB 1994, section 2.3.
+//! - T. Johnson, D. Shasha, 2Q: a low overhead high performance buffer management replacement algorithm, VLDB 1994,
+//!   the full version.
 
 use super::{Context, Entry, Eviction, Key, NOTHING, Slot, ghosts::Ghosts, links::Lists, share};
 use schedlab_model::info::{Domain, Info, Parameter, Params};
