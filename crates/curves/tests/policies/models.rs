@@ -4,7 +4,7 @@ use crate::scripts::{Step, script, store};
 use schedlab_policies::caches::{Clock, Entry, Fifo, Key, Lfu, Lru, Mru, S3Fifo, Sieve};
 
 /// A policy without any care for speed. Keys stand in place of slots.
-trait Model {
+pub trait Model {
     fn hit(&mut self, key: Key);
     fn evict(&mut self, incoming: Key) -> Key;
     fn admit(&mut self, key: Key);
@@ -201,7 +201,7 @@ impl ThreeQueues {
 }
 
 /// Runs scripts under a policy and its model; after each step both must hold the same.
-fn agrees<E: Entry>(mut model: impl FnMut(u32) -> Box<dyn Model>) {
+pub fn agrees<E: Entry>(mut model: impl FnMut(u32) -> Box<dyn Model>) {
     for (seed, slots) in (0..30).zip([10, 11, 20, 37].into_iter().cycle()) {
         let keys = 3 * slots;
         let mut store = store::<E>(slots, keys);
