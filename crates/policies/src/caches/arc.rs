@@ -166,7 +166,7 @@ impl Eviction for Arc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::trial::Trial;
+    use crate::caches::trial::{self, Trial};
 
     #[test]
     fn a_scan_leaves_what_was_hit_alone() {
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn it_never_remembers_more_than_twice_its_slots() {
-        let mut draws = schedlab_model::rng::Rng::stream(5, 5);
+        let mut draws = trial::draws(5);
         let mut trial = Trial::<Arc>::new(16);
         for _ in 0..5000 {
             let key = (draws.below(8) * draws.below(12)) as Key;

@@ -259,7 +259,7 @@ impl Eviction for Lirs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::trial::Trial;
+    use crate::caches::trial::{self, Trial};
 
     #[test]
     fn a_loop_larger_than_the_cache_hits_on_all_lir_keys() {
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn the_bottom_of_the_stack_is_an_lir_key_and_the_stack_is_bounded() {
-        let mut draws = schedlab_model::rng::Rng::stream(7, 7);
+        let mut draws = trial::draws(7);
         let mut trial = Trial::<Lirs>::with(20, &[("hir", "10")]);
         for _ in 0..5000 {
             trial.ask(&[(draws.below(30) * draws.below(9)) as Key]);

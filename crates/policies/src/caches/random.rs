@@ -77,7 +77,7 @@ impl Eviction for Random {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::trial::Trial;
+    use crate::caches::trial::{self, Trial};
 
     #[test]
     fn every_slot_is_drawn_about_as_often() {
@@ -92,7 +92,7 @@ mod tests {
     fn uniform_requests_hit_in_proportion_to_the_slots() {
         // Independent uniform requests over n keys hit s / n whatever the policy: 250 of 1000 here. A hit count of 20000 such
         // requests has a deviation of 61; five of them are allowed.
-        let mut draws = schedlab_model::rng::Rng::stream(3, 3);
+        let mut draws = trial::draws(3);
         let asked: Vec<Key> = (0..20_000).map(|_| draws.below(1000) as Key).collect();
         let mut trial = Trial::<Random>::new(250);
         trial.ask(&(0..250).collect::<Vec<Key>>());

@@ -24,6 +24,11 @@ pub(super) struct Outcome {
     pub out: Vec<Key>,
 }
 
+/// Random numbers for the keys of a test.
+pub(super) fn draws(seed: u64) -> Rng {
+    Rng::stream(seed, 1)
+}
+
 impl<E: Entry> Trial<E> {
     /// With so many slots and the default parameters.
     pub fn new(slots: u32) -> Self {
