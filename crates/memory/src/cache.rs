@@ -65,13 +65,13 @@ pub struct Block {
 /// What evicting came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evicted {
-    /// This slot was clean. It is still in the cache: the caller takes it out or puts it back.
+    /// This slot is clean. It is still in the cache: the caller takes it out or sets it aside.
     Clean(Slot),
     /// This one is changed and stays.
     Changed(Slot),
     /// The drive is at work on this one; it stays.
     Busy(Slot),
-    /// The cache is empty.
+    /// There are no others.
     Nothing,
 }
 
@@ -88,6 +88,10 @@ pub struct BlockCache {
     free: Vec<Slot>,
     capacity: u32,
     used: u32,
+    /// Of these, so many were deleted and only wait for the drive: the policy has forgotten them.
+    doomed: u32,
+    /// Victims that cannot go, out of the policy's order until the search for one is over.
+    aside: Vec<Slot>,
     /// Changed blocks, those that changed first before others.
     changed: BTreeSet<(Nanos, Slot)>,
     /// Blocks on their way to the drive.
@@ -108,6 +112,8 @@ impl BlockCache {
             free: Vec::new(),
             capacity,
             used: 0,
+            doomed: 0,
+            aside: Vec::new(),
             changed: BTreeSet::new(),
             writing: 0,
             requests: 0,
@@ -206,34 +212,55 @@ impl BlockCache {
         slot
     }
 
-    /// The policy's next victim. A clean one has left the policy's order; others are put back as if just admitted.
+    /// The policy's next victim. A clean one has left the policy's order: the caller takes it out or sets it aside. Others are set
+    /// aside. When the search is over, [`BlockCache::put_back`] ends it.
     pub fn evict(&mut self, incoming: Option<Name>) -> Evicted {
-        if self.used == 0 {
+        if self.used == self.doomed + self.aside.len() as u32 {
             return Evicted::Nothing;
         }
-        let incoming = incoming.and_then(|name| self.numbers.get(&name).copied()).unwrap_or(NOTHING);
+        // What nobody has asked for yet has the next number.
+        let incoming = incoming.and_then(|name| self.numbers.get(&name).copied()).unwrap_or(self.numbers.len() as u32);
         let slot = self.with_policy(|policy, cx| policy.victim(cx, incoming));
         let found = match self.block(slot).state {
             State::Clean => return Evicted::Clean(slot),
             State::Changed => Evicted::Changed(slot),
             State::Reading | State::Writing | State::ChangedAgain => Evicted::Busy(slot),
         };
-        self.put_back(slot);
+        self.aside.push(slot);
         found
     }
 
     /// The victim stays after all.
-    pub fn put_back(&mut self, slot: Slot) {
-        let key = self.block(slot).key;
-        self.with_policy(|policy, cx| policy.admit(cx, slot, key));
+    pub fn set_aside(&mut self, slot: Slot) {
+        self.aside.push(slot);
+    }
+
+    /// The search for a victim is over: those set aside are in the policy's order again, as if just admitted.
+    pub fn put_back(&mut self) {
+        for at in 0..self.aside.len() {
+            let slot = self.aside[at];
+            let key = self.block(slot).key;
+            self.with_policy(|policy, cx| policy.admit(cx, slot, key));
+        }
+        self.aside.clear();
     }
 
     /// The victim goes.
     pub fn take_out(&mut self, slot: Slot) {
-        let block = self.blocks[slot as usize].take().expect("a slot in use");
-        debug_assert!(block.state == State::Clean || block.doomed);
-        self.slots[block.key as usize] = NOTHING;
+        debug_assert_eq!(self.block(slot).state, State::Clean);
+        self.unname(slot);
+        self.free_slot(slot);
+    }
+
+    /// Nobody finds the block any more.
+    fn unname(&mut self, slot: Slot) {
+        let key = self.block(slot).key;
+        self.slots[key as usize] = NOTHING;
         self.keys[slot as usize] = NOTHING;
+    }
+
+    fn free_slot(&mut self, slot: Slot) {
+        self.blocks[slot as usize] = None;
         self.free.push(slot);
         self.used -= 1;
     }
@@ -243,14 +270,17 @@ impl BlockCache {
     pub fn delete(&mut self, slot: Slot) -> bool {
         let since = self.block(slot).since;
         self.changed.remove(&(since, slot));
+        self.with_policy(|policy, cx| policy.remove(cx, slot));
+        self.unname(slot);
         let block = self.block_mut(slot);
         block.doomed = true;
-        if !matches!(block.state, State::Clean | State::Changed) {
-            return false;
+        let at_rest = matches!(block.state, State::Clean | State::Changed);
+        if at_rest {
+            self.free_slot(slot);
+        } else {
+            self.doomed += 1;
         }
-        self.with_policy(|policy, cx| policy.remove(cx, slot));
-        self.take_out(slot);
-        true
+        at_rest
     }
 
     /// The program has changed the block.
@@ -286,12 +316,11 @@ impl BlockCache {
         block.state = if before == State::ChangedAgain { State::Changed } else { State::Clean };
         let doomed = block.doomed;
         self.writing -= u32::from(matches!(before, State::Writing | State::ChangedAgain));
-        if !doomed {
-            return false;
+        if doomed {
+            self.doomed -= 1;
+            self.free_slot(slot);
         }
-        self.with_policy(|policy, cx| policy.remove(cx, slot));
-        self.take_out(slot);
-        true
+        doomed
     }
 
     /// Changed blocks that are not on their way, the oldest first, with the time since when.

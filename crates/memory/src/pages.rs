@@ -353,6 +353,12 @@ impl Memory {
     /// Room for a block that is not in the cache. The cache grows while memory is plentiful, else a victim makes room; a cache that
     /// grows at everybody's cost ([`Reclaim::watermarks`]) takes its victims only when it is full.
     pub fn room(&mut self, name: Name) -> Room {
+        let room = self.look_for_room(name);
+        self.cache.put_back();
+        room
+    }
+
+    fn look_for_room(&mut self, name: Name) -> Room {
         let mut unwritten = Vec::new();
         for _ in 0..MOST_LOOKS {
             if !self.cache.is_full() && self.may_grow() {
@@ -367,12 +373,7 @@ impl Memory {
                 Evicted::Clean(slot) => {
                     self.uncache(slot);
                 }
-                Evicted::Changed(slot) | Evicted::Busy(slot) => {
-                    if unwritten.contains(&slot) {
-                        break;
-                    }
-                    unwritten.push(slot);
-                }
+                Evicted::Changed(slot) | Evicted::Busy(slot) => unwritten.push(slot),
                 Evicted::Nothing => break,
             }
         }

@@ -69,6 +69,12 @@ impl Memory {
 
     /// The cache gives a page up, if one of the blocks it looks at can go.
     fn shrink(&mut self, how: Shrink, write: &mut Vec<Slot>) -> bool {
+        let gained = self.look_through(how, write);
+        self.cache.put_back();
+        gained
+    }
+
+    fn look_through(&mut self, how: Shrink, write: &mut Vec<Slot>) -> bool {
         if how.write_all {
             write.extend(self.cache.to_write().map(|(_, slot)| slot));
         }
@@ -100,7 +106,7 @@ impl Memory {
             Mapped::Detach => false,
         };
         if stays {
-            self.cache.put_back(slot);
+            self.cache.set_aside(slot);
             return false;
         }
         if how == Mapped::Unmap {

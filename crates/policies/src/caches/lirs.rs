@@ -112,13 +112,19 @@ impl Lirs {
         self.set(key, Status::Lir);
         self.lir += 1;
         while self.lir > self.most_lir {
-            self.prune(); // does nothing but where this is the only LIR key
-            let oldest = self.stack.pop(0);
-            self.set(oldest, Status::Hir);
-            self.lists.push(QUEUE, oldest);
-            self.lir -= 1;
-            self.prune();
+            self.demote();
         }
+    }
+
+    /// Makes the oldest LIR key HIR: there are too many, or a victim is wanted of a cache that has no others yet.
+    #[inline]
+    fn demote(&mut self) {
+        self.prune(); // does nothing but where there is only one LIR key
+        let oldest = self.stack.pop(0);
+        self.set(oldest, Status::Hir);
+        self.lists.push(QUEUE, oldest);
+        self.lir -= 1;
+        self.prune();
     }
 
     /// Takes all that is below the oldest LIR key out of S.
@@ -211,6 +217,9 @@ impl Eviction for Lirs {
 
     #[inline]
     fn victim(&mut self, _: &mut Context<'_>, _: Key) -> Slot {
+        if self.lists.len(QUEUE) == 0 {
+            self.demote();
+        }
         let key = self.lists.pop(QUEUE);
         if self.stack.contains(key) {
             self.set(key, Status::Gone);

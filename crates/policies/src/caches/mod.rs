@@ -76,8 +76,9 @@ pub trait Eviction: std::fmt::Debug + Send {
     /// The key in this slot was asked for.
     fn hit(&mut self, cx: &mut Context<'_>, slot: Slot);
 
-    /// `incoming` was asked for, is not in the cache, and the cache is full: the slot to free. The policy forgets it (but may
-    /// remember its key). Never called on an empty cache.
+    /// The slot to free, for `incoming`, which was asked for and is not in the cache. The policy forgets the slot (but may remember
+    /// its key). A cache whose memory others want asks before it is full, and for a key that nobody has asked for; but never
+    /// when the policy has no slot.
     fn victim(&mut self, cx: &mut Context<'_>, incoming: Key) -> Slot;
 
     /// `key` now stands in `slot`, which was free.

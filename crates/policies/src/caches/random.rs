@@ -4,7 +4,7 @@
 //!
 //! ## The idea
 //!
-//!     The victim is drawn by lot among all slots.
+//!     The victim is drawn by lot among all slots in use.
 //!
 //! ## A schedule
 //!
@@ -19,7 +19,7 @@
 //!
 //! ## Cost
 //!
-//! A hit costs nothing; a miss draws one number.
+//! A hit costs nothing; a miss draws one number, and moves one slot in the list of those in use.
 //!
 //! ## Good for, not for
 //!
@@ -40,7 +40,21 @@ use schedlab_model::info::{Info, Params};
 /// Anybody goes.
 #[derive(Debug)]
 pub struct Random {
-    slots: u32,
+    /// Slots in use, in any order, and each one's place there.
+    used: Vec<Slot>,
+    places: Vec<u32>,
+}
+
+impl Random {
+    /// The last one takes the place of the one that goes.
+    #[inline(always)]
+    fn take_out(&mut self, place: u32) -> Slot {
+        let slot = self.used.swap_remove(place as usize);
+        if let Some(&moved) = self.used.get(place as usize) {
+            self.places[moved as usize] = place;
+        }
+        slot
+    }
 }
 
 impl Entry for Random {
@@ -55,7 +69,7 @@ impl Entry for Random {
     };
 
     fn new(_: &Params, slots: u32) -> Self {
-        Random { slots }
+        Random { used: Vec::with_capacity(slots as usize), places: vec![0; slots as usize] }
     }
 }
 
@@ -65,13 +79,19 @@ impl Eviction for Random {
 
     #[inline(always)]
     fn victim(&mut self, cx: &mut Context<'_>, _: Key) -> Slot {
-        cx.rng.below(u64::from(self.slots)) as Slot
+        let place = cx.rng.below(self.used.len() as u64) as u32;
+        self.take_out(place)
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: &mut Context<'_>, _: Slot, _: Key) {}
+    fn admit(&mut self, _: &mut Context<'_>, slot: Slot, _: Key) {
+        self.places[slot as usize] = self.used.len() as u32;
+        self.used.push(slot);
+    }
 
-    fn remove(&mut self, _: &mut Context<'_>, _: Slot) {}
+    fn remove(&mut self, _: &mut Context<'_>, slot: Slot) {
+        self.take_out(self.places[slot as usize]);
+    }
 }
 
 #[cfg(test)]

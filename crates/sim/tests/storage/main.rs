@@ -6,6 +6,7 @@
 mod audited;
 #[path = "../kernel/contract.rs"]
 mod contract;
+mod every_policy;
 mod files;
 mod memory;
 
@@ -19,7 +20,7 @@ fn machine(more: &str) -> String {
         r#"
 machine = {{ name = "disked", processors = 1, {more}disk = {{ rotation = "100/s", cylinders = 1000, heads = 10,
     sectors = 100, interleave = 1, seek_track = "2ms", seek_full = "20ms", command = "0ns", sector_copy = "0ns" }} }}
-scheduler = {{ name = "round_robin" }}
+scheduler = {{ name = "round_robin", slice = "5ms" }}
 "#
     )
 }
