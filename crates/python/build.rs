@@ -5,8 +5,15 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
 /// Folders whose files decide what a run gives, from the root of the repository.
-const SOURCES: &[&str] =
-    &["crates/model/src", "crates/policies/src", "crates/workloads/src", "crates/sim/src", "crates/metrics/src"];
+const SOURCES: &[&str] = &[
+    "crates/model/src",
+    "crates/policies/src",
+    "crates/workloads/src",
+    "crates/disk/src",
+    "crates/memory/src",
+    "crates/sim/src",
+    "crates/metrics/src",
+];
 
 fn main() {
     // Cargo runs this in the folder of the package; relative paths stay right when the repository is moved.
@@ -22,13 +29,13 @@ fn main() {
     }
     let short: String = digest.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     println!("cargo::rustc-env=SCHEDLAB_ENGINE={}+{short}", env!("CARGO_PKG_VERSION"));
-    gather_machines(&root.join("machines"));
+    gather(&root.join("machines"), "machines.rs");
+    gather(&root.join("machines/drives"), "drives.rs");
 }
 
-/// Writes the table of presets: name and text of every file in `folder`.
-fn gather_machines(folder: &Path) {
+/// Writes a table of presets: name and text of every file in `folder`.
+fn gather(folder: &Path, table_file: &str) {
     println!("cargo::rerun-if-changed={}", folder.display());
-    // Folders below it hold parts of machines.
     let own = |file: &PathBuf| file.parent() == Some(folder) && file.extension().is_some_and(|end| end == "toml");
     let presets = files(folder).into_iter().filter(own);
     let entry = |file: PathBuf| {
@@ -38,7 +45,7 @@ fn gather_machines(folder: &Path) {
     };
     let table = format!("&[{}]", presets.map(entry).collect::<String>());
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
-    std::fs::write(out.join("machines.rs"), table).expect("cargo's own folder can be written");
+    std::fs::write(out.join(table_file), table).expect("cargo's own folder can be written");
 }
 
 /// Every file under `folder`, in an order that does not depend on the file system.

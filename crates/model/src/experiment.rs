@@ -51,6 +51,8 @@ pub struct Catalogue<'a> {
     pub workloads: &'a [Info],
     /// Machine presets: name and TOML text.
     pub machines: &'a [(&'a str, &'a str)],
+    /// Presets of drives: name and TOML text.
+    pub drives: &'a [(&'a str, &'a str)],
     /// The table of metrics.
     pub metrics: &'a [MetricInfo],
 }

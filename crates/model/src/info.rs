@@ -17,6 +17,8 @@ pub enum Promise {
     FairToEquals,
     /// Tasks run to their next wait; nobody takes the processor from them.
     RunsToBlock,
+    /// It is told the future, as no real system can be: a yardstick for the others.
+    Clairvoyant,
 }
 
 /// What values a parameter takes.

@@ -39,7 +39,7 @@ seeds = 4", ":5: is not TOML: duplicate key"),
     ("seeds = 3", "seeds = 99999999999999999999", ":4: seeds: 99999999999999999999 is too large for a whole number"),
     ("seeds = 3", "seeds = nan", ":4: seeds: nan is not a finite number"),
     (r#"duration = "10s""#, "duration = 1979-05-27", ":5: duration: 1979-05-27 is a date, which no field takes"),
-    ("seeds", "sedes", r#":4: sedes: unknown field; did you mean "seeds"? (known: question, machine, scheduler, workload, groups, duration, metrics, seeds, sweep, goal)"#),
+    ("seeds", "sedes", r#":4: sedes: unknown field; did you mean "seeds"? (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, duration, metrics, seeds, sweep, goal)"#),
     (r#"question = "What?""#, "question = 4", ":1: question: 4 is not a text in quotes"),
     (r#"machine = "ideal"
 "#, "", ": machine: is missing"),
@@ -51,12 +51,21 @@ slice = "50ms"
 "#, "", ":6: scheduler.name: is missing"),
     (r#"[workload]
 hog = { load = "spin" }
-[workload.io]"#, "[load.io]", ":9: load: unknown field (known: question, machine, scheduler, workload, groups, duration, metrics, seeds, sweep, goal)"),
+[workload.io]"#, "[load.io]", ":9: load: unknown field (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, duration, metrics, seeds, sweep, goal)"),
     (r#"duration = "10s""#, r#"duration = "10 parsecs""#, r#":5: duration: "10 parsecs" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#"duration = "10s""#, "duration = 10", r#":5: duration: "10" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#"duration = "10s""#, r#"duration = "0s""#, ":5: duration: 0s is too short: a time longer than nothing is wanted"),
     (r#"duration = "10s""#, r#"duration = "2000h""#, ":5: duration: 2000h is too long: at most 1000h"),
     ("seeds = 3", "seeds = 0", ":4: seeds: 0 is not a number of seeds from 1, or a list of seeds"),
+    ("seeds = 3", r#"cache = { name = "belady" }"#, ":4: cache.name: belady wants to be told the future, which only a trace can: see schedlab cache"),
+    ("seeds = 3", r#"elevator = { name = "c_lok" }"#, r#":4: elevator.name: "c_lok" is not a known elevator; did you mean "c_look"? (known: fifo, c_look)"#),
+    ("seeds = 3", r#"elevator = "c_look""#, ":4: elevator: is not a table: write its name as { name = ... }, beside its parameters"),
+    ("seeds = 3", r#"reclaim = { name = "two_list", race = true }"#, ":4: reclaim.race: unknown field (known: name)"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", drive = "quik" }"#, r#":2: machine.drive: "quik" is not a drive; did you mean "quick"? (known: quick)"#),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", drive = "quick", solid_state = { channels = 0 } }"#, ":2: machine.solid_state.channels: 0 is out of range: from 1 to 4096"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", memory = { size = "64KiB" } }"#, ":2: machine.memory.size: 64KiB is out of range: from 144KiB (the reserve and 16 pages) to 64GiB"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "ideal", files = { write_back = { limit = 101 } } }"#, ":2: machine.files.write_back.limit: 101 is out of range: from 1 to 100"),
+    (r#"machine = "ideal""#, r#"machine = { preset = "at_286", memory = { size = "4MiB" } }"#, ":2: machine.memory.size: a message-passing machine does not page: leave it out"),
     ("seeds = 3", "seeds = []", ":4: seeds: has no seeds"),
     ("seeds = 3", "seeds = [1, 2, 1]", ":4: seeds: has 1 twice; the same run again tells nothing"),
     ("seeds = 3", "seeds = -1", ":4: seeds: -1 is not a number of seeds from 1, or a list of seeds"),
@@ -187,10 +196,10 @@ b = { parent = "a" }"#, ":15: groups.a.parent: makes a circle: the group would c
     ("weight = 512", r#"quota = "0s""#, ":15: groups.users.quota: 0s is too short: a time longer than nothing is wanted"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = []", ":13: workload.io.steps: has no steps"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = "close""#, r#":13: workload.io.steps: "close" is not a list of steps"#),
-    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["cloze"]"#, r#":13: workload.io.steps[0]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, print, lock, unlock, send, receive, fork, grow, repeat, mark, close, wait, signal, pause, yield, exit)"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["cloze"]"#, r#":13: workload.io.steps[0]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, unlock, send, receive, fork, grow, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["compute"]"#, r#":13: workload.io.steps[0]: "compute" needs a value: { compute = ... }"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{ close = true }]", r#":13: workload.io.steps[0].close: takes no value: write "close" alone"#),
-    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ comput = "1ms" }]"#, r#":13: workload.io.steps[0].comput: "comput" is not a step; did you mean "compute"? (known: compute, call, sleep, period, open, read, print, lock, unlock, send, receive, fork, grow, repeat, mark, close, wait, signal, pause, yield, exit)"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ comput = "1ms" }]"#, r#":13: workload.io.steps[0].comput: "comput" is not a step; did you mean "compute"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, unlock, send, receive, fork, grow, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ compute = "1ms", sleep = "1ms" }]"#, ":13: workload.io.steps[0]: a step has one name, this has 2"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{}]", ":13: workload.io.steps[0]: is empty: a step has one name"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [3]", ":13: workload.io.steps[0]: 3 is not a step: write { name = value } or a name"),
@@ -198,9 +207,9 @@ b = { parent = "a" }"#, ":15: groups.a.parent: makes a circle: the group would c
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ compute = { uniform = ["2ms", "1ms"] } }]"#, ":13: workload.io.steps[0].compute.uniform: goes down from 2ms to 1ms: the shorter comes first"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ sleep = "1001h" }]"#, ":13: workload.io.steps[0].sleep: 1001h is too long: at most 1000h"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ period = "0s" }]"#, ":13: workload.io.steps[0].period: 0s is too short: a time longer than nothing is wanted"),
-    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ read = "1KiB" }]"#, ":13: workload.io.steps[0]: no file is open here: open comes first"),
-    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ open = { files = 1, size = "1B" } }, "close", "close"]"#, ":13: workload.io.steps[2]: no file is open here: open comes first"),
-    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ open = { files = 1, size = "1B" } }, { repeat = { times = 2, steps = [{ read = "1B" }, "close"] } }]"#, ":13: workload.io.steps[1].repeat.steps[0]: no file is open here: open comes first"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ read = "1KiB" }]"#, ":13: workload.io.steps[0]: no file is open here: open or create comes first"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ open = { files = 1, size = "1B" } }, "close", "close"]"#, ":13: workload.io.steps[2]: no file is open here: open or create comes first"),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ open = { files = 1, size = "1B" } }, { repeat = { times = 2, steps = [{ read = "1B" }, "close"] } }]"#, ":13: workload.io.steps[1].repeat.steps[0]: no file is open here: open or create comes first"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ open = { files = 0, size = "1B" } }]"#, ":13: workload.io.steps[0].open.files: 0 is out of range: from 1 to 1000000"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{ open = { files = 1 } }]", ":13: workload.io.steps[0].open.size: is missing"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ open = { files = 1, size = "2000GiB" } }]"#, ":13: workload.io.steps[0].open.size: 2000GiB is too large: at most 1024GiB"),
@@ -242,7 +251,7 @@ maximize = ["tasks.io.real"]"#, r#":20: goal.maximize[0]: "tasks.io.real" cannot
     (r#"minimize = ["tasks.io.real"]"#, r#"minimize = ["tasks.io.wall"]"#, r#":19: goal.minimize[0]: "tasks.io.wall" is not a metric; did you mean "tasks.io.real"? (known: tasks.io.wakeup_latency, tasks.io.real, tasks.io.user)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.slice" = ["50ms", "36ms", "18"]"#, r#":17: sweep."scheduler.slice"[2]: scheduler.slice: "18" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.slise" = ["50ms"]"#, r#":17: sweep."scheduler.slise"[0]: scheduler.slise: unknown field; did you mean "slice"? (known: name, slice, ready_at)"#),
-    (r#""workload.hog.nice" = [0, 5]"#, r#""schedular.slice" = ["50ms"]"#, r#":17: sweep."schedular.slice": no scenario has a field "schedular"; did you mean "scheduler"? (known: machine, scheduler, workload, groups, duration)"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""schedular.slice" = ["50ms"]"#, r#":17: sweep."schedular.slice": no scenario has a field "schedular"; did you mean "scheduler"? (known: machine, scheduler, elevator, cache, reclaim, workload, groups, duration)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#"scheduler.slice = ["50ms"]"#, r#":17: sweep.scheduler: is not a list of values; a path stands in quotes: "scheduler.slice" = [...]"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.hgo.nice" = [0]"#, r#":17: sweep."workload.hgo.nice": there is no "hgo" in the workload; did you mean "hog"? (known: hog, io)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.io.steps[3].compute" = ["1ms"]"#, r#":17: sweep."workload.io.steps[3].compute": the list has 3 elements, counted from 0"#),
@@ -268,12 +277,12 @@ maximize = ["tasks.io.real"]"#, r#":20: goal.maximize[0]: "tasks.io.real" cannot
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.name" = ["minix", "round_robin"]
 "scheduler.ready_at" = ["head"]"#, r#":18: sweep."scheduler.ready_at"[0]: scheduler.ready_at: unknown field (known: name, slice) (in the cell scheduler.name = "round_robin")"#),
     ("[0, 5]", r#"[0, 5]
-"workload.io.steps[2]" = ["close", "cloze"]"#, r#":18: sweep."workload.io.steps[2]"[1]: workload.io.steps[2]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, print, lock, unlock, send, receive, fork, grow, repeat, mark, close, wait, signal, pause, yield, exit)"#),
+"workload.io.steps[2]" = ["close", "cloze"]"#, r#":18: sweep."workload.io.steps[2]"[1]: workload.io.steps[2]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, unlock, send, receive, fork, grow, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.io.count" = [1, 2]
 "workload.hog.count" = [1, 1_000_000]"#, r#":17: sweep."workload.io.count"[0]: workload.io.count: makes 1000001 tasks in all; at most 1000000 (in the cell workload.hog.count = 1000000)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.name" = ["minix", "round_robin"]
 "workload.hog.nice" = [0, 60]"#, r#":18: sweep."workload.hog.nice"[1]: workload.hog.nice: 60 is out of range: from -20 to 20"#),
-    (r#""workload.hog.nice" = [0, 5]"#, "seeds = [1, 2]", r#":17: sweep.seeds: no scenario has a field "seeds" (known: machine, scheduler, workload, groups, duration)"#),
+    (r#""workload.hog.nice" = [0, 5]"#, "seeds = [1, 2]", r#":17: sweep.seeds: no scenario has a field "seeds" (known: machine, scheduler, elevator, cache, reclaim, workload, groups, duration)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#"duration = ["1s", "0.5 s", "x"]"#, r#":17: sweep.duration[2]: duration: "x" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#""workload.hog.nice" = [0, 5]"#, r#"machine = ["ideal", "ibm"]"#, r#":17: sweep.machine[1]: machine: "ibm" is not a machine (known: at_286, ideal)"#),
     (r#"[workload]
@@ -409,7 +418,7 @@ fn json_is_judged_alike() {
 fn a_scenario_has_no_field_of_an_experiment() {
     let text = "{\"seeds\": 3}";
     let said = read_scenario(text, "scenario", Format::Json, &CATALOGUE).unwrap_err().to_string();
-    let known = "(known: machine, scheduler, workload, groups, duration)";
+    let known = "(known: machine, scheduler, elevator, cache, reclaim, workload, groups, duration)";
     assert_eq!(said, format!("scenario: seeds: unknown field {known}"));
 }
 

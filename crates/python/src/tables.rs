@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 
 /// Machine presets: name and text.
 const MACHINES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/machines.rs"));
+/// Presets of drives, likewise.
+const DRIVES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/drives.rs"));
 
 /// What experiments are checked against.
 pub const CATALOGUE: Catalogue<'static> = Catalogue {
@@ -21,6 +23,7 @@ pub const CATALOGUE: Catalogue<'static> = Catalogue {
     reclaims: RECLAIMS,
     workloads: WORKLOADS,
     machines: MACHINES,
+    drives: DRIVES,
     metrics: METRICS,
 };
 
@@ -37,8 +40,8 @@ impl Entry {
     }
 }
 
-const FAMILIES: [&str; 8] =
-    ["schedulers", "elevators", "caches", "reclaims", "workloads", "machines", "metrics", "steps"];
+const FAMILIES: [&str; 9] =
+    ["schedulers", "elevators", "caches", "reclaims", "workloads", "machines", "drives", "metrics", "steps"];
 
 /// Every family with its entries.
 pub fn everything() -> Value {
@@ -68,19 +71,21 @@ fn entries() -> Vec<Entry> {
     let policies = [("schedulers", SCHEDULERS), ("elevators", ELEVATORS), ("caches", CACHES), ("reclaims", RECLAIMS)];
     let policies = policies.into_iter().flat_map(|(family, all)| all.iter().map(move |info| documented(family, info)));
     let workloads = WORKLOADS.iter().map(|info| documented("workloads", info));
-    let machines = MACHINES.iter().map(|(name, text)| machine(name, text));
-    policies.chain(workloads).chain(machines).chain(METRICS.iter().map(metric)).chain(steps()).collect()
+    let presets = [("machines", MACHINES), ("drives", DRIVES)];
+    let presets =
+        presets.into_iter().flat_map(|(family, all)| all.iter().map(move |(name, text)| preset(family, name, text)));
+    policies.chain(workloads).chain(presets).chain(METRICS.iter().map(metric)).chain(steps()).collect()
 }
 
 fn documented(family: &'static str, info: &Info) -> Entry {
     Entry { family, info: json!(info), page: info.page() }
 }
 
-fn machine(name: &str, text: &str) -> Entry {
+fn preset(family: &'static str, name: &str, text: &str) -> Entry {
     let title =
         toml::from_str::<toml::Table>(text).ok().and_then(|table| table.get("title")?.as_str().map(str::to_owned));
     let info = json!({ "name": name, "summary": title, "text": text });
-    Entry { family: "machines", info, page: format!("# {name}\n\n```toml\n{text}```\n") }
+    Entry { family, info, page: format!("# {name}\n\n```toml\n{text}```\n") }
 }
 
 fn metric(info: &MetricInfo) -> Entry {

@@ -9,7 +9,7 @@ use super::{
     translate::typed,
 };
 use crate::{
-    info::{self, Domain, Info},
+    info::{self, Domain, Info, Promise},
     machine::Machine,
     scenario::{Choice, GroupSpec, Job, Scenario, Setting},
     units::{Duration, spell_duration, spell_rate, spell_size},
@@ -17,16 +17,21 @@ use crate::{
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
+/// The fields of a machine that a drive's preset gives, beside its own name and title.
+const DRIVEN: [&str; 3] = ["disk", "solid_state", "queue"];
+
 /// Judges scenarios by a catalogue.
 pub(super) struct Judge<'a> {
     catalogue: &'a Catalogue<'a>,
     presets: BTreeMap<&'a str, Result<Value, String>>,
+    drives: BTreeMap<&'a str, Result<Value, String>>,
 }
 
 impl<'a> Judge<'a> {
     pub(super) fn new(catalogue: &'a Catalogue<'a>) -> Judge<'a> {
         let read = |text| document::parse_toml(text).map_err(|error| error.fault.reason);
-        Judge { catalogue, presets: catalogue.machines.iter().map(|(name, text)| (*name, read(text))).collect() }
+        let all = |texts: &[(&'a str, &'a str)]| texts.iter().map(|&(name, text)| (name, read(text))).collect();
+        Judge { catalogue, presets: all(catalogue.machines), drives: all(catalogue.drives) }
     }
 
     /// The scenario that `tree` describes, or the first fault in it.
@@ -58,20 +63,42 @@ impl<'a> Judge<'a> {
     fn machine(&self, written: &Value) -> Result<Machine, Fault> {
         let at = Path::top("machine");
         match (written, written.get("preset")) {
-            (Value::String(name), _) => typed(&at, self.preset(&at, name)?),
+            (Value::String(name), _) => self.driven(&at, self.preset(&at, name)?),
             (Value::Object(own), Some(Value::String(name))) => {
                 let mut machine = self.preset(&at.key("preset"), name)?.clone();
                 let mut own = own.clone();
                 own.remove("preset");
+                if let (true, Some(machine)) = (own.contains_key("drive"), machine.as_object_mut()) {
+                    DRIVEN.iter().for_each(|field| drop(machine.remove(*field)));
+                }
                 merge(&mut machine, Value::Object(own));
-                typed(&at, &machine)
+                self.driven(&at, &machine)
             }
             (Value::Object(_), Some(other)) => {
                 Err(Fault::new(at.key("preset"), format!("{} is not the name of a machine", snippet(other))))
             }
-            (Value::Object(_), None) => typed(&at, written),
+            (Value::Object(_), None) => self.driven(&at, written),
             _ => Err(Fault::new(at, format!("{} is neither the name of a machine nor a table", snippet(written)))),
         }
+    }
+
+    /// A machine whose drive may be the name of a preset: what the machine says of it itself goes before that.
+    fn driven(&self, at: &Path, machine: &Value) -> Result<Machine, Fault> {
+        let Some(drive) = machine.get("drive") else { return typed(at, machine) };
+        let at_drive = at.key("drive");
+        let name = drive
+            .as_str()
+            .ok_or_else(|| Fault::new(at_drive.clone(), format!("{} is not the name of a drive", snippet(drive))))?;
+        let known = self.drives.keys().copied();
+        let preset = self.drives.get(name);
+        let preset =
+            preset.ok_or_else(|| Fault::unknown(at_drive, name, &format!("{name:?} is not a drive"), known))?;
+        let mut whole =
+            preset.clone().map_err(|why| Fault::new(at.key("drive"), format!("{name} is broken: {why}")))?;
+        let mut own = machine.clone();
+        own.as_object_mut().map(|own| own.remove("drive"));
+        merge(&mut whole, own);
+        typed(at, &whole)
     }
 
     fn preset(&self, at: &Path, name: &str) -> Result<&Value, Fault> {
@@ -127,11 +154,16 @@ fn policy(field: &str, family: &[Info], written: &Value) -> Result<Choice, Fault
     })?;
     let name = table.get("name").ok_or_else(|| Fault::new(at.key("name"), "is missing"))?;
     let kind = match field {
-        "cache" => "eviction policy",
+        "elevator" => "known elevator",
+        "cache" => "known eviction policy",
         "reclaim" => "policy of reclaim",
         other => other,
     };
     let info = entry(family, kind, &at.key("name"), name)?;
+    if field == "cache" && info.promises.contains(&Promise::Clairvoyant) {
+        let reason = format!("{} wants to be told the future, which only a trace can: see schedlab cache", info.name);
+        return Err(Fault::new(at.key("name"), reason));
+    }
     let settings = settings(info, &at, table, &["name"])?;
     Ok(Choice { name: info.name.to_owned(), settings })
 }

@@ -71,15 +71,20 @@ fn one_of(family: &[Info], each: impl FnMut(&Info) -> Value) -> Value {
 
 fn any_machine(catalogue: &Catalogue<'_>, machine: &Value, definitions: &Value) -> Value {
     let names: Vec<&str> = catalogue.machines.iter().map(|(name, _)| *name).collect();
+    let drives: Vec<&str> = catalogue.drives.iter().map(|(name, _)| *name).collect();
+    let drive = json!({ "description": "A drive that comes with the lab.", "type": "string", "enum": drives });
     let preset = json!({ "description": "A machine that comes with the lab.", "type": "string", "enum": names });
     let mut changed = machine.clone();
     if let Some(properties) = changed["properties"].as_object_mut() {
         properties.values_mut().for_each(|property| in_part(property, definitions));
         properties.insert("preset".to_owned(), preset.clone());
+        properties.insert("drive".to_owned(), drive.clone());
     }
     changed["required"] = json!(["preset"]);
     changed["description"] = json!("A preset, and fields that replace its own.");
-    json!({ "anyOf": [preset, changed, { "$ref": "#/$defs/Machine" }] })
+    let mut whole = machine.clone();
+    whole["properties"]["drive"] = drive;
+    json!({ "anyOf": [preset, changed, whole] })
 }
 
 /// Replaces references to tables by the tables themselves with no field required.

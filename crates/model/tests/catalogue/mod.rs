@@ -2,7 +2,7 @@
 
 use schedlab_model::{
     experiment::Catalogue,
-    info::{Domain, Info, MetricInfo, Parameter, Scope},
+    info::{Domain, Info, MetricInfo, Parameter, Promise, Scope},
 };
 
 const MILLISECOND: u64 = 1_000_000;
@@ -21,7 +21,10 @@ const fn info(name: &'static str, summary: &'static str, parameters: &'static [P
 }
 
 const ELEVATORS: &[Info] = &[info("fifo", "First come, first served.", &[]), info("c_look", "One way round.", &[])];
-const CACHES: &[Info] = &[info("lru", "The least recently used goes.", &[])];
+const CACHES: &[Info] = &[
+    info("lru", "The least recently used goes.", &[]),
+    Info { promises: &[Promise::Clairvoyant], ..info("belady", "Who is wanted last goes.", &[]) },
+];
 const RECLAIMS: &[Info] = &[info("two_list", "Active and inactive pages.", &[])];
 
 const SCHEDULERS: &[Info] = &[
@@ -121,6 +124,18 @@ sector_copy = "500us"
 /// A machine on which only computing takes time.
 const IDEAL: &str = "name = \"ideal\"\nprocessors = 4\n";
 
+/// A drive.
+const QUICK: &str = r#"name = "quick"
+title = "A drive of the tests."
+[solid_state]
+size = "1GiB"
+read = "50us"
+write = "100us"
+page = "4KiB"
+channels = 4
+queue_depth = 8
+"#;
+
 const fn metric(name: &'static str, unit: &'static str, scope: Scope, distribution: bool) -> MetricInfo {
     MetricInfo { name, unit, meaning: "A metric of the tests.", scope, distribution }
 }
@@ -144,6 +159,7 @@ pub const CATALOGUE: Catalogue<'static> = Catalogue {
     reclaims: RECLAIMS,
     workloads: WORKLOADS,
     machines: &[("at_286", AT_286), ("ideal", IDEAL)],
+    drives: &[("quick", QUICK)],
     metrics: METRICS,
 };
 

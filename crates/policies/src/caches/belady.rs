@@ -39,7 +39,7 @@
 //! - R. Mattson and others, 1970 (see `lru`): proof that the farthest next use is best ("OPT").
 
 use super::{Context, Entry, Eviction, Key, Slot};
-use schedlab_model::info::{Info, Params};
+use schedlab_model::info::{Info, Params, Promise};
 use std::collections::BinaryHeap;
 
 /// Farthest next use goes.
@@ -81,7 +81,7 @@ impl Entry for Belady {
         summary: "the one asked for again last goes; needs to know the future",
         year: 1966,
         origin: "theory",
-        promises: &[],
+        promises: &[Promise::Clairvoyant],
         parameters: &[],
         source: include_str!("belady.rs"),
     };

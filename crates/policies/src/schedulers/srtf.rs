@@ -93,7 +93,7 @@ impl Scheduler for Srtf {
         summary: "shortest remaining time first; clairvoyant",
         year: 1968,
         origin: "Schrage",
-        promises: &[Promise::WorkConserving],
+        promises: &[Promise::WorkConserving, Promise::Clairvoyant],
         parameters: &[],
         source: include_str!("srtf.rs"),
     };

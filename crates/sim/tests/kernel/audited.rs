@@ -66,6 +66,7 @@ pub fn read(text: &str, format: Format) -> Scenario {
         reclaims: RECLAIMS,
         workloads: WORKLOADS,
         machines: MACHINES,
+        drives: &[],
         metrics: METRICS,
     };
     match read_scenario(text, "scenario", format, &catalogue) {

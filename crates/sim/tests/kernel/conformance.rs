@@ -24,6 +24,7 @@ fn every_policy_keeps_its_promises() {
                 Promise::StarvationFree => starves_nobody(info),
                 Promise::FairToEquals => gives_equals_equal_shares(info),
                 Promise::RunsToBlock => takes_the_processor_from_nobody(info),
+                Promise::Clairvoyant => asks_the_oracle(info),
             }
         }
     }
@@ -88,6 +89,17 @@ fn gives_equals_equal_shares(info: &Info) {
         let near = |had: &u64| had.abs_diff(fair) <= fair / 20;
         assert!(had.iter().all(near), "{} gives {had:?}, {fair} each would be fair", info.name);
     }
+}
+
+fn asks_the_oracle(info: &Info) {
+    struct Asks;
+    impl Visitor for Asks {
+        type Output = bool;
+        fn visit<S: Scheduler>(self) -> bool {
+            S::CLAIRVOYANT
+        }
+    }
+    assert_eq!(schedulers::visit(info.name, Asks), Some(true), "{}", info.name);
 }
 
 fn takes_the_processor_from_nobody(info: &Info) {
