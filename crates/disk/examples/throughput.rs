@@ -7,7 +7,7 @@
 //!
 //! A closed loop: as many random reads of 4 KiB are kept queued as the first column says; whenever one is complete, the
 //! next is submitted. The bare loop gives the same reads to the drive one after the other. The fastest of
-//! forty short rounds counts: on a computer that others use as well, a long one is hardly ever left alone.
+//! many short rounds counts: on a computer that others use as well, a long one is hardly ever left alone.
 
 use schedlab_disk::{Drive, Progress, RequestQueue, Rotating, Submitted};
 use schedlab_model::{
@@ -21,8 +21,8 @@ use schedlab_policies::elevators::{self, ELEVATORS, Entry, Visitor};
 use std::{hint::black_box, time::Instant};
 
 /// Requests of a round.
-const REQUESTS: usize = 100_000;
-const ROUNDS: u32 = 40;
+const REQUESTS: usize = 10_000;
+const ROUNDS: u32 = 400;
 /// A drive of the 1990s, with a voice coil.
 const DISK: &str = r#"{
     "rotation": "7200/min", "cylinders": 16383, "heads": 16, "sectors": 63, "interleave": 1,
