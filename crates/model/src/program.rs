@@ -117,6 +117,9 @@ pub struct FileSet {
     /// Sets of the same name are the same files, in whatever program they stand; a set without a name is one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Whether every task has files of its own; else all tasks take the same ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
 }
 
 /// A place in the open file.

@@ -18,7 +18,7 @@ use schedlab_model::{
     event::{Kind, NO_TASK, Observer},
     info::{Info, Params},
     machine::{self, Machine},
-    program::Step,
+    program::{Repeat, Step},
     rng::Rng,
     scenario::{Job, Scenario, Setting},
     task::{Class, CpuId, Group, GroupId, Reservation, Task, TaskId, Wait},
@@ -232,6 +232,9 @@ pub(crate) fn check(info: &Info, settings: &BTreeMap<String, Setting>) -> Result
 /// The programs of all jobs.
 pub(crate) fn compile(scenario: &Scenario) -> Result<Programs, RunError> {
     let steps = scenario.workload.iter().map(|(name, job)| steps(name, job)).collect::<Result<Vec<_>, _>>()?;
+    for (name, steps) in scenario.workload.keys().zip(&steps) {
+        can_do(&scenario.machine, name, steps)?;
+    }
     Ok(Programs::compile(steps.iter().map(Vec::as_slice).zip(scenario.workload.values().map(|job| job.passes))))
 }
 
@@ -245,6 +248,21 @@ fn steps(name: &str, job: &Job) -> Result<Vec<Step>, RunError> {
     let info = info.ok_or_else(|| RunError(format!("workload.{name}.load: {load:?} is no load")))?;
     let params = check(info, &job.settings)?;
     Ok(steps_of(load, &params).unwrap_or_default())
+}
+
+/// A message-passing kernel's file server only reads, and its memory manager does not page. Steps that are written out have been
+/// checked for that; those of loads are known only here.
+fn can_do(machine: &Machine, name: &str, steps: &[Step]) -> Result<(), RunError> {
+    let beyond = |step: &Step| match step {
+        Step::Create(_) | Step::Write(_) | Step::Seek(_) | Step::Delete(_) | Step::Sync | Step::Touch(_) => true,
+        Step::Repeat(Repeat { steps, .. }) | Step::Fork(steps) => can_do(machine, name, steps).is_err(),
+        _ => false,
+    };
+    if machine.personality == machine::Personality::MessagePassing && steps.iter().any(beyond) {
+        let why = "writes files or pages, which the servers of a message-passing machine do not";
+        return Err(RunError(format!("workload.{name}: {why}")));
+    }
+    Ok(())
 }
 
 /// Whether there is such a scheduler.

@@ -119,7 +119,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             taken.resize(set as usize + 1, [0; 3]);
         }
         let count = &mut taken[set as usize][what_for as usize];
-        let index = *count % self.programs.files[set as usize].files;
+        let files = self.programs.files[set as usize];
+        // A number is all that tells files apart: beyond four thousand million they begin again.
+        let first = if files.own { task.wrapping_mul(files.files) } else { 0 };
+        let index = first.wrapping_add(*count % files.files);
         *count = count.wrapping_add(1);
         OpenFile { set, index, position: 0, window: Window::default() }
     }

@@ -89,6 +89,8 @@ pub struct Files {
     pub files: u32,
     /// Bytes of each.
     pub size: u64,
+    /// Whether every task has its own.
+    pub own: bool,
 }
 
 /// A use of memory.
@@ -168,7 +170,7 @@ impl Programs {
 
     /// The index of a file set: of the one with its name and size, or of a new one.
     fn set(&mut self, set: &FileSet) -> u16 {
-        let files = Files { files: set.files, size: set.size.0 };
+        let files = Files { files: set.files, size: set.size.0, own: set.own };
         let known = self.files.iter().zip(&self.set_names);
         let same = known.into_iter().position(|(other, name)| name.is_some() && *name == set.name && *other == files);
         same.unwrap_or_else(|| {
@@ -267,7 +269,7 @@ mod tests {
 
     #[test]
     fn file_sets_of_one_name_are_the_same_files_and_others_are_not() {
-        let set = |name: Option<&str>| FileSet { files: 3, size: Size(9), name: name.map(str::to_owned) };
+        let set = |name: Option<&str>| FileSet { files: 3, size: Size(9), name: name.map(str::to_owned), own: false };
         let steps = [Step::Create(set(Some("a"))), Step::Open(set(Some("a"))), Step::Open(set(None))];
         let again = [Step::Delete(set(Some("a"))), Step::Open(set(None))];
         let all = Programs::compile([(&steps[..], Times::Count(1)), (&again[..], Times::Count(1))]);

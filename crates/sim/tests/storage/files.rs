@@ -119,3 +119,41 @@ fn requests_that_touch_are_merged() {
     let run = run(&format!("{}{}", machine(files), reader(1, 1000, 1)), 1);
     assert!(run.get("disk_requests") < 50.0, "{} requests for 1000 blocks", run.get("disk_requests"));
 }
+
+#[test]
+fn every_task_has_files_of_its_own_where_it_says_so() {
+    let files = r#"files = { block = "4KiB", cache_blocks = 200 }, "#;
+    let load = r#"workload.w = { count = 3, load = "stream", size = "80KiB", block = "8KiB" }"#;
+    let run = run(&format!("{}{load}", machine(files)), 1);
+    let places: std::collections::BTreeSet<u64> = run
+        .of(Kind::DiskStart)
+        .filter(|event| event.flag == 1)
+        .flat_map(|event| (0..event.b / 8).map(move |n| event.a + 8 * n))
+        .collect();
+    // Twenty blocks of data and one of names each, and the one block of inodes; places are computed, and a few may fall on others.
+    assert!((60..=3 * 21 + 1).contains(&places.len()), "{}", places.len());
+    assert_eq!(run.get("tasks.w.completed"), 3.0);
+}
+
+#[test]
+fn random_io_reads_and_writes_what_it_is_told_to() {
+    let files = r#"files = { block = "4KiB", cache_blocks = 10, read_ahead = false }, "#;
+    let load = r#"workload.r = { load = "random_io", size = "40MiB", rounds = 200, reads = 3, writes = 1 }"#;
+    let run = run(&format!("{}{load}", machine(files)), 1);
+    // The inode, and for most of the places a block of names beside the block of data.
+    let lookups = run.get("cache_lookups");
+    assert!((1.0 + 800.0..1.0 + 1600.5).contains(&lookups), "{lookups}");
+    assert!(run.get("cache_hit_ratio") < 60.0);
+    assert!(run.get("lwrit") > 0.0 && run.get("bwrit") > 0.0);
+}
+
+#[test]
+fn a_kernel_whose_servers_cannot_write_says_so() {
+    let text = r#"machine = "at_286"
+scheduler = { name = "round_robin" }
+workload.w = { load = "stream" }"#;
+    let why =
+        schedlab_sim::observe_under::<schedlab_policies::schedulers::RoundRobin, _>(&crate::scenario(text), 1, ())
+            .unwrap_err();
+    assert_eq!(why.0, "workload.w: writes files or pages, which the servers of a message-passing machine do not");
+}

@@ -1,7 +1,8 @@
 //! The table of ready-made loads: each a file that turns its parameters into steps.
 
 use schedlab_model::{
-    info::{Info, Params},
+    SECOND,
+    info::{Domain, Info, Parameter, Params},
     program::{Repeat, Span, Step, Times},
     units::Duration,
 };
@@ -10,10 +11,13 @@ mod compile;
 mod hackbench;
 mod periodic;
 mod pingpong;
+mod random_io;
 mod read_files;
 mod sleeper;
 mod spin;
+mod stream;
 mod system_calls;
+mod working_set;
 
 /// A ready-made load.
 struct Load {
@@ -26,10 +30,13 @@ const LOADS: &[Load] = &[
     hackbench::LOAD,
     periodic::LOAD,
     pingpong::LOAD,
+    random_io::LOAD,
     read_files::LOAD,
     sleeper::LOAD,
     spin::LOAD,
+    stream::LOAD,
     system_calls::LOAD,
+    working_set::LOAD,
 ];
 
 /// The table of loads.
@@ -46,6 +53,28 @@ pub const WORKLOADS: &[Info] = &{
 /// The steps of the load of that name with these parameters; `None` if there is no such load.
 pub fn steps_of(name: &str, params: &Params) -> Option<Vec<Step>> {
     LOADS.iter().find(|load| load.info.name == name).map(|load| (load.steps)(params))
+}
+
+/// A number of bytes, up to the largest file.
+const fn size(name: &'static str, meaning: &'static str, default: &'static str) -> Parameter {
+    let domain = Domain::Size { low: 512, high: 1 << 32 };
+    Parameter { name, meaning, domain, default: Some(default), logarithmic: true, host: None }
+}
+
+/// A number of times.
+const fn count(name: &'static str, meaning: &'static str, low: u64, default: &'static str) -> Parameter {
+    let domain = Domain::Count { low, high: 100_000 };
+    Parameter { name, meaning, domain, default: Some(default), logarithmic: low > 0, host: None }
+}
+
+/// A length of time, up to minutes.
+const fn time(name: &'static str, meaning: &'static str, default: &'static str) -> Parameter {
+    let domain = Domain::Duration { low: 0, high: 100 * SECOND };
+    Parameter { name, meaning, domain, default: Some(default), logarithmic: false, host: None }
+}
+
+const fn switch(name: &'static str, meaning: &'static str, default: &'static str) -> Parameter {
+    Parameter { name, meaning, domain: Domain::Switch, default: Some(default), logarithmic: false, host: None }
 }
 
 /// A fixed length of time.

@@ -76,7 +76,7 @@ fn steps(params: &Params) -> Vec<Step> {
         steps
     };
     let files = params.whole("files");
-    let mut one = vec![user(), Step::Open(FileSet { files: files as u32, size: Size(size), name: None })];
+    let mut one = vec![user(), Step::Open(FileSet { files: files as u32, size: Size(size), name: None, own: false })];
     if size >= block {
         one.push(repeat(size / block, transfer(block)));
     }
