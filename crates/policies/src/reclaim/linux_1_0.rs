@@ -232,3 +232,119 @@ impl Reclaim for Linux10 {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_model::page::{Page, Segment, Space};
+
+    /// Tasks of so many old pages, changed and not touched.
+    fn tasks(pages: &[u32]) -> Vec<Space> {
+        let page = Page { home: Home::Present, dirty: true, ..Page::default() };
+        let space = |&pages: &u32| Space {
+            segments: vec![Segment { image: None, first: 0, pages }],
+            pages: vec![page; pages as usize],
+            major_faults: 0,
+            swappable: true,
+        };
+        pages.iter().map(space).collect()
+    }
+
+    fn policy(race: &str) -> Linux10 {
+        Linux10::new(&Params::check(&Linux10::INFO, [("race", race.to_owned())]).unwrap())
+    }
+
+    fn context(spaces: &mut [Space]) -> Context<'_> {
+        Context { spaces, born: 1000, pages: 1000, free: 0, cached: [0, 0], leaving: 0, swap_free: 1000 }
+    }
+
+    /// A new search up to its page-out, which the kernel begins.
+    fn search(policy: &mut Linux10, spaces: &mut [Space]) -> (Walk, SpaceId, PageId) {
+        let mut walk = policy.begin(&mut context(spaces));
+        loop {
+            match policy.next(&mut context(spaces), &mut walk) {
+                Choice::PageOut { space, page } => {
+                    spaces[space as usize].pages[page as usize].home = Home::Leaving(0);
+                    return (walk, space, page);
+                }
+                Choice::Shrink(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Pages that leave one after the other, each waited for.
+    fn losses(policy: &mut Linux10, spaces: &mut [Space], count: usize) -> Vec<(SpaceId, PageId)> {
+        let one = |_| {
+            let (walk, space, page) = search(policy, spaces);
+            policy.gained(&mut context(spaces), &walk, true);
+            (space, page)
+        };
+        (0..count).map(one).collect()
+    }
+
+    #[test]
+    fn a_quiet_task_loses_thirty_two_pages_and_then_the_next_is_asked() {
+        let mut spaces = tasks(&[100, 100]);
+        let lost = losses(&mut policy("true"), &mut spaces, 33);
+        let expected = (0..32).map(|page| (0, page)).chain([(1, 0)]).collect::<Vec<_>>();
+        assert_eq!(lost, expected);
+    }
+
+    #[test]
+    fn a_frequent_faulter_loses_four() {
+        let mut spaces = tasks(&[100, 100]);
+        spaces[0].major_faults = 40;
+        assert_eq!(losses(&mut policy("true"), &mut spaces, 5), [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]);
+    }
+
+    #[test]
+    fn quotas_follow_the_decayed_faults() {
+        let mut turn = Turn::default();
+        let quotas = [0, 8, 12, 70, 70].map(|faults| {
+            turn.renew(faults);
+            (turn.decayed_faults, turn.quota)
+        });
+        assert_eq!(quotas, [(0, 32), (8, 16), (10, 12), (65, 4), (48, 4)]);
+    }
+
+    #[test]
+    fn a_touched_page_stays_until_it_is_looked_at_again() {
+        let mut spaces = tasks(&[3]);
+        spaces[0].pages[0].accessed = true;
+        assert_eq!(losses(&mut policy("true"), &mut spaces, 3), [(0, 1), (0, 2), (0, 0)]);
+    }
+
+    #[test]
+    fn young_pages_stay() {
+        let mut spaces = tasks(&[40]);
+        (0..40).for_each(|page| spaces[0].pages[page].born = 950 + page as u32);
+        let lost = losses(&mut policy("true"), &mut spaces, 18);
+        assert_eq!(lost.last(), Some(&(0, 17)), "967 is not among the last 32 of 1000");
+    }
+
+    #[test]
+    fn two_searches_at_once_take_more_than_the_quota() {
+        let mut spaces = tasks(&[100, 100]);
+        spaces[0].major_faults = 40; // a quota of 4
+        let mut policy = policy("true");
+        losses(&mut policy, &mut spaces, 3);
+        let (first, ..) = search(&mut policy, &mut spaces);
+        let (second, space, _) = search(&mut policy, &mut spaces);
+        assert_eq!(space, 0, "the quota of one is not used up before the first write is done");
+        policy.gained(&mut context(&mut spaces), &first, true);
+        policy.gained(&mut context(&mut spaces), &second, true);
+        assert_eq!(policy.tasks[0].quota, u32::MAX);
+    }
+
+    #[test]
+    fn without_the_race_the_second_search_goes_to_the_next_task() {
+        let mut spaces = tasks(&[100, 100]);
+        spaces[0].major_faults = 40;
+        let mut policy = policy("false");
+        losses(&mut policy, &mut spaces, 3);
+        search(&mut policy, &mut spaces);
+        let (_, space, _) = search(&mut policy, &mut spaces);
+        assert_eq!((space, policy.tasks[0].quota), (1, 0));
+    }
+}

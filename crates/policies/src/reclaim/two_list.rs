@@ -233,3 +233,74 @@ impl Reclaim for TwoList {
         Some([(pages / 64).max(8), (pages * 3 / 128).max(12)])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_model::page::Space;
+
+    const PAGES: u32 = 6400;
+
+    fn policy(swappiness: u64) -> TwoList {
+        TwoList::new(&Params::check(&TwoList::INFO, [("swappiness", swappiness.to_string())]).unwrap())
+    }
+
+    fn context(spaces: &mut [Space]) -> Context<'_> {
+        Context { spaces, born: 0, pages: PAGES, free: 0, cached: [3200, 3200], leaving: 0, swap_free: 1000 }
+    }
+
+    /// A policy that knows 3200 own pages of one task, and the task.
+    fn loaded(swappiness: u64) -> (TwoList, Vec<Space>) {
+        let mut policy = policy(swappiness);
+        let page = Page { home: Home::Present, dirty: true, ..Page::default() };
+        let mut spaces = vec![Space { pages: vec![page; 3200], swappable: true, ..Space::default() }];
+        for page in 0..3200 {
+            policy.brought_in(&mut context(&mut spaces), 0, page);
+        }
+        (policy, spaces)
+    }
+
+    /// Of so many choices, how many are page-outs.
+    fn page_outs(swappiness: u64, choices: usize) -> usize {
+        let (mut policy, mut spaces) = loaded(swappiness);
+        let mut walk = policy.begin(&mut context(&mut spaces));
+        walk.priority = 0;
+        let mut chosen = (0..choices).map(|_| policy.next(&mut context(&mut spaces), &mut walk));
+        chosen.by_ref().filter(|choice| matches!(choice, Choice::PageOut { .. })).count()
+    }
+
+    #[test]
+    fn swappiness_nothing_spares_programs_while_there_are_files() {
+        assert_eq!(page_outs(0, 100), 0);
+    }
+
+    #[test]
+    fn swappiness_two_hundred_spares_files() {
+        assert_eq!(page_outs(200, 100), 100);
+    }
+
+    #[test]
+    fn more_swappiness_takes_more_from_programs() {
+        let taken = [20, 60, 100, 160].map(|swappiness| page_outs(swappiness, 100));
+        assert!(taken.is_sorted() && taken[0] > 0 && taken[0] < taken[3], "{taken:?}");
+    }
+
+    #[test]
+    fn a_page_touched_while_inactive_is_active_again() {
+        let (mut policy, mut spaces) = loaded(200);
+        let mut walk = policy.begin(&mut context(&mut spaces));
+        policy.refill(&mut context(&mut spaces), &mut walk);
+        assert_eq!((spaces[0].pages[0].mark, spaces[0].pages[1].mark), (INACTIVE, INACTIVE));
+        spaces[0].pages[0].accessed = true;
+        assert_eq!(policy.victim(&mut context(&mut spaces), &mut walk), Some((0, 1)));
+        assert_eq!(spaces[0].pages[0].mark, ACTIVE);
+    }
+
+    #[test]
+    fn no_more_than_a_batch_is_on_its_way() {
+        let (mut policy, mut spaces) = loaded(200);
+        let mut walk = policy.begin(&mut context(&mut spaces));
+        let mut cx = Context { leaving: BATCH, ..context(&mut spaces) };
+        assert_eq!(policy.next(&mut cx, &mut walk), Choice::Wait);
+    }
+}
