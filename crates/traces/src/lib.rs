@@ -1,8 +1,9 @@
-//! Events on file and on paper: our own recordings, traces for other tools' viewers, and drawn schedules.
+//! Events on file and on paper: our own recordings, traces for other tools' viewers, drawn schedules, and requests to caches.
 //!
 //! - [`recording`]: a streamed binary file of events, and its reader
 //! - [`perfetto`]: a trace that ui.perfetto.dev and chrome://tracing show
 //! - [`gantt`]: the first moments of a run as text or SVG
+//! - [`requests`]: plain traces of requests to a cache, made by other tools
 //!
 //! [`WriteBehind`] around a file keeps a run from waiting for it.
 
@@ -10,6 +11,7 @@ pub mod gantt;
 mod names;
 pub mod perfetto;
 pub mod recording;
+pub mod requests;
 mod write_behind;
 
 pub use names::Names;
