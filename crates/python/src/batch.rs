@@ -27,14 +27,20 @@ pub struct Run {
 pub fn run(runs_json: &str, threads: usize) -> Result<Vec<u8>, String> {
     let runs: Vec<Run> = from_json("runs", runs_json)?;
     let runs: Vec<(Scenario, u64)> = runs.into_iter().map(|run| (run.scenario, run.seed)).collect();
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.clamp(1, MOST_THREADS)).build();
-    let reports = pool.map_err(|why| why.to_string())?.install(|| schedlab_sim::run_batch(&runs));
+    let reports = on_threads(threads, || schedlab_sim::run_batch(&runs))?;
     let reports: Result<Vec<Report>, _> = reports.into_iter().collect();
-    stream(&reports.map_err(|why| why.to_string())?).map_err(|why| why.to_string())
+    stream(table(&reports.map_err(|why| why.to_string())?)).map_err(|why| why.to_string())
 }
 
-fn stream(reports: &[Report]) -> Result<Vec<u8>, ArrowError> {
-    let batch = table(reports)?;
+/// Does `work` in a pool of so many threads.
+pub fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Result<T, String> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.clamp(1, MOST_THREADS)).build();
+    Ok(pool.map_err(|why| why.to_string())?.install(work))
+}
+
+/// A table as bytes.
+pub fn stream(table: Result<RecordBatch, ArrowError>) -> Result<Vec<u8>, ArrowError> {
+    let batch = table?;
     let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema())?;
     writer.write(&batch)?;
     writer.into_inner()

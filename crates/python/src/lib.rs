@@ -2,10 +2,11 @@
 //! with the interpreter released. What a user did wrong becomes a `ScenarioError`; a fault of ours a `RuntimeError`.
 
 mod batch;
+mod caches;
 mod recording;
 mod tables;
 
-use pyo3::{create_exception, exceptions, prelude::*};
+use pyo3::{create_exception, exceptions, prelude::*, types::PyBytes};
 use schedlab_model::experiment::{self, Experiment, Format};
 use std::{
     any::Any,
@@ -64,10 +65,11 @@ mod _core {
         released(py, || json(&tables::everything()))
     }
 
-    /// The page of one name, as JSON: family, name, page (Markdown), info.
+    /// The page of one name, as JSON: family, name, page (Markdown), info; of a name of several families `entries` has each.
     #[pyfunction]
-    fn page(py: Python<'_>, name: &str) -> PyResult<String> {
-        released(py, || json(&tables::page(name)?))
+    #[pyo3(signature = (name, family=None))]
+    fn page(py: Python<'_>, name: &str, family: Option<&str>) -> PyResult<String> {
+        released(py, || json(&tables::page(name, family)?))
     }
 
     /// JSON Schema of experiment files.
@@ -111,14 +113,40 @@ mod _core {
 
     /// Runs a JSON list of scenario and seed on so many threads; see `batch` for the columns of the Arrow stream.
     #[pyfunction]
-    fn run_batch<'py>(py: Python<'py>, runs_json: &str, threads: usize) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
+    fn run_batch<'py>(py: Python<'py>, runs_json: &str, threads: usize) -> PyResult<Bound<'py, PyBytes>> {
         let stream = released(py, || batch::run(runs_json, threads))?;
-        Ok(pyo3::types::PyBytes::new(py, &stream))
+        Ok(PyBytes::new(py, &stream))
     }
 
     /// Writes one run to a file, whole or not at all; see `recording` for the kinds.
     #[pyfunction]
     fn record(py: Python<'_>, run_json: &str, kind: &str, path: &str, limit_ns: u64) -> PyResult<()> {
         released(py, || recording::write(run_json, kind, path.as_ref(), limit_ns))
+    }
+
+    /// Checks what is wanted of caches and says what will be run, as JSON; see `caches`.
+    #[pyfunction]
+    fn cache_plan(py: Python<'_>, plan_json: &str) -> PyResult<String> {
+        released(py, || caches::check(plan_json))
+    }
+
+    /// Reads a trace of requests: its keys as numbers of 32 bits, and what there is to say of it as JSON; see `caches`.
+    #[pyfunction]
+    fn read_requests<'py>(py: Python<'py>, path: &str, wanted_json: &str) -> PyResult<(Bound<'py, PyBytes>, String)> {
+        let (keys, told) = released(py, || caches::read(path.as_ref(), wanted_json))?;
+        Ok((PyBytes::new(py, bytemuck::cast_slice(&keys)), told))
+    }
+
+    /// Runs eviction policies over keys that `read_requests` gave; see `caches` for the columns of the Arrow stream.
+    #[pyfunction]
+    fn cache_curves<'py>(
+        py: Python<'py>,
+        keys: &[u8],
+        objects: u32,
+        plan_json: &str,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let stream = released(py, || caches::curves(keys, objects, plan_json, threads))?;
+        Ok(PyBytes::new(py, &stream))
     }
 }

@@ -52,10 +52,10 @@ pub fn everything() -> Value {
     Value::Object(all)
 }
 
-/// The page of a name. A name of several families gets the pages of all, one after the other. The error names the
-/// nearest name.
-pub fn page(name: &str) -> Result<Value, String> {
-    let all = entries();
+/// The page of a name, in one family or in all. A name of several families gets the pages of all, one after the other. The
+/// error names the nearest name.
+pub fn page(name: &str, family: Option<&str>) -> Result<Value, String> {
+    let all: Vec<Entry> = entries().into_iter().filter(|entry| family.is_none_or(|one| one == entry.family)).collect();
     let called = |entry: &&Entry| entry.name() == name || entry.info["asked"] == name;
     let found: Vec<&Entry> = all.iter().filter(called).collect();
     let Some(first) = found.first() else {
@@ -64,7 +64,10 @@ pub fn page(name: &str) -> Result<Value, String> {
         return Err(format!("nothing is called {name:?}; did you mean {nearest:?}? See: schedlab list"));
     };
     let pages: Vec<&str> = found.iter().map(|entry| entry.page.trim()).collect();
-    Ok(json!({ "family": first.family, "name": name, "page": pages.join("\n\n---\n\n"), "info": first.info }))
+    let each = found.iter().map(|entry| json!({ "family": entry.family, "page": entry.page, "info": entry.info }));
+    let each: Vec<Value> = each.collect();
+    let page = pages.join("\n\n---\n\n");
+    Ok(json!({ "family": first.family, "name": name, "page": page, "info": first.info, "entries": each }))
 }
 
 fn entries() -> Vec<Entry> {
