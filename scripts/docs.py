@@ -43,7 +43,7 @@ def pages() -> dict[str, str]:
     names = [info["name"] for info in json.loads(_core.catalogue())["schedulers"]]
     made, rows = {}, []
     for name in names:
-        entry = json.loads(_core.page(name))
+        entry = json.loads(_core.page(name, "schedulers"))
         made[f"docs/policies/{name}.md"] = page(entry)
         rows.append(f"| [{name}]({name}.md) | {entry['info']['summary']} | {entry['info']['year']} |")
     index = "\n".join(rows)

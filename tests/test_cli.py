@@ -6,8 +6,18 @@ import re
 import pytest
 from conftest import ROOT
 
-VERBS = ["run", "matrix", "list", "describe", "reproduce", "report", "schema"]
-FAMILIES = ["schedulers", "workloads", "machines", "metrics", "steps", "reproductions", "results"]
+VERBS = ["run", "matrix", "cache", "list", "describe", "reproduce", "report", "schema"]
+FAMILIES = [
+    "schedulers",
+    "elevators",
+    "caches",
+    "workloads",
+    "machines",
+    "metrics",
+    "steps",
+    "reproductions",
+    "results",
+]
 
 
 def refused(done, *words):
@@ -60,6 +70,14 @@ def test_describe_shows_the_page_and_the_parameters(schedlab):
     shown = schedlab("describe", "minix").stdout
     assert "slice" in shown
     assert "100ms" in shown
+
+
+def test_a_name_of_several_families_is_described_in_each(schedlab):
+    families = [family for family in FAMILIES[:-2] if "fifo" in {e["name"] for e in schedlab.json("list", family)}]
+    assert families[:2] == ["schedulers", "elevators"]
+    described = schedlab.json("describe", "fifo")
+    assert [entry["family"] for entry in described["entries"]] == families
+    assert schedlab("describe", "fifo").stdout.count("References") >= len(families)
 
 
 def test_a_run_prints_a_row_for_each_cell_and_keeps_its_results(schedlab, small):

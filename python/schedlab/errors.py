@@ -13,8 +13,14 @@ class Interrupted(Exception):
 
     def __init__(self, done: int, total: int, folder):
         """Keep the numbers and word the message."""
-        super().__init__(f"stopped after {done} of {total} runs; they are kept in {folder}")
+        super().__init__(
+            f"stopped after {done} of {total} runs; they are kept in {folder}. The same command goes on from there."
+        )
         self.done, self.total, self.folder = done, total, folder
+
+
+class Stopped(Exception):
+    """The user stopped work of which nothing is kept."""
 
 
 def nearest(name: str, known) -> str:

@@ -10,12 +10,11 @@ import io
 import json
 import os
 import platform
-import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -25,12 +24,11 @@ import polars as pl
 from schedlab import _core, store
 from schedlab.errors import Interrupted
 from schedlab.experiment import Cell, Experiment
+from schedlab.interrupt import HEARD_SECONDS, ctrl_c
 from schedlab.results import Results
 
 #: Seconds that a chunk should take: short beside a person's patience, long beside the cost of saving it.
 CHUNK_SECONDS = 0.5
-#: Seconds within which Ctrl-C is heard.
-HEARD_SECONDS = 0.05
 
 Run = tuple[Cell, int]
 
@@ -56,7 +54,7 @@ def run(
         report = progress or (lambda done, total: None)
         report(finished, len(wanted))
         try:
-            with _ctrl_c() as stop, closing(_compute(pending, threads or os.cpu_count() or 1, stop)) as chunks:
+            with ctrl_c() as stop, closing(_compute(pending, threads or os.cpu_count() or 1, stop)) as chunks:
                 for chunk, table in chunks:
                     target.append(*_tidy(experiment, chunk, table))
                     finished += len(chunk)
@@ -116,23 +114,6 @@ class _Pace:
     def took(self, seconds: float) -> None:
         ideal = self.size * CHUNK_SECONDS / max(seconds, 1e-6)
         self.size = max(self.least, round(min(ideal, self.size * 4) / self.least) * self.least)
-
-
-@contextmanager
-def _ctrl_c() -> Iterator[threading.Event]:
-    """Turn Ctrl-C into a flag, looked at between two steps: nothing is torn, whatever library is at work just then.
-
-    Only the main thread may say what Ctrl-C does; elsewhere the flag is never set.
-    """
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = signal.signal(signal.SIGINT, lambda *_: stop.set())
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _compute(

@@ -96,7 +96,7 @@ class Store:
             fitting, runs = runs[: self._room], runs[self._room :]
             self._tail = pl.concat([self._tail, *fitting])
             self._room -= len(fitting)
-            replace(self._files[-1], _parquet(self._tail))
+            replace(self._files[-1], parquet(self._tail))
 
     def _write_manifest(self) -> None:
         lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in self.manifest.items())
@@ -136,7 +136,8 @@ def _runs(frame: pl.DataFrame) -> int:
     return frame.select(pl.struct("scenario", "seed").n_unique()).item()
 
 
-def _parquet(frame: pl.DataFrame) -> bytes:
+def parquet(frame: pl.DataFrame) -> bytes:
+    """The rows as a file."""
     text = io.BytesIO()
     frame.rechunk().write_parquet(text)
     return text.getvalue()

@@ -56,11 +56,13 @@ struct Wanted {
     first: Option<u64>,
 }
 
-/// Checks wishes before a long trace is read. Gives the policies one by one and the number of samples.
+/// Checks wishes before a long trace is read. Gives the policies one by one, the number of sizes (for a large trace)
+/// and that of samples.
 pub fn check(plan_json: &str) -> Result<String, String> {
-    let (policies, _, sampling) = from_json::<Wishes>("plan", plan_json)?.checked()?;
+    let (policies, sizes, sampling) = from_json::<Wishes>("plan", plan_json)?.checked()?;
     let labels: Vec<String> = policies.into_iter().map(|choice| choice.label).collect();
-    json(&json!({ "policies": labels, "samples": sampling.map(|sampling| sampling.groups) }))
+    let samples = sampling.map(|sampling| sampling.groups);
+    json(&json!({ "policies": labels, "sizes": sizes.of(u32::MAX).len(), "samples": samples }))
 }
 
 /// Reads and numbers a trace.

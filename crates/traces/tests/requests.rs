@@ -50,6 +50,7 @@ fn the_user_says_what_the_columns_are() {
     assert_eq!(read("k1,5,x\nk1,6,y\n", "-,key,-").keys, [0, 1]);
     assert_eq!(read("KEY,bytes,x\nk1,6,y\n", "key,size,-").keys, [0]);
     assert_eq!(read("name,how much\nk1,6\n", "key,size").keys, [0]);
+    assert_eq!(read("time,key,size\n1,a,6\n", "-,-,key").keys, [0]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from schedlab.cli import describe, list_, matrix, report, reproduce, run, schema
+from schedlab.cli import cache, describe, list_, matrix, report, reproduce, run, schema
 
 app = typer.Typer(
     name="schedlab",
@@ -20,7 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for verb in (run, matrix, list_, describe, reproduce, report, schema):
+for verb in (run, matrix, cache, list_, describe, reproduce, report, schema):
     app.command(verb.NAME, epilog=f"Example: {verb.EXAMPLE}")(verb.verb)
 
 
@@ -49,11 +49,11 @@ def main() -> None:
 
 def _explain(error: Exception) -> int:
     from schedlab._core import ScenarioError
-    from schedlab.errors import Interrupted, UsageError
+    from schedlab.errors import Interrupted, Stopped, UsageError
 
-    if isinstance(error, Interrupted):
-        _say(f"{error}. The same command goes on from there.")
-        # The engine may still be busy with the chunk in hand; nobody waits for it.
+    if isinstance(error, Interrupted | Stopped):
+        _say(str(error))
+        # The engine may still be busy with the work in hand; nobody waits for it.
         sys.stdout.flush()
         os._exit(130)
     if isinstance(error, ScenarioError | UsageError):

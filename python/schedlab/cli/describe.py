@@ -1,4 +1,4 @@
-"""`schedlab describe`: the page of one scheduler, workload, machine, metric, step or reproduction."""
+"""`schedlab describe`: the page of one policy, workload, machine, metric, step or reproduction."""
 
 import json as json_text
 from typing import Annotated
@@ -13,7 +13,7 @@ def verb(
     name: Annotated[str, typer.Argument(help="A name that `schedlab list` shows.")],
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show the page of a scheduler, workload, machine, metric, step or reproduction."""
+    """Show the page of a scheduler, elevator, eviction policy, workload, machine, metric, step or reproduction."""
     from schedlab.cli.output import print_json
 
     entry = _look_up(name)
@@ -23,8 +23,11 @@ def verb(
     from rich.console import Console
     from rich.markdown import Markdown
 
-    Console().print(Markdown(entry["page"]))
-    _print_parameters(entry.get("info") or {})
+    # A name may stand in several families: each has its page and its parameters.
+    for number, one in enumerate(entry.get("entries", [entry])):
+        page = one["page"].strip()
+        Console().print(Markdown(f"---\n\n{page}" if number else page))
+        _print_parameters(one["info"])
 
 
 def _look_up(name: str) -> dict:

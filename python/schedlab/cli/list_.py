@@ -9,7 +9,17 @@ import typer
 NAME = "list"
 EXAMPLE = "schedlab list schedulers"
 
-FAMILIES = ("schedulers", "workloads", "machines", "metrics", "steps", "reproductions", "results")
+FAMILIES = (
+    "schedulers",
+    "elevators",
+    "caches",
+    "workloads",
+    "machines",
+    "metrics",
+    "steps",
+    "reproductions",
+    "results",
+)
 
 
 def verb(
@@ -17,7 +27,7 @@ def verb(
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List what there is: schedulers, workloads, machines, metrics, steps, reproductions, results."""
+    """List what there is: schedulers, elevators, eviction policies, workloads, machines, metrics, and more."""
     from schedlab.cli.output import print_json, print_table
     from schedlab.errors import UsageError, nearest
 

@@ -107,8 +107,8 @@ fn layout(first: &[&[u8]], typed: Option<Vec<Column>>) -> Result<(Vec<Column>, b
                 "the line has {found} columns, and {wanted} were named: write - for one that does not matter"
             ));
         }
-        let key = columns.iter().position(|column| *column == Column::Key);
-        let heading = worded(first, &columns) || (key.is_some_and(|key| names[key] == Column::Key) && no_number(first));
+        let any_name = names.iter().any(|column| *column != Column::Ignored);
+        let heading = worded(first, &columns) || (any_name && no_number(first));
         return Ok((columns, heading));
     }
     if names.contains(&Column::Key) && no_number(first) {

@@ -1,0 +1,168 @@
+"""Eviction policies over traces of requests: miss ratios by size of the cache.
+
+::
+
+    from schedlab import caches
+
+    trace = caches.read("trace.oracleGeneral.zst")
+    curves = caches.curves(trace, "lru,arc", "0.1%..50%:16")
+    curves.summary()      # policy, size, slots, n, miss_ratio, low, high
+
+A cache counts things: how large each is, is not looked at.
+"""
+
+import io
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schedlab import _core, stats
+from schedlab.errors import Stopped
+from schedlab.interrupt import ctrl_c, until_stopped
+
+#: Sizes that are looked at if none are named.
+SIZES = "0.1%,1%,10%"
+#: Runs handed over at once, for each thread: enough that none waits long for the others.
+RUNS_PER_THREAD = 4
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A trace that was read: its keys as numbers from 0, in 32 bits each."""
+
+    path: str
+    keys: bytes
+    format: str
+    requests: int
+    objects: int
+    smallest_bytes: int | None
+    largest_bytes: int | None
+
+    @property
+    def compulsory_miss_ratio(self) -> float:
+        """Each thing misses once, however large the cache."""
+        return self.objects / self.requests
+
+
+@dataclass(frozen=True)
+class Curves:
+    """The runs of some policies over a trace.
+
+    `runs` has a row for each policy and size, and sample if there are any: policy, size, slots, group, requests,
+    misses, miss_ratio. `samples` is their number.
+    """
+
+    trace: Trace
+    runs: pl.DataFrame
+    sample: float | None
+    samples: int | None
+
+    def summary(self) -> pl.DataFrame:
+        """A row for each policy and size: the miss ratio and the bounds of its 95 % interval, null if exact."""
+        table = self.runs.group_by("policy", "size", "slots", maintain_order=True).agg(
+            n=pl.len().cast(pl.Int64), mean=pl.col("miss_ratio").mean(), deviation=pl.col("miss_ratio").std()
+        )
+        half = pl.Series(stats.half_width(table["deviation"].fill_null(float("nan")), table["n"])).fill_nan(None)
+        # A ratio is between 0 and 1 whatever a sample says.
+        bounds = {"miss_ratio": pl.col("mean"), "low": pl.col("mean") - half, "high": pl.col("mean") + half}
+        return table.select(
+            "policy", "size", "slots", "n", **{name: value.clip(0, 1) for name, value in bounds.items()}
+        )
+
+    @property
+    def policies(self) -> list[str]:
+        """As they were asked for."""
+        return self.runs["policy"].unique(maintain_order=True).to_list()
+
+    @property
+    def sizes(self) -> list[tuple[str, int]]:
+        """As they were asked for, and the number of slots that each is."""
+        return self.runs.select("size", "slots").unique(maintain_order=True).rows()
+
+    @property
+    def notes(self) -> list[str]:
+        """What one should know before believing the numbers."""
+        notes = []
+        trace = self.trace
+        if trace.smallest_bytes != trace.largest_bytes:
+            notes.append(
+                f"the things are {trace.smallest_bytes} to {trace.largest_bytes} bytes large, which is not looked at: "
+                "a cache counts things"
+            )
+        if self.sample:
+            notes.append(
+                f"mean ± half of the 95 % interval over {self.samples} samples, each {self.sample:.4g} of the things; "
+                "without --sample the whole trace is run"
+            )
+        return notes
+
+
+def read(
+    path: str | Path,
+    format: str | None = None,
+    columns: str | None = None,
+    operations: Sequence[str] = (),
+    first: int | None = None,
+) -> Trace:
+    """Read and number a trace. Format and columns are found out if not given.
+
+    Only requests with one of the `operations` count, if any are named, and of these only the `first`. Ctrl-C raises
+    `Stopped`.
+    """
+    wanted = {"format": format, "columns": columns, "operations": list(operations), "first": first}
+    try:
+        with ctrl_c() as stop:
+            keys, told = until_stopped(stop, _core.read_requests, str(path), json.dumps(wanted))
+    except KeyboardInterrupt:
+        raise Stopped("stopped while the trace was being read; nothing was written") from None
+    return Trace(str(path), keys, **json.loads(told))
+
+
+def check(policies: str, sizes: str, sample: float | None = None, seed: int = 0) -> dict[str, Any]:
+    """Check what `curves` takes, before a long trace is read: `policies` one by one, and the number of `samples`."""
+    return json.loads(_core.cache_plan(_plan(policies, sizes, sample, seed)))
+
+
+def curves(
+    trace: Trace,
+    policies: str = "all",
+    sizes: str = SIZES,
+    sample: float | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Curves:
+    """Run policies in caches of some sizes over a trace.
+
+    Write `policies` as "lru,arc", or "all", or with parameters "s3_fifo:name=value"; `sizes` as "1000", "1%", several
+    with commas, or "0.1%..50%:16". A `sample` of 0.01 looks at several hundredths of the things instead of all of
+    them, and the summary then has intervals. `progress` is told (policies done, all). Ctrl-C raises `Stopped`.
+    """
+    checked = check(policies, sizes, sample, seed)
+    threads = threads or os.cpu_count() or 1
+    wanted, report = checked["policies"], progress or (lambda done, total: None)
+    at_once = ceil(RUNS_PER_THREAD * threads / (checked["sizes"] * (checked["samples"] or 1)))
+    tables, done = [], 0
+    report(0, len(wanted))
+    try:
+        with ctrl_c() as stop:
+            for place in range(0, len(wanted), at_once):
+                chunk = wanted[place : place + at_once]
+                plan = _plan(",".join(chunk), sizes, sample, seed)
+                stream = until_stopped(stop, _core.cache_curves, trace.keys, trace.objects, plan, threads)
+                tables.append(pl.read_ipc_stream(io.BytesIO(stream)))
+                done += len(chunk)
+                report(done, len(wanted))
+    except KeyboardInterrupt:
+        raise Stopped(f"stopped after {done} of {len(wanted)} policies; nothing was written") from None
+    return Curves(trace, pl.concat(tables), sample, checked["samples"])
+
+
+def _plan(policies: str, sizes: str, sample: float | None, seed: int) -> str:
+    return json.dumps({"policies": policies, "sizes": sizes, "sample": sample, "seed": seed})

@@ -1,0 +1,41 @@
+"""Ctrl-C, so that nothing is torn: work goes on in a second thread while this one listens."""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import Any
+
+#: Seconds within which Ctrl-C is heard.
+HEARD_SECONDS = 0.05
+
+
+@contextmanager
+def ctrl_c() -> Iterator[threading.Event]:
+    """Turn Ctrl-C into a flag, looked at between two steps: nothing is torn, whatever library is at work just then.
+
+    Only the main thread may say what Ctrl-C does; elsewhere the flag is never set.
+    """
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: stop.set())
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def until_stopped(stop: threading.Event, work: Callable, *arguments: Any) -> Any:
+    """Do `work` in a second thread and give its result; KeyboardInterrupt as soon as `stop` is set, without it."""
+    worker = ThreadPoolExecutor(1, "schedlab")
+    try:
+        future = worker.submit(work, *arguments)
+        while not wait([future], timeout=HEARD_SECONDS).done:
+            if stop.is_set():
+                raise KeyboardInterrupt
+        return future.result()
+    finally:
+        worker.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,187 @@
+"""The command `schedlab cache`: traces in, miss-ratio curves out."""
+
+import json
+import signal
+import time
+
+import polars as pl
+import pytest
+from conftest import ROOT
+from test_cli import refused
+from test_report import read as read_page
+
+from schedlab import caches
+
+TRACES = ROOT / "tests" / "traces"
+CSV = TRACES / "skewed.csv"
+REQUESTS, THINGS = 600, 95
+
+
+def names(family="caches"):
+    from schedlab._core import catalogue
+
+    return [info["name"] for info in json.loads(catalogue())[family]]
+
+
+@pytest.fixture
+def skewed(schedlab):
+    """A longer trace: a hundred thousand requests, the r-th of 20,000 things about as often as 1/r."""
+    import numpy as np
+
+    rng = np.random.Generator(np.random.PCG64(3))
+    keys = (np.exp(rng.random(100_000) * np.log(20_001)) - 1).astype(int)
+    (schedlab.folder / "long.csv").write_text("".join(f"{key}\n" for key in keys))
+    return schedlab.folder / "long.csv"
+
+
+def test_the_table_has_a_row_for_each_policy_and_a_column_for_each_size(schedlab):
+    done = schedlab("cache", CSV, "--policy", "lru", "--sizes", "5,20%,100%")
+    assert done.returncode == 0, done.stderr
+    assert "600 requests for 95 different things" in done.stdout
+    assert "20% (19)" in done.stdout
+    assert "100% (95)" in done.stdout
+    assert f"lru{THINGS / REQUESTS:10.4f}" not in done.stdout.split("\n")[0]
+    (row,) = [line.split() for line in done.stdout.splitlines() if line.strip().startswith("lru")]
+    assert row[-1] == f"{THINGS / REQUESTS:.4f}", "a cache for all misses each thing once"
+    assert "which is not looked at" in done.stdout, "sizes differ, and that is said"
+
+
+def test_all_policies_are_run_if_none_is_named(schedlab):
+    document = schedlab.json("cache", CSV)
+    assert [curve["policy"] for curve in document["curves"]] == names()
+
+
+@pytest.mark.parametrize("file", ["skewed.oracleGeneral.zst", "twitter.csv"])
+def test_every_format_of_the_same_requests_gives_the_same_curves(schedlab, file):
+    arguments = ["--policy", "all", "--sizes", "1..95:8"]
+    csv, other = (schedlab.json("cache", TRACES / name, *arguments) for name in ("skewed.csv", file))
+    assert csv["curves"] == other["curves"]
+    assert other["trace"]["format"] == {"twitter.csv": "twitter"}.get(file, "oracle_general")
+
+
+def test_lru_misses_what_an_independent_count_says(schedlab):
+    keys = [line.split(",")[1] for line in CSV.read_text().splitlines()[1:]]
+    (curve,) = schedlab.json("cache", CSV, "--policy", "lru", "--sizes", "1..95:20")["curves"]
+    for point in curve["points"]:
+        held, misses = [], 0
+        for key in keys:
+            misses += key not in held
+            held = ([key] + [other for other in held if other != key])[: point["slots"]]
+        assert point["miss_ratio"] == pytest.approx(misses / len(keys), abs=1e-12), point
+
+
+def test_json_tells_the_trace_the_curves_and_the_notes(schedlab):
+    document = schedlab.json("cache", CSV, "--policy", "lru", "--sizes", "10")
+    trace = document["trace"]
+    assert (trace["requests"], trace["objects"], trace["format"]) == (REQUESTS, THINGS, "csv")
+    assert trace["compulsory_miss_ratio"] == THINGS / REQUESTS
+    assert document["sample"] is None
+    (point,) = document["curves"][0]["points"]
+    assert point.keys() == {"size", "slots", "n", "miss_ratio", "low", "high"}
+    assert (point["n"], point["low"]) == (1, None)
+
+
+def test_a_sample_tells_an_interval_that_holds_the_exact_ratio(schedlab, skewed):
+    arguments = ["--policy", "lru", "--sizes", "20%,50%"]
+    exact = schedlab.json("cache", skewed, *arguments)["curves"][0]["points"]
+    # One of twenty intervals may miss; of these seeds none does.
+    for seed in (1, 2, 3):
+        sampled = schedlab.json("cache", skewed, *arguments, "--sample", "0.05", "--seed", seed)
+        assert sampled["sample"] == {"rate": 0.05, "samples": 8}
+        for point, truth in zip(sampled["curves"][0]["points"], exact, strict=True):
+            assert point["low"] <= truth["miss_ratio"] <= point["high"]
+            assert 0 < point["high"] - point["low"] < 0.1
+    shown = schedlab("cache", skewed, *arguments, "--sample", "0.05").stdout
+    assert "±" in shown
+    assert "8 samples, each 0.05 of the things" in shown
+
+
+def test_a_part_of_the_trace_can_be_chosen(schedlab):
+    twitter = TRACES / "twitter.csv"
+    assert schedlab.json("cache", twitter, "--only", "get,gets")["trace"]["requests"] == REQUESTS * 4 // 5
+    assert schedlab.json("cache", twitter, "--first", "100")["trace"]["requests"] == 100
+    assert schedlab.json("cache", CSV, "--columns", "-,-,key")["trace"]["objects"] == 8, "sizes as keys"
+
+
+def test_every_run_is_written_as_parquet_and_the_curves_as_a_page(schedlab):
+    arguments = ["--policy", "lru", "--sizes", "1..95:9", "--output", "runs.parquet", "--html", "page.html"]
+    done = schedlab("cache", CSV, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "runs.parquet" in done.stdout
+    runs = pl.read_parquet(schedlab.folder / "runs.parquet")
+    assert runs.columns == ["policy", "size", "slots", "group", "requests", "misses", "miss_ratio"]
+    assert runs.height == 9
+    page = read_page(schedlab.folder / "page.html")
+    assert page.tags.count("svg") == 1
+    assert "miss ratio" in " ".join(page.text)
+    assert sorted(file.name for file in schedlab.folder.iterdir()) == ["page.html", "runs.parquet"]
+
+
+def test_a_page_shows_every_policy_once(schedlab):
+    assert schedlab("cache", CSV, "--html", "page.html").returncode == 0
+    page = read_page(schedlab.folder / "page.html")
+    text = (schedlab.folder / "page.html").read_text()
+    assert page.tags.count("svg") == -(-len(names()) // 6)
+    assert all(text.count(f"<i></i>{name}</span>") == 1 for name in names())
+
+
+def test_a_wrong_trace_is_refused_with_the_place(schedlab):
+    wrong = schedlab.folder / "wrong.csv"
+    wrong.write_text(CSV.read_text().replace("\n7,", "\nseven,"))
+    refused(schedlab("cache", wrong), "wrong.csv:9", '"seven"', "not a number")
+    cut = schedlab.folder / "cut.oracleGeneral"
+    cut.write_bytes(b"\0" * 47)
+    refused(schedlab("cache", cut), "cut.oracleGeneral", "byte 24", "23 bytes are left")
+    refused(schedlab("cache", "nothing.csv"), "nothing.csv")
+    refused(schedlab("cache", "."), "folder")
+    (schedlab.folder / "empty").touch()
+    refused(schedlab("cache", "empty"), "empty", "no requests")
+
+
+def test_wrong_wishes_are_refused_before_the_trace_is_read(schedlab):
+    refused(schedlab("cache", "nothing.csv", "--policy", "lur"), "lur", "lru")
+    refused(schedlab("cache", "nothing.csv", "--policy", "lru:size=3"), "no such parameter")
+    refused(schedlab("cache", "nothing.csv", "--sizes", "64MiB"), "64MiB", "sizes count things")
+    refused(schedlab("cache", "nothing.csv", "--sizes", "5%..1%:3"), "does not go upwards")
+    refused(schedlab("cache", "nothing.csv", "--sample", "0.7"), "0.7", "out of range")
+    refused(schedlab("cache", "nothing.csv", "--output", "curves.csv"), ".parquet")
+    refused(schedlab("cache", "nothing.csv", "--html", "no/page.html"), "no folder no")
+    refused(schedlab("cache", CSV, "--format", "cvs"), "cvs", "oracle_general, twitter, csv")
+    refused(schedlab("cache", CSV, "--sample", "0.1"), "slots in a sample")
+    refused(schedlab("cache", CSV, "--columns", "time,size"), "no key")
+    refused(schedlab("cache", CSV, "--first", "0"), "--first")
+
+
+def test_help_names_every_format(schedlab):
+    message = schedlab("cache", CSV, "--format", "?").stderr
+    formats = message.split("there are: ")[1].strip().split(", ")
+    assert len(formats) >= 3
+    shown = schedlab("cache", "--help").stdout
+    assert all(name in shown for name in formats)
+
+
+def test_ctrl_c_ends_at_once_and_writes_nothing(schedlab, skewed):
+    skewed.write_text(skewed.read_text() * 20)
+    process = schedlab.start(
+        "cache", skewed, "--sizes", "1..20000:1000", "--output", "runs.parquet", "--html", "a.html"
+    )
+    time.sleep(1.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert "nothing was written" in said
+    assert "Traceback" not in said
+    assert [file.name for file in schedlab.folder.iterdir()] == ["long.csv"]
+
+
+def test_python_gives_the_curves_as_a_frame():
+    trace = caches.read(CSV)
+    assert len(trace.keys) == 4 * trace.requests
+    told = []
+    curves = caches.curves(trace, "all", "5,50", progress=lambda done, total: told.append((done, total)))
+    assert told[0] == (0, len(names()))
+    assert told[-1] == (len(names()), len(names()))
+    summary = curves.summary()
+    assert summary.columns == ["policy", "size", "slots", "n", "miss_ratio", "low", "high"]
+    assert summary["low"].null_count() == summary.height == 2 * len(names())
