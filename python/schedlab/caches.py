@@ -149,9 +149,9 @@ def curves(
     wanted, report = checked["policies"], progress or (lambda done, total: None)
     at_once = ceil(RUNS_PER_THREAD * threads / (checked["sizes"] * (checked["samples"] or 1)))
     tables, done = [], 0
-    report(0, len(wanted))
     try:
         with ctrl_c() as stop:
+            report(0, len(wanted))
             for place in range(0, len(wanted), at_once):
                 chunk = wanted[place : place + at_once]
                 plan = _plan(",".join(chunk), sizes, sample, seed)

@@ -33,9 +33,10 @@ def until_stopped(stop: threading.Event, work: Callable, *arguments: Any) -> Any
     worker = ThreadPoolExecutor(1, "schedlab")
     try:
         future = worker.submit(work, *arguments)
-        while not wait([future], timeout=HEARD_SECONDS).done:
-            if stop.is_set():
-                raise KeyboardInterrupt
+        while not stop.is_set() and not wait([future], timeout=HEARD_SECONDS).done:
+            pass
+        if stop.is_set():
+            raise KeyboardInterrupt
         return future.result()
     finally:
         worker.shutdown(wait=False, cancel_futures=True)
