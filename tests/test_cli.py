@@ -11,6 +11,7 @@ FAMILIES = [
     "schedulers",
     "elevators",
     "caches",
+    "reclaims",
     "workloads",
     "machines",
     "metrics",

@@ -13,6 +13,7 @@ FAMILIES = (
     "schedulers",
     "elevators",
     "caches",
+    "reclaims",
     "workloads",
     "machines",
     "metrics",

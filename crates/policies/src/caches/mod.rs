@@ -94,7 +94,7 @@ pub trait Entry: Eviction + Sized + 'static {
     const INFO: Info;
     /// Whether it looks at [`Context::next_use`]: only a recorded trace can tell it.
     const CLAIRVOYANT: bool = false;
-    /// Whether a larger cache always holds what a smaller one holds, so that one pass gives the whole miss-ratio curve.
+    /// Whether it always holds what was asked for last: one pass over the stack distances then gives the misses of every size.
     const STACK: bool = false;
 
     /// A new one, for so many slots (at least 1).
