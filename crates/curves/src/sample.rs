@@ -15,6 +15,9 @@
 //! Several samples are taken, which have no thing in common: the groups of one hash. The spread of their miss ratios gives
 //! the interval of their mean (by Student's t, in Python). It covers what the choice of things does; it does not
 //! cover that a cache of few slots behaves unlike a large one, so a sample whose cache would have fewer than [`FEWEST_SLOTS`] is refused.
+//! On a skewed trace (`tests/curves.rs`) 95 % of LRU's intervals held the exact miss ratio with samples of 0.5 %, nearly all with
+//! samples of 5 % (eight of them are two fifths of the things, and what that gains is left out); of the other policies'
+//! 17 to 20 of 20, but of MRU's 12: what becomes of its one changing slot is no matter of scale.
 
 use schedlab_policies::caches::{Key, NOTHING};
 
