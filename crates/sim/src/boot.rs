@@ -281,7 +281,7 @@ fn clock(hz: f64, seed: u64) -> Clock {
     let millihertz = (hz * 1000.0).round().max(1.0) as u64;
     let tick = (u128::from(SECOND) * 1000 / u128::from(millihertz)) as Nanos;
     let phase = Rng::stream(seed, CLOCK_STREAM).below(tick);
-    Clock { tick, millihertz, phase, count: 0, next: phase }
+    Clock { tick, millihertz, phase, fraction: 0, next: phase }
 }
 
 fn resources(scenario: &Scenario, programs: &Programs) -> Resources {
