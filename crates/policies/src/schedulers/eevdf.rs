@@ -367,15 +367,15 @@ impl Law for Rule {
             return false;
         }
         self.note_lag(entity, queue);
-        if queue.current == id {
-            queue.current = NOBODY;
-        } else {
-            queue.line.remove(entity.claim.deadline, id);
+        match how {
+            Leave::Late(Some(spot)) => queue.line.take(spot),
+            _ if queue.current == id => queue.current = NOBODY,
+            _ => queue.line.remove(entity.claim.deadline, id),
         }
         queue.part(entity);
         entity.queued = false;
         match how {
-            Leave::Late => {
+            Leave::Late(_) => {
                 entity.claim.delayed = false;
                 entity.claim.lag = entity.claim.lag.min(0);
             }
@@ -508,7 +508,7 @@ impl Law for Rule {
             if !tree.entity(choice.entity).claim.delayed {
                 break choice.entity;
             }
-            tree.leave_late(self, choice.entity);
+            tree.leave_late(self, choice);
         };
         if chosen == woken {
             if shorter {

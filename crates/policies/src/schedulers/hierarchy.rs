@@ -44,8 +44,8 @@ pub(super) enum Leave {
     End,
     /// It goes to another processor.
     Move,
-    /// It sleeps already, and now really leaves.
-    Late,
+    /// It sleeps already, and now really leaves; where it stands, if that is known.
+    Late(Option<Spot>),
 }
 
 /// Two entities of one queue that meet, on behalf of two tasks.

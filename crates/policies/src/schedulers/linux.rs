@@ -367,7 +367,7 @@ macro_rules! hooks {
             self.0.pick_next(cx, cpu)
         }
 
-        #[inline]
+        #[inline(always)]
         fn charge(&mut self, cx: &mut Context<'_>, cpu: CpuId, _: TaskId, ran: Nanos) {
             self.0.charge(cx, cpu, ran);
         }

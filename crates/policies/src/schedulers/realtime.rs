@@ -234,18 +234,22 @@ impl Realtime {
     }
 
     /// The running task of this class used so much.
-    #[inline]
+    #[inline(always)]
     pub fn charge(&mut self, cpu: CpuId, ran: Nanos) {
         self.queues[cpu as usize].used += ran;
     }
 
     /// Somebody else used so much.
-    #[inline]
+    #[inline(always)]
     pub fn charge_others(&mut self, cx: &mut Context<'_>, cpu: CpuId, ran: Nanos) {
-        let ready = &mut self.queues[cpu as usize];
-        if ready.deadline.is_none() {
-            return;
+        if self.queues[cpu as usize].deadline.is_some() {
+            self.pay_others(cx, cpu, ran);
         }
+    }
+
+    #[cold]
+    fn pay_others(&mut self, cx: &mut Context<'_>, cpu: CpuId, ran: Nanos) {
+        let ready = &mut self.queues[cpu as usize];
         ready.due -= ran as i64;
         if ready.due <= 0 && !ready.serving {
             self.begin_period(cx, cpu, cx.now + self.period);

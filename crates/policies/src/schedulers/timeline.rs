@@ -11,7 +11,7 @@ pub(super) type EntityId = u32;
 /// Entries of a full block.
 const MOST: usize = 32;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy)]
 struct Entry {
     key: i64,
     vruntime: i64,
@@ -24,14 +24,72 @@ struct Block {
     low: i64,
     /// No key here is greater, and none in later blocks is less.
     last: i64,
-    entries: Vec<Entry>,
+    /// The places that are taken; there may be free ones before and after them.
+    start: usize,
+    end: usize,
+    places: Box<[Entry; MOST]>,
+}
+
+impl Block {
+    fn new(places: Box<[Entry; MOST]>) -> Self {
+        Block { low: i64::MAX, last: i64::MIN, start: 0, end: 0, places }
+    }
+
+    #[inline(always)]
+    fn entries(&self) -> &[Entry] {
+        self.places.get(self.start..self.end).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.end - self.start == MOST
+    }
+
+    /// Puts an entry behind those of the same key. There must be room.
+    #[inline(always)]
+    fn insert(&mut self, entry: Entry) {
+        if self.end == MOST {
+            self.gather();
+        }
+        let mut at = self.end;
+        // Most often its place is near the end.
+        while at > self.start
+            && let Some([before, free]) = self.places.get_mut(at - 1..=at)
+            && before.key > entry.key
+        {
+            *free = *before;
+            at -= 1;
+        }
+        self.places[at % MOST] = entry;
+        self.end += 1;
+        self.low = self.low.min(entry.vruntime);
+        self.last = self.last.max(entry.key);
+    }
+
+    /// Moves all entries to the first places.
+    #[cold]
+    fn gather(&mut self) {
+        self.places.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+    }
+
+    /// Takes out the entry at a place.
+    #[inline(always)]
+    fn take(&mut self, at: usize) {
+        if at == self.start {
+            self.start += 1; // most often it is the first
+        } else {
+            self.places.copy_within(at + 1..self.end, at);
+            self.end -= 1;
+        }
+    }
 }
 
 /// Where an entry stands, until the next change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spot {
     block: u32,
-    index: u32,
+    place: u32,
 }
 
 /// Entities in order.
@@ -39,7 +97,7 @@ pub(super) struct Spot {
 pub(super) struct Timeline {
     blocks: Vec<Block>,
     /// Room of blocks that became empty.
-    spare: Vec<Vec<Entry>>,
+    spare: Vec<Box<[Entry; MOST]>>,
 }
 
 impl Timeline {
@@ -47,33 +105,36 @@ impl Timeline {
     #[inline]
     pub fn insert(&mut self, key: i64, vruntime: i64, entity: EntityId) {
         let entry = Entry { key, vruntime, entity };
-        let at = match &self.blocks[..] {
-            [only] if only.entries.len() < MOST => 0,
-            _ => self.room_for(key),
-        };
-        let block = &mut self.blocks[at];
-        let index = block.entries.partition_point(|other| other.key <= key);
-        block.entries.insert(index, entry);
-        block.low = block.low.min(vruntime);
-        block.last = block.last.max(key);
+        match self.blocks.last_mut() {
+            // Who has just run often goes to the end.
+            Some(last) if key >= last.last && !last.is_full() => last.insert(entry),
+            _ => {
+                let at = self.room_for(key);
+                self.blocks[at].insert(entry);
+            }
+        }
     }
 
     /// The block to which a key belongs, which has room.
+    #[inline(never)]
     fn room_for(&mut self, key: i64) -> usize {
         let count = self.blocks.len();
+        if count == 1 && !self.blocks[0].is_full() {
+            return 0;
+        }
         let at = self.blocks.partition_point(|block| block.last <= key);
-        if at == count && (count == 0 || self.blocks[count - 1].entries.len() == MOST) {
+        if at == count && (count == 0 || self.blocks[count - 1].is_full()) {
             self.open(count); // what grows at its end has full blocks
             return count;
         }
         let at = at.min(count - 1);
-        if self.blocks[at].entries.len() < MOST { at } else { self.split(at, key) }
+        if self.blocks[at].is_full() { self.split(at, key) } else { at }
     }
 
     #[cold]
     fn open(&mut self, at: usize) {
-        let entries = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(MOST));
-        self.blocks.insert(at, Block { low: i64::MAX, last: i64::MIN, entries });
+        let places = self.spare.pop().unwrap_or_else(|| Box::new([Entry::default(); MOST]));
+        self.blocks.insert(at, Block::new(places));
     }
 
     /// Halves a full block; gives the half to which the key belongs.
@@ -82,9 +143,9 @@ impl Timeline {
         self.open(at + 1);
         let (front, back) = self.blocks.split_at_mut(at + 1);
         let (front, back) = (&mut front[at], &mut back[0]);
-        back.entries.extend(front.entries.drain(MOST / 2..));
-        (back.low, back.last) = (front.low, front.last);
-        front.last = front.entries[MOST / 2 - 1].key;
+        back.places[..MOST / 2].copy_from_slice(&front.places[MOST / 2..]);
+        (back.low, back.last, back.end) = (front.low, front.last, MOST / 2);
+        (front.last, front.end) = (front.places[MOST / 2 - 1].key, MOST / 2);
         at + usize::from(front.last <= key)
     }
 
@@ -92,9 +153,9 @@ impl Timeline {
     #[inline]
     pub fn take(&mut self, spot: Spot) {
         let at = spot.block as usize;
-        let entries = &mut self.blocks[at].entries;
-        entries.remove(spot.index as usize);
-        if entries.is_empty() {
+        let block = &mut self.blocks[at];
+        block.take(spot.place as usize);
+        if block.start == block.end {
             self.close(at);
         }
     }
@@ -102,20 +163,19 @@ impl Timeline {
     /// A block has become empty: it goes, unless it is the only one.
     fn close(&mut self, at: usize) {
         if let [only] = &mut self.blocks[..] {
-            (only.low, only.last) = (i64::MAX, i64::MIN);
+            (only.low, only.last, only.start, only.end) = (i64::MAX, i64::MIN, 0, 0);
         } else {
             let block = self.blocks.remove(at);
-            self.spare.push(block.entries);
+            self.spare.push(block.places);
         }
     }
 
     /// Takes out an entity that was put in with this key.
     pub fn remove(&mut self, key: i64, entity: EntityId) {
-        let first = self.blocks.partition_point(|block| block.last < key);
+        let first = if self.blocks.len() == 1 { 0 } else { self.blocks.partition_point(|block| block.last < key) };
         for (at, block) in self.blocks.iter().enumerate().skip(first) {
-            let start = block.entries.partition_point(|entry| entry.key < key);
-            if let Some(index) = block.entries[start..].iter().position(|entry| entry.entity == entity) {
-                self.take(Spot { block: at as u32, index: (start + index) as u32 });
+            if let Some(index) = block.entries().iter().position(|entry| entry.entity == entity) {
+                self.take(Spot { block: at as u32, place: (block.start + index) as u32 });
                 return;
             }
         }
@@ -130,9 +190,10 @@ impl Timeline {
                 continue;
             }
             let mut low = i64::MAX;
-            for (index, entry) in block.entries.iter().enumerate() {
+            for (index, entry) in block.entries().iter().enumerate() {
                 if entry.vruntime <= vruntime {
-                    return Some((entry.entity, entry.key, Spot { block: at as u32, index: index as u32 }));
+                    let spot = Spot { block: at as u32, place: (block.start + index) as u32 };
+                    return Some((entry.entity, entry.key, spot));
                 }
                 low = low.min(entry.vruntime);
             }
@@ -144,8 +205,9 @@ impl Timeline {
     /// The first entity, with its key.
     #[inline]
     pub fn first(&self) -> Option<(EntityId, i64, Spot)> {
-        let entry = self.blocks.first()?.entries.first()?;
-        Some((entry.entity, entry.key, Spot { block: 0, index: 0 }))
+        let block = self.blocks.first()?;
+        let entry = block.entries().first()?;
+        Some((entry.entity, entry.key, Spot { block: 0, place: block.start as u32 }))
     }
 
     /// The second entity, with its key.
@@ -154,7 +216,7 @@ impl Timeline {
     }
 
     fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
-        self.blocks.iter().flat_map(|block| &block.entries)
+        self.blocks.iter().flat_map(Block::entries)
     }
 
     /// All entities, in order.

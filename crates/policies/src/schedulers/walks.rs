@@ -45,7 +45,7 @@ impl<L: Law> Tree<L> {
     #[inline]
     pub fn dequeue(&mut self, law: &L, task: EntityId, how: Leave) -> bool {
         let queue = self.entity(task).queue;
-        if how != Leave::Late {
+        if !matches!(how, Leave::Late(_)) {
             self.count_tasks(queue, -1);
         }
         let gone = law.dequeue(self, task, how);
@@ -76,7 +76,7 @@ impl<L: Law> Tree<L> {
                 self.give_back(queue);
             }
             queue = self.entity(owner).queue;
-            let how = if L::sleeps(&self.entity(owner).claim) { Leave::Late } else { how };
+            let how = if L::sleeps(&self.entity(owner).claim) { Leave::Late(None) } else { how };
             if !law.dequeue(self, owner, how) {
                 if self.queue(queue).current == owner {
                     self.rest(queue);
@@ -185,7 +185,7 @@ impl<L: Law> Tree<L> {
     }
 
     /// Chooses a task of a processor, if there is any; nothing changes but what time and sleep change.
-    #[inline]
+    #[inline(always)]
     pub fn choose(&mut self, law: &L, cpu: CpuId) -> Option<EntityId> {
         'again: loop {
             let mut queue = u32::from(cpu);
@@ -203,7 +203,7 @@ impl<L: Law> Tree<L> {
                 let choice = law.choose(self, queue);
                 self.queue(queue).choice = choice;
                 if L::sleeps(&self.entity(choice.entity).claim) {
-                    self.leave_late(law, choice.entity);
+                    self.leave_late(law, choice);
                     continue 'again;
                 }
                 if self.is_task(choice.entity) {
@@ -215,19 +215,20 @@ impl<L: Law> Tree<L> {
     }
 
     /// One that sleeps already and was chosen leaves.
-    pub fn leave_late(&mut self, law: &L, entity: EntityId) {
+    #[inline(never)]
+    pub fn leave_late(&mut self, law: &L, Choice { entity, spot }: Choice) {
         if self.is_task(entity) {
-            self.dequeue(law, entity, Leave::Late);
+            self.dequeue(law, entity, Leave::Late(spot));
         } else {
             let queue = self.entity(entity).queue;
-            law.dequeue(self, entity, Leave::Late);
+            law.dequeue(self, entity, Leave::Late(spot));
             self.descend(law, queue, true, Leave::Sleep);
             self.refresh(law, queue);
         }
     }
 
     /// Makes current on every level what [`Tree::choose`] chose; what is current already goes on.
-    #[inline]
+    #[inline(always)]
     pub fn commit(&mut self, law: &L, cpu: CpuId) {
         let mut queue = u32::from(cpu);
         let chosen = loop {
