@@ -2,7 +2,8 @@
 
 Each turn is a process of its own that does a load once and tells its switches and its time; a round is one turn of
 every contestant. Ratios are formed within a round, and their median is told: whatever slows the machine for a while
-slows all contestants alike. `BENCH_QUICK=1` does less of everything. What is measured stands in docs/performance.md.
+slows all contestants alike. Then policies.py measures every scheduler. `BENCH_QUICK=1` does less of everything. What is
+measured stands in docs/performance.md.
 """
 
 import argparse
@@ -243,7 +244,8 @@ def main():
     path = HERE / "results" / f"{result['date']}{'-quick' if QUICK else ''}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"\n{path}")
+    print(f"\n{path}\n", flush=True)
+    subprocess.run([sys.executable, HERE / "policies.py", "--ours", arguments.ours], check=True)
 
 
 if __name__ == "__main__":

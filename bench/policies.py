@@ -1,84 +1,205 @@
-"""What a context switch costs under every scheduler, as the installed schedlab runs it, and how long the desktop takes.
+"""What a context switch costs under every scheduler, beside the bare loop with that scheduler's data structure.
 
 ::
 
-    .venv/bin/python bench/policies.py
+    python3 bench/policies.py --ours target/release/schedlab-bench [NAME...]
+    python3 bench/policies.py --docs bench/results/DATE-policies.json
 
-Hogs never wait, and take turns of 1 ms where the scheduler has a slice for it; sleepers run 0.1 to 0.5 ms and sleep, at
-90 % of the processor. Times are processor time, the least of several turns; a switch is the difference between a
-long run and a short one, so that making the tasks does not count. The table gives ns a switch, and beside it how many
-times longer than `round_robin` in the same turn. The desktop is `examples/desktop.toml`: 40 tasks, 2 processors, 60 s.
+The first measures all schedulers that the binary lists, or those named; `make bench` ends with it. A cell is one
+process, in which the simulator and the bare loop take turns, each with a short run and a long one; told is the median
+over the turns of the processor time between the two, for each switch. The second puts the tables of an archive into
+docs/performance.md. `BENCH_QUICK=1` does less of everything.
 """
 
-import io
+import argparse
+import datetime
 import json
+import pathlib
+import random
+import statistics
+import subprocess
 import sys
-import time
-from pathlib import Path
 
-import polars as pl
+from bench import DISTURBED, HERE, QUICK, machine, summary
 
-from schedlab import _core
-from schedlab.experiment import Experiment
-
-DESKTOP = Path(__file__).parent.parent / "examples/desktop.toml"
-HOGS = """
-machine = {{ preset = "uniform", clock.hz = "1000/s" }}
-scheduler = {{ name = "{name}"{slice} }}
-duration = "{seconds}s"
-workload.hog = {{ load = "spin", passes = "forever", count = {tasks} }}
-"""
-SLEEPERS = """
-machine = {{ preset = "uniform", clock.hz = "1000/s" }}
-scheduler = {{ name = "{name}"{slice} }}
-duration = "{seconds}s"
-workload.sleeper = {{ passes = "forever", count = {tasks}, steps = [
-    {{ compute = {{ uniform = ["100us", "500us"] }} }}, {{ sleep = {{ exp = "{sleep}us" }} }}] }}
-"""
-SIZES = [10, 100, 1000, 10_000]
-SHORT, LONG = 2, 22
-TURNS = 3
+SIZES = (10, 100) if QUICK else (10, 100, 1_000, 10_000)
+LOADS = {"ring": "hogs", "sleepers": "sleepers"}
+TURNS = 3 if QUICK else 5
+DESKTOP = HERE.parent / "examples/desktop.toml"
+PAGE = HERE.parent / "docs/performance.md"
+PATIENCE = 300  # seconds for one cell
+# 64 processors with a hundred tasks each; and tasks in 64 groups on three levels.
+CROWD = ("sleepers", 6_400, 64, "flat")
+GROUPED = [(load, 1_024, 1, "grouped") for load in LOADS]
+# So many times the ceiling is wanted at most.
+WANTED = dict.fromkeys(("round_robin", "cfs", "eevdf"), 2)
+WANTED_OF_OTHERS = 3
+DESKTOP_MS = 50
 
 
-def main() -> None:
-    """Print a line for each scheduler, or for those named."""
-    names = sys.argv[1:] or [info["name"] for info in json.loads(_core.catalogue())["schedulers"]]
-    loads = [(load, tasks) for load in (HOGS, SLEEPERS) for tasks in SIZES]
-    print(
-        "| scheduler |", " | ".join(f"{'hogs' if load is HOGS else 'sleepers'} {n}" for load, n in loads), "| desktop |"
-    )
-    print("|---|" + "---:|" * (len(loads) + 1))
-    for name in names:
-        cells = [cell(name, load, tasks) for load, tasks in loads]
-        desktop = least(Experiment.from_toml(DESKTOP, [f"scheduler.name={name}"]))[0]
-        print(f"| {name} |", " | ".join(cells), f"| {desktop * 1e3:.0f} ms |", flush=True)
+def main():
+    """Measures, prints and writes; or writes the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ours", help="the binary schedlab-bench")
+    parser.add_argument("--docs", type=pathlib.Path, metavar="ARCHIVE", help="put its tables into docs/performance.md")
+    parser.add_argument("names", nargs="*", help="these schedulers only; nothing is archived then")
+    arguments = parser.parse_args()
+    if arguments.docs:
+        return replace(PAGE, tables(json.loads(arguments.docs.read_text())))
+    if not arguments.ours:
+        parser.error("--ours or --docs")
+    result = everything(arguments.ours, arguments.names)
+    print(tables(result))
+    if arguments.names:
+        return None
+    path = HERE / "results" / f"{result['date']}-policies{'-quick' if QUICK else ''}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"\n{path}")
+    return None
 
 
-def cell(name: str, load: str, tasks: int) -> str:
-    """The cost of a switch, and how many times that of `round_robin` just before it."""
-    known, ns = per_switch("round_robin", load, tasks), per_switch(name, load, tasks)
-    # Where making the tasks takes longer than running them, the difference is noise.
-    return f"{ns:.0f} ({ns / known:.1f})" if ns and known and min(ns, known) > 0 else ""
+def everything(ours, names):
+    """All that is measured."""
+    description = machine()
+    entries = [entry for entry in ask(ours, "policies") if not names or entry["name"] in names]
+    result = {
+        "date": datetime.date.today().isoformat(),
+        "quick": QUICK,
+        "turns": TURNS,
+        "machine": description,
+        "schedulers": entries,
+        "rows": measure(ours, entries),
+        "desktop_ms": {entry["name"]: desktop(ours, entry["name"]) for entry in entries},
+    }
+    return result | {"verdicts": verdicts(result)}
 
 
-def per_switch(name: str, load: str, tasks: int) -> float | None:
-    """Processor time of a context switch, ns; nothing where there are too few to tell."""
-    given = {"round_robin": ', slice = "1ms"', "stride": ', slice = "1ms"', "lottery": ', slice = "1ms"'}.get(name, "")
-    texts = [load.format(name=name, slice=given, tasks=tasks, seconds=s, sleep=tasks * 333) for s in (SHORT, LONG)]
-    (short, few), (long, many) = (least(Experiment.from_text(text, "bench")) for text in texts)
-    return 1e9 * (long - short) / (many - few) if many - few > 1000 else None
+def ask(ours, *words):
+    """What the binary answers; None if it fails or takes too long."""
+    command = [ours, *map(str, words)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
+        return json.loads(done.stdout)
+    except (subprocess.SubprocessError, OSError, ValueError) as why:
+        print(f"{' '.join(command)}: {getattr(why, 'stderr', None) or why}", file=sys.stderr)
+        return None
 
 
-def least(experiment: Experiment) -> tuple[float, float]:
-    """The least processor time of a run of one seed, s, and its context switches."""
-    runs = json.dumps([{"scenario": experiment.cells()[0].scenario, "seed": 1}])
-    times = []
-    for _ in range(TURNS):
-        start = time.process_time()
-        table = _core.run_batch(runs, 1)
-        times.append(time.process_time() - start)
-    rows = pl.read_ipc_stream(io.BytesIO(table))
-    return min(times), rows.filter(pl.col("metric") == "context_switches")["value"].item()
+def measure(ours, entries):
+    """A row for every cell in which anybody switches, in random order of measuring and in order of the table."""
+    cells = []
+    for entry in entries:
+        kinds = [(load, tasks, 1, "flat") for load in LOADS for tasks in SIZES] + [CROWD]
+        cells += [(entry, *kind) for kind in kinds + (GROUPED if entry["groups"] else [])]
+    done = {}
+    for number, cell in enumerate(random.sample(range(len(cells)), len(cells))):
+        print(f"\rcell {number + 1} of {len(cells)}", end="", file=sys.stderr, flush=True)
+        entry, load, tasks, processors, form = cells[cell]
+        done[cell] = ask(ours, "policy", entry["name"], load, tasks, processors, form, TURNS)
+    print(file=sys.stderr)
+    rows = []
+    for cell, (entry, load, tasks, processors, form) in enumerate(cells):
+        row = {"scheduler": entry["name"], "structure": entry["structure"]}
+        row |= {"load": LOADS[load], "tasks": tasks, "processors": processors, "grouped": form == "grouped"}
+        # A disturbed run can be shorter than a shorter one: then there is nothing to tell.
+        if (turns := done[cell]) and all(statistics.median(turns[name]) > 0 for name in ("ours", "ceiling")):
+            rows.append(row | told(turns))
+    return rows
+
+
+def told(turns):
+    """Medians, their ratio, and what it was within the turns."""
+    ours, ceiling = (statistics.median(turns[name]) for name in ("ours", "ceiling"))
+    ratios = [a / b for a, b in zip(turns["ours"], turns["ceiling"], strict=True) if b > 0]
+    counted = {name: turns[name] for name in ("switches", "bare_switches", "ticks", "bare_ticks", "migrations")}
+    return {"ours_ns": ours, "ceiling_ns": ceiling, "ratio": ours / ceiling, "ratios": summary(ratios), **counted}
+
+
+def desktop(ours, name):
+    """Processor time of a minute of the desktop, ms."""
+    time = ask(ours, "experiment", name, DESKTOP, TURNS)
+    return time and time / 1e6
+
+
+def verdicts(result):
+    """What was wanted of a scheduler, where, what was measured, and whether it is met."""
+    found = []
+    for row in (row for row in result["rows"] if row["processors"] == 1 and not row["grouped"]):
+        limit, where = WANTED.get(row["scheduler"], WANTED_OF_OTHERS), f"{row['tasks']:,} {row['load']}"
+        found.append(verdict(row, f"at most {limit} x the ceiling", where, row["ratio"], row["ratio"] <= limit))
+        if (row["scheduler"], row["tasks"], row["load"]) == ("eevdf", 100, "hogs"):
+            speed = 1000 / row["ours_ns"]
+            found.append(verdict(row, "at least 10 million switches a second", where, speed, speed >= 10))
+    for name, time in result["desktop_ms"].items():
+        met = None if time is None else time < DESKTOP_MS
+        found.append(verdict({"scheduler": name}, f"below {DESKTOP_MS} ms", "a minute of the desktop", time, met))
+    return found
+
+
+def verdict(row, wanted, where, measured, met):
+    """One of them."""
+    return {"scheduler": row["scheduler"], "wanted": wanted, "where": where, "measured": measured, "met": met}
+
+
+def tables(result):
+    """The tables of the page, in Markdown."""
+    model, rustc = result["machine"]["processor"], result["machine"]["rustc"]
+    load = result["machine"]["load_average"][0]
+    beside = f"beside other work (load average {load:.1f})" if load > DISTURBED else "with nothing else running"
+    lines = [f"{result['date']}, {model}, {rustc}, {beside}; {result['turns']} turns a cell.", ""]
+    heads = [f"{load} {tasks:,}" for load in LOADS.values() for tasks in SIZES]
+    lines += line("scheduler", "against", *heads, "desktop"), "|---|---|" + "---:|" * (len(heads) + 1)
+    for entry in result["schedulers"]:
+        name = entry["name"]
+        rows = {(row["load"], row["tasks"]): row for row in flat(result, name)}
+        cells = [cell(rows.get((load, tasks))) for load in LOADS.values() for tasks in SIZES]
+        time = result["desktop_ms"][name]
+        lines.append(line(f"`{name}`", entry["structure"], *cells, "" if time is None else f"{time:.0f} ms"))
+    lines += ["", "What each is measured against:", ""]
+    lines += sorted({f"- {entry['structure']}: {entry['why']}." for entry in result["schedulers"]})
+    lines += ["", "Groups on three levels, 1,024 tasks in 64 of them:", ""]
+    lines += line("scheduler", *LOADS.values()), "|---|---:|---:|"
+    for entry in result["schedulers"]:
+        rows = {r["load"]: r for r in result["rows"] if r["grouped"] and r["scheduler"] == entry["name"]}
+        if rows:
+            lines.append(line(f"`{entry['name']}`", *(cell(rows.get(load)) for load in LOADS.values())))
+    lines += ["", "64 processors, 6,400 sleepers; schedulers that moved a task:", ""]
+    lines += line("scheduler", "a switch", "moved, of 1,000 switches"), "|---|---:|---:|"
+    for row in result["rows"]:
+        if row["processors"] > 1 and row["migrations"] > 0:
+            lines.append(line(f"`{row['scheduler']}`", cell(row), f"{1000 * row['migrations']:.1f}"))
+    missed = {}
+    for one in result["verdicts"]:
+        if one["met"] is not True:
+            found = "not measured" if one["measured"] is None else f"{one['measured']:.1f}"
+            missed.setdefault((one["scheduler"], one["wanted"]), []).append(f"{one['where']} {found}")
+    met = sum(one["met"] is True for one in result["verdicts"])
+    lines += ["", f"Met: {met} of {len(result['verdicts'])}. NOT MET:", ""]
+    lines += [f"- `{name}`, {wanted}: {'; '.join(places)}" for (name, wanted), places in missed.items()]
+    return "\n".join(lines)
+
+
+def flat(result, name):
+    """A scheduler's rows of one processor without groups."""
+    return [r for r in result["rows"] if r["scheduler"] == name and r["processors"] == 1 and not r["grouped"]]
+
+
+def cell(row):
+    """Ns a switch, that of the ceiling, and their ratio."""
+    return f"{row['ours_ns']:.0f} / {row['ceiling_ns']:.0f} = {row['ratio']:.1f}" if row else ""
+
+
+def line(*cells):
+    """A line of a Markdown table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def replace(page, text):
+    """Puts the tables between their marks."""
+    begin, end = "<!-- policies: begin -->", "<!-- policies: end -->"
+    before, rest = page.read_text().split(begin)
+    page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{rest.split(end)[1]}")
 
 
 if __name__ == "__main__":

@@ -48,27 +48,37 @@ impl Load {
 
     /// The scenario of so many tasks and about so many switches.
     pub fn scenario(self, tasks: u32, switches: u64) -> Scenario {
-        let (scheduler, steps, gap) = match self {
-            Load::Ring => {
-                let slice = Setting::Text(format!("{SLICE}ns"));
-                let endless = Step::Compute(Span::Fixed(Duration(1_000_000_000 * SECOND)));
-                (scheduler("round_robin", [("slice", slice)]), vec![endless], None)
-            }
-            Load::Sleepers => {
-                let round = vec![Step::Compute(uniform(RUN)), Step::Sleep(uniform(sleep(tasks)))];
-                let times = Times::Word(Forever::Forever);
-                let gap = Span::Fixed(Duration(between_starts()));
-                (scheduler("fifo", []), vec![Step::Repeat(Repeat { times, steps: round })], Some(gap))
-            }
+        let scheduler = match self {
+            Load::Ring => scheduler("round_robin", [("slice", slice())]),
+            Load::Sleepers => scheduler("fifo", []),
         };
         Scenario {
-            machine: machine(),
+            machine: machine(serde_json::json!({ "name": "bare", "processors": 1 })),
             scheduler,
-            workload: BTreeMap::from([(JOB.to_owned(), job(tasks, steps, gap))]),
+            workload: BTreeMap::from([(JOB.to_owned(), self.job(tasks, 1))]),
             groups: BTreeMap::new(),
             duration: Some(Duration(self.duration(tasks, switches))),
         }
     }
+
+    /// So many tasks, of which each processor has its part.
+    pub fn job(self, tasks: u32, processors: u32) -> Job {
+        match self {
+            Load::Ring => job(tasks, vec![Step::Compute(Span::Fixed(Duration(1_000_000_000 * SECOND)))], None),
+            Load::Sleepers => {
+                let sleep = uniform(sleep(tasks / processors));
+                let round = vec![Step::Compute(uniform(RUN)), Step::Sleep(sleep)];
+                let times = Times::Word(Forever::Forever);
+                let gap = Span::Fixed(Duration(between_starts() / u64::from(processors)));
+                job(tasks, vec![Step::Repeat(Repeat { times, steps: round })], Some(gap))
+            }
+        }
+    }
+}
+
+/// The ring's, as it is written.
+pub fn slice() -> Setting {
+    Setting::Text(format!("{SLICE}ns"))
 }
 
 /// Time between two starts of sleepers, and, on average, between two wakeups ever after.
@@ -87,13 +97,15 @@ fn uniform([low, high]: [Nanos; 2]) -> Span {
     Span::Uniform { uniform: [Duration(low), Duration(high)] }
 }
 
-fn scheduler<const N: usize>(name: &str, settings: [(&str, Setting); N]) -> Scheduler {
+/// A scheduler with settings.
+pub fn scheduler<const N: usize>(name: &str, settings: [(&str, Setting); N]) -> Scheduler {
     let settings = settings.map(|(name, value)| (name.to_owned(), value)).into();
     Scheduler { name: name.to_owned(), settings }
 }
 
-fn machine() -> Machine {
-    serde_json::from_value(serde_json::json!({ "name": "bare", "processors": 1 })).expect("a name and a number suffice")
+/// A machine of which only this is said: nothing costs anything on it.
+pub fn machine(said: serde_json::Value) -> Machine {
+    serde_json::from_value(said).expect("a name and a number suffice")
 }
 
 fn job(tasks: u32, steps: Vec<Step>, gap: Option<Span>) -> Job {

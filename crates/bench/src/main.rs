@@ -1,19 +1,29 @@
 //! One contestant of the benchmark, once: `schedlab-bench CONTESTANT LOAD TASKS SWITCHES` runs the load and prints one
 //! line of JSON. `bench/bench.py` lets the contestants take turns, and compares; see docs/performance.md.
 //!
+//!
+//! `schedlab-bench policies` lists the schedulers; `schedlab-bench policy NAME LOAD TASKS PROCESSORS flat|grouped TURNS` measures
+//! one beside the ceiling of its data structure, and `schedlab-bench experiment NAME FILE TURNS` times an experiment file.
+//!
 //! Contestants: `ours`, the simulator with its metrics; `unheard`, without them; `recorded`, with the events written to a
 //! file besides; `ceiling`, the barest loop of the same load; `sweep`, eighty runs on as many threads as rayon has.
 
 mod ceiling;
+mod flat;
+mod groups;
 mod loads;
+mod policies;
+mod structures;
 
 use loads::Load;
+use policies::Cell;
 use rustix::time::{ClockId, clock_gettime};
 use schedlab_metrics::Report;
 use schedlab_model::{
-    event::{Event, Kind, Leave, Observer},
+    event::{Event, Irq, Kind, Leave, Observer},
     scenario::Scenario,
 };
+use schedlab_policies::schedulers::SCHEDULERS;
 use schedlab_sim::{observe, run, run_batch, run_with};
 use schedlab_traces::{
     Names, WriteBehind,
@@ -55,9 +65,9 @@ struct Turn {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match turn(&words) {
-        Ok(turn) => {
-            println!("{}", serde_json::to_string(&turn).expect("numbers can be written"));
+    match answer(&words) {
+        Ok(answer) => {
+            println!("{answer}");
             ExitCode::SUCCESS
         }
         Err(why) => {
@@ -65,6 +75,28 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn answer(words: &[&str]) -> Result<String, String> {
+    fn json<T: Serialize>(value: T) -> String {
+        serde_json::to_string(&value).expect("numbers can be written")
+    }
+    match words {
+        ["policies"] => Ok(json(policies::entries())),
+        ["policy", name, load, tasks, processors, form, turns] => {
+            let scheduler = SCHEDULERS.iter().find(|info| info.name == *name).ok_or(format!("{name}: no scheduler"))?;
+            let load = Load::named(load).ok_or(format!("{load}: no load"))?;
+            let [tasks, processors, turns] = [*tasks, processors, turns].map(|word| number(word));
+            let cell = Cell { scheduler, load, tasks: tasks?, processors: processors?, grouped: *form == "grouped" };
+            cell.measure(turns?).map(json)
+        }
+        ["experiment", name, file, turns] => policies::experiment(file, name, number(turns)?).map(json),
+        _ => turn(words).map(json),
+    }
+}
+
+fn number(word: &str) -> Result<u32, String> {
+    word.parse().map_err(|why| format!("{word}: {why}"))
 }
 
 fn turn(words: &[&str]) -> Result<Turn, String> {
@@ -123,22 +155,36 @@ fn ours(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
     Ok(of_reports(&[report.map_err(|why| why.to_string())?], (cpu, wall)))
 }
 
-/// Listens for switches only.
-struct Switches(u64);
+/// Listens for little: what a ceiling must do too.
+#[derive(Debug, Default, Clone, Copy)]
+struct Counts {
+    switches: u64,
+    /// Of all processors together.
+    ticks: u64,
+    /// By the statistics clock, or at ticks where there is none.
+    samples: u64,
+    migrations: u64,
+}
 
-impl Observer for Switches {
+impl Observer for Counts {
     #[inline(always)]
     fn observe(&mut self, event: Event) {
-        self.0 += u64::from(event.kind == Kind::SwitchOut && event.flag != Leave::Stopped as u8);
+        match event.kind {
+            Kind::SwitchOut => self.switches += u64::from(event.flag != Leave::Stopped as u8),
+            Kind::Interrupt => self.ticks += u64::from(event.a == Irq::Clock as u64),
+            Kind::Sampled => self.samples += 1,
+            Kind::Migrated => self.migrations += 1,
+            _ => {}
+        }
     }
 }
 
 fn unheard(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
     let scenario = load.scenario(tasks, switches);
-    let mut heard = Switches(0);
+    let mut heard = Counts::default();
     let (end, cpu_ns, wall_ns) = timed(|| observe(&scenario, SEED, &mut heard));
     end.map_err(|why| why.to_string())?;
-    Ok(Turn { switches: heard.0, cpu_ns, wall_ns, ..Turn::default() })
+    Ok(Turn { switches: heard.switches, cpu_ns, wall_ns, ..Turn::default() })
 }
 
 fn recorded(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {

@@ -1,0 +1,332 @@
+//! The structures that hold tasks as they are, without groups.
+
+use crate::structures::Structure;
+use schedlab_model::{MILLISECOND, Nanos, rng::Rng};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap, VecDeque},
+};
+
+/// First come, first served.
+pub struct Queue(VecDeque<u32>);
+
+impl Structure for Queue {
+    fn new(_: u32) -> Self {
+        Queue(VecDeque::new())
+    }
+
+    #[inline(always)]
+    fn wake(&mut self, task: u32) {
+        self.0.push_back(task);
+    }
+
+    #[inline(always)]
+    fn again(&mut self, task: u32, _: Nanos) {
+        self.0.push_back(task);
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> Option<u32> {
+        self.0.pop_front()
+    }
+}
+
+/// Queues by level, the lowest first.
+pub struct Lists {
+    queues: [VecDeque<u32>; 64],
+    filled: u64,
+    used: Vec<Nanos>,
+}
+
+impl Lists {
+    #[inline(always)]
+    fn push(&mut self, task: u32) {
+        let level = (self.used[task as usize] >> 16).min(63);
+        self.queues[level as usize].push_back(task);
+        self.filled |= 1 << level;
+    }
+}
+
+impl Structure for Lists {
+    fn new(tasks: u32) -> Self {
+        Lists { queues: std::array::from_fn(|_| VecDeque::new()), filled: 0, used: vec![0; tasks as usize] }
+    }
+
+    #[inline(always)]
+    fn wake(&mut self, task: u32) {
+        self.push(task);
+    }
+
+    #[inline(always)]
+    fn again(&mut self, task: u32, ran: Nanos) {
+        self.sleep(task, ran);
+        self.push(task);
+    }
+
+    #[inline(always)]
+    fn sleep(&mut self, task: u32, ran: Nanos) {
+        let used = &mut self.used[task as usize];
+        *used = *used / 2 + ran;
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> Option<u32> {
+        if self.filled == 0 {
+            return None;
+        }
+        let level = self.filled.trailing_zeros();
+        let queue = &mut self.queues[level as usize];
+        let task = queue.pop_front();
+        if queue.is_empty() {
+            self.filled &= self.filled - 1;
+        }
+        task
+    }
+}
+
+/// [`Lists`] by use that decays by the second.
+pub struct Decay(Lists);
+
+impl Structure for Decay {
+    fn new(tasks: u32) -> Self {
+        Decay(Lists::new(tasks))
+    }
+
+    #[inline(always)]
+    fn wake(&mut self, task: u32) {
+        self.0.push(task);
+    }
+
+    #[inline(always)]
+    fn again(&mut self, task: u32, ran: Nanos) {
+        self.sleep(task, ran);
+        self.0.push(task);
+    }
+
+    #[inline(always)]
+    fn sleep(&mut self, task: u32, ran: Nanos) {
+        self.0.used[task as usize] += ran;
+    }
+
+    #[inline(always)]
+    fn second(&mut self) {
+        self.0.used.iter_mut().for_each(|used| *used /= 2);
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> Option<u32> {
+        self.0.take()
+    }
+}
+
+/// The least key first, and of equal keys who came first: key, arrival and task in one number.
+pub struct Heap {
+    heap: BinaryHeap<Reverse<u128>>,
+    keys: Vec<u64>,
+    arrivals: u32,
+    /// The key of who was taken last: nobody who wakes comes before it.
+    floor: u64,
+}
+
+impl Heap {
+    #[inline(always)]
+    fn push(&mut self, task: u32, key: u64) {
+        self.arrivals = self.arrivals.wrapping_add(1);
+        self.heap.push(Reverse(u128::from(key) << 64 | u128::from(self.arrivals) << 32 | u128::from(task)));
+    }
+}
+
+impl Structure for Heap {
+    fn new(tasks: u32) -> Self {
+        Heap { heap: BinaryHeap::new(), keys: vec![0; tasks as usize], arrivals: 0, floor: 0 }
+    }
+
+    #[inline(always)]
+    fn wake(&mut self, task: u32) {
+        let key = self.keys[task as usize].max(self.floor);
+        self.keys[task as usize] = key;
+        self.push(task, key);
+    }
+
+    #[inline(always)]
+    fn again(&mut self, task: u32, ran: Nanos) {
+        self.sleep(task, ran);
+        self.push(task, self.keys[task as usize]);
+    }
+
+    #[inline(always)]
+    fn sleep(&mut self, task: u32, ran: Nanos) {
+        self.keys[task as usize] += ran;
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> Option<u32> {
+        let Reverse(first) = self.heap.pop()?;
+        self.floor = (first >> 64) as u64;
+        Some(first as u32)
+    }
+}
+
+/// Of those whose virtual time is at most the mean, the earliest deadline first.
+pub struct Eligible {
+    /// Virtual time by deadline and task.
+    tree: BTreeMap<(u64, u32), u64>,
+    virtual_times: Vec<u64>,
+    deadlines: Vec<u64>,
+    sum: u64,
+    mean: u64,
+}
+
+/// A request of [`Eligible`].
+const REQUEST: Nanos = MILLISECOND;
+
+impl Eligible {
+    #[inline(always)]
+    fn push(&mut self, task: u32) {
+        let (time, deadline) = (self.virtual_times[task as usize], self.deadlines[task as usize]);
+        self.tree.insert((deadline, task), time);
+        self.sum += time;
+    }
+}
+
+impl Structure for Eligible {
+    fn new(tasks: u32) -> Self {
+        let zeros = vec![0; tasks as usize];
+        Eligible { tree: BTreeMap::new(), virtual_times: zeros.clone(), deadlines: zeros, sum: 0, mean: 0 }
+    }
+
+    #[inline(always)]
+    fn wake(&mut self, task: u32) {
+        let time = self.virtual_times[task as usize].max(self.mean);
+        self.virtual_times[task as usize] = time;
+        self.deadlines[task as usize] = time + REQUEST;
+        self.push(task);
+    }
+
+    #[inline(always)]
+    fn again(&mut self, task: u32, ran: Nanos) {
+        self.sleep(task, ran);
+        let (time, deadline) = (self.virtual_times[task as usize], &mut self.deadlines[task as usize]);
+        if time >= *deadline {
+            *deadline = time + REQUEST;
+        }
+        self.push(task);
+    }
+
+    #[inline(always)]
+    fn sleep(&mut self, task: u32, ran: Nanos) {
+        self.virtual_times[task as usize] += ran;
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> Option<u32> {
+        self.mean = self.sum.checked_div(self.tree.len() as u64)?;
+        let (&key, &time) = self.tree.iter().find(|(_, time)| **time <= self.mean)?;
+        self.tree.remove(&key);
+        self.sum -= time;
+        Some(key.1)
+    }
+}
+
+/// A draw among those that wait, with equal chances.
+pub struct Sums {
+    /// A Fenwick tree of how many wait.
+    sums: Vec<u32>,
+    waiting: u32,
+    rng: Rng,
+}
+
+impl Sums {
+    #[inline(always)]
+    fn add(&mut self, task: u32, change: i32) {
+        let mut at = task as usize + 1;
+        while at < self.sums.len() {
+            self.sums[at] = self.sums[at].wrapping_add_signed(change);
+            at += at & at.wrapping_neg();
+        }
+        self.waiting = self.waiting.wrapping_add_signed(change);
+    }
+}
+
+impl Structure for Sums {
+    fn new(tasks: u32) -> Self {
+        let places = (tasks as usize + 1).next_power_of_two() + 1;
+        Sums { sums: vec![0; places], waiting: 0, rng: Rng::stream(1, 0) }
+    }
+
+    #[inline(always)]
+    fn wake(&mut self, task: u32) {
+        self.add(task, 1);
+    }
+
+    #[inline(always)]
+    fn again(&mut self, task: u32, _: Nanos) {
+        self.add(task, 1);
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> Option<u32> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let mut left = self.rng.below(self.waiting.into()) as u32;
+        let (mut at, mut step) = (0, self.sums.len() - 1);
+        while step > 0 {
+            if at + step < self.sums.len() && self.sums[at + step] <= left {
+                at += step;
+                left -= self.sums[at];
+            }
+            step /= 2;
+        }
+        self.add(at as u32, -1);
+        Some(at as u32)
+    }
+}
+
+/// The greatest counter first; when all are used up, all tasks get new ones.
+pub struct Scan {
+    ready: Vec<u32>,
+    counters: Vec<u32>,
+}
+
+/// What a counter is of, and how many of them a task gets.
+const TICK: Nanos = 10 * MILLISECOND;
+const COUNT: u32 = 15;
+
+impl Structure for Scan {
+    fn new(tasks: u32) -> Self {
+        Scan { ready: Vec::new(), counters: vec![COUNT; tasks as usize] }
+    }
+
+    #[inline(always)]
+    fn wake(&mut self, task: u32) {
+        self.ready.push(task);
+    }
+
+    #[inline(always)]
+    fn again(&mut self, task: u32, ran: Nanos) {
+        self.sleep(task, ran);
+        self.ready.push(task);
+    }
+
+    #[inline(always)]
+    fn sleep(&mut self, task: u32, ran: Nanos) {
+        let counter = &mut self.counters[task as usize];
+        *counter = counter.saturating_sub(ran.div_ceil(TICK) as u32);
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> Option<u32> {
+        let (mut best, mut most) = (self.ready.len().checked_sub(1)?, 0);
+        for (at, &task) in self.ready.iter().enumerate() {
+            let counter = self.counters[task as usize];
+            if counter > most {
+                (best, most) = (at, counter);
+            }
+        }
+        if most == 0 {
+            self.counters.iter_mut().for_each(|counter| *counter = *counter / 2 + COUNT);
+        }
+        Some(self.ready.swap_remove(best))
+    }
+}
