@@ -87,8 +87,8 @@ impl Ule {
     /// An idle processor takes a thread from the one with the highest load, if that is high enough (tdq_idled).
     pub fn steal(&self, cx: &Context<'_>, to: CpuId) -> Option<TaskId> {
         let load = |&cpu: &CpuId| self.processors[cpu as usize].load;
-        let busy = (0..self.processors.len() as CpuId).filter(|&cpu| cpu != to && self.movable(cx, cpu, to) > 0);
-        let victim = busy.max_by_key(load).filter(|cpu| load(cpu) >= self.balancer.steal_thresh)?;
+        let high = (0..self.processors.len() as CpuId).filter(|cpu| load(cpu) >= self.balancer.steal_thresh);
+        let victim = high.filter(|&cpu| cpu != to && self.movable(cx, cpu, to) > 0).max_by_key(load)?;
         self.spare(cx, victim, to)
     }
 
