@@ -2,7 +2,7 @@
 
 ::
 
-    docs/policies/*.md        a page for every policy, from its file and its entry in the table
+    docs/policies/*/*.md      a page for every policy, from its file and its entry in the table
     schema/experiment.json    the JSON Schema of experiment files
     examples/*.out            what `schedlab run` prints for every example
     examples/*.ipynb          the outputs of every notebook
@@ -40,30 +40,42 @@ def main() -> None:
 
 def pages() -> dict[str, str]:
     """The page of every policy, and the list of them."""
-    names = [info["name"] for info in json.loads(_core.catalogue())["schedulers"]]
-    made, rows = {}, []
-    for name in names:
-        entry = json.loads(_core.page(name, "schedulers"))
-        made[f"docs/policies/{name}.md"] = page(entry)
-        rows.append(f"| [{name}]({name}.md) | {entry['info']['summary']} | {entry['info']['year']} |")
-    index = "\n".join(rows)
-    made["docs/policies/README.md"] = f"{NOTE}\n# Schedulers\n\n| name | | year |\n|---|---|---|\n{index}\n"
+    made, sections = {}, []
+    for family, title in POLICIES.items():
+        rows = []
+        for name in [info["name"] for info in json.loads(_core.catalogue())[family]]:
+            entry = json.loads(_core.page(name, family))
+            made[f"docs/policies/{family}/{name}.md"] = page(entry, family)
+            rows.append(f"| [{name}]({family}/{name}.md) | {entry['info']['summary']} | {entry['info']['year']} |")
+        sections.append(f"## {title}\n\n" + "\n".join(["| name | | year |", "|---|---|---|", *rows]))
+    made["docs/policies/README.md"] = "\n\n".join([f"{NOTE}\n# Policies", *sections]) + "\n"
     return made
+
+
+POLICIES = {
+    "schedulers": "Schedulers: who gets a processor",
+    "elevators": "Elevators: which request a drive serves next",
+    "caches": "Caches: which block gives way",
+    "reclaims": "Reclaim: which page gives way when memory is short",
+}
+# Folders of the families whose name differs from the family's.
+FOLDERS = {"reclaims": "reclaim"}
 
 
 NOTE = "<!-- Written by `make docs`; change the policy's file instead. -->"
 
 
-def page(entry: dict) -> str:
+def page(entry: dict, family: str) -> str:
     """A policy's page: its file's documentation, then its entry in the table."""
     name, info = entry["name"], entry["info"]
     text = entry["page"].removeprefix(f"# {name}\n").strip()
     promises = ", ".join(promise.replace("_", " ") for promise in info["promises"]) or "none"
-    facts = f"{info['origin']}, {info['year']}. Promises: {promises}. File: [{name}.rs]({SOURCE}/{name}.rs)."
+    file = f"{SOURCE}/{FOLDERS.get(family, family)}/{name}.rs"
+    facts = f"{info['origin']}, {info['year']}. Promises: {promises}. File: [{name}.rs]({file})."
     return f"{NOTE}\n# {name}\n\n{text}\n\n## Parameters\n\n{parameters(info['parameters'])}\n\n## Origin\n\n{facts}\n"
 
 
-SOURCE = "../../crates/policies/src/schedulers"
+SOURCE = "../../../crates/policies/src"
 
 
 def parameters(entries: list[dict]) -> str:

@@ -14,6 +14,7 @@ FAMILIES = [
     "reclaims",
     "workloads",
     "machines",
+    "drives",
     "metrics",
     "steps",
     "reproductions",

@@ -18,7 +18,7 @@ TOLD = [ROOT / "docs" / "concepts.md", ROOT / "docs" / "experiment-files.md"]
 def test_the_pages_of_the_policies_are_up_to_date():
     """Write them anew: make docs"""
     pages = WRITTEN["pages"]()
-    assert {path.name for path in (ROOT / "docs" / "policies").iterdir()} == {path.split("/")[-1] for path in pages}
+    assert {str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "policies").rglob("*.md")} == set(pages)
     for path, text in pages.items():
         assert (ROOT / path).read_text() == text, path
 

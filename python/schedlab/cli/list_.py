@@ -16,6 +16,7 @@ FAMILIES = (
     "reclaims",
     "workloads",
     "machines",
+    "drives",
     "metrics",
     "steps",
     "reproductions",
