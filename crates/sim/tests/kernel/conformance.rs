@@ -11,7 +11,7 @@ use schedlab_model::{
     info::{Info, Params, Promise},
     scenario::{Choice, Scenario},
 };
-use schedlab_policies::schedulers::SCHEDULERS;
+use schedlab_policies::schedulers::{self, SCHEDULERS, Scheduler, Visitor};
 use schedlab_traces::{Names, gantt::Chart};
 use std::collections::BTreeMap;
 
