@@ -4,7 +4,7 @@ use schedlab_model::{
     MICROSECOND, MILLISECOND, Nanos, SECOND,
     machine::Machine,
     program::{Forever, Repeat, Span, Step, Times},
-    scenario::{Job, Scenario, Scheduler, Setting},
+    scenario::{Choice, Job, Scenario, Setting},
     units::Duration,
 };
 use std::collections::BTreeMap;
@@ -55,6 +55,9 @@ impl Load {
         Scenario {
             machine: machine(serde_json::json!({ "name": "bare", "processors": 1 })),
             scheduler,
+            elevator: None,
+            cache: None,
+            reclaim: None,
             workload: BTreeMap::from([(JOB.to_owned(), self.job(tasks, 1))]),
             groups: BTreeMap::new(),
             duration: Some(Duration(self.duration(tasks, switches))),
@@ -98,9 +101,9 @@ fn uniform([low, high]: [Nanos; 2]) -> Span {
 }
 
 /// A scheduler with settings.
-pub fn scheduler<const N: usize>(name: &str, settings: [(&str, Setting); N]) -> Scheduler {
+pub fn scheduler<const N: usize>(name: &str, settings: [(&str, Setting); N]) -> Choice {
     let settings = settings.map(|(name, value)| (name.to_owned(), value)).into();
-    Scheduler { name: name.to_owned(), settings }
+    Choice { name: name.to_owned(), settings }
 }
 
 /// A machine of which only this is said: nothing costs anything on it.

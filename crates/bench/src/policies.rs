@@ -196,7 +196,8 @@ impl Cell<'_> {
         let machine =
             loads::machine(serde_json::json!({ "name": "bare", "processors": self.processors, "clock": { "hz": HZ } }));
         let (workload, groups) = if self.grouped { self.in_groups() } else { (self.in_one_job(), BTreeMap::new()) };
-        Scenario { machine, scheduler, workload, groups, duration: Some(Duration(end)) }
+        let duration = Some(Duration(end));
+        Scenario { machine, scheduler, elevator: None, cache: None, reclaim: None, workload, groups, duration }
     }
 
     fn in_one_job(&self) -> BTreeMap<String, Job> {
@@ -234,8 +235,12 @@ pub fn experiment(path: &str, scheduler: &str, turns: u32) -> Result<u64, String
     let text = std::fs::read_to_string(path).map_err(|why| format!("{path}: {why}"))?;
     let catalogue = Catalogue {
         schedulers: SCHEDULERS,
+        elevators: &[],
+        caches: &[],
+        reclaims: &[],
         workloads: WORKLOADS,
         machines: &[("uniform", include_str!("../../../machines/uniform.toml"))],
+        drives: &[],
         metrics: METRICS,
     };
     let set = [format!("scheduler.name={scheduler}")];
