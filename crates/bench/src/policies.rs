@@ -19,7 +19,12 @@ use schedlab_model::{
     scenario::{Job, Scenario},
     units::Duration,
 };
-use schedlab_policies::schedulers::{self, SCHEDULERS, Scheduler, Visitor};
+use schedlab_policies::{
+    caches::CACHES,
+    elevators::ELEVATORS,
+    reclaim::RECLAIMS,
+    schedulers::{self, SCHEDULERS, Scheduler, Visitor},
+};
 use schedlab_sim::{observe, run};
 use schedlab_workloads::WORKLOADS;
 use serde::Serialize;
@@ -235,9 +240,9 @@ pub fn experiment(path: &str, scheduler: &str, turns: u32) -> Result<u64, String
     let text = std::fs::read_to_string(path).map_err(|why| format!("{path}: {why}"))?;
     let catalogue = Catalogue {
         schedulers: SCHEDULERS,
-        elevators: &[],
-        caches: &[],
-        reclaims: &[],
+        elevators: ELEVATORS,
+        caches: CACHES,
+        reclaims: RECLAIMS,
         workloads: WORKLOADS,
         machines: &[("uniform", include_str!("../../../machines/uniform.toml"))],
         drives: &[],
