@@ -2,14 +2,16 @@
 //!
 //! Data and rules only: nothing here waits or knows a drive. The simulated kernel asks, and is told what must be transferred
 //! before it can go on. `cache.rs` is the block cache, `swap.rs` the swap area, `pages.rs` the tasks' pages and faults,
-//! `reclaim.rs` how pages are gained.
+//! `room.rs` how blocks find room, `reclaim.rs` how pages are gained.
 
 mod cache;
 mod pages;
 mod reclaim;
+mod room;
 mod swap;
 
 pub use cache::{Block, BlockCache, Evicted, Name, Part, State};
-pub use pages::{Fault, Memory, Room, Setup, Usage};
+pub use pages::{Fault, Memory, Setup, Usage};
 pub use reclaim::Found;
+pub use room::Room;
 pub use swap::SwapArea;

@@ -78,6 +78,8 @@ pub struct Audit {
     /// Requests queued and not begun, and those in service: first sector, flag, and when it began.
     queued: u64,
     requests: Vec<(u64, u8, Nanos)>,
+    /// Requests that the drive serves at a time, at most.
+    depth: usize,
     /// Whether a task was stopped, so that nothing may follow but the last accounts of the other processors.
     stopped: bool,
     work_conserving: bool,
@@ -95,6 +97,7 @@ impl Audit {
             tasks: Vec::new(),
             queued: 0,
             requests: Vec::new(),
+            depth: 1,
             stopped: false,
             work_conserving: true,
             violations: Vec::new(),
@@ -105,6 +108,11 @@ impl Audit {
     /// The policy does not promise to be work-conserving: a quota may hold ready tasks back.
     pub fn may_idle(self) -> Self {
         Audit { work_conserving: false, ..self }
+    }
+
+    /// The drive serves so many requests at a time.
+    pub fn drive_depth(self, depth: u32) -> Self {
+        Audit { depth: depth as usize, ..self }
     }
 
     /// Where the processors' time went, ns, by these books. Complete after [`Audit::finish`].
@@ -299,6 +307,7 @@ impl Audit {
             Kind::DiskStart => {
                 self.hold(self.queued > 0, event, "the drive begins a request that nobody queued");
                 self.queued = self.queued.saturating_sub(1);
+                self.hold(self.requests.len() < self.depth, event, "the drive has not ended a request before");
                 self.requests.push((event.a, event.flag, event.time));
             }
             _ => {

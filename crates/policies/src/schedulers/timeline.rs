@@ -97,6 +97,7 @@ pub(super) struct Spot {
 pub(super) struct Timeline {
     blocks: Vec<Block>,
     /// Room of blocks that became empty.
+    #[allow(clippy::vec_box, reason = "spare blocks go back into use as they are")]
     spare: Vec<Box<[Entry; MOST]>>,
 }
 

@@ -106,7 +106,9 @@ impl Visitor for Audited<'_> {
 
     fn visit<S: Scheduler>(self) -> Run {
         let mut collector = Collector::new(setup(self.scenario));
-        let audit = Audit::new(self.scenario.machine.processors.get());
+        let machine = &self.scenario.machine;
+        let depth = machine.solid_state.as_ref().map_or(1, |chips| chips.queue_depth.get());
+        let audit = Audit::new(machine.processors.get()).drive_depth(depth);
         let work_conserving = S::INFO.promises.contains(&Promise::WorkConserving);
         let mut audit = if work_conserving && !holds_back(&S::INFO, self.scenario) { audit } else { audit.may_idle() };
         let mut events = Events::default();

@@ -1,0 +1,110 @@
+//! Room for blocks: the cache grows, or a block gives way.
+
+use crate::{
+    cache::{Evicted, Name, Part, State},
+    pages::Memory,
+};
+use schedlab_model::{Nanos, request::Sector};
+use schedlab_policies::caches::Slot;
+
+/// Victims looked at for one block, at most.
+const MOST_LOOKS: u32 = 64;
+
+/// What there is for a block that comes in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Room {
+    /// A slot is free, and memory for it has been taken.
+    Free,
+    /// None yet: these are to be written first. The drive may already be at work on some.
+    After(Vec<Slot>),
+    /// None: a page must be gained first.
+    NoPage,
+}
+
+impl Memory {
+    /// The cache gives a clean block up. Says how many pages were gained: none if a task keeps its page.
+    pub(crate) fn uncache(&mut self, slot: Slot) -> u32 {
+        let name = self.cache.block(slot).name;
+        self.cache.take_out(slot);
+        self.cached -= self.setup.pages_per_block;
+        if let (image, Part::Image(index)) = name {
+            let page = &mut self.images[usize::from(image)][index as usize];
+            page.cached = None;
+            if page.maps > 0 {
+                return 0;
+            }
+        }
+        self.give(self.setup.pages_per_block);
+        self.setup.pages_per_block
+    }
+
+    /// Room for a block that is not in the cache. The cache grows while memory is plentiful, else a victim makes room; a cache that
+    /// grows at everybody's cost ([`Reclaim::watermarks`]) takes its victims only when it is full.
+    pub fn room(&mut self, name: Name) -> Room {
+        let room = self.look_for_room(name);
+        self.cache.put_back();
+        room
+    }
+
+    fn look_for_room(&mut self, name: Name) -> Room {
+        let mut unwritten = Vec::new();
+        for _ in 0..MOST_LOOKS {
+            if !self.cache.is_full() && self.may_grow() {
+                self.take(self.setup.pages_per_block);
+                self.cached += self.setup.pages_per_block;
+                return Room::Free;
+            }
+            if !self.cache.is_full() && self.shares() {
+                return Room::NoPage;
+            }
+            match self.cache.evict(Some(name)) {
+                Evicted::Clean(slot) => {
+                    self.uncache(slot);
+                }
+                Evicted::Changed(slot) | Evicted::Busy(slot) => unwritten.push(slot),
+                Evicted::Nothing => break,
+            }
+        }
+        if unwritten.is_empty() { Room::NoPage } else { Room::After(unwritten) }
+    }
+
+    /// Whether programs give pages up for the cache.
+    fn shares(&self) -> bool {
+        self.policy.watermarks(self.setup.pages.unwrap_or(u32::MAX)).is_some()
+    }
+
+    fn may_grow(&self) -> bool {
+        let wanted = self.setup.pages_per_block;
+        // A cache without any block would never read: it takes what there is.
+        let left = if self.cache.is_empty() { 0 } else { self.setup.cache_leaves };
+        self.free >= wanted.saturating_add(left)
+    }
+
+    /// A block comes in, for which there is room.
+    pub fn admit(&mut self, name: Name, place: Sector, state: State, now: Nanos) -> Slot {
+        if self.cache.knew(name) {
+            self.policy.paid(false);
+        }
+        let slot = self.cache.admit(name, place, state, now);
+        if let (image, Part::Image(index)) = name {
+            self.images[usize::from(image)][index as usize].cached = Some(slot);
+        }
+        slot
+    }
+
+    /// A block's file is deleted.
+    pub fn delete(&mut self, slot: Slot) {
+        if self.cache.delete(slot) {
+            self.cached -= self.setup.pages_per_block;
+            self.give(self.setup.pages_per_block);
+        }
+    }
+
+    /// The drive has finished with a block.
+    pub fn transferred(&mut self, slot: Slot) {
+        if self.cache.transferred(slot) {
+            self.cached -= self.setup.pages_per_block;
+            self.give(self.setup.pages_per_block);
+        }
+    }
+}
