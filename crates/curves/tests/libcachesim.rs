@@ -1,0 +1,101 @@
+//! Misses equal to libCacheSim's, one by one, on a million requests: favourites, and favourites among scans.
+//! What libCacheSim gave stands in `libcachesim.toml`, written by `bench/cache_golden.py`, which makes the same sequences.
+
+use schedlab_curves::store::Store;
+use schedlab_model::info::Params;
+use schedlab_policies::caches::{self, Entry, Key, Visitor};
+use std::collections::HashMap;
+
+const REQUESTS: usize = 1_000_000;
+const SLOTS: [u32; 3] = [100, 1_000, 10_000];
+
+/// S. Vigna's splitmix64.
+struct Splitmix(u64);
+
+impl Iterator for Splitmix {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        Some(z ^ (z >> 31))
+    }
+}
+
+/// Key number i (from 0) is drawn with the weight 2^32 / (i + 1), rounded down.
+fn zipf(keys: u64, seed: u64) -> Vec<Key> {
+    let mut sum = 0;
+    let sums: Vec<u64> = (1..=keys)
+        .map(|n| {
+            sum += (1 << 32) / n;
+            sum
+        })
+        .collect();
+    let draw = |number: u64| sums.partition_point(|&upto| upto <= number % sum) as Key;
+    Splitmix(seed).take(REQUESTS).map(draw).collect()
+}
+
+fn sequence(name: &str) -> Vec<Key> {
+    if name == "zipf" {
+        return zipf(100_000, 1);
+    }
+    let mut keys = zipf(50_000, 2);
+    for (number, begin) in (10_000..REQUESTS - 5_000).step_by(20_000).enumerate() {
+        for n in 0..5_000 {
+            keys[begin + n] = (50_000 + (number * 5_000 + n) % 200_000) as Key;
+        }
+    }
+    keys
+}
+
+/// For each request, which request is the next for its key.
+fn next_uses(keys: &[Key]) -> Vec<u64> {
+    let mut last = HashMap::new();
+    let mut next: Vec<u64> =
+        keys.iter().enumerate().rev().map(|(at, key)| last.insert(key, at as u64 + 1).unwrap_or(u64::MAX)).collect();
+    next.reverse();
+    next
+}
+
+struct Misses<'a> {
+    keys: &'a [Key],
+    next: &'a [u64],
+    slots: u32,
+}
+
+impl Visitor for Misses<'_> {
+    type Output = u64;
+
+    fn visit<E: Entry>(self) -> u64 {
+        let params = Params::check(&E::INFO, []).unwrap();
+        let mut store = Store::<E>::new(&params, self.slots, 250_000, 1);
+        self.keys.iter().zip(self.next).for_each(|(&key, &next)| drop(store.request(key, next)));
+        store.misses()
+    }
+}
+
+fn holds(name: &str) {
+    let golden: toml::Table = include_str!("libcachesim.toml").parse().unwrap();
+    let keys = sequence(name);
+    let next = next_uses(&keys);
+    let policies = golden[name].as_table().unwrap();
+    assert!(policies.len() >= 6);
+    for (policy, theirs) in policies {
+        for (slots, theirs) in SLOTS.into_iter().zip(theirs.as_array().unwrap()) {
+            let ours = caches::visit(policy, Misses { keys: &keys, next: &next, slots }).unwrap();
+            assert_eq!(ours as i64, theirs.as_integer().unwrap(), "{policy} with {slots} slots on {name}");
+        }
+    }
+}
+
+#[test]
+fn misses_are_those_of_libcachesim_on_favourites() {
+    holds("zipf");
+}
+
+#[test]
+fn misses_are_those_of_libcachesim_on_favourites_among_scans() {
+    holds("scans");
+}
