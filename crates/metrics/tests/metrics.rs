@@ -463,8 +463,13 @@ fn events_of_unknown_tasks_and_processors_are_warned_of_and_cost_no_memory() {
 fn complete() -> Report {
     let mut events = editor_and_hog();
     events.extend([
-        at(90, 1, Kind::CacheLookup, 1, 7, 0),
-        at(90, 1, Kind::Pass, 0, 4, 0),
+        at(90, NO_TASK, Kind::MemoryUse, 0, 10, 0),
+        at(90, 1, Kind::CacheLookup, 1, 7, 8),
+        at(90, 1, Kind::CacheLookup, 2, 7, 8),
+        at(90, 1, Kind::DiskQueued, 0, 7, 8),
+        at(90, 1, Kind::DiskStart, 0, 7, 8),
+        at(92, 1, Kind::DiskDone, 0, 7, 2 * MS),
+        at(92, 1, Kind::Pass, 0, 4, 0),
         at(90, 0, Kind::Period, 1, 0, 0),
         leaves(95, 1, Leave::Exited, 20, 0),
         ends(95, 1),

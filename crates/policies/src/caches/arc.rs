@@ -49,7 +49,7 @@
 //!
 //! - N. Megiddo, D. Modha, ARC: a self-tuning, low overhead replacement cache, FAST 2003, figure 4.
 
-use super::{Context, Entry, Eviction, Key, Slot, ghosts::Ghosts, links::Lists};
+use super::{Context, Entry, Eviction, Key, NOTHING, Slot, ghosts::Ghosts, links::Lists};
 use schedlab_model::info::{Info, Params};
 
 /// Adaptive replacement.
@@ -64,8 +64,8 @@ pub struct Arc {
     /// How large `ONCE` should be (p).
     target: f64,
     slots: u32,
-    /// Whether the key that comes in was found among the ghosts.
-    returns: bool,
+    /// The key that comes in, if it was found among the ghosts.
+    returns: Key,
 }
 
 const ONCE: usize = 0;
@@ -116,7 +116,7 @@ impl Entry for Arc {
             ghosts: [Ghosts::new(slots), Ghosts::new(slots.saturating_mul(2))],
             target: 0.0,
             slots,
-            returns: false,
+            returns: NOTHING,
         }
     }
 }
@@ -135,8 +135,8 @@ impl Eviction for Arc {
     #[inline]
     fn victim(&mut self, cx: &mut Context<'_>, incoming: Key) -> Slot {
         let found_in = self.recall(incoming);
-        self.returns = found_in.is_some();
-        if self.returns {
+        self.returns = if found_in.is_some() { incoming } else { NOTHING };
+        if found_in.is_some() {
             return self.replace(cx.keys, found_in);
         }
         let known_once = self.lists.len(ONCE) + self.ghosts[ONCE].len();
@@ -153,7 +153,12 @@ impl Eviction for Arc {
 
     #[inline]
     fn admit(&mut self, _: &mut Context<'_>, slot: Slot, key: Key) {
-        let often = std::mem::replace(&mut self.returns, false) || self.recall(key).is_some();
+        // Between a victim and the key that it made room for, slots may come back that could not be freed.
+        let returns = self.returns == key;
+        if returns {
+            self.returns = NOTHING;
+        }
+        let often = returns || self.recall(key).is_some();
         self.often[slot as usize] = often;
         self.lists.push(usize::from(often), slot);
     }

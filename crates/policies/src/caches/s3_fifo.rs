@@ -178,7 +178,10 @@ impl Eviction for S3Fifo {
     #[inline]
     fn admit(&mut self, _: &mut Context<'_>, slot: Slot, key: Key) {
         let overflow = self.filling && self.queues.len(SMALL) >= self.share_of_small;
-        let recalled = std::mem::replace(&mut self.recalled, NOTHING) == key;
+        let recalled = self.recalled == key;
+        if recalled {
+            self.recalled = NOTHING;
+        }
         let in_main = overflow || recalled || self.ghosts.recall(key);
         self.in_main[slot as usize] = in_main;
         self.hits[slot as usize] = 0;

@@ -121,7 +121,11 @@ impl Eviction for TwoQ {
 
     #[inline]
     fn admit(&mut self, _: &mut Context<'_>, slot: Slot, key: Key) {
-        let lasting = std::mem::replace(&mut self.recalled, NOTHING) == key || self.out.recall(key);
+        let recalled = self.recalled == key;
+        if recalled {
+            self.recalled = NOTHING;
+        }
+        let lasting = recalled || self.out.recall(key);
         self.lasting[slot as usize] = lasting;
         self.lists.push(usize::from(lasting), slot);
     }
