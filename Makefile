@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so')
 
-.PHONY: setup demo check test bench mutants docs new-scheduler lock
+.PHONY: setup demo check test bench bench-switches bench-storage mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -41,8 +41,10 @@ test: setup
 	cargo test --workspace --exclude schedlab-python --locked
 	$(BIN)/python -m pytest
 
-## bench: switches per second, beside the ceiling and the peers (BENCH_QUICK=1: less of everything)
-bench: .venv-bench-simpy/made .venv-bench-simso/made
+## bench: switches per second, beside the ceiling and the peers, then bench-storage (BENCH_QUICK=1: less of everything)
+bench: bench-switches bench-storage
+
+bench-switches: .venv-bench-simpy/made .venv-bench-simso/made
 	cargo build --quiet --release --locked -p schedlab-bench
 	@$(PYTHON) bench/bench.py --ours $${CARGO_TARGET_DIR:-target}/release/schedlab-bench \
 		$(foreach peer,simpy simso,$$(test -e .venv-bench-$(peer)/made && echo --$(peer) .venv-bench-$(peer)/bin/python))
@@ -53,6 +55,12 @@ PYTHON_FOR_simso := python3.11
 	@{ $(or $(PYTHON_FOR_$*),$(PYTHON)) -m venv --clear $(@D) && \
 		$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $< && touch $@; } || \
 		echo "$* cannot be installed and is left out" >&2
+
+## bench-storage: requests per second of caches, beside libCacheSim, and of drives under every elevator
+bench-storage: setup .venv-bench-libcachesim/made
+	cargo run --quiet --release --locked -p schedlab-disk --example throughput
+	$(BIN)/python bench/caches.py \
+		$$(test -e .venv-bench-libcachesim/made && echo --libcachesim .venv-bench-libcachesim/bin/python)
 
 ## mutants: planted faults that the tests must catch
 mutants:
