@@ -71,7 +71,9 @@ impl Visitor for Misses<'_> {
     fn visit<E: Entry>(self) -> u64 {
         let params = Params::check(&E::INFO, []).unwrap();
         let mut store = Store::<E>::new(&params, self.slots, 250_000, 1);
-        self.keys.iter().zip(self.next).for_each(|(&key, &next)| drop(store.request(key, next)));
+        for (&key, &next) in self.keys.iter().zip(self.next) {
+            store.request(key, next);
+        }
         store.misses()
     }
 }

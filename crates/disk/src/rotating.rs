@@ -108,6 +108,8 @@ pub struct Rotating {
     buffer: u64,
     /// Rotational position at time 0.
     phase: Nanos,
+    /// How much later the first sector of a cylinder passes than that of the one before.
+    skew: Nanos,
     cylinder: u64,
     ahead: Option<Ahead>,
 }
@@ -122,6 +124,7 @@ impl Rotating {
             bus_per_kib: disk.bus_per_kib.get().0,
             buffer: disk.track_buffer.get().0 / SECTOR_SIZE,
             phase: rng.below(turn(disk)),
+            skew: disk.skew.get().0,
             cylinder: 0,
             ahead: None,
         }
@@ -165,7 +168,7 @@ impl Rotating {
     /// When the sector, waited for from `at` on, begins to pass under the head.
     fn turn_to(&self, at: Nanos, sector: Found<'_>) -> Nanos {
         let revolution = self.geometry.revolution;
-        let mut begin = sector.begin();
+        let mut begin = sector.begin() + self.skew * sector.cylinder;
         if begin >= revolution {
             begin %= revolution;
         }

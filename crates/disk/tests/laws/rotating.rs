@@ -161,6 +161,22 @@ fn a_cylinder_read_in_order_takes_a_revolution_for_each_track_in_every_zone() {
 }
 
 #[test]
+fn skewed_cylinders_read_in_order_cost_the_skew_and_no_revolution() {
+    // 100 sectors of 100 us, four tracks a cylinder, 1 ms to the next one.
+    let shape =
+        "rotation = \"100/s\"\ncylinders = 40\nheads = 4\nsectors = 100\nseek_track = \"1ms\"\nseek_full = \"10ms\"";
+    for (skew, each) in [("0ns", 50_000_000), ("900us", 50_900_000), ("1ms", 41_000_000), ("1500us", 41_500_000)] {
+        let mut drive = rotating(&format!("{shape}\nskew = \"{skew}\""), 3);
+        let mut now = drive.serve(SECOND, 0, 1, Direction::Read);
+        for cylinder in 0..30 {
+            let done = drive.serve(now, cylinder * 400 + 1, 400, Direction::Read);
+            assert_eq!(done - now, each, "skew {skew}");
+            now = done;
+        }
+    }
+}
+
+#[test]
 fn random_reads_take_the_mean_seek_half_a_revolution_and_the_transfer() {
     for shape in
         ["", "seek_curve = \"root\"\noverhead = \"700us\"\nbus_per_kib = \"100us\"", "heads = 1\ncylinders = 2"]

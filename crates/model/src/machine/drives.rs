@@ -16,6 +16,10 @@ pub enum SeekCurve {
     Root,
 }
 
+fn no_time(length: &Sourced<Duration>) -> bool {
+    length.get().0 == 0
+}
+
 fn one_zone() -> Sourced<u32> {
     Sourced::Bare(1)
 }
@@ -47,6 +51,9 @@ pub struct Disk {
     /// How the time grows in between.
     #[serde(default)]
     pub seek_curve: SeekCurve,
+    /// How much later the first sector of each cylinder passes than that of the cylinder before: time for the heads to move on.
+    #[serde(default, skip_serializing_if = "no_time")]
+    pub skew: Sourced<Duration>,
     /// Memory into which the drive goes on reading behind a read, until it gets another command elsewhere.
     #[serde(default)]
     pub track_buffer: Sourced<Size>,

@@ -204,6 +204,7 @@ fn disk(at: &Path, disk: &Disk) -> Result<(), Fault> {
     size(&at.key("track_buffer"), disk.track_buffer.get(), 0, LARGEST_BUFFER)?;
     bounded(&at.key("overhead"), disk.overhead.get(), DEAREST)?;
     bounded(&at.key("bus_per_kib"), disk.bus_per_kib.get(), 100 * MILLISECOND)?;
+    bounded(&at.key("skew"), disk.skew.get(), DEAREST)?;
     bounded(&at.key("command"), disk.command.get(), DEAREST)?;
     bounded(&at.key("sector_copy"), disk.sector_copy.get(), 100 * MILLISECOND)
 }
