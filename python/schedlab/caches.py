@@ -97,8 +97,8 @@ class Curves:
             )
         if self.sample:
             notes.append(
-                f"mean ± half of the 95 % interval over {self.samples} samples, each {self.sample:.4g} of the things; it "
-                "covers the choice of things, not that a small cache may behave unlike a large one; "
+                f"mean ± half of the 95 % interval over {self.samples} samples, each {self.sample:.4g} of the things; "
+                "it covers the choice of things, not that a small cache may behave unlike a large one; "
                 "without --sample the whole trace is run"
             )
         return notes

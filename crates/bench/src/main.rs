@@ -86,7 +86,7 @@ fn answer(words: &[&str]) -> Result<String, String> {
         ["policy", name, load, tasks, processors, form, turns] => {
             let scheduler = SCHEDULERS.iter().find(|info| info.name == *name).ok_or(format!("{name}: no scheduler"))?;
             let load = Load::named(load).ok_or(format!("{load}: no load"))?;
-            let [tasks, processors, turns] = [*tasks, processors, turns].map(|word| number(word));
+            let [tasks, processors, turns] = [*tasks, processors, turns].map(number);
             let cell = Cell { scheduler, load, tasks: tasks?, processors: processors?, grouped: *form == "grouped" };
             cell.measure(turns?).map(json)
         }

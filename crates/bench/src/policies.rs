@@ -249,8 +249,8 @@ pub fn experiment(path: &str, scheduler: &str, turns: u32) -> Result<u64, String
         metrics: METRICS,
     };
     let set = [format!("scheduler.name={scheduler}")];
-    let read = read(&text, path, Format::Toml, &set, &catalogue).and_then(|read| expand(&read, &catalogue));
-    let cells = read.map_err(|why| why.to_string())?;
+    let experiment = read(&text, path, Format::Toml, &set, &catalogue).map_err(|why| why.to_string())?;
+    let cells = expand(&experiment, &catalogue).map_err(|why| why.to_string())?;
     let times = (0..turns).map(|_| {
         let (report, cpu, _) = timed(|| run(&cells[0].scenario, SEED));
         report.map(|_| cpu).map_err(|why| why.to_string())
