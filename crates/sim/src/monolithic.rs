@@ -135,13 +135,16 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn on_storage(&mut self, cpu: usize, task: TaskId, mut work: Box<Work>) -> Flow {
         let (now, owner) = (self.now, self.owner(task));
         let outcome = self.storage().work(now, owner, &mut work);
+        // The time of its own search is the task's, also when it must then wait: it is spent when it is back.
+        let searched = std::mem::take(&mut self.storage().searched);
         match outcome {
             Outcome::Done => {
                 self.after_storage();
-                Flow::Continue
+                Flow::Burst(searched, Mode::System)
             }
             Outcome::Waits => {
-                self.processes[task as usize].plan_first(Action::Storage(work));
+                let first = [Action::Burst(searched, Mode::System), Action::Storage(work)];
+                self.processes[task as usize].plan_all_first(first);
                 self.block(cpu, State::Waiting(Wait::Disk));
                 self.count_disk_waiters(self.disk_waiters, self.disk_waiters + 1);
                 self.after_storage();

@@ -75,3 +75,16 @@ fn files_take_memory_that_programs_leave_and_give_it_back() {
         assert!(faults <= most, "{reclaim}: the cache gave way, not the program: {faults}");
     }
 }
+
+#[test]
+fn the_search_for_a_page_is_the_system_time_of_who_waits_for_it() {
+    // Every search ends in a page-out that is waited for.
+    let text = |scan: &str| {
+        let more = memory(100).replace("memory = {", &format!("calls.scan = \"{scan}\", memory = {{"));
+        format!("{more}reclaim = {{ name = \"linux_1_0\" }}\n{}", user("a", 120, 3))
+    };
+    assert_eq!(run(&text("0us"), 1).get("tasks.a.true_sys"), 0.0);
+    let searching = run(&text("20us"), 1);
+    let least = searching.get("swap_out") * 20e-6;
+    assert!(searching.get("tasks.a.true_sys") >= least, "{} s", searching.get("tasks.a.true_sys"));
+}
