@@ -6,7 +6,7 @@
 //!
 //!     For p = 5, 4, ... 0, until a page is gained:
 //!         ask the block cache: it looks at 1/2^p of its blocks (for p < 2 it first starts to write all that are changed);
-//!         ask up to 256/2^p tasks in turn, from where the last search ended:
+//!         ask 256/2^p tasks that have pages, in turn, from where the last search ended:
 //!             a task whose quota is used up gets a new one, from its faults;
 //!             look at its pages from where the last search ended:
 //!                 touched: forget that, keep it; young: keep it;
@@ -19,7 +19,8 @@
 //!
 //! ## The formula
 //!
-//!     d      =  3/4 d + f           d decayed faults of the task, f faults that waited for the drive since the last quota
+//!     d      =  3/4 d + f           d decayed faults of the task, at most 32; f faults that waited for the drive since the last
+//!                                   quota
 //!     quota  =  4        d >= 32
 //!               32       d <= 4
 //!               128 / d  else       pages that the task may lose in one turn
@@ -51,7 +52,7 @@
 use super::{Choice, Context, Entry, Mapped, Reclaim, Shrink, Stage, Walk};
 use schedlab_model::{
     info::{Domain, Info, Parameter, Params},
-    page::{Home, PageId, SpaceId},
+    page::{Home, PageId, Space, SpaceId},
 };
 
 /// Where the priority begins.
@@ -60,6 +61,8 @@ const GENTLEST: u8 = 5;
 const TASKS: u32 = 256;
 /// Pages so young are kept.
 const YOUNG: u32 = 32;
+/// Decayed faults that count; more are forgotten.
+const MANY_FAULTS: u32 = 32;
 
 /// The state of `swap_out`, and of each task in it.
 #[derive(Debug)]
@@ -82,25 +85,20 @@ struct Turn {
 }
 
 impl Linux10 {
-    /// A task with pages whose turn it is; looks at no more than `left` tasks, and says how many it left.
+    /// A task with pages whose turn it is, one of the `left` that may still be asked. Those without pages in memory do not count
+    /// as asked.
     fn task(&mut self, cx: &Context<'_>, left: &mut u32) -> Option<SpaceId> {
         self.tasks.resize(cx.spaces.len(), Turn::default());
-        while *left > 0 {
-            *left -= 1;
-            if self.turn as usize >= cx.spaces.len() {
-                self.turn = 0;
-            }
-            let space = cx.spaces.get(self.turn as usize)?;
-            if space.swappable && !space.pages.is_empty() {
-                let task = &mut self.tasks[self.turn as usize];
-                if task.quota == 0 {
-                    task.renew(space.major_faults);
-                }
-                return Some(self.turn);
-            }
-            self.turn += 1;
+        *left = left.checked_sub(1)?;
+        let spaces = cx.spaces.len() as SpaceId;
+        let from = if self.turn < spaces { self.turn } else { 0 };
+        let in_turn = (from..spaces).chain(0..from);
+        self.turn = in_turn.into_iter().find(|&space| has_pages(&cx.spaces[space as usize]))?;
+        let task = &mut self.tasks[self.turn as usize];
+        if task.quota == 0 {
+            task.renew(cx.spaces[self.turn as usize].major_faults);
         }
-        None
+        Some(self.turn)
     }
 
     /// Looks at pages of one task, from `page` on.
@@ -147,13 +145,18 @@ impl Linux10 {
     }
 }
 
+/// Whether a task has pages that may be taken.
+fn has_pages(space: &Space) -> bool {
+    space.swappable && space.pages.iter().any(|page| page.home == Home::Present)
+}
+
 impl Turn {
     fn renew(&mut self, faults: u32) {
         let since = faults - self.faults_before;
         self.faults_before = faults;
-        self.decayed_faults = self.decayed_faults * 3 / 4 + since;
+        self.decayed_faults = (self.decayed_faults * 3 / 4 + since).min(MANY_FAULTS);
         self.quota = match self.decayed_faults {
-            32.. => 4,
+            MANY_FAULTS.. => 4,
             0..=4 => 32,
             some => 128 / some,
         };
@@ -192,7 +195,8 @@ impl Reclaim for Linux10 {
         loop {
             match walk.stage {
                 Stage::Cache => {
-                    walk.stage = Stage::Tasks(TASKS >> walk.priority);
+                    // One more than it says: the kernel counts down to 0 and asks at 0 too.
+                    walk.stage = Stage::Tasks((TASKS >> walk.priority) + 1);
                     return Choice::Shrink(Shrink {
                         looks: cx.cached[0] >> walk.priority,
                         write_all: walk.priority < 2,

@@ -88,3 +88,13 @@ fn the_search_for_a_page_is_the_system_time_of_who_waits_for_it() {
     let least = searching.get("swap_out") * 20e-6;
     assert!(searching.get("tasks.a.true_sys") >= least, "{} s", searching.get("tasks.a.true_sys"));
 }
+
+#[test]
+fn tasks_that_have_ended_do_not_hide_the_living_from_reclaim() {
+    // Many tasks came and went; then one outgrows memory. A search that counted the dead as asked would give up.
+    let gone = r#"workload.g = { count = 700, gap = "1ms", steps = [{ touch = { size = "4KiB", write = true } }] }"#;
+    let late = user("w", 120, 2).replace("steps", "start = \"2s\", steps");
+    let run = run(&format!("{}reclaim = {{ name = \"linux_1_0\" }}\n{gone}\n{late}", memory(100)), 1);
+    assert!(run.get("swap_out") > 100.0);
+    assert!(run.of(Kind::Exited).all(|event| event.flag == 0), "nobody was cut off");
+}
