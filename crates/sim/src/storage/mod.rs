@@ -187,6 +187,8 @@ impl Storage {
             Work::Sync => self.sync(now, owner.task),
             Work::Throttle => self.throttle(now, owner.task),
         };
+        // Blocks take pages as programs do: whoever keeps pages free learns of it.
+        self.daemon(now);
         self.start(now);
         outcome
     }

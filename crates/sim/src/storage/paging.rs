@@ -46,7 +46,6 @@ impl Storage {
         }
         self.tell(Kind::Fault, work.waited, space, page.into(), 0);
         self.tell_usage();
-        self.daemon(now);
         Outcome::Done
     }
 

@@ -114,6 +114,18 @@ fn reading_ahead_brings_a_sequential_reader_near_the_speed_of_the_surface() {
 }
 
 #[test]
+fn a_cache_that_has_filled_memory_still_reads_ahead() {
+    let elapsed = |memory: &str| {
+        let files = format!(
+            r#"calls.read = "50us", files = {{ block = "4KiB", cache_blocks = 9000, extent_blocks = 4096 }}, memory = {{ {memory} }}, "#
+        );
+        run(&format!("{}{}", machine(&files), reader(1, 6000, 1)), 1).get("elapsed")
+    };
+    let (ample, short) = (elapsed(""), elapsed(r#"size = "12MiB""#));
+    assert!(short < 1.1 * ample, "{short} s with a half of the file in memory, {ample} s with all of it");
+}
+
+#[test]
 fn requests_that_touch_are_merged() {
     let files = r#"files = { block = "4KiB", cache_blocks = 2000, extent_blocks = 4096 }, "#;
     let run = run(&format!("{}{}", machine(files), reader(1, 1000, 1)), 1);
