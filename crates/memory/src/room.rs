@@ -7,8 +7,9 @@ use crate::{
 use schedlab_model::{Nanos, request::Sector};
 use schedlab_policies::caches::Slot;
 
-/// Victims looked at for one block, at most.
+/// Victims looked at for one block, at most: in a cache of any size, and in one so small that all can be looked at.
 const MOST_LOOKS: u32 = 64;
+const MOST_LOOKS_IN_A_SMALL_CACHE: u32 = 1024;
 
 /// What there is for a block that comes in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +39,9 @@ impl Memory {
         self.setup.pages_per_block
     }
 
-    /// Room for a block that is not in the cache. The cache grows while memory is plentiful, else a victim makes room; a cache that
-    /// grows at everybody's cost ([`Reclaim::watermarks`]) takes its victims only when it is full.
+    /// Room for a block that is not in the cache. The cache grows while memory is plentiful, else a victim's page is used again; a
+    /// cache that grows at everybody's cost ([`schedlab_policies::reclaim::Reclaim::watermarks`]) takes its victims only when it
+    /// is full. A page of a program file is a task's as well: it is taken from whatever is free, and gained as any other.
     pub fn room(&mut self, name: Name) -> Room {
         let room = self.look_for_room(name);
         self.cache.put_back();
@@ -48,18 +50,23 @@ impl Memory {
 
     fn look_for_room(&mut self, name: Name) -> Room {
         let mut unwritten = Vec::new();
-        for _ in 0..MOST_LOOKS {
-            if !self.cache.is_full() && self.may_grow() {
-                self.take(self.setup.pages_per_block);
-                self.cached += self.setup.pages_per_block;
-                return Room::Free;
-            }
-            if !self.cache.is_full() && self.shares() {
-                return Room::NoPage;
+        for _ in 0..MOST_LOOKS.max(self.cache.len().min(MOST_LOOKS_IN_A_SMALL_CACHE)) {
+            if !self.cache.is_full() {
+                if self.may_grow(name) {
+                    return self.make_room();
+                }
+                if self.shares() || is_image(name) {
+                    return Room::NoPage;
+                }
             }
             match self.cache.evict(Some(name)) {
                 Evicted::Clean(slot) => {
-                    self.uncache(slot);
+                    let block = self.cache.block(slot).name;
+                    if !self.cache.is_full() && self.is_mapped(block) {
+                        self.cache.set_aside(slot);
+                    } else if self.uncache(slot) > 0 && !self.shares() {
+                        return self.make_room();
+                    }
                 }
                 Evicted::Changed(slot) | Evicted::Busy(slot) => unwritten.push(slot),
                 Evicted::Nothing => break,
@@ -68,15 +75,21 @@ impl Memory {
         if unwritten.is_empty() { Room::NoPage } else { Room::After(unwritten) }
     }
 
-    /// Whether programs give pages up for the cache.
-    fn shares(&self) -> bool {
-        self.policy.watermarks(self.setup.pages.unwrap_or(u32::MAX)).is_some()
+    fn make_room(&mut self) -> Room {
+        self.take(self.setup.pages_per_block);
+        self.cached += self.setup.pages_per_block;
+        Room::Free
     }
 
-    fn may_grow(&self) -> bool {
+    /// Whether programs give pages up for the cache.
+    fn shares(&self) -> bool {
+        self.setup.pages.is_some_and(|pages| self.policy.watermarks(pages).is_some())
+    }
+
+    fn may_grow(&self, name: Name) -> bool {
         let wanted = self.setup.pages_per_block;
         // A cache without any block would never read: it takes what there is.
-        let left = if self.cache.is_empty() { 0 } else { self.setup.cache_leaves };
+        let left = if self.cache.is_empty() || is_image(name) { 0 } else { self.setup.cache_leaves };
         self.free >= wanted.saturating_add(left)
     }
 
@@ -107,4 +120,8 @@ impl Memory {
             self.give(self.setup.pages_per_block);
         }
     }
+}
+
+fn is_image((_, part): Name) -> bool {
+    matches!(part, Part::Image(_))
 }

@@ -21,8 +21,6 @@ use schedlab_workloads::program::Files as FileSet;
 
 /// Inodes in a block.
 const INODES_PER_BLOCK: u32 = 32;
-/// Blocks that an inode names directly; the rest are named by indirect blocks.
-const DIRECT_BLOCKS: u64 = 7;
 /// Blocks named by one indirect block.
 const BLOCKS_PER_INDIRECT: u64 = 512;
 /// A read looks at no more than this many blocks beyond those that lie on a track.
@@ -92,8 +90,9 @@ impl Files {
 
     /// One data block of a file, and before it the indirect block that names it.
     fn data_block(&mut self, file: &OpenFile, block: u64, file_blocks: u64, plan: &mut Plan) {
-        if block >= DIRECT_BLOCKS {
-            let n = (block - DIRECT_BLOCKS) / BLOCKS_PER_INDIRECT;
+        let direct_blocks = u64::from(self.layout.direct_blocks);
+        if block >= direct_blocks {
+            let n = (block - direct_blocks) / BLOCKS_PER_INDIRECT;
             self.need((file.set, Part::Indirect(file.index, n as u32)), plan);
         }
         let name = (file.set, Part::Data(file.index, block as u32));

@@ -18,6 +18,8 @@ pub(crate) struct Region {
 pub(crate) struct Layout {
     /// Bytes of a block.
     pub block: u64,
+    /// Blocks that an inode names itself.
+    pub direct_blocks: u32,
     extent_blocks: u64,
     /// None without a drive: nothing has a place.
     region: Option<Region>,
@@ -26,7 +28,13 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub fn new(files: &machine::Files, region: Option<Region>, seed: u64) -> Layout {
-        Layout { block: files.block.get().0, extent_blocks: files.extent_blocks.get().into(), region, seed }
+        Layout {
+            block: files.block.get().0,
+            direct_blocks: files.direct_blocks.get(),
+            extent_blocks: files.extent_blocks.get().into(),
+            region,
+            seed,
+        }
     }
 
     pub fn has_drive(&self) -> bool {

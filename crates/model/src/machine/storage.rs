@@ -17,6 +17,9 @@ pub struct Files {
     pub track_blocks: Sourced<u32>,
     /// Mean length, in blocks, of the contiguous pieces in which files lie on the disk.
     pub extent_blocks: Sourced<u32>,
+    /// Blocks that an inode names itself. Others are named by indirect blocks, which are looked up with each of them; a file
+    /// system whose inodes name extents has none.
+    pub direct_blocks: Sourced<u32>,
     /// Cylinders over which the files of one folder are spread.
     pub spread_cylinders: Sourced<u32>,
     /// Whether the next block is fetched after the reply to a sequential read.
@@ -102,6 +105,7 @@ impl Default for Files {
             cache_blocks: Sourced::Bare(1024),
             track_blocks: Sourced::Bare(15),
             extent_blocks: Sourced::Bare(16),
+            direct_blocks: Sourced::Bare(7),
             spread_cylinders: Sourced::Bare(10),
             read_ahead: Sourced::Bare(true),
             read_ahead_window: Sourced::Bare(Size(128 * 1024)),

@@ -15,8 +15,6 @@ use schedlab_policies::{caches::Slot, reclaim::Walk};
 
 /// Inodes in a block of 1 KiB; larger blocks hold more.
 const INODE_SIZE: u64 = 32;
-/// Blocks that an inode names directly; the rest are named by indirect blocks.
-const DIRECT_BLOCKS: u32 = 7;
 /// Bytes that name a block in an indirect block.
 const NAME_SIZE: u64 = 2;
 
@@ -94,7 +92,7 @@ impl Storage {
         for part in (0..blocks).map(|n| Part::Data(file, n)) {
             self.forget((set, part));
         }
-        for n in 0..blocks.saturating_sub(DIRECT_BLOCKS).div_ceil(self.blocks_per_indirect()) {
+        for n in 0..blocks.saturating_sub(self.layout.direct_blocks).div_ceil(self.blocks_per_indirect()) {
             self.forget((set, Part::Indirect(file, n)));
         }
         self.set_length(set, file, 0);
@@ -123,7 +121,7 @@ impl Storage {
                     if write {
                         self.memory.cache.change(slot, now);
                     }
-                    blocks.step();
+                    blocks.step(self.layout.direct_blocks);
                 }
                 Err(outcome) => return outcome,
             }
@@ -141,10 +139,11 @@ impl Storage {
             }
             Wanted::Nothing => None,
             Wanted::Data { next, end, .. } if next >= end => None,
-            Wanted::Data { next, named: false, write, .. } if next >= DIRECT_BLOCKS => {
-                let n = (next - DIRECT_BLOCKS) / self.blocks_per_indirect();
+            Wanted::Data { next, named: false, write, .. } if next >= self.layout.direct_blocks => {
+                let direct_blocks = self.layout.direct_blocks;
+                let n = (next - direct_blocks) / self.blocks_per_indirect();
                 // A block that begins what it names is new itself.
-                let first = DIRECT_BLOCKS + n * self.blocks_per_indirect();
+                let first = direct_blocks + n * self.blocks_per_indirect();
                 let change = write.map(|write| u64::from(first) * self.layout.block >= write.length);
                 Some(((set, Part::Indirect(file, n)), change))
             }
@@ -287,11 +286,11 @@ impl Storage {
 
 impl Blocks {
     /// On to the next block.
-    fn step(&mut self) {
+    fn step(&mut self, direct_blocks: u32) {
         self.looked = false;
         match &mut self.what {
             Wanted::Inode { .. } | Wanted::Nothing => self.what = Wanted::Nothing,
-            Wanted::Data { next, named, .. } if *next >= DIRECT_BLOCKS && !*named => *named = true,
+            Wanted::Data { next, named, .. } if *next >= direct_blocks && !*named => *named = true,
             Wanted::Data { next, named, .. } => (*next, *named) = (*next + 1, false),
         }
     }

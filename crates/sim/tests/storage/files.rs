@@ -89,6 +89,29 @@ workload.writer = {{ steps = [{{ create = {{ files = 1, size = "28KiB", name = "
 }
 
 #[test]
+fn a_file_that_is_written_anew_while_the_drive_writes_it_loses_nothing() {
+    let set = r#"{ files = 1, size = "28KiB", name = "f" }"#;
+    let write =
+        format!(r#"{{ create = {set} }}, {{ repeat = {{ times = 7, steps = [{{ write = "4KiB" }}] }} }}, "close""#);
+    let text = format!(
+        r#"{}
+workload.writer = {{ steps = [{write}, {{ sleep = "1s" }}, {write}, {{ sleep = "1s" }}, "sync"] }}
+workload.other = {{ start = "995ms", steps = ["sync"] }}"#,
+        machine(PLAIN)
+    );
+    let run = run(&text, 1);
+    let written: u64 = run.of(Kind::DiskStart).filter(|event| event.flag == 1).map(|event| event.b).sum();
+    assert_eq!(written, 2 * 8 * 8, "twice the inode's block and seven of data");
+}
+
+#[test]
+fn inodes_that_name_extents_need_no_other_block_to_find_one() {
+    let files = r#"files = { block = "4KiB", cache_blocks = 100, read_ahead = false, direct_blocks = 1000 }, "#;
+    let run = run(&format!("{}{}", machine(files), reader(1, 50, 1)), 1);
+    assert_eq!(run.get("cache_lookups"), 51.0, "the inode's block and fifty of data");
+}
+
+#[test]
 fn a_writer_waits_while_too_much_is_changed() {
     let files = r#"files = { block = "4KiB", cache_blocks = 100, write_back = { background = 10, limit = 20 } }, "#;
     let load = r#"workload.writer = { steps = [{ create = { files = 1, size = "2000KiB" } },
@@ -168,4 +191,19 @@ workload.w = { load = "stream" }"#;
         schedlab_sim::observe_under::<schedlab_policies::schedulers::RoundRobin, _>(&crate::scenario(text), 1, ())
             .unwrap_err();
     assert_eq!(why.0, "workload.w: writes files or pages, which the servers of a message-passing machine do not");
+}
+
+#[test]
+fn a_file_emptied_while_it_is_being_written_back_can_be_written_again() {
+    // The drive is at work on the old blocks when new ones get their names.
+    let writer = r#"workload.w = { steps = [{ repeat = { times = 50, steps = [
+        { create = { files = 1, size = "0B", name = "f" } }, { write = "40KiB" }, "close", { sleep = { exp = "30ms" } } ] } }, "sync"] }"#;
+    let syncer =
+        r#"workload.s = { steps = [{ repeat = { times = 100, steps = ["sync", { sleep = { exp = "20ms" } }] } }] }"#;
+    let files = "files = { block = \"4KiB\", cache_blocks = 30, write_back = { period = \"1000s\" } }, ";
+    for seed in 1..5 {
+        let run = run(&format!("{}{writer}\n{syncer}\n", machine(files)), seed);
+        assert_eq!(run.get("tasks.w.completed"), 1.0);
+        assert!(run.get("page_out") > 0.0);
+    }
 }

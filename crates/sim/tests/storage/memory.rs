@@ -98,3 +98,39 @@ fn tasks_that_have_ended_do_not_hide_the_living_from_reclaim() {
     assert!(run.get("swap_out") > 100.0);
     assert!(run.of(Kind::Exited).all(|event| event.flag == 0), "nobody was cut off");
 }
+
+#[test]
+fn a_cache_that_is_not_full_gives_way_under_every_policy_of_eviction() {
+    for cache in
+        ["fifo", "lru", "clock", "random", "two_list", "mru", "lfu", "two_q", "arc", "lirs", "s3_fifo", "sieve"]
+    {
+        let reader = r#"workload.r = { steps = [{ repeat = { times = 3, steps = [{ open = { files = 1, size = "300KiB", name = "f" } },
+            { repeat = { times = 75, steps = [{ read = "4KiB" }] } }, "close"] } }] }"#;
+        let late = user("a", 60, 3).replace("steps", "start = \"5s\", steps");
+        let text = format!("{}cache = {{ name = \"{cache}\" }}\n{reader}\n{late}", memory(100));
+        let run = run(&text, 1);
+        assert_eq!(run.get("tasks.a.completed") + run.get("tasks.r.completed"), 2.0, "{cache}");
+        assert!(run.get("memory_cached") < 100.0 * 4096.0, "{cache}");
+    }
+}
+
+#[test]
+fn a_file_read_under_pressure_takes_the_place_of_old_blocks_and_stays() {
+    // Programs leave one page free; the cache holds a file that was read before they came.
+    let holder = |name: &str, kib: u32, start: &str| {
+        format!(
+            "workload.{name} = {{ passes = \"forever\", start = \"{start}\", steps = [{{ touch = {{ size = \"{kib}KiB\", write = true }} }}, \
+             {{ sleep = \"1000s\" }}] }}\n"
+        )
+    };
+    let read = |name: &str, kib: u32| {
+        format!(r#"{{ open = {{ files = 1, size = "{kib}KiB", name = "{name}" }} }}, {{ read = "{kib}KiB" }}, "close""#)
+    };
+    let again = format!("{{ repeat = {{ times = 4, steps = [{}] }} }}", read("g", 8));
+    let reader =
+        format!("workload.r = {{ start = \"1s\", steps = [{}, {{ sleep = \"5s\" }}, {again}] }}\n", read("f", 28));
+    let others = holder("h", 268, "0s") + &holder("i", 80, "3s");
+    let text = format!("{}reclaim = {{ name = \"linux_1_0\" }}\n{others}{reader}", memory(100));
+    let inodes = 2.0 * 4.0;
+    assert_eq!(run(&text, 1).get("page_in"), 28.0 + 8.0 + inodes);
+}

@@ -139,6 +139,7 @@ fn files(at: &Path, files: &Files) -> Result<(), Fault> {
         return Err(Fault::new(at.key("read_ahead_window"), "is too large: at most 1GiB"));
     }
     between(|| at.key("extent_blocks"), files.extent_blocks.get().into(), 1, 1 << 20)?;
+    between(|| at.key("direct_blocks"), files.direct_blocks.get().into(), 0, 1 << 30)?;
     between(|| at.key("spread_cylinders"), files.spread_cylinders.get().into(), 0, 1 << 20)
 }
 
