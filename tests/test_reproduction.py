@@ -136,6 +136,13 @@ def test_a_row_may_follow_from_the_rows_above_it(report, tmp_path):
     assert outcome.as_json()["rows"][-1]["id"] == "the-worst"
 
 
+def test_a_report_answers_to_the_name_of_its_folder_too(report):
+    assert Report.load("test_2026") == Report.load("test-2026")
+    assert Report.load("test_2026").name == "test-2026"
+    with pytest.raises(UsageError, match="test-2026"):
+        reproductions.folder("test_2027")
+
+
 def test_seeds_can_be_more_than_the_files_say(report, tmp_path):
     outcome = reproduce("test-2026", {"out": tmp_path / "results", "seeds": 5})
     assert {row.seeds for row in outcome.rows} == {5}

@@ -142,7 +142,9 @@ class Report:
         spec = tomllib.loads(text)
         tolerances = {key: Tolerance(**given) for key, given in spec["tolerance"].items()}
         rows = [row for entry in spec["row"] for row in _expand(entry, published, tolerances)]
-        return cls(name, folder, published, rows, spec.get("figure", []), spec.get("schedule", []))
+        return cls(
+            folder.name.replace("_", "-"), folder, published, rows, spec.get("figure", []), spec.get("schedule", [])
+        )
 
     def experiment(self, file: str, set: Sequence[str] = ()) -> Experiment:
         """An experiment file of the folder, by its stem."""

@@ -18,8 +18,8 @@ def names() -> list[str]:
 
 
 def folder(name: str) -> Path:
-    """The folder of a report; the error names the nearest that exists."""
-    if name not in names():
+    """The folder of a report, which may also be named as its folder is; the error names the nearest that exists."""
+    if name.replace("_", "-") not in names():
         raise UsageError(f"no such reproduction: {name!r}; {nearest(name, names())}")
     return _HERE / name.replace("-", "_")
 
