@@ -309,7 +309,8 @@ mod tests {
             turn.renew(faults);
             (turn.decayed_faults, turn.quota)
         });
-        assert_eq!(quotas, [(0, 32), (8, 16), (10, 12), (65, 4), (48, 4)]);
+        // No more than 32 are remembered.
+        assert_eq!(quotas, [(0, 32), (8, 16), (10, 12), (32, 4), (24, 5)]);
     }
 
     #[test]
