@@ -218,3 +218,24 @@ def _numbers(entry, settings) -> list[float]:
     """The published values of a row: those in its tables, and its other numbers that are no settings."""
     inner = [value for part in entry.values() if isinstance(part, dict) for value in part.values()]
     return inner + [v for key, v in entry.items() if isinstance(v, (int, float)) and key not in settings]
+
+
+def test_an_nbuf_is_acceptable_in_the_better_third_or_if_it_cannot_be_told_from_the_best():
+    from schedlab.reproduction import Row, RowSpec
+    from schedlab.reproductions.irix_1999_nbuf.claims import COUNTERS, NBUF, SETS, recommended_nbuf
+
+    def row(value: float, half: float) -> Row:
+        spec = RowSpec("", "", {}, "", "%", Tolerance("", absolute=1), None, "none")
+        return Row(spec, value, value - half, value + half, "", 16)
+
+    def rows(half: float) -> dict[str, Row]:
+        # From one nbuf to the next a counter gets better by one, whatever better means; the eleven span ten.
+        sign = {counter: 1 if counter == "rcache" else -1 for counter in COUNTERS}
+        each = [(counter, files, i) for counter in COUNTERS for files in SETS for i in range(len(NBUF))]
+        return {f"{c}@nbuf={NBUF[i]},files={files}": row(sign[c] * i, half) for c, files, i in each}
+
+    assert recommended_nbuf(rows(0.1), None) == (NBUF[7], NBUF[7], NBUF[-1])
+    assert recommended_nbuf(rows(2.5), None) == (NBUF[5], NBUF[5], NBUF[-1])
+    # One counter of one set that is best at the small end leaves none.
+    torn = rows(0.1) | {f"wio@nbuf={n},files={SETS[0]}": row(n, 0.1) for n in NBUF}
+    assert all(math.isnan(value) for value in recommended_nbuf(torn, None))
