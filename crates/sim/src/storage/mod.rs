@@ -130,6 +130,8 @@ pub(crate) struct Storage {
     any: Vec<TaskId>,
     /// Tasks that wait for the swap area.
     swapping: u32,
+    /// Until then the daemon that keeps pages free rests.
+    daemon_rests: Nanos,
     /// The time of the earliest timer that the kernel has set for the drive.
     pub timer: Nanos,
     pub events: Vec<Told>,
@@ -169,6 +171,7 @@ impl Storage {
             held: Default::default(),
             any: Vec::new(),
             swapping: 0,
+            daemon_rests: 0,
             timer: Nanos::MAX,
             events: Vec::new(),
             woken: Vec::new(),

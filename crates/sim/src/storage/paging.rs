@@ -4,7 +4,7 @@ use super::{Outcome, Owner, Storage, Transfer};
 use schedlab_memory::Part;
 use schedlab_memory::{Fault, Found};
 use schedlab_model::{
-    Nanos,
+    MILLISECOND, Nanos,
     event::{Kind, NO_TASK},
     page::{PageId, SpaceId, SwapSlot},
     request::{Direction, SECTOR_SIZE, Sector},
@@ -15,6 +15,9 @@ use schedlab_policies::reclaim::Walk;
 const MINOR: u8 = 0;
 const FROM_FILE: u8 = 1;
 const FROM_SWAP: u8 = 2;
+
+/// How long the daemon rests when it has looked in vain: Linux's congestion_wait(HZ / 10) in balance_pgdat.
+const REST: Nanos = 100 * MILLISECOND;
 
 /// A page that a task has touched and that was not there.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,7 +121,7 @@ impl Storage {
     /// The daemon that keeps pages free, where there is one: from the low mark to the high mark, without waiting.
     pub(super) fn daemon(&mut self, now: Nanos) {
         let Some([low, high]) = self.memory.watermarks() else { return };
-        if self.memory.usage().free >= low {
+        if self.memory.usage().free >= low || now < self.daemon_rests {
             return;
         }
         while self.memory.to_be_free() < high {
@@ -126,7 +129,10 @@ impl Storage {
             match self.search(now, &mut search) {
                 Found::Page => {}
                 Found::PageOut { space, page, slot } => self.page_out(now, space, page, slot),
-                Found::Wait | Found::Nothing => return,
+                Found::Wait | Found::Nothing => {
+                    self.daemon_rests = now + REST;
+                    return;
+                }
             }
         }
     }
