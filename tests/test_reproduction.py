@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 import tomllib
 
 import pytest
@@ -141,6 +142,15 @@ def test_a_report_answers_to_the_name_of_its_folder_too(report):
     assert Report.load("test_2026").name == "test-2026"
     with pytest.raises(UsageError, match="test-2026"):
         reproductions.folder("test_2027")
+
+
+def test_a_rule_that_finds_no_value_says_null(report, tmp_path, monkeypatch):
+    for module in ("schedlab.reproductions.test_2026", "schedlab.reproductions.test_2026.claims"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    (report / "rows.toml").write_text(ROWS.replace("[[figure]]", RULE + "[[figure]]"))
+    (report / "claims.py").write_text(CLAIMS.replace("times[-1], times[0], times[-1]", '(float("nan"),) * 3'))
+    row = reproduce("test-2026", {"out": tmp_path / "results"}).as_json()["rows"][-1]
+    assert (row["id"], row["predicted"], row["low"], row["high"]) == ("the-worst", None, None, None)
 
 
 def test_seeds_can_be_more_than_the_files_say(report, tmp_path):

@@ -32,7 +32,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from math import isclose
+from math import isclose, isfinite
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -207,9 +207,9 @@ class Outcome:
                     "unit": row.spec.unit,
                     "published": row.spec.published,
                     "use": row.spec.use,
-                    "predicted": row.predicted,
-                    "low": row.low,
-                    "high": row.high,
+                    "predicted": _finite(row.predicted),
+                    "low": _finite(row.low),
+                    "high": _finite(row.high),
                     "verdict": row.verdict,
                 }
                 for row in self.rows
@@ -219,6 +219,11 @@ class Outcome:
                 for name, finding in self.claims.items()
             ],
         }
+
+
+def _finite(value: float) -> float | None:
+    """A rule may find that there is no such value, which JSON calls null."""
+    return value if isfinite(value) else None
 
 
 def reproduce(name: str, lab_options: Mapping[str, Any] | None = None) -> Outcome:
