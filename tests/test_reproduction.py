@@ -83,6 +83,19 @@ def worst(rows, lab):
 """
 
 
+SUM = """
+[[row]]
+each.c = [{ name = "busy", metric = "tasks.io.real + tasks.io.real", scale = "60" }]
+id = "{c[name]}"
+experiment = "loaded"
+cell = { "scheduler.slice" = "18ms" }
+metric = "{c[metric]}"
+unit = "ticks"
+scale = "{c[scale]}"
+tolerance = "real"
+"""
+
+
 @pytest.fixture
 def report(small, tmp_path, monkeypatch):
     """A report of two published rows, in a folder of its own."""
@@ -151,6 +164,15 @@ def test_a_rule_that_finds_no_value_says_null(report, tmp_path, monkeypatch):
     (report / "claims.py").write_text(CLAIMS.replace("times[-1], times[0], times[-1]", '(float("nan"),) * 3'))
     row = reproduce("test-2026", {"out": tmp_path / "results"}).as_json()["rows"][-1]
     assert (row["id"], row["predicted"], row["low"], row["high"]) == ("the-worst", None, None, None)
+
+
+def test_a_row_may_be_a_sum_of_metrics_in_a_unit_of_the_reports_own(report, tmp_path):
+    (report / "rows.toml").write_text(ROWS.replace("[[figure]]", SUM + "[[figure]]"))
+    rows = {row.spec.id: row for row in reproduce("test-2026", {"out": tmp_path / "results"}).rows}
+    alone, doubled = rows["io.loaded.real@18ms"], rows["busy"]
+    assert doubled.spec.unit == "ticks"
+    assert doubled.predicted == pytest.approx(2 * 60 * alone.predicted)
+    assert doubled.high - doubled.low == pytest.approx(2 * 60 * (alone.high - alone.low))
 
 
 def test_seeds_can_be_more_than_the_files_say(report, tmp_path):

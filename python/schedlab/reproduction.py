@@ -11,10 +11,12 @@
     id = "io.idle.{counter}@{slice}"
     experiment = "io_idle"                    # io_idle.toml in this folder
     cell = { "scheduler.slice" = "{slice}" }  # the one cell of the experiment that has these factors
-    metric = "tasks.io.{counter}"
-    unit = "s"
+    metric = "tasks.io.{counter}"             # or a sum, added up run by run: "idle + io_wait"
+    unit = "s"                                # one that we do not have: "ticks", with scale = 100, so many to the metric's own
     tolerance = "{counter}"
     published = { match = { job = "io", quantum_s = "{slice}" }, value = "idle.{counter}" }
+
+A value of `each` may be a table of names that go together: `{c[metric]}` is the one called `metric`.
 
 `published` finds the entry of `[[row]]` in published.toml (or of another list: `table = "q1.row"`) whose keys match;
 a duration matches the number of seconds under a key that ends in `_s`. No such entry: the row is a prediction.
@@ -36,7 +38,9 @@ from math import isclose, isfinite
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from schedlab import reproductions
+import polars
+
+from schedlab import reproductions, stats
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
 from schedlab.results import Results
@@ -82,6 +86,7 @@ class RowSpec:
     published: float | None
     use: Literal["fit", "test", "none"]
     rule: str | None = None
+    scale: float | None = None
 
 
 @dataclass(frozen=True)
@@ -182,6 +187,10 @@ class Lab:
         """Mean and interval of one metric in one cell; `run` as for `Lab.run`."""
         return _in_unit(self.run(file, **run), metric, dict(cell or {}), unit)
 
+    def each(self, file: str, metric: str, cell: Mapping[str, str] | None = None, **run) -> polars.Series:
+        """A metric, or a sum of metrics, in one cell: a value per seed, in the order of the seeds."""
+        return _each(self.run(file, **run), metric, dict(cell or {}))[0]
+
     @property
     def results(self) -> list[Results]:
         """Everything that was run so far."""
@@ -245,15 +254,21 @@ def _derive(spec: RowSpec, module, rows: Mapping[str, Row], lab: Lab) -> Row:
 
 def _compute(spec: RowSpec, lab: Lab) -> Row:
     results = lab.run(spec.experiment)
-    mean, low, high, n = _in_unit(results, spec.metric, spec.cell, spec.unit)
+    mean, low, high, n = _in_unit(results, spec.metric, spec.cell, spec.unit, spec.scale)
     return Row(spec, mean, low, high, results.cell(spec.cell)["scenario"], n)
 
 
-def _in_unit(results: Results, metric: str, cell: dict[str, str], unit: str) -> Interval:
-    rows = results.values(metric, cell)
-    mean, low, high, n = results.interval_at(metric, cell)
-    own = rows["unit"][0]
-    return Interval(convert(mean, own, unit), convert(low, own, unit), convert(high, own, unit), n)
+def _in_unit(results: Results, metric: str, cell: dict[str, str], unit: str, scale: float | None = None) -> Interval:
+    values, own = _each(results, metric, cell)
+    mean, low, high, n = stats.mean_interval(values)
+    mean, low, high = ((value * scale) if scale else convert(value, own, unit) for value in (mean, low, high))
+    return Interval(mean, low, high, n)
+
+
+def _each(results: Results, metric: str, cell: dict[str, str]) -> tuple[polars.Series, str]:
+    """The values of a metric or a sum of metrics by seed, and their unit."""
+    parts = [results.values(name, cell).sort("seed") for name in metric.split(" + ")]
+    return sum((part["value"] for part in parts[1:]), parts[0]["value"]), parts[0]["unit"][0]
 
 
 def _check(module, claim: str, rows: Mapping[str, Row], lab: Lab) -> Finding:
@@ -271,7 +286,10 @@ def _expand(entry: Mapping, published: Mapping, tolerances: Mapping[str, Toleran
         tolerance = tolerances[row["tolerance"]]
         rule = row.get("rule")
         cell, metric = ({}, "") if rule else (row["cell"], row["metric"])
-        rows.append(RowSpec(row["id"], row["experiment"], cell, metric, row["unit"], tolerance, value, use, rule))
+        scale = float(row["scale"]) if "scale" in row else None
+        rows.append(
+            RowSpec(row["id"], row["experiment"], cell, metric, row["unit"], tolerance, value, use, rule, scale)
+        )
     return rows
 
 
