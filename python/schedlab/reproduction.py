@@ -12,7 +12,7 @@
     experiment = "io_idle"                    # io_idle.toml in this folder
     cell = { "scheduler.slice" = "{slice}" }  # the one cell of the experiment that has these factors
     metric = "tasks.io.{counter}"             # or a sum, added up run by run: "idle + io_wait"
-    unit = "s"                                # one that we do not have: "ticks", with scale = 100, so many to the metric's own
+    unit = "s"                                # one of the report's own needs `scale = 100`: so many in the metric's
     tolerance = "{counter}"
     published = { match = { job = "io", quantum_s = "{slice}" }, value = "idle.{counter}" }
 
