@@ -112,10 +112,11 @@ impl Linux10 {
     ) -> Option<Choice> {
         let pages = &mut cx.spaces[space as usize].pages;
         for (index, page) in pages.iter_mut().enumerate().skip(page as usize) {
+            // The kernel goes through all entries of a page table, and so pays for absent pages too.
+            walk.looked += 1;
             if page.home != Home::Present {
                 continue;
             }
-            walk.looked += 1;
             let accessed = std::mem::take(&mut page.accessed);
             if accessed || cx.born.wrapping_sub(page.born) <= YOUNG || page.dirty && cx.swap_free == 0 {
                 continue;
