@@ -3,10 +3,10 @@
 Run as `python -m schedlab.reproductions.linux_1994.fit`. All rows that were printed are marked `use = "fit"`, and only runs with
 reads first were looked at. Nothing was searched for automatically: the swapping of twenty processes is too rough a landscape
 for that (single runs of one setting differ by a tenth and more, and near the cliff where all that is in use no longer fits into
-memory, 3 % more of it doubles the swapping). Each round changed one number by what its row was off; this prints the rows
+memory, a tenth more of it nearly doubles the swapping). Each round changed one number by what its row was off; this prints the rows
 beside print, and what each number moves when it grows by a tenth, so that the next round can be made:
 
-    machines/pc_1994.toml  calls.fault, calls.scan      system time: of programs that grow, of programs that swap
+    machines/pc_1994.toml  calls.scan                   system time of programs that swap
                            disk.overhead                idle time per swapped page
                            files.extent_blocks          idle time per page of a file
     startx.toml            what a client goes over       swapping at 2.0 MB
