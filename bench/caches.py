@@ -34,7 +34,7 @@ HERE = pathlib.Path(__file__).parent
 QUICK = os.environ.get("BENCH_QUICK", "0") not in ("", "0")
 THINGS = 1_000_000
 REQUESTS = 1_000_000 if QUICK else 10_000_000
-ROUNDS = 3 if QUICK else 7
+ROUNDS = 3 if QUICK else 5
 #: Of the different things in the trace.
 SIZES = ("1%", "10%")
 #: The same policies there.
@@ -155,7 +155,7 @@ def show(result):
     if result["one_pass_ns"]:
         print(f"the whole curve of lru in one pass {result['one_pass_ns']['median']:.1f}")
     head = ("policy", "slots", "ns", "libCacheSim", "ratio", "misses", "libCacheSim's", "difference")
-    print("\n{:12}{:>10}{:>9}{:>13}{:>19}{:>12}{:>15}{:>12}".format(*head))
+    print("\n{:12}{:>10}{:>9}{:>13}{:>21}{:>12}{:>15}{:>12}".format(*head))
     for row in result["rows"]:
         ns, theirs, ratio = row["ns"]["median"], row["libcachesim_ns"], row["over_libcachesim"]
         peer = f"{theirs['median']:.1f}" if theirs else "-"
@@ -163,7 +163,7 @@ def show(result):
         other = row["libcachesim_misses"]
         misses = (f"{other:,}", f"{100 * (row['misses'] / other - 1):+.3f} %") if other else ("-", "-")
         print(
-            f"{row['policy']:12}{row['slots']:>10,}{ns:>9.1f}{peer:>13}{spread:>19}{row['misses']:>12,}"
+            f"{row['policy']:12}{row['slots']:>10,}{ns:>9.1f}{peer:>13}{spread:>21}{row['misses']:>12,}"
             f"{misses[0]:>15}{misses[1]:>12}"
         )
     if result["machine"]["load_average"][0] > DISTURBED:
