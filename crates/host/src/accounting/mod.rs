@@ -1,0 +1,3 @@
+//! Where the time of a command went.
+
+pub mod command;

@@ -1,0 +1,3 @@
+//! Real tasks: the step language as work on files, pipes, timers and memory.
+
+pub mod command;

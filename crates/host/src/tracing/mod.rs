@@ -1,0 +1,3 @@
+//! The scheduler's events, from the kernel's tracefs.
+
+pub mod command;
