@@ -1,0 +1,83 @@
+"""Calls `schedlab-agent`, which does all work beside the kernel: a subcommand, JSON in, JSON out."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from schedlab.errors import UsageError
+
+#: Another agent than the installed one: a developer's own build.
+ELSEWHERE = "SCHEDLAB_AGENT"
+#: Seconds that an agent has to put everything back after it was told to stop.
+GRACE_SECONDS = 30
+
+
+def program() -> Path:
+    """The agent's binary: the one that `SCHEDLAB_AGENT` names, else the one installed with the package."""
+    path = Path(os.environ.get(ELSEWHERE) or Path(__file__).parent / "bin" / "schedlab-agent")
+    if not os.access(path, os.X_OK):
+        raise UsageError(f"{path} is no program: the live host needs schedlab-agent; make setup installs it")
+    return path
+
+
+def ask(arguments: Sequence[str], given: Any = None) -> Any:
+    """Run the agent to its end, with `given` as JSON on its standard input, and give its answer, read as JSON.
+
+    Raises `UsageError` with the agent's own words, and KeyboardInterrupt only after the agent has put everything back.
+    """
+    with _started(arguments, given) as agent:
+        answer = agent.stdout.read()
+        errors = agent.stderr.read()
+        _ended(agent, arguments, errors)
+    return json.loads(answer) if answer.strip() else None
+
+
+def lines(arguments: Sequence[str], given: Any = None) -> Iterator[Any]:
+    """The agent's answers one by one, a JSON line each, as they come; closing the iterator stops the agent."""
+    with _started(arguments, given) as agent:
+        for line in agent.stdout:
+            yield json.loads(line)
+        _ended(agent, arguments, agent.stderr.read())
+
+
+@contextmanager
+def _started(arguments: Sequence[str], given: Any):
+    """A running agent. It gets no signal from the terminal: whatever ends this process's wait ends it in order."""
+    agent = subprocess.Popen(
+        [str(program()), *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    try:
+        with suppress(BrokenPipeError):
+            agent.stdin.write("" if given is None else json.dumps(given))
+            agent.stdin.close()
+        yield agent
+    finally:
+        if agent.poll() is None:
+            agent.send_signal(signal.SIGTERM)
+            try:
+                agent.wait(GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                agent.kill()
+        agent.wait()
+        agent.stdout.close()
+        agent.stderr.close()
+
+
+def _ended(agent: subprocess.Popen, arguments: Sequence[str], errors: str) -> None:
+    status = agent.wait()
+    if status == 0:
+        return
+    if status == 2:
+        raise UsageError(errors.strip().removeprefix("error: "))
+    how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+    raise UsageError(f"schedlab-agent {arguments[0]} {how}: {errors.strip() or 'it said nothing'}")
