@@ -61,6 +61,7 @@ impl Load {
             workload: BTreeMap::from([(JOB.to_owned(), self.job(tasks, 1))]),
             groups: BTreeMap::new(),
             duration: Some(Duration(self.duration(tasks, switches))),
+            tunables: BTreeMap::new(),
         }
     }
 

@@ -202,7 +202,17 @@ impl Cell<'_> {
             loads::machine(serde_json::json!({ "name": "bare", "processors": self.processors, "clock": { "hz": HZ } }));
         let (workload, groups) = if self.grouped { self.in_groups() } else { (self.in_one_job(), BTreeMap::new()) };
         let duration = Some(Duration(end));
-        Scenario { machine, scheduler, elevator: None, cache: None, reclaim: None, workload, groups, duration }
+        Scenario {
+            machine,
+            scheduler,
+            elevator: None,
+            cache: None,
+            reclaim: None,
+            workload,
+            groups,
+            duration,
+            tunables: BTreeMap::new(),
+        }
     }
 
     fn in_one_job(&self) -> BTreeMap<String, Job> {
@@ -247,6 +257,7 @@ pub fn experiment(path: &str, scheduler: &str, turns: u32) -> Result<u64, String
         machines: &[("uniform", include_str!("../../../machines/uniform.toml"))],
         drives: &[],
         metrics: METRICS,
+        host_scheduler: "eevdf",
     };
     let set = [format!("scheduler.name={scheduler}")];
     let experiment = read(&text, path, Format::Toml, &set, &catalogue).map_err(|why| why.to_string())?;

@@ -17,5 +17,14 @@ impl Describe {
 
 /// The machine as the text of a preset. What cannot be read is left to the defaults.
 pub fn describe(_root: &Root) -> String {
-    String::new()
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("name = \"host\"\nprocessors = {processors}\nclock = {{ hz = \"250/s\" }}\n")
+}
+
+/// The scheduler of this kernel's ordinary tasks, by its name among the policies: EEVDF came with Linux 6.6.
+pub fn scheduler(root: &Root) -> &'static str {
+    let release = root.read("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version == (0, 0) || version >= (6, 6) { "eevdf" } else { "cfs" }
 }

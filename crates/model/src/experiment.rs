@@ -55,6 +55,8 @@ pub struct Catalogue<'a> {
     pub drives: &'a [(&'a str, &'a str)],
     /// The table of metrics.
     pub metrics: &'a [MetricInfo],
+    /// The scheduler that the machine "host" has: the one that its kernel is built with.
+    pub host_scheduler: &'a str,
 }
 
 /// How an experiment is written.
@@ -97,6 +99,9 @@ pub struct Experiment {
     /// A run ends at this time at the latest; else when every job that ends has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Value>,
+    /// Settings of a real machine by the names of its tunables: { swappiness = 10, "elevator@vda" = "mq-deadline" }.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tunables: BTreeMap<String, Value>,
     /// What to measure: context_switches, wakeup_latency.p99, tasks.io.real, tasks.*.real; every metric, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Vec<String>>,

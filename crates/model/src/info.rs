@@ -58,6 +58,8 @@ pub enum Domain {
         /// All of them.
         names: &'static [&'static str],
     },
+    /// Any text that is not empty.
+    Text,
     /// true or false.
     Switch,
 }
@@ -75,7 +77,7 @@ pub struct Parameter {
     pub default: Option<&'static str>,
     /// Whether a search should step by factors rather than by differences.
     pub logarithmic: bool,
-    /// The same knob on a live Linux host, if there is one.
+    /// The same knob on a live Linux host, if there is one: its name among the host's tunables.
     pub host: Option<&'static str>,
 }
 
@@ -151,7 +153,7 @@ pub enum Value {
     Whole(u64),
     /// Per second.
     Real(f64),
-    /// A choice.
+    /// A choice, or a text.
     Name(String),
     /// A switch.
     Switch(bool),
@@ -180,6 +182,8 @@ impl Domain {
                 }
                 Err(format!("{text:?} is not one of {}", names.join(", ")))
             }
+            Domain::Text if text.trim().is_empty() => Err("is empty".to_owned()),
+            Domain::Text => Ok(Value::Name(text.to_owned())),
             Domain::Switch => {
                 text.parse().map(Value::Switch).map_err(|_| format!("{text:?} is neither true nor false"))
             }
@@ -245,7 +249,7 @@ impl Params {
         }
     }
 
-    /// A choice. Panics as [`Params::whole`].
+    /// A choice or a text. Panics as [`Params::whole`].
     pub fn name(&self, name: &str) -> &str {
         match &self.0[name] {
             Value::Name(v) => v,

@@ -120,6 +120,9 @@ pub struct FileSet {
     /// Whether every task has files of its own; else all tasks take the same ones.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
+    /// Whether reads and writes pass the block cache by (O_DIRECT): each goes to the drive and waits for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub direct: bool,
 }
 
 /// A place in the open file.
@@ -256,6 +259,8 @@ pub enum Step {
     Pause,
     /// Gets memory as the demand says and holds it; refused means that the program ends here.
     Grow(Demand),
+    /// Runs a command of the shell and waits for its end. Only real machines have commands.
+    Run(String),
     /// Gives the processor up but stays ready.
     Yield,
     /// Ends the task.

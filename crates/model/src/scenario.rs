@@ -158,6 +158,9 @@ pub struct GroupSpec {
     /// The period of the quota.
     #[serde(default = "default_period")]
     pub period: Duration,
+    /// Memory that its tasks and the files they read may take up. Only a host can limit it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Size>,
 }
 
 fn default_weight() -> u32 {
@@ -193,4 +196,8 @@ pub struct Scenario {
     /// The run ends at this time at the latest; else when every finite job has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
+    /// Settings of a real machine by the names of its tunables. A simulated one has none: what they do there is set with
+    /// its policies.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tunables: BTreeMap<String, Setting>,
 }

@@ -39,7 +39,7 @@ seeds = 4", ":5: is not TOML: duplicate key"),
     ("seeds = 3", "seeds = 99999999999999999999", ":4: seeds: 99999999999999999999 is too large for a whole number"),
     ("seeds = 3", "seeds = nan", ":4: seeds: nan is not a finite number"),
     (r#"duration = "10s""#, "duration = 1979-05-27", ":5: duration: 1979-05-27 is a date, which no field takes"),
-    ("seeds", "sedes", r#":4: sedes: unknown field; did you mean "seeds"? (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, duration, metrics, seeds, sweep, goal)"#),
+    ("seeds", "sedes", r#":4: sedes: unknown field; did you mean "seeds"? (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, duration, tunables, metrics, seeds, sweep, goal)"#),
     (r#"question = "What?""#, "question = 4", ":1: question: 4 is not a text in quotes"),
     (r#"machine = "ideal"
 "#, "", ": machine: is missing"),
@@ -51,7 +51,7 @@ slice = "50ms"
 "#, "", ":6: scheduler.name: is missing"),
     (r#"[workload]
 hog = { load = "spin" }
-[workload.io]"#, "[load.io]", ":9: load: unknown field (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, duration, metrics, seeds, sweep, goal)"),
+[workload.io]"#, "[load.io]", ":9: load: unknown field (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, duration, tunables, metrics, seeds, sweep, goal)"),
     (r#"duration = "10s""#, r#"duration = "10 parsecs""#, r#":5: duration: "10 parsecs" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#"duration = "10s""#, "duration = 10", r#":5: duration: "10" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#"duration = "10s""#, r#"duration = "0s""#, ":5: duration: 0s is too short: a time longer than nothing is wanted"),
@@ -73,8 +73,7 @@ hog = { load = "spin" }
     ("seeds = 3", r#"seeds = [1, "two"]"#, r#":4: seeds[1]: "two" is not a whole number from 0"#),
     ("seeds = 3", "seeds = 10_000_000", ":4: seeds: makes 20000000 runs with 2 cells; at most 10000000"),
     (r#""ideal""#, r#""ideel""#, r#":2: machine: "ideel" is not a machine; did you mean "ideal"? (known: at_286, ideal)"#),
-    (r#""ideal""#, r#""host""#, r#":2: machine: "host" is a real machine; this version has simulated machines only (known: at_286, ideal)"#),
-    (r#""ideal""#, r#""guest:6.1""#, r#":2: machine: "guest:6.1" is a real machine; this version has simulated machines only (known: at_286, ideal)"#),
+    (r#""ideal""#, r#""guest:6.1""#, r#":2: machine: "guest:6.1" is a guest kernel; this version has simulated machines and the host (known: at_286, ideal)"#),
     (r#""ideal""#, "4", ":2: machine: 4 is neither the name of a machine nor a table"),
     (r#"machine = "ideal""#, r#"machine = { preset = "at_386" }"#, r#":2: machine.preset: "at_386" is not a machine; did you mean "at_286"? (known: at_286, ideal)"#),
     (r#"machine = "ideal""#, "machine = { preset = 3 }", ":2: machine.preset: 3 is not the name of a machine"),
@@ -189,17 +188,17 @@ priority = 100"#, ":13: workload.io.priority: 100 is out of range: from 1 to 99 
     ("nice = 0", "start = -5", r#":12: workload.io.start: -5 is not a duration like "36ms", { exp = "36ms" } or { uniform = ["30ms", "42ms"] }"#),
     ("nice = 0", "start = true", r#":12: workload.io.start: true is not a duration like "36ms", { exp = "36ms" } or { uniform = ["30ms", "42ms"] }"#),
     ("weight = 512", "weight = 0", ":15: groups.users.weight: 0 is out of range: from 1 to 262144"),
-    ("weight = 512", "wieght = 3", r#":15: groups.users.wieght: unknown field; did you mean "weight"? (known: parent, weight, quota, period)"#),
+    ("weight = 512", "wieght = 3", r#":15: groups.users.wieght: unknown field; did you mean "weight"? (known: parent, weight, quota, period, memory)"#),
     ("weight = 512", r#"parent = "usres""#, r#":15: groups.users.parent: "usres" is not a group; did you mean "users"? (known: users)"#),
     ("users = { weight = 512 }", r#"a = { parent = "b" }
 b = { parent = "a" }"#, ":15: groups.a.parent: makes a circle: the group would contain itself"),
     ("weight = 512", r#"quota = "0s""#, ":15: groups.users.quota: 0s is too short: a time longer than nothing is wanted"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = []", ":13: workload.io.steps: has no steps"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = "close""#, r#":13: workload.io.steps: "close" is not a list of steps"#),
-    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["cloze"]"#, r#":13: workload.io.steps[0]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, unlock, send, receive, fork, grow, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["cloze"]"#, r#":13: workload.io.steps[0]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, unlock, send, receive, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["compute"]"#, r#":13: workload.io.steps[0]: "compute" needs a value: { compute = ... }"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{ close = true }]", r#":13: workload.io.steps[0].close: takes no value: write "close" alone"#),
-    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ comput = "1ms" }]"#, r#":13: workload.io.steps[0].comput: "comput" is not a step; did you mean "compute"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, unlock, send, receive, fork, grow, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ comput = "1ms" }]"#, r#":13: workload.io.steps[0].comput: "comput" is not a step; did you mean "compute"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, unlock, send, receive, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ compute = "1ms", sleep = "1ms" }]"#, ":13: workload.io.steps[0]: a step has one name, this has 2"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{}]", ":13: workload.io.steps[0]: is empty: a step has one name"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [3]", ":13: workload.io.steps[0]: 3 is not a step: write { name = value } or a name"),
@@ -251,7 +250,7 @@ maximize = ["tasks.io.real"]"#, r#":20: goal.maximize[0]: "tasks.io.real" cannot
     (r#"minimize = ["tasks.io.real"]"#, r#"minimize = ["tasks.io.wall"]"#, r#":19: goal.minimize[0]: "tasks.io.wall" is not a metric; did you mean "tasks.io.real"? (known: tasks.io.wakeup_latency, tasks.io.real, tasks.io.user)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.slice" = ["50ms", "36ms", "18"]"#, r#":17: sweep."scheduler.slice"[2]: scheduler.slice: "18" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.slise" = ["50ms"]"#, r#":17: sweep."scheduler.slise"[0]: scheduler.slise: unknown field; did you mean "slice"? (known: name, slice, ready_at)"#),
-    (r#""workload.hog.nice" = [0, 5]"#, r#""schedular.slice" = ["50ms"]"#, r#":17: sweep."schedular.slice": no scenario has a field "schedular"; did you mean "scheduler"? (known: machine, scheduler, elevator, cache, reclaim, workload, groups, duration)"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""schedular.slice" = ["50ms"]"#, r#":17: sweep."schedular.slice": no scenario has a field "schedular"; did you mean "scheduler"? (known: machine, scheduler, elevator, cache, reclaim, workload, groups, duration, tunables)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#"scheduler.slice = ["50ms"]"#, r#":17: sweep.scheduler: is not a list of values; a path stands in quotes: "scheduler.slice" = [...]"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.hgo.nice" = [0]"#, r#":17: sweep."workload.hgo.nice": there is no "hgo" in the workload; did you mean "hog"? (known: hog, io)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.io.steps[3].compute" = ["1ms"]"#, r#":17: sweep."workload.io.steps[3].compute": the list has 3 elements, counted from 0"#),
@@ -277,12 +276,12 @@ maximize = ["tasks.io.real"]"#, r#":20: goal.maximize[0]: "tasks.io.real" cannot
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.name" = ["minix", "round_robin"]
 "scheduler.ready_at" = ["head"]"#, r#":18: sweep."scheduler.ready_at"[0]: scheduler.ready_at: unknown field (known: name, slice) (in the cell scheduler.name = "round_robin")"#),
     ("[0, 5]", r#"[0, 5]
-"workload.io.steps[2]" = ["close", "cloze"]"#, r#":18: sweep."workload.io.steps[2]"[1]: workload.io.steps[2]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, unlock, send, receive, fork, grow, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
+"workload.io.steps[2]" = ["close", "cloze"]"#, r#":18: sweep."workload.io.steps[2]"[1]: workload.io.steps[2]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, unlock, send, receive, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.io.count" = [1, 2]
 "workload.hog.count" = [1, 1_000_000]"#, r#":17: sweep."workload.io.count"[0]: workload.io.count: makes 1000001 tasks in all; at most 1000000 (in the cell workload.hog.count = 1000000)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.name" = ["minix", "round_robin"]
 "workload.hog.nice" = [0, 60]"#, r#":18: sweep."workload.hog.nice"[1]: workload.hog.nice: 60 is out of range: from -20 to 20"#),
-    (r#""workload.hog.nice" = [0, 5]"#, "seeds = [1, 2]", r#":17: sweep.seeds: no scenario has a field "seeds" (known: machine, scheduler, elevator, cache, reclaim, workload, groups, duration)"#),
+    (r#""workload.hog.nice" = [0, 5]"#, "seeds = [1, 2]", r#":17: sweep.seeds: no scenario has a field "seeds" (known: machine, scheduler, elevator, cache, reclaim, workload, groups, duration, tunables)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#"duration = ["1s", "0.5 s", "x"]"#, r#":17: sweep.duration[2]: duration: "x" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#""workload.hog.nice" = [0, 5]"#, r#"machine = ["ideal", "ibm"]"#, r#":17: sweep.machine[1]: machine: "ibm" is not a machine (known: at_286, ideal)"#),
     (r#"[workload]
@@ -309,7 +308,8 @@ const OVERRIDES: &[(&[&str], &str)] = &[
     (&["workload.hog.nice=[1]"], ": --set workload.hog.nice=[1]: workload.hog.nice: [1] is not a whole number from -20 to 20"),
     (&["machine.processors=0"], ": --set machine.processors=0: machine.processors: 0 is out of range: from 1 to 64"),
     (&[r#"sweep."scheduler.slice"=["1ms", "2"]"#], r#": --set sweep."scheduler.slice"=["1ms", "2"]: scheduler.slice: "2" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
-    (&["machine=host"], r#": --set machine=host: machine: "host" is a real machine; this version has simulated machines only (known: at_286, ideal)"#),
+    (&["machine=guest:6.1"], r#": --set machine=guest:6.1: machine: "guest:6.1" is a guest kernel; this version has simulated machines and the host (known: at_286, ideal)"#),
+    (&["tunables={ \"a b\" = 1 }"], r#": --set tunables={ "a b" = 1 }: tunables."a b": is not the name of a tunable: letters, digits, "_", "-", ".", "@", like elevator@vda"#),
     (&["question.deeper=1"], r#": --set question.deeper=1: question.deeper: "What?" has no fields"#),
     (&[r#"metrics=["context_switch"]"#], r#": --set metrics=["context_switch"]: metrics[0]: "context_switch" is not a metric; did you mean "context_switches"? (known: context_switches, wakeup_latency, load1)"#),
     (&["workload.io.steps[9]=close"], ": --set workload.io.steps[9]=close: workload.io.steps[9]: the list has 3 elements, counted from 0"),
@@ -418,7 +418,7 @@ fn json_is_judged_alike() {
 fn a_scenario_has_no_field_of_an_experiment() {
     let text = "{\"seeds\": 3}";
     let said = read_scenario(text, "scenario", Format::Json, &CATALOGUE).unwrap_err().to_string();
-    let known = "(known: machine, scheduler, elevator, cache, reclaim, workload, groups, duration)";
+    let known = "(known: machine, scheduler, elevator, cache, reclaim, workload, groups, duration, tunables)";
     assert_eq!(said, format!("scenario: seeds: unknown field {known}"));
 }
 

@@ -222,7 +222,7 @@ fn the_schema_offers_names_and_parameters() {
     let at = |pointer: &str| schema.pointer(pointer).unwrap_or_else(|| panic!("{pointer}: {schema:#}"));
     assert_eq!(at("/additionalProperties"), false);
     assert_eq!(at("/$defs/Seeds/anyOf/0/minimum"), 1);
-    assert_eq!(at("/properties/machine/anyOf/0/enum"), &serde_json::json!(["at_286", "ideal"]));
+    assert_eq!(at("/properties/machine/anyOf/0/enum"), &serde_json::json!(["at_286", "ideal", "host"]));
     assert_eq!(at("/properties/scheduler/oneOf/1/properties/name/const"), "minix");
     assert_eq!(at("/properties/scheduler/oneOf/1/properties/slice/default"), "100ms");
     assert_eq!(at("/properties/scheduler/oneOf/1/properties/ready_at/enum"), &serde_json::json!(["tail", "head"]));

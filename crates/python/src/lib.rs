@@ -76,7 +76,7 @@ mod _core {
     #[pyfunction]
     fn schema(py: Python<'_>) -> PyResult<String> {
         released(py, || {
-            let schema = experiment::schema(&tables::CATALOGUE);
+            let schema = experiment::schema(&tables::SHIPPED);
             serde_json::to_string_pretty(&schema).map_err(|why| why.to_string())
         })
     }

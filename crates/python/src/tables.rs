@@ -1,5 +1,6 @@
 //! What there is to name: the tables of every family, and a page for each name.
 
+use schedlab_host::{Root, machine};
 use schedlab_metrics::METRICS;
 use schedlab_model::{
     experiment::Catalogue,
@@ -9,14 +10,22 @@ use schedlab_model::{
 use schedlab_policies::{caches::CACHES, elevators::ELEVATORS, reclaim::RECLAIMS, schedulers::SCHEDULERS};
 use schedlab_workloads::WORKLOADS;
 use serde_json::{Value, json};
+use std::sync::LazyLock;
 
 /// Machine presets: name and text.
 const MACHINES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/machines.rs"));
 /// Presets of drives, likewise.
 const DRIVES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/drives.rs"));
 
-/// What experiments are checked against.
-pub const CATALOGUE: Catalogue<'static> = Catalogue {
+/// What experiments are checked against. The computer in front of the user is a machine too.
+pub static CATALOGUE: LazyLock<Catalogue<'static>> = LazyLock::new(|| {
+    let root = Root::default();
+    let host: (&str, &str) = ("host", machine::describe(&root).leak());
+    Catalogue { machines: [MACHINES, &[host]].concat().leak(), host_scheduler: machine::scheduler(&root), ..SHIPPED }
+});
+
+/// What comes with the lab, the same everywhere.
+pub const SHIPPED: Catalogue<'static> = Catalogue {
     schedulers: SCHEDULERS,
     elevators: ELEVATORS,
     caches: CACHES,
@@ -25,6 +34,7 @@ pub const CATALOGUE: Catalogue<'static> = Catalogue {
     machines: MACHINES,
     drives: DRIVES,
     metrics: METRICS,
+    host_scheduler: "eevdf",
 };
 
 /// An entry of a family, with its page in Markdown.

@@ -234,7 +234,9 @@ pub(crate) fn compile(scenario: &Scenario) -> Result<Programs, RunError> {
     let steps = scenario.workload.iter().map(|(name, job)| steps(name, job)).collect::<Result<Vec<_>, _>>()?;
     for (name, steps) in scenario.workload.keys().zip(&steps) {
         can_do(&scenario.machine, name, steps)?;
+        is_simulated(name, steps)?;
     }
+    no_host_settings(scenario)?;
     Ok(Programs::compile(steps.iter().map(Vec::as_slice).zip(scenario.workload.values().map(|job| job.passes))))
 }
 
@@ -263,6 +265,35 @@ fn can_do(machine: &Machine, name: &str, steps: &[Step]) -> Result<(), RunError>
         return Err(RunError(format!("workload.{name}: {why}")));
     }
     Ok(())
+}
+
+/// Commands are nothing that a model could run.
+fn is_simulated(name: &str, steps: &[Step]) -> Result<(), RunError> {
+    steps.iter().try_for_each(|step| match step {
+        Step::Run(command) => {
+            let why = "only a real machine can run a command; use --on host, or describe what it does as steps";
+            Err(RunError(format!("workload.{name}: {command:?}: {why}")))
+        }
+        Step::Repeat(Repeat { steps, .. }) | Step::Fork(steps) => is_simulated(name, steps),
+        _ => Ok(()),
+    })
+}
+
+/// What only a host has must not seem to have been simulated.
+fn no_host_settings(scenario: &Scenario) -> Result<(), RunError> {
+    if let Some(name) = scenario.tunables.keys().next() {
+        let why =
+            "only a real machine has tunables; on a simulated one set its policies (reclaim.swappiness, elevator.name)";
+        return Err(RunError(format!("tunables.{name}: {why}")));
+    }
+    match scenario.groups.iter().find(|(_, group)| group.memory.is_some()) {
+        Some((name, _)) => {
+            let why =
+                "only a host limits the memory of a group; a simulated machine has files.cache_blocks and memory.size";
+            Err(RunError(format!("groups.{name}.memory: {why}")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Whether there is such a scheduler.

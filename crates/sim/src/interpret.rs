@@ -165,6 +165,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Instruction::Pause => Call::Pause,
             Instruction::Grow(demand) => Call::Grow(demand),
             Instruction::Exit => Call::Exit,
+            Instruction::Run(_) => unreachable!("refused by boot"),
             Instruction::Compute(_) | Instruction::Sleep(_) | Instruction::Enter { .. } | Instruction::Again { .. } => {
                 unreachable!("taken by step")
             }

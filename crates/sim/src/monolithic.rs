@@ -16,6 +16,7 @@ use schedlab_model::{
     task::{TaskId, Wait},
 };
 use schedlab_policies::schedulers::Scheduler;
+use schedlab_workloads::program::Files;
 
 /// A task's use of memory is simulated in stretches of this length, or of so many pages: within one, its pages count as touched at
 /// its begin.
@@ -74,7 +75,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let Some(file) = self.processes[caller as usize].life.file else { return Vec::new() };
         let OpenFile { set, index, position, mut window } = file;
         let (now, owner) = (self.now, self.owner(caller));
-        let size = self.programs.files[usize::from(set)].size;
+        let Files { size, direct, .. } = self.programs.files[usize::from(set)];
         let store = self.storage();
         let block = store.layout.block;
         let length = store.length(set, index, size);
@@ -83,7 +84,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             return Vec::new();
         }
         let (from, to) = ((position / block) as u32, end.div_ceil(block) as u32);
-        store.read_ahead(now, owner, (set, index), [from, to], length.div_ceil(block) as u32, &mut window);
+        match direct {
+            true => store.pass_by(set, index, [from, to]),
+            false => store.read_ahead(now, owner, (set, index), [from, to], length.div_ceil(block) as u32, &mut window),
+        }
         self.processes[caller as usize].life.file = Some(OpenFile { position: end, window, ..file });
         let blocks = storage(Work::Blocks(Blocks::data(set, index, from, to, None)));
         vec![blocks, self.copy(to - from, end - position)]
@@ -92,7 +96,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn write(&mut self, caller: TaskId, bytes: u64) -> Vec<Action> {
         let Some(file) = self.processes[caller as usize].life.file else { return Vec::new() };
         let OpenFile { set, index, position, .. } = file;
-        let size = self.programs.files[usize::from(set)].size;
+        let Files { size, direct, .. } = self.programs.files[usize::from(set)];
         let store = self.storage();
         let block = store.layout.block;
         let length = store.length(set, index, size);
@@ -102,7 +106,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.processes[caller as usize].life.file = Some(OpenFile { position: end, ..file });
         let covers = Write { from: position, to: end, length };
         let blocks = storage(Work::Blocks(Blocks::data(set, index, from, to, Some(covers))));
-        vec![blocks, self.copy(to - from, bytes), storage(Work::Throttle)]
+        let after = if direct { Work::Sync } else { Work::Throttle };
+        vec![blocks, self.copy(to - from, bytes), storage(after)]
     }
 
     /// Time for the blocks beyond the first, for which the call itself was charged, and for copying.

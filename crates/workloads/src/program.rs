@@ -55,6 +55,8 @@ pub enum Instruction {
     Pause,
     /// Gets memory as the demand says.
     Grow(Demand),
+    /// Runs a command: index into [`Programs::commands`].
+    Run(u16),
     /// Gives the processor up.
     Yield,
     /// Names this point.
@@ -91,6 +93,8 @@ pub struct Files {
     pub size: u64,
     /// Whether every task has its own.
     pub own: bool,
+    /// Whether reads and writes pass the cache by.
+    pub direct: bool,
 }
 
 /// A use of memory.
@@ -129,6 +133,8 @@ pub struct Programs {
     image_names: Vec<String>,
     /// Uses of memory by index.
     pub touches: Vec<Touches>,
+    /// Commands.
+    pub commands: Vec<String>,
     /// Names of locks.
     pub locks: Vec<String>,
     /// Names of pipes.
@@ -170,7 +176,7 @@ impl Programs {
 
     /// The index of a file set: of the one with its name and size, or of a new one.
     fn set(&mut self, set: &FileSet) -> u16 {
-        let files = Files { files: set.files, size: set.size.0, own: set.own };
+        let files = Files { files: set.files, size: set.size.0, own: set.own, direct: set.direct };
         let known = self.files.iter().zip(&self.set_names);
         let same = known.into_iter().position(|(other, name)| name.is_some() && *name == set.name && *other == files);
         same.unwrap_or_else(|| {
@@ -224,6 +230,7 @@ impl Programs {
             Step::Signal => Instruction::Signal,
             Step::Pause => Instruction::Pause,
             Step::Grow(demand) => Instruction::Grow(*demand),
+            Step::Run(command) => Instruction::Run(index_of(&mut self.commands, command)),
             Step::Yield => Instruction::Yield,
             Step::Exit => Instruction::Exit,
             Step::Mark(name) => Instruction::Mark(index_of(&mut self.marks, name)),
@@ -269,7 +276,13 @@ mod tests {
 
     #[test]
     fn file_sets_of_one_name_are_the_same_files_and_others_are_not() {
-        let set = |name: Option<&str>| FileSet { files: 3, size: Size(9), name: name.map(str::to_owned), own: false };
+        let set = |name: Option<&str>| FileSet {
+            files: 3,
+            size: Size(9),
+            name: name.map(str::to_owned),
+            own: false,
+            direct: false,
+        };
         let steps = [Step::Create(set(Some("a"))), Step::Open(set(Some("a"))), Step::Open(set(None))];
         let again = [Step::Delete(set(Some("a"))), Step::Open(set(None))];
         let all = Programs::compile([(&steps[..], Times::Count(1)), (&again[..], Times::Count(1))]);

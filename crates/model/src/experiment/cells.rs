@@ -28,6 +28,18 @@ pub struct Cell {
     pub factors: BTreeMap<String, String>,
     /// [`hash`] of the scenario.
     pub hash: String,
+    /// What the same settings are on a live host.
+    pub host: HostSettings,
+}
+
+/// Those parameters of policies that the experiment gives, as a live host would have them set. A host has one scheduler of its
+/// own, so parameters that nobody gave are left as they are there.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct HostSettings {
+    /// Values by name of the tunable, as written in an experiment.
+    pub tunables: BTreeMap<String, String>,
+    /// Paths of parameters that are given and that no kernel has.
+    pub without: Vec<String>,
 }
 
 /// The cells of an experiment; one, if nothing is swept. Fails only if the experiment did not come from
@@ -36,13 +48,13 @@ pub fn expand(experiment: &Experiment, catalogue: &Catalogue<'_>) -> Result<Vec<
     let judge = Judge::new(catalogue);
     let grid = Grid::new(experiment).map_err(|fault| fault.in_file(IN_MEMORY, None, &Value::Null))?;
     let cell = |number| {
-        let (scenario, factors) = judged(&judge, &grid, number).map_err(|rejected| {
+        let (scenario, factors, tree) = judged(&judge, &grid, number).map_err(|rejected| {
             let Rejected { fault, tree, place, cell } = *rejected;
             let problem = fault.in_file(IN_MEMORY, None, &tree);
             Problem { source_of_value: place.map(|place| place.to_string()), cell, ..problem }
         })?;
         let factors = factors.iter().map(|factor| (factor.written.to_owned(), factor.text())).collect();
-        Ok(Cell { hash: hash(&scenario), scenario, factors })
+        Ok(Cell { hash: hash(&scenario), host: host_settings(&scenario, &tree, catalogue), scenario, factors })
     };
     (0..grid.cells).map(cell).collect()
 }
@@ -62,13 +74,13 @@ pub(super) fn judged<'g>(
     judge: &Judge<'_>,
     grid: &'g Grid<'_>,
     cell: u64,
-) -> Result<(Scenario, Vec<Factor<'g>>), Box<Rejected>> {
+) -> Result<(Scenario, Vec<Factor<'g>>, Value), Box<Rejected>> {
     let factors = grid.factors(cell);
     let tree = grid
         .tree(&factors)
         .map_err(|fault| Box::new(Rejected { fault, tree: Value::Null, place: None, cell: None }))?;
     match judge.scenario(&tree) {
-        Ok(scenario) => Ok((scenario, factors)),
+        Ok(scenario) => Ok((scenario, factors, tree)),
         Err(fault) => {
             let place =
                 factors.iter().rev().find(|factor| fault.at.within(&factor.path)).map(|factor| factor.at.clone());
@@ -81,6 +93,33 @@ pub(super) fn judged<'g>(
             Err(Box::new(Rejected { fault, tree, place, cell }))
         }
     }
+}
+
+/// The parameters given in `tree`, by their names on a live host.
+fn host_settings(scenario: &Scenario, tree: &Value, catalogue: &Catalogue<'_>) -> HostSettings {
+    let mut all = HostSettings::default();
+    let families = [
+        ("scheduler", catalogue.schedulers, Some(&scenario.scheduler)),
+        ("elevator", catalogue.elevators, scenario.elevator.as_ref()),
+        ("cache", catalogue.caches, scenario.cache.as_ref()),
+        ("reclaim", catalogue.reclaims, scenario.reclaim.as_ref()),
+    ];
+    for (field, family, choice) in families {
+        let (Some(choice), Some(given)) = (choice, tree[field].as_object()) else { continue };
+        let info = family.iter().find(|info| info.name == choice.name);
+        for (name, setting) in choice.settings.iter().filter(|(name, _)| given.contains_key(*name)) {
+            match info.and_then(|info| info.parameter(name)).and_then(|parameter| parameter.host) {
+                Some(tunable) => drop(all.tunables.insert(tunable.to_owned(), setting.to_string())),
+                None => all.without.push(format!("{field}.{name}")),
+            }
+        }
+    }
+    if let Some(elevator) = &scenario.elevator {
+        all.tunables.insert("elevator".to_owned(), elevator.name.replace('_', "-"));
+    }
+    let own = scenario.tunables.iter().map(|(name, setting)| (name.clone(), setting.to_string()));
+    all.tunables.extend(own);
+    all
 }
 
 /// SHA-256 of what decides the results of a checked scenario: not its spelling, its title, or where values come from.

@@ -23,6 +23,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
     jobs::check_groups(scenario)?;
     jobs::check(scenario)?;
     program::check(scenario)?;
+    tunables(scenario)?;
     if let Some(length) = scenario.duration {
         lasting(&Path::top("duration"), length)?;
     } else if !scenario.workload.values().any(program::ends) {
@@ -31,6 +32,19 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
         return Err(Fault::new(Path::top("duration"), reason));
     }
     Ok(())
+}
+
+/// Names of tunables are files' names in the end, or names of devices behind an "@".
+fn tunables(scenario: &Scenario) -> Result<(), Fault> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '@');
+    match scenario.tunables.keys().find(|name| name.len() > LONGEST_NAME || name.is_empty() || !name.chars().all(fits))
+    {
+        None => Ok(()),
+        Some(name) => {
+            let reason = "is not the name of a tunable: letters, digits, \"_\", \"-\", \".\", \"@\", like elevator@vda";
+            Err(Fault::new(Path::top("tunables").key(name), reason))
+        }
+    }
 }
 
 /// A whole number between bounds.

@@ -92,7 +92,7 @@ impl<'a> Reading<'a> {
         let grid = Grid::new(experiment).map_err(|fault| self.problem(fault, tree, set))?;
         let mut known = Known::default();
         for cell in 0..grid.cells {
-            let (scenario, _) = cells::judged(self.judge, &grid, cell).map_err(|rejected| {
+            let (scenario, ..) = cells::judged(self.judge, &grid, cell).map_err(|rejected| {
                 let Rejected { fault, tree, place, cell } = *rejected;
                 let swept = place.map(|place| (self.source(&place, set), place));
                 let mut problem = self.problem(fault, &tree, set);

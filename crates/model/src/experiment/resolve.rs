@@ -15,10 +15,13 @@ use crate::{
     units::{Duration, spell_duration, spell_rate, spell_size},
 };
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// The fields of a machine that a drive's preset gives, beside its own name and title.
 const DRIVEN: [&str; 3] = ["disk", "solid_state", "queue"];
+
+/// The machine in front of the user.
+pub(super) const HOST: &str = "host";
 
 /// Judges scenarios by a catalogue.
 pub(super) struct Judge<'a> {
@@ -40,13 +43,14 @@ impl<'a> Judge<'a> {
         let chosen = |field: &str, family| tree.get(field).map(|written| policy(field, family, written)).transpose();
         let mut scenario = Scenario {
             machine: self.machine(given("machine")?)?,
-            scheduler: policy("scheduler", self.catalogue.schedulers, given("scheduler")?)?,
+            scheduler: policy("scheduler", self.catalogue.schedulers, self.scheduler(tree)?.as_ref())?,
             elevator: chosen("elevator", self.catalogue.elevators)?,
             cache: chosen("cache", self.catalogue.caches)?,
             reclaim: chosen("reclaim", self.catalogue.reclaims)?,
             workload: self.workload(given("workload")?)?,
             groups: BTreeMap::new(),
             duration: None,
+            tunables: BTreeMap::new(),
         };
         if let Some(groups) = tree.get("groups") {
             scenario.groups = typed::<BTreeMap<String, GroupSpec>>(&Path::top("groups"), groups)?;
@@ -54,10 +58,25 @@ impl<'a> Judge<'a> {
         if let Some(duration) = tree.get("duration") {
             scenario.duration = Some(typed::<Duration>(&Path::top("duration"), duration)?);
         }
+        if let Some(tunables) = tree.get("tunables") {
+            scenario.tunables = typed::<BTreeMap<String, Setting>>(&Path::top("tunables"), tunables)?;
+        }
         check::scenario(&scenario)?;
         let processors = scenario.machine.processors.get();
         scenario.workload.values_mut().for_each(|job| one_spelling(&mut job.cpus, processors));
         Ok(scenario)
+    }
+
+    /// What is written of the scheduler. A real machine has one of its own.
+    fn scheduler<'t>(&self, tree: &'t Value) -> Result<Cow<'t, Value>, Fault> {
+        let machine = &tree["machine"];
+        match tree.get("scheduler") {
+            Some(written) => Ok(Cow::Borrowed(written)),
+            None if machine == HOST || machine["preset"] == HOST => {
+                Ok(Cow::Owned(serde_json::json!({ "name": self.catalogue.host_scheduler })))
+            }
+            None => Err(Fault::new(Path::top("scheduler"), "is missing")),
+        }
     }
 
     fn machine(&self, written: &Value) -> Result<Machine, Fault> {
@@ -106,8 +125,8 @@ impl<'a> Judge<'a> {
         match self.presets.get(name) {
             Some(Ok(machine)) => Ok(machine),
             Some(Err(why)) => Err(Fault::new(at.clone(), format!("the preset {name} is broken: {why}"))),
-            None if name == "host" || name.starts_with("guest:") => {
-                let reason = format!("{name:?} is a real machine; this version has simulated machines only");
+            None if name.starts_with("guest:") => {
+                let reason = format!("{name:?} is a guest kernel; this version has simulated machines and the host");
                 Err(Fault { nearest: None, ..Fault::unknown(at.clone(), name, &reason, known) })
             }
             None => Err(Fault::unknown(at.clone(), name, &format!("{name:?} is not a machine"), known)),

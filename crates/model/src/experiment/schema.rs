@@ -1,7 +1,11 @@
 //! The JSON Schema of experiment files, for editors: types from the structs, names and parameters from the catalogue.
 //! A help for writing only; the judge is [`super::read`].
 
-use super::{Catalogue, Experiment, resolve::spelled, shape};
+use super::{
+    Catalogue, Experiment,
+    resolve::{HOST, spelled},
+    shape,
+};
 use crate::{
     info::{Domain, Info, MetricInfo, Parameter, Scope},
     machine::Machine,
@@ -42,6 +46,11 @@ pub fn schema(catalogue: &Catalogue<'_>) -> Value {
     );
     extend(&mut properties["groups"], json!({ "additionalProperties": group, "propertyNames": name }));
     extend(&mut properties["duration"], duration);
+    let setting = json!({ "type": ["string", "integer", "boolean"] });
+    extend(
+        &mut properties["tunables"],
+        json!({ "additionalProperties": setting, "propertyNames": { "pattern": r"^[\w.@-]{1,64}$" } }),
+    );
     let metric = json!({ "$ref": "#/$defs/Metric" });
     properties["metrics"]["items"] = metric.clone();
     schema["$defs"]["Goal"]["properties"]["minimize"]["items"] = metric.clone();
@@ -70,7 +79,8 @@ fn one_of(family: &[Info], each: impl FnMut(&Info) -> Value) -> Value {
 }
 
 fn any_machine(catalogue: &Catalogue<'_>, machine: &Value, definitions: &Value) -> Value {
-    let names: Vec<&str> = catalogue.machines.iter().map(|(name, _)| *name).collect();
+    let mut names: Vec<&str> = catalogue.machines.iter().map(|(name, _)| *name).collect();
+    names.push(HOST);
     let drives: Vec<&str> = catalogue.drives.iter().map(|(name, _)| *name).collect();
     let drive = json!({ "description": "A drive that comes with the lab.", "type": "string", "enum": drives });
     let preset = json!({ "description": "A machine that comes with the lab.", "type": "string", "enum": names });
@@ -130,6 +140,7 @@ impl Quantities {
                 (json!({ "type": "integer", "minimum": low, "maximum": high }), String::new())
             }
             Domain::Choice { names } => (json!({ "type": "string", "enum": names }), String::new()),
+            Domain::Text => (json!({ "type": "string", "minLength": 1 }), String::new()),
             Domain::Switch => (json!({ "type": "boolean" }), String::new()),
         };
         schema["description"] = json!(format!("{}{range}", parameter.meaning));

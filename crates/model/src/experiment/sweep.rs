@@ -28,8 +28,8 @@ const MOST_RUNS: u64 = 10_000_000;
 /// Most bytes of all cells together, written out.
 const MOST_BYTES: u64 = 1 << 28;
 /// What can be swept.
-pub(super) const SWEPT: [&str; 8] =
-    ["machine", "scheduler", "elevator", "cache", "reclaim", "workload", "groups", "duration"];
+pub(super) const SWEPT: [&str; 9] =
+    ["machine", "scheduler", "elevator", "cache", "reclaim", "workload", "groups", "duration", "tunables"];
 
 /// Lists of values by the path of the field that takes them.
 pub type Lists = BTreeMap<String, Vec<Value>>;
@@ -248,6 +248,7 @@ fn base(experiment: &Experiment) -> Value {
     put("workload", table(&experiment.workload));
     put("groups", table(&experiment.groups));
     put("duration", experiment.duration.clone());
+    put("tunables", table(&experiment.tunables));
     Value::Object(base)
 }
 

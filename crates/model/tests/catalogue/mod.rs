@@ -161,6 +161,7 @@ pub const CATALOGUE: Catalogue<'static> = Catalogue {
     machines: &[("at_286", AT_286), ("ideal", IDEAL)],
     drives: &[("quick", QUICK)],
     metrics: METRICS,
+    host_scheduler: "ideal",
 };
 
 /// A file with some of everything, and nothing wrong.

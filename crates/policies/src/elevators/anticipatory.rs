@@ -343,20 +343,15 @@ impl Entry for Anticipatory {
                 "read_batch_expire",
                 "how long reads go on while write-back waits",
                 "500ms",
-                Some("queue/iosched/read_batch_expire"),
+                Some("read_batch_expire"),
             ),
             period(
                 "write_batch_expire",
                 "how long a batch of write-back shall take",
                 "125ms",
-                Some("queue/iosched/write_batch_expire"),
+                Some("write_batch_expire"),
             ),
-            time(
-                "antic_expire",
-                "how long the drive waits for a task's next read",
-                "6666667ns",
-                Some("queue/iosched/antic_expire"),
-            ),
+            time("antic_expire", "how long the drive waits for a task's next read", "6666667ns", Some("antic_expire")),
         ],
         source: include_str!("anticipatory.rs"),
     };

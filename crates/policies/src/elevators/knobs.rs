@@ -51,20 +51,20 @@ pub(super) const fn switch(
 
 /// What deadline and mq_deadline have in common.
 pub(super) const READ_EXPIRE: Parameter =
-    period("read_expire", "after this long in the queue a read is urgent", "500ms", Some("queue/iosched/read_expire"));
+    period("read_expire", "after this long in the queue a read is urgent", "500ms", Some("read_expire"));
 /// As above.
 pub(super) const WRITE_EXPIRE: Parameter =
-    period("write_expire", "after this long in the queue a write is urgent", "5s", Some("queue/iosched/write_expire"));
+    period("write_expire", "after this long in the queue a write is urgent", "5s", Some("write_expire"));
 /// As above.
 pub(super) const WRITES_STARVED: Parameter =
-    count("writes_starved", "batches of reads before a batch of writes", 0, "2", Some("queue/iosched/writes_starved"));
+    count("writes_starved", "batches of reads before a batch of writes", 0, "2", Some("writes_starved"));
 /// As above.
 pub(super) const FIFO_BATCH: Parameter =
-    count("fifo_batch", "requests of a batch, at most", 1, "16", Some("queue/iosched/fifo_batch"));
+    count("fifo_batch", "requests of a batch, at most", 1, "16", Some("fifo_batch"));
 /// As above.
 pub(super) const FRONT_MERGES: Parameter = switch(
     "front_merges",
     "whether requests are joined that touch a queued one at its front",
     "true",
-    Some("queue/iosched/front_merges"),
+    Some("front_merges"),
 );

@@ -197,13 +197,8 @@ impl Entry for Kyber {
         origin: "Omar Sandoval, Facebook, Linux 4.12",
         promises: &[Promise::WorkConserving, Promise::StarvationFree],
         parameters: &[
-            period("read_lat", "within this time a read shall be answered", "2ms", Some("queue/iosched/read_lat_nsec")),
-            period(
-                "write_lat",
-                "within this time a write shall be answered",
-                "10ms",
-                Some("queue/iosched/write_lat_nsec"),
-            ),
+            period("read_lat", "within this time a read shall be answered", "2ms", Some("read_lat")),
+            period("write_lat", "within this time a write shall be answered", "10ms", Some("write_lat")),
         ],
         source: include_str!("kyber.rs"),
     };

@@ -159,7 +159,7 @@ impl Entry for TwoList {
             domain: Domain::Count { low: 0, high: 200 },
             default: Some("60"),
             logarithmic: false,
-            host: Some("sysctl vm.swappiness"),
+            host: Some("swappiness"),
         }],
         source: include_str!("two_list.rs"),
     };

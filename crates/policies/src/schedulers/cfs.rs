@@ -423,8 +423,7 @@ const fn length(name: &'static str, meaning: &'static str, default: &'static str
 }
 
 /// A feature that can be turned off.
-const fn feature(name: &'static str, meaning: &'static str) -> Parameter {
-    let host = Some("/sys/kernel/debug/sched/features");
+const fn feature(name: &'static str, meaning: &'static str, host: Option<&'static str>) -> Parameter {
     Parameter { name, meaning, domain: Domain::Switch, default: Some("true"), logarithmic: false, host }
 }
 
@@ -440,23 +439,35 @@ impl Scheduler for Cfs {
                 "latency",
                 "period in which all ready tasks run once, on one processor; times 1 + log2 of the processors",
                 "6ms",
-                "/sys/kernel/debug/sched/latency_ns",
+                "latency",
             ),
             length(
                 "min_granularity",
                 "shortest turn, on one processor; times 1 + log2 of the processors",
                 "0.75ms",
-                "/sys/kernel/debug/sched/min_granularity_ns",
+                "min_granularity",
             ),
             length(
                 "wakeup_granularity",
                 "how far a woken task must be behind to take the processor, on one processor; times 1 + log2 of them",
                 "1ms",
-                "/sys/kernel/debug/sched/wakeup_granularity_ns",
+                "wakeup_granularity",
             ),
-            feature("gentle_sleepers", "whether who slept is placed half a period back rather than a whole one"),
-            feature("buddies", "whether who preempts at a wakeup, and who is preempted by one, are preferred next"),
-            feature("wakeup_preemption", "whether a woken task may take the processor before the next tick"),
+            feature(
+                "gentle_sleepers",
+                "whether who slept is placed half a period back rather than a whole one",
+                Some("gentle_fair_sleepers"),
+            ),
+            feature(
+                "buddies",
+                "whether who preempts at a wakeup, and who is preempted by one, are preferred next",
+                None,
+            ),
+            feature(
+                "wakeup_preemption",
+                "whether a woken task may take the processor before the next tick",
+                Some("wakeup_preemption"),
+            ),
             linux::AUTOGROUP,
             THROTTLING[0],
             THROTTLING[1],

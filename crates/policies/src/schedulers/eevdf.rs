@@ -559,7 +559,7 @@ impl Scheduler for Eevdf {
                 domain: Domain::Duration { low: SLICES[0], high: SLICES[1] },
                 default: Some("0.7ms"),
                 logarithmic: true,
-                host: Some("/sys/kernel/debug/sched/base_slice_ns"),
+                host: Some("slice"),
             },
             Parameter {
                 name: "run_to_parity",
@@ -567,7 +567,7 @@ impl Scheduler for Eevdf {
                 domain: Domain::Switch,
                 default: Some("true"),
                 logarithmic: false,
-                host: Some("/sys/kernel/debug/sched/features"),
+                host: Some("run_to_parity"),
             },
             Parameter {
                 name: "wakeup_preemption",
@@ -575,7 +575,7 @@ impl Scheduler for Eevdf {
                 domain: Domain::Switch,
                 default: Some("true"),
                 logarithmic: false,
-                host: Some("/sys/kernel/debug/sched/features"),
+                host: Some("wakeup_preemption"),
             },
             Parameter {
                 name: "variant",

@@ -26,7 +26,7 @@ pub(super) const AUTOGROUP: Parameter = Parameter {
     domain: Domain::Switch,
     default: Some("false"),
     logarithmic: false,
-    host: Some("/proc/sys/kernel/sched_autogroup_enabled"),
+    host: Some("autogroup"),
 };
 
 /// The scale of a slice that grows with the machine: 1 + log2 of the processors, of at most eight.

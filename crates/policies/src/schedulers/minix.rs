@@ -126,7 +126,7 @@ impl Scheduler for Minix {
                 domain: Domain::Duration { low: MILLISECOND, high: 10 * SECOND },
                 default: Some("100ms"),
                 logarithmic: true,
-                host: Some("/proc/sys/kernel/sched_rr_timeslice_ms"),
+                host: Some("rr_slice"),
             },
             Parameter {
                 name: "ready_at",

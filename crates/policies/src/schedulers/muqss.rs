@@ -267,7 +267,7 @@ impl Scheduler for Muqss {
                 domain: Domain::Duration { low: MILLISECOND, high: SECOND },
                 default: Some("6ms"),
                 logarithmic: true,
-                host: Some("/proc/sys/kernel/rr_interval"),
+                host: Some("rr_interval"),
             },
             Parameter {
                 name: "yield_type",
@@ -275,7 +275,7 @@ impl Scheduler for Muqss {
                 domain: Domain::Count { low: 0, high: 2 },
                 default: Some("1"),
                 logarithmic: false,
-                host: Some("/proc/sys/kernel/yield_type"),
+                host: Some("yield_type"),
             },
             Parameter {
                 name: "interactive",
@@ -283,7 +283,7 @@ impl Scheduler for Muqss {
                 domain: Domain::Switch,
                 default: Some("true"),
                 logarithmic: false,
-                host: Some("/proc/sys/kernel/interactive"),
+                host: Some("interactive"),
             },
         ],
         source: include_str!("muqss.rs"),

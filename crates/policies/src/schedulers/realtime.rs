@@ -26,7 +26,7 @@ pub(super) const fn parameters(throttling: &'static str) -> [Parameter; 4] {
             domain: Domain::Duration { low: 1_000_000, high: 10 * SECOND },
             default: Some("100ms"),
             logarithmic: true,
-            host: Some("/proc/sys/kernel/sched_rr_timeslice_ms"),
+            host: Some("rr_slice"),
         },
         Parameter {
             name: "rt_throttling",
@@ -42,7 +42,7 @@ pub(super) const fn parameters(throttling: &'static str) -> [Parameter; 4] {
             domain: Domain::Duration { low: 1_000_000, high: 100 * SECOND },
             default: Some("950ms"),
             logarithmic: true,
-            host: Some("/proc/sys/kernel/sched_rt_runtime_us"),
+            host: Some("rt_runtime"),
         },
         Parameter {
             name: "rt_period",
@@ -50,7 +50,7 @@ pub(super) const fn parameters(throttling: &'static str) -> [Parameter; 4] {
             domain: Domain::Duration { low: 1_000_000, high: 100 * SECOND },
             default: Some("1s"),
             logarithmic: true,
-            host: Some("/proc/sys/kernel/sched_rt_period_us"),
+            host: Some("rt_period"),
         },
     ]
 }

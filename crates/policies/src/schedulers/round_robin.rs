@@ -94,7 +94,7 @@ impl Scheduler for RoundRobin {
                 domain: Domain::Duration { low: MILLISECOND / 1000, high: 100 * SECOND },
                 default: Some("100ms"),
                 logarithmic: true,
-                host: Some("/proc/sys/kernel/sched_rr_timeslice_ms"),
+                host: Some("rr_slice"),
             },
             Parameter {
                 name: "slice_size",

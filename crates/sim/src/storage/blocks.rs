@@ -99,6 +99,17 @@ impl Storage {
         self.tell_usage();
     }
 
+    /// What the cache has of those blocks is not used: it leaves, as far as it may, before they are looked for.
+    pub fn pass_by(&mut self, set: u16, file: u32, range: [u32; 2]) {
+        for name in (range[0]..range[1]).map(|n| (set, Part::Data(file, n))) {
+            let clean = |slot: &Slot| self.memory.cache.block(*slot).state == State::Clean;
+            if let Some(slot) = self.memory.cache.find(name).filter(clean) {
+                self.memory.delete(slot);
+            }
+        }
+        self.tell_usage();
+    }
+
     fn forget(&mut self, name: Name) {
         if let Some(slot) = self.memory.cache.find(name) {
             self.memory.delete(slot);

@@ -68,6 +68,7 @@ pub fn read(text: &str, format: Format) -> Scenario {
         machines: MACHINES,
         drives: &[],
         metrics: METRICS,
+        host_scheduler: "eevdf",
     };
     match read_scenario(text, "scenario", format, &catalogue) {
         Ok(scenario) => scenario,

@@ -190,6 +190,7 @@ fn setting(domain: Domain) -> BoxedStrategy<Value> {
         Domain::Rate { low, high } => (low..=high.min(1000.0)).prop_map(|rate| json!(format!("{rate}/s"))).boxed(),
         Domain::Count { low, high } => (low..=high.min(low + 100)).prop_map(|count| json!(count)).boxed(),
         Domain::Choice { names } => prop::sample::select(names).prop_map(|name| json!(name)).boxed(),
+        Domain::Text => unreachable!("only commands take a text, and no simulated machine runs any"),
         Domain::Switch => any::<bool>().prop_map(|switch| json!(switch)).boxed(),
     }
 }

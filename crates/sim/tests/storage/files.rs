@@ -194,6 +194,45 @@ workload.w = { load = "stream" }"#;
 }
 
 #[test]
+fn direct_reads_go_to_the_drive_each_time() {
+    let run =
+        run(&format!("{}{}", machine(PLAIN), reader(1, 7, 3).replace("28KiB\" }", "28KiB\", direct = true }")), 1);
+    // The block of inodes once, the data at each of three passes.
+    assert_eq!(run.get("disk_requests"), 1.0 + 3.0 * 7.0);
+}
+
+#[test]
+fn a_direct_write_is_on_the_drive_when_the_call_returns() {
+    let text = format!(
+        r#"{}
+workload.writer = {{ steps = [{{ create = {{ files = 1, size = "28KiB", direct = true }} }},
+    {{ repeat = {{ times = 7, steps = [{{ write = "4KiB" }}] }} }}, "close"] }}"#,
+        machine(PLAIN)
+    );
+    let writes = run(&text, 1).of(Kind::DiskStart).filter(|event| event.flag == 1).count();
+    assert!(writes >= 7, "{writes} writes for seven calls");
+}
+
+#[test]
+fn what_only_a_real_machine_has_is_refused() {
+    let refused = |more: &str| {
+        let text = format!("machine = \"uniform\"\nscheduler = {{ name = \"round_robin\" }}\n{more}");
+        let scenario = crate::scenario(&text);
+        schedlab_sim::observe_under::<schedlab_policies::schedulers::RoundRobin, _>(&scenario, 1, ()).unwrap_err().0
+    };
+    let spin = "workload.w = { load = \"spin\" }";
+    assert!(
+        refused("workload.w = { load = \"command\", run = \"true\" }").starts_with("workload.w: \"true\": only a real")
+    );
+    assert!(
+        refused("workload.w = { steps = [{ fork = [{ run = \"true\" }] }, \"wait\"] }")
+            .starts_with("workload.w: \"true\"")
+    );
+    assert!(refused(&format!("{spin}\ntunables.swappiness = 10")).starts_with("tunables.swappiness: only a real"));
+    assert!(refused(&format!("{spin}\ngroups.g.memory = \"64MiB\"")).starts_with("groups.g.memory: only a host"));
+}
+
+#[test]
 fn a_file_emptied_while_it_is_being_written_back_can_be_written_again() {
     // The drive is at work on the old blocks when new ones get their names.
     let writer = r#"workload.w = { steps = [{ repeat = { times = 50, steps = [

@@ -7,6 +7,7 @@ use schedlab_model::{
     units::Duration,
 };
 
+mod command;
 mod compile;
 mod hackbench;
 mod periodic;
@@ -26,6 +27,7 @@ struct Load {
 }
 
 const LOADS: &[Load] = &[
+    command::LOAD,
     compile::LOAD,
     hackbench::LOAD,
     periodic::LOAD,

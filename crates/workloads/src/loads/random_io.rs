@@ -45,6 +45,6 @@ fn steps(params: &Params) -> Vec<Step> {
     }
     // A round without anything to read or write still thinks.
     round.push(Step::Compute(fixed(params, "think")));
-    let file = FileSet { files: 1, size: Size(params.whole("size")), name: None, own: true };
+    let file = FileSet { files: 1, size: Size(params.whole("size")), name: None, own: true, direct: false };
     vec![Step::Open(file), repeat(params.whole("rounds"), round), Step::Close]
 }

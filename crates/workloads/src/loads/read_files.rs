@@ -76,7 +76,10 @@ fn steps(params: &Params) -> Vec<Step> {
         steps
     };
     let files = params.whole("files");
-    let mut one = vec![user(), Step::Open(FileSet { files: files as u32, size: Size(size), name: None, own: false })];
+    let mut one = vec![
+        user(),
+        Step::Open(FileSet { files: files as u32, size: Size(size), name: None, own: false, direct: false }),
+    ];
     if size >= block {
         one.push(repeat(size / block, transfer(block)));
     }

@@ -31,7 +31,7 @@ pub(super) const LOAD: Load = Load {
 fn steps(params: &Params) -> Vec<Step> {
     let (bytes, block) = (params.whole("size"), params.whole("block"));
     // One name, so that what is deleted is what was created.
-    let file = FileSet { files: 1, size: Size(bytes), name: Some("stream".to_owned()), own: true };
+    let file = FileSet { files: 1, size: Size(bytes), name: Some("stream".to_owned()), own: true, direct: false };
     let blocks = bytes.div_ceil(block);
     let each = |step: Step| repeat(blocks, vec![Step::Compute(fixed(params, "think")), step]);
     let mut steps = vec![Step::Create(file.clone()), each(Step::Write(Size(block))), Step::Sync];

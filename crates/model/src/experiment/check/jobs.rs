@@ -6,12 +6,14 @@ use crate::{
     program::{Span, Times},
     scenario::{Job, Scenario},
     task::Policy,
-    units::spell_duration,
+    units::{Size, spell_duration, spell_size},
 };
 use std::collections::BTreeMap;
 
 /// Most tasks that jobs start, forks not counted.
 const MOST_TASKS: u64 = 1_000_000;
+/// Least memory of a group: with less, not even a shell starts.
+const LEAST_MEMORY: u64 = 1 << 20;
 /// Most groups, the root not counted.
 const MOST_GROUPS: usize = u16::MAX as usize;
 
@@ -128,6 +130,10 @@ pub(super) fn check_groups(scenario: &Scenario) -> Result<(), Fault> {
         between(|| at.key("weight"), group.weight.into(), 1, 1 << 18)?;
         group.quota.map_or(Ok(()), |length| lasting(&at.key("quota"), length))?;
         lasting(&at.key("period"), group.period)?;
+        let least = Size(LEAST_MEMORY);
+        if group.memory.is_some_and(|memory| memory < least) {
+            return Err(Fault::new(at.key("memory"), format!("is too little: at least {}", spell_size(least.0))));
+        }
     }
     circle(&all, scenario)
 }

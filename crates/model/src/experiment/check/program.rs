@@ -171,7 +171,10 @@ impl Program<'_> {
             Step::Receive(name) => self.other_half("receive", name, "send", &self.names.senders)?,
             Step::Fork(steps) => self.fork(steps)?,
             Step::Repeat(repeat) => return self.repeat(repeat, open),
-            Step::Lock(_) | Step::Send(_) | Step::Mark(_) => {}
+            Step::Run(command) if command.trim().is_empty() => {
+                return Err(Fault::new(self.at.key("run"), "is empty: write a command of the shell"));
+            }
+            Step::Lock(_) | Step::Send(_) | Step::Mark(_) | Step::Run(_) => {}
             Step::Wait | Step::Signal | Step::Pause | Step::Yield | Step::Exit => {}
         }
         Ok(open)
@@ -191,6 +194,10 @@ impl Program<'_> {
     fn file_set(&self, set: &FileSet) -> Result<(), Fault> {
         between(|| self.at.key("files"), set.files.into(), 1, MOST_FILES)?;
         set.name.as_ref().map_or(Ok(()), |name| super::name(&self.at.key("name"), name))?;
+        if set.direct && self.machine.personality == Personality::MessagePassing {
+            let reason = "the file server of a message-passing machine reads through its cache only";
+            return Err(Fault::new(self.at.key("direct"), reason));
+        }
         self.bytes("size", set.size)
     }
 
@@ -300,7 +307,7 @@ fn lasts(step: &Step, machine: &Machine) -> bool {
     let cost = match step {
         Step::Compute(length) | Step::Call(length) | Step::Sleep(length) => return longest(*length) > 0,
         Step::Period(_) => return true,
-        Step::Exit => return true,
+        Step::Exit | Step::Run(_) => return true,
         Step::Mark(_) | Step::Repeat(_) => return false,
         Step::Touch(touch) => return longest(touch.compute) > 0,
         Step::Open(_) | Step::Create(_) | Step::Delete(_) => &calls.open,
