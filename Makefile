@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so')
+AGENT := python/schedlab/live/bin/schedlab-agent
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
 .PHONY: setup demo check test bench bench-switches bench-storage mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
@@ -21,6 +22,9 @@ $(VENV)/tools: requirements.lock
 
 $(VENV)/installed: $(VENV)/tools $(SOURCES)
 	@rm -rf $(VENV)/wheel
+	@cargo build --quiet --release --locked -p schedlab-host
+	@mkdir -p $(dir $(AGENT))
+	@install $${CARGO_TARGET_DIR:-target}/release/schedlab-agent $(AGENT)
 	@$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python --out $(VENV)/wheel
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall $(VENV)/wheel/*.whl
 	@touch $@

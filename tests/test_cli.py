@@ -148,7 +148,7 @@ def test_wrong_options_are_refused(schedlab, small):
     refused(schedlab("run", small, "--set", "scheduler.slice=36"), "36")
     refused(schedlab("run", small, "--seeds", "0"), "--seeds")
     refused(schedlab("run", small, "--threads", "0"), "--threads")
-    refused(schedlab("run", small, "--on", "host"), "host", "simulator")
+    refused(schedlab("run", small, "--on", "moon"), "moon", "sim, host")
     refused(schedlab("run", small, "--frobnicate"), "--frobnicate")
     refused(schedlab("frobnicate"), "frobnicate")
 

@@ -8,7 +8,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from schedlab import _core
 
 if TYPE_CHECKING:
     from schedlab.results import Results
+    from schedlab.runner import Place
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,10 @@ class Cell:
     scenario: dict[str, Any]
     factors: dict[str, str]
     hash: str
+    #: What the parameters given are on a live host: tunables, and paths of those `without` any.
+    host: dict[str, Any] = field(default_factory=dict)
+    #: Where it runs.
+    on: str = "sim"
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,12 @@ class Experiment:
         return self.definition.get("question") or ""
 
     @property
+    def is_of_host(self) -> bool:
+        """Whether its machine is the computer in front of the user."""
+        machine = self.definition["machine"]
+        return "host" in (machine, machine.get("preset") if isinstance(machine, dict) else None)
+
+    @property
     def seeds(self) -> list[int]:
         """The seeds; each makes one run of every cell."""
         seeds = self.definition["seeds"]
@@ -74,7 +85,7 @@ class Experiment:
     def cells(self) -> list[Cell]:
         """Every combination of the swept values, in the order of the file."""
         return [
-            Cell(cell["scenario"], {k: _spell(v) for k, v in cell["factors"].items()}, cell["hash"])
+            Cell(cell["scenario"], {k: _spell(v) for k, v in cell["factors"].items()}, cell["hash"], cell["host"])
             for cell in json.loads(_core.expand(json.dumps(self.definition)))
         ]
 
@@ -84,15 +95,17 @@ class Experiment:
         threads: int | None = None,
         fresh: bool = False,
         progress: Callable[[int, int], None] | None = None,
+        places: "Sequence[Place]" = (),
     ) -> "Results":
         """Run what has not been run yet and return all results.
 
         `threads` defaults to every processor; `fresh` runs everything again; `progress` is called with the number
-        of runs done and the number of all.
+        of runs done and the number of all. `places` says where to run: the simulator, if none is named
+        (`schedlab.simulator.Simulator`, `schedlab.live.runs.LiveHost`).
         """
         from schedlab.runner import run
 
-        return run(self, Path(out), threads, fresh, progress)
+        return run(self, Path(out), threads, fresh, progress, places)
 
     def record(
         self, path: str | Path, kind: str, cell: int = 0, seed: int | None = None, first: float | None = None

@@ -1,36 +1,53 @@
-"""Runs an experiment: looks up what is done, computes the rest in chunks, and saves each chunk as it ends.
+"""Runs an experiment: looks up what is done, has the rest run where it shall be, and saves each chunk as it ends.
 
-A chunk is computed in a second thread, with the interpreter released, while this one saves the chunk before; so
-Ctrl-C is heard at once, and what is lost is at most the chunk in hand.
+A *place* is where runs happen: the simulator, the live host. It gives finished chunks one after the other; what Ctrl-C
+loses is at most the chunk in hand. With several places, every cell stands once for each, told apart by the factor `on`.
 """
 
 import glob
 import hashlib
-import io
-import json
 import os
 import platform
 import threading
-import time
-from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 import polars as pl
 
 from schedlab import _core, store
 from schedlab.errors import Interrupted
 from schedlab.experiment import Cell, Experiment
-from schedlab.interrupt import HEARD_SECONDS, ctrl_c
+from schedlab.interrupt import ctrl_c
 from schedlab.results import Results
 
-#: Seconds that a chunk should take: short beside a person's patience, long beside the cost of saving it.
-CHUNK_SECONDS = 0.5
-
 Run = tuple[Cell, int]
+#: Finished runs, and their rows: run (index in the list), metric, unit, value, warning.
+Chunk = tuple[list[Run], pl.DataFrame]
+
+
+_KEY = {"scenario": pl.String, "engine": pl.String}
+
+
+class Place(Protocol):
+    """Where runs happen."""
+
+    #: What the user calls it.
+    name: str
+    #: What decides its results, beside scenario and seed.
+    engine: str
+
+    def cell(self, cell: Cell) -> Cell:
+        """The cell with the hash that its results have here."""
+
+    def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
+        """Yield finished chunks. `stop` ends it by KeyboardInterrupt; `folder` is that of the results."""
+
+    def describe(self) -> dict:
+        """What the manifest says of it."""
 
 
 def run(
@@ -39,38 +56,52 @@ def run(
     threads: int | None = None,
     fresh: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    places: Sequence[Place] = (),
 ) -> Results:
     """Run what is not in `out` yet; see `Experiment.run`. Raises `Interrupted` on Ctrl-C."""
-    cells = experiment.cells()
-    folder = out / f"{experiment.name}-{folder_hash(cells)}"
+    from schedlab.simulator import Simulator
+
+    places = places or [Simulator(threads or os.cpu_count() or 1)]
+    at = {place.name: place for place in places}
+    cells = [_placed(cell, place, len(places) > 1) for place in places for cell in experiment.cells()]
+    engines = {cell.hash: at[cell.on].engine for cell in cells}
+    folder = out / f"{experiment.name}-{folder_hash(engines)}"
     wanted = [(cell, seed) for cell in cells for seed in experiment.seeds]
     with store.locked(folder):
-        target = store.Store(folder, manifest(experiment, cells), fresh)
+        target = store.Store(folder, manifest(experiment, cells, places), fresh)
         if not fresh:
-            target.append(*_found_elsewhere(experiment, cells, out, target.done()))
+            target.append(*_found_elsewhere(experiment, cells, out, target.done(), engines))
         done = target.done()
         pending = [run for run in wanted if (run[0].hash, run[1]) not in done]
         finished = len(wanted) - len(pending)
         report = progress or (lambda done, total: None)
         report(finished, len(wanted))
         try:
-            with ctrl_c() as stop, closing(_compute(pending, threads or os.cpu_count() or 1, stop)) as chunks:
-                for chunk, table in chunks:
-                    target.append(*_tidy(experiment, chunk, table))
-                    finished += len(chunk)
-                    report(finished, len(wanted))
+            with ctrl_c() as stop:
+                for place in places:
+                    here = [run for run in pending if run[0].on == place.name]
+                    with closing(place.runs(here, folder, stop)) as chunks:
+                        for chunk, table in chunks:
+                            target.append(*_tidy(experiment, chunk, table, place.engine))
+                            finished += len(chunk)
+                            report(finished, len(wanted))
         except KeyboardInterrupt:
             raise Interrupted(finished, len(wanted), folder) from None
     return Results.of(experiment, cells, folder, computed=len(pending))
 
 
-def folder_hash(cells: list[Cell]) -> str:
-    """Eight digits that stand for the engine and the scenarios, whatever the question, the seeds and the metrics."""
-    text = "\n".join([_core.version(), *(cell.hash for cell in cells)])
+def _placed(cell: Cell, place: Place, told_apart: bool) -> Cell:
+    factors = {"on": place.name, **cell.factors} if told_apart else cell.factors
+    return replace(place.cell(cell), factors=factors, on=place.name)
+
+
+def folder_hash(engines: dict[str, str]) -> str:
+    """Eight digits that stand for engines and scenarios, whatever the question, the seeds and the metrics."""
+    text = "\n".join([*dict.fromkeys(engines.values()), *engines])
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def manifest(experiment: Experiment, cells: list[Cell]) -> dict:
+def manifest(experiment: Experiment, cells: list[Cell], places: Sequence[Place]) -> dict:
     """What the parquet files do not say. Each machine stands once, with the sources of its values."""
     machines = []
     entries = []
@@ -82,6 +113,7 @@ def manifest(experiment: Experiment, cells: list[Cell]) -> dict:
         entries.append(
             {
                 "scenario": cell.hash,
+                "on": cell.on,
                 "factors": cell.factors,
                 "machine": machines.index(machine),
                 "definition": scenario,
@@ -97,6 +129,7 @@ def manifest(experiment: Experiment, cells: list[Cell]) -> dict:
             "python": platform.python_version(),
             "polars": pl.__version__,
         },
+        "places": {place.name: place.describe() for place in places},
         "seeds": experiment.definition["seeds"],
         "experiment": experiment.definition,
         "machines": machines,
@@ -105,53 +138,9 @@ def manifest(experiment: Experiment, cells: list[Cell]) -> dict:
     }
 
 
-class _Pace:
-    """How many runs to put into the next chunk, from how long the last one took."""
-
-    def __init__(self, threads: int):
-        self.least = self.size = threads
-
-    def took(self, seconds: float) -> None:
-        ideal = self.size * CHUNK_SECONDS / max(seconds, 1e-6)
-        self.size = max(self.least, round(min(ideal, self.size * 4) / self.least) * self.least)
-
-
-def _compute(
-    pending: list[Run], threads: int, stop: threading.Event
-) -> Generator[tuple[list[Run], pl.DataFrame], None, None]:
-    """Yield finished chunks in order; the next one is being computed meanwhile. `stop` ends it by KeyboardInterrupt."""
-    pace = _Pace(threads)
-    worker = ThreadPoolExecutor(1, "schedlab")
-    rest = iter(pending)
-
-    def submit():
-        chunk = list(islice(rest, pace.size))
-        return (chunk, worker.submit(_timed_batch, chunk, threads)) if chunk else None
-
-    try:
-        job = submit()
-        while job:
-            chunk, future = job
-            while not stop.is_set() and not wait([future], timeout=HEARD_SECONDS).done:
-                pass
-            if stop.is_set():
-                raise KeyboardInterrupt
-            seconds, table = future.result()
-            pace.took(seconds)
-            job = submit()
-            yield chunk, table
-    finally:
-        worker.shutdown(wait=False, cancel_futures=True)
-
-
-def _timed_batch(chunk: list[Run], threads: int) -> tuple[float, pl.DataFrame]:
-    start = time.perf_counter()
-    runs = [{"scenario": cell.scenario, "seed": seed} for cell, seed in chunk]
-    table = pl.read_ipc_stream(io.BytesIO(_core.run_batch(json.dumps(runs), threads)))
-    return time.perf_counter() - start, table
-
-
-def _tidy(experiment: Experiment, chunk: list[Run], table: pl.DataFrame) -> tuple[pl.DataFrame, list[dict]]:
+def _tidy(
+    experiment: Experiment, chunk: list[Run], table: pl.DataFrame, engine: str
+) -> tuple[pl.DataFrame, list[dict]]:
     """Put the columns that say whose they are before the engine's rows, and the warnings apart."""
     warned = table.filter(pl.col("warning").is_not_null()).select("run", "warning")
     warnings = [
@@ -165,7 +154,7 @@ def _tidy(experiment: Experiment, chunk: list[Run], table: pl.DataFrame) -> tupl
         }
     )
     values = table.filter(pl.col("warning").is_null()).join(index, on="run", how="left", maintain_order="left")
-    values = values.with_columns(engine=pl.lit(_core.version()))
+    values = values.with_columns(engine=pl.lit(engine))
     return _labelled(experiment, [cell for cell, _ in chunk], values), warnings
 
 
@@ -179,15 +168,15 @@ def _labelled(experiment: Experiment, cells: list[Cell], rows: pl.DataFrame) -> 
     return rows.select(*(pl.col(c).cast(t) for c, t in store.COLUMNS.items()), *names)
 
 
-def _found_elsewhere(experiment: Experiment, cells: list[Cell], out: Path, done: set) -> tuple[pl.DataFrame, list]:
-    """Runs of the same scenarios and engine that other experiments of this name have in `out`, and their warnings."""
-    names = {cell.hash: cell for cell in cells}
+def _found_elsewhere(
+    experiment: Experiment, cells: list[Cell], out: Path, done: set, engines: dict[str, str]
+) -> tuple[pl.DataFrame, list]:
+    """Runs of the same scenarios and engines that other experiments of this name have in `out`, and their warnings."""
+    known = pl.DataFrame({"scenario": list(engines), "engine": list(engines.values())}, schema_overrides=_KEY)
     wanted = {(cell.hash, seed) for cell in cells for seed in experiment.seeds} - done
     found, warnings = pl.DataFrame(schema=store.COLUMNS), []
     for folder in sorted(out.glob(f"{glob.escape(experiment.name)}-*")):
-        rows = store.read(sorted(folder.glob("runs-*.parquet"))).filter(
-            pl.col("scenario").is_in(list(names)), pl.col("engine") == _core.version()
-        )
+        rows = store.read(sorted(folder.glob("runs-*.parquet"))).join(known, on=list(_KEY), how="semi")
         keys = set(rows.select("scenario", "seed").unique().iter_rows()) & wanted
         wanted -= keys
         take = pl.DataFrame(list(keys), schema={"scenario": pl.String, "seed": pl.UInt64}, orient="row")

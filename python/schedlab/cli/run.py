@@ -8,9 +8,11 @@ import typer
 if TYPE_CHECKING:
     from schedlab.experiment import Experiment
     from schedlab.results import Results
+    from schedlab.runner import Place
 
 NAME = "run"
 EXAMPLE = "schedlab run examples/quantum.toml --set scheduler.ready_at=head --seeds 30"
+HOST = "On a live host"
 
 
 def verb(
@@ -24,17 +26,39 @@ def verb(
     trace: Annotated[Path | None, typer.Option("--trace", help="Write the first run for ui.perfetto.dev.")] = None,
     gantt: Annotated[Path | None, typer.Option("--gantt", help="Draw the first run, as .svg or .txt.")] = None,
     first: Annotated[float, typer.Option("--first", min=0.001, help="Seconds that --gantt draws.")] = 2.0,
-    on: Annotated[str, typer.Option("--on", help="Where to run; this version has: sim.")] = "sim",
+    on: Annotated[str | None, typer.Option("--on", help="Where to run: sim, host, or sim,host side by side.")] = None,
+    quiet_below: Annotated[
+        float,
+        typer.Option(min=0.0, help="Most processor time of others, %, in an undisturbed run.", rich_help_panel=HOST),
+    ] = 5.0,
+    patience: Annotated[
+        float, typer.Option(min=0.7, help="Longest wait for a quiet host before each run, s.", rich_help_panel=HOST)
+    ] = 30.0,
+    dirty: Annotated[
+        bool, typer.Option("--dirty", help="Measure on a host that does not become quiet.", rich_help_panel=HOST)
+    ] = False,
+    warm_up: Annotated[
+        int, typer.Option(min=0, help="Runs of each cell before those that count.", rich_help_panel=HOST)
+    ] = 0,
+    drop_caches: Annotated[
+        bool, typer.Option("--drop-caches", help="Drop the kernel's caches before each run.", rich_help_panel=HOST)
+    ] = False,
+    scratch: Annotated[
+        Path | None, typer.Option(help="Folder for the files that tasks use.", rich_help_panel=HOST)
+    ] = None,
+    no_record: Annotated[
+        bool, typer.Option("--no-record", help="Do not record the scheduler's events.", rich_help_panel=HOST)
+    ] = False,
 ) -> None:
     """Run an experiment file and print means with 95 % intervals; what was run before is not run again."""
-    from schedlab.errors import UsageError
     from schedlab.experiment import Experiment
+    from schedlab.live.runs import Conditions
+    from schedlab.places import places
 
-    if on != "sim":
-        raise UsageError(f"--on {on}: this version runs on the simulator only; write --on sim or leave it out")
     pictures = _pictures(trace, gantt)
     experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
-    results = _run(experiment, out, threads, fresh)
+    conditions = Conditions(quiet_below, patience, "off" if no_record else "auto", scratch, warm_up, drop_caches, dirty)
+    results = _run(experiment, out, threads, fresh, places(on, experiment, threads, conditions))
     for path, kind in pictures:
         experiment.record(path, kind, first=None if kind == "perfetto" else first)
     if json:
@@ -55,11 +79,11 @@ def _pictures(trace: Path | None, gantt: Path | None) -> list[tuple[Path, str]]:
     return [(path, kind) for path, kind in wanted if path]
 
 
-def _run(experiment: "Experiment", out: Path, threads: int | None, fresh: bool) -> "Results":
+def _run(experiment: "Experiment", out: Path, threads: int | None, fresh: bool, places: "list[Place]") -> "Results":
     from schedlab.cli.output import progress_bar
 
     with progress_bar(experiment.name) as progress:
-        return experiment.run(out, threads, fresh, progress)
+        return experiment.run(out, threads, fresh, progress, places)
 
 
 def _print(results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]]) -> None:

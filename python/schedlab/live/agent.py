@@ -4,12 +4,14 @@ import json
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from schedlab.errors import UsageError
+from schedlab.interrupt import HEARD_SECONDS
 
 #: Another agent than the installed one: a developer's own build.
 ELSEWHERE = "SCHEDLAB_AGENT"
@@ -25,14 +27,20 @@ def program() -> Path:
     return path
 
 
-def ask(arguments: Sequence[str], given: Any = None) -> Any:
+def ask(arguments: Sequence[str], given: Any = None, stop: threading.Event | None = None) -> Any:
     """Run the agent to its end, with `given` as JSON on its standard input, and give its answer, read as JSON.
 
-    Raises `UsageError` with the agent's own words, and KeyboardInterrupt only after the agent has put everything back.
+    Raises `UsageError` with the agent's own words. When `stop` is set, KeyboardInterrupt, but only after the agent has
+    put everything back.
     """
     with _started(arguments, given) as agent:
-        answer = agent.stdout.read()
-        errors = agent.stderr.read()
+        while True:
+            try:
+                answer, errors = agent.communicate(timeout=HEARD_SECONDS if stop else None)
+                break
+            except subprocess.TimeoutExpired:
+                if stop.is_set():
+                    raise KeyboardInterrupt from None
         _ended(agent, arguments, errors)
     return json.loads(answer) if answer.strip() else None
 
@@ -60,6 +68,7 @@ def _started(arguments: Sequence[str], given: Any):
         with suppress(BrokenPipeError):
             agent.stdin.write("" if given is None else json.dumps(given))
             agent.stdin.close()
+        agent.stdin = None
         yield agent
     finally:
         if agent.poll() is None:

@@ -1,0 +1,236 @@
+"""The live host as a place to run: one run after the other, in random order, each on a quiet machine or marked.
+
+    for each repeat (seed):  all cells of it, shuffled        blocked by repeat, so that drift hits every cell alike
+        wait until the processors are quiet                   else the run is marked
+        run the plan; the agent sets, measures, puts back
+        disturbed?  keep what was measured apart, and repeat, at most ATTEMPTS times
+
+Every attempt, disturbed or not, is a line of `attempts.jsonl` in the folder of the results: nothing measured is lost.
+"""
+
+import hashlib
+import json
+import os
+import random
+import threading
+import time
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schedlab.errors import UsageError
+from schedlab.experiment import Cell
+from schedlab.live import agent
+from schedlab.runner import Chunk, Run
+from schedlab.store import replace as write_whole
+
+#: A run is repeated so often, at most, when it was disturbed.
+ATTEMPTS = 3
+#: The tunable that is no file but an attribute of each task.
+SLICE = "slice"
+#: Columns of a run's rows, as the runner wants them.
+ROW = {"run": pl.UInt32, "metric": pl.String, "unit": pl.String, "value": pl.Float64, "warning": pl.String}
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What a run on the host asks of it."""
+
+    #: Most processor time of others, percent of the run's processors, that leaves a run undisturbed.
+    quiet_below: float = 5.0
+    #: Longest wait for a quiet machine before each run, seconds.
+    patience: float = 30.0
+    #: Whether the scheduler's events are recorded: "auto", "off" or "required".
+    trace: str = "auto"
+    #: Where the files of tasks go; a folder in that of the results, if not given.
+    scratch: Path | None = None
+    #: Runs of each cell before those that count.
+    warm_up: int = 0
+    #: Whether the kernel's clean caches are dropped before each run.
+    drop_caches: bool = False
+    #: Whether a machine that does not become quiet is used all the same.
+    dirty: bool = False
+
+
+@dataclass
+class LiveHost:
+    """The Linux in front of the user."""
+
+    conditions: Conditions = field(default_factory=Conditions)
+    name: str = "host"
+    _engine: str = field(default="", repr=False)
+
+    @property
+    def engine(self) -> str:
+        """Kernel and agent: results of another kernel, or of another agent, are never taken for these."""
+        if not self._engine:
+            release = os.uname().release
+            digest = hashlib.sha256(agent.program().read_bytes()).hexdigest()[:8]
+            self._engine = f"host {os.uname().nodename} {release} agent+{digest}"
+        return self._engine
+
+    def cell(self, cell: Cell) -> Cell:
+        """Settings of the host decide results too."""
+        text = f"{self.engine}\n{cell.hash}\n{json.dumps(cell.host, sort_keys=True)}"
+        return replace(cell, hash=hashlib.sha256(text.encode()).hexdigest())
+
+    def describe(self) -> dict:
+        """Who ran it, and under which conditions."""
+        system = os.uname()
+        conditions = {k: str(v) if isinstance(v, Path) else v for k, v in vars(self.conditions).items()}
+        return {"engine": self.engine, "kernel": f"{system.release} {system.version}", "conditions": conditions}
+
+    def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
+        """Yield one run at a time."""
+        if not pending:
+            return
+        session = _Session(self.conditions, folder, stop)
+        session.refuse_impossible([cell for cell, _ in pending])
+        session.preflight()
+        for cell in _once_each(pending) * self.conditions.warm_up:
+            session.attempt(cell, 0)
+        for cell, seed in blocked(pending, random.Random(folder.name)):
+            yield [(cell, seed)], session.run(cell, seed)
+
+
+def blocked(pending: list[Run], rng: random.Random) -> list[Run]:
+    """The runs, repeat by repeat, the cells of each in an order of its own."""
+    order = []
+    for seed in sorted({seed for _, seed in pending}):
+        block = [run for run in pending if run[1] == seed]
+        rng.shuffle(block)
+        order += block
+    return order
+
+
+def _once_each(pending: list[Run]) -> list[Cell]:
+    return list({cell.hash: cell for cell, _ in pending}.values())
+
+
+class _Session:
+    """All runs of one call: what they share."""
+
+    def __init__(self, conditions: Conditions, folder: Path, stop: threading.Event):
+        self.conditions = conditions
+        self.folder = folder
+        self.stop = stop
+        self.scratch = conditions.scratch or folder / "scratch"
+        self.scratch.mkdir(parents=True, exist_ok=True)
+        self.calibration = self._calibration()
+
+    def _calibration(self) -> dict:
+        """How much work a second is: measured once, then the same for every run of the folder, resumed ones too."""
+        path = self.folder / "calibration.json"
+        if path.exists():
+            return json.loads(path.read_text())
+        measured = agent.ask(["calibrate"], stop=self.stop)
+        write_whole(path, json.dumps(measured).encode())
+        return measured
+
+    def refuse_impossible(self, cells: list[Cell]) -> None:
+        """Have every cell's settings checked by the host before anything is touched."""
+        settings = [{k: v for k, v in cell.host["tunables"].items() if k != SLICE} for cell in cells]
+        for wanted in {json.dumps(s, sort_keys=True): s for s in settings if s}.values():
+            pairs = [f"{name}={value}" for name, value in wanted.items()]
+            agent.ask(["apply", "--dry-run", "--json", *pairs], stop=self.stop)
+
+    def preflight(self) -> None:
+        """Look at the noise once, and refuse a machine that never becomes quiet."""
+        seen = self._quiet()
+        self._note({"preflight": seen})
+        if not seen["quiet"] and not self.conditions.dirty:
+            limit = self.conditions.quiet_below
+            raise UsageError(
+                f"the host is not quiet: other tasks use {_worst(seen):.0f} % of a processor, after {self.conditions.patience:.0f} s "
+                f"of waiting for less than {limit:g} %; stop them, allow more with --quiet-below, or measure all the same with --dirty"
+            )
+
+    def run(self, cell: Cell, seed: int) -> pl.DataFrame:
+        """The rows of one run, of the first attempt that was not disturbed, or else of the last."""
+        reasons: list[str] = []
+        for number in range(1, ATTEMPTS + 1):
+            outcome, reasons = self.attempt(cell, seed, number)
+            if not reasons:
+                break
+        return _rows(outcome, reasons)
+
+    def attempt(self, cell: Cell, seed: int, number: int = 0) -> tuple[dict, list[str]]:
+        """Run once; the outcome, and what disturbed it. Number 0 is a warm-up."""
+        before = self._quiet()
+        if self.conditions.drop_caches:
+            drop_caches()
+        outcome = agent.ask(["run"], self._plan(cell, seed), self.stop)
+        reasons = self._disturbances(before, outcome)
+        self._note(
+            {
+                "scenario": cell.hash,
+                "factors": cell.factors,
+                "seed": seed,
+                "attempt": number,
+                "disturbed": reasons,
+                "before": before,
+                "outcome": outcome,
+            }
+        )
+        return outcome, reasons
+
+    def _plan(self, cell: Cell, seed: int) -> dict[str, Any]:
+        tunables = dict(cell.host["tunables"])
+        slice_ = tunables.pop(SLICE, None)
+        return {
+            "scenario": cell.scenario,
+            "seed": seed,
+            "calibration": self.calibration,
+            "tunables": tunables,
+            "options": {"scratch": str(self.scratch), "trace": self.conditions.trace},
+        } | ({"slice": slice_} if slice_ else {})
+
+    def _quiet(self) -> dict:
+        limits = ["--quiet-below", str(self.conditions.quiet_below), "--at-most", f"{self.conditions.patience}s"]
+        return agent.ask(["noise", "--for", "700ms", *limits], stop=self.stop)
+
+    def _disturbances(self, before: dict, outcome: dict) -> list[str]:
+        seen = outcome["environment"]
+        limit = self.conditions.quiet_below
+        reasons = []
+        if not before["quiet"]:
+            reasons.append(f"the host was not quiet before the run ({_worst(before):.0f} % of a processor)")
+        if seen["foreign_percent"] > limit:
+            reasons.append(f"tasks of others used {seen['foreign_percent']:.1f} % of the processors")
+        if (seen.get("steal_percent") or 0) > limit:
+            reasons.append(f"the hypervisor took {seen['steal_percent']:.1f} % of the processors")
+        if seen.get("lost_events"):
+            reasons.append(f"the recording lost {seen['lost_events']} events")
+        return reasons
+
+    def _note(self, what: dict) -> None:
+        """A line of the log, on the disk before the next run begins."""
+        with open(self.folder / "attempts.jsonl", "a") as log:
+            log.write(json.dumps({"time": time.time()} | what) + "\n")
+            log.flush()
+            os.fsync(log.fileno())
+
+
+def _worst(seen: dict) -> float:
+    return max(seen["foreign_percent"], default=0.0)
+
+
+def _rows(outcome: dict, reasons: list[str]) -> pl.DataFrame:
+    """The outcome as the runner's rows: numbers first, then warnings."""
+    numbers = [(0, row["metric"], row["unit"], row["value"], None) for row in outcome["rows"]]
+    texts = [f"{w['seen']}; {w['why']}: {w['advice']}" for w in outcome["warnings"]]
+    if reasons:
+        texts.append(f"disturbed in {ATTEMPTS} of {ATTEMPTS} attempts, the last one stands: {'; '.join(reasons)}")
+    return pl.DataFrame([*numbers, *((0, None, None, None, text) for text in texts)], schema=ROW, orient="row")
+
+
+def drop_caches() -> None:
+    """Have the kernel forget its clean caches, after writing the changed ones back."""
+    os.sync()
+    try:
+        Path("/proc/sys/vm/drop_caches").write_text("3")
+    except OSError as why:
+        raise UsageError(f"--drop-caches: {why.filename}: {why.strerror}; it needs root") from None
