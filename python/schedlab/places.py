@@ -1,6 +1,7 @@
 """The places that a user can name: `--on sim,host`."""
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.errors import UsageError, nearest
@@ -11,8 +12,14 @@ if TYPE_CHECKING:
     from schedlab.runner import Place
 
 
-def places(on: str | None, experiment: "Experiment", threads: int | None, conditions: "Conditions") -> "list[Place]":
-    """The places that `on` names, separated by commas; where the experiment's machine is, if it names none."""
+def places(
+    on: str | None, experiment: "Experiment", threads: int | None, conditions: "Conditions", blind: Path | None = None
+) -> "list[Place]":
+    """The places that `on` names, separated by commas; where the experiment's machine is, if it names none.
+
+    With `blind`, the folder of results, the host's settings are hidden under letters.
+    """
+    from schedlab.live.blind import Blind
     from schedlab.live.runs import LiveHost
     from schedlab.simulator import Simulator
 
@@ -23,4 +30,8 @@ def places(on: str | None, experiment: "Experiment", threads: int | None, condit
             raise UsageError(f"--on {on}: {name!r} is no place to run; {nearest(name, known)}")
     if len(set(names)) < len(names):
         raise UsageError(f"--on {on}: a place is named twice")
-    return [known[name]() for name in names]
+    if blind is None:
+        return [known[name]() for name in names]
+    if names != ["host"]:
+        raise UsageError(f"--blind is for --on host alone, not {','.join(names)}: a simulated run needs no hiding")
+    return [Blind(LiveHost(conditions), experiment, blind)]

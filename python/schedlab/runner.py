@@ -40,8 +40,8 @@ class Place(Protocol):
     #: What decides its results, beside scenario and seed.
     engine: str
 
-    def cell(self, cell: Cell) -> Cell:
-        """The cell with the hash that its results have here."""
+    def cells(self, cells: list[Cell]) -> list[Cell]:
+        """The cells with the hashes that their results have here, in the order of tables."""
 
     def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
         """Yield finished chunks. `stop` ends it by KeyboardInterrupt; `folder` is that of the results."""
@@ -63,7 +63,8 @@ def run(
 
     places = places or [Simulator(threads or os.cpu_count() or 1)]
     at = {place.name: place for place in places}
-    cells = [_placed(cell, place, len(places) > 1) for place in places for cell in experiment.cells()]
+    all_cells = experiment.cells()
+    cells = [_placed(cell, place, len(places) > 1) for place in places for cell in place.cells(all_cells)]
     engines = {cell.hash: at[cell.on].engine for cell in cells}
     folder = out / f"{experiment.name}-{folder_hash(engines)}"
     wanted = [(cell, seed) for cell in cells for seed in experiment.seeds]
@@ -92,7 +93,7 @@ def run(
 
 def _placed(cell: Cell, place: Place, told_apart: bool) -> Cell:
     factors = {"on": place.name, **cell.factors} if told_apart else cell.factors
-    return replace(place.cell(cell), factors=factors, on=place.name)
+    return replace(cell, factors=factors, on=place.name)
 
 
 def folder_hash(engines: dict[str, str]) -> str:

@@ -99,8 +99,13 @@ class Store:
             replace(self._files[-1], parquet(self._tail))
 
     def _write_manifest(self) -> None:
-        lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in self.manifest.items())
-        replace(self.folder / "manifest.json", f"{{\n{lines}\n}}\n".encode())
+        write_manifest(self.folder, self.manifest)
+
+
+def write_manifest(folder: Path, manifest: dict) -> None:
+    """Put the manifest into its folder, a line for each field."""
+    lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in manifest.items())
+    replace(folder / "manifest.json", f"{{\n{lines}\n}}\n".encode())
 
 
 def read(files: Iterable[Path]) -> pl.DataFrame:

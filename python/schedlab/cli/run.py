@@ -1,5 +1,6 @@
 """`schedlab run`: an experiment file in, a table with intervals out."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,6 +47,9 @@ def verb(
     scratch: Annotated[
         Path | None, typer.Option(help="Folder for the files that tasks use.", rich_help_panel=HOST)
     ] = None,
+    blind: Annotated[
+        bool, typer.Option("--blind", help="Hide settings under letters until schedlab unseal.", rich_help_panel=HOST)
+    ] = False,
     no_record: Annotated[
         bool, typer.Option("--no-record", help="Do not record the scheduler's events.", rich_help_panel=HOST)
     ] = False,
@@ -58,7 +62,8 @@ def verb(
     pictures = _pictures(trace, gantt)
     experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
     conditions = Conditions(quiet_below, patience, "off" if no_record else "auto", scratch, warm_up, drop_caches, dirty)
-    results = _run(experiment, out, threads, fresh, places(on, experiment, threads, conditions))
+    where = places(on, experiment, threads, conditions, out if blind else None)
+    results = _run(experiment, out, threads, fresh, where)
     for path, kind in pictures:
         experiment.record(path, kind, first=None if kind == "perfetto" else first)
     if json:
@@ -66,7 +71,7 @@ def verb(
 
         print_json(_as_json(results, experiment, pictures))
     else:
-        _print(results, experiment, pictures)
+        show(results, experiment, pictures)
 
 
 def _pictures(trace: Path | None, gantt: Path | None) -> list[tuple[Path, str]]:
@@ -86,7 +91,8 @@ def _run(experiment: "Experiment", out: Path, threads: int | None, fresh: bool, 
         return experiment.run(out, threads, fresh, progress, places)
 
 
-def _print(results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]]) -> None:
+def show(results: "Results", experiment: "Experiment", pictures: Sequence[tuple[Path, str]] = ()) -> None:
+    """Print the table of means with their intervals, and what may mislead."""
     from schedlab.cli.output import print_table
     from schedlab.report.tables import summary_table
 

@@ -14,7 +14,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,10 @@ from schedlab.store import replace as write_whole
 ATTEMPTS = 3
 #: The tunable that is no file but an attribute of each task.
 SLICE = "slice"
+#: What a person gave a run.
+SCORE = "score"
+#: The log of all attempts, in the folder of the results.
+LOG = "attempts.jsonl"
 #: Columns of a run's rows, as the runner wants them.
 ROW = {"run": pl.UInt32, "metric": pl.String, "unit": pl.String, "value": pl.Float64, "warning": pl.String}
 
@@ -53,6 +57,8 @@ class Conditions:
     drop_caches: bool = False
     #: Whether a machine that does not become quiet is used all the same.
     dirty: bool = False
+    #: Whether the log may not be read before the verdict.
+    sealed: bool = False
 
 
 @dataclass
@@ -60,6 +66,8 @@ class LiveHost:
     """The Linux in front of the user."""
 
     conditions: Conditions = field(default_factory=Conditions)
+    #: Asks a person about the run just done: letter or factors, and the number of the session; gives a score.
+    judge: Callable[[dict[str, str], int], float] | None = None
     name: str = "host"
     _engine: str = field(default="", repr=False)
 
@@ -72,10 +80,13 @@ class LiveHost:
             self._engine = f"host {os.uname().nodename} {release} agent+{digest}"
         return self._engine
 
-    def cell(self, cell: Cell) -> Cell:
+    def cells(self, cells: list[Cell]) -> list[Cell]:
         """Settings of the host decide results too."""
+        return [replace(cell, hash=self._hash(cell)) for cell in cells]
+
+    def _hash(self, cell: Cell) -> str:
         text = f"{self.engine}\n{cell.hash}\n{json.dumps(cell.host, sort_keys=True)}"
-        return replace(cell, hash=hashlib.sha256(text.encode()).hexdigest())
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def describe(self) -> dict:
         """Who ran it, and under which conditions."""
@@ -87,7 +98,7 @@ class LiveHost:
         """Yield one run at a time."""
         if not pending:
             return
-        session = _Session(self.conditions, folder, stop)
+        session = _Session(self.conditions, folder, stop, self.judge)
         session.refuse_impossible([cell for cell, _ in pending])
         session.preflight()
         for cell in _once_each(pending) * self.conditions.warm_up:
@@ -113,8 +124,9 @@ def _once_each(pending: list[Run]) -> list[Cell]:
 class _Session:
     """All runs of one call: what they share."""
 
-    def __init__(self, conditions: Conditions, folder: Path, stop: threading.Event):
+    def __init__(self, conditions: Conditions, folder: Path, stop: threading.Event, judge: Callable | None):
         self.conditions = conditions
+        self.judge = judge
         self.folder = folder
         self.stop = stop
         self.scratch = conditions.scratch or folder / "scratch"
@@ -142,10 +154,11 @@ class _Session:
         seen = self._quiet()
         self._note({"preflight": seen})
         if not seen["quiet"] and not self.conditions.dirty:
-            limit = self.conditions.quiet_below
+            limit, patience = self.conditions.quiet_below, self.conditions.patience
             raise UsageError(
-                f"the host is not quiet: other tasks use {_worst(seen):.0f} % of a processor, after {self.conditions.patience:.0f} s "
-                f"of waiting for less than {limit:g} %; stop them, allow more with --quiet-below, or measure all the same with --dirty"
+                f"the host is not quiet: after {patience:g} s other tasks use {_worst(seen):.0f} % of a processor "
+                f"and less than {limit:g} % is wanted; stop them, allow more with --quiet-below, or measure all the "
+                "same with --dirty"
             )
 
     def run(self, cell: Cell, seed: int) -> pl.DataFrame:
@@ -153,8 +166,13 @@ class _Session:
         reasons: list[str] = []
         for number in range(1, ATTEMPTS + 1):
             outcome, reasons = self.attempt(cell, seed, number)
-            if not reasons:
+            if not reasons or self.judge:
                 break
+        if self.judge:
+            score = self.judge(cell.factors, seed)
+            outcome["rows"].append({"metric": SCORE, "unit": "1", "value": score})
+            self._note({"scenario": cell.hash, "seed": seed, "score": score})
+            reasons = []
         return _rows(outcome, reasons)
 
     def attempt(self, cell: Cell, seed: int, number: int = 0) -> tuple[dict, list[str]]:
@@ -208,8 +226,12 @@ class _Session:
 
     def _note(self, what: dict) -> None:
         """A line of the log, on the disk before the next run begins."""
-        with open(self.folder / "attempts.jsonl", "a") as log:
-            log.write(json.dumps({"time": time.time()} | what) + "\n")
+        from schedlab.live.blind import closed
+
+        line = {"time": time.time()} | what
+        with open(self.folder / LOG, "ab") as log:
+            log.write(closed(line) if self.conditions.sealed else json.dumps(line).encode())
+            log.write(b"\n")
             log.flush()
             os.fsync(log.fileno())
 

@@ -1,0 +1,46 @@
+"""`schedlab judge`: a person scores sessions without knowing which setting was at work."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+NAME = "judge"
+EXAMPLE = "schedlab judge desktop.toml --sessions 4"
+
+
+def verb(
+    file: Annotated[Path, typer.Argument(help="The experiment file; its duration is that of a session.")],
+    sessions: Annotated[int, typer.Option(min=1, help="Sessions with each setting.")] = 4,
+    best: Annotated[int, typer.Option(min=1, help="The best score; the worst is 0.")] = 10,
+    out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
+    set: Annotated[list[str] | None, typer.Option("--set", help="Override a field.")] = None,
+) -> None:
+    """Run every setting in random order while a person works at this machine, and ask for a score after each.
+
+    Neither the person nor the screen knows the setting: it has a letter until `schedlab unseal`.
+    """
+    from schedlab.cli.run import show
+    from schedlab.experiment import Experiment
+    from schedlab.live.blind import Blind
+    from schedlab.live.runs import SCORE, Conditions, LiveHost
+
+    experiment = Experiment.from_toml(file, set=[*(set or []), f"seeds={sessions}"])
+    host = LiveHost(Conditions(quiet_below=100.0, dirty=True), judge=lambda seen, session: asked(seen, session, best))
+    results = experiment.run(out, places=[Blind(host, experiment, out)])
+    results.metrics[:] = [SCORE, *results.metrics]
+    show(results, experiment)
+    print(f"conclude from the letters, then: schedlab unseal {results.folder} --verdict ...")
+
+
+def asked(seen: dict[str, str], session: int, best: int) -> float:
+    """A person's score for the session just over; asked again until it is one."""
+    while True:
+        answer = typer.prompt(f"session {session} is over: your score, 0 (worst) to {best}")
+        try:
+            score = float(answer.replace(",", "."))
+        except ValueError:
+            score = -1.0
+        if 0 <= score <= best:
+            return score
+        typer.echo(f"{answer!r} is no score: a number from 0 to {best}")

@@ -1,0 +1,28 @@
+"""`schedlab unseal`: the verdict first, then what the letters stood for."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+NAME = "unseal"
+EXAMPLE = 'schedlab unseal results/quantum-1a2b3c4d --verdict "B is quicker than A, and C no worse"'
+
+
+def verb(
+    folder: Annotated[Path, typer.Argument(help="The folder of a blind experiment's results.")],
+    verdict: Annotated[str, typer.Option("--verdict", help="What you conclude, in letters; kept with the results.")],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Write down the verdict on a blind experiment, then open its seal: every setting under its own name again."""
+    from schedlab.cli.output import print_json, print_table
+    from schedlab.live.blind import unseal
+
+    meant = unseal(folder, verdict)
+    if json:
+        print_json({"folder": str(folder), "verdict": verdict, "letters": meant})
+        return
+    names = list(dict.fromkeys(name for factors in meant.values() for name in factors))
+    rows = [[letter, *(factors.get(name, "") for name in names)] for letter, factors in sorted(meant.items())]
+    print_table(["setting", *names], rows, f"verdict: {verdict}")
+    print(f"the results are under their own names now: {folder}; show them with: schedlab report {folder}")
