@@ -3,8 +3,9 @@
 use crate::histogram::Histogram;
 use schedlab_model::{Nanos, SECOND};
 
+/// A distribution of lengths of time.
 #[derive(Debug, Clone)]
-pub(crate) struct Distribution {
+pub struct Distribution {
     histogram: Histogram,
     /// Sum of all values: its low half, and how often that ran over.
     sum: u64,
@@ -20,7 +21,12 @@ impl Default for Distribution {
 }
 
 impl Distribution {
-    /// What is rare is a call, so that a value takes three comparisons beside its histogram.
+    /// The distribution of values that were counted elsewhere: by their [`crate::class_of`], with their sum, smallest and largest.
+    pub fn of_counts(counts: Vec<u64>, sum: u64, min: Nanos, max: Nanos) -> Distribution {
+        Distribution { histogram: Histogram::of_counts(counts), sum, carried: 0, min, max }
+    }
+
+    /// Counts a value, ns. What is rare is a call, so that a value takes three comparisons beside its histogram.
     #[inline(always)]
     pub fn record(&mut self, value: Nanos) {
         self.histogram.record(value);
@@ -55,6 +61,7 @@ impl Distribution {
         self.min = value;
     }
 
+    /// Adds the values of another one.
     pub fn merge(&mut self, other: &Distribution) {
         let sum = self.sum() + other.sum();
         (self.sum, self.carried) = (sum as u64, (sum >> 64) as u64);
@@ -63,6 +70,7 @@ impl Distribution {
         self.histogram.merge(&other.histogram);
     }
 
+    /// How many values there were.
     pub fn count(&self) -> u64 {
         self.histogram.count()
     }

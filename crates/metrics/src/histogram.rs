@@ -20,7 +20,15 @@ pub struct Histogram {
     counts: Vec<u64>,
 }
 
+/// How many classes there are: enough for every value, larger ones counting as the largest.
+pub const CLASSES: usize = class(LARGEST) + 1;
+
 impl Histogram {
+    /// The histogram of values that were counted elsewhere, by their [`class_of`].
+    pub fn of_counts(counts: Vec<u64>) -> Histogram {
+        Histogram { counts }
+    }
+
     /// Counts a value.
     #[inline(always)]
     pub fn record(&mut self, value: Nanos) {
@@ -65,11 +73,17 @@ impl Histogram {
     }
 }
 
+/// The class in which a value is counted, below [`CLASSES`].
+#[inline]
+pub fn class_of(value: Nanos) -> usize {
+    class(value.min(LARGEST))
+}
+
 /// The class of a value.
 #[inline(always)]
-fn class(value: Nanos) -> usize {
+const fn class(value: Nanos) -> usize {
     // How far to shift the value to have it below 256.
-    let shift = 63 - (value | u64::from(2 * PER_POWER - 1)).leading_zeros() - PER_POWER.trailing_zeros();
+    let shift = 63 - (value | (2 * PER_POWER - 1) as u64).leading_zeros() - PER_POWER.trailing_zeros();
     (shift * PER_POWER) as usize + (value >> shift) as usize
 }
 

@@ -14,7 +14,8 @@ mod storage;
 mod table;
 
 pub use collector::{Collector, Setup};
-pub use histogram::Histogram;
+pub use distribution::Distribution;
+pub use histogram::{CLASSES, Histogram, class_of};
 pub use processor::Totals;
 pub use report::{Report, Row, Warning};
 pub use table::{METRICS, find};

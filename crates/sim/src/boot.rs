@@ -6,7 +6,6 @@ use crate::{
     caches::Caches,
     clock::Clock,
     hardware::personality,
-    interpret::draw,
     messages::{DRIVERS, KERNEL_TASKS},
     process::{Process, State},
     run::{FOREVER, Kernel},
@@ -24,14 +23,17 @@ use schedlab_model::{
     task::{Class, CpuId, Group, GroupId, Reservation, Task, TaskId, Wait},
 };
 use schedlab_policies::schedulers::{Clocks, Processor, SCHEDULERS, Scheduler, Wishes};
-use schedlab_workloads::{Programs, WORKLOADS, steps_of};
+use schedlab_workloads::{
+    Programs, WORKLOADS,
+    draws::{self, draw},
+    steps_of,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Owners of random streams that are no task; tasks own the numbers from 0.
 const CLOCK_STREAM: u64 = u64::MAX;
 pub(crate) const DRIVE_STREAM: u64 = u64::MAX - 1;
-/// And downwards from here, one for each job.
-const START_STREAM: u64 = u64::MAX - 2;
+// From there downwards, one for each job: see `draws`.
 const POLICY_STREAM: u64 = u64::MAX / 2;
 pub(crate) const CACHE_STREAM: u64 = u64::MAX / 2 - 2;
 const DEVICE_STREAM: u64 = u64::MAX / 2 - 1;
@@ -148,7 +150,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let named = scenario.workload.iter().map(|(name, job)| job.session.as_deref().unwrap_or(name));
         let sessions: BTreeMap<&str, u16> = named.collect::<BTreeSet<_>>().into_iter().zip(0..).collect();
         for (index, (name, job)) in scenario.workload.iter().enumerate() {
-            let mut rng = Rng::stream(self.seed, START_STREAM - index as u64);
+            let mut rng = draws::of_starts(self.seed, index);
             let mut start = job.start.map_or(0, |span| draw(span, &mut rng));
             for copy in 0..job.count {
                 let id = self.tasks.len() as TaskId;
@@ -158,9 +160,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 if let Some(caches) = &mut self.caches {
                     caches.know(id, job.footprint.map_or(0, |size| size.0));
                 }
-                // A job's tasks draw the same numbers whatever other jobs and kernel tasks there are.
-                let owner = stream_of(name) ^ u64::from(copy);
-                self.processes.push(Process::new(index as u16, index as u32, Rng::stream(self.seed, owner)));
+                let draws = draws::of_task(self.seed, name, copy);
+                self.processes.push(Process::new(index as u16, index as u32, draws));
                 self.timers.set(start, Expiry::Start { task: id });
                 start = start.saturating_add(job.gap.map_or(0, |span| draw(span, &mut rng)));
             }
@@ -169,15 +170,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             }
         }
     }
-}
-
-/// A number of its own for each name of a job.
-fn stream_of(name: &str) -> u64 {
-    // FNV-1a, 64 bits; the low half is left to number the tasks.
-    let hash = name
-        .bytes()
-        .fold(0xCBF2_9CE4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
-    hash << 32
 }
 
 fn user_task(id: TaskId, allowed: u64) -> Task {

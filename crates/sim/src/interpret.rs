@@ -8,12 +8,10 @@ use schedlab_model::{
     Nanos,
     event::{Kind, Observer},
     machine::Preemption,
-    program::Span,
-    rng::Rng,
     task::{CpuId, TaskId},
 };
 use schedlab_policies::schedulers::{Context, Enqueue, Scheduler};
-use schedlab_workloads::Instruction;
+use schedlab_workloads::{Instruction, draws::draw};
 
 /// What comes of a step.
 pub(crate) enum Flow {
@@ -245,15 +243,5 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 Flow::Stop
             }
         }
-    }
-}
-
-/// A length of time from its distribution.
-#[inline(always)]
-pub(crate) fn draw(span: Span, rng: &mut Rng) -> Nanos {
-    match span {
-        Span::Fixed(length) => length.0,
-        Span::Exp { exp } => rng.exponential(exp.0),
-        Span::Uniform { uniform: [low, high] } => low.0 + rng.below(high.0 - low.0 + 1),
     }
 }

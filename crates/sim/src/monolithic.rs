@@ -1,7 +1,7 @@
 //! The monolithic personality: a system call runs in its caller's context, and a task that must wait for the drive sleeps there.
 
 use crate::{
-    interpret::{Flow, draw},
+    interpret::Flow,
     process::{Action, Call, Mode, OpenFile, State, Touching, Use},
     run::{Kernel, Personality},
     storage::{Blocks, Outcome, Owner, PageWork, Storage, Told, Work, Write},
@@ -16,7 +16,7 @@ use schedlab_model::{
     task::{TaskId, Wait},
 };
 use schedlab_policies::schedulers::Scheduler;
-use schedlab_workloads::program::Files;
+use schedlab_workloads::{draws::draw, program::Files};
 
 /// A task's use of memory is simulated in stretches of this length, or of so many pages: within one, its pages count as touched at
 /// its begin.

@@ -1,7 +1,6 @@
 //! What system calls do, whoever carries them out: sleeping, children, signals, locks, pipes, memory.
 
 use crate::{
-    interpret::draw,
     process::{Call, OpenFile, Process, Served, State, Use},
     run::{Kernel, Personality, context},
     storage::Window,
@@ -12,10 +11,10 @@ use schedlab_model::{
     event::{Irq, Kind, NO_TASK, Observer},
     machine::Sizing,
     program::{Demand, Span},
-    rng::Rng,
     task::{CpuId, Policy, Task, TaskId, Wait},
 };
 use schedlab_policies::schedulers::{Context, Enqueue, Scheduler};
+use schedlab_workloads::draws::{self, draw};
 use std::collections::VecDeque;
 
 /// A device that interrupts of itself.
@@ -197,10 +196,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let template = &self.tasks[parent as usize];
         let task = Task { id: child, parent: Some(parent), ..template.clone() };
         let job = self.processes[parent as usize].job;
-        // Its parent names the child's random numbers: they must not depend on who forks first.
-        let stream = self.processes[parent as usize].rng.below(u64::MAX);
+        let rng = draws::of_child(self.seed, &mut self.processes[parent as usize].rng);
         self.tasks.push(task);
-        self.processes.push(Process::new(job, program, Rng::stream(self.seed, stream)));
+        self.processes.push(Process::new(job, program, rng));
         self.processes[parent as usize].life.children += 1;
         if let Some(caches) = &mut self.caches {
             caches.inherit(parent, child);

@@ -1,5 +1,6 @@
-//! What tasks do: ready-made loads, and programs compiled from steps into instructions for an interpreter.
+//! What tasks do: ready-made loads, programs compiled from steps into instructions for an interpreter, and what tasks draw.
 
+pub mod draws;
 pub mod loads;
 pub mod program;
 
