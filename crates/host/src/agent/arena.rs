@@ -1,0 +1,215 @@
+//! The memory that the agent and its tasks share: who there is, what each has measured, and the starting shot.
+//!
+//! All of it is mapped before the first task is made and made of atomic numbers, for which zero is the start. A task writes
+//! its own slot and its job's board; the agent reads them when the tasks are gone.
+
+use super::{system::Usage, tally::Tally};
+use crate::Fault;
+use std::{
+    ops::Deref,
+    sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed},
+};
+
+/// A type that may lie in shared memory, and of which all bits zero is a value.
+///
+/// # Safety
+/// Made of atomic numbers only, by a fixed layout.
+pub(super) unsafe trait Shareable {}
+
+// SAFETY: atomic numbers, in C's layout.
+unsafe impl Shareable for Tally {}
+// SAFETY: an atomic number.
+unsafe impl Shareable for AtomicU32 {}
+
+/// Values in memory that all processes forked later have in common. Never unmapped: it lives as long as the agent.
+pub(super) struct Shared<T: Shareable + 'static>(&'static [T]);
+
+impl<T: Shareable> Shared<T> {
+    pub fn new(count: usize) -> Result<Shared<T>, Fault> {
+        let bytes = (count * size_of::<T>()).max(1);
+        let (read_write, common) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping of the kernel's choice, of memory nobody has yet; it is zero.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, read_write, common | libc::MAP_POPULATE, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(Fault::last(format!("getting {bytes} bytes of shared memory")));
+        }
+        // SAFETY: pages are aligned for every type; the mapping is long enough, is never unmapped, and zero is a value of T,
+        // which changes only through atomics.
+        Ok(Shared(unsafe { std::slice::from_raw_parts(start.cast::<T>(), count) }))
+    }
+}
+
+impl<T: Shareable> Deref for Shared<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        self.0
+    }
+}
+
+/// What a task could not have; the number beside it is the system's error, or what it has instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// Memory that stays.
+    LockedMemory,
+    Affinity,
+    Nice,
+    Policy,
+    Slice,
+    Reservation,
+    Group,
+    TimerSlack,
+    /// A file could not be opened, read, written or deleted.
+    File,
+    /// Memory to touch.
+    Memory,
+    /// A child could not be made.
+    Fork,
+    /// A command could not be run.
+    Command,
+}
+/// How many there are.
+const TROUBLES: usize = Trouble::Command as usize + 1;
+
+/// One task, or one of its children. Two do not share a line of the processor's cache.
+#[derive(Debug, Default)]
+#[repr(C, align(128))]
+pub(super) struct Slot {
+    /// 0 until it is there.
+    pub pid: AtomicI32,
+    pub job: AtomicU32,
+    /// The slot of the task that forked it, and 1; 0 for a task of the workload.
+    pub parent: AtomicU32,
+    /// When it began, ns of the monotonic clock; 0 before.
+    pub began: AtomicU64,
+    /// When it ended; 0 before, and for ever if it was ended.
+    pub ended: AtomicU64,
+    /// The longest time it wanted a processor and had none, ns.
+    pub longest_gap: AtomicU64,
+    /// When it last looked at the clock; 0 while it waits for something else than a processor.
+    pub seen: AtomicU64,
+    /// Signals sent to it whose handler has not run.
+    pub signals: AtomicU32,
+    /// What it had used when it began: its [`Usage`], field by field.
+    before: [AtomicU64; 6],
+    /// By [`Trouble`], the number and 1; 0 for none.
+    troubles: [AtomicU64; TROUBLES],
+}
+// SAFETY: atomic numbers, in C's layout.
+unsafe impl Shareable for Slot {}
+
+impl Slot {
+    /// Remembers what it has used before its work begins.
+    pub fn set_before(&self, usage: Usage) {
+        let Usage { user_us, system_us, minor_faults, major_faults, voluntary, involuntary } = usage;
+        let values = [user_us, system_us, minor_faults, major_faults, voluntary, involuntary];
+        self.before.iter().zip(values).for_each(|(place, value)| place.store(value, Relaxed));
+    }
+
+    /// Its use without what it had used before its work began.
+    pub fn since_begin(&self, usage: Usage) -> Usage {
+        let [user, system, minor, major, voluntary, involuntary] =
+            std::array::from_fn(|i| self.before[i].load(Relaxed));
+        Usage {
+            user_us: usage.user_us.saturating_sub(user),
+            system_us: usage.system_us.saturating_sub(system),
+            minor_faults: usage.minor_faults.saturating_sub(minor),
+            major_faults: usage.major_faults.saturating_sub(major),
+            voluntary: usage.voluntary.saturating_sub(voluntary),
+            involuntary: usage.involuntary.saturating_sub(involuntary),
+        }
+    }
+
+    /// Notes what it could not have.
+    pub fn note(&self, trouble: Trouble, number: u64) {
+        self.troubles[trouble as usize].store(number.saturating_add(1), Relaxed);
+    }
+
+    /// Notes why a call failed.
+    pub fn failed(&self, trouble: Trouble, why: &std::io::Error) {
+        self.note(trouble, why.raw_os_error().unwrap_or(0) as u64);
+    }
+
+    /// The number noted with that trouble.
+    pub fn trouble(&self, trouble: Trouble) -> Option<u64> {
+        self.troubles[trouble as usize].load(Relaxed).checked_sub(1)
+    }
+}
+
+/// What the tasks of a job have measured.
+#[repr(C)]
+pub(super) struct Board {
+    pub created: AtomicU64,
+    /// Tasks that came to their program's end.
+    pub ended: AtomicU64,
+    /// Children of tasks that a signal ended.
+    pub died: AtomicU64,
+    pub wakeup_latency: Tally,
+    pub response: Tally,
+    pub queueing: Tally,
+    pub pass_time: Tally,
+    pub lateness: Tally,
+    pub misses: AtomicU64,
+    pub signals_overlapped: AtomicU64,
+    pub memory_refused: AtomicU64,
+    pub memory_unused: AtomicU64,
+    /// The most that a task of it has held at its end, and 1; 0 while nobody has ended.
+    pub high_water: AtomicU64,
+    /// Commands that ended with a status other than 0.
+    pub commands_failed: AtomicU64,
+}
+// SAFETY: atomic numbers, in C's layout.
+unsafe impl Shareable for Board {}
+
+/// The starting shot.
+#[repr(C)]
+pub(super) struct Gate {
+    /// Tasks that are ready.
+    pub ready: AtomicU32,
+    /// 1 when `start` stands.
+    pub open: AtomicU32,
+    /// When the run begins, ns of the monotonic clock.
+    pub start: AtomicU64,
+    /// Slots given out.
+    pub slots: AtomicU32,
+    /// Why a task could not be made: the system's error; 0 if all could.
+    pub broken: AtomicU32,
+}
+// SAFETY: atomic numbers, in C's layout.
+unsafe impl Shareable for Gate {}
+
+/// All of it.
+pub(super) struct Arena {
+    gate: Shared<Gate>,
+    pub slots: Shared<Slot>,
+    pub boards: Shared<Board>,
+    pub locks: Shared<AtomicU32>,
+}
+
+impl Arena {
+    /// For so many tasks from the start, and so many children at most that each have a slot.
+    pub fn new(tasks: usize, children: usize, jobs: usize, locks: usize) -> Result<Arena, Fault> {
+        let arena = Arena {
+            gate: Shared::new(1)?,
+            slots: Shared::new(tasks + children + 1)?,
+            boards: Shared::new(jobs)?,
+            locks: Shared::new(locks)?,
+        };
+        arena.gate().slots.store(tasks as u32, Relaxed);
+        Ok(arena)
+    }
+
+    pub fn gate(&self) -> &Gate {
+        &self.gate[0]
+    }
+
+    /// The number of a slot for a child. Beyond a bound they all get the last one, which is nobody's.
+    pub fn slot_for_child(&self) -> usize {
+        let slot = self.gate().slots.fetch_add(1, Relaxed) as usize;
+        slot.min(self.slots.len() - 1)
+    }
+
+    /// The slots in use that are somebody's.
+    pub fn used(&self) -> &[Slot] {
+        &self.slots[..(self.gate().slots.load(Relaxed) as usize).min(self.slots.len() - 1)]
+    }
+}

@@ -1,0 +1,136 @@
+//! The files of a run: made and filled before it in a folder of its own, written to the drive and forgotten by the block
+//! cache, and deleted with the folder afterwards, on every way out.
+
+use super::system::{forget_cached, open_at, own_pid};
+use crate::Fault;
+use schedlab_workloads::{Instruction, Programs, program::Files};
+use std::{
+    ffi::CStr,
+    fs::{self, File},
+    io::{self, Write},
+    os::fd::{AsRawFd, OwnedFd},
+    path::{Path, PathBuf},
+};
+
+/// What every folder of a run is called, before the agent's number.
+const PREFIX: &str = "schedlab-";
+/// Bytes written at a time.
+const BLOCK: usize = 1 << 20;
+
+/// The files of a run.
+pub(super) struct Store {
+    folder: PathBuf,
+    /// A folder for each file set.
+    pub sets: Vec<OwnedFd>,
+    pub images: Vec<File>,
+}
+
+impl Store {
+    /// Makes the files that programs expect to find, for so many tasks; nothing where no program uses any.
+    pub fn new(scratch: &Path, programs: &Programs, tasks: usize) -> Result<Store, Fault> {
+        sweep(scratch);
+        let mut store =
+            Store { folder: scratch.join(format!("{PREFIX}{}", own_pid())), sets: Vec::new(), images: Vec::new() };
+        if programs.files.is_empty() && programs.images.is_empty() {
+            return Ok(store);
+        }
+        store.check_space(scratch, programs, tasks)?;
+        fs::create_dir(&store.folder).map_err(|why| Fault::file(&store.folder, "make a folder", why))?;
+        for (index, set) in programs.files.iter().enumerate() {
+            let path = store.folder.join(format!("set{index}"));
+            fs::create_dir(&path).map_err(|why| Fault::file(&path, "make a folder", why))?;
+            if is_opened(programs, index as u16) {
+                let copies = if set.own { tasks as u64 } else { 1 };
+                (0..copies * u64::from(set.files)).try_for_each(|n| fill(&path.join(n.to_string()), set.size))?;
+            }
+            let folder = File::open(&path).map_err(|why| Fault::file(&path, "open", why))?;
+            store.sets.push(folder.into());
+        }
+        for (index, &size) in programs.images.iter().enumerate() {
+            let path = store.folder.join(format!("image{index}"));
+            fill(&path, size)?;
+            store.images.push(File::open(&path).map_err(|why| Fault::file(&path, "open", why))?);
+        }
+        Ok(store)
+    }
+
+    /// Refuses what the file system has no room for, before anything is written.
+    fn check_space(&self, scratch: &Path, programs: &Programs, tasks: usize) -> Result<(), Fault> {
+        let of_set = |set: &Files| set.size * u64::from(set.files) * if set.own { tasks as u64 } else { 1 };
+        let wanted = programs.files.iter().map(of_set).chain(programs.images.iter().copied());
+        let wanted = wanted.fold(0u64, u64::saturating_add);
+        let room = nix::sys::statvfs::statvfs(scratch)
+            .map_err(|why| Fault::file(scratch, "look at the free space of", why.into()))?;
+        let free = room.blocks_available().saturating_mul(room.fragment_size());
+        if wanted > free {
+            let why =
+                format!("{} has {} MiB free, and the run's files need {}", scratch.display(), free >> 20, wanted >> 20);
+            let advice = "name another folder with --scratch, or have fewer or smaller files".to_owned();
+            return Err(Fault::Refused { what: "the run's files".to_owned(), why, advice });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // What cannot be deleted now is swept by the next run in this folder.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Deletes what runs have left that were killed.
+fn sweep(scratch: &Path) {
+    let Ok(entries) = fs::read_dir(scratch) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
+        if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Whether any program opens files of the set, which must be there then.
+fn is_opened(programs: &Programs, set: u16) -> bool {
+    programs.programs.iter().flatten().any(|instruction| *instruction == Instruction::Open(set))
+}
+
+/// A file of that size, on the drive and not in the block cache: runs begin with files that nobody has read.
+fn fill(path: &Path, size: u64) -> Result<(), Fault> {
+    let write = || -> io::Result<()> {
+        let mut file = File::create(path)?;
+        let block = vec![0x5A; BLOCK.min(size as usize)];
+        let mut left = size;
+        while left > 0 {
+            let part = (block.len() as u64).min(left) as usize;
+            file.write_all(&block[..part])?;
+            left -= part as u64;
+        }
+        file.sync_data()?;
+        forget_cached(&file);
+        Ok(())
+    };
+    write().map_err(|why| Fault::file(path, "fill", why))
+}
+
+/// A file's name in its folder, written without allocating.
+pub(super) struct Name([u8; 12]);
+
+impl Name {
+    pub fn new(number: u32) -> Name {
+        let mut text = [0; 12];
+        // Ten digits are the most that a u32 has.
+        let _ = write!(&mut text[..11], "{number}");
+        Name(text)
+    }
+
+    pub fn as_c_str(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
+    }
+}
+
+/// A file of a set, opened.
+pub(super) fn open(folder: &OwnedFd, number: u32, flags: i32) -> io::Result<OwnedFd> {
+    open_at(folder.as_raw_fd(), Name::new(number).as_c_str(), flags)
+}

@@ -1,0 +1,65 @@
+//! Memory that tasks touch: their own, empty at first, and program files that they share. A file's pages are read from the
+//! drive when they are missing; own pages are paged out when they must give way, so none of it is locked.
+
+use std::{fs::File, io, os::fd::AsRawFd};
+
+/// A mapping for the life of the process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mapping {
+    start: *mut u8,
+    length: usize,
+}
+
+/// Bytes of a page: what the kernel maps and counts in.
+pub(super) const PAGE: usize = 4096;
+
+impl Mapping {
+    /// Nothing.
+    pub const NONE: Mapping = Mapping { start: std::ptr::null_mut(), length: 0 };
+
+    /// Empty memory of this process. Pages of the common size, each with a fault of its own, as the steps count them.
+    pub fn own(length: usize) -> io::Result<Mapping> {
+        let mapping = map(length, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)?;
+        // SAFETY: the range is the mapping just made. A kernel without huge pages says no, which is as good.
+        unsafe { libc::madvise(mapping.start.cast(), length, libc::MADV_NOHUGEPAGE) };
+        Ok(mapping)
+    }
+
+    /// A program file, to be read.
+    pub fn of_file(file: &File, length: usize) -> io::Result<Mapping> {
+        let mapping = map(length, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd())?;
+        // SAFETY: the range is the mapping just made. Read-ahead of whole neighbourhoods would hide the faults.
+        unsafe { libc::madvise(mapping.start.cast(), length, libc::MADV_RANDOM) };
+        Ok(mapping)
+    }
+
+    /// Touches the page with that number; beyond the end, nothing.
+    #[inline]
+    pub fn touch(&self, page: usize, write: bool) {
+        let at = page * PAGE;
+        if at >= self.length {
+            return;
+        }
+        // SAFETY: within the mapping, which stays as long as the process; writing only where it is writable. Volatile,
+        // because the access is all that is wanted of it.
+        unsafe {
+            let byte = self.start.add(at);
+            let value = byte.read_volatile();
+            if write {
+                byte.write_volatile(value.wrapping_add(1));
+            }
+        }
+    }
+}
+
+fn map(length: usize, protection: i32, flags: i32, file: i32) -> io::Result<Mapping> {
+    if length == 0 {
+        return Ok(Mapping::NONE);
+    }
+    // SAFETY: a new mapping of the kernel's choice; it takes nobody's place.
+    let start = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags | libc::MAP_NORESERVE, file, 0) };
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Mapping { start: start.cast(), length })
+}

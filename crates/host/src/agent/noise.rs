@@ -1,0 +1,1 @@
+//! What else goes on on this host.

@@ -1,0 +1,187 @@
+//! What a run comes to: rows by the names of the metrics table, and what makes them worth less than they look.
+
+use super::{
+    arena::{Board, Slot},
+    conduct::{End, Played},
+    system::Usage,
+    warnings,
+};
+use crate::plan::{Environment, Number, Outcome};
+use schedlab_metrics::{Distribution, METRICS};
+use schedlab_model::info::{MetricInfo, Scope};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Rows as they come.
+#[derive(Debug, Default)]
+pub(super) struct Rows(Vec<Number>);
+
+impl Rows {
+    fn of(scope: Scope, name: &str) -> Option<&'static MetricInfo> {
+        METRICS.iter().find(|metric| metric.scope == scope && metric.name == name)
+    }
+
+    /// A number of the system, or of a job if `prefix` names one. A metric that is not in the table has no row.
+    fn number(&mut self, prefix: &str, name: &str, value: Option<f64>) {
+        let scope = if prefix.is_empty() { Scope::System } else { Scope::Task };
+        let (Some(value), Some(metric)) = (value.filter(|value| value.is_finite()), Rows::of(scope, name)) else {
+            return;
+        };
+        self.0.push(Number { metric: format!("{prefix}{name}"), unit: metric.unit.to_owned(), value });
+    }
+
+    fn spread(&mut self, prefix: &str, name: &str, values: &Distribution) {
+        let scope = if prefix.is_empty() { Scope::System } else { Scope::Task };
+        let Some(metric) = Rows::of(scope, name) else { return };
+        for statistic in MetricInfo::STATISTICS {
+            let unit = if *statistic == "count" { "1" } else { metric.unit };
+            let value = values.statistic(statistic).filter(|value| value.is_finite());
+            let row = value.map(|value| Number {
+                metric: format!("{prefix}{name}.{statistic}"),
+                unit: unit.to_owned(),
+                value,
+            });
+            self.0.extend(row);
+        }
+    }
+}
+
+/// A job, as its tasks' ends, slots and board tell.
+struct JobSeen<'a> {
+    board: &'a Board,
+    slots: Vec<&'a Slot>,
+    /// Of the workload's tasks, not of children.
+    first: Vec<(&'a Slot, Option<End>)>,
+    used: Usage,
+}
+
+impl<'a> JobSeen<'a> {
+    fn new(played: &'a Played<'_>, job: usize) -> JobSeen<'a> {
+        let arena = &played.stage.arena;
+        let of_job = |slot: &&Slot| slot.job.load(Relaxed) as usize == job && slot.began.load(Relaxed) > 0;
+        let first = arena.slots.iter().zip(&played.ends).filter(|(slot, _)| of_job(slot));
+        let first: Vec<_> = first.map(|(slot, end)| (slot, *end)).collect();
+        let used = first.iter().filter_map(|(_, end)| *end).fold(Usage::default(), |sum, end| sum.plus(end.usage));
+        JobSeen { board: &arena.boards[job], slots: arena.used().iter().filter(of_job).collect(), first, used }
+    }
+
+    fn each(&self, us: u64) -> Option<f64> {
+        let us = us as f64 / self.first.len() as f64;
+        Some(us / 1e6)
+    }
+
+    /// Mean time from beginning to end of the workload's tasks; only if all ended.
+    fn real(&self) -> Option<f64> {
+        let length = |slot: &Slot| slot.ended.load(Relaxed).checked_sub(slot.began.load(Relaxed));
+        let lengths = self.first.iter().map(|(slot, _)| length(slot)).collect::<Option<Vec<_>>>()?;
+        Some(lengths.iter().sum::<u64>() as f64 / lengths.len() as f64 / 1e9)
+    }
+
+    /// The longest gap of any task, with the one that the run's end cut off.
+    fn longest_gap(&self, end: u64) -> Option<f64> {
+        let of_slot = |slot: &&Slot| {
+            let (seen, ended) = (slot.seen.load(Relaxed), slot.ended.load(Relaxed));
+            let last = if seen > 0 && ended == 0 { end.saturating_sub(seen) } else { 0 };
+            slot.longest_gap.load(Relaxed).max(last)
+        };
+        self.slots.iter().map(of_slot).max().map(|ns| ns as f64 / 1e9)
+    }
+}
+
+fn count(of: &AtomicU64) -> Option<f64> {
+    Some(of.load(Relaxed) as f64)
+}
+
+/// The run's outcome.
+pub(super) fn of(played: &Played<'_>) -> Outcome {
+    let jobs: Vec<JobSeen<'_>> = (0..played.stage.jobs.len()).map(|job| JobSeen::new(played, job)).collect();
+    let mut rows = Rows::default();
+    system(played, &jobs, &mut rows);
+    for (name, seen) in played.stage.company.jobs.iter().zip(&jobs) {
+        of_job(played, name, seen, &mut rows);
+    }
+    Outcome {
+        rows: rows.0,
+        warnings: warnings::of(played),
+        environment: environment(played, &jobs),
+        began_unix_ns: played.began_unix_ns,
+    }
+}
+
+fn elapsed(played: &Played<'_>) -> u64 {
+    played.span.1.saturating_sub(played.span.0).max(1)
+}
+
+/// All processor time there was, ns.
+fn capacity(played: &Played<'_>) -> f64 {
+    elapsed(played) as f64 * played.stage.cpus.len() as f64
+}
+
+fn system(played: &Played<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
+    let spent = played.stats.1.since(&played.stats.0, &played.stage.cpus);
+    let seconds = |ns: u64| Some(ns as f64 / 1e9);
+    let sum = |of: fn(&Usage) -> u64| Some(jobs.iter().map(|job| of(&job.used)).sum::<u64>() as f64);
+    let whole = (spent.busy + spent.idle + spent.io_wait) as f64;
+    rows.number("", "elapsed", seconds(elapsed(played)));
+    rows.number("", "idle", seconds(spent.idle));
+    rows.number("", "io_wait", seconds(spent.io_wait));
+    rows.number("", "utilization", (whole > 0.0).then(|| 100.0 * spent.busy as f64 / whole));
+    rows.number("", "wio", (whole > 0.0).then(|| 100.0 * spent.io_wait as f64 / whole));
+    rows.number("", "context_switches", sum(|used| used.voluntary + used.involuntary));
+    rows.number("", "voluntary_switches", sum(|used| used.voluntary));
+    rows.number("", "involuntary_switches", sum(|used| used.involuntary));
+    rows.number("", "minor_faults", sum(|used| used.minor_faults));
+    rows.number("", "major_faults", sum(|used| used.major_faults));
+    let interrupts = played.stats.1.interrupts.zip(played.stats.0.interrupts);
+    rows.number("", "interrupts", interrupts.map(|(after, before)| after.saturating_sub(before) as f64));
+    let passes: u64 = jobs.iter().map(|job| job.board.pass_time.distribution().count()).sum();
+    rows.number("", "throughput", Some(passes as f64 * 1e9 / elapsed(played) as f64));
+    let all = jobs.iter().map(|job| job.board.wakeup_latency.distribution());
+    if let Some(all) = all.reduce(|mut all, more| {
+        all.merge(&more);
+        all
+    }) {
+        rows.spread("", "wakeup_latency", &all);
+    }
+}
+
+fn of_job(played: &Played<'_>, name: &str, seen: &JobSeen<'_>, rows: &mut Rows) {
+    let (prefix, board, used) = (format!("tasks.{name}."), seen.board, &seen.used);
+    let mut number = |name, value| rows.number(&prefix, name, value);
+    number("real", seen.real());
+    number("user", seen.each(used.user_us));
+    number("sys", seen.each(used.system_us));
+    number("share", Some(100.0 * (used.user_us + used.system_us) as f64 * 1000.0 / capacity(played)));
+    number("longest_gap", seen.longest_gap(played.span.1));
+    number("minor_faults", Some(used.minor_faults as f64));
+    number("major_faults", Some(used.major_faults as f64));
+    number("completed", count(&board.ended));
+    number("voluntary_switches", Some(used.voluntary as f64));
+    number("involuntary_switches", Some(used.involuntary as f64));
+    number("deadline_misses", count(&board.misses));
+    number("signals_overlapped", count(&board.signals_overlapped));
+    number("memory_refused", count(&board.memory_refused));
+    number("refused", Some(warnings::refused(&seen.first.iter().map(|(slot, _)| *slot).collect::<Vec<_>>()) as f64));
+    let ended = board.ended.load(Relaxed);
+    number("memory_unused", (ended > 0).then(|| board.memory_unused.load(Relaxed) as f64 / ended as f64));
+    let (passes, lateness) = (board.pass_time.distribution(), board.lateness.distribution());
+    number("passes", Some(passes.count() as f64));
+    number("deadlines", Some(lateness.count() as f64));
+    rows.spread(&prefix, "wakeup_latency", &board.wakeup_latency.distribution());
+    rows.spread(&prefix, "response", &board.response.distribution());
+    rows.spread(&prefix, "queueing", &board.queueing.distribution());
+    rows.spread(&prefix, "pass_time", &passes);
+    rows.spread(&prefix, "lateness", &lateness);
+}
+
+fn environment(played: &Played<'_>, jobs: &[JobSeen<'_>]) -> Environment {
+    let spent = played.stats.1.since(&played.stats.0, &played.stage.cpus);
+    let ours: u64 = jobs.iter().map(|job| job.used.user_us + job.used.system_us).sum::<u64>() * 1000;
+    let capacity = capacity(played);
+    let foreign = spent.busy.saturating_sub(ours).saturating_sub(played.own_ns);
+    Environment {
+        foreign_percent: 100.0 * foreign as f64 / capacity,
+        steal_percent: spent.steal.map(|steal| 100.0 * steal as f64 / capacity),
+        own_percent: 100.0 * played.own_ns as f64 / capacity,
+        ..Environment::default()
+    }
+}

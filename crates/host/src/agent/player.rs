@@ -1,0 +1,340 @@
+//! A task of the workload: it gets ready, waits for the start, and does its program's instructions with real work.
+
+use super::{
+    arena::{Board, Slot, Trouble},
+    attributes, lock,
+    memory::Mapping,
+    stage::Stage,
+    system::{self, Usage},
+    work::{Watch, call, compute},
+};
+use schedlab_model::{Nanos, rng::Rng};
+use schedlab_workloads::{
+    Instruction,
+    draws::{draw, of_child, of_task},
+    program::MAX_DEPTH,
+};
+use std::{
+    io,
+    os::fd::OwnedFd,
+    sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed},
+};
+
+/// Where this task's slot counts the signals that wait for their handler.
+static SIGNALS: AtomicPtr<AtomicU32> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The handler of the signal that tasks send each other: from now on none waits.
+extern "C" fn handle(_: libc::c_int) {
+    let signals = SIGNALS.load(Relaxed);
+    // SAFETY: null, or the counter in this task's slot, which stays mapped as long as the process.
+    if let Some(signals) = unsafe { signals.as_ref() } {
+        signals.store(0, Relaxed);
+    }
+}
+
+/// An open file.
+pub(super) struct OpenFile {
+    pub file: OwnedFd,
+    pub set: u16,
+}
+
+/// A task while it plays its program.
+pub(super) struct Player<'a> {
+    pub stage: &'a Stage,
+    pub job: usize,
+    /// The number of its slot.
+    pub number: usize,
+    pub slot: &'a Slot,
+    pub board: &'a Board,
+    pub watch: Watch<'a>,
+    pub rng: Rng,
+    program: &'a [Instruction],
+    next: usize,
+    loops: [u32; MAX_DEPTH],
+    began: Nanos,
+    pass_began: Nanos,
+    /// The last deadline so far.
+    deadline: Nanos,
+    /// Processor time it had when it began, ns.
+    used_before: Nanos,
+    pub file: Option<OpenFile>,
+    /// How many files of each set it has opened, created and deleted.
+    pub taken: Vec<[u32; 3]>,
+    pub buffer: Vec<u8>,
+    pub memory: Mapping,
+    pub images: Vec<Mapping>,
+    /// Bytes it holds, and what it was given.
+    pub held: (u64, u64),
+}
+
+impl<'a> Player<'a> {
+    /// Gets the member with that number ready, in its own process.
+    pub fn new(stage: &'a Stage, number: usize) -> Player<'a> {
+        let member = stage.company.members[number];
+        let (slot, board) = (&stage.arena.slots[number], &stage.arena.boards[member.job]);
+        let job = &stage.jobs[member.job];
+        if let Some(group) = &job.group
+            && let Err(why) = stage.groups.join(group)
+        {
+            slot.failed(Trouble::Group, &why);
+        }
+        attributes::take(job, stage.slices[member.job], &stage.processors[member.job], slot);
+        listen(slot);
+        let needs = stage.needs[member.job];
+        let mut player = Player {
+            stage,
+            job: member.job,
+            number,
+            slot,
+            board,
+            watch: Watch::new(slot),
+            rng: of_task(stage.seed, &stage.company.jobs[member.job], member.copy),
+            program: &stage.company.programs.programs[member.job],
+            next: 0,
+            loops: [0; MAX_DEPTH],
+            began: 0,
+            pass_began: 0,
+            deadline: 0,
+            used_before: 0,
+            file: None,
+            taken: vec![[0; 3]; stage.company.programs.files.len()],
+            buffer: vec![0; needs.buffer],
+            memory: Mapping::NONE,
+            images: Vec::new(),
+            held: (0, 0),
+        };
+        if let Err(why) = system::lock_memory() {
+            slot.failed(Trouble::LockedMemory, &why);
+        }
+        // After the locking: these pages come and go as the program touches them.
+        match Mapping::own(needs.memory) {
+            Ok(memory) => player.memory = memory,
+            Err(why) => slot.failed(Trouble::Memory, &why),
+        }
+        let sizes = stage.company.programs.images.iter();
+        let images = stage.store.images.iter().zip(sizes).map(|(file, &size)| Mapping::of_file(file, size as usize));
+        match images.collect() {
+            Ok(images) => player.images = images,
+            Err(why) => slot.failed(Trouble::Memory, &why),
+        }
+        player
+    }
+
+    /// Waits for the start of the run, and then for this task's own.
+    pub fn wait_for_start(&mut self) {
+        let gate = self.stage.arena.gate();
+        gate.ready.fetch_add(1, Relaxed);
+        system::futex_wake(&gate.ready, 1);
+        while gate.open.load(std::sync::atomic::Ordering::Acquire) == 0 {
+            system::futex_wait(&gate.open, 0, None);
+        }
+        let start = gate.start.load(Relaxed) + self.stage.company.members[self.number].start;
+        self.slot.set_before(Usage::own());
+        self.used_before = system::process_time();
+        while system::now() < start {
+            system::sleep_until(start);
+        }
+        self.begin(start);
+    }
+
+    /// A task comes to be.
+    fn begin(&mut self, began: Nanos) {
+        (self.began, self.pass_began, self.deadline) = (began, began, began);
+        self.slot.began.store(began, Relaxed);
+        self.board.created.fetch_add(1, Relaxed);
+        let running = self.watch.restart();
+        self.watch.gap(running.saturating_sub(began));
+    }
+
+    /// Plays the program to its end.
+    pub fn perform(mut self) -> ! {
+        loop {
+            let instruction = self.program[self.next];
+            self.next += 1;
+            match instruction {
+                Instruction::Enter { depth } => self.loops[usize::from(depth)] = 0,
+                Instruction::Again { start, times: u32::MAX, .. } => self.next = start as usize,
+                Instruction::Again { depth, start, times } => {
+                    let done = &mut self.loops[usize::from(depth)];
+                    *done += 1;
+                    if *done < times {
+                        self.next = start as usize;
+                    }
+                }
+                Instruction::Compute(span) => {
+                    let length = draw(span, &mut self.rng);
+                    compute(self.stage.measure.rounds(length), &self.stage.measure, &mut self.watch);
+                }
+                Instruction::Call(span) => {
+                    let length = draw(span, &mut self.rng);
+                    call(self.stage.measure.calls(length), &self.stage.measure, &mut self.watch);
+                }
+                Instruction::Sleep(span) => {
+                    let length = draw(span, &mut self.rng);
+                    self.sleep(system::now().saturating_add(length));
+                }
+                Instruction::Period(length) => self.period(length),
+                Instruction::Pass => self.pass(),
+                Instruction::Mark(_) => {}
+                Instruction::Yield => {
+                    system::give_way();
+                    self.watch.restart();
+                }
+                Instruction::Fork(program) => self.fork(program),
+                Instruction::Wait => self.wait(),
+                Instruction::Signal => self.signal(),
+                Instruction::Pause => self.idly(|_| system::pause()),
+                Instruction::Lock(lock) => {
+                    let (word, holder) = (&self.stage.arena.locks[usize::from(lock)], self.number as u32 + 1);
+                    self.idly(|_| lock::take(word, holder));
+                }
+                Instruction::Unlock(lock) => self.unlock(lock.into()),
+                Instruction::Exit => self.end(),
+                other => self.use_system(other),
+            }
+        }
+    }
+
+    /// Does what may wait for something else than a processor.
+    pub fn idly<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+        self.watch.rest();
+        let done = act(self);
+        self.watch.restart();
+        done
+    }
+
+    /// Sleeps; from the expiry of the timer to running again is a wakeup latency. A signal ends it early, without one.
+    fn sleep(&mut self, until: Nanos) {
+        self.watch.rest();
+        system::sleep_until(until);
+        let running = self.watch.restart();
+        if let Some(latency) = running.checked_sub(until) {
+            self.board.wakeup_latency.record(latency);
+            self.watch.gap(latency);
+        }
+    }
+
+    /// Waits for the next multiple of `length` since the task began. Late means that it has passed already: the task goes on
+    /// at once with the period under way, and those that passed meanwhile are missed too.
+    fn period(&mut self, length: Nanos) {
+        let mut deadline = self.began + ((self.deadline - self.began) / length + 1) * length;
+        let now = system::now();
+        if now <= deadline {
+            self.deadline = deadline;
+            self.board.lateness.record(0);
+            return self.sleep(deadline);
+        }
+        while deadline <= now {
+            self.board.lateness.record(now - deadline);
+            self.board.misses.fetch_add(1, Relaxed);
+            self.deadline = deadline;
+            deadline += length;
+        }
+    }
+
+    fn pass(&mut self) {
+        let now = system::now();
+        self.board.pass_time.record(now - std::mem::replace(&mut self.pass_began, now));
+    }
+
+    /// A child, that plays another program from here on.
+    fn fork(&mut self, program: u32) {
+        let rng = of_child(self.stage.seed, &mut self.rng);
+        let number = self.stage.arena.slot_for_child();
+        let slot = &self.stage.arena.slots[number];
+        slot.job.store(self.job as u32, Relaxed);
+        slot.parent.store(self.number as u32 + 1, Relaxed);
+        let (parent, began) = (system::own_pid(), system::now());
+        match system::fork() {
+            Ok(Some(pid)) => {
+                slot.pid.store(pid, Relaxed);
+                self.watch.restart();
+            }
+            Ok(None) => {
+                die_with(parent);
+                slot.pid.store(system::own_pid(), Relaxed);
+                (self.number, self.slot, self.rng, self.watch) = (number, slot, rng, Watch::new(slot));
+                SIGNALS.store(std::ptr::from_ref(&slot.signals).cast_mut(), Relaxed);
+                self.program = &self.stage.company.programs.programs[program as usize];
+                (self.next, self.loops, self.file, self.held) = (0, [0; MAX_DEPTH], None, (0, 0));
+                self.taken.fill([0; 3]);
+                self.used_before = 0;
+                self.begin(began);
+            }
+            Err(why) => self.slot.failed(Trouble::Fork, &why),
+        }
+    }
+
+    /// Waits until a child has ended; without one, or when a signal comes, it returns at once.
+    fn wait(&mut self) {
+        let ended = self.idly(|_| system::reap(true));
+        self.note_end(ended);
+    }
+
+    fn note_end(&self, ended: io::Result<Option<system::Ended>>) {
+        if ended.is_ok_and(|ended| ended.is_some_and(|ended| ended.signal.is_some())) {
+            self.board.died.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// A signal to every other living task of the job.
+    fn signal(&mut self) {
+        for (number, slot) in self.stage.arena.used().iter().enumerate() {
+            let alive = slot.began.load(Relaxed) > 0 && slot.ended.load(Relaxed) == 0;
+            if number == self.number || slot.job.load(Relaxed) as usize != self.job || !alive {
+                continue;
+            }
+            if slot.signals.fetch_add(1, Relaxed) > 0 {
+                self.board.signals_overlapped.fetch_add(1, Relaxed);
+            }
+            system::kill(slot.pid.load(Relaxed), libc::SIGUSR1);
+        }
+        self.watch.restart();
+    }
+
+    fn unlock(&mut self, lock: usize) {
+        lock::give_back(&self.stage.arena.locks[lock], self.number as u32 + 1);
+    }
+
+    /// The task has ended. Its process stays until its children have ended, since they die with it.
+    pub fn end(&mut self) -> ! {
+        self.watch.rest();
+        (0..self.stage.arena.locks.len()).for_each(|lock| self.unlock(lock));
+        let (now, used) = (system::now(), system::process_time());
+        let response = now.saturating_sub(self.began);
+        self.board.response.record(response);
+        self.board.queueing.record(response.saturating_sub(used - self.used_before));
+        let (held, given) = self.held;
+        if held > 0 {
+            self.board.high_water.fetch_max(held, Relaxed);
+            self.board.memory_unused.fetch_add(given - held, Relaxed);
+        }
+        self.slot.ended.store(now, Relaxed);
+        self.board.ended.fetch_add(1, Relaxed);
+        loop {
+            let ended = system::reap(true);
+            if ended.as_ref().is_err_and(|why| why.raw_os_error() == Some(libc::ECHILD)) {
+                system::exit_at_once(0);
+            }
+            self.note_end(ended);
+        }
+    }
+}
+
+/// This process is killed when its parent ends; and ends now, if that has happened already.
+pub(super) fn die_with(parent: i32) {
+    if system::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong).is_err() || system::parent() != parent {
+        system::exit_at_once(1);
+    }
+}
+
+/// Handles the signal that tasks send each other; it ends waits. All others are as for any new process.
+fn listen(slot: &Slot) {
+    SIGNALS.store(std::ptr::from_ref(&slot.signals).cast_mut(), Relaxed);
+    // SAFETY: the structure is plain numbers, for which zero is a value; the handler only stores an atomic number.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handle as *const () as usize;
+        libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut());
+    }
+}
