@@ -35,6 +35,18 @@ enum Verb {
     Apply(tunables::command::Apply),
     /// Put back what a run or a trial has left changed.
     Restore(tunables::command::Restore),
+    /// Make the settings of a trial stay.
+    Confirm(tunables::command::Confirm),
+    /// Hold settings while standard input is open.
+    Hold(tunables::command::Hold),
+    /// Print a systemd unit that restores at boot.
+    Unit(tunables::command::Unit),
+    /// Wait for a process's death and put back what it had changed.
+    #[command(hide = true)]
+    Warden(tunables::warden::Warden),
+    /// Hold settings until they are confirmed.
+    #[command(hide = true)]
+    Trial(tunables::trial::Trial),
     /// The host as a machine of an experiment file.
     Machine(machine::Describe),
 }
@@ -51,6 +63,11 @@ fn main() -> ExitCode {
         Verb::Tunables(it) => it.run(),
         Verb::Apply(it) => it.run(),
         Verb::Restore(it) => it.run(),
+        Verb::Confirm(it) => it.run(),
+        Verb::Hold(it) => it.run(),
+        Verb::Unit(it) => it.run(),
+        Verb::Warden(it) => it.run(),
+        Verb::Trial(it) => it.run(),
         Verb::Machine(it) => it.run(),
     };
     done.unwrap_or_else(|fault: Fault| {

@@ -1,0 +1,197 @@
+//! Settings on trial: they stay for good only if somebody says so in time; whoever has lost the connection, or the machine, by
+//! what he set gets it back by waiting.
+//!
+//! A process of its own holds them ([`Held`]); the terminal may close. It looks for a file in the journal's folder: `kept-...`
+//! makes them stay, `ended-...` takes them back at once. When it dies, its warden takes them back.
+
+use super::held::Held;
+use super::journal::Journal;
+use super::owner::Owner;
+use super::thing::Mismatch;
+use super::warden::{answer, detached, go_on_detached, ignore, settle_down};
+use crate::{Fault, Root};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+/// How often a trial looks whether something was said.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long the sayer waits for it: a change of elevator takes its time.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a trial says once its settings are in force.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Begun {
+    /// The process that holds them.
+    pub pid: i32,
+    /// What was set.
+    pub settings: BTreeMap<String, String>,
+    /// What the kernel took differently.
+    pub rounded: Vec<Mismatch>,
+    /// Seconds until it is taken back.
+    pub within_seconds: u64,
+}
+
+/// Either that, or why not.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Answer {
+    Begun(Begun),
+    Refused(String),
+}
+
+/// Holds settings until somebody says that they shall stay, or time is over.
+#[derive(clap::Args)]
+pub struct Trial {
+    #[arg(long, default_value = "/")]
+    root: PathBuf,
+    #[arg(long)]
+    journal: PathBuf,
+    #[arg(long)]
+    folder: PathBuf,
+    #[arg(long)]
+    within_ms: u64,
+    #[arg(long)]
+    settings: String,
+    #[arg(long)]
+    detach: bool,
+}
+
+/// Begins a trial in a process of its own.
+pub fn begin(
+    root: &Root,
+    journal: &Path,
+    settings: &BTreeMap<String, String>,
+    within: Duration,
+) -> Result<Begun, Fault> {
+    let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    // The other process changes its folder.
+    let journal = Journal::open(journal)?;
+    let text = serde_json::to_string(settings).map_err(|why| Fault::Wrong(why.to_string()))?;
+    let mut command = Command::new("/proc/self/exe");
+    command.arg("trial").arg("--root").arg(root.path("/")).arg("--journal").arg(journal.folder());
+    command.arg("--folder").arg(folder).args(["--within-ms", &within.as_millis().to_string(), "--settings", &text]);
+    match serde_json::from_str(detached(command)?.trim()) {
+        Ok(Answer::Begun(begun)) => Ok(begun),
+        Ok(Answer::Refused(why)) => Err(Fault::Wrong(why)),
+        Err(why) => Err(Fault::Wrong(format!("the trial ended without a word ({why}); what it had set was put back"))),
+    }
+}
+
+impl Trial {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode, Fault> {
+        if self.detach {
+            return go_on_detached();
+        }
+        use nix::sys::signal::Signal::{SIGHUP, SIGINT};
+        settle_down();
+        ignore(&[SIGHUP, SIGINT]);
+        let root = Root::at(&self.root);
+        let (held, settings) = match self.apply(&root) {
+            Ok(it) => it,
+            Err(fault) => {
+                say(&Answer::Refused(fault.to_string()))?;
+                return Ok(ExitCode::from(2));
+            }
+        };
+        let marks = Marks::of(&self.journal, &Owner::own());
+        let within = Duration::from_millis(self.within_ms);
+        fs::write(&marks.pending, b"").map_err(|why| Fault::file(&marks.pending, "write", why))?;
+        let (pid, rounded) = (std::process::id() as i32, held.rounded().to_vec());
+        say(&Answer::Begun(Begun { pid, settings, rounded, within_seconds: within.as_secs() }))?;
+        let kept = marks.wait(within);
+        let done = if kept { held.keep() } else { held.restore().map(|_| ()) };
+        marks.remove();
+        done.map(|()| ExitCode::SUCCESS)
+    }
+
+    fn apply(&self, root: &Root) -> Result<(Held, BTreeMap<String, String>), Fault> {
+        let settings = serde_json::from_str(&self.settings).map_err(|why| Fault::Wrong(why.to_string()))?;
+        Ok((Held::apply_at(root, &settings, &self.journal, &self.folder)?, settings))
+    }
+}
+
+fn say(what: &Answer) -> Result<(), Fault> {
+    answer(&serde_json::to_string(what).map_err(|why| Fault::Wrong(why.to_string()))?)
+}
+
+/// The files by which a trial and the others understand each other.
+struct Marks {
+    pending: PathBuf,
+    kept: PathBuf,
+    ended: PathBuf,
+}
+
+impl Marks {
+    fn of(folder: &Path, owner: &Owner) -> Marks {
+        let name = |what: &str| folder.join(format!("{what}-{}-{}", owner.pid, owner.start));
+        Marks { pending: name("trial"), kept: name("kept"), ended: name("ended") }
+    }
+
+    /// Whether they shall stay.
+    fn wait(&self, within: Duration) -> bool {
+        let began = Instant::now();
+        while began.elapsed() < within && !self.ended.exists() {
+            if self.kept.exists() {
+                return true;
+            }
+            std::thread::sleep(LOOK.min(within.saturating_sub(began.elapsed())));
+        }
+        self.kept.exists()
+    }
+
+    fn remove(&self) {
+        for file in [&self.kept, &self.ended, &self.pending] {
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+/// What shall become of all trials that wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The settings stay.
+    Keep,
+    /// They go back at once.
+    End,
+}
+
+/// Tells every trial what shall become of it and waits until it has. Gives their processes.
+pub fn decide(folder: &Path, verdict: Verdict) -> Result<Vec<i32>, Fault> {
+    let mut told = Vec::new();
+    for owner in pending(folder) {
+        let marks = Marks::of(folder, &owner);
+        if !owner.lives() {
+            marks.remove();
+            continue;
+        }
+        let mark = if verdict == Verdict::Keep { &marks.kept } else { &marks.ended };
+        fs::write(mark, b"").map_err(|why| Fault::file(mark, "write", why))?;
+        let began = Instant::now();
+        while marks.pending.exists() && owner.lives() && began.elapsed() < PATIENCE {
+            std::thread::sleep(LOOK / 5);
+        }
+        if marks.pending.exists() {
+            return Err(Fault::Wrong(format!(
+                "the trial of process {} did not answer; it goes back by itself",
+                owner.pid
+            )));
+        }
+        told.push(owner.pid);
+    }
+    Ok(told)
+}
+
+fn pending(folder: &Path) -> Vec<Owner> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let own = Owner::own().boot;
+    let owner = |name: &str| {
+        let (pid, start) = name.strip_prefix("trial-")?.split_once('-')?;
+        Some(Owner { boot: own.clone(), pid: pid.parse().ok()?, start: start.parse().ok()? })
+    };
+    entries.flatten().take(10_000).filter_map(|e| owner(e.file_name().to_str()?)).collect()
+}
