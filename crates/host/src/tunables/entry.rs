@@ -184,6 +184,7 @@ impl Tunable {
             Domain::Count { low, high } => format!("{low} to {high}"),
             Domain::Rate { low, high } => format!("{low}/s to {high}/s"),
             Domain::Choice { names } => names.join(", "),
+            Domain::Text => "any text".to_owned(),
             Domain::Switch => "true, false".to_owned(),
         };
         self.with_words(range)
