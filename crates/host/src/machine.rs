@@ -15,10 +15,80 @@ impl Describe {
     }
 }
 
-/// The machine as the text of a preset. What cannot be read is left to the defaults.
-pub fn describe(_root: &Root) -> String {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("name = \"host\"\nprocessors = {processors}\nclock = {{ hz = \"250/s\" }}\n")
+/// The machine as the text of a preset. Costs are not among what a kernel tells, so they are none.
+pub fn describe(root: &Root) -> String {
+    let processors = processors(root);
+    let (preemption, source) = preemption(root);
+    let release = root.read("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let release: String = release.trim().chars().filter(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\\')).collect();
+    let (hz, hz_source) = hz();
+    format!(
+        "name = \"host\"\n\
+         title = \"this host, Linux {release}\"\n\
+         processors = {{ value = {processors}, source = \"/proc/self/status, Cpus_allowed_list\" }}\n\
+         personality = \"monolithic\"\n\
+         # Processor time is measured at every switch; only its split into user and system is what ticks found.\n\
+         accounting = \"exact\"\n\
+         # {source}\n\
+         preemption = \"{preemption}\"\n\
+         \n\
+         [clock]\n\
+         hz = {{ value = \"{hz}/s\", source = \"{hz_source}\" }}\n\
+         timers = \"exact\"\n"
+    )
+}
+
+/// The processors that may be used, 64 at most, which is what a simulated machine has.
+fn processors(root: &Root) -> usize {
+    let status = root.read("/proc/self/status").unwrap_or_default();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or("");
+    let count = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
+        Some(last.checked_sub(first)? + 1)
+    };
+    let all = list.trim().split(',').filter_map(count).fold(0, usize::saturating_add);
+    let fallback = || std::thread::available_parallelism().map_or(1, usize::from);
+    (if all == 0 { fallback() } else { all }).min(64)
+}
+
+/// Ticks a second, and how it is known: the coarse clock moves once a tick.
+fn hz() -> (u64, &'static str) {
+    let coarse = nix::time::ClockId::CLOCK_MONOTONIC_COARSE;
+    match nix::time::clock_getres(coarse).map(|tick| tick.tv_nsec() as u64) {
+        Ok(tick @ 100_000..=100_000_000) => {
+            ((1_000_000_000 + tick / 2) / tick, "clock_getres(CLOCK_MONOTONIC_COARSE), which is one tick")
+        }
+        _ => (250, "assumed: the kernel does not tell"),
+    }
+}
+
+/// When a task inside the kernel gives way, and how it is known: from the scheduler's own file, the boot parameters, what the
+/// kernel was built with, or else by assumption.
+fn preemption(root: &Root) -> (&'static str, String) {
+    let known = |name: &str| ["none", "voluntary", "lazy", "full"].into_iter().find(|known| *known == name);
+    let file = "/sys/kernel/debug/sched/preempt";
+    let text = root.read(file).unwrap_or_default();
+    let marked = text.split_whitespace().find_map(|word| word.strip_prefix('(')?.strip_suffix(')'));
+    if let Some(name) = marked.and_then(known) {
+        return (name, format!("preemption: {file}"));
+    }
+    let line = root.read("/proc/cmdline").unwrap_or_default();
+    if let Some(name) = line.split_whitespace().filter_map(|word| known(word.strip_prefix("preempt=")?)).next_back() {
+        return (name, "preemption: preempt= in /proc/cmdline".to_owned());
+    }
+    let version = root.read("/proc/sys/kernel/version").unwrap_or_default();
+    let built = |word: &str| version.split_whitespace().any(|part| part == word);
+    if built("PREEMPT_RT") || built("PREEMPT") {
+        ("full", "preemption: /proc/sys/kernel/version says PREEMPT".to_owned())
+    } else if built("PREEMPT_LAZY") {
+        ("lazy", "preemption: /proc/sys/kernel/version".to_owned())
+    } else if built("PREEMPT_DYNAMIC") {
+        let why = "preemption: assumed, since it is set at boot (PREEMPT_DYNAMIC) and shown only in";
+        ("none", format!("{why} {file}, for which debugfs must be mounted"))
+    } else {
+        ("voluntary", "preemption: /proc/sys/kernel/version does not say PREEMPT".to_owned())
+    }
 }
 
 /// The scheduler of this kernel's ordinary tasks, by its name among the policies: EEVDF came with Linux 6.6.

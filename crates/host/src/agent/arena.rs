@@ -64,7 +64,7 @@ pub(super) enum Trouble {
     Memory,
     /// A child could not be made.
     Fork,
-    /// A command could not be run.
+    /// A command could not be run, or ended with a status other than 0.
     Command,
 }
 /// How many there are.
@@ -154,8 +154,6 @@ pub(super) struct Board {
     pub memory_unused: AtomicU64,
     /// The most that a task of it has held at its end, and 1; 0 while nobody has ended.
     pub high_water: AtomicU64,
-    /// Commands that ended with a status other than 0.
-    pub commands_failed: AtomicU64,
 }
 // SAFETY: atomic numbers, in C's layout.
 unsafe impl Shareable for Board {}

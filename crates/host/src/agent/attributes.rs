@@ -90,6 +90,11 @@ pub(super) fn allowed() -> Vec<u16> {
     (0..nix::sched::CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).map(|cpu| cpu as u16).collect()
 }
 
+/// Timers that expire when they are due: with the usual slack of 50 us they would be the slowest thing measured.
+pub(super) fn exact_timers() -> io::Result<()> {
+    prctl(libc::PR_SET_TIMERSLACK, 1)
+}
+
 /// Lets this task be treated as its job says. `processors` is where it may run.
 pub(super) fn take(job: &Job, slice: Option<u64>, processors: &[u16], slot: &Slot) {
     let note = |trouble, done: io::Result<()>| {
@@ -98,8 +103,7 @@ pub(super) fn take(job: &Job, slice: Option<u64>, processors: &[u16], slot: &Slo
         }
     };
     note(Trouble::Affinity, pin(processors));
-    // Timers of 50 us slack would be the slowest thing measured.
-    note(Trouble::TimerSlack, prctl(libc::PR_SET_TIMERSLACK, 1));
+    note(Trouble::TimerSlack, exact_timers());
     let wanted = Attributes::of(job, slice);
     if let Err(why) = wanted.set() {
         return refused(job, &wanted, &why, slot);

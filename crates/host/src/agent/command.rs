@@ -1,7 +1,8 @@
 //! The agent's own subcommands.
 
-use super::{calibrate, conduct};
+use super::{attributes, calibrate, conduct, guard::guarded, noise, system::now};
 use crate::{Fault, Root, plan::Plan};
+use schedlab_model::units::parse_duration;
 use serde::Serialize;
 use std::{
     io::{self, Read, Write},
@@ -32,10 +33,10 @@ impl Run {
     /// Does it.
     pub fn run(self) -> Result<ExitCode, Fault> {
         let plan = self.read()?;
-        match conduct(&Root::default(), &plan)? {
+        guarded(&plan.options.scratch, || match conduct(&Root::default(), &plan)? {
             Some(outcome) => answer(&outcome),
             None => Ok(ExitCode::from(STOPPED)),
-        }
+        })
     }
 
     fn read(&self) -> Result<Plan, Fault> {
@@ -67,13 +68,56 @@ impl Calibrate {
     }
 }
 
-/// Noise.
+/// Watches how much of the processors others use, and the holes in them.
 #[derive(clap::Args)]
-pub struct Noise {}
+pub struct Noise {
+    /// Length of a window
+    #[arg(long = "for", default_value = "1s", value_parser = parse_duration)]
+    window: u64,
+    /// Processors to watch, as "0,1"; all that may be used, if not given
+    #[arg(long, value_delimiter = ',')]
+    processors: Vec<u16>,
+    /// Wait, without probes, until others use no more than so many percent of every processor for a window
+    #[arg(long)]
+    quiet_below: Option<f64>,
+    /// Give up waiting after that long
+    #[arg(long, default_value = "30s", value_parser = parse_duration)]
+    at_most: u64,
+}
+
+/// What the wait for quiet came to.
+#[derive(Serialize)]
+struct Gate {
+    quiet: bool,
+    waited_ns: u64,
+    /// Every window, in order.
+    windows: Vec<noise::Noise>,
+}
 
 impl Noise {
     /// Does it.
     pub fn run(self) -> Result<ExitCode, Fault> {
-        Err(Fault::Wrong("not there yet".to_owned()))
+        let allowed = attributes::allowed();
+        let processors = if self.processors.is_empty() { &allowed } else { &self.processors };
+        if let Some(stranger) = processors.iter().find(|cpu| !allowed.contains(cpu)) {
+            return Err(Fault::Wrong(format!("processor {stranger} is none that may be used: {allowed:?}")));
+        }
+        match self.quiet_below {
+            None => answer(&noise::look(&Root::default(), processors, self.window, true)?),
+            Some(percent) => answer(&self.wait_until_below(percent, processors)?),
+        }
+    }
+
+    fn wait_until_below(&self, percent: f64, processors: &[u16]) -> Result<Gate, Fault> {
+        let (begun, mut windows) = (now(), Vec::new());
+        loop {
+            let seen = noise::look(&Root::default(), processors, self.window, false)?;
+            let quiet = seen.is_below(percent);
+            windows.push(seen);
+            let waited_ns = now() - begun;
+            if quiet || waited_ns + self.window > self.at_most {
+                return Ok(Gate { quiet, waited_ns, windows });
+            }
+        }
     }
 }

@@ -180,10 +180,10 @@ enum Reason {
 }
 
 /// The signals that the agent takes from a file, when it is ready for them.
-struct Signals(SignalFd);
+pub(super) struct Signals(SignalFd);
 
 impl Signals {
-    fn block() -> Result<Signals, Fault> {
+    pub fn block() -> Result<Signals, Fault> {
         let fault = |why: nix::Error| Fault::Call { doing: "taking signals".to_owned(), why: why.into() };
         let mut set = SigSet::empty();
         [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().for_each(|one| set.add(one));
@@ -193,13 +193,22 @@ impl Signals {
 
     /// Waits for one, at most so long (ns); says whether one of them tells the agent to stop.
     fn wait(&self, at_most: u64) -> bool {
+        self.poll(Some(TimeSpec::from_duration(Duration::from_nanos(at_most)))).is_some()
+    }
+
+    /// Waits for one; gives the one that tells the agent to stop, if there is one.
+    pub fn wait_for_any(&self) -> Option<i32> {
+        self.poll(None)
+    }
+
+    fn poll(&self, limit: Option<TimeSpec>) -> Option<i32> {
         let mut files = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
-        let limit = TimeSpec::from_duration(Duration::from_nanos(at_most));
-        // An error here is another signal, after which the caller looks at the clock again.
-        let _ = nix::poll::ppoll(&mut files, Some(limit), None);
-        let mut told = false;
+        // An error here is another signal, after which the caller looks again at what it waits for.
+        let _ = nix::poll::ppoll(&mut files, limit, None);
+        let mut told = None;
         while let Ok(Some(signal)) = self.0.read_signal() {
-            told |= signal.ssi_signo != libc::SIGCHLD as u32;
+            let signal = signal.ssi_signo as i32;
+            told = if signal == libc::SIGCHLD { told } else { Some(signal) };
         }
         told
     }
@@ -296,19 +305,9 @@ impl Troupe {
         self.finished = true;
     }
 
-    /// Kills children until there are none: whoever loses its parent becomes ours, or dies with it.
     fn kill_all(&mut self) {
-        loop {
-            children().into_iter().for_each(|pid| system::kill(pid, libc::SIGKILL));
-            match system::reap(true) {
-                Ok(Some(ended)) => {
-                    self.raw.insert(ended.pid, ended);
-                    self.reap();
-                }
-                Ok(None) => {}
-                Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return,
-            }
+        for ended in kill_children() {
+            self.raw.insert(ended.pid, ended);
         }
     }
 }
@@ -317,6 +316,22 @@ impl Drop for Troupe {
     fn drop(&mut self) {
         if !self.finished {
             self.kill_all();
+        }
+    }
+}
+
+/// Kills children until there are none: whoever loses its parent becomes ours, or dies with it. Gives their ends.
+pub(super) fn kill_children() -> Vec<Ended> {
+    let mut ends = Vec::new();
+    loop {
+        children().into_iter().for_each(|pid| system::kill(pid, libc::SIGKILL));
+        match system::reap(true) {
+            Ok(ended) => ends.extend(ended),
+            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return ends,
+        }
+        while let Ok(Some(ended)) = system::reap(false) {
+            ends.push(ended);
         }
     }
 }

@@ -80,7 +80,7 @@ impl Drop for Store {
 }
 
 /// Deletes what runs have left that were killed.
-fn sweep(scratch: &Path) {
+pub(super) fn sweep(scratch: &Path) {
     let Ok(entries) = fs::read_dir(scratch) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();

@@ -7,9 +7,9 @@
 //! They stand beside the agent's own control group's other contents, so that a group competes with the tasks that have none, as
 //! in a scenario.
 
-use super::system::own_pid;
+use super::{memory::PAGE, system::own_pid};
 use crate::Root;
-use schedlab_model::scenario::GroupSpec;
+use schedlab_model::{scenario::GroupSpec, units::Size};
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -38,13 +38,17 @@ struct Hierarchy {
 struct Made {
     name: String,
     spec: GroupSpec,
-    cpu: Option<PathBuf>,
+    /// By controller, as [`CONTROLLERS`]; one folder for both in version 2.
+    folders: [Option<PathBuf>; 2],
 }
+
+/// The controllers that are used: the second one only where memory is limited.
+const CONTROLLERS: [&str; 2] = ["cpu", "memory"];
 
 /// All groups of a run.
 #[derive(Debug)]
 pub(super) struct Groups {
-    cpu: Option<Hierarchy>,
+    hierarchies: [Option<Hierarchy>; 2],
     /// Parents before their children.
     made: Vec<Made>,
     /// What could not be done, in words.
@@ -54,14 +58,16 @@ pub(super) struct Groups {
 impl Groups {
     /// Makes them. What this host does not permit is told in `refused`, and the tasks run without.
     pub fn new(root: &Root, specs: &BTreeMap<String, GroupSpec>) -> Groups {
-        let cpu = hierarchy(root, "cpu");
-        cpu.iter().for_each(|hierarchy| sweep(&hierarchy.base));
-        let mut groups = Groups { cpu, made: Vec::new(), refused: Vec::new() };
+        let hierarchies = CONTROLLERS.map(|controller| hierarchy(root, controller));
+        hierarchies.iter().flatten().for_each(|hierarchy| sweep(&hierarchy.base));
+        let mut groups = Groups { hierarchies, made: Vec::new(), refused: Vec::new() };
+        let wanted = [true, specs.values().any(|spec| spec.memory.is_some())];
         let mut left: Vec<&String> = specs.keys().collect();
         // A parent may stand behind its child in the alphabet.
         while let Some(at) = left.iter().position(|name| groups.parent_is_made(&specs[*name])) {
             let name = left.remove(at);
-            groups.make(name, &specs[name]);
+            let folders = [0, 1].map(|which| if wanted[which] { groups.make(name, &specs[name], which) } else { None });
+            groups.made.push(Made { name: name.clone(), spec: specs[name].clone(), folders });
         }
         groups
     }
@@ -70,50 +76,57 @@ impl Groups {
         spec.parent.as_ref().is_none_or(|parent| self.made.iter().any(|made| made.name == *parent))
     }
 
-    fn make(&mut self, name: &str, spec: &GroupSpec) {
+    /// The group's folder under that controller.
+    fn make(&mut self, name: &str, spec: &GroupSpec, which: usize) -> Option<PathBuf> {
         let number = self.made.len();
         let parent = self.made.iter().find(|made| Some(&made.name) == spec.parent.as_ref());
-        let cpu = match (&self.cpu, parent) {
-            (None, _) => Err("no control groups with the controller \"cpu\" are mounted".to_owned()),
-            (Some(_), Some(Made { cpu: None, .. })) => Err("its parent could not be made".to_owned()),
-            (Some(hierarchy), Some(Made { cpu: Some(folder), .. })) => {
-                make_below(hierarchy, folder, &format!("g{number}"))
-            }
+        let made = match (&self.hierarchies[which], parent.map(|parent| &parent.folders[which])) {
+            (None, _) => Err(format!("no control groups with the controller {:?} are mounted", CONTROLLERS[which])),
+            (Some(_), Some(None)) => Err("its parent could not be made".to_owned()),
+            (Some(hierarchy), Some(Some(folder))) => make_below(hierarchy, which, folder, &format!("g{number}")),
             (Some(hierarchy), None) => {
-                make_below(hierarchy, &hierarchy.base, &format!("{PREFIX}{}-g{number}", own_pid()))
+                make_below(hierarchy, which, &hierarchy.base, &format!("{PREFIX}{}-g{number}", own_pid()))
             }
         };
-        let cpu = cpu.map_err(|why| self.refused.push(format!("group {name}: {why}"))).ok();
-        self.made.push(Made { name: name.to_owned(), spec: spec.clone(), cpu });
+        made.map_err(|why| self.refused.push(format!("group {name}: {why}"))).ok()
     }
 
     /// Moves the calling process into the group.
     pub fn join(&self, name: &str) -> io::Result<()> {
         let made = self.made.iter().find(|made| made.name == name);
-        match made.and_then(|made| made.cpu.as_ref()) {
-            Some(folder) => fs::write(folder.join("cgroup.procs"), "0"),
-            None => Err(io::Error::from_raw_os_error(libc::ENOENT)),
+        let folders: Vec<&PathBuf> = made.iter().flat_map(|made| made.folders.iter().flatten()).collect();
+        if folders.is_empty() {
+            return Err(io::Error::from_raw_os_error(libc::ENOENT));
         }
+        folders.into_iter().try_for_each(|folder| fs::write(folder.join("cgroup.procs"), "0"))
+    }
+
+    /// Each folder with the number of its controller, whether it is of version 2, and its group.
+    fn folders(&self) -> impl DoubleEndedIterator<Item = (usize, bool, &Path, &Made)> {
+        let of_group = |made| CONTROLLERS.iter().enumerate().map(move |(which, _)| (which, made));
+        self.made.iter().flat_map(of_group).filter_map(|(which, made): (usize, &Made)| {
+            let unified = self.hierarchies[which].as_ref()?.unified;
+            Some((which, unified, made.folders[which].as_deref()?, made))
+        })
     }
 
     /// Lets weights and limits hold.
     pub fn limit(&mut self) {
-        let Some(unified) = self.cpu.as_ref().map(|hierarchy| hierarchy.unified) else { return };
-        for made in &self.made {
-            let Some(folder) = &made.cpu else { continue };
-            for (file, value) in settings(unified, &made.spec) {
+        let mut refused = Vec::new();
+        for (which, unified, folder, made) in self.folders() {
+            for (file, value) in settings(which, unified, &made.spec) {
                 if let Err(why) = set(&folder.join(file), &value) {
-                    self.refused.push(format!("group {}: {file} = {value:?}: {why}", made.name));
+                    refused.push(format!("group {}: {file} = {value:?}: {why}", made.name));
                 }
             }
         }
+        self.refused.extend(refused);
     }
 
     /// Takes weights and limits away, so that everybody can die.
     pub fn lift(&self) {
-        let Some(hierarchy) = &self.cpu else { return };
-        for folder in self.made.iter().filter_map(|made| made.cpu.as_ref()) {
-            for (file, value) in free(hierarchy.unified) {
+        for (which, unified, folder, _) in self.folders() {
+            for (file, value) in free(which, unified) {
                 // A file that this kernel does not have limits nobody.
                 let _ = fs::write(folder.join(file), value);
             }
@@ -124,7 +137,7 @@ impl Groups {
 impl Drop for Groups {
     fn drop(&mut self) {
         self.lift();
-        for folder in self.made.iter().rev().filter_map(|made| made.cpu.as_ref()) {
+        for (_, _, folder, _) in self.folders().rev() {
             for _ in 0..TRIES {
                 match fs::remove_dir(folder) {
                     Err(why) if why.kind() != io::ErrorKind::NotFound => thread::sleep(PAUSE),
@@ -138,7 +151,13 @@ impl Drop for Groups {
 /// The files of a group and what is to stand in them.
 ///
 ///   weight of version 2 = weight of version 1 * 100 / 1024, from 1 to 10000
-fn settings(unified: bool, spec: &GroupSpec) -> Vec<(&'static str, String)> {
+fn settings(which: usize, unified: bool, spec: &GroupSpec) -> Vec<(&'static str, String)> {
+    if which == 1 {
+        let file = if unified { "memory.max" } else { "memory.limit_in_bytes" };
+        // The kernel counts in pages.
+        let pages = |size: Size| (size.0 & !(PAGE as u64 - 1)).to_string();
+        return spec.memory.map(|size| (file, pages(size))).into_iter().collect();
+    }
     let us = |ns: u64| (ns / 1000).max(1);
     let period = us(spec.period.0);
     let quota = spec.quota.map(|quota| us(quota.0));
@@ -156,10 +175,12 @@ fn settings(unified: bool, spec: &GroupSpec) -> Vec<(&'static str, String)> {
 }
 
 /// What limits nobody.
-fn free(unified: bool) -> &'static [(&'static str, &'static str)] {
-    match unified {
-        true => &[("cpu.weight", "100"), ("cpu.max", "max")],
-        false => &[("cpu.shares", "1024"), ("cpu.cfs_quota_us", "-1")],
+fn free(which: usize, unified: bool) -> &'static [(&'static str, &'static str)] {
+    match (which, unified) {
+        (1, true) => &[("memory.max", "max")],
+        (1, false) => &[("memory.limit_in_bytes", "-1")],
+        (_, true) => &[("cpu.weight", "100"), ("cpu.max", "max")],
+        (_, false) => &[("cpu.shares", "1024"), ("cpu.cfs_quota_us", "-1")],
     }
 }
 
@@ -173,11 +194,14 @@ fn set(file: &Path, value: &str) -> Result<(), String> {
     }
 }
 
-fn make_below(hierarchy: &Hierarchy, folder: &Path, name: &str) -> Result<PathBuf, String> {
+fn make_below(hierarchy: &Hierarchy, which: usize, folder: &Path, name: &str) -> Result<PathBuf, String> {
     let path = folder.join(name);
     if hierarchy.unified {
         // Said already is as good; refused shows when the group's files are missing.
-        let _ = fs::write(folder.join("cgroup.subtree_control"), "+cpu");
+        let _ = fs::write(folder.join("cgroup.subtree_control"), format!("+{}", CONTROLLERS[which]));
+    }
+    if path.is_dir() {
+        return Ok(path);
     }
     fs::create_dir(&path).map_err(|why| format!("{} cannot be made: {why}", path.display()))?;
     Ok(path)
@@ -215,6 +239,11 @@ fn hierarchy(root: &Root, controller: &str) -> Option<Hierarchy> {
 }
 
 /// Removes what agents have left that were killed.
+pub(super) fn sweep_all(root: &Root) {
+    CONTROLLERS.iter().filter_map(|controller| hierarchy(root, controller)).for_each(|found| sweep(&found.base));
+}
+
+/// The same in one place.
 fn sweep(base: &Path) {
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
         let name = entry.file_name();

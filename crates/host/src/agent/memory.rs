@@ -63,3 +63,24 @@ fn map(length: usize, protection: i32, flags: i32, file: i32) -> io::Result<Mapp
     }
     Ok(Mapping { start: start.cast(), length })
 }
+
+/// Bytes that calls read into and write from, at the begin of a page, as direct I/O wants them.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    bytes: Vec<u8>,
+    first: usize,
+    length: usize,
+}
+
+impl Buffer {
+    pub fn new(length: usize) -> Buffer {
+        let bytes = vec![0x5A; length + PAGE];
+        let first = bytes.as_ptr().align_offset(PAGE);
+        Buffer { bytes, first, length }
+    }
+
+    /// Its first bytes: so many, or all it has.
+    pub fn part(&mut self, length: usize) -> &mut [u8] {
+        &mut self.bytes[self.first..self.first + length.min(self.length)]
+    }
+}

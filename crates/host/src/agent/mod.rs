@@ -15,6 +15,7 @@ mod company;
 mod conduct;
 mod files;
 mod groups;
+mod guard;
 mod lock;
 mod memory;
 mod noise;

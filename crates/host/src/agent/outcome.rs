@@ -116,16 +116,21 @@ fn capacity(played: &Played<'_>) -> f64 {
     elapsed(played) as f64 * played.stage.cpus.len() as f64
 }
 
+/// Processor time between the two readings of the system's counters, ns.
+fn window(played: &Played<'_>) -> u64 {
+    (played.stats.1.at - played.stats.0.at).max(1) * played.stage.cpus.len() as u64
+}
+
 fn system(played: &Played<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
     let spent = played.stats.1.since(&played.stats.0, &played.stage.cpus);
     let seconds = |ns: u64| Some(ns as f64 / 1e9);
     let sum = |of: fn(&Usage) -> u64| Some(jobs.iter().map(|job| of(&job.used)).sum::<u64>() as f64);
-    let whole = (spent.busy + spent.idle + spent.io_wait) as f64;
+    let whole = window(played);
     rows.number("", "elapsed", seconds(elapsed(played)));
     rows.number("", "idle", seconds(spent.idle));
     rows.number("", "io_wait", seconds(spent.io_wait));
-    rows.number("", "utilization", (whole > 0.0).then(|| 100.0 * spent.busy as f64 / whole));
-    rows.number("", "wio", (whole > 0.0).then(|| 100.0 * spent.io_wait as f64 / whole));
+    rows.number("", "utilization", Some(100.0 * spent.busy(whole) as f64 / whole as f64));
+    rows.number("", "wio", Some(100.0 * spent.io_wait as f64 / whole as f64));
     rows.number("", "context_switches", sum(|used| used.voluntary + used.involuntary));
     rows.number("", "voluntary_switches", sum(|used| used.voluntary));
     rows.number("", "involuntary_switches", sum(|used| used.involuntary));
@@ -176,8 +181,8 @@ fn of_job(played: &Played<'_>, name: &str, seen: &JobSeen<'_>, rows: &mut Rows) 
 fn environment(played: &Played<'_>, jobs: &[JobSeen<'_>]) -> Environment {
     let spent = played.stats.1.since(&played.stats.0, &played.stage.cpus);
     let ours: u64 = jobs.iter().map(|job| job.used.user_us + job.used.system_us).sum::<u64>() * 1000;
-    let capacity = capacity(played);
-    let foreign = spent.busy.saturating_sub(ours).saturating_sub(played.own_ns);
+    let capacity = window(played) as f64;
+    let foreign = spent.busy(window(played)).saturating_sub(ours).saturating_sub(played.own_ns);
     Environment {
         foreign_percent: 100.0 * foreign as f64 / capacity,
         steal_percent: spent.steal.map(|steal| 100.0 * steal as f64 / capacity),

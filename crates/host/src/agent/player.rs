@@ -3,7 +3,7 @@
 use super::{
     arena::{Board, Slot, Trouble},
     attributes, lock,
-    memory::Mapping,
+    memory::{Buffer, Mapping},
     stage::Stage,
     system::{self, Usage},
     work::{Watch, call, compute},
@@ -60,7 +60,7 @@ pub(super) struct Player<'a> {
     pub file: Option<OpenFile>,
     /// How many files of each set it has opened, created and deleted.
     pub taken: Vec<[u32; 3]>,
-    pub buffer: Vec<u8>,
+    pub buffer: Buffer,
     pub memory: Mapping,
     pub images: Vec<Mapping>,
     /// Bytes it holds, and what it was given.
@@ -98,7 +98,7 @@ impl<'a> Player<'a> {
             used_before: 0,
             file: None,
             taken: vec![[0; 3]; stage.company.programs.files.len()],
-            buffer: vec![0; needs.buffer],
+            buffer: Buffer::new(needs.buffer),
             memory: Mapping::NONE,
             images: Vec::new(),
             held: (0, 0),
@@ -271,6 +271,24 @@ impl<'a> Player<'a> {
         self.note_end(ended);
     }
 
+    /// Runs a command of the shell and waits for its end; a signal does not end this wait.
+    pub fn run(&mut self, command: u16) {
+        let command = &self.stage.commands[usize::from(command)];
+        let parent = system::own_pid();
+        let ended = self.idly(|_| match system::fork()? {
+            Some(pid) => system::reap_one(pid),
+            None => {
+                die_with(parent);
+                system::become_shell(command)
+            }
+        });
+        match ended {
+            Ok(status) if status != 0 => self.slot.note(Trouble::Command, 0),
+            Ok(_) => {}
+            Err(why) => self.slot.failed(Trouble::Command, &why),
+        }
+    }
+
     fn note_end(&self, ended: io::Result<Option<system::Ended>>) {
         if ended.is_ok_and(|ended| ended.is_some_and(|ended| ended.signal.is_some())) {
             self.board.died.fetch_add(1, Relaxed);
@@ -323,7 +341,7 @@ impl<'a> Player<'a> {
 
 /// This process is killed when its parent ends; and ends now, if that has happened already.
 pub(super) fn die_with(parent: i32) {
-    if system::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong).is_err() || system::parent() != parent {
+    if system::signal_at_parents_end(libc::SIGKILL).is_err() || system::parent() != parent {
         system::exit_at_once(1);
     }
 }

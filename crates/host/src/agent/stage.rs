@@ -13,6 +13,7 @@ use nix::{fcntl, unistd};
 use schedlab_model::{machine::Sizing, scenario::Job};
 use schedlab_workloads::{Instruction, Programs};
 use std::{
+    ffi::CString,
     fs::File,
     os::fd::{AsFd, OwnedFd},
 };
@@ -52,6 +53,7 @@ pub(super) struct Stage {
     pub needs: Vec<Needs>,
     pub null: File,
     pub pipes: Vec<Pipe>,
+    pub commands: Vec<CString>,
     pub arena: Arena,
     pub store: Store,
     pub groups: Groups,
@@ -79,6 +81,7 @@ impl Stage {
             needs: (0..jobs.len()).map(|job| needs(programs, job)).collect(),
             null: null.map_err(|why| Fault::file("/dev/null", "open", why))?,
             pipes: programs.pipes.iter().map(|name| pipe(name)).collect::<Result<_, _>>()?,
+            commands: programs.commands.iter().map(|text| command(text)).collect::<Result<_, _>>()?,
             arena,
             store: Store::new(&plan.options.scratch, programs, company.members.len())?,
             groups: Groups::new(root, &plan.scenario.groups),
@@ -144,4 +147,9 @@ fn pipe(name: &str) -> Result<Pipe, Fault> {
     // Less is what there is then.
     let _ = fcntl::fcntl(write.as_fd(), fcntl::FcntlArg::F_SETPIPE_SZ(1 << 20));
     Ok(Pipe { read, write })
+}
+
+/// A command as the kernel takes it.
+fn command(text: &str) -> Result<CString, Fault> {
+    CString::new(text).map_err(|_| Fault::Wrong(format!("the command {text:?} has a zero byte in it")))
 }

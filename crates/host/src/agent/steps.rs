@@ -60,6 +60,7 @@ impl Player<'_> {
                 self.message(|stage| unistd::read(&stage.pipes[usize::from(pipe)].read, &mut [0]));
             }
             Instruction::Grow(demand) => self.grow(demand),
+            Instruction::Run(command) => self.run(command),
             _ => {}
         }
     }
@@ -83,7 +84,8 @@ impl Player<'_> {
     fn open(&mut self, set: u16, what_for: Use, flags: i32) {
         let number = self.next_file(set, what_for);
         let folder = &self.stage.store.sets[usize::from(set)];
-        let opened = self.idly(|_| files::open(folder, number, flags));
+        let direct = if self.stage.company.programs.files[usize::from(set)].direct { libc::O_DIRECT } else { 0 };
+        let opened = self.idly(|_| files::open(folder, number, flags | direct));
         match opened {
             Ok(file) => self.file = Some(OpenFile { file, set }),
             Err(why) => self.slot.failed(Trouble::File, &why),
@@ -102,8 +104,7 @@ impl Player<'_> {
         self.idly(|player| {
             let mut left = bytes as usize;
             while left > 0 {
-                let part = left.min(player.buffer.len());
-                match act(&mut player.buffer[..part]) {
+                match act(player.buffer.part(left)) {
                     Ok(0) => break,
                     Ok(count) => left -= count,
                     Err(nix::Error::EINTR) => {}

@@ -183,6 +183,40 @@ pub(super) fn prctl(what: i32, value: libc::c_ulong) -> io::Result<()> {
     checked(unsafe { libc::prctl(what, value, 0, 0, 0) }.into()).map(|_| ())
 }
 
+/// Has this process sent a signal when its parent ends.
+pub(super) fn signal_at_parents_end(signal: i32) -> io::Result<()> {
+    prctl(libc::PR_SET_PDEATHSIG, signal as libc::c_ulong)
+}
+
+/// Waits for the end of that child, through signals; gives its wait status.
+pub(super) fn reap_one(pid: i32) -> io::Result<i32> {
+    let mut status = 0;
+    loop {
+        // SAFETY: the pointer is of a local that outlives the call.
+        match checked(unsafe { libc::waitpid(pid, &mut status, 0) }.into()) {
+            Ok(_) => return Ok(status),
+            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+            Err(why) => return Err(why),
+        }
+    }
+}
+
+/// The wait status of that child, if it has ended.
+pub(super) fn reap_if(pid: i32) -> io::Result<Option<i32>> {
+    let mut status = 0;
+    // SAFETY: the pointer is of a local that outlives the call.
+    let ended = checked(unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) }.into())?;
+    Ok((ended != 0).then_some(status))
+}
+
+/// Becomes a shell that does that command. Returns never: without a shell, the process ends as a shell says it.
+pub(super) fn become_shell(command: &CStr) -> ! {
+    let arguments = [c"sh".as_ptr(), c"-c".as_ptr(), command.as_ptr(), std::ptr::null()];
+    // SAFETY: strings with their ends and a list with its end, all alive for the call.
+    unsafe { libc::execv(c"/bin/sh".as_ptr(), arguments.as_ptr()) };
+    exit_at_once(127)
+}
+
 /// A session of its own for this process.
 pub(super) fn new_session() -> io::Result<()> {
     // SAFETY: takes nothing.

@@ -37,7 +37,7 @@ const TROUBLES: &[Words] = &[
     (Trouble::File, "could not use a file", "steps of theirs did nothing", "look at the files of the scenario"),
     (Trouble::Memory, "could not have memory", "pages were not touched", "ask for less"),
     (Trouble::Fork, "could not make a child", "its work was not done", "raise `ulimit -u`"),
-    (Trouble::Command, "could not run a command", "its work was not done", "look at the command"),
+    (Trouble::Command, "ran a command that failed", "its work was not done, or not all", "try it in a shell"),
 ];
 
 /// Tasks whose reservation was refused.
@@ -88,7 +88,8 @@ fn troubles(job: &str, slots: &[&Slot], all: &mut Vec<Caution>) {
         let numbers: Vec<u64> = slots.iter().filter_map(|slot| slot.trouble(*trouble)).collect();
         let Some(&number) = numbers.first() else { continue };
         let reason = match number {
-            0 => "it was taken back".to_owned(),
+            0 if *trouble == Trouble::Command => "its exit status is not 0".to_owned(),
+            0 => "the kernel has another one".to_owned(),
             number => io::Error::from_raw_os_error(number as i32).to_string(),
         };
         all.push(caution(format!("{} tasks of `{job}` {what}: {reason}", numbers.len()), why, advice));
