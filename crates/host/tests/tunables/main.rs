@@ -1,0 +1,7 @@
+//! Settings are applied, watched and put back: on trees of files as kernels have them, and on this kernel where it permits.
+
+mod held;
+mod killed;
+mod live;
+mod refused;
+mod tree;
