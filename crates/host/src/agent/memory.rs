@@ -41,12 +41,11 @@ impl Mapping {
             return;
         }
         // SAFETY: within the mapping, which stays as long as the process; writing only where it is writable. Volatile,
-        // because the access is all that is wanted of it.
+        // because the access is all that is wanted of it; and one access, because two may be two faults.
         unsafe {
-            let byte = self.start.add(at);
-            let value = byte.read_volatile();
-            if write {
-                byte.write_volatile(value.wrapping_add(1));
+            match write {
+                true => self.start.add(at).write_volatile(page as u8),
+                false => drop(self.start.add(at).read_volatile()),
             }
         }
     }

@@ -1,0 +1,153 @@
+//! What goes wrong is told, and leaves nothing behind.
+
+use super::{Lab, agent, is_root};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    io::Write,
+    os::unix::process::CommandExt,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// Long enough for whatever is asynchronous in a kernel.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A run of everything that could be left behind.
+fn lively(lab: &Lab) -> std::path::PathBuf {
+    let hog = |group: &str| json!({ "load": "spin", "passes": "forever", "group": group, "count": 2 });
+    lab.plan(
+        json!({
+            "big": hog("all"),
+            "tiny": hog("none"),
+            "files": { "load": "stream", "size": "1MiB", "passes": "forever" },
+            "forks": { "steps": [{ "fork": [{ "sleep": "100s" }] }, { "fork": [{ "sleep": "100s" }] }, "wait"] },
+            "shell": { "load": "command", "run": format!("setsid sh -c ': {0}; sleep 100' & sleep 100; : {0}", lab.path().display()) },
+        }),
+        json!({ "groups": { "all": { "weight": 262144 }, "none": { "weight": 2 } } }),
+    )
+}
+
+/// Starts it, and stops it in the midst by a signal to the outer or the inner process; gives the exit status.
+fn stopped_by(signal: Signal, inner: bool) -> std::process::ExitStatus {
+    let lab = Lab::new();
+    let mut run = lab.start(&lively(&lab));
+    let outer = run.id() as i32;
+    let deadline = Instant::now() + PATIENCE;
+    // Outer, inner, and the tasks and children.
+    while lab.processes().len() < 11 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    let children = fs::read_to_string(format!("/proc/{outer}/task/{outer}/children")).unwrap();
+    let victim = if inner { children.split_whitespace().next().unwrap().parse().unwrap() } else { outer };
+    kill(Pid::from_raw(victim), signal).unwrap();
+    let status = run.wait().unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline && !(lab.processes().is_empty() && fs::read_dir(lab.path()).unwrap().count() == 1) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    lab.assert_nothing_left();
+    status
+}
+
+#[test]
+fn a_told_agent_puts_everything_back() {
+    assert_eq!(stopped_by(Signal::SIGTERM, false).code(), Some(130));
+    assert_eq!(stopped_by(Signal::SIGINT, false).code(), Some(130));
+}
+
+#[test]
+fn a_killed_agent_leaves_nothing() {
+    assert_eq!(stopped_by(Signal::SIGKILL, false).code(), None);
+}
+
+#[test]
+fn a_killed_inner_process_leaves_nothing() {
+    assert_eq!(stopped_by(Signal::SIGKILL, true).code(), Some(2));
+}
+
+#[test]
+fn a_task_that_dies_is_told_and_the_numbers_of_others_stand() {
+    let lab = Lab::new();
+    let dies = json!({ "steps": [{ "compute": "1ms" }, { "run": "kill -9 $PPID; sleep 1" }, { "compute": "1s" }] });
+    let stays = json!({ "load": "spin", "compute": "200ms" });
+    let seen = lab.run(json!({ "dies": dies, "stays": stays }), json!({}));
+    assert!(seen.warnings().contains("1 tasks of `dies` were ended by SIGKILL"), "{}", seen.warnings());
+    assert_eq!(seen.find("tasks.dies.real"), None);
+    assert_eq!(seen.get("tasks.stays.completed"), 1.0);
+    assert!(seen.find("tasks.stays.real").is_some());
+}
+
+#[test]
+fn without_root_it_does_what_is_allowed_and_says_what_is_not() {
+    if !is_root("without_root_it_does_what_is_allowed_and_says_what_is_not") {
+        return;
+    }
+    let lab = Lab::new();
+    let job = |more: Value| {
+        let mut job = json!({ "load": "spin", "compute": "20ms" });
+        more.as_object().unwrap().iter().for_each(|(field, value)| job[field] = value.clone());
+        job
+    };
+    let workload = json!({
+        "plain": job(json!({})),
+        "above": job(json!({ "nice": -5 })),
+        "real_time": job(json!({ "policy": "fifo", "priority": 10 })),
+        "grouped": job(json!({ "group": "some" })),
+        "files": { "load": "stream", "size": "64KiB" },
+    });
+    let plan = lab.plan(workload, json!({ "groups": { "some": {} } }));
+    // Nobody may look into the folder of the build, so the agent is taken elsewhere.
+    let copy = lab.path().join("agent");
+    fs::copy(env!("CARGO_BIN_EXE_schedlab-agent"), &copy).unwrap();
+    let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
+    fs::set_permissions(lab.path(), mode(0o777)).unwrap();
+    let done = Command::new(&copy).arg("run").arg(&plan).uid(65534).gid(65534).output().unwrap();
+    fs::remove_file(copy).unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let seen = super::Seen(serde_json::from_slice(&done.stdout).unwrap());
+    for job in ["plain", "above", "real_time", "grouped", "files"] {
+        assert_eq!(seen.get(&format!("tasks.{job}.completed")), 1.0, "{job}");
+    }
+    let said = seen.warnings();
+    for missing in [
+        "`above` could not have their nice",
+        "`real_time` could not have their policy",
+        "group some",
+        "the agent itself",
+    ] {
+        assert!(said.contains(missing), "{missing}: {said}");
+    }
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn wrong_plans_are_refused_in_a_line() {
+    let lab = Lab::new();
+    let refused = |text: &str| {
+        let mut run =
+            agent().arg("run").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        run.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let done = run.wait_with_output().unwrap();
+        assert_eq!(done.status.code(), Some(2));
+        String::from_utf8(done.stderr).unwrap()
+    };
+    let spin = json!({ "job": { "load": "spin", "compute": "1ms" } });
+    let plan = |workload: &Value, rest: Value| fs::read_to_string(lab.plan(workload.clone(), rest)).unwrap();
+    assert!(refused("{").starts_with("error: the plan: "));
+    let unknown = plan(&json!({ "job": { "load": "juggle" } }), json!({}));
+    assert_eq!(refused(&unknown), "error: workload.job.load: \"juggle\" is no load\n");
+    let many = plan(&spin, json!({ "machine": { "name": "host", "processors": 60000 } }));
+    assert!(refused(&many).contains("60000 processors: there are "));
+    let crowd = plan(&json!({ "job": { "load": "spin", "count": 1_000_000 } }), json!({}));
+    assert!(refused(&crowd).contains("the workload has 1000000 tasks; at most 20000"));
+    let full =
+        json!({ "job": { "steps": [{ "open": { "files": 9000, "size": "4GiB" } }, { "read": "4KiB" }, "close"] } });
+    assert!(refused(&plan(&full, json!({}))).contains("MiB free, and the run's files need"));
+    lab.assert_nothing_left();
+}

@@ -1,0 +1,180 @@
+//! Real runs on the kernel at hand. What is asserted are ratios and identities: no test expects a length of time.
+
+mod faults;
+mod steps;
+mod treatment;
+
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// Runs disturb each other, so there is one at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A place for a run, and the right to have one.
+pub(crate) struct Lab {
+    folder: tempfile::TempDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub(crate) struct Seen(Value);
+
+impl Seen {
+    /// The value of a metric; it must be there.
+    pub(crate) fn get(&self, metric: &str) -> f64 {
+        self.find(metric).unwrap_or_else(|| panic!("no {metric} in {:#}", self.0))
+    }
+
+    pub(crate) fn find(&self, metric: &str) -> Option<f64> {
+        self.0["rows"].as_array().unwrap().iter().find(|row| row["metric"] == metric)?["value"].as_f64()
+    }
+
+    /// All warnings as one text.
+    pub(crate) fn warnings(&self) -> String {
+        let all = self.0["warnings"].as_array().unwrap();
+        all.iter().map(|warning| format!("{} {}\n", warning["seen"], warning["advice"])).collect()
+    }
+
+    /// Processor time of a job's task, s.
+    pub(crate) fn used(&self, job: &str) -> f64 {
+        self.get(&format!("tasks.{job}.user")) + self.get(&format!("tasks.{job}.sys"))
+    }
+}
+
+impl Lab {
+    pub(crate) fn new() -> Lab {
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        Lab { folder: tempfile::tempdir().unwrap(), _turn: turn }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a plan: a workload, and what else a scenario has.
+    pub(crate) fn plan(&self, workload: Value, rest: Value) -> PathBuf {
+        let mut scenario = json!({
+            "machine": { "name": "host", "processors": 1 },
+            "scheduler": { "name": "eevdf" },
+            "workload": workload,
+        });
+        for (field, value) in rest.as_object().unwrap() {
+            scenario[field] = value.clone();
+        }
+        let plan = json!({
+            "scenario": scenario,
+            "seed": 1,
+            "calibration": { "rounds_per_second": 6e8, "calls_per_second": 5e6, "spread": 0.0 },
+            "options": { "scratch": self.path(), "journal": self.path().join("journal"), "at_most": "30s", "trace": "off" },
+        });
+        let path = self.path().join("plan.json");
+        fs::write(&path, plan.to_string()).unwrap();
+        path
+    }
+
+    /// Begins a run of the plan.
+    pub(crate) fn start(&self, plan: &Path) -> Child {
+        agent().arg("run").arg(plan).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Runs a workload to its end.
+    pub(crate) fn run(&self, workload: Value, rest: Value) -> Seen {
+        let done = self.start(&self.plan(workload, rest)).wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{:?}: {said}", done.status);
+        self.assert_nothing_left();
+        Seen(serde_json::from_slice(&done.stdout).unwrap())
+    }
+
+    /// Processes of runs in this place: all have the path of its plan among their arguments.
+    pub(crate) fn processes(&self) -> Vec<i32> {
+        let marker = self.path().to_str().unwrap().to_owned();
+        let is_ours = |pid: &i32| {
+            let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&arguments).contains(&marker)
+        };
+        let all = fs::read_dir("/proc").unwrap().flatten();
+        all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_ours).collect()
+    }
+
+    /// No process, no file but the plan, no control group.
+    pub(crate) fn assert_nothing_left(&self) {
+        assert_eq!(self.processes(), Vec::<i32>::new());
+        let files: Vec<_> = fs::read_dir(self.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(files.iter().all(|name| name == "plan.json"), "{files:?}");
+        assert_eq!(control_groups(), Vec::<PathBuf>::new());
+    }
+}
+
+/// The agent.
+pub(crate) fn agent() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_schedlab-agent"))
+}
+
+/// Control groups that belong to agents that are no more.
+pub(crate) fn control_groups() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for hierarchy in ["cpu", "memory", "unified", ""] {
+        let folder = Path::new("/sys/fs/cgroup").join(hierarchy);
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name().into_string().unwrap_or_default();
+            let owner = name.strip_prefix("schedlab-").and_then(|rest| rest.split('-').next());
+            if owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+                found.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+/// Whether this test runs as root; says that it is skipped, if not.
+pub(crate) fn is_root(test: &str) -> bool {
+    let root = nix::unistd::geteuid().is_root();
+    if !root {
+        eprintln!("{test} skipped: needs root");
+    }
+    root
+}
+
+#[test]
+fn two_calibrations_agree() {
+    let lab = Lab::new();
+    let calibrate = || -> Value {
+        let done = agent().args(["calibrate", "--cpu", "0"]).output().unwrap();
+        serde_json::from_slice(&done.stdout).unwrap()
+    };
+    let (one, two) = (calibrate(), calibrate());
+    for what in ["rounds_per_second", "calls_per_second"] {
+        let ratio = one[what].as_f64().unwrap() / two[what].as_f64().unwrap();
+        // Within a hundredth on a quiet machine; but this one may change its speed.
+        assert!((0.7..1.4).contains(&ratio), "{what}: {one} {two}");
+    }
+    drop(lab);
+}
+
+#[test]
+fn the_noise_monitor_finds_a_hog() {
+    let lab = Lab::new();
+    let look = |args: &[&str]| -> Value {
+        let done = agent().arg("noise").args(args).output().unwrap();
+        serde_json::from_slice(&done.stdout).unwrap()
+    };
+    let plan = lab.plan(json!({ "hog": { "load": "spin", "passes": "forever" } }), json!({ "duration": "3s" }));
+    let mut run = lab.start(&plan);
+    while lab.processes().len() < 3 {
+        std::thread::yield_now();
+    }
+    let gate = look(&["--processors", "0", "--for", "500ms", "--quiet-below", "5", "--at-most", "1s"]);
+    let probed = look(&["--processors", "0", "--for", "500ms"]);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert_eq!(gate["quiet"], false, "{gate}");
+    assert!(probed["processors"][0]["foreign_percent"].as_f64().unwrap() > 50.0, "{probed}");
+    assert!(probed["processors"][0]["wakeup_latency_p50_ns"].as_u64().unwrap() > 0, "{probed}");
+}

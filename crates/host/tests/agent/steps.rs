@@ -1,0 +1,120 @@
+//! Every step of the language does what it says.
+
+use super::{Lab, is_root};
+use serde_json::json;
+
+#[test]
+fn one_task_at_a_time_has_a_lock() {
+    let lab = Lab::new();
+    let critical = json!([{ "lock": "door" }, { "compute": "2ms" }, { "unlock": "door" }]);
+    let job = json!({ "count": 2, "steps": [{ "repeat": { "times": 60, "steps": critical } }] });
+    let processors = std::thread::available_parallelism().map_or(1, usize::from).min(2);
+    let machine = json!({ "name": "host", "processors": processors });
+    let seen = lab.run(json!({ "pair": job }), json!({ "machine": machine }));
+    // However many processors there are, the work of both is done one after the other.
+    assert!(seen.get("elapsed") > 1.9 * seen.used("pair"), "{} {}", seen.get("elapsed"), seen.used("pair"));
+    assert_eq!(seen.get("tasks.pair.completed"), 2.0);
+}
+
+#[test]
+fn messages_children_and_signals_come_through() {
+    let lab = Lab::new();
+    let seen = lab.run(
+        json!({
+            "talk": { "load": "pingpong", "rounds": 200, "work": "1us" },
+            "many": { "load": "hackbench" },
+            "wake": { "count": 3, "steps": [{ "fork": [{ "sleep": "40ms" }, "signal"] }, "pause", "wait"] },
+        }),
+        json!({}),
+    );
+    assert_eq!(seen.get("tasks.talk.completed"), 2.0);
+    assert_eq!(seen.get("tasks.wake.completed"), 6.0);
+    assert_eq!(seen.get("tasks.talk.passes"), 1.0);
+    assert!(seen.get("tasks.many.completed") > 1.0);
+    assert!(seen.find("tasks.wake.real").is_some());
+}
+
+#[test]
+fn a_task_that_leaves_children_behind_is_not_waited_for_by_its_own_time() {
+    let lab = Lab::new();
+    let parent = json!({ "steps": [{ "fork": [{ "sleep": "100ms" }, { "compute": "1ms" }] }, { "compute": "1ms" }] });
+    let seen = lab.run(json!({ "parent": parent }), json!({}));
+    assert_eq!(seen.get("tasks.parent.completed"), 2.0);
+    assert!(seen.get("tasks.parent.response.max") > 2.0 * seen.get("tasks.parent.real"));
+}
+
+#[test]
+fn files_are_written_read_and_deleted() {
+    let lab = Lab::new();
+    let set = json!({ "files": 3, "size": "64KiB", "name": "data", "own": true });
+    let direct = json!({ "files": 1, "size": "64KiB", "direct": true });
+    let work = json!([
+        { "create": set }, { "write": "64KiB" }, { "seek": "start" }, { "read": "16KiB" }, "sync", "close",
+        { "open": set }, { "seek": "random" }, { "read": "4KiB" }, "close", { "delete": set },
+        { "open": direct }, { "read": "4KiB" }, "close", { "print": "10KiB" }
+    ]);
+    let seen = lab.run(
+        json!({
+            "files": { "count": 2, "steps": [{ "repeat": { "times": 2, "steps": work } }] },
+            "stream": { "load": "stream", "size": "1MiB" },
+            "random": { "load": "random_io", "size": "1MiB", "rounds": 20 },
+        }),
+        json!({}),
+    );
+    assert_eq!(seen.get("tasks.files.completed"), 2.0);
+    assert!(!seen.warnings().contains("could not use a file"), "{}", seen.warnings());
+}
+
+#[test]
+fn memory_is_touched_page_by_page() {
+    let lab = Lab::new();
+    let own = json!([{ "touch": { "size": "4MiB", "write": true, "times": 2 } }]);
+    let image = json!([{ "touch": { "size": "1MiB", "image": "program", "order": "random" } }]);
+    let seen = lab.run(json!({ "own": { "steps": own }, "image": { "steps": image } }), json!({}));
+    let faults = seen.get("tasks.own.minor_faults");
+    assert!((1024.0..1200.0).contains(&faults), "{faults}: one for each of 1024 pages, and few of the program itself");
+    let faults = seen.get("tasks.image.minor_faults") + seen.get("tasks.image.major_faults");
+    assert!(faults > 64.0, "{faults}");
+}
+
+#[test]
+fn a_demand_beyond_what_was_declared_ends_the_program() {
+    let lab = Lab::new();
+    let grow =
+        |to: &str| json!({ "steps": [{ "grow": { "from": to, "to": to, "declared": "2MiB" } }, { "compute": "1ms" }] });
+    let seen = lab.run(json!({ "fits": grow("1MiB"), "not": grow("3MiB") }), json!({}));
+    assert_eq!([seen.get("tasks.fits.memory_refused"), seen.get("tasks.not.memory_refused")], [0.0, 1.0]);
+    assert_eq!([seen.get("tasks.fits.passes"), seen.get("tasks.not.passes")], [1.0, 0.0]);
+    assert_eq!(seen.get("tasks.fits.memory_unused"), f64::from(1 << 20));
+}
+
+#[test]
+fn the_memory_of_a_group_is_limited() {
+    if !is_root("the_memory_of_a_group_is_limited") {
+        return;
+    }
+    let lab = Lab::new();
+    let set = json!({ "files": 4, "size": "8MiB", "name": "data" });
+    let whole = json!([{ "open": set }, { "repeat": { "times": 128, "steps": [{ "read": "64KiB" }] } }, "close"]);
+    let reads = json!({ "group": "small", "steps": [{ "repeat": { "times": 8, "steps": whole } }] });
+    let run = |memory: &str| {
+        let groups = json!({ "small": { "memory": memory } });
+        lab.run(json!({ "reads": reads }), json!({ "groups": groups }))
+    };
+    let (small, large) = (run("12MiB"), run("256MiB"));
+    if small.warnings().contains("group") {
+        return eprintln!("skipped: {}", small.warnings());
+    }
+    assert!(small.get("tasks.reads.voluntary_switches") > large.get("tasks.reads.voluntary_switches"));
+}
+
+#[test]
+fn a_command_is_run_and_its_failure_told() {
+    let lab = Lab::new();
+    let command = |text: &str| json!({ "load": "command", "run": text });
+    let busy = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
+    let seen = lab.run(json!({ "good": command(busy), "bad": command("exit 3") }), json!({}));
+    assert!(seen.used("good") > 5.0 * seen.used("bad"), "what it uses counts");
+    assert!(seen.warnings().contains("`bad` ran a command that failed"), "{}", seen.warnings());
+    assert!(!seen.warnings().contains("`good`"), "{}", seen.warnings());
+}
