@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use ring::{Ring, layout};
 use schedlab_host::{
     Root,
-    tracing::{Cast, CastMember, Recorded, Recorder},
+    tracing::{Cast, CastMember, Recorded, Recorder, layout::EventKind},
 };
 use schedlab_model::event::{Event, Kind, Leave};
 use schedlab_traces::recording::Reader;
@@ -209,6 +209,20 @@ fn a_switch_that_was_not_told_is_seen() {
     // It is put where the other task was last heard of.
     assert_eq!(row(&recorded, &cast, "tasks.job10.share"), Some(60.0));
     assert_eq!(recorded.foreign_percent(&cast), 10.0);
+}
+
+#[test]
+fn a_switch_that_was_not_told_is_mended_by_what_the_task_ran() {
+    let mut ring = Ring::new(&layout());
+    ring.switch(MS, 10, S, 0);
+    ring.waking(4 * MS, 0, 10, 0);
+    ring.event(6 * MS, 10, EventKind::Runtime, &[10, MS as i64]);
+    ring.switch(6 * MS, 10, S, 0);
+    let (recorded, cast) = (decode(vec![ring]), cast(&[10], &[0], (0, 10 * MS)));
+    assert_eq!((recorded.lost(), recorded.mended()), (0, 1));
+    assert_eq!(row(&recorded, &cast, "tasks.job10.wakeup_latency.max"), Some(0.001));
+    assert_eq!(row(&recorded, &cast, "tasks.job10.share"), Some(20.0));
+    assert_eq!(row(&recorded, &cast, "utilization"), Some(20.0));
 }
 
 #[test]

@@ -53,7 +53,7 @@ impl Record {
         recorded.write(&self.output, &cast)?;
         let lost = recorded.lost();
         let answer = json!({
-            "file": self.output, "events": recorded.len(), "lost": lost, "length_ns": cast.length(),
+            "file": self.output, "events": recorded.len(), "lost": lost, "mended": recorded.mended(), "length_ns": cast.length(),
             "processors": cast.processors, "stopped_by_signal": stopped,
         });
         println!("{answer}");

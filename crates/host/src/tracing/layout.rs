@@ -153,16 +153,19 @@ pub enum EventKind {
     Migrate,
     /// A task was made.
     Fork,
+    /// The running task is charged what it ran since the last such event or its switch-in.
+    Runtime,
 }
 
 /// Names of the events, and of their fields that are read, in a fixed order for each.
-pub const EVENTS: [(EventKind, &str, &[&str]); 6] = [
+pub const EVENTS: [(EventKind, &str, &[&str]); 7] = [
     (EventKind::Switch, "sched_switch", &["prev_pid", "prev_prio", "prev_state", "next_pid", "next_prio"]),
     (EventKind::Waking, "sched_waking", &["pid", "prio", "target_cpu"]),
     (EventKind::Woken, "sched_wakeup", &["pid", "prio", "target_cpu"]),
     (EventKind::New, "sched_wakeup_new", &["pid", "prio", "target_cpu"]),
     (EventKind::Migrate, "sched_migrate_task", &["pid", "orig_cpu", "dest_cpu"]),
     (EventKind::Fork, "sched_process_fork", &["parent_pid", "child_pid"]),
+    (EventKind::Runtime, "sched_stat_runtime", &["pid", "runtime"]),
 ];
 
 /// One kind of event.

@@ -10,7 +10,8 @@
 //!
 //! What is lost is counted three ways (the flags of pages, the counters of buffers, switches that do not fit) and never
 //! silent: [`Recorded::lost`]. A wait begins with `sched_waking`, when the task could have run, not with `sched_wakeup`,
-//! when a perhaps busy processor got round to it.
+//! when a perhaps busy processor got round to it. `sched_stat_runtime` is recorded to mend switches that a kernel does not
+//! tell of: it says when the running task began.
 //!
 //! Not seen: what of a task's time was in the kernel, in interrupts, or stolen by a hypervisor (all of it counts as the
 //! task's), whether an idle processor waited for a drive, and whether a task that left while it could run had yielded.
@@ -183,6 +184,7 @@ impl Recorded {
             losses.missed = losses.missed.saturating_add(decoder.losses.missed);
             losses.gaps += decoder.losses.gaps;
             losses.torn += decoder.losses.torn;
+            losses.mended += decoder.losses.mended;
             streams.push(stream);
         }
         let overrun = overruns.iter().fold(0, |all: u64, part| all.saturating_add(*part));
@@ -194,6 +196,12 @@ impl Recorded {
     pub fn lost(&self) -> u64 {
         let counted = self.losses.missed.max(self.overrun);
         counted.saturating_add(self.losses.torn).max(self.losses.gaps.saturating_add(self.losses.torn))
+    }
+
+    /// Switches that the kernel did not tell of and whose time is known all the same: of the next task, how long it had
+    /// run. They are no loss, but for the reason why the task before left.
+    pub fn mended(&self) -> u64 {
+        self.losses.mended
     }
 
     /// Number of events recorded.

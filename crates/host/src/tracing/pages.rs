@@ -49,6 +49,8 @@ pub enum What {
     /// The switch to `pid`, and perhaps others before it, are missing; the time is that of the event before, the earliest
     /// at which it can have been.
     Torn,
+    /// As [`What::Torn`], but the time is the right one. Only why the task before it left is not known.
+    Mended,
 }
 
 /// Why it is not known who has a processor.
@@ -97,6 +99,8 @@ pub struct Losses {
     /// Switches that must have been and were not told: another task had the processor than the last one switched to. Seen
     /// on a virtual machine (Linux 6.18) for threads of its first process, with no loss told by any counter.
     pub torn: u64,
+    /// Such switches whose time could be found: the next task told how long it had run.
+    pub mended: u64,
 }
 
 /// Decodes the pages of one processor.
@@ -114,6 +118,8 @@ pub struct Decoder<'a> {
     running: Option<i32>,
     /// Something is missing before the next event, or nothing came before it.
     gap: Option<Gap>,
+    /// Where a switch that was not told stands among the happenings, until it is known when it was.
+    torn: Option<usize>,
     /// What went wrong.
     pub losses: Losses,
 }
@@ -135,6 +141,7 @@ impl<'a> Decoder<'a> {
             time: begin,
             running: None,
             gap: Some(Gap::Start),
+            torn: None,
             losses: Losses::default(),
         }
     }
@@ -233,11 +240,33 @@ impl<'a> Decoder<'a> {
                 Gap::Lost => (What::Gap, self.time),
                 Gap::Switch => (What::Torn, all.last().map_or(self.time, |last| last.time)),
             };
+            self.torn = (gap == Gap::Switch).then_some(all.len());
             all.push(Happening { time, what, pid: now_has, other: 0, prio: u8::MAX, ..happening });
+        }
+        if event.kind == EventKind::Runtime {
+            self.mend(happening.pid, event.fields[1].of(data)? as u64, all);
+            return Some(());
+        }
+        if happening.what == What::Switch {
+            self.torn = None;
         }
         self.running = Some(if happening.what == What::Switch { happening.other } else { now_has });
         all.push(happening);
         Some(())
+    }
+
+    /// The running task tells how long it has run since it was switched to: if that switch was not told, this is when.
+    fn mend(&mut self, pid: i32, ran: u64, all: &mut [Happening]) {
+        self.running = Some(pid);
+        let Some(at) = self.torn.take() else { return };
+        let [before @ .., torn] = &mut all[..=at] else { return };
+        if torn.pid == pid {
+            let earliest = before.last().map_or(self.begin, |last| last.time);
+            torn.time = self.time.saturating_sub(ran).max(earliest);
+            torn.what = What::Mended;
+            self.losses.torn -= 1;
+            self.losses.mended += 1;
+        }
     }
 
     #[inline]
@@ -268,6 +297,7 @@ impl<'a> Decoder<'a> {
             EventKind::Migrate => {
                 (it.what, it.other, it.there) = (What::Migrate, processor(1)?.into(), processor(2)?);
             }
+            EventKind::Runtime => {}
             EventKind::Fork => (it.what, it.other) = (What::Fork, pid(1)?),
         }
         Some(it)

@@ -147,7 +147,7 @@ impl<'a, O: Observer> Story<'a, O> {
             What::Woken | What::New => self.woken(it),
             What::Migrate => self.migrate(it),
             What::Fork => self.fork(it),
-            What::Gap | What::Torn => self.gap(it),
+            What::Gap | What::Torn | What::Mended => self.gap(it),
             What::Start => {}
         }
         self.processors[usize::from(it.cpu)].heard = it.time;
@@ -315,6 +315,7 @@ impl<'a, O: Observer> Story<'a, O> {
     fn gap(&mut self, it: &Happening) {
         let cpu = usize::from(it.cpu);
         let Processor { slot, task, since, heard } = self.processors[cpu];
+        let heard = if it.what == What::Mended { it.time } else { heard };
         if let Some(task) = task {
             let ran = heard.saturating_sub(since);
             if let Some(slot) = slot.filter(|_| self.open) {
@@ -328,7 +329,9 @@ impl<'a, O: Observer> Story<'a, O> {
             (0..self.tasks.len() as u32).for_each(|task| self.out_of_sight(task));
         }
         let next = (it.pid != 0).then(|| self.task(it.pid, it.prio));
-        next.into_iter().for_each(|task| self.out_of_sight(task));
+        if it.what != What::Mended {
+            next.into_iter().for_each(|task| self.out_of_sight(task));
+        }
         (self.processors[cpu].task, self.processors[cpu].since) = (next, it.time);
         self.comes(next, slot);
     }
