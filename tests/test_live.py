@@ -34,7 +34,8 @@ if verb == "run":
 if verb == "calibrate":
     print(json.dumps({{"rounds_per_second": 1e9, "calls_per_second": 1e7, "spread": 0.01}}))
 if verb == "noise":
-    print(json.dumps({{"quiet": said.get("quiet", True), "foreign_percent": [said.get("noise", 0.0)]}}))
+    look = {{"processors": [{{"processor": 0, "foreign_percent": said.get("noise", 0.0)}}]}}
+    print(json.dumps({{"quiet": said.get("quiet", True), "windows": [look]}}))
 """
 
 FILE = """

@@ -29,6 +29,8 @@ from schedlab.store import replace as write_whole
 
 #: A run is repeated so often, at most, when it was disturbed.
 ATTEMPTS = 3
+#: How long a host must have been quiet.
+QUIET_FOR = "700ms"
 #: The tunable that is no file but an attribute of each task.
 SLICE = "slice"
 #: What a person gave a run.
@@ -100,7 +102,7 @@ class LiveHost:
             return
         session = _Session(self.conditions, folder, stop, self.judge)
         session.refuse_impossible([cell for cell, _ in pending])
-        session.preflight()
+        session.preflight([cell for cell, _ in pending])
         for cell in _once_each(pending) * self.conditions.warm_up:
             session.attempt(cell, 0)
         for cell, seed in blocked(pending, random.Random(folder.name)):
@@ -147,11 +149,11 @@ class _Session:
         settings = [{k: v for k, v in cell.host["tunables"].items() if k != SLICE} for cell in cells]
         for wanted in {json.dumps(s, sort_keys=True): s for s in settings if s}.values():
             pairs = [f"{name}={value}" for name, value in wanted.items()]
-            agent.ask(["apply", "--dry-run", "--json", *pairs], stop=self.stop)
+            agent.ask(["apply", "--dry-run", *pairs], stop=self.stop)
 
-    def preflight(self) -> None:
+    def preflight(self, cells: list[Cell]) -> None:
         """Look at the noise once, and refuse a machine that never becomes quiet."""
-        seen = self._quiet()
+        seen = self._quiet(sorted({cpu for cell in cells for cpu in processors(cell)}))
         self._note({"preflight": seen})
         if not seen["quiet"] and not self.conditions.dirty:
             limit, patience = self.conditions.quiet_below, self.conditions.patience
@@ -177,7 +179,7 @@ class _Session:
 
     def attempt(self, cell: Cell, seed: int, number: int = 0) -> tuple[dict, list[str]]:
         """Run once; the outcome, and what disturbed it. Number 0 is a warm-up."""
-        before = self._quiet()
+        before = self._quiet(processors(cell))
         if self.conditions.drop_caches:
             drop_caches()
         outcome = agent.ask(["run"], self._plan(cell, seed), self.stop)
@@ -206,9 +208,10 @@ class _Session:
             "options": {"scratch": str(self.scratch), "trace": self.conditions.trace},
         } | ({"slice": slice_} if slice_ else {})
 
-    def _quiet(self) -> dict:
+    def _quiet(self, cpus: list[int]) -> dict:
         limits = ["--quiet-below", str(self.conditions.quiet_below), "--at-most", f"{self.conditions.patience}s"]
-        return agent.ask(["noise", "--for", "700ms", *limits], stop=self.stop)
+        where = ["--processors", ",".join(map(str, cpus))]
+        return agent.ask(["noise", "--for", QUIET_FOR, *limits, *where], stop=self.stop)
 
     def _disturbances(self, before: dict, outcome: dict) -> list[str]:
         seen = outcome["environment"]
@@ -236,8 +239,19 @@ class _Session:
             os.fsync(log.fileno())
 
 
+def processors(cell: Cell) -> list[int]:
+    """Those of the host that the cell's tasks use."""
+    jobs = cell.scenario["workload"].values()
+    if all(job.get("cpus") for job in jobs):
+        return sorted({cpu for job in jobs for cpu in job["cpus"]})
+    count = cell.scenario["machine"]["processors"]
+    return list(range(count["value"] if isinstance(count, dict) else count))
+
+
 def _worst(seen: dict) -> float:
-    return max(seen["foreign_percent"], default=0.0)
+    """The busiest processor of the last look, percent."""
+    looks = seen["windows"][-1:]
+    return max((one["foreign_percent"] for look in looks for one in look["processors"]), default=0.0)
 
 
 def _rows(outcome: dict, reasons: list[str]) -> pl.DataFrame:
