@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from schedlab.live.reports import Live
     from schedlab.reproduction import Outcome
 
 NAME = "reproduce"
@@ -30,9 +31,19 @@ def verb(
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write one self-contained page with pictures.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    on: Annotated[
+        str, typer.Option("--on", help="sim: rebuild what was printed. host, or sim,host: ask the kernel at hand.")
+    ] = "sim",
+    dirty: Annotated[bool, typer.Option("--dirty", help="Measure on a host that does not become quiet.")] = False,
 ) -> None:
-    """Rebuild published results: claim, published, predicted with its 95 % interval, error, verdict."""
+    """Rebuild published results: claim, published, predicted with its 95 % interval, error, verdict.
+
+    With --on host, the live versions of the reports: what the kernel at hand makes of the same questions.
+    """
     from schedlab import reproductions
+
+    if on != "sim":
+        return _live(names, on, seeds, out, dirty, json, html)
     from schedlab.cli.output import print_json, progress_bar
     from schedlab.reproduction import reproduce
 
@@ -53,6 +64,57 @@ def verb(
         _print(outcome)
     if html:
         print(f"The page with the pictures: {html}")
+
+
+def _live(names, on: str, seeds: int | None, out: Path, dirty: bool, json: bool, html: Path | None) -> None:
+    from schedlab.cli.output import print_json, progress_bar
+    from schedlab.errors import UsageError
+    from schedlab.live import reports
+    from schedlab.live.runs import Conditions
+
+    if html:
+        raise UsageError("--html is for the rebuilt reports; the live versions are printed: leave out --html or --on")
+    options = {"on": on, "seeds": seeds, "out": out, "conditions": Conditions(dirty=dirty), "progress": progress_bar}
+    done = [reports.carry_out(name, **options) for name in names or reports.names()]
+    if json:
+        print_json([_live_json(one) for one in done])
+        return
+    for one in done:
+        _print_live(one)
+
+
+def _print_live(live: "Live") -> None:
+    from schedlab.cli.output import print_table
+    from schedlab.live.reports import Skipped
+    from schedlab.report.tables import summary_table
+
+    print(f"{live.name}: {live.title}")
+    for title, results in live.experiments:
+        if isinstance(results, Skipped):
+            print(f"\n{title}\nskipped: {results}")
+            continue
+        header, rows = summary_table(results)
+        print_table(header, rows, title, numeric=range(len(results.factors), len(header)))
+        for warning in {one["warning"]: one for one in results.warnings}:
+            print(f"warning: {warning}")
+    claims = [[text, _styled(finding.verdict), finding.evidence] for _, text, finding in live.claims]
+    print_table(["claim", "verdict", "evidence"], claims)
+
+
+def _live_json(live: "Live") -> dict:
+    from schedlab.live.reports import Skipped
+
+    def result(results) -> dict:
+        if isinstance(results, Skipped):
+            return {"skipped": str(results)}
+        return {"folder": str(results.folder), "summary": results.summary().to_dicts(), "warnings": results.warnings}
+
+    return {
+        "report": live.name,
+        "title": live.title,
+        "experiments": [{"title": title} | result(results) for title, results in live.experiments],
+        "claims": [{"id": id, "verdict": f.verdict, "evidence": f.evidence} for id, _, f in live.claims],
+    }
 
 
 def _print(outcome: "Outcome") -> None:
