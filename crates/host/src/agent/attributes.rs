@@ -62,9 +62,10 @@ impl Attributes {
         }
     }
 
-    fn set(&self) -> io::Result<()> {
-        // SAFETY: the pointer is of a structure of the size that it names, alive for the call; 0 is this thread.
-        checked(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, self, 0) }).map(|_| ())
+    /// For the thread with that number; 0 is this one.
+    fn set(&self, thread: i32) -> io::Result<()> {
+        // SAFETY: the pointer is of a structure of the size that it names, alive for the call.
+        checked(unsafe { libc::syscall(libc::SYS_sched_setattr, thread, self, 0) }).map(|_| ())
     }
 
     /// Those of this thread.
@@ -105,7 +106,7 @@ pub(super) fn take(job: &Job, slice: Option<u64>, processors: &[u16], slot: &Slo
     note(Trouble::Affinity, pin(processors));
     note(Trouble::TimerSlack, exact_timers());
     let wanted = Attributes::of(job, slice);
-    if let Err(why) = wanted.set() {
+    if let Err(why) = wanted.set(0) {
         return refused(job, &wanted, &why, slot);
     }
     let found = match Attributes::now() {
@@ -131,7 +132,7 @@ fn refused(job: &Job, wanted: &Attributes, why: &io::Error, slot: &Slot) {
     slot.failed(trouble, why);
     let ordinary = Attributes { size: wanted.size, nice: wanted.nice, ..Attributes::default() };
     let least = Attributes { nice: wanted.nice.max(0), ..ordinary };
-    if ordinary.set().is_err() && least.set().is_err() {
+    if ordinary.set(0).is_err() && least.set(0).is_err() {
         slot.failed(Trouble::Nice, why);
     }
 }
@@ -149,12 +150,17 @@ pub(super) enum Standing {
 
 /// Lets the agent run beside hogs: it sleeps nearly always, and must be on time when it does not.
 pub(super) fn stand_out() -> Standing {
+    raise(0)
+}
+
+/// The same for a process of its own.
+pub(super) fn raise(process: i32) -> Standing {
     let plain = Attributes { size: size_of::<Attributes>() as u32, flags: RESET_ON_FORK, ..Attributes::default() };
     let real_time = Attributes { policy: libc::SCHED_FIFO as u32, priority: 50, ..plain };
     let favoured = Attributes { nice: -20, ..plain };
-    if real_time.set().is_ok() {
+    if real_time.set(process).is_ok() {
         Standing::RealTime
-    } else if favoured.set().is_ok() {
+    } else if favoured.set(process).is_ok() {
         Standing::Favoured
     } else {
         Standing::Ordinary

@@ -1,6 +1,6 @@
 //! The agent's own subcommands.
 
-use super::{attributes, calibrate, conduct, guard::guarded, noise, system::now};
+use super::{attributes, calibrate, conduct::conduct, guard::guarded, noise, system::now};
 use crate::{Fault, Root, plan::Plan};
 use schedlab_model::units::parse_duration;
 use serde::Serialize;
@@ -33,7 +33,7 @@ impl Run {
     /// Does it.
     pub fn run(self) -> Result<ExitCode, Fault> {
         let plan = self.read()?;
-        guarded(&plan.options.scratch, || match conduct(&Root::default(), &plan)? {
+        guarded(&plan, |held| match conduct(&Root::default(), &plan, held)? {
             Some(outcome) => answer(&outcome),
             None => Ok(ExitCode::from(STOPPED)),
         })
@@ -90,6 +90,8 @@ pub struct Noise {
 struct Gate {
     quiet: bool,
     waited_ns: u64,
+    /// Processor by processor in the last window.
+    foreign_percent: Vec<f64>,
     /// Every window, in order.
     windows: Vec<noise::Noise>,
 }
@@ -112,11 +114,12 @@ impl Noise {
         let (begun, mut windows) = (now(), Vec::new());
         loop {
             let seen = noise::look(&Root::default(), processors, self.window, false)?;
-            let quiet = seen.is_below(percent);
+            let foreign_percent = seen.foreign_percent();
+            let quiet = foreign_percent.iter().all(|&seen| seen <= percent);
             windows.push(seen);
             let waited_ns = now() - begun;
             if quiet || waited_ns + self.window > self.at_most {
-                return Ok(Gate { quiet, waited_ns, windows });
+                return Ok(Gate { quiet, waited_ns, foreign_percent, windows });
             }
         }
     }

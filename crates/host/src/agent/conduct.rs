@@ -7,6 +7,7 @@ use super::{
     attributes::{self, Standing},
     outcome,
     player::{Player, die_with},
+    records::{self, DRAIN_NS, Kept, Records},
     stage::Stage,
     stat::Stat,
     system::{self, Ended, Usage},
@@ -14,6 +15,7 @@ use super::{
 use crate::{
     Fault, Root,
     plan::{Outcome, Plan},
+    tunables::{Held, Mismatch},
 };
 use nix::{
     poll::{PollFd, PollFlags},
@@ -49,6 +51,9 @@ pub(super) struct Played<'a> {
     /// Processor time of the agent itself during the run, ns.
     pub own_ns: u64,
     pub standing: Standing,
+    pub kept: Kept,
+    /// Settings that somebody else changed during the run, or that the kernel took otherwise.
+    pub mismatches: Vec<Mismatch>,
     /// Whether the run was ended because it took too long.
     pub cut: bool,
     pub began_unix_ns: u64,
@@ -64,7 +69,7 @@ pub(super) struct End {
 }
 
 /// Runs the plan; `None` if a signal told the agent to stop, after everything has been put back.
-pub fn conduct(root: &Root, plan: &Plan) -> Result<Option<Outcome>, Fault> {
+pub(super) fn conduct(root: &Root, plan: &Plan, held: &Held) -> Result<Option<Outcome>, Fault> {
     let signals = Signals::block()?;
     let mut stage = Stage::new(root, plan)?;
     system::prctl(libc::PR_SET_CHILD_SUBREAPER, 1)
@@ -74,14 +79,17 @@ pub fn conduct(root: &Root, plan: &Plan) -> Result<Option<Outcome>, Fault> {
     if !troupe.get_ready(&stage, &signals)? {
         return Ok(None);
     }
+    let mut records = Records::start(root, &plan.options, &stage)?;
     stage.groups.limit();
     let standing = attributes::stand_out();
     let (before, own_before, began_unix_ns) = (Stat::read(root)?, system::process_time(), system::wall_clock());
     let start = open_gate(&stage);
-    let reason = troupe.watch(plan, &stage, start, &signals)?;
+    let reason = troupe.watch(plan, &stage, start, &signals, &mut records)?;
     let end = system::now();
     let (after, own_ns) = (Stat::read(root)?, system::process_time() - own_before);
+    let mismatches = held.rounded().iter().cloned().chain(held.check()).collect();
     stage.groups.lift();
+    let kept = records.stop();
     troupe.finish(&stage);
     if reason == Reason::Told {
         return Ok(None);
@@ -90,8 +98,10 @@ pub fn conduct(root: &Root, plan: &Plan) -> Result<Option<Outcome>, Fault> {
     let end = if reason == Reason::AllEnded { last_end(plan, &stage).unwrap_or(end) } else { end };
     let cut = reason == Reason::TooLong;
     let stats = (before, after);
-    let played = Played { stage: &stage, ends, span: (start, end), stats, own_ns, standing, cut, began_unix_ns };
-    Ok(Some(outcome::of(&played)))
+    let span = (start, end);
+    let played = Played { stage: &stage, ends, span, stats, own_ns, standing, kept, mismatches, cut, began_unix_ns };
+    let told = records::tell(&played, &plan.options);
+    Ok(Some(outcome::of(&played, told)))
 }
 
 /// When the last task of the jobs that end has ended.
@@ -264,8 +274,15 @@ impl Troupe {
         }
     }
 
-    /// Sleeps until the run is over.
-    fn watch(&mut self, plan: &Plan, stage: &Stage, start: u64, signals: &Signals) -> Result<Reason, Fault> {
+    /// Sleeps until the run is over, but for the emptying of the recorder's buffers.
+    fn watch(
+        &mut self,
+        plan: &Plan,
+        stage: &Stage,
+        start: u64,
+        signals: &Signals,
+        records: &mut Records,
+    ) -> Result<Reason, Fault> {
         let finite: Vec<bool> = plan.scenario.workload.values().map(|job| job.passes.count().is_some()).collect();
         let too_long = start.saturating_add(plan.options.at_most.0);
         let duration = plan.scenario.duration.map(|length| start.saturating_add(length.0));
@@ -285,7 +302,9 @@ impl Troupe {
             if now >= limit {
                 return Ok(at_limit);
             }
-            if signals.wait(limit - now) {
+            let recording = records.drain();
+            let most = if recording { DRAIN_NS } else { u64::MAX };
+            if signals.wait((limit - now).min(most)) {
                 return Ok(Reason::Told);
             }
         }

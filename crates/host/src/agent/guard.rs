@@ -12,20 +12,22 @@ use super::{
     conduct::{Signals, kill_children},
     files, groups, system,
 };
-use crate::{Fault, Root};
+use crate::{Fault, Root, plan::Plan, tunables::Held};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    path::Path,
     process::ExitCode,
 };
 
-/// Does `act` in the inner process; the outer one ends with its status.
-pub(super) fn guarded(scratch: &Path, act: impl FnOnce() -> Result<ExitCode, Fault>) -> Result<ExitCode, Fault> {
+/// Does `act` in the inner process; the outer one ends with its status. The outer one holds the settings, so that they are put
+/// back whatever becomes of the inner one.
+pub(super) fn guarded(plan: &Plan, act: impl FnOnce(&Held) -> Result<ExitCode, Fault>) -> Result<ExitCode, Fault> {
     let fault = |doing: &str| {
         let doing = doing.to_owned();
         |why| Fault::Call { doing, why }
     };
     let signals = Signals::block()?;
+    // Before orphans become ours: the warden of the settings is one, and must outlive us.
+    let held = Held::apply(&Root::default(), &plan.tunables, &plan.options.journal)?;
     system::prctl(libc::PR_SET_CHILD_SUBREAPER, 1).map_err(fault("becoming the reaper of tasks"))?;
     let outer = system::own_pid();
     let Some(inner) = system::fork().map_err(fault("making a second process"))? else {
@@ -33,7 +35,10 @@ pub(super) fn guarded(scratch: &Path, act: impl FnOnce() -> Result<ExitCode, Fau
         if system::parent() != outer {
             system::exit_at_once(1);
         }
-        return act();
+        let status = act(&held);
+        // They are the outer process's to put back.
+        std::mem::forget(held);
+        return status;
     };
     // Beside hogs, a signal to stop must come through.
     attributes::stand_out();
@@ -48,12 +53,13 @@ pub(super) fn guarded(scratch: &Path, act: impl FnOnce() -> Result<ExitCode, Fau
         }
     };
     kill_children();
+    let restored = held.restore();
     if libc::WIFEXITED(status) {
-        return Ok(ExitCode::from(libc::WEXITSTATUS(status) as u8));
+        return restored.map(|_| ExitCode::from(libc::WEXITSTATUS(status) as u8));
     }
     let _ = catch_unwind(AssertUnwindSafe(|| {
         groups::sweep_all(&Root::default());
-        files::sweep(scratch);
+        files::sweep(&plan.options.scratch);
     }));
     Err(Fault::Refused {
         what: "the run".to_owned(),

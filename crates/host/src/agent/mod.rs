@@ -21,6 +21,7 @@ mod memory;
 mod noise;
 mod outcome;
 mod player;
+mod records;
 mod stage;
 mod stat;
 mod steps;
@@ -30,4 +31,3 @@ mod warnings;
 mod work;
 
 pub use calibrate::calibrate;
-pub use conduct::conduct;

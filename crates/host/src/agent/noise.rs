@@ -96,9 +96,9 @@ pub(super) fn look(root: &Root, processors: &[u16], window: u64, probing: bool) 
 }
 
 impl Noise {
-    /// Whether others used less than so much of every processor.
-    pub fn is_below(&self, percent: f64) -> bool {
-        self.processors.iter().all(|of| of.foreign_percent <= percent)
+    /// What others used of each processor.
+    pub fn foreign_percent(&self) -> Vec<f64> {
+        self.processors.iter().map(|of| of.foreign_percent).collect()
     }
 }
 

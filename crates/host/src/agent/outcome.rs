@@ -3,13 +3,17 @@
 use super::{
     arena::{Board, Slot},
     conduct::{End, Played},
+    records::Told,
     system::Usage,
     warnings,
 };
 use crate::plan::{Environment, Number, Outcome};
 use schedlab_metrics::{Distribution, METRICS};
 use schedlab_model::info::{MetricInfo, Scope};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
 
 /// Rows as they come.
 #[derive(Debug, Default)]
@@ -27,6 +31,13 @@ impl Rows {
             return;
         };
         self.0.push(Number { metric: format!("{prefix}{name}"), unit: metric.unit.to_owned(), value });
+    }
+
+    /// Takes these rows in place of those of the same metric.
+    fn replace(&mut self, better: &[Number]) {
+        let names: BTreeSet<&str> = better.iter().map(|row| row.metric.as_str()).collect();
+        self.0.retain(|row| !names.contains(row.metric.as_str()));
+        self.0.extend(better.iter().filter(|row| row.value.is_finite()).cloned());
     }
 
     fn spread(&mut self, prefix: &str, name: &str, values: &Distribution) {
@@ -92,17 +103,18 @@ fn count(of: &AtomicU64) -> Option<f64> {
 }
 
 /// The run's outcome.
-pub(super) fn of(played: &Played<'_>) -> Outcome {
+pub(super) fn of(played: &Played<'_>, told: Told) -> Outcome {
     let jobs: Vec<JobSeen<'_>> = (0..played.stage.jobs.len()).map(|job| JobSeen::new(played, job)).collect();
     let mut rows = Rows::default();
     system(played, &jobs, &mut rows);
     for (name, seen) in played.stage.company.jobs.iter().zip(&jobs) {
         of_job(played, name, seen, &mut rows);
     }
+    rows.replace(&told.rows);
     Outcome {
         rows: rows.0,
-        warnings: warnings::of(played),
-        environment: environment(played, &jobs),
+        warnings: warnings::of(played, &told),
+        environment: environment(played, &jobs, &told),
         began_unix_ns: played.began_unix_ns,
     }
 }
@@ -178,15 +190,18 @@ fn of_job(played: &Played<'_>, name: &str, seen: &JobSeen<'_>, rows: &mut Rows) 
     rows.spread(&prefix, "lateness", &lateness);
 }
 
-fn environment(played: &Played<'_>, jobs: &[JobSeen<'_>]) -> Environment {
+fn environment(played: &Played<'_>, jobs: &[JobSeen<'_>], told: &Told) -> Environment {
     let spent = played.stats.1.since(&played.stats.0, &played.stage.cpus);
     let ours: u64 = jobs.iter().map(|job| job.used.user_us + job.used.system_us).sum::<u64>() * 1000;
     let capacity = window(played) as f64;
     let foreign = spent.busy(window(played)).saturating_sub(ours).saturating_sub(played.own_ns);
     Environment {
-        foreign_percent: 100.0 * foreign as f64 / capacity,
+        // The recording knows it exactly, if it is whole.
+        foreign_percent: told.foreign_percent.filter(|_| told.lost == 0).unwrap_or(100.0 * foreign as f64 / capacity),
         steal_percent: spent.steal.map(|steal| 100.0 * steal as f64 / capacity),
         own_percent: 100.0 * played.own_ns as f64 / capacity,
-        ..Environment::default()
+        longest_hole_ns: None,
+        foreign_wakeups: told.foreign_wakeups,
+        lost_events: told.lost,
     }
 }

@@ -4,8 +4,9 @@ use super::{
     arena::{Slot, Trouble},
     attributes::Standing,
     conduct::Played,
+    records::Told,
 };
-use crate::plan::Caution;
+use crate::{plan::Caution, tunables::Mismatch};
 use schedlab_model::task::Policy;
 use std::{io, sync::atomic::Ordering::Relaxed};
 
@@ -45,9 +46,10 @@ pub(super) fn refused(slots: &[&Slot]) -> usize {
     slots.iter().filter(|slot| slot.trouble(Trouble::Reservation).is_some()).count()
 }
 
-pub(super) fn of(played: &Played<'_>) -> Vec<Caution> {
+pub(super) fn of(played: &Played<'_>, told: &Told) -> Vec<Caution> {
     let mut all = Vec::new();
     of_run(played, &mut all);
+    of_records(played, told, &mut all);
     for (index, name) in played.stage.company.jobs.iter().enumerate() {
         let of_job = |slot: &&Slot| slot.job.load(Relaxed) as usize == index;
         let slots: Vec<&Slot> = played.stage.arena.used().iter().filter(of_job).collect();
@@ -81,6 +83,34 @@ fn of_run(played: &Played<'_>, all: &mut Vec<Caution>) {
     }
     let refused = played.stage.groups.refused.iter();
     all.extend(refused.map(|seen| caution(seen.clone(), "shares and limits are not those asked for", "run as root")));
+}
+
+/// What was not recorded as it was wanted, and settings that were not as they were set.
+fn of_records(played: &Played<'_>, told: &Told, all: &mut Vec<Caution>) {
+    if let Some(why) = &played.kept.missing {
+        all.push(caution(
+            format!("the scheduler's events were not recorded: {why}"),
+            "waits are known only as far as tasks can see their own: from timers, between readings of the clock",
+            "see what schedlab host check advises",
+        ));
+    }
+    if told.lost > 0 {
+        all.push(caution(
+            format!("the recording lost {} events", told.lost),
+            "waits may be missing, or longer than they were",
+            "record a shorter run, or one with fewer switches",
+        ));
+    }
+    if let Some(why) = &told.unwritten {
+        all.push(caution(why.clone(), "there is no recording of this run", "name another file"));
+    }
+    for Mismatch { setting, path, expected, actual } in &played.mismatches {
+        all.push(caution(
+            format!("{setting} was to be {expected} and is {actual} ({})", path.display()),
+            "the run is not of the setting that was asked for",
+            "see who else sets it, or ask for what the kernel gives",
+        ));
+    }
 }
 
 fn troubles(job: &str, slots: &[&Slot], all: &mut Vec<Caution>) {
