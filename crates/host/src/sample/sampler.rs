@@ -27,7 +27,7 @@ const MOST_PROCESSORS: usize = 4096;
 pub struct Wanted {
     /// Every so many samples each interrupt by itself: as dear as all the rest together.
     pub interrupts: Option<u32>,
-    /// Loads by nice level. Every task is looked at, about 10 microseconds each.
+    /// Loads by nice level. Every task is looked at, 10 to 30 microseconds each.
     pub nice: bool,
     /// Tasks. Likewise, unless only named ones are wanted.
     pub tasks: Option<Chosen>,

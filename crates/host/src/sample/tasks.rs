@@ -1,6 +1,6 @@
 //! /proc/PID/stat: what tasks use, and how many of each nice level are ready.
 //!
-//! Looking at every task costs about 10 microseconds each, so it is done only when asked for. It is a sweep, not an
+//! Looking at every task costs 10 to 30 microseconds each, so it is done only when asked for. It is a sweep, not an
 //! instant: a task is as it was when the sweep passed it.
 
 use super::{

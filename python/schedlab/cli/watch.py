@@ -1,0 +1,252 @@
+"""`schedlab watch`: the counters of this host, live, as rows, or as means beside a command's times."""
+
+import sys
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from schedlab.live.watch import Means, Rows, Wish
+
+NAME = "watch"
+EXAMPLE = "schedlab watch --every 1s --tasks 10 --nice"
+
+#: Plain lines after which the headings are printed again.
+HEADER_EVERY = 20
+
+
+def verb(
+    command: Annotated[list[str] | None, typer.Argument(help="A command to run and time: -- CMD ARGUMENTS")] = None,
+    every: Annotated[str, typer.Option("--every", help="Time between samples, 10ms at least.")] = "1s",
+    lasting: Annotated[
+        str | None, typer.Option("--for", help="How long, such as 30s; until Ctrl-C if left out.")
+    ] = None,
+    csv: Annotated[str | None, typer.Option("--csv", help="Write rows to this file; - prints them.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON lines, a header first.")] = False,
+    nice: Annotated[bool, typer.Option("--nice", help="Loads of each nice level, too.")] = False,
+    tasks: Annotated[int, typer.Option("--tasks", min=0, max=1000, help="So many tasks that use most, too.")] = 0,
+    by: Annotated[str, typer.Option("--by", help="Of what: cpu, memory or disk.")] = "cpu",
+    cgroup: Annotated[list[str] | None, typer.Option("--cgroup", help="This control group, too.")] = None,
+    once: Annotated[bool, typer.Option("--once", help="One sample only.")] = False,
+) -> None:
+    """Watch processors, memory, drives, pressure and tasks of this host; or time a command with the means beside it."""
+    from schedlab.errors import UsageError
+    from schedlab.live.watch import Wish
+
+    if by not in ("cpu", "memory", "disk"):
+        raise UsageError(f"--by {by}: there is cpu, memory, disk")
+    if json and csv == "-":
+        raise UsageError("--json and --csv - both want standard output; write --csv FILE")
+    if once and command:
+        raise UsageError("--once and a command: leave out one of them")
+    wish = Wish(every, lasting, 1 if once else None, nice, tasks, by, tuple(cgroup or ()))
+    if command:
+        _time(command, wish, csv, json)
+    else:
+        _watch(wish, csv, json, once)
+
+
+def _watch(wish: "Wish", csv: str | None, json: bool, once: bool) -> None:
+    from schedlab.live import agent
+    from schedlab.live.watch import Means, Rows, samples
+
+    header, lines = samples(wish)
+    rows, means = Rows(header, agent.ask(["sample", "--schema"]), wish), Means()
+    with closing(lines), ExitStack() as stack:
+        shows = [stack.enter_context(show) for show in _shows(header, rows, csv, json, once, wish)]
+        try:
+            for line in lines:
+                row = rows.row(line)
+                means.add(row)
+                for show in shows:
+                    show.show(line, row)
+        except KeyboardInterrupt:
+            pass
+        except BrokenPipeError:
+            # Who read has seen enough; nothing is left to be flushed there.
+            sys.stdout = None
+            return
+    if not (json or csv == "-" or once):
+        _summary(means, sys.stdout)
+
+
+def _shows(header: dict, rows: "Rows", csv: str | None, json: bool, once: bool, wish: "Wish") -> list:
+    shows: list = [_Csv(csv, rows)] if csv else []
+    if json:
+        shows.append(_JsonLines(header))
+    elif csv != "-":
+        panels = once or sys.stdout.isatty()
+        shows.append(_Panels(header, live=not once) if panels else _Plain())
+    return shows
+
+
+def _time(command: list[str], wish: "Wish", csv: str | None, json: bool) -> None:
+    """Run a command while sampling, and print its times and the means on standard error, as `time` does."""
+    from dataclasses import asdict, replace
+
+    from schedlab.cli.output import print_json
+    from schedlab.live import agent
+    from schedlab.live.watch import Held, Means, Rows, samples
+
+    schema = agent.ask(["sample", "--schema"])
+    held = Held(command, to_stderr=json or csv == "-")
+    try:
+        header, lines = samples(replace(wish, until=held.pid))
+        rows, means = Rows(header, schema, wish), Means()
+        with closing(lines), ExitStack() as stack:
+            shows = [stack.enter_context(_Csv(csv, rows))] if csv else []
+            held.start()
+            # Ctrl-C reaches the command, too; how it ends is its own affair.
+            try:
+                for line in lines:
+                    row = rows.row(line)
+                    means.add(row)
+                    for show in shows:
+                        show.show(line, row)
+            except KeyboardInterrupt:
+                pass
+    except BaseException:
+        held.drop()
+        raise
+    timed = held.end()
+    if json:
+        print_json({"command": command, "times": asdict(timed), "samples": means.samples, "missed": means.missed,
+                    "own_ns": means.own_ns, "means": means.means()})  # fmt: skip
+    else:
+        sys.stdout.flush()
+        for name in ("real", "user", "sys"):
+            print(f"{name:5} {getattr(timed, name):10.3f} s", file=sys.stderr)
+        print(
+            f"switches {timed.voluntary_switches} waiting, {timed.involuntary_switches} pushed aside; "
+            f"faults {timed.major_faults} major, {timed.minor_faults} minor",
+            file=sys.stderr,
+        )
+        _summary(means, sys.stderr)
+    raise typer.Exit(timed.status)
+
+
+class _Csv:
+    """Rows as text, the columns' names first."""
+
+    def __init__(self, place: str, rows: "Rows"):
+        self._place, self._columns = place, rows.columns
+
+    def __enter__(self):
+        import csv
+
+        self._file = sys.stdout if self._place == "-" else Path(self._place).open("w", newline="")
+        self._rows = csv.DictWriter(self._file, self._columns)
+        self._rows.writeheader()
+        return self
+
+    def show(self, line: dict, row: dict) -> None:
+        self._rows.writerow(row)
+        self._file.flush()
+
+    def __exit__(self, *_) -> None:
+        if self._place != "-":
+            self._file.close()
+
+
+class _JsonLines:
+    """The agent's own lines."""
+
+    def __init__(self, header: dict):
+        self._header = header
+
+    def __enter__(self):
+        self.show(self._header, {})
+        return self
+
+    def show(self, line: dict, row: dict) -> None:
+        import json
+
+        print(json.dumps(line, ensure_ascii=False), flush=True)
+
+    def __exit__(self, *_) -> None:
+        pass
+
+
+#: Columns of the plain lines: heading, column of a row, width, divided by.
+PLAIN = (
+    *((kind, f"cpu.{kind}", 4, 1) for kind in ("usr", "nice", "sys", "idl", "wai", "hiq", "siq", "stl")),
+    ("r", "system.r", 4, 1),
+    ("b", "system.b", 3, 1),
+    ("int", "system.int", 7, 1),
+    ("csw", "system.csw", 7, 1),
+    ("freeM", "memory.free", 7, 1024),
+    ("cachM", "memory.cach", 7, 1024),
+    ("pgin", "paging.pgpgin", 7, 1),
+    ("pgout", "paging.pgpgout", 7, 1),
+    ("swin", "paging.pswpin", 6, 1),
+    ("swout", "paging.pswpout", 6, 1),
+    ("load1", "load.load1", 6, 0),
+    ("pcpu", "pressure.cpu.some", 5, 1),
+    ("pmem", "pressure.memory.some", 5, 1),
+    ("pio", "pressure.io.some", 5, 1),
+)
+
+
+def _plain(row: dict, name: str, width: int, scale: int) -> str:
+    value = row.get(name)
+    if value is None:
+        return "–".rjust(width)
+    return (f"{value / scale:.0f}" if scale else f"{value:.2f}").rjust(width)
+
+
+class _Plain:
+    """One line a sample, as vmstat and dstat print them."""
+
+    def __enter__(self):
+        self._lines = 0
+        return self
+
+    def show(self, line: dict, row: dict) -> None:
+        if self._lines % HEADER_EVERY == 0:
+            print(" ".join(heading.rjust(width) for heading, _, width, _ in PLAIN))
+        self._lines += 1
+        print(" ".join(_plain(row, name, width, scale) for _, name, width, scale in PLAIN), flush=True)
+
+    def __exit__(self, *_) -> None:
+        pass
+
+
+class _Panels:
+    """Panels that are drawn anew with each sample, or once."""
+
+    def __init__(self, header: dict, live: bool):
+        self._header, self._live = header, live
+
+    def __enter__(self):
+        from rich.console import Console
+        from rich.live import Live
+
+        self._console = Console(width=None if sys.stdout.isatty() else 120)
+        if self._live:
+            self._display = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
+            self._display.__enter__()
+        return self
+
+    def show(self, line: dict, row: dict) -> None:
+        from schedlab.report.watched import panels
+
+        drawn = panels(self._header, line, self._console.width)
+        if self._live:
+            self._display.update(drawn, refresh=True)
+        else:
+            self._console.print(drawn)
+
+    def __exit__(self, *reason) -> None:
+        if self._live:
+            self._display.__exit__(*reason)
+
+
+def _summary(means: "Means", out) -> None:
+    """The means of what the plain lines show."""
+    found = means.means()
+    print(means.story(), file=out)
+    if found:
+        print(" ".join(heading.rjust(width) for heading, _, width, _ in PLAIN), file=out)
+        print(" ".join(_plain(found, name, width, scale) for _, name, width, scale in PLAIN), file=out)
