@@ -179,7 +179,7 @@ fn permitted(root: &Root, one: &Wanted, wanted: &[Wanted]) -> Result<(), Fault> 
 }
 
 /// What to do about a closed file: who is root already gets another answer.
-fn closed(root_can: &str) -> String {
+pub(super) fn closed(root_can: &str) -> String {
     if nix::unistd::geteuid().is_root() { root_can.to_owned() } else { "do it as root".to_owned() }
 }
 
