@@ -226,6 +226,17 @@ fn a_switch_that_was_not_told_is_mended_by_what_the_task_ran() {
 }
 
 #[test]
+fn a_switch_that_was_not_told_is_mended_by_the_last_charge() {
+    let mut ring = Ring::new(&layout());
+    ring.switch(MS, 0, R, 10);
+    ring.event(3 * MS, 10, EventKind::Runtime, &[10, 2 * MS as i64]);
+    ring.waking(9 * MS, 0, 10, 0);
+    let (recorded, cast) = (decode(vec![ring]), cast(&[10], &[0], (0, 10 * MS)));
+    assert_eq!((recorded.lost(), recorded.mended()), (0, 1));
+    assert_eq!(row(&recorded, &cast, "tasks.job10.share"), Some(20.0));
+}
+
+#[test]
 fn a_recording_of_it_can_be_read() {
     let (recorded, cast) = a_wait();
     let folder = tempfile::tempdir().unwrap();

@@ -99,7 +99,8 @@ pub struct Losses {
     /// Switches that must have been and were not told: another task had the processor than the last one switched to. Seen
     /// on a virtual machine (Linux 6.18) for threads of its first process, with no loss told by any counter.
     pub torn: u64,
-    /// Such switches whose time could be found: the next task told how long it had run.
+    /// Such switches whose time could be found: the task before was charged when it left, or the next one told how long
+    /// it had run.
     pub mended: u64,
 }
 
@@ -120,6 +121,8 @@ pub struct Decoder<'a> {
     gap: Option<Gap>,
     /// Where a switch that was not told stands among the happenings, until it is known when it was.
     torn: Option<usize>,
+    /// Time of the record before, and whether with it the running task was charged, as it is last before it leaves.
+    heard: (u64, bool),
     /// What went wrong.
     pub losses: Losses,
 }
@@ -142,6 +145,7 @@ impl<'a> Decoder<'a> {
             running: None,
             gap: Some(Gap::Start),
             torn: None,
+            heard: (begin, false),
             losses: Losses::default(),
         }
     }
@@ -231,18 +235,12 @@ impl<'a> Decoder<'a> {
         }
         let now_has = checked(event.common_pid.of(data)? as i32)?;
         if self.gap.is_none() && self.running.is_some_and(|running| running != now_has) {
-            self.losses.torn += 1;
             self.gap = Some(Gap::Switch);
         }
         if let Some(gap) = self.gap.take() {
-            let (what, time) = match gap {
-                Gap::Start => (What::Start, self.time),
-                Gap::Lost => (What::Gap, self.time),
-                Gap::Switch => (What::Torn, all.last().map_or(self.time, |last| last.time)),
-            };
-            self.torn = (gap == Gap::Switch).then_some(all.len());
-            all.push(Happening { time, what, pid: now_has, other: 0, prio: u8::MAX, ..happening });
+            self.tell_gap(gap, Happening { pid: now_has, other: 0, prio: u8::MAX, ..happening }, all);
         }
+        self.heard = (self.time, event.kind == EventKind::Runtime);
         if event.kind == EventKind::Runtime {
             self.mend(happening.pid, event.fields[1].of(data)? as u64, all);
             return Some(());
@@ -253,6 +251,22 @@ impl<'a> Decoder<'a> {
         self.running = Some(if happening.what == What::Switch { happening.other } else { now_has });
         all.push(happening);
         Some(())
+    }
+
+    /// `now` has the processor, and it was not told how it got it.
+    fn tell_gap(&mut self, gap: Gap, now: Happening, all: &mut Vec<Happening>) {
+        let (heard, charged) = self.heard;
+        let (what, time) = match gap {
+            Gap::Start => (What::Start, now.time),
+            Gap::Lost => (What::Gap, now.time),
+            // The charge comes within a microsecond of the switch.
+            Gap::Switch if charged => (What::Mended, heard),
+            Gap::Switch => (What::Torn, heard),
+        };
+        self.losses.torn += u64::from(what == What::Torn);
+        self.losses.mended += u64::from(what == What::Mended);
+        self.torn = (what == What::Torn).then_some(all.len());
+        all.push(Happening { time, what, ..now });
     }
 
     /// The running task tells how long it has run since it was switched to: if that switch was not told, this is when.
