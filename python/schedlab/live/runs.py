@@ -223,8 +223,6 @@ class _Session:
             reasons.append(f"tasks of others used {seen['foreign_percent']:.1f} % of the processors")
         if (seen.get("steal_percent") or 0) > limit:
             reasons.append(f"the hypervisor took {seen['steal_percent']:.1f} % of the processors")
-        if seen.get("lost_events"):
-            reasons.append(f"the recording lost {seen['lost_events']} events")
         return reasons
 
     def _note(self, what: dict) -> None:
