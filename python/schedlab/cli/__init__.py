@@ -8,7 +8,21 @@ import sys
 
 import typer
 
-from schedlab.cli import cache, describe, judge, list_, matrix, parity, report, reproduce, run, schema, unseal, watch
+from schedlab.cli import (
+    cache,
+    describe,
+    diagnose,
+    judge,
+    list_,
+    matrix,
+    parity,
+    report,
+    reproduce,
+    run,
+    schema,
+    unseal,
+    watch,
+)
 
 app = typer.Typer(
     name="schedlab",
@@ -20,7 +34,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for verb in (run, matrix, cache, list_, describe, reproduce, report, schema, judge, unseal, parity, watch):
+for verb in (run, matrix, cache, list_, describe, reproduce, report, schema, judge, unseal, parity, watch, diagnose):
     app.command(verb.NAME, epilog=f"Example: {verb.EXAMPLE}")(verb.verb)
 
 

@@ -39,6 +39,8 @@ pub struct Header {
     schema: u32,
     agent: &'static str,
     kernel: Option<String>,
+    /// The sampler's own, so that it can be told from those it watches.
+    pid: u32,
     /// In which the kernel tells processor time; over less than some of them shares are coarse.
     ticks_per_second: u64,
     processors: usize,
@@ -60,6 +62,7 @@ impl Header {
             schema: SCHEMA,
             agent: env!("CARGO_PKG_VERSION"),
             kernel: root.read("/proc/sys/kernel/osrelease").ok().map(|release| release.trim().to_owned()),
+            pid: std::process::id(),
             ticks_per_second: units().ticks,
             processors: now.each.len(),
             interval_ns,
