@@ -134,6 +134,8 @@ def _print(
     for finding in short:
         if finding.device:
             print(f"{finding.resource}: mostly {finding.device}")
+        for group in finding.groups:
+            print(f"{finding.resource}: the control group {group} has reached its limit")
         for task in finding.tasks:
             where = f", in {task.group}" if task.group else ""
             print(f"{finding.resource}: {task.name} ({task.pid}{where}) {task.amount:.0f} {finding.unit}")

@@ -6,13 +6,21 @@ without pressure is judged by what it has.
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.live.watch import Means
+from schedlab.errors import UsageError
+from schedlab.live import agent
+from schedlab.live.watch import Means, Wish
 
 #: Tasks that are named for a resource at most.
 MOST_TASKS = 5
+#: Control groups that are looked at at most.
+MOST_GROUPS = 64
+#: Share of its limit from which a group's memory is full: reclaim begins a little below it.
+FULL = 0.95
+MEMORY = "memory and paging"
 
 
 @dataclass(frozen=True)
@@ -185,7 +193,7 @@ def _run_queue(view: View) -> bool:
 
 
 RESOURCES = (
-    Resource("memory and paging", (MEMORY_HELD, SWAPPING, STALLS), _memory, ("rss",), "KiB"),
+    Resource(MEMORY, (MEMORY_HELD, SWAPPING, STALLS), _memory, ("rss",), "KiB"),
     Resource("disk", (IO_HELD, WAITING, QUEUE), _disk, ("rkB/s", "wkB/s"), "KiB/s"),
     Resource("run queue", (CPU_HELD, READY, IDLE_BESIDE), _run_queue, ("cpu",), "% of a processor"),
     Resource("processor", (BUSY, CPU_HELD), _all(BUSY, CPU_HELD), ("cpu",), "% of a processor"),
@@ -213,6 +221,8 @@ class Finding:
     tasks: list[Task]
     unit: str
     device: str | None
+    #: Control groups that have used up what they may have.
+    groups: list[str]
 
     @property
     def severity(self) -> float:
@@ -235,6 +245,10 @@ class Blame:
             sums = self._tasks.setdefault(task["pid"], {"name": task["name"]})
             for column in ("cpu", "rkB/s", "wkB/s", "rss"):
                 sums[column] = sums.get(column, 0.0) + (task[column] or 0.0)
+
+    def pids(self) -> list[int]:
+        """The tasks that were seen."""
+        return list(self._tasks)
 
     def most(self, columns: Iterable[str], but: int) -> list[Task]:
         """Those that had most, the sampler left out."""
@@ -259,6 +273,19 @@ def group_of(pid: int) -> str | None:
     return deepest if deepest != "/" else None
 
 
+def full_groups(pids: Iterable[int]) -> list[str]:
+    """The control groups of these tasks whose memory is at their limit: their tasks lack memory, the host may not."""
+    groups = sorted({group for pid in pids if (group := group_of(pid))})[:MOST_GROUPS]
+    # A group's name may have a comma; the agent would take it for the end.
+    groups = [group for group in groups if "," not in group]
+    found = []
+    for group in groups:
+        with suppress(UsageError):
+            _, *lines = agent.lines(Wish(every="10ms", count=1, groups=(group,)).arguments())
+            found += [entry for line in lines for entry in line["groups"]]
+    return [entry["path"] for entry in found if entry["limit"] and (entry["memory"] or 0) >= FULL * entry["limit"]]
+
+
 def speeds(links: list[str]) -> dict[str, float]:
     """The speed that each link says it has, KiB/s; virtual ones say nothing and are left out."""
     found = {}
@@ -273,7 +300,7 @@ def speeds(links: list[str]) -> dict[str, float]:
 
 
 def judge(header: dict, means: Means, blame: Blame, but: int = 0) -> list[Finding]:
-    """All resources, those that are short first, the clearest of them at the head."""
+    """All resources, those that are short first: memory at the head, then the clearest."""
     disks, links = header["disks"], [name for name in header["links"] if name != "lo"]
     view = View(means.means(), max(1, header["processors"]), disks, links, speeds(links))
     devices = {
@@ -296,5 +323,7 @@ def judge(header: dict, means: Means, blame: Blame, but: int = 0) -> list[Findin
         ]
         tasks = blame.most(resource.blame, but) if short and resource.blame else []
         device = devices[resource.name]() if short and resource.name in devices else None
-        findings.append(Finding(resource.name, short, evidence, tasks, resource.unit, device))
-    return sorted(findings, key=lambda finding: (not finding.short, -finding.severity if finding.short else 0))
+        groups = full_groups(blame.pids()) if short and resource.name == MEMORY else []
+        findings.append(Finding(resource.name, short, evidence, tasks, resource.unit, device, groups))
+    # Want of memory makes drives busy; busy drives make no memory short.
+    return sorted(findings, key=lambda found: (not found.short, found.resource != MEMORY, -found.severity))

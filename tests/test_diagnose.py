@@ -1,0 +1,223 @@
+"""`schedlab diagnose`: by made-up numbers first, then by putting each kind of shortage on this machine."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from schedlab.errors import UsageError
+from schedlab.experiment import Experiment
+from schedlab.live import agent, diagnose, remedy
+from schedlab.live.watch import Means
+
+COMMAND = [sys.executable, "-c", "from schedlab.cli import main; main()", "diagnose"]
+HEADER = {"processors": 2, "disks": ["sda", "sdb"], "links": ["lo", "eth9"]}
+QUIET = {
+    "system.r": 1,
+    "cpu.idl": 97,
+    "cpu.wai": 0,
+    "pressure.cpu.some": 1,
+    "pressure.io.some": 0.5,
+    "pressure.memory.some": 0,
+    "paging.pswpin": 0,
+    "paging.pswpout": 0,
+    "paging.stall": 0,
+    "disks.sda.aqu-sz": 0.1,
+    "disks.sdb.aqu-sz": 0,
+    "net.eth9.rxdrop/s": 0,
+    "net.eth9.txdrop/s": 0,
+}
+
+
+def judged(**changed):
+    """Findings from these means; a name's dots are written as double underscores."""
+    numbers = QUIET | {name.replace("__", "."): value for name, value in changed.items()}
+    means = Means()
+    means.add({"at_ns": 0, "seconds": 1.0, "missed": 0, "own_ns": 1, **numbers})
+    return diagnose.judge(HEADER, means, diagnose.Blame())
+
+
+def short(**changed):
+    return [finding.resource for finding in judged(**changed) if finding.short]
+
+
+def test_a_quiet_host_is_short_of_nothing():
+    assert short() == []
+
+
+def test_full_processors_with_a_short_queue_are_a_want_of_processor():
+    assert short(cpu__idl=2, system__r=4, pressure__cpu__some=60) == ["processor"]
+
+
+def test_a_long_queue_is_named_before_the_processors():
+    assert short(cpu__idl=0, system__r=11, pressure__cpu__some=99) == ["run queue", "processor"]
+
+
+def test_tasks_that_wait_beside_idle_processors_are_a_matter_of_the_queue():
+    assert short(cpu__idl=50, system__r=4, pressure__cpu__some=95) == ["run queue"]
+
+
+def test_busy_processors_that_nobody_waits_for_are_not_short():
+    assert short(cpu__idl=3, system__r=3, pressure__cpu__some=4) == []
+
+
+def test_a_long_queue_of_write_back_that_nobody_waits_for_is_not_short():
+    assert short(**{"disks.sda.aqu-sz": 40}) == []
+
+
+def test_without_pressure_the_queue_of_the_drive_decides():
+    (finding, *_) = judged(pressure__io__some=None, **{"disks.sdb.aqu-sz": 9})
+    assert (finding.resource, finding.short, finding.device) == ("disk", True, "sdb")
+
+
+def test_paging_is_named_before_the_drive_that_it_keeps_busy():
+    assert short(paging__pswpin=400, pressure__io__some=90) == ["memory and paging", "disk"]
+
+
+def test_lost_packets_are_a_want_of_network():
+    assert short(**{"net.eth9.rxdrop/s": 50}) == ["network"]
+
+
+def test_what_a_kernel_does_not_tell_is_no_evidence():
+    findings = judged(**dict.fromkeys(QUIET, None))
+    assert not any(finding.short for finding in findings)
+    assert all(entry["over"] is None for finding in findings for entry in finding.evidence)
+
+
+@pytest.mark.parametrize("resource", ["processor", "run queue", "disk", "memory and paging", "network"])
+def test_every_experiment_that_is_proposed_can_be_run(resource, tmp_path):
+    tasks = [diagnose.Task(7, "hog", 99.0, None)]
+    finding = diagnose.Finding(resource, True, [], tasks, "", "sda", [])
+    tunables = [
+        {"name": "elevator@sda", "value": "none", "domain": {"names": ["none", "bfq"]}},
+        {"name": "swappiness", "value": "60", "domain": {}},
+    ]
+    made = remedy.experiment(finding, tunables)
+    if resource == "network":
+        assert made is None
+        return
+    path = tmp_path / "try.toml"
+    path.write_text(remedy.toml(made, "first line\nsecond"))
+    experiment = Experiment.from_toml(path)
+    assert experiment.is_of_host
+    assert len(experiment.cells()) > 1
+    assert remedy.experiment(finding, []) is None or resource in ("processor", "run queue")
+
+
+try:
+    agent.program()
+    missing = ""
+except UsageError as why:
+    missing = str(why)
+live = pytest.mark.skipif(bool(missing), reason=missing or "the agent is there")
+
+
+def asked(*arguments):
+    done = subprocess.run([*COMMAND, "--json", *arguments], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@contextmanager
+def running(*commands):
+    """Commands that run meanwhile, each with all its children a group that is ended."""
+    started = [subprocess.Popen(command, stderr=subprocess.DEVNULL, process_group=0) for command in commands]
+    try:
+        yield started
+    finally:
+        for one in started:
+            os.killpg(one.pid, signal.SIGKILL)
+            one.wait()
+
+
+@live
+def test_hogs_make_the_queue_long_and_are_named(tmp_path):
+    hogs = 5 * (os.cpu_count() or 1)
+    with running(*[["sh", "-c", "while :; do :; done"]] * hogs) as started:
+        time.sleep(0.5)
+        found = asked("--for", "3s", "--write", str(tmp_path / "try.toml"))
+    assert "run queue" in found["short"]
+    blamed = next(finding for finding in found["findings"] if finding["resource"] == "run queue")
+    assert {task["pid"] for task in blamed["tasks"]} & {one.pid for one in started}
+    if found["written"]:
+        assert Experiment.from_toml(found["written"]).cells()
+
+
+@live
+def test_writers_past_the_cache_make_the_drive_short_and_are_named(tmp_path):
+    def writer(number):
+        place = tmp_path / str(number)
+        once = f"dd if=/dev/zero of={place} bs=4k count=2000 oflag=direct,dsync conv=notrunc"
+        return ["sh", "-c", f"while :; do {once}; done"]
+
+    probe = subprocess.run(
+        ["dd", "if=/dev/zero", f"of={tmp_path}/probe", "bs=4k", "count=1", "oflag=direct"], capture_output=True
+    )
+    if probe.returncode:
+        pytest.skip(f"no direct writes here: {probe.stderr.decode().splitlines()[0]}")
+    with running(*map(writer, range(3))):
+        time.sleep(0.5)
+        found = asked("--for", "3s")
+    assert "disk" in found["short"]
+    blamed = next(finding for finding in found["findings"] if finding["resource"] == "disk")
+    assert {"dd", "sh"} & {task["name"] for task in blamed["tasks"]}
+
+
+@live
+def test_a_group_that_reads_more_than_it_may_keep_is_short_of_memory_and_named(tmp_path):
+    controller = Path("/sys/fs/cgroup/memory")
+    if not os.access(controller / "memory.limit_in_bytes", os.R_OK) or os.geteuid() != 0:
+        pytest.skip("no memory controller of version 1 that we may use")
+    if not Path("/proc/pressure/memory").exists():
+        pytest.skip("this kernel does not tell pressure")
+    group = controller / f"schedlab_test_{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(12 << 20))
+        file = tmp_path / "file"
+        read = f"echo $$ > {group}/tasks; head -c 60000000 /dev/zero > {file}; while :; do cat {file} > /dev/null; done"
+        with running(["sh", "-c", read], ["sh", "-c", read.replace(str(file), f"{file}2")]):
+            time.sleep(1.5)
+            found = asked("--for", "4s")
+    finally:
+        for _ in range(50):
+            try:
+                group.rmdir()
+                break
+            except OSError:
+                time.sleep(0.1)
+    held = next(finding for finding in found["findings"] if finding["resource"] == "memory and paging")
+    assert held["short"], held["evidence"]
+    assert found["short"][0] == "memory and paging"
+    assert f"/{group.name}" in held["groups"]
+
+
+@live
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--for", "100ms", "--every", "1s"], "nothing was seen"),
+        (["--write", "/no/such/folder/x.toml"], "no folder"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_line(arguments, reason):
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert reason in done.stderr
+
+
+@live
+def test_every_threshold_is_shown_with_its_reason():
+    done = subprocess.run([*COMMAND, "--for", "600ms"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("short of ")
+    told = " ".join(done.stdout.split())
+    for sign in ("pressure.memory.some", "pressure.io.some", "ready tasks a processor", "packets thrown away"):
+        assert sign in told
+    assert "of processor time a sample" in told
