@@ -6,7 +6,7 @@ import re
 import pytest
 from conftest import ROOT
 
-VERBS = ["run", "matrix", "cache", "list", "describe", "reproduce", "report", "schema"]
+VERBS = ["run", "matrix", "cache", "host", "list", "describe", "reproduce", "report", "schema"]
 FAMILIES = [
     "schedulers",
     "elevators",

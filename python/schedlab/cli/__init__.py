@@ -12,6 +12,7 @@ from schedlab.cli import (
     cache,
     describe,
     diagnose,
+    host,
     judge,
     list_,
     matrix,
@@ -34,8 +35,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for verb in (run, matrix, cache, list_, describe, reproduce, report, schema, judge, unseal, parity, watch, diagnose):
+for verb in (run, matrix, cache, list_, describe, reproduce, report, schema, parity, judge, unseal, watch, diagnose):
     app.command(verb.NAME, epilog=f"Example: {verb.EXAMPLE}")(verb.verb)
+app.add_typer(host.app, name=host.NAME, epilog=f"Example: {host.EXAMPLE}")
 
 
 def _show_version(wanted: bool) -> None:

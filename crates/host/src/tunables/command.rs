@@ -214,8 +214,7 @@ impl Unit {
     pub fn run(self) -> Result<ExitCode, Fault> {
         let program =
             std::env::current_exe().map_err(|why| Fault::Call { doing: "cannot find this program".to_owned(), why })?;
-        print!("{}", unit(&program.to_string_lossy()));
-        Ok(ExitCode::SUCCESS)
+        print(&BTreeMap::from([("unit", unit(&program.to_string_lossy()))]))
     }
 }
 

@@ -19,6 +19,7 @@ pub struct Held {
     entries: Vec<Entry>,
     watched: BTreeMap<(PathBuf, String), Change>,
     rounded: Vec<Mismatch>,
+    recovered: Undo,
 }
 
 impl Held {
@@ -37,11 +38,11 @@ impl Held {
         folder: &Path,
     ) -> Result<Held, Fault> {
         let (entries, watched, rounded) = (Vec::new(), BTreeMap::new(), Vec::new());
-        let mut held = Held { root: root.clone(), journal: None, entries, watched, rounded };
+        let recovered = recover(root, journal)?;
+        let mut held = Held { root: root.clone(), journal: None, entries, watched, rounded, recovered };
         if settings.is_empty() {
             return Ok(held);
         }
-        recover(root, journal)?;
         let first = plan(root, settings, folder)?;
         let journal = Journal::open(journal)?;
         warden::guard(root, journal.folder())?;
@@ -61,7 +62,9 @@ impl Held {
     fn carry_out(&mut self, first: Plan, settings: &BTreeMap<String, String>, folder: &Path) -> Result<(), Fault> {
         let plan = if first.unmounted {
             self.mount_debugfs()?;
-            plan(&self.root, settings, folder)?
+            let plan = plan(&self.root, settings, folder)?;
+            refuse_what_others_hold(self.journal(), &plan)?;
+            plan
         } else {
             self.share_debugfs(&first)?;
             first
@@ -185,6 +188,11 @@ impl Held {
     /// What the kernel took differently from how it was asked for, mostly rounded.
     pub fn rounded(&self) -> &[Mismatch] {
         &self.rounded
+    }
+
+    /// What dead runs had left, and what became of it before these settings were applied.
+    pub fn recovered(&self) -> &Undo {
+        &self.recovered
     }
 
     /// Puts everything back, latest first. What somebody else has changed meanwhile is left alone and reported; a fault names

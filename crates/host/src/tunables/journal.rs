@@ -185,6 +185,21 @@ impl Journal {
         }
     }
 
+    /// Removes entries that were never finished: what they would have told of was never done. The lock must be held.
+    fn sweep(&self) {
+        let unfinished = |name: &str| {
+            let (pid, rest) = name.strip_suffix(".new")?.split_once('-')?;
+            let (start, _) = rest.split_once('-')?;
+            let owner = Owner { pid: pid.parse().ok()?, start: start.parse().ok()?, ..self.owner.clone() };
+            Some(!owner.lives())
+        };
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().and_then(unfinished) == Some(true) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
     /// All entries, oldest first, and the files that are none.
     pub fn entries(&self) -> Result<(Vec<Entry>, Vec<String>), Fault> {
         let found = fs::read_dir(&self.folder).map_err(|why| Fault::file(&self.folder, "read", why))?;
@@ -192,7 +207,7 @@ impl Journal {
         for path in found.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "json")) {
             match read_entry(&path) {
                 Some(entry) if entries.len() < MOST_ENTRIES => entries.push(entry),
-                _ if path.exists() => unreadable.push(path.display().to_string()),
+                _ if path.symlink_metadata().is_ok() => unreadable.push(format!("{} (remove it)", path.display())),
                 _ => {}
             }
         }
@@ -274,6 +289,7 @@ pub fn recover_those(root: &Root, folder: &Path, whose: impl Fn(&Owner) -> bool)
     let journal = Journal::open(folder)?;
     let _lock = journal.lock()?;
     let mut report = Undo::default();
+    journal.sweep();
     let (entries, unreadable) = journal.entries()?;
     report.unreadable = unreadable;
     let (living, dead): (Vec<_>, Vec<_>) =

@@ -107,7 +107,15 @@ fn judge(root: &Root, setting: &str, value: &str, folder: &Path) -> Result<Wante
         Fault::Wrong(format!("{setting} = {value:?}: {why}{allowed}"))
     })?;
     let text = if matches!(found.place, Place::Group2(_)) && text == "-1" { "max".to_owned() } else { text };
+    let text = as_offered(root, &found, text);
     Ok(Wanted { setting: setting.to_owned(), tunable, found, text })
+}
+
+/// A word as this kernel spells it: policies of experiment files are written with `_`, as in `mq_deadline`.
+fn as_offered(root: &Root, found: &Found, text: String) -> String {
+    let dashed = text.replace('_', "-");
+    let offered = found.reading == Reading::Chosen && present(root, found).is_some_and(|now| now.1.contains(&dashed));
+    if offered { dashed } else { text }
 }
 
 fn unknown(name: &str) -> Fault {

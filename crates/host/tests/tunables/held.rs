@@ -1,6 +1,6 @@
 //! Held settings are in force, are watched, and go back to the byte.
 
-use crate::tree::{Tree, settings};
+use crate::tree::{Tree, comes, settings};
 use schedlab_host::tunables::{Held, Thing, recover, remember};
 
 const MANY: &[(&str, &str)] = &[
@@ -91,6 +91,30 @@ fn the_numbers_of_an_elevator_are_left_alone_if_somebody_else_has_chosen_another
     let undo = held.restore().unwrap();
     assert_eq!(undo.foreign[0].actual, "bfq");
     assert_eq!(tree.get("sys/block/sda/queue/nr_requests"), "256\n");
+}
+
+#[test]
+fn an_elevator_may_be_named_as_in_experiment_files() {
+    let tree = Tree::new();
+    tree.put("sys/block/sda/queue/scheduler", "[none] mq-deadline bfq\n");
+    let _held = Held::apply(&tree.root(), &settings(&[("elevator@sda", "mq_deadline")]), &tree.journal()).unwrap();
+    assert_eq!(tree.get("sys/block/sda/queue/scheduler"), "mq-deadline\n");
+}
+
+#[test]
+fn a_run_without_settings_puts_back_what_a_dead_one_has_left_and_says_so() {
+    let tree = Tree::new();
+    let before = tree.bytes();
+    let mut dead = tree.agent("hold", &["swappiness=10", "--no-warden"]).spawn().unwrap();
+    assert!(comes(|| tree.get("proc/sys/vm/swappiness") == "10\n"));
+    dead.kill().unwrap();
+    dead.wait().unwrap();
+    // An entry that was not finished when its owner died.
+    tree.put("journal/1-2-00000003.new", "{");
+    let held = Held::apply(&tree.root(), &settings(&[]), &tree.journal()).unwrap();
+    assert_eq!(held.recovered().back.len(), 1);
+    assert_eq!(tree.bytes(), before);
+    assert!(!tree.journal().join("1-2-00000003.new").exists());
 }
 
 #[test]

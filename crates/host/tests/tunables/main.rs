@@ -3,5 +3,6 @@
 mod held;
 mod killed;
 mod live;
+mod permits;
 mod refused;
 mod tree;

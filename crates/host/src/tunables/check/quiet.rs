@@ -40,10 +40,12 @@ pub(super) fn lines(root: &Root, look: Duration) -> Vec<Line> {
     let (began, before, own) = (Instant::now(), now(), own_time());
     std::thread::sleep(look);
     let (after, own, passed) = (now(), own_time().saturating_sub(own), began.elapsed());
-    let (Some(before), Some(after)) = (before, after) else {
-        return vec![Line::new("quiet", Answer::Unknown, "/proc/stat cannot be read", "")];
+    let mut lines = match before.zip(after) {
+        Some((before, after)) => vec![foreign(before, after, own, passed), stolen(before, after)],
+        None => vec![Line::new("quiet", Answer::Unknown, "/proc/stat cannot be read", "")],
     };
-    vec![foreign(before, after, own, passed), stolen(before, after), load(root)]
+    lines.push(load(root));
+    lines
 }
 
 fn share(part: u64, all: u64) -> f64 {

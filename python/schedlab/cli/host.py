@@ -1,0 +1,203 @@
+"""`schedlab host`: what this host permits, its tunables, and settings that come back unless they are confirmed."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+NAME = "host"
+EXAMPLE = "schedlab host check --json"
+
+app = typer.Typer(
+    help="See what this host permits, and set its tunables; everything comes back. Each verb prints --json, too.",
+    no_args_is_help=True,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Journal = Annotated[Path | None, typer.Option("--journal", help="Folder of the journal.")]
+Settings = Annotated[list[str], typer.Argument(help="NAME=VALUE: swappiness=10, elevator@vda=bfq, rr_slice=36ms.")]
+
+#: How each answer is shown.
+STYLES = {"yes": "green", "limited": "yellow", "no": "red", "unknown": "dim"}
+
+
+@app.command("check", epilog="Example: schedlab host check")
+def check(
+    look: Annotated[str, typer.Option("--look", help="How long to look at what else goes on.")] = "500ms",
+    journal: Journal = None,
+    json: Json = False,
+) -> None:
+    """Say what this host permits, and what to do about each no. Puts back what dead runs have left changed."""
+    from schedlab.cli.output import print_json, print_table
+    from schedlab.live import host
+
+    lines = host.check(look, journal)
+    if json:
+        print_json(lines)
+        return
+    rows = [[line["what"], _answer(line["answer"]), line["seen"], line["advice"] or ""] for line in lines]
+    print_table(["", "", "seen", "what to do"], rows)
+
+
+def _answer(answer: str) -> Any:
+    from rich.text import Text
+
+    return Text(answer, style=STYLES[answer])
+
+
+@app.command("tunables", epilog="Example: schedlab host tunables swappiness elevator@vda")
+def tunables(
+    names: Annotated[list[str] | None, typer.Argument(help="Some only; all by default.")] = None,
+    json: Json = False,
+) -> None:
+    """List the tunables with present value, range and meaning; of disks, those of the one below this folder."""
+    from schedlab.cli.output import print_json
+    from schedlab.live import host
+
+    rows = host.tunables(names or [])
+    if json:
+        print_json(rows)
+    elif names:
+        _print_details(rows)
+    else:
+        _print_families(rows)
+
+
+def _print_families(rows: list[dict]) -> None:
+    from schedlab.cli.output import print_table
+
+    there = [row for row in rows if row["access"] != "missing"]
+    for family in dict.fromkeys(row["family"] for row in there):
+        shown = [
+            [
+                row["name"],
+                _value(row),
+                row["allowed"],
+                row["meaning"] + (f" ({row['coupled']})" if row["coupled"] else ""),
+            ]
+            for row in there
+            if row["family"] == family
+        ]
+        print_table([family.replace("_", " "), "now", "allowed", ""], shown)
+    missing = [row["name"] for row in rows if row["access"] == "missing"]
+    if missing:
+        print(f"not on this kernel, or of elevators not at work: {', '.join(missing)}")
+    print("Of groups: memory_limit@GROUP, cpu_shares@GROUP. More about one: schedlab host tunables NAME")
+
+
+#: What may be done with a tunable, where that is not everything.
+CLOSED = {
+    "read_only": "read only",
+    "forbidden": "closed",
+    "unmounted": "in debugfs",
+    "per_task": "of each task",
+    "missing": "not there",
+}
+
+
+def _value(row: dict) -> str:
+    now = row["value"] or ""
+    closed = CLOSED.get(row["access"])
+    return f"{now} ({closed})".strip() if closed else now
+
+
+def _print_details(rows: list[dict]) -> None:
+    for row in rows:
+        kernels = " to ".join(row["kernels"]) if any(row["kernels"]) else ""
+        lines = {
+            "now": _value(row),
+            "allowed": row["allowed"],
+            "file": row["path"],
+            "kernels": kernels.removesuffix(" to ") + (" and later" if kernels.endswith(" to ") else ""),
+            "minds": row["coupled"],
+            "instead": row["elsewhere"],
+        }
+        print(f"{row['name']}: {row['meaning']}")
+        for name, text in lines.items():
+            if text:
+                print(f"  {name}: {text}")
+
+
+@app.command("apply", epilog="Example: schedlab host apply swappiness=10 elevator@vda=bfq --confirm-within 60s")
+def apply(
+    settings: Settings,
+    confirm_within: Annotated[
+        str, typer.Option("--confirm-within", help="Take back unless confirmed by then.")
+    ] = "60s",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write nothing; print the commands, and those back.")
+    ] = False,
+    journal: Journal = None,
+    json: Json = False,
+) -> None:
+    """Set tunables until the next boot. Unless `schedlab host confirm` comes in time, they are taken back."""
+    from schedlab.cli.output import print_json
+    from schedlab.live import host
+
+    done = host.plan(settings) if dry_run else host.apply(settings, confirm_within, journal)
+    if json:
+        print_json(done)
+    elif dry_run:
+        print("\n".join(["# set:", *done["set"], "# and back:", *done["back"]]))
+    else:
+        _print_trial(done)
+
+
+def _print_trial(done: dict) -> None:
+    for name, value in done["settings"].items():
+        print(f"{name} = {value}")
+    for one in done["rounded"]:
+        print(f"warning: {one['path']}: wanted {one['expected']}, reads {one['actual']}")
+    print(f"schedlab host confirm within {done['within_seconds']} s keeps it; schedlab host restore takes it back now.")
+    print("It holds until the next boot; for longer, put it where this system sets up its kernel (sysctl.d, udev).")
+
+
+@app.command("confirm", epilog="Example: schedlab host confirm")
+def confirm(journal: Journal = None, json: Json = False) -> None:
+    """Keep the settings that are on trial."""
+    from schedlab.cli.output import print_json
+    from schedlab.live import host
+
+    confirmed = host.confirm(journal)
+    if json:
+        print_json({"confirmed": confirmed})
+    else:
+        print("The settings stay.")
+
+
+@app.command("restore", epilog="Example: schedlab host restore --dry-run")
+def restore(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be put back.")] = False,
+    journal: Journal = None,
+    json: Json = False,
+) -> None:
+    """Put back what dead runs have left changed, and end trials; what living runs hold is left alone."""
+    from schedlab.cli.output import print_json
+    from schedlab.live import host
+
+    done = host.restore(dry_run, journal)
+    if json:
+        print_json(done)
+        return
+    for text in done["back"]:
+        print(f"{'would put back' if dry_run else 'put back'}: {text}")
+    for one in done["foreign"]:
+        print(f"left alone: {one['path']} reads {one['actual']}, which is neither ours ({one['expected']}) nor the old")
+    for name, what in (("gone", "gone"), ("living", "left alone"), ("unreadable", "no entry of the journal")):
+        for text in done[name]:
+            print(f"{what}: {text}")
+    if not any(done.values()):
+        print("Nothing is left to put back.")
+
+
+@app.command("unit", epilog="Example: schedlab host unit > /etc/systemd/system/schedlab-restore.service")
+def unit(json: Json = False) -> None:
+    """Print a systemd unit that puts back at boot what the last run could not."""
+    from schedlab.cli.output import print_json
+    from schedlab.live import host
+
+    text = host.unit()
+    if json:
+        print_json({"unit": text})
+    else:
+        print(text, end="")
