@@ -53,6 +53,22 @@ def lines(arguments: Sequence[str], given: Any = None) -> Iterator[Any]:
         _ended(agent, arguments, agent.stderr.read())
 
 
+def through(arguments: Sequence[str]) -> int:
+    """Run the agent with this process's standard streams, for a command that a person sees; give its exit status.
+
+    It is in the same process group: a signal from the terminal reaches the command, and what becomes of it is the
+    command's affair, so this process only waits.
+    """
+    heard = {}
+    with suppress(ValueError):  # Only the main thread gets signals.
+        heard = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
+    try:
+        return subprocess.Popen([str(program()), *arguments]).wait()
+    finally:
+        for number, before in heard.items():
+            signal.signal(number, before)
+
+
 @contextmanager
 def _started(arguments: Sequence[str], given: Any):
     """A running agent. It gets no signal from the terminal: whatever ends this process's wait ends it in order."""

@@ -1,0 +1,195 @@
+//! Where the time of a command goes: records of tasks by hand, and real commands on the running kernel.
+
+use proptest::prelude::*;
+use schedlab_host::accounting::{parts::Parts, record::Record};
+use serde_json::Value;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+const PARTS: [&str; 6] = ["user_ns", "system_ns", "processor_ns", "disk_ns", "memory_ns", "asleep_ns"];
+const MS: u64 = 1_000_000;
+
+/// One at a time: a run turns the kernel's counting of waits on, and another one may say that it is off.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Runs the agent: its exit status, its answers, what it said on stderr.
+fn time(options: &[&str], command: &[&str]) -> (i32, Vec<Value>, String) {
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder = tempfile::tempdir().unwrap();
+    let answers = folder.path().join("answers");
+    let journal = folder.path().join("journal");
+    let agent = Command::new(env!("CARGO_BIN_EXE_schedlab-agent"))
+        .args(["time", "--output", answers.to_str().unwrap(), "--journal", journal.to_str().unwrap()])
+        .args(options)
+        .arg("--")
+        .args(command)
+        .output()
+        .unwrap();
+    let text = std::fs::read_to_string(&answers).unwrap_or_default();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (agent.status.code().unwrap(), lines, String::from_utf8(agent.stderr).unwrap())
+}
+
+/// The answer of one run that ended well, or nothing where this host tells too little.
+fn timed(command: &[&str]) -> Option<Value> {
+    let (status, answers, said) = time(&[], command);
+    assert_eq!((status, answers.len()), (0, 1), "{said}");
+    let answer = answers.into_iter().next().unwrap();
+    if answer["main"]["disk_ns"].is_null() {
+        println!("skipped: {}", answer["unknown"]);
+        return None;
+    }
+    Some(answer)
+}
+
+fn ns(parts: &Value, name: &str) -> u64 {
+    parts[name].as_u64().unwrap_or_else(|| panic!("no {name} in {parts}"))
+}
+
+fn adds_up(parts: &Value) {
+    assert_eq!(PARTS.iter().map(|part| ns(parts, part)).sum::<u64>(), ns(parts, "elapsed_ns"), "{parts}");
+}
+
+#[test]
+fn a_command_that_computes_has_user_time() {
+    let Some(answer) = timed(&["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]) else { return };
+    let main = &answer["main"];
+    adds_up(main);
+    adds_up(&answer["whole"]);
+    let busy = ns(main, "user_ns") + ns(main, "system_ns") + ns(main, "processor_ns");
+    assert!(busy as f64 > 0.9 * ns(main, "elapsed_ns") as f64, "{answer}");
+    assert!(ns(main, "user_ns") > 10 * MS, "{answer}");
+}
+
+#[test]
+fn a_command_that_sleeps_is_asleep() {
+    let Some(answer) = timed(&["sleep", "0.2"]) else { return };
+    adds_up(&answer["main"]);
+    assert!(ns(&answer["main"], "asleep_ns") > 190 * MS, "{answer}");
+    assert_eq!(answer["counts"]["tasks"], 1);
+}
+
+#[test]
+fn a_command_that_reads_from_a_drive_waits_for_it() {
+    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let file = folder.path().join("data");
+    std::fs::write(&file, vec![1; 16 << 20]).unwrap();
+    std::fs::File::open(&file).unwrap().sync_all().unwrap();
+    let input = format!("if={}", file.display());
+    let Some(answer) = timed(&["dd", &input, "of=/dev/null", "bs=64k", "iflag=direct", "status=none"]) else { return };
+    adds_up(&answer["main"]);
+    assert!(ns(&answer["main"], "disk_ns") > 0, "{answer}");
+    assert!(answer["counts"]["drive_read_bytes"].as_u64().unwrap() >= 16 << 20, "{answer}");
+}
+
+#[test]
+fn children_and_orphans_count() {
+    // The inner shell ends at once; its child is handed to the agent, and ends before the command does.
+    let Some(answer) = timed(&["sh", "-c", "sh -c 'sleep 0.05 & true'; (exit 0); sleep 0.2; true"]) else { return };
+    adds_up(&answer["whole"]);
+    assert!(answer["counts"]["tasks"].as_u64().unwrap() >= 5, "{answer}");
+    assert!(ns(&answer["whole"], "elapsed_ns") > 440 * MS, "{answer}");
+}
+
+#[test]
+fn waiting_for_the_processor_is_told() {
+    // Two that compute, on one processor.
+    let burn = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
+    let command = format!("({burn}) & {burn}; wait");
+    let Some(answer) = timed(&["taskset", "-c", "0", "sh", "-c", &command]) else { return };
+    adds_up(&answer["whole"]);
+    let ran = ns(&answer["whole"], "user_ns") + ns(&answer["whole"], "system_ns");
+    assert!(ns(&answer["whole"], "processor_ns") as f64 > 0.3 * ran as f64, "{answer}");
+}
+
+#[test]
+fn the_exit_status_is_the_commands() {
+    assert_eq!(time(&[], &["sh", "-c", "exit 7"]).0, 7);
+    assert_eq!(time(&[], &["sh", "-c", "kill -9 $$"]).0, 137);
+    let (status, answers, _) = time(&["--repeat", "3"], &["sh", "-c", "exit 7"]);
+    assert_eq!((status, answers.len()), (0, 3));
+}
+
+#[test]
+fn a_command_that_is_not_there_is_one_message() {
+    let (status, answers, said) = time(&[], &["no-such-command"]);
+    assert_eq!((status, answers.len()), (127, 0));
+    assert_eq!(said, "error: no-such-command: command not found\n");
+    assert_eq!(time(&[], &["/"]).0, 126);
+}
+
+#[test]
+fn without_permission_to_change_settings_the_waits_are_unknown() {
+    let (_, answers, _) = time(&["--touch-nothing"], &["true"]);
+    let delays = std::fs::read_to_string("/proc/sys/kernel/task_delayacct").unwrap_or_default();
+    if delays.trim() != "0" {
+        println!("skipped: this kernel counts waits anyway");
+        return;
+    }
+    assert!(answers[0]["main"]["disk_ns"].is_null(), "{}", answers[0]);
+    assert!(answers[0]["unknown"].to_string().contains("task_delayacct"), "{}", answers[0]);
+}
+
+#[test]
+fn a_signal_is_passed_on() {
+    let mut agent = Command::new(env!("CARGO_BIN_EXE_schedlab-agent"))
+        .args(["time", "--touch-nothing", "--", "sleep", "20"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    std::thread::sleep(Duration::from_millis(300));
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(agent.id() as i32), nix::sys::signal::Signal::SIGTERM).unwrap();
+    assert_eq!(agent.wait().unwrap().code(), Some(128 + 15));
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+/// A record of version 13 with these times.
+fn record(ran: u64, delays: [u64; 4], (user_us, system_us): (u64, u64)) -> Vec<u8> {
+    let mut bytes = vec![0; 416];
+    let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+    put(0, 13);
+    for (at, value) in [24, 40, 56, 336].into_iter().zip(delays) {
+        put(at, value);
+    }
+    put(72, ran);
+    put(152, user_us);
+    put(160, system_us);
+    bytes
+}
+
+#[test]
+fn waits_for_memory_are_not_counted_as_the_drives_too() {
+    let task = Record::read(&record(100, [50, 700, 100, 200], (3, 1))).unwrap();
+    let parts = Parts::of(&task, 1000, true);
+    assert_eq!((parts.user_ns, parts.system_ns), (75, 25));
+    assert_eq!((parts.processor_ns, parts.disk_ns, parts.memory_ns), (Some(50), Some(400), Some(300)));
+    assert_eq!(parts.asleep_ns, 150);
+}
+
+#[test]
+fn a_version_that_is_laid_out_otherwise_is_not_believed() {
+    let mut bytes = record(1, [0; 4], (0, 0));
+    bytes[0] = 15;
+    assert_eq!(Record::read(&bytes), None);
+    // An older one has fewer fields.
+    bytes[0] = 8;
+    let old = Record::read(&bytes[..344]).unwrap();
+    assert_eq!((old.compaction_ns, old.copy_ns, old.reclaim_ns), (None, None, Some(0)));
+    assert_eq!(Record::read(&bytes[..100]), None);
+}
+
+proptest! {
+    #[test]
+    fn parts_always_add_up(ran: u64, delays: [u64; 4], ticks: (u64, u64), elapsed: u64, known: bool) {
+        let task = Record::read(&record(ran, delays, ticks)).unwrap();
+        let parts = Parts::of(&task, elapsed, known);
+        prop_assert_eq!(parts.sum(), elapsed);
+    }
+
+    #[test]
+    fn records_of_any_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+        Record::read(&bytes);
+    }
+}

@@ -1,0 +1,179 @@
+"""`schedlab time`: where the time of a command goes, or how two commands differ."""
+
+from typing import Annotated
+
+import typer
+
+NAME = "time"
+EXAMPLE = "schedlab time --repeat 10 -- sort data --versus sort -S 1G data"
+
+#: Stands between two commands.
+VERSUS = "--versus"
+#: From this share of the processors on, others may have disturbed a run, percent.
+FOREIGN_PERCENT = 5.0
+#: Counts as the agent names them, in words, and whether they are bytes.
+COUNTS = {
+    "tasks": ("tasks", False),
+    "voluntary_switches": ("switches, voluntary", False),
+    "involuntary_switches": ("switches, involuntary", False),
+    "minor_faults": ("page faults, minor", False),
+    "major_faults": ("page faults, major", False),
+    "read_bytes": ("read by calls", True),
+    "written_bytes": ("written by calls", True),
+    "drive_read_bytes": ("read from drives", True),
+    "drive_written_bytes": ("written to drives", True),
+    "peak_bytes": ("memory at its peak", True),
+}
+
+
+def verb(
+    command: Annotated[list[str], typer.Argument(help="After --: the command, or two with --versus between them.")],
+    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Runs of each command.")] = 1,
+    warm_up: Annotated[int, typer.Option("--warm-up", min=0, help="Runs before, that do not count.")] = 0,
+    touch_nothing: Annotated[
+        bool, typer.Option("--touch-nothing", help="Change no setting of the kernel, even if waits stay unknown.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option("--seed", help="Of the random order of two commands.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Run a command and say where its time went: user, system, waiting for processor, disk and memory, asleep.
+
+    The command's own output passes through. Two commands are run in interleaved random order and compared.
+    The exit status is the command's if it is run once, else 0.
+    """
+    from schedlab.cli.output import print_json
+    from schedlab.live.timing import NotTimed, measure
+
+    commands = _commands(command)
+    try:
+        timings = measure(commands, repeat, warm_up, touch_nothing, seed)
+    except NotTimed as not_timed:
+        raise typer.Exit(not_timed.status) from None
+    if json:
+        print_json(_document(timings))
+    elif len(timings) == 1:
+        _show(timings[0])
+    else:
+        _compare(*timings)
+    if len(timings) == 1 and repeat == 1:
+        raise typer.Exit(timings[0].status)
+
+
+def _commands(words: list[str]) -> list[list[str]]:
+    from schedlab.errors import UsageError
+
+    commands: list[list[str]] = [[]]
+    for word in words:
+        if word == VERSUS:
+            commands.append([])
+        else:
+            commands[-1].append(word)
+    if len(commands) > 2 or not all(commands):
+        raise UsageError(f"expected one command, or two with {VERSUS} between them: {EXAMPLE}")
+    return commands
+
+
+def _document(timings) -> dict:
+    from schedlab.live.timing import PARTS, difference
+
+    document: dict = {"commands": [_summary(timing) for timing in timings]}
+    if len(timings) == 2:
+        found = {part: difference(*timings, part) for part in PARTS}
+        document["difference"] = {
+            part: it and {**_interval(it.of), "real": it.real if part == "elapsed_ns" else None}
+            for part, it in found.items()
+        }
+    return document
+
+
+def _summary(timing) -> dict:
+    from schedlab.live.timing import PARTS
+
+    seconds = {whose: {part: timing.interval(part, whose) for part in PARTS} for whose in ("main", "whole")}
+    return {
+        "command": list(timing.command),
+        "seconds": {whose: {part: it and _interval(it) for part, it in of.items()} for whose, of in seconds.items()},
+        "counts": {name: (it := timing.count(name)) and _interval(it) for name in COUNTS},
+        "foreign_percent": timing.foreign_percent,
+        "unknown": timing.unknown,
+        "runs": timing.runs,
+    }
+
+
+def _interval(interval) -> dict:
+    """Bounds that one run cannot give are none."""
+    known = interval.n > 1
+    return {
+        "mean": interval.mean,
+        "low": interval.low if known else None,
+        "high": interval.high if known else None,
+        "n": interval.n,
+    }
+
+
+def _show(timing) -> None:
+    from schedlab.cli.output import print_table
+    from schedlab.live.timing import PARTS
+
+    rows = []
+    whole = timing.interval("elapsed_ns")
+    for part, words in PARTS.items():
+        own = timing.interval(part)
+        share = f"{own.mean / whole.mean * 100:.1f} %" if own and whole and whole.mean else ""
+        rows.append([words, _spell(own), share, _spell(timing.interval(part, "whole"))])
+    print_table(["", "first task, s", "", "all tasks, task-seconds"], rows, " ".join(timing.command), numeric=(1, 2, 3))
+    counts = [[words, _spell_count(timing.count(name), size)] for name, (words, size) in COUNTS.items()]
+    print_table(["all tasks", ""], counts, numeric=(1,))
+    _say_limits([timing])
+
+
+def _compare(first, second) -> None:
+    from schedlab.cli.output import print_table
+    from schedlab.live.timing import PARTS, difference
+
+    rows = []
+    for part, words in PARTS.items():
+        found = difference(first, second, part)
+        values = [_spell(first.interval(part)), _spell(second.interval(part))]
+        rows.append([words, *values, _spell(found and found.of)])
+    for name, (words, size) in COUNTS.items():
+        rows.append([words, _spell_count(first.count(name), size), _spell_count(second.count(name), size), ""])
+    print(f"A: {' '.join(first.command)}\nB: {' '.join(second.command)}")
+    print_table(["seconds of the first task", "A", "B", "B - A"], rows, numeric=(1, 2, 3))
+    print(_verdict(difference(first, second, "elapsed_ns")))
+    _say_limits([first, second])
+
+
+def _verdict(found) -> str:
+    if found is None or found.real is None:
+        return "One run of each cannot tell whether they differ: --repeat 10."
+    if not found.real:
+        return f"No difference of elapsed time can be told from chance, in {found.of.n} blocks."
+    mean, low, high, blocks = found.of
+    if mean < 0:
+        mean, low, high = -mean, -high, -low
+    which = "longer" if found.of.mean > 0 else "less"
+    return f"B takes {mean:.3f} s [{low:.3f}, {high:.3f}] {which}: more than chance, in {blocks} blocks."
+
+
+def _say_limits(timings) -> None:
+    """What makes the numbers worth less than they look."""
+    for line in dict.fromkeys(line for timing in timings for line in timing.unknown):
+        print(f"not known: {line}")
+    foreign = max((timing.foreign_percent or 0.0 for timing in timings), default=0.0)
+    if foreign > FOREIGN_PERCENT:
+        print(f"others used up to {foreign:.0f} % of the processors meanwhile: repeat on a quieter host")
+
+
+def _spell(interval) -> str:
+    if interval is None:
+        return "?"
+    if interval.n < 2:
+        return f"{interval.mean:.3f}"
+    return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def _spell_count(interval, size: bool) -> str:
+    if interval is None:
+        return "?"
+    return f"{interval.mean / 2**20:,.2f} MiB" if size else f"{interval.mean:,.0f}"
