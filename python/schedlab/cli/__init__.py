@@ -21,10 +21,10 @@ from schedlab.cli import (
     reproduce,
     run,
     schema,
+    time_,
     unseal,
     watch,
 )
-from schedlab.cli import cache, describe, judge, list_, matrix, parity, report, reproduce, run, schema, time_, unseal
 
 app = typer.Typer(
     name="schedlab",
@@ -36,8 +36,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for verb in (run, matrix, cache, list_, describe, reproduce, report, schema, parity, judge, unseal, watch, diagnose):
-for verb in (run, matrix, cache, list_, describe, reproduce, report, schema, parity, judge, unseal, watch, diagnose):
+VERBS = (run, matrix, cache, list_, describe, reproduce, report, schema, parity, judge, unseal, watch, time_, diagnose)
+for verb in VERBS:
     app.command(verb.NAME, epilog=f"Example: {verb.EXAMPLE}")(verb.verb)
 app.add_typer(host.app, name=host.NAME, epilog=f"Example: {host.EXAMPLE}")
 
