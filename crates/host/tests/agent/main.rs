@@ -35,6 +35,11 @@ impl Seen {
         self.0["rows"].as_array().unwrap().iter().find(|row| row["metric"] == metric)?["value"].as_f64()
     }
 
+    /// What others used of the run's processors.
+    pub(crate) fn foreign_percent(&self) -> f64 {
+        self.0["environment"]["foreign_percent"].as_f64().unwrap()
+    }
+
     /// All warnings as one text.
     pub(crate) fn warnings(&self) -> String {
         let all = self.0["warnings"].as_array().unwrap();

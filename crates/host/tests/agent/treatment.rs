@@ -13,7 +13,9 @@ fn shares_inside_a_session_are_as_the_weights_of_nice() {
     let (first, second) = (share("a") / share("b"), share("b") / share("c"));
     assert!((first / (1024.0 / 335.0) - 1.0).abs() < 0.15, "{first}");
     assert!((second / (335.0 / 110.0) - 1.0).abs() < 0.25, "{second}");
-    assert!(share("a") + share("b") + share("c") <= 101.0);
+    let ours = share("a") + share("b") + share("c");
+    assert!(ours <= 101.0);
+    assert!(ours + seen.foreign_percent() <= 105.0, "{ours} {}", seen.foreign_percent());
 }
 
 #[test]
@@ -48,6 +50,7 @@ fn an_overloaded_task_misses_periods_and_leaves_none_out() {
     let busy = json!({ "load": "periodic", "run": "25ms", "period": "10ms", "periods": 20 });
     let seen = lab.run(json!({ "busy": busy }), json!({ "duration": "3s" }));
     let (all, missed) = (seen.get("tasks.busy.deadlines"), seen.get("tasks.busy.deadline_misses"));
+    assert!(all <= seen.get("elapsed") / 0.01 + 1.0, "{all}: none is counted twice");
     assert!(all > 35.0 && missed > 0.9 * all, "{missed} of {all}: each computation spans two deadlines or more");
 }
 
@@ -115,4 +118,20 @@ fn tasks_draw_the_same_numbers_in_every_run() {
     let run = || lab.run(json!({ "work": work }), json!({})).used("work");
     let (one, two) = (run(), run());
     assert!((one / two - 1.0).abs() < 0.3, "{one} {two}");
+}
+
+#[test]
+fn jobs_have_a_session_of_their_own_or_the_one_they_name() {
+    let lab = Lab::new();
+    let notes = tempfile::tempdir().unwrap();
+    let note = |name: &str, session: Option<&str>| {
+        let file = notes.path().join(name);
+        let mut job = json!({ "load": "command", "run": format!("cut -d' ' -f6 /proc/$$/stat > {}", file.display()) });
+        job.as_object_mut().unwrap().extend(session.map(|session| ("session".to_owned(), json!(session))));
+        job
+    };
+    lab.run(json!({ "a": note("a", Some("s")), "b": note("b", Some("s")), "c": note("c", None) }), json!({}));
+    let session = |name: &str| std::fs::read_to_string(notes.path().join(name)).unwrap().trim().parse::<i32>().unwrap();
+    assert_eq!(session("a"), session("b"));
+    assert_ne!(session("a"), session("c"));
 }
