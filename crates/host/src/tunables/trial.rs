@@ -1,8 +1,8 @@
 //! Settings on trial: they stay for good only if somebody says so in time; whoever has lost the connection, or the machine, by
 //! what he set gets it back by waiting.
 //!
-//! A process of its own holds them ([`Held`]); the terminal may close. It looks for a file in the journal's folder: `kept-...`
-//! makes them stay, `ended-...` takes them back at once. When it dies, its warden takes them back.
+//! A process of its own holds them ([`Held`]); the terminal may close. It looks at a file of its own in the journal's folder: renamed to
+//! `kept-...` the settings stay, to `ended-...` they go back at once. When it dies, its warden takes them back.
 
 use super::held::Held;
 use super::journal::Journal;
@@ -119,7 +119,7 @@ fn say(what: &Answer) -> Result<(), Fault> {
     answer(&serde_json::to_string(what).map_err(|why| Fault::Wrong(why.to_string()))?)
 }
 
-/// The files by which a trial and the others understand each other.
+/// The file by which a trial and the others understand each other: whoever gives it another name first has decided.
 struct Marks {
     pending: PathBuf,
     kept: PathBuf,
@@ -135,9 +135,9 @@ impl Marks {
     /// Whether they shall stay.
     fn wait(&self, within: Duration) -> bool {
         let began = Instant::now();
-        while began.elapsed() < within && !self.ended.exists() {
-            if self.kept.exists() {
-                return true;
+        while self.pending.exists() {
+            if began.elapsed() >= within && fs::rename(&self.pending, &self.ended).is_ok() {
+                return false;
             }
             std::thread::sleep(LOOK.min(within.saturating_sub(began.elapsed())));
         }
@@ -160,7 +160,8 @@ pub enum Verdict {
     End,
 }
 
-/// Tells every trial what shall become of it and waits until it has. Gives their processes.
+/// Tells every trial what shall become of it and waits until it has. Gives their processes; those whose time was over are not
+/// among them.
 pub fn decide(folder: &Path, verdict: Verdict) -> Result<Vec<i32>, Fault> {
     let mut told = Vec::new();
     for owner in pending(folder) {
@@ -170,12 +171,15 @@ pub fn decide(folder: &Path, verdict: Verdict) -> Result<Vec<i32>, Fault> {
             continue;
         }
         let mark = if verdict == Verdict::Keep { &marks.kept } else { &marks.ended };
-        fs::write(mark, b"").map_err(|why| Fault::file(mark, "write", why))?;
+        if fs::rename(&marks.pending, mark).is_err() {
+            continue;
+        }
         let began = Instant::now();
-        while marks.pending.exists() && owner.lives() && began.elapsed() < PATIENCE {
+        while mark.exists() && owner.lives() && began.elapsed() < PATIENCE {
             std::thread::sleep(LOOK / 5);
         }
-        if marks.pending.exists() {
+        if mark.exists() {
+            let _ = fs::remove_file(mark);
             return Err(Fault::Wrong(format!(
                 "the trial of process {} did not answer; it goes back by itself",
                 owner.pid

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
@@ -51,7 +52,7 @@ pub fn forgo(folder: &Path) {
 /// Runs a subcommand of the agent that outlives this process, and gives the one line that it answers.
 pub(super) fn detached(mut command: Command) -> Result<String, Fault> {
     let failed = |why| Fault::Call { doing: "cannot start a process that outlives this one".to_owned(), why };
-    command.arg("--detach").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.arg0("schedlab-agent").arg("--detach").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut first = command.spawn().map_err(failed)?;
     let mut answer = String::new();
     let mut line = first.stdout.take().expect("it is piped").take(1 << 20);
@@ -64,7 +65,8 @@ pub(super) fn detached(mut command: Command) -> Result<String, Fault> {
 /// The first half of it: starts the same command again without `--detach`, and is gone.
 pub(super) fn go_on_detached() -> Result<ExitCode, Fault> {
     let arguments: Vec<_> = std::env::args_os().skip(1).filter(|a| a != "--detach").collect();
-    let started = Command::new(OWN).args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).spawn();
+    let started =
+        Command::new(OWN).arg0("schedlab-agent").args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).spawn();
     started.map_err(|why| Fault::Call { doing: "cannot start the second process".to_owned(), why })?;
     Ok(ExitCode::SUCCESS)
 }
