@@ -49,11 +49,14 @@ def verb(
 
 
 def _watch(wish: "Wish", csv: str | None, json: bool, once: bool) -> None:
+    import time
+
     from schedlab.live import agent
     from schedlab.live.watch import Means, Rows, samples
 
     header, lines = samples(wish)
     rows, means = Rows(header, agent.ask(["sample", "--schema"]), wish), Means()
+    began = time.process_time()
     with closing(lines), ExitStack() as stack:
         shows = [stack.enter_context(show) for show in _shows(header, rows, csv, json, once, wish)]
         try:
@@ -69,7 +72,7 @@ def _watch(wish: "Wish", csv: str | None, json: bool, once: bool) -> None:
             sys.stdout = None
             return
     if not (json or csv == "-" or once):
-        _summary(means, sys.stdout)
+        _summary(means, sys.stdout, time.process_time() - began)
 
 
 def _shows(header: dict, rows: "Rows", csv: str | None, json: bool, once: bool, wish: "Wish") -> list:
@@ -243,10 +246,10 @@ class _Panels:
             self._display.__exit__(*reason)
 
 
-def _summary(means: "Means", out) -> None:
+def _summary(means: "Means", out, shown: float = 0.0) -> None:
     """The means of what the plain lines show."""
     found = means.means()
-    print(means.story(), file=out)
+    print(means.story(shown), file=out)
     if found:
         print(" ".join(heading.rjust(width) for heading, _, width, _ in PLAIN), file=out)
         print(" ".join(_plain(found, name, width, scale) for _, name, width, scale in PLAIN), file=out)

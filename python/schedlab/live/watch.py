@@ -125,8 +125,8 @@ class Means:
         """The mean of every column that was known at least once."""
         return {name: total / self._times[name] for name, total in self._sums.items() if self._times[name] > 0}
 
-    def story(self) -> str:
-        """How long, how many, and what it cost, in words."""
+    def story(self, shown: float = 0.0) -> str:
+        """How long, how many, and what it cost, in words; `shown` is the processor time, s, that showing them took."""
         if not self.samples:
             return "ended before the first sample"
         cost = self.own_ns / self.samples / 1e6
@@ -134,6 +134,7 @@ class Means:
         return (
             f"means over {self.seconds:.2f} s, {self.samples} samples, {self.missed} missed; "
             f"sampling cost {cost:.2f} ms of processor time a sample, {share:.2f} % of one processor"
+            + (f", showing it {1000 * shown / self.samples:.1f} ms" if shown else "")
         )
 
 

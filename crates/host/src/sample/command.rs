@@ -1,8 +1,8 @@
 //! `schedlab-agent sample`: lines of JSON, a header first.
 //!
 //! Every line has the same keys, told by `--schema`. The first sample is what the second is compared with and gives no
-//! line. What a sample costs depends on what is asked for: all system counters are always there; `interrupts` doubles the
-//! cost, so `interrupts=10` reads it with every tenth sample; `nice` and `tasks` look at every task of the system.
+//! line. What a sample costs depends on what is asked for: all system counters are always there; `interrupts` costs
+//! half as much again, so `interrupts=10` reads it with every tenth sample; `nice` and `tasks` look at every task of the system.
 
 use super::{
     Chosen, Header, Line, Rates, Sampler, Wanted,

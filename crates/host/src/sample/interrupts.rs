@@ -1,5 +1,5 @@
-//! /proc/interrupts: how many of each, over all processors. The file is half the cost of a sample and longer the more
-//! processors there are, so it is read only when asked for, and every Nth sample if told so.
+//! /proc/interrupts: how many of each, over all processors. The file costs half as much as all the others together,
+//! and more the more processors there are, so it is read only when asked for, and every Nth sample if told so.
 
 use super::bytes::{Name, lines, number, words};
 use super::column::{Column, column, rate};

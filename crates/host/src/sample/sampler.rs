@@ -25,7 +25,7 @@ const MOST_PROCESSORS: usize = 4096;
 /// What is sampled beside the system's counters, pressure, drives and network, which are always.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Wanted {
-    /// Every so many samples each interrupt by itself: as dear as all the rest together.
+    /// Every so many samples each interrupt by itself: half as dear as all the rest together.
     pub interrupts: Option<u32>,
     /// Loads by nice level. Every task is looked at, 10 to 30 microseconds each.
     pub nice: bool,
