@@ -1,5 +1,6 @@
 """`schedlab watch`: as lines, rows, JSON, beside a command, and in a terminal."""
 
+import codecs
 import csv
 import json
 import os
@@ -137,13 +138,15 @@ class Terminal:
             os.execv(COMMAND[0], [*COMMAND, "watch", *arguments])
         ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 60, width, 0, 0))
         self.text = ""
+        # A character may come in two pieces, and Ctrl-C throws away what the terminal has not shown yet.
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def read_until(self, *words, seconds=30):
         ends = time.monotonic() + seconds
         while time.monotonic() < ends and not all(word in self.text for word in words):
             if select.select([self.fd], [], [], 0.1)[0]:
                 try:
-                    self.text += os.read(self.fd, 65536).decode(errors="replace")
+                    self.text += self._decoder.decode(os.read(self.fd, 65536))
                 except OSError:
                     break
         for word in words:
