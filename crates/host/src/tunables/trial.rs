@@ -1,8 +1,8 @@
 //! Settings on trial: they stay for good only if somebody says so in time; whoever has lost the connection, or the machine, by
 //! what he set gets it back by waiting.
 //!
-//! A process of its own holds them ([`Held`]); the terminal may close. It looks at a file of its own in the journal's folder: renamed to
-//! `kept-...` the settings stay, to `ended-...` they go back at once. When it dies, its warden takes them back.
+//! A process of its own holds them ([`Held`]); the terminal may close. It looks at a file of its own in the journal's folder:
+//! renamed to `kept-...` the settings stay, to `ended-...` they go back at once. When it dies, its warden takes them back.
 
 use super::held::Held;
 use super::journal::Journal;
@@ -105,7 +105,10 @@ impl Trial {
         say(&Answer::Begun(Begun { pid, settings, rounded, within_seconds: within.as_secs() }))?;
         let kept = marks.wait(within);
         let done = if kept { held.keep() } else { held.restore().map(|_| ()) };
-        marks.remove();
+        if done.is_ok() {
+            // Whoever has decided waits for this.
+            marks.remove();
+        }
         done.map(|()| ExitCode::SUCCESS)
     }
 
