@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 use schedlab_host::accounting::{parts::Parts, record::Record};
 use serde_json::Value;
+use std::os::unix::{fs::PermissionsExt, process::CommandExt};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -81,6 +83,61 @@ fn a_command_that_reads_from_a_drive_waits_for_it() {
     adds_up(&answer["main"]);
     assert!(ns(&answer["main"], "disk_ns") > 0, "{answer}");
     assert!(answer["counts"]["drive_read_bytes"].as_u64().unwrap() >= 16 << 20, "{answer}");
+}
+
+/// A memory cgroup (v1), removed when it is dropped.
+struct Group(PathBuf);
+
+impl Group {
+    fn make(limit: u64) -> Option<Group> {
+        let group = Group(PathBuf::from(format!("/sys/fs/cgroup/memory/schedlab-test-{}", std::process::id())));
+        let made = std::fs::create_dir(&group.0)
+            .and_then(|()| std::fs::write(group.0.join("memory.limit_in_bytes"), limit.to_string()));
+        made.inspect_err(|why| println!("skipped: no memory cgroup of version 1: {why}")).ok().map(|()| group)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_command_held_by_a_memory_cgroup_reads_again_and_reclaims() {
+    let Some(group) = Group::make(16 << 20) else { return };
+    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let file = folder.path().join("data");
+    std::fs::write(&file, vec![1; 24 << 20]).unwrap();
+    // Written back and forgotten, so that the group and nobody else has its pages.
+    let forget = format!("of={}", file.display());
+    let quiet = ["oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none"];
+    assert!(Command::new("dd").args(["if=/dev/null", &forget]).args(quiet).status().unwrap().success());
+    let read = format!("cat {} > /dev/null", file.display());
+    let command = format!("echo $$ > {}/tasks; {read}; {read}; {read}", group.0.display());
+    let Some(answer) = timed(&["sh", "-c", &command]) else { return };
+    adds_up(&answer["whole"]);
+    // The file was read three times, since the group cannot keep it; making room for it took time.
+    assert!(answer["counts"]["drive_read_bytes"].as_u64().unwrap() > 2 * (24 << 20), "{answer}");
+    assert!(ns(&answer["counts"], "reclaim_ns") > 0 && ns(&answer["whole"], "disk_ns") > 0, "{answer}");
+}
+
+#[test]
+fn without_root_only_sums_are_known_and_it_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("schedlab-agent");
+    std::fs::copy(env!("CARGO_BIN_EXE_schedlab-agent"), &copy).unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(&copy);
+    if nix::unistd::geteuid().is_root() {
+        command.uid(65534);
+    }
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let answer = command.args(["time", "--", "sleep", "0.05"]).output().unwrap();
+    let answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
+    assert!(answer["counts"]["tasks"].is_null() && answer["main"]["processor_ns"].is_null(), "{answer}");
+    assert!(answer["unknown"].to_string().contains("run as root"), "{answer}");
+    assert!(ns(&answer["main"], "asleep_ns") > 45 * MS, "{answer}");
 }
 
 #[test]

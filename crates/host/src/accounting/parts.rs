@@ -37,7 +37,8 @@ impl Parts {
         let ran = task.ran_ns.min(elapsed_ns);
         let ticks = u128::from(task.user_ns) + u128::from(task.system_ns);
         // A task that no tick met has most likely been in its own code.
-        let user_ns = if ticks == 0 { ran } else { (u128::from(ran) * u128::from(task.user_ns) / ticks) as u64 };
+        let by_ticks = (u128::from(ran) * u128::from(task.user_ns)).checked_div(ticks);
+        let user_ns = by_ticks.map_or(ran, |ns| ns as u64);
         let mut rest = elapsed_ns - ran;
         let mut take = |wanted: u64| {
             let part = wanted.min(rest);
