@@ -123,6 +123,14 @@ fn a_wakeup_on_another_processor_counts() {
 }
 
 #[test]
+fn a_task_preempted_while_it_goes_to_sleep_can_run() {
+    let mut ring = Ring::new(&layout());
+    ring.switch(MS, 10, PREEMPTED | S, 20);
+    let (recorded, cast) = (decode(vec![ring]), cast(&[10], &[0], (0, 2 * MS)));
+    assert_eq!(told(&recorded, &cast, Kind::SwitchOut)[0].flag, Leave::Preempted as u8);
+}
+
+#[test]
 fn children_belong_to_the_job_of_their_parent() {
     let mut ring = Ring::new(&layout());
     ring.fork(MS, 10, 11);

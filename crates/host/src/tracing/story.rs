@@ -153,7 +153,6 @@ impl<'a, O: Observer> Story<'a, O> {
         self.processors[usize::from(it.cpu)].heard = it.time;
     }
 
-    /// From here on everything is told.
     fn begin(&mut self, happenings: &[Happening]) {
         self.open = true;
         self.now = self.cast.begin_ns;
@@ -188,7 +187,6 @@ impl<'a, O: Observer> Story<'a, O> {
         }
     }
 
-    /// Nothing is told from here on.
     fn end(mut self) -> Others {
         self.now = self.cast.end_ns.max(self.cast.begin_ns);
         for cpu in 0..self.processors.len() {
