@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 AGENT := python/schedlab/live/bin/schedlab-agent
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
-.PHONY: setup demo check test bench bench-switches bench-storage mutants docs new-scheduler lock
+.PHONY: setup demo check test bench bench-switches bench-storage bench-host mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -45,8 +45,8 @@ test: setup
 	cargo test --workspace --exclude schedlab-python --locked
 	$(BIN)/python -m pytest
 
-## bench: switches per second, beside the ceiling and the peers, then bench-storage (BENCH_QUICK=1: less of everything)
-bench: bench-switches bench-storage
+## bench: switches per second, beside the ceiling and the peers, then bench-storage and bench-host (BENCH_QUICK=1: less of everything)
+bench: bench-switches bench-storage bench-host
 
 bench-switches: .venv-bench-simpy/made .venv-bench-simso/made
 	cargo build --quiet --release --locked -p schedlab-bench
@@ -65,6 +65,12 @@ bench-storage: setup .venv-bench-libcachesim/made
 	cargo run --quiet --release --locked -p schedlab-disk --example throughput
 	$(BIN)/python bench/caches.py \
 		$$(test -e .venv-bench-libcachesim/made && echo --libcachesim .venv-bench-libcachesim/bin/python)
+
+## bench-host: what a sample of the host's counters costs, beside sar, vmstat and others that are installed; events read a second
+bench-host:
+	cargo build --quiet --release --locked -p schedlab-host
+	$(PYTHON) bench/sampling.py --agent $${CARGO_TARGET_DIR:-target}/release/schedlab-agent
+	cargo bench --quiet --locked -p schedlab-host
 
 ## mutants: planted faults that the tests must catch
 mutants:

@@ -6,7 +6,23 @@ import re
 import pytest
 from conftest import ROOT
 
-VERBS = ["run", "matrix", "cache", "host", "list", "describe", "reproduce", "report", "schema"]
+VERBS = [
+    "run",
+    "matrix",
+    "cache",
+    "host",
+    "list",
+    "describe",
+    "reproduce",
+    "report",
+    "schema",
+    "parity",
+    "judge",
+    "unseal",
+    "watch",
+    "time",
+    "diagnose",
+]
 FAMILIES = [
     "schedulers",
     "elevators",

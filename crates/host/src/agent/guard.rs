@@ -27,7 +27,8 @@ pub(super) fn guarded(plan: &Plan, act: impl FnOnce(&Held) -> Result<ExitCode, F
     };
     let signals = Signals::block()?;
     // Before orphans become ours: the warden of the settings is one, and must outlive us.
-    let held = Held::apply(&Root::default(), &plan.tunables, &plan.options.journal)?;
+    let options = &plan.options;
+    let held = Held::apply_at(&Root::default(), &plan.tunables, &options.journal, &options.scratch)?;
     system::prctl(libc::PR_SET_CHILD_SUBREAPER, 1).map_err(fault("becoming the reaper of tasks"))?;
     let outer = system::own_pid();
     let Some(inner) = system::fork().map_err(fault("making a second process"))? else {

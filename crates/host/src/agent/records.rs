@@ -95,7 +95,8 @@ fn sampler(options: &Options) -> Result<Option<Child>, Fault> {
     let (Some(every), Some(path)) = (options.sample, &options.samples) else { return Ok(None) };
     let file = File::create(path).map_err(|why| Fault::file(path, "write", why))?;
     let mut command = Command::new("/proc/self/exe");
-    command.args(["sample", "--every", &spell_duration(every.0)]).stdin(Stdio::null()).stdout(file);
+    let agent = std::process::id().to_string();
+    command.args(["sample", "--every", &spell_duration(every.0), "--until", &agent]).stdin(Stdio::null()).stdout(file);
     let child = command.spawn().map_err(|why| Fault::Call { doing: "starting the sampler".to_owned(), why })?;
     // Late samples beside hogs are counted by itself.
     attributes::raise(child.id() as i32);

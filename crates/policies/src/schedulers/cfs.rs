@@ -456,7 +456,7 @@ impl Scheduler for Cfs {
             feature(
                 "gentle_sleepers",
                 "whether who slept is placed half a period back rather than a whole one",
-                Some("gentle_fair_sleepers"),
+                Some("gentle_sleepers"),
             ),
             feature(
                 "buddies",
