@@ -87,10 +87,11 @@ pub(super) fn conduct(root: &Root, plan: &Plan, held: &Held) -> Result<Option<Ou
     let reason = troupe.watch(plan, &stage, start, &signals, &mut records)?;
     let end = system::now();
     let (after, own_ns) = (Stat::read(root)?, system::process_time() - own_before);
-    let mismatches = held.rounded().iter().cloned().chain(held.check()).collect();
+    // At once: what they still do is counted as theirs.
     stage.groups.lift();
-    let kept = records.stop();
     troupe.finish(&stage);
+    let mismatches = held.rounded().iter().cloned().chain(held.check()).collect();
+    let kept = records.stop();
     if reason == Reason::Told {
         return Ok(None);
     }
