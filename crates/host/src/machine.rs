@@ -3,6 +3,12 @@
 use crate::{Fault, Root};
 use std::process::ExitCode;
 
+/// What a tick, an interrupt and a switch cost. Real ones vary with caches and virtual machines, from half a microsecond to five. A
+/// measured value would make the machine another one, and its results unknown, at every look; and what matters is that
+/// they are not nothing: a turn of five ticks that begins just after one ends at the sixth.
+const A_MOMENT: &str = "1us";
+const WHY_A_MOMENT: &str = "assumed: of this order on processors of the 2010s and later";
+
 /// Prints the machine.
 #[derive(clap::Args)]
 pub struct Describe {}
@@ -34,7 +40,12 @@ pub fn describe(root: &Root) -> String {
          \n\
          [clock]\n\
          hz = {{ value = \"{hz}/s\", source = \"{hz_source}\" }}\n\
-         timers = \"exact\"\n"
+         timers = \"exact\"\n\
+         interrupt = {{ value = \"{A_MOMENT}\", source = \"{WHY_A_MOMENT}\" }}\n\
+         \n\
+         [costs]\n\
+         context_switch = {{ value = \"{A_MOMENT}\", source = \"{WHY_A_MOMENT}\" }}\n\
+         interrupt = {{ value = \"{A_MOMENT}\", source = \"{WHY_A_MOMENT}\" }}\n"
     )
 }
 
