@@ -6,6 +6,7 @@ A results folder is plain Parquet, a row per run and metric, so anything can rea
     schedlab.results.query("select metric, avg(value) from results group by metric")
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,9 +124,85 @@ class Results:
         cell = self.cell(factors)
         rows = self.frame.filter(pl.col("scenario") == cell["scenario"], pl.col("metric") == metric)
         if rows.is_empty():
-            known = self.frame["metric"].unique(maintain_order=True)
-            raise UsageError(f"{self.name} has no metric {metric!r}; {nearest(metric, known)}")
+            self._know([metric])
+            raise UsageError(f"{self.name}: no run of this cell has {metric}")
         return rows
+
+    def differences(self, metric: str | list[str] | None, baseline: dict[str, str] | str) -> pl.DataFrame:
+        """Every cell beside its baseline, paired by seed: the mean difference, and whether it is more than chance.
+
+        `baseline` gives factors, `{"scheduler.slice": "100ms"}` or `"scheduler.slice=100ms"`. If only one cell has
+        them, that is the baseline of all; else a cell's is the one that has them and the cell's own other factors.
+        `metric` is one, several, or None for those that the experiment shows. All rows are judged together: `adjusted`
+        is p after Holm.
+
+        Columns: the factors, scenario, baseline (its scenario), metric, unit, n (pairs), mean, low, high (95 %, of each
+        row alone), relative (to the baseline's mean), p, adjusted, verdict ("real", "not shown", "too few").
+        """
+        from schedlab.report.tables import shown_metrics
+        from schedlab.stats.comparison import differences
+
+        cells = [cell["factors"] for cell in self.manifest["cells"]]
+        beside = self._baselines(read_baseline(baseline, cells) if isinstance(baseline, str) else baseline)
+        metrics = shown_metrics(self) if metric is None else [metric] if isinstance(metric, str) else metric
+        self._know(metrics)
+        asked = [
+            (cell, base, name)
+            for cell, base in beside
+            for name in metrics
+            if self._has(cell, name) and self._has(base, name)
+        ]
+        pairs = [self._paired(cell, base, name) for cell, base, name in asked]
+        simulated = all(cell["on"] == "sim" for both in beside for cell in both)
+        rows = [
+            {
+                **cell["factors"],
+                "scenario": cell["scenario"],
+                "baseline": base["scenario"],
+                "metric": name,
+                "unit": pair["unit"].first(),
+                "n": one.of.n,
+                "mean": one.of.mean,
+                "low": one.of.low,
+                "high": one.of.high,
+                "relative": one.relative,
+                "p": one.p,
+                "adjusted": one.adjusted,
+                "verdict": one.verdict,
+            }
+            for (cell, base, name), pair, one in zip(
+                asked, pairs, differences([(p["value"].to_list(), p["beside"].to_list()) for p in pairs], simulated),
+                strict=True,
+            )
+        ]  # fmt: skip
+        schema = {**dict.fromkeys([*self.factors, "scenario", "baseline", "metric", "unit"], pl.String), "n": pl.Int64}
+        numbers = dict.fromkeys(["mean", "low", "high", "relative", "p", "adjusted"], pl.Float64)
+        return pl.DataFrame(rows, schema=schema | numbers | {"verdict": pl.String}).fill_nan(None)
+
+    def _baselines(self, factors: dict[str, str]) -> list[tuple[dict, dict]]:
+        """Each cell that is not a baseline, with the one it is compared with."""
+        cells = self.manifest["cells"]
+        if sum(factors.items() <= cell["factors"].items() for cell in cells) == 1:
+            only = self.cell(factors)
+            return [(cell, only) for cell in cells if cell is not only]
+        beside = [(cell, self.cell(cell["factors"] | factors)) for cell in cells]
+        return [(cell, base) for cell, base in beside if cell is not base]
+
+    def _has(self, cell: dict, metric: str) -> bool:
+        return not self.frame.filter(pl.col("scenario") == cell["scenario"], pl.col("metric") == metric).is_empty()
+
+    def _paired(self, cell: dict, base: dict, metric: str) -> pl.DataFrame:
+        """A row for each seed that both have."""
+        rows = self.frame.filter(pl.col("metric") == metric)
+        first = rows.filter(pl.col("scenario") == cell["scenario"]).select("seed", "unit", "value")
+        second = rows.filter(pl.col("scenario") == base["scenario"]).select("seed", beside="value")
+        return first.join(second, on="seed").sort("seed")
+
+    def _know(self, metrics: list[str]) -> None:
+        known = self.frame["metric"].unique(maintain_order=True)
+        for name in metrics:
+            if name not in known:
+                raise UsageError(f"{self.name} has no metric {name!r}; {nearest(name, known)}")
 
     def cell(self, factors: dict[str, str]) -> dict[str, Any]:
         """The manifest's entry of the one cell that has these factors."""
@@ -142,3 +219,17 @@ class Results:
 
         header, rows = summary_table(self)
         return html_table(header, rows, self.manifest["question"] or self.name)
+
+
+def read_baseline(text: str, cells: list[dict[str, str]]) -> dict[str, str]:
+    """Read `KEY=VALUE,KEY=VALUE` of factors that `cells` have; a comma that no known KEY= follows is part of a value."""
+    names = list(cells[0])
+    keys = "|".join(re.escape(name) for name in names)
+    given = dict(part.partition("=")[::2] for part in (re.split(rf",(?=(?:{keys})=)", text) if keys else [text]))
+    for name, value in given.items():
+        if name not in names:
+            raise UsageError(f"--baseline {text}: {name!r} is not swept; {nearest(name, names)}")
+        known = list(dict.fromkeys(cell[name] for cell in cells))
+        if value not in known:
+            raise UsageError(f"--baseline {text}: no cell has {name} = {value!r}; {nearest(value, known)}")
+    return given

@@ -63,8 +63,7 @@ def run(
 
     places = places or [Simulator(threads or os.cpu_count() or 1)]
     at = {place.name: place for place in places}
-    all_cells = experiment.cells()
-    cells = [_placed(cell, place, len(places) > 1) for place in places for cell in place.cells(all_cells)]
+    cells = placed(experiment, places)
     engines = {cell.hash: at[cell.on].engine for cell in cells}
     folder = out / f"{experiment.name}-{folder_hash(engines)}"
     wanted = [(cell, seed) for cell in cells for seed in experiment.seeds]
@@ -89,6 +88,12 @@ def run(
         except KeyboardInterrupt:
             raise Interrupted(finished, len(wanted), folder) from None
     return Results.of(experiment, cells, folder, computed=len(pending))
+
+
+def placed(experiment: Experiment, places: Sequence[Place]) -> list[Cell]:
+    """Every cell of every place."""
+    all_cells = experiment.cells()
+    return [_placed(cell, place, len(places) > 1) for place in places for cell in place.cells(all_cells)]
 
 
 def _placed(cell: Cell, place: Place, told_apart: bool) -> Cell:

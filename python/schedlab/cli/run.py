@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from schedlab.experiment import Experiment
     from schedlab.results import Results
     from schedlab.runner import Place
@@ -28,6 +30,9 @@ def verb(
     gantt: Annotated[Path | None, typer.Option("--gantt", help="Draw the first run, as .svg or .txt.")] = None,
     first: Annotated[float, typer.Option("--first", min=0.001, help="Seconds that --gantt draws.")] = 2.0,
     on: Annotated[str | None, typer.Option("--on", help="Where to run: sim, host, or sim,host side by side.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Compare every cell with this one: KEY=VALUE[,KEY=VALUE] of what is swept.")
+    ] = None,
     quiet_below: Annotated[
         float,
         typer.Option(min=0.0, help="Most processor time of others, %, in an undisturbed run.", rich_help_panel=HOST),
@@ -58,20 +63,28 @@ def verb(
     from schedlab.experiment import Experiment
     from schedlab.live.runs import Conditions
     from schedlab.places import places
+    from schedlab.results import read_baseline
+    from schedlab.runner import placed
 
     pictures = _pictures(trace, gantt)
     experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
     conditions = Conditions(quiet_below, patience, "off" if no_record else "auto", scratch, warm_up, drop_caches, dirty)
     where = places(on, experiment, threads, conditions, out if blind else None)
+    if baseline:
+        read_baseline(baseline, [cell.factors for cell in placed(experiment, where)])
     results = _run(experiment, out, threads, fresh, where)
+    compared = results.differences(None, baseline) if baseline else None
     for path, kind in pictures:
         experiment.record(path, kind, first=None if kind == "perfetto" else first)
     if json:
         from schedlab.cli.output import print_json
 
-        print_json(_as_json(results, experiment, pictures))
+        more = {} if compared is None else {"baseline": baseline, "differences": compared.to_dicts()}
+        print_json(_as_json(results, experiment, pictures) | more)
     else:
         show(results, experiment, pictures)
+        if compared is not None:
+            _show_differences(results, compared, baseline)
 
 
 def _pictures(trace: Path | None, gantt: Path | None) -> list[tuple[Path, str]]:
@@ -109,6 +122,21 @@ def show(results: "Results", experiment: "Experiment", pictures: Sequence[tuple[
         print(f"warning: {text} ({runs} of {total} runs)")
     for path, kind in pictures:
         print(f"{kind} of the first cell, seed {experiment.seeds[0]}: {path}")
+
+
+def _show_differences(results: "Results", compared: "pl.DataFrame", baseline: str) -> None:
+    """Print what differs from the baseline. No colour: what is not shown shall not look like something."""
+    from schedlab.cli.output import print_table
+    from schedlab.report.tables import differences_table
+
+    header, rows = differences_table(results, compared)
+    print_table(header, rows, f"beside {baseline}", numeric=(len(header) - 4, len(header) - 3, len(header) - 2))
+    judged = compared["adjusted"].drop_nulls().len()
+    print("difference: mean of the pairs (same repeat) with its 95 % interval by Student's t")
+    if judged > 1:
+        print(f"verdict: {judged} differences are judged together (Holm), at most a 5 % chance of any false 'real'")
+    if (compared["verdict"] == "too few").any():
+        print("too few: so few repeats cannot tell chance from effect: --seeds 10")
 
 
 def _counted(warnings: list[dict]) -> dict[str, int]:

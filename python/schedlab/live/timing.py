@@ -9,11 +9,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from schedlab.errors import Stopped
 from schedlab.live import agent
 from schedlab.stats import Interval, mean_interval
+from schedlab.stats.comparison import Difference
+from schedlab.stats.comparison import difference as paired
 
 #: The parts of an elapsed time as the agent names them, and in words.
 PARTS = {
@@ -37,13 +39,6 @@ class NotTimed(Exception):
         """Keep the status."""
         super().__init__(f"not timed: status {status}")
         self.status = status
-
-
-class Difference(NamedTuple):
-    """The second command's value less the first's, and whether it is more than chance: None if one run cannot tell."""
-
-    of: Interval
-    real: bool | None
 
 
 @dataclass(frozen=True)
@@ -104,13 +99,12 @@ def measure(
 def difference(first: Timing, second: Timing, part: str, whose: str = "main") -> Difference | None:
     """The second's part less the first's, block by block; None where either is not known.
 
-    Real if the interval of 95 % leaves out zero.
+    Judged alone, so it is real if the interval of 95 % leaves out zero.
     """
     pairs = [(_seconds(a, part, whose), _seconds(b, part, whose)) for a, b in zip(first.runs, second.runs, strict=True)]
     if any(a is None or b is None for a, b in pairs):
         return None
-    of = mean_interval([b - a for a, b in pairs])
-    return Difference(of, (of.low > 0 or of.high < 0) if of.n > 1 else None)
+    return paired([b for _, b in pairs], [a for a, _ in pairs])
 
 
 def _blocks(commands: int, blocks: int, order: random.Random) -> Iterator[tuple[int, int]]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from schedlab.units import convert, readable_unit, spread
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from schedlab.results import Results
 
 #: Shown when an experiment names no metrics, as far as its runs have them.
@@ -44,6 +46,26 @@ def summary_table(results: "Results") -> tuple[list[str], list[list[str]]]:
         found = [_spell(entries.get((cell["scenario"], name)), units[name], len(results.seeds)) for name in names]
         rows.append([*cell["factors"].values(), *found])
     return header, rows
+
+
+def differences_table(results: "Results", found: "pl.DataFrame") -> tuple[list[str], list[list[str]]]:
+    """Header and rows of `Results.differences`: the mean with its interval, as a share, and in a word."""
+    rows = []
+    for row in found.iter_rows(named=True):
+        unit = readable_unit(row["unit"], max(abs(row[k] or 0.0) for k in ("mean", "low", "high")))
+        numbers = [None if row[k] is None else convert(row[k], row["unit"], unit) for k in ("mean", "low", "high")]
+        share = "–" if row["relative"] is None else f"{100 * row['relative']:+.1f} %"
+        pairs = f"{row['n']}" + (f" of {len(results.seeds)}" if row["n"] < len(results.seeds) else "")
+        factors = [row[name] for name in results.factors]
+        rows.append([*factors, row["metric"], _spell_difference(*numbers, unit), share, pairs, row["verdict"]])
+    return [*results.factors, "metric", "difference", "relative", "pairs", "verdict"], rows
+
+
+def _spell_difference(mean: float | None, low: float | None, high: float | None, unit: str) -> str:
+    of = "" if unit == "1" else f" {unit}"
+    if mean is None:
+        return "–"
+    return f"{mean:+.4g}{of}" if low is None else f"{mean:+.4g} [{low:.4g}, {high:.4g}]{of}"
 
 
 def _column_unit(entries: list[dict]) -> str:
