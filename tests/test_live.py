@@ -24,13 +24,22 @@ with open(folder + "/asked", "a") as log:
 said = json.load(open(folder + "/says.json"))
 if verb == "apply" and said.get("refuses"):
     sys.exit(print("error: " + said["refuses"], file=sys.stderr) or 2)
-if verb == "run":
+if verb == "run" and "fixed_work" in given:
+    rows = [{{"metric": "tasks.fixed_work.real", "unit": "s", "value": v}} for v in said.get("pieces", [0.05])]
+    seen = {{"foreign_percent": 0.0, "own_percent": 0.1, "lost_events": 0}}
+    print(json.dumps({{"rows": rows, "warnings": [], "environment": seen, "began_unix_ns": 0}}))
+elif verb == "run":
+    if said.get("dies"):
+        os.kill(os.getpid(), 9)
     time.sleep(said.get("takes", 0))
     foreign = said.get("foreign", [])
-    turn = sum(1 for line in open(folder + "/asked") if '"run"' in line) - 1
+    turn = sum(1 for line in open(folder + "/asked") if '"run"' in line and "fixed_work" not in line) - 1
+    changed = said.get("changed", [])
+    changed = changed[turn] if turn < len(changed) else []
     rows = [{{"metric": "tasks.hog.real", "unit": "s", "value": 1.0 + turn}}]
     seen = {{"foreign_percent": foreign[turn] if turn < len(foreign) else 0.0, "own_percent": 0.1, "lost_events": 0}}
-    print(json.dumps({{"rows": rows, "warnings": said.get("warnings", []), "environment": seen, "began_unix_ns": 0}}))
+    told = {{"rows": rows, "warnings": said.get("warnings", []), "environment": seen, "changed": changed}}
+    print(json.dumps(told | {{"began_unix_ns": 0}}))
 if verb == "calibrate":
     print(json.dumps({{"rounds_per_second": 1e9, "calls_per_second": 1e7, "spread": 0.01}}))
 if verb == "noise":
@@ -61,7 +70,8 @@ def host(tmp_path, monkeypatch):
 
         def asked(self, verb):
             lines = (tmp_path / "asked").read_text().splitlines() if (tmp_path / "asked").exists() else []
-            return [given for arguments, given in map(json.loads, lines) if arguments[0] == verb]
+            asked = [given for arguments, given in map(json.loads, lines) if arguments[0] == verb]
+            return [given for given in asked if "fixed_work" not in json.dumps(given)]
 
         def file(self, seeds=2):
             path = tmp_path / "live.toml"
@@ -119,6 +129,60 @@ def test_a_run_that_is_always_disturbed_is_marked(schedlab, host):
     assert len(host.asked("run")) == 2 * ATTEMPTS
     assert all("tasks of others used 50.0 %" in warning["warning"] for warning in done["warnings"])
     assert len(done["warnings"]) == 2
+
+
+CHANGED = {"setting": "rr_slice", "path": "/proc/sys/kernel/sched_rr_timeslice_ms", "expected": "4", "actual": "50"}
+
+
+def test_a_run_whose_settings_somebody_else_changed_is_repeated(schedlab, host):
+    host.says(changed=[[CHANGED]])
+    done = schedlab.json("run", host.file(seeds=1), "--on", "host")
+    assert not done["warnings"]
+    reals = sorted(cell["metrics"]["tasks.hog.real"]["mean"] for cell in done["cells"])
+    assert reals == [2.0, 3.0]
+    assert "rr_slice was 4 and became 50 during the run" in log_of(schedlab.folder)[1]["disturbed"][0]
+
+
+def test_a_run_that_is_always_void_is_no_result_until_it_is_none_again(schedlab, host):
+    host.says(changed=[[CHANGED]] * ATTEMPTS)
+    done = schedlab.json("run", host.file(seeds=1), "--on", "host")
+    assert len(host.asked("run")) == ATTEMPTS + 1
+    assert [len(cell["metrics"]) for cell in done["cells"]].count(0) == 1
+    (warning,) = done["warnings"]
+    for words in (f"void in {ATTEMPTS} of", "rr_slice was 4 and became 50", "/proc/sys/kernel/sched_rr_timeslice_ms"):
+        assert words in warning["warning"]
+    again = schedlab.json("run", host.file(seeds=1), "--on", "host")
+    assert all(cell["metrics"] for cell in again["cells"])
+    assert not again["warnings"]
+
+
+def test_a_disturbed_attempt_stands_rather_than_a_void_one(schedlab, host):
+    host.says(foreign=[50.0] * ATTEMPTS, changed=[[], [], [CHANGED]])
+    done = schedlab.json("run", host.file(seeds=1), "--on", "host")
+    reals = sorted(cell["metrics"]["tasks.hog.real"]["mean"] for cell in done["cells"])
+    assert reals == [2.0, 4.0]
+    assert len(done["warnings"]) == 1
+
+
+def test_what_can_be_seen_is_told_before_the_first_run_and_kept(schedlab, host):
+    host.says(noise=1.5)
+    done = schedlab("run", host.file(seeds=12), "--on", "host", "--json")
+    assert "others use 1.5 % of the busiest processor" in done.stderr
+    assert "12 repeats can show a difference" in done.stderr
+    assert "24 runs ahead: at most" in done.stderr
+    assert log_of(schedlab.folder)[0]["preflight"]["foreign_percent"] == 1.5
+    (manifest,) = schedlab.folder.rglob("manifest.json")
+    assert json.loads(manifest.read_text())["seen"]["host"]["preflight"]["repeats"] == 12
+    assert not schedlab("run", host.file(seeds=12), "--on", "host", "--json").stderr
+    assert "preflight" in json.loads(manifest.read_text())["seen"]["host"], "nothing new was seen"
+
+
+def test_an_agent_that_is_killed_is_told_of_with_what_becomes_of_the_rest(schedlab, host):
+    host.says(dies=True)
+    done = schedlab("run", host.file(seeds=2), "--on", "host")
+    assert done.returncode == 2
+    assert "schedlab-agent run was ended by signal 9" in done.stderr
+    assert "the same command goes on" in done.stderr
 
 
 def test_a_dirty_host_is_refused_unless_it_is_wanted(schedlab, host):

@@ -1,6 +1,7 @@
 """The places that a user can name: `--on sim,host`."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,17 +14,23 @@ if TYPE_CHECKING:
 
 
 def places(
-    on: str | None, experiment: "Experiment", threads: int | None, conditions: "Conditions", blind: Path | None = None
+    on: str | None,
+    experiment: "Experiment",
+    threads: int | None,
+    conditions: "Conditions",
+    blind: Path | None = None,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> "list[Place]":
     """The places that `on` names, separated by commas; where the experiment's machine is, if it names none.
 
-    With `blind`, the folder of results, the host's settings are hidden under letters.
+    With `blind`, the folder of results, the host's settings are hidden under letters. `tell` hears what is seen before
+    the first run.
     """
     from schedlab.live.blind import Blind
     from schedlab.live.runs import LiveHost
     from schedlab.simulator import Simulator
 
-    known = {"sim": lambda: Simulator(threads or os.cpu_count() or 1), "host": lambda: LiveHost(conditions)}
+    known = {"sim": lambda: Simulator(threads or os.cpu_count() or 1), "host": lambda: LiveHost(conditions, tell=tell)}
     names = (on or ("host" if experiment.is_of_host else "sim")).split(",")
     for name in names:
         if name not in known:
@@ -34,4 +41,4 @@ def places(
         return [known[name]() for name in names]
     if names != ["host"]:
         raise UsageError(f"--blind is for --on host alone, not {','.join(names)}: a simulated run needs no hiding")
-    return [Blind(LiveHost(conditions), experiment, blind)]
+    return [Blind(LiveHost(conditions, tell=tell), experiment, blind)]

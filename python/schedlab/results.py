@@ -222,7 +222,7 @@ class Results:
 
 
 def read_baseline(text: str, cells: list[dict[str, str]]) -> dict[str, str]:
-    """Read `KEY=VALUE,KEY=VALUE` of factors that `cells` have; a comma that no known KEY= follows is part of a value."""
+    """Read `KEY=VALUE,KEY=VALUE` of what `cells` have; a comma that no known KEY= follows is part of a value."""
     names = list(cells[0])
     keys = "|".join(re.escape(name) for name in names)
     given = dict(part.partition("=")[::2] for part in (re.split(rf",(?=(?:{keys})=)", text) if keys else [text]))

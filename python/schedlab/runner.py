@@ -49,6 +49,9 @@ class Place(Protocol):
     def describe(self) -> dict:
         """What the manifest says of it."""
 
+    def seen(self) -> dict:
+        """What was seen there before the first run; the manifest keeps it."""
+
 
 def run(
     experiment: Experiment,
@@ -82,6 +85,7 @@ def run(
                     here = [run for run in pending if run[0].on == place.name]
                     with closing(place.runs(here, folder, stop)) as chunks:
                         for chunk, table in chunks:
+                            target.keep(place.name, place.seen())
                             target.append(*_tidy(experiment, chunk, table, place.engine))
                             finished += len(chunk)
                             report(finished, len(wanted))

@@ -48,6 +48,10 @@ class Simulator:
         """The engine."""
         return {"engine": self.engine}
 
+    def seen(self) -> dict:
+        """Nothing: nothing disturbs a simulated machine."""
+        return {}
+
 
 class _Pace:
     """How many runs to put into the next chunk, from how long the last one took."""

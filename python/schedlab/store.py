@@ -39,9 +39,8 @@ def replace(path: Path, content: bytes) -> None:
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
+        with named(path), open(temporary, "wb", buffering=0) as file:
+            _write(file, content)
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
@@ -53,6 +52,34 @@ def replace(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def extend(path: Path, line: bytes) -> None:
+    """Add a line to a log, all of it or nothing, and have it on the disk before going on."""
+    with named(path), open(path, "ab", buffering=0) as log:
+        before = log.tell()
+        try:
+            _write(log, line)
+            os.fsync(log.fileno())
+        except OSError:
+            log.truncate(before)
+            raise
+
+
+def _write(file, content: bytes) -> None:
+    """All of it: without a buffer, one call may write less."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+@contextmanager
+def named(path: Path):
+    """Give errors the name of the file that they are of: the kernel does not tell it for a full disk."""
+    try:
+        yield
+    except OSError as why:
+        raise OSError(why.errno, why.strerror, str(path)) from None
 
 
 class Store:
@@ -70,7 +97,7 @@ class Store:
         self._tail = read(self._files[-1:])
         self._room = RUNS_PER_FILE - _runs(self._tail) if self._files else 0
         known = read_manifest(self.folder)
-        kept = {key: known[key] for key in ("created", "warnings") if key in known}
+        kept = {key: known[key] for key in ("created", "warnings", "seen") if key in known}
         self.manifest = manifest | kept
         if self.manifest != known:
             self._write_manifest()
@@ -85,8 +112,9 @@ class Store:
 
     def append(self, rows: pl.DataFrame, warnings: Sequence[dict] = ()) -> None:
         """Add whole runs. Warnings reach the disk before the runs that they belong to."""
-        if warnings:
-            self.manifest["warnings"] = _merged([*self.manifest["warnings"], *warnings])
+        earlier = _without(self.manifest["warnings"], rows)
+        if warnings or earlier != self.manifest["warnings"]:
+            self.manifest["warnings"] = _merged([*earlier, *warnings])
             self._write_manifest()
         runs = rows.partition_by("scenario", "seed", maintain_order=True)
         while runs:
@@ -97,6 +125,12 @@ class Store:
             self._tail = pl.concat([self._tail, *fitting])
             self._room -= len(fitting)
             replace(self._files[-1], parquet(self._tail))
+
+    def keep(self, place: str, seen: dict) -> None:
+        """Put into the manifest what was seen where the runs are made."""
+        if seen and self.manifest.get("seen", {}).get(place) != seen:
+            self.manifest["seen"] = self.manifest.get("seen", {}) | {place: seen}
+            self._write_manifest()
 
     def _write_manifest(self) -> None:
         write_manifest(self.folder, self.manifest)
@@ -135,6 +169,15 @@ def _merged(warnings: Iterable[dict]) -> list[dict]:
     for one in warnings:
         seeds.setdefault((one["scenario"], one["warning"]), set()).update(one["seeds"])
     return [{"scenario": scenario, "warning": text, "seeds": sorted(s)} for (scenario, text), s in seeds.items()]
+
+
+def _without(warnings: list[dict], rows: pl.DataFrame) -> list[dict]:
+    """Warnings but those of the runs in `rows`: what was said of one that had to be done again is no longer so."""
+    if not warnings:
+        return warnings
+    again = set(rows.select("scenario", "seed").unique().iter_rows())
+    left = (w | {"seeds": [seed for seed in w["seeds"] if (w["scenario"], seed) not in again]} for w in warnings)
+    return [warning for warning in left if warning["seeds"]]
 
 
 def _runs(frame: pl.DataFrame) -> int:

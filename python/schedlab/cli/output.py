@@ -13,6 +13,11 @@ def print_json(value: Any) -> None:
     print()
 
 
+def say(line: str) -> None:
+    """Tell the person at work something that is not part of the result."""
+    print(line, file=sys.stderr, flush=True)
+
+
 def print_table(header: list[str], rows: list[list], title: str = "", numeric: Collection[int] = ()) -> None:
     """Print a table; the columns whose index is in `numeric` are set to the right."""
     from rich import box

@@ -60,6 +60,7 @@ def verb(
     ] = False,
 ) -> None:
     """Run an experiment file and print means with 95 % intervals; what was run before is not run again."""
+    from schedlab.cli.output import say
     from schedlab.experiment import Experiment
     from schedlab.live.runs import Conditions
     from schedlab.places import places
@@ -69,7 +70,7 @@ def verb(
     pictures = _pictures(trace, gantt)
     experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
     conditions = Conditions(quiet_below, patience, "off" if no_record else "auto", scratch, warm_up, drop_caches, dirty)
-    where = places(on, experiment, threads, conditions, out if blind else None)
+    where = places(on, experiment, threads, conditions, out if blind else None, say)
     if baseline:
         read_baseline(baseline, [cell.factors for cell in placed(experiment, where)])
     results = _run(experiment, out, threads, fresh, where)

@@ -104,5 +104,10 @@ def _ended(agent: subprocess.Popen, arguments: Sequence[str], errors: str) -> No
         return
     if status == 2:
         raise UsageError(errors.strip().removeprefix("error: "))
-    how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
-    raise UsageError(f"schedlab-agent {arguments[0]} {how}: {errors.strip() or 'it said nothing'}")
+    said = errors.strip() or "it said nothing"
+    if status > 0:
+        raise UsageError(f"schedlab-agent {arguments[0]} ended with status {status}: {said}")
+    raise UsageError(
+        f"schedlab-agent {arguments[0]} was ended by signal {-status}: {said}; what it had changed is put back (see: "
+        "schedlab host restore --dry-run), finished runs are kept, and the same command goes on from there"
+    )

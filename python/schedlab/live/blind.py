@@ -84,6 +84,10 @@ class Blind:
         """That it is blind, and where its seal is not."""
         return self.host.describe() | {"blind": True}
 
+    def seen(self) -> dict:
+        """It tells nothing of the settings."""
+        return self.host.seen()
+
     def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
         """Have the true cells run, and tell of the blind ones."""
         seen = {run[0].hash: run[0] for run in pending}

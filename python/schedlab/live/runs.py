@@ -1,9 +1,14 @@
 """The live host as a place to run: one run after the other, in random order, each on a quiet machine or marked.
 
+    look at the noise, do pieces of fixed work               what so many repeats can show is told first
     for each repeat (seed):  all cells of it, shuffled        blocked by repeat, so that drift hits every cell alike
         wait until the processors are quiet                   else the run is marked
         run the plan; the agent sets, measures, puts back
         disturbed?  keep what was measured apart, and repeat, at most ATTEMPTS times
+        void?       the same; if it stays so, its numbers are no results
+
+A run is *void* when somebody else changed one of its settings meanwhile: it is of no setting at all. The same command
+tries it again. One that others only slowed down is *disturbed*: it stands, marked, if all attempts were.
 
 Every attempt, disturbed or not, is a line of `attempts.jsonl` in the folder of the results: nothing measured is lost.
 """
@@ -14,23 +19,24 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from schedlab import store
 from schedlab.errors import UsageError
 from schedlab.experiment import Cell
-from schedlab.live import agent
+from schedlab.live import agent, preflight
 from schedlab.runner import Chunk, Run
-from schedlab.store import replace as write_whole
 
 #: A run is repeated so often, at most, when it was disturbed.
 ATTEMPTS = 3
 #: How long a host must have been quiet.
 QUIET_FOR = "700ms"
+QUIET_SECONDS = 0.7
 #: The tunable that is no file but an attribute of each task.
 SLICE = "slice"
 #: What a person gave a run.
@@ -70,8 +76,11 @@ class LiveHost:
     conditions: Conditions = field(default_factory=Conditions)
     #: Asks a person about the run just done: letter or factors, and the number of the session; gives a score.
     judge: Callable[[dict[str, str], int], float] | None = None
+    #: Hears, a line each, what is seen before the first run.
+    tell: Callable[[str], None] = field(default=lambda line: None, repr=False)
     name: str = "host"
     _engine: str = field(default="", repr=False)
+    _seen: dict = field(default_factory=dict, repr=False)
 
     @property
     def engine(self) -> str:
@@ -96,13 +105,20 @@ class LiveHost:
         conditions = {k: str(v) if isinstance(v, Path) else v for k, v in vars(self.conditions).items()}
         return {"engine": self.engine, "kernel": f"{system.release} {system.version}", "conditions": conditions}
 
+    def seen(self) -> dict:
+        """What was seen before the first run."""
+        return self._seen
+
     def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
         """Yield one run at a time."""
         if not pending:
             return
         session = _Session(self.conditions, folder, stop, self.judge)
         session.refuse_impossible([cell for cell, _ in pending])
-        session.preflight([cell for cell, _ in pending])
+        seen = session.preflight([cell for cell, _ in pending], _repeats(pending, folder))
+        self._seen["preflight"] = seen.document()
+        for line in seen.told():
+            self.tell(line)
         for cell in _once_each(pending) * self.conditions.warm_up:
             session.attempt(cell, 0)
         for cell, seed in blocked(pending, random.Random(folder.name)):
@@ -117,6 +133,12 @@ def blocked(pending: list[Run], rng: random.Random) -> list[Run]:
         rng.shuffle(block)
         order += block
     return order
+
+
+def _repeats(pending: list[Run], folder: Path) -> int:
+    """Repeats of each cell when all is done, those of earlier calls included."""
+    asked = store.read_manifest(folder).get("seeds", [])
+    return max(asked if isinstance(asked, int) else len(asked), len({seed for _, seed in pending}))
 
 
 def _once_each(pending: list[Run]) -> list[Cell]:
@@ -141,7 +163,7 @@ class _Session:
         if path.exists():
             return json.loads(path.read_text())
         measured = agent.ask(["calibrate"], stop=self.stop)
-        write_whole(path, json.dumps(measured).encode())
+        store.replace(path, json.dumps(measured).encode())
         return measured
 
     def refuse_impossible(self, cells: list[Cell]) -> None:
@@ -151,38 +173,54 @@ class _Session:
             pairs = [f"{name}={value}" for name, value in wanted.items()]
             agent.ask(["apply", "--dry-run", *pairs], stop=self.stop)
 
-    def preflight(self, cells: list[Cell]) -> None:
-        """Look at the noise once, and refuse a machine that never becomes quiet."""
-        seen = self._quiet(sorted({cpu for cell in cells for cpu in processors(cell)}))
-        self._note({"preflight": seen})
+    def preflight(self, cells: list[Cell], repeats: int) -> preflight.Preflight:
+        """Look at the noise, refuse a machine that never becomes quiet, and find out what can be seen on it.
+
+        `cells` has one for each run ahead.
+        """
+        used = sorted({cpu for cell in cells for cpu in processors(cell)})
+        seen = self._quiet(used)
         if not seen["quiet"] and not self.conditions.dirty:
+            self._note({"noise": seen})
             limit, patience = self.conditions.quiet_below, self.conditions.patience
             raise UsageError(
                 f"the host is not quiet: after {patience:g} s other tasks use {_worst(seen):.0f} % of a processor "
                 f"and less than {limit:g} % is wanted; stop them, allow more with --quiet-below, or measure all the "
                 "same with --dirty"
             )
+        found = preflight.look(self._ask_run, seen, self.calibration, cells, repeats, used[0], QUIET_SECONDS)
+        self._note({"preflight": found.document(), "noise": seen})
+        return found
 
     def run(self, cell: Cell, seed: int) -> pl.DataFrame:
-        """The rows of one run, of the first attempt that was not disturbed, or else of the last."""
-        reasons: list[str] = []
+        """The rows of one run: of the first attempt that was not disturbed, or else of the last that is not void.
+
+        A session with a person is not repeated because it was disturbed, only if it is void.
+        """
+        stands, reasons = None, []
         for number in range(1, ATTEMPTS + 1):
             outcome, reasons = self.attempt(cell, seed, number)
+            if changed(outcome):
+                continue
+            stands = outcome, reasons
             if not reasons or self.judge:
                 break
+        if stands is None:
+            return _rows([], [_void(reasons)])
+        outcome, reasons = stands
         if self.judge:
             score = self.judge(cell.factors, seed)
             outcome["rows"].append({"metric": SCORE, "unit": "1", "value": score})
             self._note({"scenario": cell.hash, "seed": seed, "score": score})
             reasons = []
-        return _rows(outcome, reasons)
+        return _rows(outcome["rows"], [*_cautions(outcome), *_disturbed(reasons)])
 
     def attempt(self, cell: Cell, seed: int, number: int = 0) -> tuple[dict, list[str]]:
         """Run once; the outcome, and what disturbed it. Number 0 is a warm-up."""
         before = self._quiet(processors(cell))
         if self.conditions.drop_caches:
             drop_caches()
-        outcome = agent.ask(["run"], self._plan(cell, seed), self.stop)
+        outcome = self._ask_run(self._plan(cell, seed))
         reasons = self._disturbances(before, outcome)
         self._note(
             {
@@ -196,6 +234,10 @@ class _Session:
             }
         )
         return outcome, reasons
+
+    def _ask_run(self, plan: dict) -> dict:
+        """Should this process be killed, the agent ends the run and puts everything back."""
+        return agent.ask(["run", "--parent", str(os.getpid())], plan, self.stop)
 
     def _plan(self, cell: Cell, seed: int) -> dict[str, Any]:
         tunables = dict(cell.host["tunables"])
@@ -216,7 +258,7 @@ class _Session:
     def _disturbances(self, before: dict, outcome: dict) -> list[str]:
         seen = outcome["environment"]
         limit = self.conditions.quiet_below
-        reasons = []
+        reasons = changed(outcome)
         if not before["quiet"]:
             reasons.append(f"the host was not quiet before the run ({_worst(before):.0f} % of a processor)")
         if seen["foreign_percent"] > limit:
@@ -230,20 +272,21 @@ class _Session:
         from schedlab.live.blind import closed
 
         line = {"time": time.time()} | what
-        with open(self.folder / LOG, "ab") as log:
-            log.write(closed(line) if self.conditions.sealed else json.dumps(line).encode())
-            log.write(b"\n")
-            log.flush()
-            os.fsync(log.fileno())
+        path = self.folder / LOG
+        store.extend(path, (closed(line) if self.conditions.sealed else json.dumps(line).encode()) + b"\n")
 
 
 def processors(cell: Cell) -> list[int]:
-    """Those of the host that the cell's tasks use."""
+    """Those of the host that the cell's tasks use: its first, second, ... is that of those we may use."""
+    may = sorted(os.sched_getaffinity(0))
     jobs = cell.scenario["workload"].values()
     if all(job.get("cpus") for job in jobs):
-        return sorted({cpu for job in jobs for cpu in job["cpus"]})
-    count = cell.scenario["machine"]["processors"]
-    return list(range(count["value"] if isinstance(count, dict) else count))
+        wanted = sorted({cpu for job in jobs for cpu in job["cpus"]})
+    else:
+        count = cell.scenario["machine"]["processors"]
+        wanted = range(count["value"] if isinstance(count, dict) else count)
+    # If there are too few, the agent says so, and what to do.
+    return [may[cpu] for cpu in wanted if cpu < len(may)] or may
 
 
 def _worst(seen: dict) -> float:
@@ -252,13 +295,35 @@ def _worst(seen: dict) -> float:
     return max((one["foreign_percent"] for look in looks for one in look["processors"]), default=0.0)
 
 
-def _rows(outcome: dict, reasons: list[str]) -> pl.DataFrame:
-    """The outcome as the runner's rows: numbers first, then warnings."""
-    numbers = [(0, row["metric"], row["unit"], row["value"], None) for row in outcome["rows"]]
-    texts = [f"{w['seen']}; {w['why']}: {w['advice']}" for w in outcome["warnings"]]
-    if reasons:
-        texts.append(f"disturbed in {ATTEMPTS} of {ATTEMPTS} attempts, the last one stands: {'; '.join(reasons)}")
-    return pl.DataFrame([*numbers, *((0, None, None, None, text) for text in texts)], schema=ROW, orient="row")
+def changed(outcome: dict) -> list[str]:
+    """What somebody else set during the run, in words; an attempt with any is void."""
+    return [
+        f"{one['setting']} was {one['expected']} and became {one['actual']} during the run ({one['path']})"
+        for one in outcome.get("changed", [])
+    ]
+
+
+def _rows(numbers: list[dict], warnings: list[str]) -> pl.DataFrame:
+    """As the runner wants them: numbers first, then warnings."""
+    rows = [(0, row["metric"], row["unit"], row["value"], None) for row in numbers]
+    return pl.DataFrame([*rows, *((0, None, None, None, text) for text in warnings)], schema=ROW, orient="row")
+
+
+def _cautions(outcome: dict) -> list[str]:
+    return [f"{w['seen']}; {w['why']}: {w['advice']}" for w in outcome["warnings"]]
+
+
+def _disturbed(reasons: Sequence[str]) -> list[str]:
+    if not reasons:
+        return []
+    return [f"disturbed in {ATTEMPTS} of {ATTEMPTS} attempts, one of them stands all the same: {'; '.join(reasons)}"]
+
+
+def _void(reasons: Sequence[str]) -> str:
+    return (
+        f"void in {ATTEMPTS} of {ATTEMPTS} attempts, so there are no numbers of it: {'; '.join(reasons)}; find out who "
+        "sets it and end it, then the same command tries again"
+    )
 
 
 def drop_caches() -> None:
