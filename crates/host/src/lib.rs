@@ -14,6 +14,7 @@ pub mod root;
 pub mod sample;
 pub mod tracing;
 pub mod tunables;
+pub mod volume;
 
 pub use fault::Fault;
 pub use root::Root;

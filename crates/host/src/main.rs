@@ -3,7 +3,7 @@
 //! Exit status: 0 done, 2 what was asked for is wrong or not permitted (one line on stderr), 130 stopped by a signal.
 
 use clap::{Parser, Subcommand};
-use schedlab_host::{Fault, accounting, agent, machine, sample, tracing, tunables};
+use schedlab_host::{Fault, accounting, agent, machine, sample, tracing, tunables, volume};
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -47,6 +47,9 @@ enum Verb {
     /// Hold settings until they are confirmed.
     #[command(hide = true)]
     Trial(tunables::trial::Trial),
+    /// Serve a modelled disk until it is unmounted.
+    #[command(hide = true)]
+    SlowDisk(volume::server::SlowDisk),
     /// The host as a machine of an experiment file.
     Machine(machine::Describe),
 }
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Verb::Unit(it) => it.run(),
         Verb::Warden(it) => it.run(),
         Verb::Trial(it) => it.run(),
+        Verb::SlowDisk(it) => it.run(),
         Verb::Machine(it) => it.run(),
     };
     done.unwrap_or_else(|fault: Fault| {

@@ -1,5 +1,6 @@
 //! What the agent is asked to do, and what it answers: both JSON, one run each.
 
+use crate::volume::Volume;
 use schedlab_model::{scenario::Scenario, units::Duration};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf};
@@ -44,6 +45,9 @@ pub struct Calibration {
 pub struct Options {
     /// Folder for the files that tasks read and write; emptied afterwards of what was made in it.
     pub scratch: PathBuf,
+    /// A file system of the run's own for those files, below that folder; in the folder itself, without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volume: Option<Volume>,
     /// Whether the scheduler's events are recorded, which most metrics of waiting need.
     pub trace: Trace,
     /// Where to leave the recording, if it is wanted.
@@ -64,6 +68,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             scratch: std::env::temp_dir(),
+            volume: None,
             trace: Trace::Auto,
             recording: None,
             sample: None,

@@ -91,6 +91,8 @@ pub(super) struct Slot {
     pub signals: AtomicU32,
     /// What it had used when it began: its [`Usage`], field by field.
     before: [AtomicU64; 6],
+    /// Bytes that its calls read, and bytes read from drives for it, since it began.
+    pub reads: [AtomicU64; 2],
     /// By [`Trouble`], the number and 1; 0 for none.
     troubles: [AtomicU64; TROUBLES],
 }

@@ -33,7 +33,7 @@ impl Run {
     /// Does it.
     pub fn run(self) -> Result<ExitCode, Fault> {
         let plan = self.read()?;
-        guarded(&plan, |held| match conduct(&Root::default(), &plan, held)? {
+        guarded(&plan, |held, volume| match conduct(&Root::default(), &plan, held, volume)? {
             Some(outcome) => answer(&outcome),
             None => Ok(ExitCode::from(STOPPED)),
         })

@@ -7,6 +7,7 @@ use super::{
     attributes::{self, Standing},
     outcome,
     player::{Player, die_with},
+    reads,
     records::{self, DRAIN_NS, Kept, Records},
     stage::Stage,
     stat::Stat,
@@ -16,6 +17,7 @@ use crate::{
     Fault, Root,
     plan::{Outcome, Plan},
     tunables::{Held, Mismatch},
+    volume::{Mounted, counts::Counts},
 };
 use nix::{
     poll::{PollFd, PollFlags},
@@ -48,6 +50,8 @@ pub(super) struct Played<'a> {
     /// Begin and end of the run, ns of the monotonic clock.
     pub span: (u64, u64),
     pub stats: (Stat, Stat),
+    /// What the volume's device had done before and after it, if there is a volume.
+    pub moved: Option<(Counts, Counts)>,
     /// Processor time of the agent itself during the run, ns.
     pub own_ns: u64,
     pub standing: Standing,
@@ -69,9 +73,14 @@ pub(super) struct End {
 }
 
 /// Runs the plan; `None` if a signal told the agent to stop, after everything has been put back.
-pub(super) fn conduct(root: &Root, plan: &Plan, held: &Held) -> Result<Option<Outcome>, Fault> {
+pub(super) fn conduct(
+    root: &Root,
+    plan: &Plan,
+    held: &Held,
+    volume: Option<&Mounted>,
+) -> Result<Option<Outcome>, Fault> {
     let signals = Signals::block()?;
-    let mut stage = Stage::new(root, plan)?;
+    let mut stage = Stage::new(root, plan, volume)?;
     system::prctl(libc::PR_SET_CHILD_SUBREAPER, 1)
         .map_err(|why| Fault::Call { doing: "becoming the reaper of tasks".to_owned(), why })?;
     let mut troupe = Troupe::new(stage.company.members.len());
@@ -83,9 +92,12 @@ pub(super) fn conduct(root: &Root, plan: &Plan, held: &Held) -> Result<Option<Ou
     stage.groups.limit();
     let standing = attributes::stand_out();
     let (before, own_before, began_unix_ns) = (Stat::read(root)?, system::process_time(), system::wall_clock());
+    let moved_before = volume.map(Mounted::begin).transpose()?;
     let start = open_gate(&stage);
     let reason = troupe.watch(plan, &stage, start, &signals, &mut records)?;
     let end = system::now();
+    reads::of_the_living(&stage);
+    let moved = moved_before.zip(volume.map(Mounted::end));
     let (after, own_ns) = (Stat::read(root)?, system::process_time() - own_before);
     // At once: what they still do is counted as theirs.
     stage.groups.lift();
@@ -100,7 +112,8 @@ pub(super) fn conduct(root: &Root, plan: &Plan, held: &Held) -> Result<Option<Ou
     let cut = reason == Reason::TooLong;
     let stats = (before, after);
     let span = (start, end);
-    let played = Played { stage: &stage, ends, span, stats, own_ns, standing, kept, mismatches, cut, began_unix_ns };
+    let played =
+        Played { stage: &stage, ends, span, stats, moved, own_ns, standing, kept, mismatches, cut, began_unix_ns };
     let told = records::tell(&played, &plan.options);
     Ok(Some(outcome::of(&played, told)))
 }

@@ -26,50 +26,67 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Makes the files that programs expect to find, for so many tasks; nothing where no program uses any.
-    pub fn new(scratch: &Path, programs: &Programs, tasks: usize) -> Result<Store, Fault> {
+    /// Makes the files that programs expect to find, for so many tasks; nothing where no program uses any. `settle` is called
+    /// when they are filled and none of them is open.
+    pub fn new(
+        scratch: &Path,
+        programs: &Programs,
+        tasks: usize,
+        settle: impl FnOnce() -> Result<(), Fault>,
+    ) -> Result<Store, Fault> {
         sweep(scratch);
         let mut store =
             Store { folder: scratch.join(format!("{PREFIX}{}", own_pid())), sets: Vec::new(), images: Vec::new() };
         if programs.files.is_empty() && programs.images.is_empty() {
-            return Ok(store);
+            return settle().map(|()| store);
         }
-        store.check_space(scratch, programs, tasks)?;
+        check_space(scratch, programs, tasks)?;
         fs::create_dir(&store.folder).map_err(|why| Fault::file(&store.folder, "make a folder", why))?;
+        let set_folder = |folder: &Path, index: usize| folder.join(format!("set{index}"));
+        let image = |folder: &Path, index: usize| folder.join(format!("image{index}"));
         for (index, set) in programs.files.iter().enumerate() {
-            let path = store.folder.join(format!("set{index}"));
+            let path = set_folder(&store.folder, index);
             fs::create_dir(&path).map_err(|why| Fault::file(&path, "make a folder", why))?;
             if is_opened(programs, index as u16) {
                 let copies = if set.own { tasks as u64 } else { 1 };
                 (0..copies * u64::from(set.files)).try_for_each(|n| fill(&path.join(n.to_string()), set.size))?;
             }
-            let folder = File::open(&path).map_err(|why| Fault::file(&path, "open", why))?;
-            store.sets.push(folder.into());
         }
         for (index, &size) in programs.images.iter().enumerate() {
-            let path = store.folder.join(format!("image{index}"));
-            fill(&path, size)?;
-            store.images.push(File::open(&path).map_err(|why| Fault::file(&path, "open", why))?);
+            fill(&image(&store.folder, index), size)?;
         }
+        settle()?;
+        let open = |path: PathBuf| File::open(&path).map_err(|why| Fault::file(path, "open", why));
+        let sets = (0..programs.files.len()).map(|index| open(set_folder(&store.folder, index)).map(OwnedFd::from));
+        store.sets = sets.collect::<Result<_, _>>()?;
+        store.images = (0..programs.images.len()).map(|n| open(image(&store.folder, n))).collect::<Result<_, _>>()?;
         Ok(store)
     }
+}
 
-    /// Refuses what the file system has no room for, before anything is written.
-    fn check_space(&self, scratch: &Path, programs: &Programs, tasks: usize) -> Result<(), Fault> {
-        let of_set = |set: &Files| set.size * u64::from(set.files) * if set.own { tasks as u64 } else { 1 };
-        let wanted = programs.files.iter().map(of_set).chain(programs.images.iter().copied());
-        let wanted = wanted.fold(0u64, u64::saturating_add);
-        let room = nix::sys::statvfs::statvfs(scratch)
-            .map_err(|why| Fault::file(scratch, "look at the free space of", why.into()))?;
-        let free = room.blocks_available().saturating_mul(room.fragment_size());
-        if wanted > free {
-            let why =
-                format!("{} has {} MiB free, and the run's files need {}", scratch.display(), free >> 20, wanted >> 20);
-            let advice = "name another folder with --scratch, or have fewer or smaller files".to_owned();
-            return Err(Fault::Refused { what: "the run's files".to_owned(), why, advice });
-        }
-        Ok(())
+/// Bytes of the files that programs use, for so many tasks; a file takes whole blocks.
+pub(super) fn bytes(programs: &Programs, tasks: usize) -> u64 {
+    let whole = |size: u64| size.div_ceil(4096).saturating_mul(4096);
+    let of_set = |set: &Files| {
+        whole(set.size).saturating_mul(u64::from(set.files)).saturating_mul(if set.own { tasks as u64 } else { 1 })
+    };
+    let all = programs.files.iter().map(of_set).chain(programs.images.iter().map(|&size| whole(size)));
+    all.fold(0, u64::saturating_add)
+}
+
+/// Refuses what the file system has no room for, before anything is written.
+fn check_space(scratch: &Path, programs: &Programs, tasks: usize) -> Result<(), Fault> {
+    let wanted = bytes(programs, tasks);
+    let room = nix::sys::statvfs::statvfs(scratch)
+        .map_err(|why| Fault::file(scratch, "look at the free space of", why.into()))?;
+    let free = room.blocks_available().saturating_mul(room.fragment_size());
+    if wanted > free {
+        let why =
+            format!("{} has {} MiB free, and the run's files need {}", scratch.display(), free >> 20, wanted >> 20);
+        let advice = "name another folder with --scratch, or have fewer or smaller files".to_owned();
+        return Err(Fault::Refused { what: "the run's files".to_owned(), why, advice });
     }
+    Ok(())
 }
 
 impl Drop for Store {

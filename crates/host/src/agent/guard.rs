@@ -9,26 +9,49 @@
 
 use super::{
     attributes,
+    company::Company,
     conduct::{Signals, kill_children},
     files, groups, system,
 };
-use crate::{Fault, Root, plan::Plan, tunables::Held};
+use crate::{Fault, Root, plan::Plan, tunables::Held, volume::Mounted};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     process::ExitCode,
 };
 
+/// The volume that the plan asks for. What it made before a fault is undone.
+fn volume(plan: &Plan) -> Result<Option<Mounted>, Fault> {
+    let Some(wish) = &plan.options.volume else { return Ok(None) };
+    let company = Company::new(plan)?;
+    let bytes = files::bytes(&company.programs, company.members.len());
+    Mounted::new(&Root::default(), wish, &plan.options.scratch, &plan.options.journal, bytes).map(Some)
+}
+
+/// Applies the settings; devices that they do not name are the volume's, if there is one.
+fn hold(plan: &Plan, volume: Option<&Mounted>) -> Result<Held, Fault> {
+    let (root, journal) = (Root::default(), &plan.options.journal);
+    let Some(volume) = volume else { return Held::apply(&root, &plan.tunables, journal) };
+    let mut settings = plan.tunables.clone();
+    if let Some(places) = plan.options.volume.as_ref().and_then(|wish| wish.places(&plan.scenario)) {
+        settings.entry("depth".to_owned()).or_insert_with(|| places.to_string());
+    }
+    Held::apply_at(&root, &settings, journal, &volume.files)
+}
+
 /// Does `act` in the inner process; the outer one ends with its status. The outer one holds the settings, so that they are put
 /// back whatever becomes of the inner one.
-pub(super) fn guarded(plan: &Plan, act: impl FnOnce(&Held) -> Result<ExitCode, Fault>) -> Result<ExitCode, Fault> {
+pub(super) fn guarded(
+    plan: &Plan,
+    act: impl FnOnce(&Held, Option<&Mounted>) -> Result<ExitCode, Fault>,
+) -> Result<ExitCode, Fault> {
     let fault = |doing: &str| {
         let doing = doing.to_owned();
         |why| Fault::Call { doing, why }
     };
     let signals = Signals::block()?;
     // Before orphans become ours: the warden of the settings is one, and must outlive us.
-    let options = &plan.options;
-    let held = Held::apply_at(&Root::default(), &plan.tunables, &options.journal, &options.scratch)?;
+    let volume = volume(plan)?;
+    let held = hold(plan, volume.as_ref())?;
     system::prctl(libc::PR_SET_CHILD_SUBREAPER, 1).map_err(fault("becoming the reaper of tasks"))?;
     let outer = system::own_pid();
     let Some(inner) = system::fork().map_err(fault("making a second process"))? else {
@@ -36,9 +59,9 @@ pub(super) fn guarded(plan: &Plan, act: impl FnOnce(&Held) -> Result<ExitCode, F
         if system::parent() != outer {
             system::exit_at_once(1);
         }
-        let status = act(&held);
+        let status = act(&held, volume.as_ref());
         // They are the outer process's to put back.
-        std::mem::forget(held);
+        std::mem::forget((held, volume));
         return status;
     };
     // Beside hogs, a signal to stop must come through.
@@ -54,7 +77,9 @@ pub(super) fn guarded(plan: &Plan, act: impl FnOnce(&Held) -> Result<ExitCode, F
         }
     };
     kill_children();
+    // The settings of the volume's device go back before it goes.
     let restored = held.restore();
+    drop(volume);
     if libc::WIFEXITED(status) {
         return restored.map(|_| ExitCode::from(libc::WEXITSTATUS(status) as u8));
     }

@@ -49,6 +49,21 @@ impl Mapping {
             }
         }
     }
+
+    /// The number that stands at that place; it must be within, at a multiple of four.
+    #[inline]
+    pub fn get(&self, at: usize) -> u32 {
+        assert!(at.is_multiple_of(4) && at + 4 <= self.length);
+        // SAFETY: within the mapping, which stays as long as the process, and aligned.
+        unsafe { self.start.add(at).cast::<u32>().read() }
+    }
+
+    /// Puts a number there, into memory of this process's own.
+    pub fn put(&self, at: usize, number: u32) {
+        assert!(at.is_multiple_of(4) && at + 4 <= self.length);
+        // SAFETY: as in `get`.
+        unsafe { self.start.add(at).cast::<u32>().write(number) };
+    }
 }
 
 fn map(length: usize, protection: i32, flags: i32, file: i32) -> io::Result<Mapping> {

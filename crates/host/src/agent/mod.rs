@@ -10,6 +10,7 @@
 mod arena;
 mod attributes;
 mod calibrate;
+mod chase;
 pub mod command;
 mod company;
 mod conduct;
@@ -21,6 +22,7 @@ mod memory;
 mod noise;
 mod outcome;
 mod player;
+mod reads;
 mod records;
 mod stage;
 mod stat;
@@ -31,3 +33,15 @@ mod warnings;
 mod work;
 
 pub use calibrate::calibrate;
+
+/// The clock of all measurements, and sleeping by it.
+pub(crate) mod on_time {
+    pub(crate) use super::system::{now, sleep_until};
+}
+
+/// For a process of its own that has to be on time beside the tasks.
+pub(crate) fn raise_self() {
+    // What is refused makes it late at times, which its own numbers show.
+    let _ = attributes::exact_timers();
+    attributes::raise(0);
+}

@@ -3,6 +3,7 @@
 use super::{
     arena::{Board, Slot},
     conduct::{End, Played},
+    memory::PAGE,
     records::Told,
     system::Usage,
     warnings,
@@ -150,6 +151,7 @@ fn system(played: &Played<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
     rows.number("", "major_faults", sum(|used| used.major_faults));
     let interrupts = played.stats.1.interrupts.zip(played.stats.0.interrupts);
     rows.number("", "interrupts", interrupts.map(|(after, before)| after.saturating_sub(before) as f64));
+    storage(played, jobs, rows);
     let passes: u64 = jobs.iter().map(|job| job.board.pass_time.distribution().count()).sum();
     rows.number("", "throughput", Some(passes as f64 * 1e9 / elapsed(played) as f64));
     let all = jobs.iter().map(|job| job.board.wakeup_latency.distribution());
@@ -159,6 +161,32 @@ fn system(played: &Played<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
     }) {
         rows.spread("", "wakeup_latency", &all);
     }
+}
+
+/// What the volume's device did, and what its file system's cache saved it.
+fn storage(played: &Played<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
+    let Some((before, after)) = &played.moved else { return };
+    let done = after.since(before, PAGE as u64);
+    let all = [
+        ("disk_requests", done.requests),
+        ("disk_bytes", done.bytes),
+        ("disk_busy", done.busy),
+        ("await", done.wait),
+        ("page_in", done.file_kib[0]),
+        ("page_out", done.file_kib[1]),
+        ("bread", done.blocks[0]),
+        ("bwrit", done.blocks[1]),
+        ("swap_in", done.swapped[0]),
+        ("swap_out", done.swapped[1]),
+    ];
+    all.into_iter().for_each(|(name, value)| rows.number("", name, value));
+    let sum = |which: usize| -> u64 {
+        jobs.iter().flat_map(|job| &job.first).map(|(slot, _)| slot.reads[which].load(Relaxed)).sum()
+    };
+    let (called, from_drives) = (sum(0), sum(1));
+    // Read-ahead that nobody uses lowers it, down to 0, as sar's.
+    let share = (called > 0).then(|| (100.0 * (1.0 - from_drives as f64 / called as f64)).max(0.0));
+    rows.number("", "rcache", share);
 }
 
 fn of_job(played: &Played<'_>, name: &str, seen: &JobSeen<'_>, rows: &mut Rows) {

@@ -2,8 +2,11 @@
 
 use super::{
     arena::{Board, Slot, Trouble},
-    attributes, lock,
+    attributes,
+    chase::Chase,
+    lock,
     memory::{Buffer, Mapping},
+    reads,
     stage::Stage,
     system::{self, Usage},
     work::{Watch, call, compute},
@@ -57,6 +60,10 @@ pub(super) struct Player<'a> {
     deadline: Nanos,
     /// Processor time it had when it began, ns.
     used_before: Nanos,
+    /// What it had read when it began.
+    reads_before: [u64; 2],
+    /// What its computing goes through, if its job has a footprint.
+    chase: Option<Chase>,
     pub file: Option<OpenFile>,
     /// How many files of each set it has opened, created and deleted.
     pub taken: Vec<[u32; 3]>,
@@ -96,6 +103,8 @@ impl<'a> Player<'a> {
             pass_began: 0,
             deadline: 0,
             used_before: 0,
+            reads_before: [0; 2],
+            chase: None,
             file: None,
             taken: vec![[0; 3]; stage.company.programs.files.len()],
             buffer: Buffer::new(needs.buffer),
@@ -103,6 +112,11 @@ impl<'a> Player<'a> {
             images: Vec::new(),
             held: (0, 0),
         };
+        // Before the locking, so that it stays.
+        match stage.chases[member.job].map(Chase::new).transpose() {
+            Ok(chase) => player.chase = chase,
+            Err(why) => slot.failed(Trouble::Memory, &why),
+        }
         if let Err(why) = system::lock_memory() {
             slot.failed(Trouble::LockedMemory, &why);
         }
@@ -130,6 +144,7 @@ impl<'a> Player<'a> {
         }
         let start = gate.start.load(Relaxed) + self.stage.company.members[self.number].start;
         self.slot.set_before(Usage::own());
+        self.reads_before = reads::own().unwrap_or_default();
         self.used_before = system::process_time();
         while system::now() < start {
             system::sleep_until(start);
@@ -163,7 +178,7 @@ impl<'a> Player<'a> {
                 }
                 Instruction::Compute(span) => {
                     let length = draw(span, &mut self.rng);
-                    compute(self.stage.measure.rounds(length), &self.stage.measure, &mut self.watch);
+                    self.work(length);
                 }
                 Instruction::Call(span) => {
                     let length = draw(span, &mut self.rng);
@@ -192,6 +207,14 @@ impl<'a> Player<'a> {
                 Instruction::Exit => self.end(),
                 other => self.use_system(other),
             }
+        }
+    }
+
+    /// Work of that nominal length, ns: through the footprint, if the job has one.
+    pub fn work(&mut self, length: Nanos) {
+        match &mut self.chase {
+            Some(chase) => chase.follow(length, &mut self.watch),
+            None => compute(self.stage.measure.rounds(length), &self.stage.measure, &mut self.watch),
         }
     }
 
@@ -326,6 +349,9 @@ impl<'a> Player<'a> {
         if held > 0 {
             self.board.high_water.fetch_max(held, Relaxed);
             self.board.memory_unused.fetch_add(given - held, Relaxed);
+        }
+        if self.number < self.stage.company.members.len() {
+            reads::note(self.slot, reads::own(), self.reads_before);
         }
         self.slot.ended.store(now, Relaxed);
         self.board.ended.fetch_add(1, Relaxed);

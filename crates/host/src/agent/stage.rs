@@ -3,12 +3,13 @@
 use super::{
     arena::Arena,
     attributes,
+    chase::{Chase, Pace},
     company::{Company, jobs},
     files::Store,
     groups::Groups,
     work::Measure,
 };
-use crate::{Fault, Root, plan::Plan};
+use crate::{Fault, Root, plan::Plan, volume::Mounted};
 use nix::{fcntl, unistd};
 use schedlab_model::{machine::Sizing, scenario::Job};
 use schedlab_workloads::{Instruction, Programs};
@@ -51,6 +52,8 @@ pub(super) struct Stage {
     pub processors: Vec<Vec<u16>>,
     pub slices: Vec<Option<u64>>,
     pub needs: Vec<Needs>,
+    /// By job with a footprint: how fast it is gone through.
+    pub chases: Vec<Option<Pace>>,
     pub null: File,
     pub pipes: Vec<Pipe>,
     pub commands: Vec<CString>,
@@ -60,7 +63,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub fn new(root: &Root, plan: &Plan) -> Result<Stage, Fault> {
+    pub fn new(root: &Root, plan: &Plan, volume: Option<&Mounted>) -> Result<Stage, Fault> {
         let company = Company::new(plan)?;
         let jobs: Vec<Job> = jobs(&plan.scenario).into_iter().cloned().collect();
         let cpus = processors(plan)?;
@@ -71,6 +74,12 @@ impl Stage {
         for (slot, member) in arena.slots.iter().zip(&company.members) {
             slot.job.store(member.job as u32, std::sync::atomic::Ordering::Relaxed);
         }
+        let scratch = volume.map_or(&plan.options.scratch, |volume| &volume.files);
+        let settle = || match volume {
+            Some(volume) => volume.make_swap().and_then(|()| volume.chill()),
+            None => Ok(()),
+        };
+        let chases = jobs.iter().map(|job| Chase::rate_of(job, &of_job(job, &cpus))).collect::<Result<_, _>>()?;
         let null = File::options().read(true).write(true).open("/dev/null");
         Ok(Stage {
             seed: plan.seed,
@@ -79,11 +88,12 @@ impl Stage {
             processors: jobs.iter().map(|job| of_job(job, &cpus)).collect(),
             slices: jobs.iter().map(|job| job.slice.or(plan.slice).map(|slice| slice.0)).collect(),
             needs: (0..jobs.len()).map(|job| needs(programs, job)).collect(),
+            chases,
             null: null.map_err(|why| Fault::file("/dev/null", "open", why))?,
             pipes: programs.pipes.iter().map(|name| pipe(name)).collect::<Result<_, _>>()?,
             commands: programs.commands.iter().map(|text| command(text)).collect::<Result<_, _>>()?,
             arena,
-            store: Store::new(&plan.options.scratch, programs, company.members.len())?,
+            store: Store::new(scratch, programs, company.members.len(), settle)?,
             groups: Groups::new(root, &plan.scenario.groups),
             cpus,
             jobs,

@@ -6,7 +6,6 @@ use super::{
     memory::{Mapping, PAGE},
     player::{OpenFile, Player},
     system,
-    work::compute,
 };
 use nix::unistd;
 use schedlab_model::{
@@ -150,7 +149,7 @@ impl Player<'_> {
             // A fault may wait for the drive, which is no want of a processor.
             self.idly(|_| mapping.touch((first + page) as usize, touch.write && touch.image.is_none()));
             let length = draw(touch.compute, &mut self.rng);
-            compute(self.stage.measure.rounds(length), &self.stage.measure, &mut self.watch);
+            self.work(length);
         }
     }
 

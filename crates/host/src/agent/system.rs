@@ -21,7 +21,7 @@ fn clock(which: libc::clockid_t) -> u64 {
 
 /// Now, ns of the clock that never steps.
 #[inline]
-pub(super) fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     clock(libc::CLOCK_MONOTONIC)
 }
 
@@ -41,7 +41,7 @@ pub(super) fn wall_clock() -> u64 {
 }
 
 /// Sleeps until then, by the clock of [`now`]; a signal ends it early.
-pub(super) fn sleep_until(time: u64) {
+pub(crate) fn sleep_until(time: u64) {
     let until = libc::timespec { tv_sec: (time / 1_000_000_000) as _, tv_nsec: (time % 1_000_000_000) as libc::c_long };
     // SAFETY: the pointer is of a timespec that lives until the call returns; none is written to.
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &until, std::ptr::null_mut()) };

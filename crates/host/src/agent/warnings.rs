@@ -159,13 +159,6 @@ fn wishes(played: &Played<'_>, index: usize, slots: &[&Slot], all: &mut Vec<Caut
             "use \"rr\" or a nice value",
         ));
     }
-    if job.footprint.is_some() {
-        all.push(caution(
-            format!("tasks of `{name}` did not use their footprint"),
-            "their work stays in registers, so a switch costs them nothing in the cache",
-            "write it as a `touch` step",
-        ));
-    }
 }
 
 /// Tasks that did not end of themselves.

@@ -10,7 +10,7 @@ use crate::plan::Calibration;
 use std::{hint::black_box, sync::atomic::Ordering::Relaxed};
 
 /// Nominal time between two readings of the clock, ns.
-const CHUNK_NS: u64 = 10_000;
+pub(super) const CHUNK_NS: u64 = 10_000;
 
 /// How much work a length of processor time is, and how it is cut.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ impl<'a> Watch<'a> {
 
     /// Reads the clock after work that takes `nominal` ns where nothing comes between; what it took more is a gap.
     #[inline]
-    fn look(&mut self, nominal: u64) {
+    pub fn look(&mut self, nominal: u64) {
         let time = now();
         self.gap((time - self.last).saturating_sub(nominal));
         self.seen(time);

@@ -35,6 +35,11 @@ pub enum Thing {
         /// Where.
         path: PathBuf,
     },
+    /// A file that the kernel pages out to.
+    Swap {
+        /// Which.
+        path: PathBuf,
+    },
     /// A loop device, if it still shows this file.
     Loop {
         /// `/dev/loopN`.
@@ -117,6 +122,7 @@ impl Thing {
             Thing::Cgroup { path } => format!("group {}", path.display()),
             Thing::Instance { path } | Thing::File { path } | Thing::Folder { path } => path.display().to_string(),
             Thing::Mount { path } => format!("mount {}", path.display()),
+            Thing::Swap { path } => format!("swap area {}", path.display()),
             Thing::Loop { device, file } => format!("{} on {}", device.display(), file.display()),
             Thing::Process { pid, .. } => format!("process {pid}"),
         }
@@ -129,6 +135,7 @@ impl Thing {
             Thing::Cgroup { path } => remove_group(&root.path(path), 0),
             Thing::Instance { path } => gone_or(std::fs::remove_dir(root.path(path)), &root.path(path), "remove"),
             Thing::Mount { path } => unmount(&root.path(path)),
+            Thing::Swap { path } => swap_off(&root.path(path)),
             Thing::Loop { device, file } => detach(root, device, file),
             Thing::Process { pid, start } => end(*pid, *start),
             Thing::File { path } => gone_or(std::fs::remove_file(root.path(path)), &root.path(path), "remove"),
@@ -238,6 +245,19 @@ fn unmount(path: &Path) -> Result<Undone, Fault> {
             Err(Errno::EBUSY) if began.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(20)),
             Err(why) => return Err(Fault::file(path, "unmount", why.into())),
         }
+    }
+}
+
+fn swap_off(path: &Path) -> Result<Undone, Fault> {
+    let Ok(name) = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()) else { return Ok(Undone::Gone) };
+    // SAFETY: the name is a string with its end, alive for the call.
+    if unsafe { libc::swapoff(name.as_ptr()) } == 0 {
+        return Ok(Undone::Back);
+    }
+    match std::io::Error::last_os_error() {
+        // It is not there, or nobody pages out to it.
+        why if matches!(why.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => Ok(Undone::Gone),
+        why => Err(Fault::file(path, "stop swapping to", why)),
     }
 }
 

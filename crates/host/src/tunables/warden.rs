@@ -50,7 +50,7 @@ pub fn forgo(folder: &Path) {
 }
 
 /// Runs a subcommand of the agent that outlives this process, and gives the one line that it answers.
-pub(super) fn detached(mut command: Command) -> Result<String, Fault> {
+pub(crate) fn detached(mut command: Command) -> Result<String, Fault> {
     let failed = |why| Fault::Call { doing: "cannot start a process that outlives this one".to_owned(), why };
     command.arg0("schedlab-agent").arg("--detach").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut first = command.spawn().map_err(failed)?;
@@ -63,7 +63,7 @@ pub(super) fn detached(mut command: Command) -> Result<String, Fault> {
 }
 
 /// The first half of it: starts the same command again without `--detach`, and is gone.
-pub(super) fn go_on_detached() -> Result<ExitCode, Fault> {
+pub(crate) fn go_on_detached() -> Result<ExitCode, Fault> {
     let arguments: Vec<_> = std::env::args_os().skip(1).filter(|a| a != "--detach").collect();
     let started =
         Command::new(OWN).arg0("schedlab-agent").args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -72,7 +72,7 @@ pub(super) fn go_on_detached() -> Result<ExitCode, Fault> {
 }
 
 /// The second half: in a session of its own, with nothing of the starter's but the pipe of the answer.
-pub(super) fn settle_down() {
+pub(crate) fn settle_down() {
     let _ = nix::unistd::setsid();
     let _ = nix::unistd::chdir("/");
     // SAFETY: nothing of ours is open yet above the three standard descriptors.
@@ -80,7 +80,7 @@ pub(super) fn settle_down() {
 }
 
 /// Says the one line and lets go of the pipe, for whose end the starter waits.
-pub(super) fn answer(line: &str) -> Result<(), Fault> {
+pub(crate) fn answer(line: &str) -> Result<(), Fault> {
     let failed = |why| Fault::Call { doing: "cannot answer".to_owned(), why };
     let mut out = std::io::stdout();
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(failed)?;
@@ -89,7 +89,7 @@ pub(super) fn answer(line: &str) -> Result<(), Fault> {
 }
 
 /// Deaf to what a terminal sends when it closes or is interrupted.
-pub(super) fn ignore(signals: &[nix::sys::signal::Signal]) {
+pub(crate) fn ignore(signals: &[nix::sys::signal::Signal]) {
     use nix::sys::signal::{SigHandler, signal};
     for one in signals {
         // SAFETY: to ignore a signal installs no code.
@@ -143,7 +143,7 @@ impl Warden {
 }
 
 /// A descriptor that can be read when the process has ended; none before Linux 5.3.
-fn pidfd(pid: i32) -> Option<OwnedFd> {
+pub(crate) fn pidfd(pid: i32) -> Option<OwnedFd> {
     // SAFETY: the call takes two numbers and gives a descriptor, or -1.
     let handle = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     let handle = i32::try_from(handle).ok().filter(|h| *h >= 0)?;

@@ -1,0 +1,313 @@
+//! A volume: a fresh file system of the run's own, so that what the block cache holds, what the queue holds and what the
+//! drive does are this run's and nobody else's.
+//!
+//! ```text
+//! scratch/schedlab-volume-PID/
+//!   image            a sparse file                   or   slow/disk   on a modelled disk (see server)
+//!     shown as /dev/loopN, direct I/O, its queue cut where an elevator is to have something to sort
+//!   files            ext4 without a journal on it
+//! ```
+//!
+//! Everything is journalled before it is made and taken down, latest first, on every way out; after SIGKILL the warden does it.
+//! The outer of the agent's two processes makes it and takes it down; the inner one fills it, mounts it anew so that caches are
+//! cold, and runs the tasks. `ext4` without a journal, because a journal's writes are nobody's; mounted anew rather than
+//! `drop_caches`, which would empty everybody's.
+
+mod attach;
+pub mod counts;
+pub mod drive;
+mod fuse;
+pub mod server;
+
+use crate::{
+    Fault, Root,
+    agent::on_time,
+    tunables::{Memory, Thing, owner::Owner, owner::start_of, remember, warden::detached},
+};
+use counts::Counts;
+use drive::Drive;
+use nix::{
+    errno::Errno,
+    mount::{MntFlags, MsFlags, mount, umount2},
+};
+use schedlab_model::{machine::Disk, scenario::Scenario, units::Size};
+use serde::{Deserialize, Serialize};
+use std::{
+    fs,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// What the file system itself takes: so much, and a part of each file.
+const OWN_BYTES: u64 = 64 << 20;
+const OWN_PART: u64 = 10;
+/// How long the last user of a mount is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Requests that the device below a modelled disk is given at a time, if the scenario does not say: with more, an elevator
+/// above has nothing left to sort. The least that Linux allows.
+const PLACES: u32 = 4;
+
+/// The volume that a plan asks for.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Volume {
+    /// Its size; if not given, that of the drive, or as much as the run's files need.
+    pub size: Option<Size>,
+    /// The drive that it is modelled on; as fast as the host's, without one.
+    pub disk: Option<Disk>,
+    /// A swap area on it, of that size.
+    pub swap: Option<Size>,
+}
+
+impl Volume {
+    /// Bytes it has, for files of so many bytes.
+    fn bytes(&self, files: u64) -> Result<u64, Fault> {
+        let swap = self.swap.map_or(0, |swap| swap.0);
+        let wanted = files.saturating_add(files / OWN_PART).saturating_add(swap).saturating_add(OWN_BYTES);
+        let drive = self.disk.as_ref().map(|disk| Drive::new(disk).capacity());
+        let size = self.size.map(|size| size.0).or(drive).unwrap_or(wanted) & !4095;
+        if let Some(drive) = drive.filter(|&drive| size > drive) {
+            return Err(Fault::Wrong(format!(
+                "the volume: {} MiB are more than the {} MiB of its disk",
+                size >> 20,
+                drive >> 20
+            )));
+        }
+        if size < files.saturating_add(swap) {
+            return Err(Fault::Wrong(format!(
+                "the volume: it has {} MiB, and the run's files and swap area need {}; give it a larger size or disk",
+                size >> 20,
+                (files + swap) >> 20
+            )));
+        }
+        Ok(size)
+    }
+
+    /// Places of the device's queue, where it is to be cut.
+    pub fn places(&self, scenario: &Scenario) -> Option<u32> {
+        let given = scenario.machine.queue.requests.get();
+        let usual = schedlab_model::machine::DiskQueue::default().requests.get();
+        self.disk.as_ref().map(|_| if given == usual { PLACES } else { given.max(PLACES) })
+    }
+}
+
+/// What was made so far; undone latest first.
+struct Made {
+    journal: PathBuf,
+    all: Vec<Memory>,
+}
+
+impl Made {
+    fn remember(&mut self, root: &Root, thing: Thing) -> Result<(), Fault> {
+        self.all.push(remember(root, &self.journal, thing)?);
+        Ok(())
+    }
+
+    fn undo_last(&mut self) {
+        self.all.pop();
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        while self.all.pop().is_some() {}
+    }
+}
+
+/// A volume that is there.
+pub struct Mounted {
+    root: Root,
+    device: PathBuf,
+    /// Where its file system is mounted.
+    pub files: PathBuf,
+    /// The modelled disk's, if it is one.
+    control: Option<PathBuf>,
+    swap: Option<(PathBuf, u64)>,
+    /// Undone when this goes.
+    _made: Made,
+}
+
+impl Mounted {
+    /// Makes it below `scratch`, with room for files of so many bytes.
+    pub fn new(root: &Root, wish: &Volume, scratch: &Path, journal: &Path, files: u64) -> Result<Mounted, Fault> {
+        let size = wish.bytes(files)?;
+        let scratch = scratch.canonicalize().map_err(|why| Fault::file(scratch, "find", why))?;
+        room(&scratch, size.min(files.saturating_add(wish.swap.map_or(0, |swap| swap.0))))?;
+        let folder = scratch.join(format!("schedlab-volume-{}", std::process::id()));
+        let mut made = Made { journal: journal.to_owned(), all: Vec::new() };
+        made.remember(root, Thing::Folder { path: folder.clone() })?;
+        make_folder(&folder)?;
+        let (image, control) = match &wish.disk {
+            None => (plain(&folder.join("image"), size)?, None),
+            Some(disk) => {
+                let at = folder.join("slow");
+                serve(root, &mut made, &at, &scratch, size, disk)?;
+                (at.join(fuse::DISK_NAME), Some(at.join(fuse::CONTROL_NAME)))
+            }
+        };
+        let device = attach::attach(root, &mut made, &image)?;
+        call(
+            "mkfs.ext4",
+            &["-q", "-F", "-b", "4096", "-m", "0", "-O", "^has_journal"],
+            &["-E", "lazy_itable_init=0,nodiscard"],
+            &device,
+        )?;
+        let files = folder.join("files");
+        make_folder(&files)?;
+        made.remember(root, Thing::Mount { path: files.clone() })?;
+        let swap = wish.swap.map(|size| (files.join("swap"), size.0));
+        if let Some((path, _)) = &swap {
+            made.remember(root, Thing::Swap { path: path.clone() })?;
+        }
+        let mounted = Mounted { root: root.clone(), device, files, control, swap, _made: made };
+        mounted.mount()?;
+        Ok(mounted)
+    }
+
+    /// The device's name, such as `loop3`.
+    fn name(&self) -> &str {
+        self.device.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
+    fn mount(&self) -> Result<(), Fault> {
+        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOATIME;
+        mount(Some(&self.device), &self.files, Some("ext4"), flags, None::<&str>)
+            .map_err(|why| Fault::file(&self.files, "mount", why.into()))
+    }
+
+    /// Makes the swap area's file. Before [`Mounted::chill`].
+    pub fn make_swap(&self) -> Result<(), Fault> {
+        let Some((path, size)) = &self.swap else { return Ok(()) };
+        let file = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(path);
+        let file = file.map_err(|why| Fault::file(path, "make", why))?;
+        let length = i64::try_from(*size & !4095).unwrap_or(i64::MAX);
+        nix::fcntl::fallocate(&file, nix::fcntl::FallocateFlags::empty(), 0, length)
+            .map_err(|why| Fault::file(path, "make", why.into()))?;
+        call("mkswap", &[], &[], path)
+    }
+
+    /// Mounts it anew, so that nothing of it is in any cache, and lets the swap area be used.
+    pub fn chill(&self) -> Result<(), Fault> {
+        let began = Instant::now();
+        while let Err(why) = umount2(&self.files, MntFlags::UMOUNT_NOFOLLOW) {
+            if why != Errno::EBUSY || began.elapsed() > PATIENCE {
+                return Err(Fault::file(&self.files, "unmount", why.into()));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.mount()?;
+        self.swap.as_ref().map_or(Ok(()), |(path, _)| swap_on(path))
+    }
+
+    /// From now on the modelled disk, if it is one, takes its time. Gives the counters as they are.
+    pub fn begin(&self) -> Result<Counts, Fault> {
+        self.pace(server::AS_THE_DRIVE)?;
+        Ok(self.counts())
+    }
+
+    /// The counters; from now on it takes no time any more.
+    pub fn end(&self) -> Counts {
+        let counts = self.counts();
+        // One that does not answer is gone, which whoever takes it down will see.
+        let _ = self.pace(server::AT_ONCE);
+        counts
+    }
+
+    fn counts(&self) -> Counts {
+        let told = self.control.as_ref().and_then(|control| fs::read_to_string(control).ok());
+        Counts::read(&self.root, self.name(), told.as_deref(), on_time::now())
+    }
+
+    fn pace(&self, pace: &str) -> Result<(), Fault> {
+        let Some(control) = &self.control else { return Ok(()) };
+        fs::OpenOptions::new()
+            .write(true)
+            .open(control)
+            .and_then(|mut file| std::io::Write::write_all(&mut file, pace.as_bytes()))
+            .map_err(|why| Fault::file(control, "set the pace of", why))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // What was made goes after this.
+        let _ = self.pace(server::AT_ONCE);
+    }
+}
+
+/// Refuses what the file system has no room for.
+fn room(scratch: &Path, wanted: u64) -> Result<(), Fault> {
+    let room = nix::sys::statvfs::statvfs(scratch)
+        .map_err(|why| Fault::file(scratch, "look at the free space of", why.into()))?;
+    let free = room.blocks_available().saturating_mul(room.fragment_size());
+    if wanted <= free {
+        return Ok(());
+    }
+    Err(Fault::Refused {
+        what: "the volume".to_owned(),
+        why: format!("{} has {} MiB free, and its files need {}", scratch.display(), free >> 20, wanted >> 20),
+        advice: "name another folder with --scratch, or have fewer or smaller files".to_owned(),
+    })
+}
+
+fn make_folder(path: &Path) -> Result<(), Fault> {
+    fs::create_dir(path).map_err(|why| Fault::file(path, "make a folder", why))
+}
+
+/// A sparse file.
+fn plain(path: &Path, size: u64) -> Result<PathBuf, Fault> {
+    let file = fs::File::create_new(path).and_then(|file| file.set_len(size));
+    file.map_err(|why| Fault::file(path, "make", why))?;
+    Ok(path.to_owned())
+}
+
+/// Has a modelled disk mounted there.
+fn serve(root: &Root, made: &mut Made, at: &Path, scratch: &Path, size: u64, disk: &Disk) -> Result<(), Fault> {
+    make_folder(at)?;
+    made.remember(root, Thing::Mount { path: at.to_owned() })?;
+    let (own, text) = (Owner::own(), serde_json::to_string(disk).map_err(|why| Fault::Wrong(why.to_string()))?);
+    let mut command = Command::new("/proc/self/exe");
+    command.arg("slow-disk").arg("--at").arg(at).arg("--folder").arg(scratch).args(["--size", &size.to_string()]);
+    command.args(["--disk", &text, "--owner", &own.pid.to_string(), "--start", &own.start.to_string()]);
+    let said = detached(command)?;
+    let words: Vec<&str> = said.split_ascii_whitespace().collect();
+    let ["ready", pid, start] = words[..] else {
+        return Err(Fault::Refused {
+            what: "a modelled disk".to_owned(),
+            why: said.trim().to_owned(),
+            advice: "run as root, on a kernel with FUSE".to_owned(),
+        });
+    };
+    let (pid, start) = (pid.parse().unwrap_or(0), start.parse().unwrap_or(0));
+    debug_assert_eq!(start_of(pid), Some(start));
+    made.remember(root, Thing::Process { pid, start })
+}
+
+/// Runs a program that makes a file system or swap area.
+fn call(program: &str, first: &[&str], second: &[&str], on: &Path) -> Result<(), Fault> {
+    let mut command = Command::new(program);
+    command.args(first).args(second).arg(on).stdin(Stdio::null());
+    let refused = |why: String| Fault::Refused {
+        what: format!("{program} {}", on.display()),
+        why,
+        advice: "install e2fsprogs and util-linux".to_owned(),
+    };
+    let done = command.output().map_err(|why| refused(why.to_string()))?;
+    if done.status.success() {
+        return Ok(());
+    }
+    Err(refused(format!("{}: {}", done.status, String::from_utf8_lossy(&done.stderr).trim())))
+}
+
+/// Lets the kernel page out to that file.
+fn swap_on(path: &Path) -> Result<(), Fault> {
+    let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())
+        .map_err(|_| Fault::Wrong(format!("{}: has a zero byte in it", path.display())))?;
+    // SAFETY: the name is a string with its end, alive for the call.
+    if unsafe { libc::swapon(name.as_ptr(), 0) } == 0 {
+        return Ok(());
+    }
+    Err(Fault::file(path, "swap to", std::io::Error::last_os_error()))
+}
