@@ -85,6 +85,13 @@ pub(super) fn pin(processors: &[u16]) -> io::Result<()> {
     nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), &set).map_err(io::Error::from)
 }
 
+/// Moves this process to processors other than those, if there are any: whoever watches wakes up, and a scheduler chooses anew
+/// where somebody wakes up. Says whether there are any.
+pub(super) fn keep_off(processors: &[u16]) -> bool {
+    let others: Vec<u16> = allowed().into_iter().filter(|cpu| !processors.contains(cpu)).collect();
+    !others.is_empty() && pin(&others).is_ok()
+}
+
 /// The processors this thread may use.
 pub(super) fn allowed() -> Vec<u16> {
     let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).unwrap_or_default();

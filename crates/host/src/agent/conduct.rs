@@ -56,6 +56,8 @@ pub(super) struct Played<'a> {
     pub own_ns: u64,
     pub standing: Standing,
     pub kept: Kept,
+    /// Whether the agent had a processor on which no task ran.
+    pub apart: bool,
     /// Settings that somebody else changed during the run, or that the kernel took otherwise.
     pub mismatches: Vec<Mismatch>,
     /// Whether the run was ended because it took too long.
@@ -88,6 +90,7 @@ pub(super) fn conduct(
     if !troupe.get_ready(&stage, &signals)? {
         return Ok(None);
     }
+    let apart = attributes::keep_off(&stage.used);
     let mut records = Records::start(root, &plan.options, &stage)?;
     stage.groups.limit();
     let standing = attributes::stand_out();
@@ -112,8 +115,20 @@ pub(super) fn conduct(
     let cut = reason == Reason::TooLong;
     let stats = (before, after);
     let span = (start, end);
-    let played =
-        Played { stage: &stage, ends, span, stats, moved, own_ns, standing, kept, mismatches, cut, began_unix_ns };
+    let played = Played {
+        stage: &stage,
+        ends,
+        span,
+        stats,
+        moved,
+        own_ns,
+        standing,
+        kept,
+        apart,
+        mismatches,
+        cut,
+        began_unix_ns,
+    };
     let told = records::tell(&played, &plan.options);
     Ok(Some(outcome::of(&played, told)))
 }

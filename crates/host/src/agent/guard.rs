@@ -30,7 +30,9 @@ fn volume(plan: &Plan) -> Result<Option<Mounted>, Fault> {
 /// Applies the settings; devices that they do not name are the volume's, if there is one.
 fn hold(plan: &Plan, volume: Option<&Mounted>) -> Result<Held, Fault> {
     let (root, journal) = (Root::default(), &plan.options.journal);
-    let Some(volume) = volume else { return Held::apply(&root, &plan.tunables, journal) };
+    let Some(volume) = volume else {
+        return Held::apply_at(&root, &plan.tunables, journal, &plan.options.scratch);
+    };
     let mut settings = plan.tunables.clone();
     if let Some(places) = plan.options.volume.as_ref().and_then(|wish| wish.places(&plan.scenario)) {
         settings.entry("depth".to_owned()).or_insert_with(|| places.to_string());

@@ -219,15 +219,18 @@ fn of_job(played: &Played<'_>, name: &str, seen: &JobSeen<'_>, rows: &mut Rows) 
 }
 
 fn environment(played: &Played<'_>, jobs: &[JobSeen<'_>], told: &Told) -> Environment {
-    let spent = played.stats.1.since(&played.stats.0, &played.stage.cpus);
+    let (span, used) = ((played.stats.1.at - played.stats.0.at).max(1), &played.stage.used);
+    let spent = played.stats.1.since(&played.stats.0, used);
     let ours: u64 = jobs.iter().map(|job| job.used.user_us + job.used.system_us).sum::<u64>() * 1000;
-    let capacity = window(played) as f64;
-    let foreign = spent.busy(window(played)).saturating_sub(ours).saturating_sub(played.own_ns);
+    let window = span * used.len() as u64;
+    let capacity = window as f64;
+    let own = if played.apart { 0 } else { played.own_ns };
+    let foreign = spent.busy(window).saturating_sub(ours).saturating_sub(own);
     Environment {
         // The recording knows it exactly, if it is whole.
         foreign_percent: told.foreign_percent.filter(|_| told.lost == 0).unwrap_or(100.0 * foreign as f64 / capacity),
         steal_percent: spent.steal.map(|steal| 100.0 * steal as f64 / capacity),
-        own_percent: 100.0 * played.own_ns as f64 / capacity,
+        own_percent: 100.0 * own as f64 / capacity,
         longest_hole_ns: None,
         foreign_wakeups: told.foreign_wakeups,
         lost_events: told.lost,

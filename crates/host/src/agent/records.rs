@@ -137,12 +137,13 @@ pub(super) struct Told {
 pub(super) fn tell(played: &Played<'_>, options: &Options) -> Told {
     let Some(recorded) = &played.kept.recorded else { return Told::default() };
     let cast = cast(played);
+    let where_used = Cast { processors: played.stage.used.clone(), ..cast.clone() };
     let written = options.recording.as_ref().map(|path| recorded.write(path, &cast));
     let theirs = |row: &Number| find(&row.metric, &cast.jobs).is_ok_and(|metric| !OURS.contains(&metric.name));
     Told {
         rows: recorded.rows(&cast).into_iter().filter(theirs).collect(),
-        foreign_percent: Some(recorded.foreign_percent(&cast)),
-        foreign_wakeups: Some(recorded.foreign_wakeups(&cast)),
+        foreign_percent: Some(recorded.foreign_percent(&where_used)),
+        foreign_wakeups: Some(recorded.foreign_wakeups(&where_used)),
         lost: recorded.lost(),
         unwritten: written.and_then(Result::err).map(|fault| fault.to_string()),
     }

@@ -14,6 +14,7 @@ use nix::{fcntl, unistd};
 use schedlab_model::{machine::Sizing, scenario::Job};
 use schedlab_workloads::{Instruction, Programs};
 use std::{
+    collections::BTreeSet,
     ffi::CString,
     fs::File,
     os::fd::{AsFd, OwnedFd},
@@ -48,6 +49,8 @@ pub(super) struct Stage {
     pub sizing: Sizing,
     /// The host's processors that stand for the scenario's, in its order.
     pub cpus: Vec<u16>,
+    /// Those of them that any job may use: where the company of others disturbs.
+    pub used: Vec<u16>,
     /// By job: where its tasks may run, the slice they ask for, what they need.
     pub processors: Vec<Vec<u16>>,
     pub slices: Vec<Option<u64>>,
@@ -85,6 +88,7 @@ impl Stage {
             seed: plan.seed,
             measure: Measure::new(&plan.calibration),
             sizing: plan.scenario.machine.memory.sizing,
+            used: used(&jobs, &cpus),
             processors: jobs.iter().map(|job| of_job(job, &cpus)).collect(),
             slices: jobs.iter().map(|job| job.slice.or(plan.slice).map(|slice| slice.0)).collect(),
             needs: (0..jobs.len()).map(|job| needs(programs, job)).collect(),
@@ -122,6 +126,12 @@ fn processors(plan: &Plan) -> Result<Vec<u16>, Fault> {
 fn of_job(job: &Job, cpus: &[u16]) -> Vec<u16> {
     let named: Vec<u16> = job.cpus.iter().filter_map(|&n| cpus.get(usize::from(n)).copied()).collect();
     if named.is_empty() { cpus.to_vec() } else { named }
+}
+
+/// The host's processors that any job may use.
+fn used(jobs: &[Job], cpus: &[u16]) -> Vec<u16> {
+    let all: BTreeSet<u16> = jobs.iter().flat_map(|job| of_job(job, cpus)).collect();
+    all.into_iter().collect()
 }
 
 /// What a job's program and those of its children need.
