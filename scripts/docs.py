@@ -22,7 +22,7 @@ import tempfile
 from contextlib import chdir, redirect_stdout
 from pathlib import Path
 
-from schedlab import _core, matrix, units
+from schedlab import Experiment, _core, matrix, units
 from schedlab.report.matrix import colour, text
 
 ROOT = Path(__file__).parent.parent
@@ -152,10 +152,15 @@ def matrix_row(done: matrix.Matrix, load: matrix.Load, scheduler: str) -> list[s
     return [scheduler, *fields, f"`{done.scenarios[load.name, scheduler][:12]}`"]
 
 
+def recorded() -> list[Path]:
+    """The examples with a recorded output: those of the live host come out differently on every host."""
+    return [file for file in sorted(EXAMPLES.glob("*.toml")) if not Experiment.from_toml(file).is_of_host]
+
+
 def outputs() -> dict[str, str]:
-    """What the command prints for every example."""
+    """What the command prints for every example that is recorded."""
     made = {}
-    for file in sorted(EXAMPLES.glob("*.toml")):
+    for file in recorded():
         with tempfile.TemporaryDirectory() as folder:
             shutil.copy(file, folder)
             command = [SCHEDLAB, "run", file.name]

@@ -67,3 +67,14 @@ class Command:
 @pytest.fixture
 def schedlab(tmp_path) -> Command:
     return Command(tmp_path)
+
+
+def agent_or_skip() -> Path:
+    """The true agent; a test that needs it is skipped where there is none."""
+    from schedlab.errors import UsageError
+    from schedlab.live import agent
+
+    try:
+        return agent.program()
+    except UsageError:
+        pytest.skip("schedlab-agent is not installed, nor named by SCHEDLAB_AGENT")

@@ -1,24 +1,52 @@
 """The examples do what is recorded beside them, and the commands of the README exist."""
 
 import json
+import os
 import re
 import runpy
 import shutil
+from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, agent_or_skip
+
+from schedlab import Experiment
 
 EXAMPLES = ROOT / "examples"
 DOCS = runpy.run_path(str(ROOT / "scripts" / "docs.py"))
 
 
-@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.toml")), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", DOCS["recorded"](), ids=lambda file: file.name)
 def test_an_example_gives_its_recorded_output(schedlab, file):
     """Record anew: make docs"""
     shutil.copy(file, schedlab.folder)
     done = schedlab("run", file.name)
     assert done.returncode == 0, done.stderr
     assert without_folder(done.stdout) == without_folder(file.with_suffix(".out").read_text())
+
+
+def test_an_example_of_the_host_has_no_recorded_output():
+    """Every host gives another one."""
+    of_host = [file for file in EXAMPLES.glob("*.toml") if Experiment.from_toml(file).is_of_host]
+    assert of_host
+    assert not {*of_host} & {*DOCS["recorded"]()}
+    assert not [file for file in of_host if file.with_suffix(".out").exists()]
+
+
+def test_nice_across_sessions_does_nothing_with_autogroup_and_much_without(schedlab):
+    agent_or_skip()
+    autogroup = Path("/proc/sys/kernel/sched_autogroup_enabled")
+    if os.geteuid() or not autogroup.exists():
+        pytest.skip("switching autogroup needs root, and a kernel that has it")
+    before = autogroup.read_text()
+    anyhow = ("--dirty", "--patience", "0.7", "--quiet-below", "100")
+    file = EXAMPLES / "nice_across_sessions.toml"
+    done = schedlab.json("run", file, "--baseline", "workload.niced.nice=0", "--no-record", *anyhow)
+    found = {row["scheduler.autogroup"]: row for row in done["differences"]}
+    assert found["false"]["verdict"] == "real"
+    assert found["false"]["relative"] < -0.8
+    assert abs(found["true"]["mean"]) < abs(found["false"]["mean"]) / 3
+    assert autogroup.read_text() == before
 
 
 def without_folder(output: str) -> str:

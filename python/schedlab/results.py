@@ -60,6 +60,8 @@ class Results:
     def of(cls, experiment: Experiment, cells: list[Cell], folder: Path, computed: int = 0) -> "Results":
         """The runs of this experiment in `folder`; it may hold more seeds than were asked for."""
         rows = store.read(sorted(folder.glob("runs-*.parquet")))
+        # Where every run was void, there is no file to have the factors' columns.
+        rows = rows.with_columns(pl.lit(None, pl.String).alias(n) for n in cells[0].factors if n not in rows.columns)
         frame = rows.filter(
             pl.col("scenario").is_in([cell.hash for cell in cells]), pl.col("seed").is_in(experiment.seeds)
         )

@@ -1,5 +1,8 @@
 """`schedlab judge`: a person scores sessions without knowing which setting was at work."""
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -34,9 +37,10 @@ def verb(
 
 
 def asked(seen: dict[str, str], session: int, best: int) -> float:
-    """A person's score for the session just over; asked again until it is one."""
+    """A person's score for the session just over; asked again until it is one. Ctrl-C and the end of input stop all."""
     while True:
-        answer = typer.prompt(f"session {session} is over: your score, 0 (worst) to {best}")
+        with _stoppable():
+            answer = typer.prompt(f"session {session} is over: your score, 0 (worst) to {best}")
         try:
             score = float(answer.replace(",", "."))
         except ValueError:
@@ -44,3 +48,15 @@ def asked(seen: dict[str, str], session: int, best: int) -> float:
         if 0 <= score <= best:
             return score
         typer.echo(f"{answer!r} is no score: a number from 0 to {best}")
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Elsewhere Ctrl-C sets a flag that is looked at between two steps; nobody would look while a person is asked."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    finally:
+        signal.signal(signal.SIGINT, before)

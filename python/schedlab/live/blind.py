@@ -156,11 +156,16 @@ def unseal(folder: Path, verdict: str) -> dict[str, dict[str, str]]:
         store.replace(file, store.parquet(_named(store.read([file]), true)))
     _open_log(folder / LOG)
     scenarios = {hash: scenario for scenario, _, hash, _ in cells.values()}
+    manifest["machines"] = []
     for cell in manifest["cells"]:
         letter, factors, hash = true.get(cell["scenario"], (None, None, cell["scenario"]))
         if letter:
             cell |= {"scenario": hash, "factors": {SETTING: letter, **factors}}
-        cell["definition"] = {key: value for key, value in scenarios[hash].items() if key != "machine"}
+        definition = dict(scenarios[hash])
+        machine = definition.pop("machine")
+        if machine not in manifest["machines"]:
+            manifest["machines"].append(machine)
+        cell |= {"definition": definition, "machine": manifest["machines"].index(machine)}
     for warning in manifest["warnings"]:
         warning["scenario"] = true.get(warning["scenario"], (None, None, warning["scenario"]))[2]
     store.write_manifest(folder, manifest)

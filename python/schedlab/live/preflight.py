@@ -15,7 +15,7 @@ from typing import Any
 
 from schedlab.experiment import Cell, Experiment
 from schedlab.stats.comparison import detectable
-from schedlab.units import seconds
+from schedlab.units import digits, seconds
 
 PIECES = 7
 #: The job of a piece: long beside a tick of the clock, and all of them together short beside a person's patience.
@@ -75,11 +75,11 @@ class Preflight:
     def _of_noise(self) -> str:
         if self.scatter is None:
             return "how well work repeats here is not known: the pieces of fixed work gave no times"
-        seen = f"the same work repeats within {100 * self.scatter:.2g} % (deviation of {len(self.times)} pieces)"
+        seen = f"the same work repeats within {digits(100 * self.scatter, 2)} % (deviation of {len(self.times)} pieces)"
         if self.visible is None:
             return f"{seen}; a single repeat of each setting shows no difference, however large: --seeds 10"
         return (
-            f"{seen}; {self.repeats} repeats can show a difference of about {100 * self.visible:.2g} % or more "
+            f"{seen}; {self.repeats} repeats can show a difference of about {digits(100 * self.visible, 2)} % or more "
             "of such a time"
         )
 

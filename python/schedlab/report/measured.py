@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from schedlab.errors import UsageError
 from schedlab.report import page
 from schedlab.report.svg import COLOURS, Point, Series, chart
 from schedlab.report.tables import shown_metrics, summary_table
@@ -15,7 +16,9 @@ DRAWN = 2.0
 
 
 def write(results: Results, path: Path) -> None:
-    """Write the page."""
+    """Write the page. Raises `UsageError` for sealed results: a page shows settings."""
+    if (results.folder / "seal").exists():
+        raise UsageError(f"{results.folder} is sealed; conclude first, then: schedlab unseal {results.folder}")
     header, rows = summary_table(results)
     page.write(
         "measured.html",
