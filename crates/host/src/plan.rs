@@ -1,6 +1,6 @@
 //! What the agent is asked to do, and what it answers: both JSON, one run each.
 
-use crate::volume::Volume;
+use crate::{tunables::Mismatch, volume::Volume};
 use schedlab_model::{scenario::Scenario, units::Duration};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf};
@@ -100,6 +100,9 @@ pub struct Outcome {
     pub rows: Vec<Number>,
     /// What makes them worth less than they look.
     pub warnings: Vec<Caution>,
+    /// Settings that somebody else changed during the run: its numbers are of no setting.
+    #[serde(default)]
+    pub changed: Vec<Mismatch>,
     /// The state of the host, before and during the run.
     pub environment: Environment,
     /// When the tasks began, ns of the wall clock since 1970, for people only.

@@ -27,13 +27,16 @@ fn answer(value: &impl Serialize) -> Result<ExitCode, Fault> {
 pub struct Run {
     /// The plan, a JSON file; standard input, if not given
     plan: Option<PathBuf>,
+    /// The process that asks: when it dies, the run ends and everything is put back
+    #[arg(long)]
+    parent: Option<i32>,
 }
 
 impl Run {
     /// Does it.
     pub fn run(self) -> Result<ExitCode, Fault> {
         let plan = self.read()?;
-        guarded(&plan, |held, volume| match conduct(&Root::default(), &plan, held, volume)? {
+        guarded(&plan, self.parent, |held, volume| match conduct(&Root::default(), &plan, held, volume)? {
             Some(outcome) => answer(&outcome),
             None => Ok(ExitCode::from(STOPPED)),
         })

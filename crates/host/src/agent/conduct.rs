@@ -58,8 +58,10 @@ pub(super) struct Played<'a> {
     pub kept: Kept,
     /// Whether the agent had a processor on which no task ran.
     pub apart: bool,
-    /// Settings that somebody else changed during the run, or that the kernel took otherwise.
-    pub mismatches: Vec<Mismatch>,
+    /// Settings that the kernel took otherwise than they were asked for.
+    pub rounded: Vec<Mismatch>,
+    /// Settings that somebody else changed during the run.
+    pub changed: Vec<Mismatch>,
     /// Whether the run was ended because it took too long.
     pub cut: bool,
     pub began_unix_ns: u64,
@@ -105,7 +107,7 @@ pub(super) fn conduct(
     // At once: what they still do is counted as theirs.
     stage.groups.lift();
     troupe.finish(&stage);
-    let mismatches = held.rounded().iter().cloned().chain(held.check()).collect();
+    let (rounded, changed) = (held.rounded().to_vec(), held.check());
     let kept = records.stop();
     if reason == Reason::Told {
         return Ok(None);
@@ -125,7 +127,8 @@ pub(super) fn conduct(
         standing,
         kept,
         apart,
-        mismatches,
+        rounded,
+        changed,
         cut,
         began_unix_ns,
     };

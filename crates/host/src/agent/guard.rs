@@ -5,6 +5,7 @@
 //! outer is killed     the kernel sends the inner one a SIGTERM: it ends its tasks and puts everything back
 //! inner is killed     its tasks die with it; the outer one ends what is left (it becomes its child) and removes what is left
 //! outer is told       it passes the signal on, and ends as the inner one does
+//! the asker dies      the kernel tells the outer one
 //! ```
 
 use super::{
@@ -41,9 +42,10 @@ fn hold(plan: &Plan, volume: Option<&Mounted>) -> Result<Held, Fault> {
 }
 
 /// Does `act` in the inner process; the outer one ends with its status. The outer one holds the settings, so that they are put
-/// back whatever becomes of the inner one.
+/// back whatever becomes of the inner one. When `asker` dies, it is as if a signal had told the outer one to stop.
 pub(super) fn guarded(
     plan: &Plan,
+    asker: Option<i32>,
     act: impl FnOnce(&Held, Option<&Mounted>) -> Result<ExitCode, Fault>,
 ) -> Result<ExitCode, Fault> {
     let fault = |doing: &str| {
@@ -51,6 +53,9 @@ pub(super) fn guarded(
         |why| Fault::Call { doing, why }
     };
     let signals = Signals::block()?;
+    if let Some(asker) = asker {
+        end_with(asker)?;
+    }
     // Before orphans become ours: the warden of the settings is one, and must outlive us.
     let volume = volume(plan)?;
     let held = hold(plan, volume.as_ref())?;
@@ -94,4 +99,15 @@ pub(super) fn guarded(
         why: format!("its process was killed by signal {}", libc::WTERMSIG(status)),
         advice: "its tasks are gone; look at the kernel's log for a lack of memory, and run it again".to_owned(),
     })
+}
+
+/// Has the kernel tell us to stop when that process, our parent, dies.
+fn end_with(asker: i32) -> Result<(), Fault> {
+    system::signal_at_parents_end(libc::SIGTERM)
+        .map_err(|why| Fault::Call { doing: "asking to be told of the asker's death".to_owned(), why })?;
+    // It may have died before.
+    if system::parent() == asker {
+        return Ok(());
+    }
+    Err(Fault::Wrong(format!("--parent {asker}: that is not, or no longer, the process that started this one")))
 }

@@ -115,6 +115,7 @@ pub(super) fn of(played: &Played<'_>, told: Told) -> Outcome {
     Outcome {
         rows: rows.0,
         warnings: warnings::of(played, &told),
+        changed: played.changed.clone(),
         environment: environment(played, &jobs, &told),
         began_unix_ns: played.began_unix_ns,
     }

@@ -104,11 +104,18 @@ fn of_records(played: &Played<'_>, told: &Told, all: &mut Vec<Caution>) {
     if let Some(why) = &told.unwritten {
         all.push(caution(why.clone(), "there is no recording of this run", "name another file"));
     }
-    for Mismatch { setting, path, expected, actual } in &played.mismatches {
+    for Mismatch { setting, path, expected, actual } in &played.rounded {
         all.push(caution(
             format!("{setting} was to be {expected} and is {actual} ({})", path.display()),
             "the run is not of the setting that was asked for",
-            "see who else sets it, or ask for what the kernel gives",
+            "ask for what the kernel gives",
+        ));
+    }
+    for Mismatch { setting, path, expected, actual } in &played.changed {
+        all.push(caution(
+            format!("{setting} was {expected} and became {actual} during the run ({})", path.display()),
+            "somebody else sets it, so the run is of no setting at all",
+            "find out who, and end it",
         ));
     }
 }
