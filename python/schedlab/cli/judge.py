@@ -18,12 +18,14 @@ def verb(
     best: Annotated[int, typer.Option(min=1, help="The best score; the worst is 0.")] = 10,
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
     set: Annotated[list[str] | None, typer.Option("--set", help="Override a field.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, after the last score.")] = False,
 ) -> None:
     """Run every setting in random order while a person works at this machine, and ask for a score after each.
 
     Neither the person nor the screen knows the setting: it has a letter until `schedlab unseal`.
     """
-    from schedlab.cli.run import show
+    from schedlab.cli.output import print_json
+    from schedlab.cli.run import as_json, show
     from schedlab.experiment import Experiment
     from schedlab.live.blind import Blind
     from schedlab.live.runs import SCORE, Conditions, LiveHost
@@ -32,6 +34,9 @@ def verb(
     host = LiveHost(Conditions(quiet_below=100.0, dirty=True), judge=lambda seen, session: asked(seen, session, best))
     results = experiment.run(out, places=[Blind(host, experiment, out)])
     results.metrics[:] = [SCORE, *results.metrics]
+    if json:
+        print_json(as_json(results, experiment, []))
+        return
     show(results, experiment)
     print(f"conclude from the letters, then: schedlab unseal {results.folder} --verdict ...")
 

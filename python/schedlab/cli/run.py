@@ -81,7 +81,7 @@ def verb(
         from schedlab.cli.output import print_json
 
         more = {} if compared is None else {"baseline": baseline, "differences": compared.to_dicts()}
-        print_json(_as_json(results, experiment, pictures) | more)
+        print_json(as_json(results, experiment, pictures) | more)
     else:
         show(results, experiment, pictures)
         if compared is not None:
@@ -147,7 +147,8 @@ def _counted(warnings: list[dict]) -> dict[str, int]:
     return counts
 
 
-def _as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]]) -> dict:
+def as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]]) -> dict:
+    """What --json prints."""
     from schedlab.report.tables import shown_metrics
 
     shown = shown_metrics(results)
