@@ -298,3 +298,19 @@ def test_a_machine_with_one_processor_works(schedlab, only):
     (log,) = schedlab.folder.rglob(LOG)
     noise = json.loads(log.read_text().splitlines()[0])["noise"]
     assert [one["processor"] for one in noise["windows"][0]["processors"]] == [only]
+
+
+def test_groups_that_may_not_be_made_are_told_of_and_the_rest_works(schedlab, put_back):
+    """In a mount namespace of its own the groups' hierarchy may only be read."""
+    hierarchies = [folder for name in ("cpu", "unified", ".") if (folder := Path("/sys/fs/cgroup") / name).is_mount()]
+    closing = [f"mount --bind {path} {path} && mount -o remount,bind,ro {path}" for path in hierarchies]
+    if subprocess.run(["unshare", "--mount", "sh", "-c", " && ".join(closing)], capture_output=True).returncode:
+        pytest.skip("there is no mount namespace to close the groups in")
+    path = file(schedlab.folder, duration="500ms", seeds=1, values="101")
+    command = f'{" && ".join(closing)} && exec "$@"'
+    words = ["unshare", "--mount", "sh", "-c", command, "sh", COMMAND, "run", path, "--on", "host", "--json", *ANYHOW]
+    done = subprocess.run(words, cwd=schedlab.folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["cells"][0]["metrics"]["tasks.hog.share"]["mean"] > 0
+    assert any("Read-only file system" in warning["warning"] for warning in told["warnings"])
