@@ -1,9 +1,12 @@
 """What the tests share: a small experiment, and the command as a user runs it."""
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
+import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -78,3 +81,11 @@ def agent_or_skip() -> Path:
         return agent.program()
     except UsageError:
         pytest.skip("schedlab-agent is not installed, nor named by SCHEDLAB_AGENT")
+
+
+@contextmanager
+def settings_to_ourselves():
+    """Nobody else on this machine tests with its settings meanwhile."""
+    with open(Path(tempfile.gettempdir()) / "schedlab-settings-under-test.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

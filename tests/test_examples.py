@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, agent_or_skip
+from conftest import ROOT, agent_or_skip, settings_to_ourselves
 
 from schedlab import Experiment
 
@@ -38,15 +38,16 @@ def test_nice_across_sessions_does_nothing_with_autogroup_and_much_without(sched
     autogroup = Path("/proc/sys/kernel/sched_autogroup_enabled")
     if os.geteuid() or not autogroup.exists():
         pytest.skip("switching autogroup needs root, and a kernel that has it")
-    before = autogroup.read_text()
     anyhow = ("--dirty", "--patience", "0.7", "--quiet-below", "100")
     file = EXAMPLES / "nice_across_sessions.toml"
-    done = schedlab.json("run", file, "--baseline", "workload.niced.nice=0", "--no-record", *anyhow)
+    with settings_to_ourselves():
+        before = autogroup.read_text()
+        done = schedlab.json("run", file, "--baseline", "workload.niced.nice=0", "--no-record", *anyhow)
+        assert autogroup.read_text() == before
     found = {row["scheduler.autogroup"]: row for row in done["differences"]}
     assert found["false"]["verdict"] == "real"
     assert found["false"]["relative"] < -0.8
     assert abs(found["true"]["mean"]) < abs(found["false"]["mean"]) / 3
-    assert autogroup.read_text() == before
 
 
 def without_folder(output: str) -> str:

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import COMMAND, agent_or_skip
+from conftest import COMMAND, agent_or_skip, settings_to_ourselves
 
 from schedlab.live.runs import ATTEMPTS, LOG
 from schedlab.results import Results
@@ -47,9 +47,10 @@ def put_back():
         pytest.skip("settings of the host are root's")
     if not KNOB.exists():
         pytest.skip(f"this kernel has no {KNOB}")
-    before = KNOB.read_text()
-    yield before
-    until(lambda: KNOB.read_text() == before)
+    with settings_to_ourselves():
+        before = KNOB.read_text()
+        yield before
+        until(lambda: KNOB.read_text() == before)
 
 
 def until(so, seconds=SOON):
@@ -314,3 +315,41 @@ def test_groups_that_may_not_be_made_are_told_of_and_the_rest_works(schedlab, pu
     told = json.loads(done.stdout)
     assert told["cells"][0]["metrics"]["tasks.hog.share"]["mean"] > 0
     assert any("Read-only file system" in warning["warning"] for warning in told["warnings"])
+
+
+#: The wall clock as it is where somebody steps it by a minute, there and back, ten times a second. Nobody else sees it.
+STEPPED = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    int (*real)(clockid_t, struct timespec *) = dlsym(RTLD_NEXT, "clock_gettime");
+    struct timespec steady;
+    int failed = real(clock, now);
+    if (!failed && clock == CLOCK_REALTIME && !real(CLOCK_MONOTONIC, &steady))
+        now->tv_sec += steady.tv_nsec / 100000000 % 2 ? 60 : -60;
+    return failed;
+}
+"""
+
+
+def test_a_wall_clock_that_jumps_changes_no_number(schedlab):
+    agent_or_skip()
+    if not shutil.which("cc"):
+        pytest.skip("there is no C compiler to make a clock that jumps")
+    (schedlab.folder / "stepped.c").write_text(STEPPED)
+    clock = schedlab.folder / "stepped.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", clock, schedlab.folder / "stepped.c", "-ldl"], check=True)
+    path = schedlab.folder / "plain.toml"
+    path.write_text(PLAIN)
+    begun = time.time()
+    done = schedlab("run", path, "--seeds", "3", *ANYHOW, env={"LD_PRELOAD": str(clock)})
+    assert done.returncode == 0, done.stderr
+    (log,) = schedlab.folder.rglob(LOG)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert all(line["time"] < begun - 20 or line["time"] > time.time() + 20 for line in lines), "the clock did jump"
+    runs = [line["outcome"] for line in lines if "outcome" in line]
+    assert len(runs) >= 3
+    for run in runs:
+        (elapsed,) = [row["value"] for row in run["rows"] if row["metric"] == "elapsed"]
+        assert 0.5 <= elapsed < 5
