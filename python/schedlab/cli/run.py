@@ -50,7 +50,7 @@ def verb(
         bool, typer.Option("--drop-caches", help="Drop the kernel's caches before each run.", rich_help_panel=HOST)
     ] = False,
     scratch: Annotated[
-        Path | None, typer.Option(help="Folder for the files that tasks use.", rich_help_panel=HOST)
+        Path | None, typer.Option(help="Folder for the files that tasks use, or loop:SIZE.", rich_help_panel=HOST)
     ] = None,
     blind: Annotated[
         bool, typer.Option("--blind", help="Hide settings under letters until schedlab unseal.", rich_help_panel=HOST)

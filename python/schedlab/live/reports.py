@@ -6,6 +6,7 @@ A report's folder may have a folder `live`: experiment files, `live.toml` and `c
     [[experiment]]
     file = "round_robin"             # round_robin.toml
     title = "under SCHED_RR"
+    on = "host"                      # only there: a simulated machine has no such thing
     [[claim]]
     id = "wait-is-quantum"           # the function wait_is_quantum of claims.py, given the `LiveLab`
     text = "Under SCHED_RR a job that reads waits a quantum for each block."
@@ -45,6 +46,8 @@ class LiveLab:
     seeds: int | None = None
     on: str = "sim,host"
     progress: Progress = _silent
+    #: Experiments that run only at one place.
+    only: dict[str, str] = field(default_factory=dict)
     _done: dict[str, Results | Skipped] = field(default_factory=dict)
 
     def run(self, file: str) -> Results:
@@ -59,7 +62,10 @@ class LiveLab:
     def _run(self, file: str) -> Results | Skipped:
         set = [f"seeds={self.seeds}"] if self.seeds else []
         experiment = Experiment.from_toml(self.folder / f"{file}.toml", set)
-        where = places(self.on, experiment, None, self.conditions)
+        on = self.only.get(file, self.on)
+        if not _places(on) <= _places(self.on):
+            return Skipped(f"it runs on {on} only, and {self.on} was asked for")
+        where = places(on, experiment, None, self.conditions)
         try:
             with self.progress(file) as progress:
                 return experiment.run(self.out, progress=progress, places=where)
@@ -98,9 +104,15 @@ def carry_out(name: str, lab: LiveLab | None = None, **options: Any) -> Live:
     spec: Mapping = tomllib.loads((folder / "live.toml").read_text(encoding="utf-8"))
     lab = lab or LiveLab(folder, **options)
     module = importlib.import_module(f"schedlab.reproductions.{folder.parent.name}.live.claims")
+    lab.only = {entry["file"]: entry["on"] for entry in spec["experiment"] if "on" in entry}
     experiments = [(entry["title"], _or_skipped(lab, entry["file"])) for entry in spec["experiment"]]
     claims = [(claim["id"], claim["text"], _check(module, claim["id"], lab)) for claim in spec["claim"]]
     return Live(name, spec["title"], experiments, claims)
+
+
+def _places(on: str) -> set[str]:
+    """The places of `--on`."""
+    return set(on.split(","))
 
 
 def _folder(name: str) -> Path:

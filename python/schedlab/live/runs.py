@@ -37,6 +37,12 @@ ATTEMPTS = 3
 #: How long a host must have been quiet.
 QUIET_FOR = "700ms"
 QUIET_SECONDS = 0.7
+#: `--scratch loop:SIZE` is a fresh file system of that size for each run.
+LOOP = "loop:"
+#: What an elevator of the simulator is called by a kernel, where its name differs.
+ELEVATORS = {"fifo": "none"}
+#: A machine that says nothing of its swap area has so much (crates/model).
+USUAL_SWAP = "1GiB"
 #: The tunable that is no file but an attribute of each task.
 SLICE = "slice"
 #: What a person gave a run.
@@ -57,7 +63,7 @@ class Conditions:
     patience: float = 30.0
     #: Whether the scheduler's events are recorded: "auto", "off" or "required".
     trace: str = "auto"
-    #: Where the files of tasks go; a folder in that of the results, if not given.
+    #: Where the files of tasks go: a folder, or "loop:SIZE"; a folder in that of the results, if not given.
     scratch: Path | None = None
     #: Runs of each cell before those that count.
     warm_up: int = 0
@@ -153,7 +159,8 @@ class _Session:
         self.judge = judge
         self.folder = folder
         self.stop = stop
-        self.scratch = conditions.scratch or folder / "scratch"
+        own = folder / "scratch"
+        self.scratch = own if conditions.scratch is None or _loop_size(conditions) else conditions.scratch
         self.scratch.mkdir(parents=True, exist_ok=True)
         self.calibration = self._calibration()
 
@@ -168,6 +175,8 @@ class _Session:
 
     def refuse_impossible(self, cells: list[Cell]) -> None:
         """Have every cell's settings checked by the host before anything is touched."""
+        # What is set on a volume is judged when there is one, still before anything runs.
+        cells = [cell for cell in cells if volume(cell, self.conditions) is None]
         settings = [{k: v for k, v in cell.host["tunables"].items() if k != SLICE} for cell in cells]
         for wanted in {json.dumps(s, sort_keys=True): s for s in settings if s}.values():
             pairs = [f"{name}={value}" for name, value in wanted.items()]
@@ -242,12 +251,15 @@ class _Session:
     def _plan(self, cell: Cell, seed: int) -> dict[str, Any]:
         tunables = dict(cell.host["tunables"])
         slice_ = tunables.pop(SLICE, None)
+        tunables = {k: ELEVATORS.get(v, v) if k == "elevator" else v for k, v in tunables.items()}
+        own = volume(cell, self.conditions)
         return {
             "scenario": cell.scenario,
             "seed": seed,
             "calibration": self.calibration,
             "tunables": tunables,
-            "options": {"scratch": str(self.scratch), "trace": self.conditions.trace},
+            "options": {"scratch": str(self.scratch), "trace": self.conditions.trace}
+            | ({} if own is None else {"volume": own}),
         } | ({"slice": slice_} if slice_ else {})
 
     def _quiet(self, cpus: list[int]) -> dict:
@@ -274,6 +286,28 @@ class _Session:
         line = {"time": time.time()} | what
         path = self.folder / LOG
         store.extend(path, (closed(line) if self.conditions.sealed else json.dumps(line).encode()) + b"\n")
+
+
+def _loop_size(conditions: Conditions) -> str | None:
+    """The size of `--scratch loop:SIZE`."""
+    text = str(conditions.scratch or "")
+    return text.removeprefix(LOOP) if text.startswith(LOOP) else None
+
+
+def volume(cell: Cell, conditions: Conditions) -> dict[str, Any] | None:
+    """The file system of its own that a cell's run has: where its machine has a drive, its memory is limited, or one is asked for.
+
+    Without a size it is as large as the drive, or as the run's files need.
+    """
+    machine = cell.scenario["machine"]
+    limited = any(group.get("memory") for group in cell.scenario.get("groups", {}).values())
+    disk, size = machine.get("disk"), _loop_size(conditions)
+    if not (disk or limited or size):
+        return None
+    swap = machine["memory"]["swap"] if limited else USUAL_SWAP
+    swap = swap["value"] if isinstance(swap, dict) else swap
+    wish = {"disk": disk, "size": None if disk else size, "swap": None if swap == USUAL_SWAP else swap}
+    return {name: value for name, value in wish.items() if value}
 
 
 def processors(cell: Cell) -> list[int]:

@@ -35,8 +35,8 @@ fn hold(plan: &Plan, volume: Option<&Mounted>) -> Result<Held, Fault> {
         return Held::apply_at(&root, &plan.tunables, journal, &plan.options.scratch);
     };
     let mut settings = plan.tunables.clone();
-    if let Some(places) = plan.options.volume.as_ref().and_then(|wish| wish.places(&plan.scenario)) {
-        settings.entry("depth".to_owned()).or_insert_with(|| places.to_string());
+    for (name, value) in plan.options.volume.iter().flat_map(|wish| wish.settings(&plan.scenario)) {
+        settings.entry(name.to_owned()).or_insert(value);
     }
     Held::apply_at(&root, &settings, journal, &volume.files)
 }

@@ -30,7 +30,11 @@ use nix::{
     errno::Errno,
     mount::{MntFlags, MsFlags, mount, umount2},
 };
-use schedlab_model::{machine::Disk, scenario::Scenario, units::Size};
+use schedlab_model::{
+    machine::{Disk, DiskQueue},
+    scenario::Scenario,
+    units::Size,
+};
 use serde::{Deserialize, Serialize};
 use std::{
     fs,
@@ -40,20 +44,22 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// A drive of hundreds of gigabytes is used so far, if the files do not want more: making the file system writes to all of it.
+const USED_OF_DRIVE: u64 = 1 << 30;
 /// What the file system itself takes: so much, and a part of each file.
 const OWN_BYTES: u64 = 64 << 20;
 const OWN_PART: u64 = 10;
 /// How long the last user of a mount is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Requests that the device below a modelled disk is given at a time, if the scenario does not say: with more, an elevator
-/// above has nothing left to sort. The least that Linux allows.
+/// Requests that the device of a modelled disk is given at a time. A loop device takes 128, so that an elevator above has
+/// nothing left to sort; the simulated drive takes one. The least that Linux allows.
 const PLACES: u32 = 4;
 
 /// The volume that a plan asks for.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Volume {
-    /// Its size; if not given, that of the drive, or as much as the run's files need.
+    /// Its size; if not given, that of the drive, up to a gigabyte or what the run's files need; without a drive, that.
     pub size: Option<Size>,
     /// The drive that it is modelled on; as fast as the host's, without one.
     pub disk: Option<Disk>,
@@ -67,7 +73,8 @@ impl Volume {
         let swap = self.swap.map_or(0, |swap| swap.0);
         let wanted = files.saturating_add(files / OWN_PART).saturating_add(swap).saturating_add(OWN_BYTES);
         let drive = self.disk.as_ref().map(|disk| Drive::new(disk).capacity());
-        let size = self.size.map(|size| size.0).or(drive).unwrap_or(wanted) & !4095;
+        let used = drive.map(|drive| drive.min(wanted.max(USED_OF_DRIVE)));
+        let size = self.size.map(|size| size.0).or(used).unwrap_or(wanted) & !4095;
         if let Some(drive) = drive.filter(|&drive| size > drive) {
             return Err(Fault::Wrong(format!(
                 "the volume: {} MiB are more than the {} MiB of its disk",
@@ -85,11 +92,15 @@ impl Volume {
         Ok(size)
     }
 
-    /// Places of the device's queue, where it is to be cut.
-    pub fn places(&self, scenario: &Scenario) -> Option<u32> {
-        let given = scenario.machine.queue.requests.get();
-        let usual = schedlab_model::machine::DiskQueue::default().requests.get();
-        self.disk.as_ref().map(|_| if given == usual { PLACES } else { given.max(PLACES) })
+    /// Settings of its device, where the user has none: the device of a modelled disk is cut to few places, and the queue above it
+    /// has as many as the scenario says, if that is not what Linux has anyway.
+    pub fn settings(&self, scenario: &Scenario) -> Vec<(&'static str, String)> {
+        if self.disk.is_none() {
+            return Vec::new();
+        }
+        let (given, usual) = (scenario.machine.queue.requests.get(), DiskQueue::default().requests.get());
+        let queue = (given != usual).then(|| ("nr_requests", given.max(PLACES).to_string()));
+        [("depth", PLACES.to_string())].into_iter().chain(queue).collect()
     }
 }
 

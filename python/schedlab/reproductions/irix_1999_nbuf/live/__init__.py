@@ -1,0 +1,1 @@
+"""The questions of this report, asked of the kernel at hand."""
