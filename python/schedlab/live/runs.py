@@ -295,7 +295,7 @@ def _loop_size(conditions: Conditions) -> str | None:
 
 
 def volume(cell: Cell, conditions: Conditions) -> dict[str, Any] | None:
-    """The file system of its own that a cell's run has: where its machine has a drive, its memory is limited, or one is asked for.
+    """The file system that a cell's run has of its own: if its machine has a drive, its memory is limited, or one is asked for.
 
     Without a size it is as large as the drive, or as the run's files need.
     """

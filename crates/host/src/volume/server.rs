@@ -184,21 +184,32 @@ impl Server {
         let mut answer = std::mem::take(&mut self.answer);
         fuse::begin(&mut answer, request.unique, 0);
         let done = match (&request.asked, request.file) {
-            (Asked::Init, _) => Ok(fuse::init(&mut answer)),
+            (Asked::Init, _) => {
+                fuse::init(&mut answer);
+                Ok(())
+            }
             (Asked::Lookup(name), ROOT) => self.look_up(name, &mut answer),
             (Asked::Attributes, file @ (ROOT | DISK | CONTROL)) => {
-                Ok(fuse::about(&mut answer, file, self.size_of(file)))
+                fuse::about(&mut answer, file, self.size_of(file));
+                Ok(())
             }
-            (Asked::Open, file @ (DISK | CONTROL)) => Ok(fuse::opened(&mut answer, file)),
+            (Asked::Open, file @ (DISK | CONTROL)) => {
+                fuse::opened(&mut answer, file);
+                Ok(())
+            }
             (Asked::Read { offset, size }, DISK) => self.read(*offset, *size, &mut answer),
             (Asked::Read { offset: 0, .. }, CONTROL) => {
                 let text = format!("{} {} {}\n", self.requests, self.bytes, self.busy_ns);
-                Ok(answer.extend_from_slice(text.as_bytes()))
+                answer.extend_from_slice(text.as_bytes());
+                Ok(())
             }
             (Asked::Read { .. }, CONTROL) | (Asked::Nothing, _) => Ok(()),
             (Asked::Write { offset, bytes }, DISK) => self.write(*offset, bytes, &mut answer),
             (Asked::Write { bytes, .. }, CONTROL) => self.set_pace(bytes, &mut answer),
-            (Asked::Space, _) => Ok(fuse::space(&mut answer, self.size)),
+            (Asked::Space, _) => {
+                fuse::space(&mut answer, self.size);
+                Ok(())
+            }
             _ => Err(libc::ENOSYS),
         };
         if let Err(error) = done {

@@ -1,5 +1,7 @@
 """What a live kernel makes of the claims on nbuf."""
 
+from itertools import pairwise
+
 from schedlab.live.reports import LiveLab
 from schedlab.reproduction import Finding
 
@@ -22,7 +24,7 @@ def _spell(name: str, curve: list[float], digits: int = 0) -> str:
 
 def rcache_rises_with_memory(lab: LiveLab) -> Finding:
     curves = {name: _curve(lab, "random", "rcache", files) for files, name in SETS.items()}
-    rises = [a < b for curve in curves.values() for a, b in zip(curve, curve[1:], strict=False)]
+    rises = [a < b for curve in curves.values() for a, b in pairwise(curve)]
     text = "; ".join(_spell(name, curve) for name, curve in curves.items())
     return Finding.that(all(rises), f"rcache in % at {', '.join(LIMITS)}: {text}")
 
@@ -41,4 +43,6 @@ def busy_falls_with_memory(lab: LiveLab) -> Finding:
     real = _curve(lab, "random", "tasks.files.real", "4")
     busy = [r * b / 100 for r, b in zip(real, _curve(lab, "random", "disk_busy", "4"), strict=True)]
     falls = real[-1] < real[0] and busy[-1] < busy[0]
-    return Finding.that(falls, f"at {', '.join(LIMITS)}: {_spell('real s', real, 2)}; {_spell('device at work s', busy, 2)}")
+    return Finding.that(
+        falls, f"at {', '.join(LIMITS)}: {_spell('real s', real, 2)}; {_spell('device at work s', busy, 2)}"
+    )

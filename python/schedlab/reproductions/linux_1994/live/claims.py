@@ -40,7 +40,9 @@ def simulated_as_measured(lab: LiveLab) -> Finding:
         return Finding("not checked", f"it was run on {lab.on} only")
     pairs = {n: (_reads_share(lab, elevator, "sim"), _reads_share(lab, elevator)) for n, elevator in STARVED.items()}
     near = [abs(sim - host) < 10 for sim, host in pairs.values()]
-    text = "; ".join(f"writes_starved {n}: {sim:.0f} % reads simulated, {host:.0f} % measured" for n, (sim, host) in pairs.items())
+    text = "; ".join(
+        f"writes_starved {n}: {sim:.0f} % reads simulated, {host:.0f} % measured" for n, (sim, host) in pairs.items()
+    )
     return Finding("holds" if all(near) else "holds in part" if any(near) else "does not hold", text)
 
 
