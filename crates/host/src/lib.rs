@@ -8,6 +8,7 @@
 pub mod accounting;
 pub mod agent;
 pub mod fault;
+pub mod guest;
 pub mod machine;
 pub mod plan;
 pub mod root;

@@ -3,7 +3,7 @@
 //! Exit status: 0 done, 2 what was asked for is wrong or not permitted (one line on stderr), 130 stopped by a signal.
 
 use clap::{Parser, Subcommand};
-use schedlab_host::{Fault, accounting, agent, machine, sample, tracing, tunables, volume};
+use schedlab_host::{Fault, accounting, agent, guest, machine, sample, tracing, tunables, volume};
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -55,6 +55,9 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    if std::process::id() == 1 {
+        guest::live();
+    }
     let done = match Arguments::parse().verb {
         Verb::Run(it) => it.run(),
         Verb::Calibrate(it) => it.run(),

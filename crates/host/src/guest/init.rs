@@ -1,0 +1,150 @@
+//! Process 1 of a guest.
+
+use super::{Order, Report};
+use nix::{
+    errno::Errno,
+    mount::{MsFlags, mount},
+    sys::reboot::{RebootMode, reboot},
+};
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    os::{fd::AsRawFd, unix::process::ExitStatusExt},
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+    thread,
+    time::Duration,
+};
+
+/// Kind, place and options of each file system. Debugfs brings tracefs with it, and kernels differ in what they have.
+const MOUNTS: &[(&str, &str, &str)] = &[
+    ("proc", "/proc", ""),
+    ("sysfs", "/sys", ""),
+    ("devtmpfs", "/dev", ""),
+    ("debugfs", "/sys/kernel/debug", ""),
+    ("tracefs", "/sys/kernel/tracing", ""),
+    ("cgroup2", "/sys/fs/cgroup", ""),
+    ("tmpfs", "/tmp", ""),
+];
+/// The order, and what its command finds on standard input.
+const ORDER: &str = "/order.json";
+const PLAN: &str = "/plan.json";
+/// Where modules lie.
+const MODULES: &str = "/modules";
+
+/// Does what the order says and powers off. It has no caller to tell of a fault: the report or the console has it.
+pub fn live() -> ! {
+    let mut troubles = mounts();
+    let report = match order() {
+        Ok(order) => {
+            troubles.extend(modules(&order));
+            thread::sleep(Duration::from_nanos(order.settle.0));
+            let done = obey(&order);
+            match (&order.port, done) {
+                (None, Err(why)) => Some((PathBuf::from("/dev/console"), failed(why))),
+                (None, Ok(_)) => None,
+                (Some(port), done) => Some((port.clone(), done.unwrap_or_else(failed))),
+            }
+        }
+        Err(why) => Some((PathBuf::from("/dev/console"), failed(why))),
+    };
+    if let Some((port, mut report)) = report {
+        report.troubles = troubles;
+        if let Err(why) = send(&port, &report) {
+            eprintln!("schedlab: {}: {why}", port.display());
+        }
+    }
+    power_off()
+}
+
+fn failed(why: String) -> Report {
+    Report { status: 2, errors: why, ..Report::default() }
+}
+
+/// Mounts all; gives what could not be, in words.
+fn mounts() -> Vec<String> {
+    let mut troubles = Vec::new();
+    for (kind, place, options) in MOUNTS {
+        let made = fs::create_dir_all(place)
+            .and_then(|()| Ok(mount(Some(*kind), *place, Some(*kind), MsFlags::empty(), Some(*options))?));
+        match made {
+            Err(why) if why.raw_os_error() != Some(Errno::EBUSY as i32) => {
+                troubles.push(format!("{place}: {kind} cannot be mounted: {why}"));
+            }
+            _ => {}
+        }
+    }
+    troubles
+}
+
+fn order() -> Result<Order, String> {
+    let text = fs::read_to_string(ORDER).map_err(|why| format!("{ORDER}: {why}"))?;
+    serde_json::from_str(&text).map_err(|why| format!("{ORDER}: {why}"))
+}
+
+/// Loads the modules in the order of their names; gives what could not be loaded, in words.
+fn modules(order: &Order) -> Vec<String> {
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(MODULES).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    let fault = |path: &Path, why: io::Error| format!("{}: cannot be loaded: {why}", path.display());
+    files.iter().filter_map(|path| load(path, order).err().map(|why| fault(path, why))).collect()
+}
+
+fn load(path: &Path, order: &Order) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let parameters = order.parameters.get(&name).map_or("", String::as_str);
+    let parameters = std::ffi::CString::new(parameters)?;
+    let file = File::open(path)?;
+    // SAFETY: the descriptor is open and the text ends in a zero byte, both for the time of the call.
+    let done = unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), parameters.as_ptr(), 0) };
+    match io::Error::last_os_error() {
+        _ if done == 0 => Ok(()),
+        // It is there, or built in.
+        why if why.raw_os_error() == Some(libc::EEXIST) => Ok(()),
+        why => Err(why),
+    }
+}
+
+/// Runs the command to its end.
+fn obey(order: &Order) -> Result<Report, String> {
+    let (program, arguments) = order.command.split_first().ok_or_else(|| format!("{ORDER}: no command"))?;
+    let fault = |why: io::Error| format!("{program}: {why}");
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if Path::new(PLAN).exists() {
+        command.stdin(File::open(PLAN).map_err(|why| format!("{PLAN}: {why}"))?);
+    }
+    if order.port.is_none() {
+        return Ok(Report { status: code(command.status().map_err(fault)?), ..Report::default() });
+    }
+    let done = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().map_err(fault)?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok(Report { status: code(done.status), output: text(done.stdout), errors: text(done.stderr), troubles: Vec::new() })
+}
+
+fn code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+fn send(port: &Path, report: &Report) -> io::Result<()> {
+    let mut file = File::options().write(true).open(port)?;
+    let mut text = serde_json::to_vec(report)?;
+    text.push(b'\n');
+    file.write_all(&text)?;
+    // SAFETY: the descriptor is open for the time of the call. It waits until the port has sent all.
+    match unsafe { libc::tcdrain(file.as_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Ends the guest: where the power cannot be switched off, by a reboot, which ends it too.
+fn power_off() -> ! {
+    nix::unistd::sync();
+    let _ = reboot(RebootMode::RB_POWER_OFF);
+    let _ = reboot(RebootMode::RB_AUTOBOOT);
+    loop {
+        thread::sleep(Duration::from_secs(1));
+    }
+}

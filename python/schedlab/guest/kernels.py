@@ -1,0 +1,173 @@
+"""Kernels for guests: of the distribution's packages by version, or anybody's own by path.
+
+A name is the beginning of a version: `6.1` is the newest 6.1 that is fetched, or else the newest that can be had. What is
+fetched stays what `6.1` means, until `schedlab guest fetch 6.1` looks for a newer one: results go on being comparable.
+"""
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.errors import UsageError, nearest
+from schedlab.guest import apt, cache
+from schedlab.guest.apt import Package, Say
+
+#: Small kernels for virtual machines: what a guest's disk and console need is built in.
+PACKAGES = re.compile(r"linux-image-(\d+\.\d+\S*)-cloud-amd64")
+PREFIX = "linux-image-"
+#: Where newer packages, split by what they hold, have the kernel itself and its modules.
+PARTS = re.compile(r"linux-(binary|modules)-")
+RECORD = "kernel.json"
+VERSION = re.compile(r"\d+\.\d+(\.\d+)*([-+.~]\S*)?")
+#: Header of a bzImage: what it begins with, where, and where the place of its version's text is (from 512 on).
+HEADER_MAGIC, HEADER_AT, VERSION_AT, VERSION_FROM = b"HdrS", 0x202, 0x20E, 0x200
+LARGEST_IMAGE = 256 << 20
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that can be booted."""
+
+    #: What the user called it.
+    name: str
+    image: Path
+    #: What it calls itself.
+    release: str
+    #: Version of its package, or the digest of its image.
+    version: str
+    #: Folder of its modules, if it has any.
+    modules: Path | None = None
+
+    @property
+    def identity(self) -> str:
+        """Decides results, and names files."""
+        return f"{self.release}_{self.version}"
+
+
+def find(name: str, say: Say) -> Kernel:
+    """The kernel of that name; fetched, if need be."""
+    if "/" in name:
+        return _of_path(name)
+    _check(name)
+    known = [kernel for kernel in fetched() if _is(name, kernel.release)]
+    return _renamed(known[-1], name) if known else fetch(name, say)
+
+
+def fetched() -> list[Kernel]:
+    """The kernels in the cache, oldest version first."""
+    found = []
+    for record in _folder().glob(f"*/{RECORD}"):
+        about = json.loads(record.read_text())
+        modules = record.parent / about["modules"] if about["modules"] else None
+        image = record.parent / about["image"]
+        found.append(Kernel(about["release"], image, about["release"], about["version"], modules))
+    return sorted(found, key=lambda kernel: _order(kernel.version))
+
+
+def available(say: Say) -> list[Package]:
+    """The newest package of every version (6.1, 6.12) that can be had, oldest first; the name is the kernel's own."""
+    newest = {}
+    for package in _packages(apt.siblings(say), lambda release: True):
+        newest[series(_release(package.name))] = package
+    return sorted(newest.values(), key=lambda package: _order(package.version))
+
+
+def fetch(name: str, say: Say) -> Kernel:
+    """Fetch the newest kernel of that version."""
+    _check(name)
+    source = apt.siblings(say)
+    packages = _packages(source, lambda release: _is(name, release))
+    if not packages:
+        known = dict.fromkeys(series(_release(package.name)) for package in available(say))
+        raise UsageError(f"no kernel {name!r} among the packages; {nearest(name, known)}")
+    package = packages[-1]
+    release = _release(package.name)
+    target = _folder() / f"{release}_{package.version}".replace(":", "_")
+    with cache.building(target) as new:
+        if new:
+            parts = [part for part in package.depends if PARTS.match(part)]
+            wanted = [package, *(part for part in source.show(parts))] if parts else [package]
+            source.unpack([f"{part.name}={part.version}" for part in wanted], new, say)
+            _record(new, release, package.version)
+    return _renamed(next(kernel for kernel in fetched() if kernel.image.is_relative_to(target)), name)
+
+
+def series(release: str) -> str:
+    """`6.1` of `6.1.0-56-cloud-amd64`."""
+    return ".".join(re.findall(r"\d+", release)[:2])
+
+
+def _record(folder: Path, release: str, version: str) -> None:
+    """Say where in a folder the image and the modules are."""
+    images = sorted(folder.rglob("vmlinuz*"))
+    if not images:
+        raise UsageError(f"the package of {release} holds no kernel; name a bzImage instead, as in guest:/boot/vmlinuz")
+    modules = next((path for path in sorted(folder.rglob("lib/modules/*/kernel")) if path.is_dir()), None)
+    about = {
+        "release": read_release(images[0]).split()[0],
+        "version": version,
+        "image": str(images[0].relative_to(folder)),
+        "modules": str(modules.relative_to(folder)) if modules else None,
+    }
+    (folder / RECORD).write_text(json.dumps(about, indent=2))
+
+
+def read_release(image: Path) -> str:
+    """What a bzImage calls itself, by its header."""
+    with open(image, "rb") as file:
+        head = file.read(VERSION_FROM + 0x10000)
+    if head[HEADER_AT : HEADER_AT + len(HEADER_MAGIC)] != HEADER_MAGIC:
+        raise UsageError(f"{image} is no kernel that can be booted (a bzImage)")
+    start = VERSION_FROM + int.from_bytes(head[VERSION_AT : VERSION_AT + 2], "little")
+    text = head[start : start + 256].partition(b"\0")[0].decode("ascii", "replace")
+    return text if text.strip() else "unnamed"
+
+
+def _of_path(name: str) -> Kernel:
+    image = Path(name).expanduser().resolve()
+    if not image.is_file():
+        raise UsageError(f"guest:{name}: there is no such file")
+    if image.stat().st_size > LARGEST_IMAGE:
+        raise UsageError(f"guest:{name}: {image.stat().st_size >> 20} MB are no kernel's")
+    release = read_release(image).split()[0]
+    return Kernel(name, image, release, "sha256+" + hashlib.sha256(image.read_bytes()).hexdigest()[:16])
+
+
+def _packages(source: apt.Apt, wanted) -> list[Package]:
+    names = [name for name in source.names(PREFIX) if (found := PACKAGES.fullmatch(name)) and wanted(found[1])]
+    return sorted(source.show(names), key=lambda package: _order(package.version)) if names else []
+
+
+def _release(package: str) -> str:
+    return package.removeprefix(PREFIX)
+
+
+def _check(name: str) -> None:
+    if not VERSION.fullmatch(name):
+        raise UsageError(
+            f"guest:{name}: {name!r} is no kernel; name a version, as in guest:6.1, or a bzImage, as in guest:./bzImage"
+        )
+
+
+def _is(name: str, release: str) -> bool:
+    """6.1 is 6.1.0-56, and not 6.12."""
+    return release.startswith(name) and not release[len(name) : len(name) + 1].isdigit()
+
+
+def _order(version: str) -> tuple:
+    """Versions in order: by the numbers in them, first those of the kernel, then those of the package."""
+    upstream, _, rest = version.partition("-")
+    return tuple(map(int, re.findall(r"\d+", upstream))), tuple(map(int, re.findall(r"\d+", rest)))
+
+
+def _renamed(kernel: Kernel, name: str) -> Kernel:
+    return Kernel(name, kernel.image, kernel.release, kernel.version, kernel.modules)
+
+
+def _folder() -> Path:
+    folder = cache.folder() / "kernels"
+    os.makedirs(folder, exist_ok=True)
+    return folder
