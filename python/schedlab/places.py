@@ -1,6 +1,7 @@
-"""The places that a user can name: `--on sim,host`."""
+"""The places that a user can name: `--on sim,host,guest:6.1`."""
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from schedlab.experiment import Experiment
     from schedlab.live.runs import Conditions
     from schedlab.runner import Place
+
+#: What a guest's name begins with; the kernel follows.
+GUEST = "guest:"
 
 
 def places(
@@ -31,14 +35,37 @@ def places(
     from schedlab.simulator import Simulator
 
     known = {"sim": lambda: Simulator(threads or os.cpu_count() or 1), "host": lambda: LiveHost(conditions, tell=tell)}
-    names = (on or ("host" if experiment.is_of_host else "sim")).split(",")
+    names = split(on or ("host" if experiment.is_of_host else "sim"), known)
     for name in names:
-        if name not in known:
-            raise UsageError(f"--on {on}: {name!r} is no place to run; {nearest(name, known)}")
+        if name not in known and not name.startswith(GUEST):
+            raise UsageError(f"--on {on}: {name!r} is no place to run; {nearest(name, [*known, GUEST + 'KERNEL'])}")
     if len(set(names)) < len(names):
         raise UsageError(f"--on {on}: a place is named twice")
     if blind is None:
-        return [known[name]() for name in names]
+        return [known[name]() if name in known else _guest(name, experiment, conditions) for name in names]
     if names != ["host"]:
         raise UsageError(f"--blind is for --on host alone, not {','.join(names)}: a simulated run needs no hiding")
     return [Blind(LiveHost(conditions, tell=tell), experiment, blind)]
+
+
+def split(on: str, known) -> list[str]:
+    """The names between the commas; what follows a guest and is no other place is a guest's kernel, too."""
+    names: list[str] = []
+    for part in on.split(","):
+        another = bool(names) and names[-1].startswith(GUEST) and part not in known and ":" not in part
+        names.append(GUEST + part if another else part)
+    return names
+
+
+def _guest(name: str, experiment: "Experiment", conditions: "Conditions") -> "Place":
+    from schedlab.guest.place import Guest
+
+    guest = Guest(name.removeprefix(GUEST), experiment.is_of_host, conditions.trace, say)
+    # Fetched now, so that what it says is not between the lines of the progress.
+    _ = guest.machine
+    return guest
+
+
+def say(text: str) -> None:
+    """Tell the user what takes its time."""
+    print(text, file=sys.stderr, flush=True)

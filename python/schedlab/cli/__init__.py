@@ -12,6 +12,7 @@ from schedlab.cli import (
     cache,
     describe,
     diagnose,
+    guest,
     host,
     judge,
     list_,
@@ -39,6 +40,7 @@ app = typer.Typer(
 VERBS = (run, matrix, cache, list_, describe, reproduce, report, schema, parity, judge, unseal, watch, time_, diagnose)
 for verb in VERBS:
     app.command(verb.NAME, epilog=f"Example: {verb.EXAMPLE}")(verb.verb)
+app.add_typer(guest.app, name=guest.NAME, epilog=f"Example: {guest.EXAMPLE}")
 app.add_typer(host.app, name=host.NAME, epilog=f"Example: {host.EXAMPLE}")
 
 

@@ -29,7 +29,10 @@ def verb(
     trace: Annotated[Path | None, typer.Option("--trace", help="Write the first run for ui.perfetto.dev.")] = None,
     gantt: Annotated[Path | None, typer.Option("--gantt", help="Draw the first run, as .svg or .txt.")] = None,
     first: Annotated[float, typer.Option("--first", min=0.001, help="Seconds that --gantt draws.")] = 2.0,
-    on: Annotated[str | None, typer.Option("--on", help="Where to run: sim, host, or sim,host side by side.")] = None,
+    on: Annotated[
+        str | None,
+        typer.Option("--on", help="Where to run: sim, host, guest:KERNEL; several side by side: sim,guest:5.10,6.1."),
+    ] = None,
     baseline: Annotated[
         str | None, typer.Option(help="Compare every cell with this one: KEY=VALUE[,KEY=VALUE] of what is swept.")
     ] = None,

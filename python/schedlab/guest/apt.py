@@ -1,7 +1,8 @@
 """Packages from the machine's own sources, without touching the machine: lists and packages lie in our own cache.
 
 The sources are those of the machine's distribution, as apt has them. Sibling suites are the same with another release's
-name in place of this one's: where bookworm is, bullseye and trixie are tried too. A suite that is not there is left out.
+name in place of this one's: where bookworm is, bullseye and trixie are tried too. A suite that is not there is
+left out.
 """
 
 import re
@@ -106,7 +107,9 @@ class Apt:
         done = self.run("apt-get", "-s", "install", "--no-install-recommends", name, timeout=60)
         lines = re.findall(r"^Inst (\S+) (?:\[\S+\] )?\((\S+) ", done.stdout, re.MULTILINE)
         if not lines:
-            raise UsageError(f"the package {name} cannot be had: {_last(done.stderr) or 'apt lists nothing to install'}")
+            raise UsageError(
+                f"the package {name} cannot be had: {_last(done.stderr) or 'apt lists nothing to install'}"
+            )
         return [f"{package}={version}" for package, version in lines]
 
     def unpack(self, packages: Iterable[str], into: Path, say: Say) -> None:
@@ -166,14 +169,18 @@ def _sources(release: str, releases: list[str], beside: tuple[str, ...]) -> str:
         other = [re.sub(rf"^{release}", name, suite) for name in releases for suite in wanted]
         entries.append(entry | {"Types": "deb", "Suites": " ".join(dict.fromkeys(other))})
     if not entries:
-        raise UsageError(f"apt has no source of {release} in {SOURCES}: name a bzImage instead, as in guest:/boot/vmlinuz")
+        raise UsageError(
+            f"apt has no source of {release} in {SOURCES}: name a bzImage instead, as in guest:/boot/vmlinuz"
+        )
     return "\n\n".join("\n".join(f"{key}: {value}" for key, value in entry.items()) for entry in entries) + "\n"
 
 
 def _entries() -> list[dict[str, str]]:
     """Every source of the machine, of both forms."""
     lines = [SOURCES / "sources.list", *sorted(SOURCES.glob("sources.list.d/*.list"))]
-    found = [entry for path in lines if path.exists() for entry in map(_from_line, path.read_text().splitlines()) if entry]
+    found = [
+        entry for path in lines if path.exists() for entry in map(_from_line, path.read_text().splitlines()) if entry
+    ]
     for path in sorted(SOURCES.glob("sources.list.d/*.sources")):
         for text in re.split(r"\n\s*\n", path.read_text()):
             fields = re.findall(r"^([A-Za-z-]+):[ \t]*(.*(?:\n[ \t].*)*)", text, re.MULTILINE)

@@ -1,7 +1,7 @@
 """Kernels for guests: of the distribution's packages by version, or anybody's own by path.
 
-A name is the beginning of a version: `6.1` is the newest 6.1 that is fetched, or else the newest that can be had. What is
-fetched stays what `6.1` means, until `schedlab guest fetch 6.1` looks for a newer one: results go on being comparable.
+A name is the beginning of a version: `6.1` is the newest 6.1 that is fetched, or else the newest that can be had. What
+is fetched stays what `6.1` means, until `schedlab guest fetch 6.1` looks for a newer one: results stay comparable.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from schedlab.guest import apt, cache
 from schedlab.guest.apt import Package, Say
 
 #: Small kernels for virtual machines: what a guest's disk and console need is built in.
-PACKAGES = re.compile(r"linux-image-(\d+\.\d+\S*)-cloud-amd64")
+PACKAGES = re.compile(r"linux-image-(\d+\.\d+\.\d\S*)-cloud-amd64")
 PREFIX = "linux-image-"
 #: Where newer packages, split by what they hold, have the kernel itself and its modules.
 PARTS = re.compile(r"linux-(binary|modules)-")
@@ -64,7 +64,7 @@ def fetched() -> list[Kernel]:
         modules = record.parent / about["modules"] if about["modules"] else None
         image = record.parent / about["image"]
         found.append(Kernel(about["release"], image, about["release"], about["version"], modules))
-    return sorted(found, key=lambda kernel: _order(kernel.version))
+    return sorted(found, key=lambda kernel: order(kernel.version))
 
 
 def available(say: Say) -> list[Package]:
@@ -72,7 +72,7 @@ def available(say: Say) -> list[Package]:
     newest = {}
     for package in _packages(apt.siblings(say), lambda release: True):
         newest[series(_release(package.name))] = package
-    return sorted(newest.values(), key=lambda package: _order(package.version))
+    return sorted(newest.values(), key=lambda package: order(package.version))
 
 
 def fetch(name: str, say: Say) -> Kernel:
@@ -138,7 +138,7 @@ def _of_path(name: str) -> Kernel:
 
 def _packages(source: apt.Apt, wanted) -> list[Package]:
     names = [name for name in source.names(PREFIX) if (found := PACKAGES.fullmatch(name)) and wanted(found[1])]
-    return sorted(source.show(names), key=lambda package: _order(package.version)) if names else []
+    return sorted(source.show(names), key=lambda package: order(package.version)) if names else []
 
 
 def _release(package: str) -> str:
@@ -157,8 +157,8 @@ def _is(name: str, release: str) -> bool:
     return release.startswith(name) and not release[len(name) : len(name) + 1].isdigit()
 
 
-def _order(version: str) -> tuple:
-    """Versions in order: by the numbers in them, first those of the kernel, then those of the package."""
+def order(version: str) -> tuple:
+    """What puts versions in order: by the numbers in them, first those of the kernel, then those of the package."""
     upstream, _, rest = version.partition("-")
     return tuple(map(int, re.findall(r"\d+", upstream))), tuple(map(int, re.findall(r"\d+", rest)))
 

@@ -2,8 +2,8 @@
 
     a guest instruction = 2^shift ns        shift = 3: 125 million instructions a second, whatever the host does
 
-Nothing of the host is in the guest: no network, no disk, no file but the images made for it. Hardware virtualization is never
-used, even where /dev/kvm is: under it time is the host's.
+Nothing of the host is in the guest: no network, no disk, no file but the images made for it. Hardware virtualization is
+never used, even where /dev/kvm is: under it time is the host's.
 """
 
 import os
@@ -108,8 +108,8 @@ def boot(
 ) -> Ended:
     """Boot a kernel with archives as its initial file system, and wait until it powers off.
 
-    `more` is put behind its command line. Raises `UsageError` if it takes longer than `longest`, and KeyboardInterrupt when
-    `stop` is set. No process and no file is left in any case.
+    `more` is put behind its command line. Raises `UsageError` if it takes longer than `longest`, and KeyboardInterrupt
+    when `stop` is set. No process and no file is left in any case.
     """
     with tempfile.TemporaryDirectory(prefix="schedlab-guest-") as folder:
         place = Path(folder)

@@ -295,7 +295,7 @@ def _loop_size(conditions: Conditions) -> str | None:
 
 
 def volume(cell: Cell, conditions: Conditions) -> dict[str, Any] | None:
-    """The file system that a cell's run has of its own: if its machine has a drive, its memory is limited, or one is asked for.
+    """A cell's own file system: if its machine has a drive, if its memory is limited, or if one is asked for.
 
     Without a size it is as large as the drive, or as the run's files need.
     """

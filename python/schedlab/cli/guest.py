@@ -1,0 +1,98 @@
+"""`schedlab guest`: the kernels that experiments can run on with `--on guest:KERNEL`."""
+
+from typing import Annotated
+
+import typer
+
+NAME = "guest"
+EXAMPLE = "schedlab guest boot 6.1"
+
+app = typer.Typer(
+    help="Real kernels on an emulated machine that counts instructions: schedlab run FILE --on guest:6.1. "
+    "Each verb prints --json, too.",
+    no_args_is_help=True,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Kernel = Annotated[str, typer.Argument(help="A version, as 6.1, or the path of a bzImage.")]
+
+
+@app.command("list", epilog="Example: schedlab guest list --here")
+def list_(
+    here: Annotated[bool, typer.Option("--here", help="Only those that are fetched; asks no network.")] = False,
+    json: Json = False,
+) -> None:
+    """List the kernels that are fetched, and those that can be, by the machine's own sources of packages."""
+    from schedlab.cli.output import print_json, print_table
+    from schedlab.guest import kernels
+    from schedlab.places import say
+
+    known = [
+        {
+            "kernel": kernels.series(kernel.release),
+            "version": kernel.version,
+            "release": kernel.release,
+            "fetched": True,
+        }
+        for kernel in kernels.fetched()
+    ]
+    seen = {(kernel["kernel"], kernel["version"]) for kernel in known}
+    for package in [] if here else kernels.available(say):
+        release = package.name.removeprefix(kernels.PREFIX)
+        if (kernels.series(release), package.version) not in seen:
+            known.append(
+                {
+                    "kernel": kernels.series(release),
+                    "version": package.version,
+                    "release": release,
+                    "fetched": False,
+                }
+            )
+    known.sort(key=lambda kernel: kernels.order(kernel["version"]))
+    if json:
+        print_json(known)
+        return
+    rows = [[one["kernel"], one["version"], one["release"], "fetched" if one["fetched"] else ""] for one in known]
+    print_table(["kernel", "version", "release", ""], rows)
+
+
+@app.command("fetch", epilog="Example: schedlab guest fetch 6.12")
+def fetch(kernel: Kernel, json: Json = False) -> None:
+    """Fetch the newest kernel of a version, and the emulator if it is not installed."""
+    from schedlab.cli.output import print_json
+    from schedlab.guest import kernels, qemu
+    from schedlab.places import say
+
+    found = kernels.find(kernel, say) if "/" in kernel else kernels.fetch(kernel, say)
+    emulator = qemu.find(say)
+    if json:
+        about = {"kernel": kernel, "release": found.release, "version": found.version, "image": str(found.image)}
+        print_json(about | {"emulator": str(emulator.program), "emulator_version": emulator.version})
+        return
+    print(f"{kernel}: {found.release} ({found.version}), {found.image}")
+    print(f"emulator: {emulator.program} {emulator.version}")
+
+
+@app.command("boot", epilog="Example: schedlab guest boot 6.1 -- check")
+def boot(
+    kernel: Kernel,
+    command: Annotated[
+        list[str] | None, typer.Argument(help="What to run there, as the agent knows it: check, tunables, calibrate.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Boot a kernel, run a command of the agent in it, and show what it says."""
+    from schedlab.cli.output import print_json
+    from schedlab.guest import machine
+    from schedlab.interrupt import ctrl_c
+    from schedlab.places import say
+
+    guest = machine.ready(kernel, say)
+    with ctrl_c() as stop:
+        report = guest.ask(command or ["machine"], settle="0s", stop=stop, plain=True)
+    if json:
+        seconds = round(report.ended.seconds, 3)
+        print_json({"engine": guest.engine, "seconds": seconds, "digest": report.digest, "answer": report.answer})
+        return
+    print(report.answer, end="")
+    print(f"{guest.engine}: {report.ended.seconds:.1f} s")

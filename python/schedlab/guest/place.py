@@ -1,0 +1,196 @@
+"""A guest kernel as a place to run: `--on guest:6.1`. The same experiment, and the same agent.
+
+    for each run (cell, seed):   boot twice, as many guests at once as there are processors
+        the answers are equal    the result
+        they differ              a third boot votes, and the result is marked
+
+Emulation has no caches, no TLB and no branch costs: what asks for them is refused.
+"""
+
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Generator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import polars as pl
+
+from schedlab.errors import UsageError
+from schedlab.experiment import Cell
+from schedlab.guest import machine
+from schedlab.guest.apt import Say
+from schedlab.guest.machine import Machine, Report
+from schedlab.interrupt import HEARD_SECONDS
+from schedlab.live.runs import ROW, SLICE
+from schedlab.runner import Chunk, Run
+
+#: Each run is done so often before its answers are compared.
+BOOTS = 2
+#: Where tasks have their files in the guest: in its memory.
+SCRATCH = "/tmp"
+#: A run that takes longer, by the guest's clock, is ended with a warning.
+AT_MOST = "600s"
+#: The log of all runs, in the folder of the results.
+LOG = "guests.jsonl"
+PREFIX = "guest:"
+
+
+@dataclass
+class Guest:
+    """A real kernel on an emulated machine of one processor."""
+
+    #: The kernel, as the user named it: a version, or a path.
+    kernel: str
+    #: Whether the experiment's machine is "host", which a guest has one processor of.
+    of_host: bool = False
+    trace: str = "auto"
+    say: Say = print
+    #: Guests at once.
+    at_once: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    _machine: Machine | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """What the user calls it."""
+        return PREFIX + self.kernel
+
+    @property
+    def machine(self) -> Machine:
+        """What boots; fetched at first use."""
+        if self._machine is None:
+            self._machine = machine.ready(self.kernel, self.say)
+        return self._machine
+
+    @property
+    def engine(self) -> str:
+        """Kernel, emulator and agent."""
+        return self.machine.engine
+
+    def cells(self, cells: list[Cell]) -> list[Cell]:
+        """The cells with one processor. What cannot be asked of a guest is refused."""
+        placed = []
+        for cell in cells:
+            refuse_impossible(cell, self.of_host)
+            scenario = deepcopy(cell.scenario)
+            scenario["machine"]["processors"] = _one(scenario["machine"]["processors"])
+            text = f"{self.engine}\n{json.dumps(scenario, sort_keys=True)}\n{json.dumps(cell.host, sort_keys=True)}"
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            placed.append(replace(cell, scenario=scenario, hash=digest))
+        return placed
+
+    def describe(self) -> dict:
+        """What the manifest says of it."""
+        about = self.machine
+        return {"engine": self.engine, "kernel": about.kernel.release, "package": about.kernel.version}
+
+    def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
+        """Yield one run at a time, in order; guests of the next ones are at work meanwhile."""
+        if not pending:
+            return
+        over = threading.Event()
+        pool = ThreadPoolExecutor(self.at_once, "guest")
+
+        def boot(cell: Cell, seed: int) -> Report:
+            return self.machine.ask(["run"], self._plan(cell, seed, calibration), stop=over)
+
+        try:
+            calibration = _result(pool.submit(self.machine.calibration, over), stop)
+            boots = [[pool.submit(boot, *run) for _ in range(BOOTS)] for run in pending]
+            for run, futures in zip(pending, boots, strict=True):
+                reports = [_result(future, stop) for future in futures]
+                if len({report.digest for report in reports}) > 1:
+                    reports.append(_result(pool.submit(boot, *run), stop))
+                chosen, doubt = vote(reports)
+                _note(folder, self.name, run, reports)
+                yield [run], _rows(chosen.answer, doubt)
+        finally:
+            over.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _plan(self, cell: Cell, seed: int, calibration: dict) -> dict:
+        tunables = dict(cell.host["tunables"])
+        slice_ = tunables.pop(SLICE, None)
+        return {
+            "scenario": cell.scenario,
+            "seed": seed,
+            "calibration": calibration,
+            "tunables": tunables,
+            "options": {"scratch": SCRATCH, "trace": self.trace, "at_most": AT_MOST},
+        } | ({"slice": slice_} if slice_ else {})
+
+
+def vote(reports: list[Report]) -> tuple[Report, str | None]:
+    """The answer that most boots gave, and what is to be said of it, if not all gave it."""
+    digests = [report.digest for report in reports]
+    counts = {digest: digests.count(digest) for digest in digests}
+    most = max(counts.values())
+    chosen = next(report for report in reports if counts[report.digest] == most)
+    if len(counts) == 1:
+        return chosen, None
+    if most > 1:
+        return chosen, f"{most} of {len(reports)} boots of the guest gave this answer, and another one did not"
+    return chosen, f"{len(reports)} boots of the guest gave {len(counts)} answers; this is the first one's"
+
+
+def refuse_impossible(cell: Cell, of_host: bool) -> None:
+    """Refuse what an emulated machine of one processor cannot answer."""
+    processors = _number(cell.scenario["machine"]["processors"])
+    if processors > 1 and not of_host:
+        raise UsageError(
+            f"a guest that counts instructions has 1 processor, and the experiment's machine has {processors}: "
+            "set machine.processors=1"
+        )
+    for name, job in cell.scenario["workload"].items():
+        if any(cpu > 0 for cpu in job.get("cpus") or []):
+            raise UsageError(f"workload.{name}.cpus: a guest that counts instructions has processor 0 only")
+        if job.get("footprint"):
+            raise UsageError(
+                f"workload.{name}.footprint: an emulated processor has no caches, so a guest cannot show what a switch "
+                "costs in them; run it on the host, or on the simulator"
+            )
+        if _runs_commands(job.get("steps")) or job.get("load") == "command":
+            raise UsageError(f"workload.{name}: it runs a command, and a guest has no programs but the agent")
+
+
+def _runs_commands(steps: object) -> bool:
+    """Whether a command is among the steps, or among those inside them."""
+    if isinstance(steps, dict):
+        return "run" in steps or any(map(_runs_commands, steps.values()))
+    return isinstance(steps, list) and any(map(_runs_commands, steps))
+
+
+def _number(processors: object) -> int:
+    return processors["value"] if isinstance(processors, dict) else processors
+
+
+def _one(processors: object) -> object:
+    return processors | {"value": 1} if isinstance(processors, dict) else 1
+
+
+def _result(future: Future, stop: threading.Event):
+    """What comes of it; KeyboardInterrupt as soon as `stop` is set."""
+    while not wait([future], timeout=HEARD_SECONDS).done:
+        if stop.is_set():
+            raise KeyboardInterrupt
+    return future.result()
+
+
+def _note(folder: Path, name: str, run: Run, reports: list[Report]) -> None:
+    """A line of the log."""
+    boots = [{"digest": report.digest, "seconds": round(report.ended.seconds, 3)} for report in reports]
+    line = {"time": time.time(), "on": name, "scenario": run[0].hash, "seed": run[1], "boots": boots}
+    with open(folder / LOG, "a") as log:
+        log.write(json.dumps(line) + "\n")
+
+
+def _rows(outcome: dict, doubt: str | None) -> pl.DataFrame:
+    """The outcome as the runner's rows: numbers first, then warnings."""
+    numbers = [(0, row["metric"], row["unit"], row["value"], None) for row in outcome["rows"]]
+    texts = [f"{w['seen']}; {w['why']}: {w['advice']}" for w in outcome["warnings"]]
+    texts += [doubt] if doubt else []
+    return pl.DataFrame([*numbers, *((0, None, None, None, text) for text in texts)], schema=ROW, orient="row")
