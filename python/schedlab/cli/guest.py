@@ -89,7 +89,7 @@ def boot(
 
     guest = machine.ready(kernel, say)
     with ctrl_c() as stop:
-        report = guest.ask(command or ["machine"], settle="0s", stop=stop, plain=True)
+        report = guest.ask(command or ["machine"], settle_ns=0, stop=stop, plain=True)
     if json:
         seconds = round(report.ended.seconds, 3)
         print_json({"engine": guest.engine, "seconds": seconds, "digest": report.digest, "answer": report.answer})

@@ -20,7 +20,7 @@ from schedlab.guest.qemu import Emulator, Ended
 from schedlab.live import agent
 
 #: Time in which a kernel's own work of the boot comes to an end: up to 2.5 s of processor time in the first 8 s.
-SETTLE = "8s"
+SETTLE_NS = 8_000_000_000
 #: The serial port that reports come through, as the guest sees it.
 PORT = "/dev/ttyS1"
 AGENT = "/init"
@@ -58,7 +58,7 @@ class Machine:
         self,
         words: Sequence[str],
         given: Any = None,
-        settle: str = SETTLE,
+        settle_ns: int = SETTLE_NS,
         stop: threading.Event | None = None,
         plain: bool = False,
     ) -> Report:
@@ -66,7 +66,7 @@ class Machine:
 
         Raises `UsageError` with the agent's own words, or with the end of the console.
         """
-        order = {"command": [AGENT, *words], "settle": settle, "port": PORT}
+        order = {"command": [AGENT, *words], "settle": f"{settle_ns}ns", "port": PORT}
         ended = self._boot(order, given, stop)
         report = self._report(ended)
         if report["troubles"]:

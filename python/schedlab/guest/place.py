@@ -31,6 +31,9 @@ from schedlab.runner import Chunk, Run
 
 #: Each run is done so often before its answers are compared.
 BOOTS = 2
+#: A tick of the kernels' clocks (HZ = 250), and by how much of it each seed begins later than the one before, ns. It is
+#: the golden section, by which any number of seeds spreads evenly: tasks without random numbers, too, have replicates.
+TICK_NS, PHASE_NS = 4_000_000, 2_472_136
 #: Where tasks have their files in the guest: in its memory.
 SCRATCH = "/tmp"
 #: A run that takes longer, by the guest's clock, is ended with a warning.
@@ -96,7 +99,7 @@ class Guest:
         pool = ThreadPoolExecutor(self.at_once, "guest")
 
         def boot(cell: Cell, seed: int) -> Report:
-            return self.machine.ask(["run"], self._plan(cell, seed, calibration), stop=over)
+            return self.ask(cell, seed, calibration, over)
 
         try:
             calibration = _result(pool.submit(self.machine.calibration, over), stop)
@@ -111,6 +114,11 @@ class Guest:
         finally:
             over.set()
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def ask(self, cell: Cell, seed: int, calibration: dict, stop: threading.Event | None = None) -> Report:
+        """Boot once and run."""
+        settle_ns = machine.SETTLE_NS + (seed - 1) * PHASE_NS % TICK_NS
+        return self.machine.ask(["run"], self._plan(cell, seed, calibration), settle_ns, stop)
 
     def _plan(self, cell: Cell, seed: int, calibration: dict) -> dict:
         tunables = dict(cell.host["tunables"])

@@ -42,6 +42,8 @@ LONGEST = 600.0
 LARGEST_OUTPUT = 64 << 20
 #: So much of a console's end is shown, lines.
 SHOWN_LINES = 12
+#: What a kernel says when it gives up, before it lists where.
+GAVE_UP = "Kernel panic"
 #: Where unpacked packages have libraries and firmware.
 LIBRARIES = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
 FIRMWARE = ("usr/share/qemu", "usr/share/seabios")
@@ -129,9 +131,12 @@ def boot(
 
 
 def end_of(console: str) -> str:
-    """The last lines of a console, for an error."""
+    """The last lines of a console, for an error, after the line that says why the kernel gave up."""
     lines = [line.rstrip() for line in console.splitlines() if line.strip()]
-    return "\n".join(["the end of its console:", *(f"  | {line}" for line in lines[-SHOWN_LINES:] or ["(nothing)"])])
+    last = lines[-SHOWN_LINES:]
+    reason = [line for line in lines[:-SHOWN_LINES] if GAVE_UP in line][-1:]
+    shown = [*reason, *last] or ["(nothing)"]
+    return "\n".join(["the end of its console:", *(f"  | {line}" for line in shown)])
 
 
 @contextmanager

@@ -1,0 +1,263 @@
+"""Guest kernels: images that a kernel can unpack, names of kernels, and one small experiment in a true guest."""
+
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from test_cli import refused
+
+from schedlab import places
+from schedlab.errors import UsageError
+from schedlab.experiment import Experiment
+from schedlab.guest import apt, cache, elf, kernels, machine, place, qemu
+from schedlab.guest.initramfs import File, archive
+
+KERNEL = "6.1"
+
+HOGS = """
+question = "Do hogs share by nice?"
+machine = "host"
+seeds = 1
+duration = "4s"
+metrics = ["tasks.a.share", "tasks.b.share"]
+[workload]
+a = { load = "spin", compute = "1s", passes = "forever" }
+b = { load = "spin", compute = "1s", passes = "forever", nice = 5 }
+"""
+#: The kernel's weights of nice 0 and nice 5.
+WEIGHTS = 1024, 335
+
+
+def quiet(text):
+    """Nobody listens."""
+
+
+@pytest.fixture(scope="module")
+def guest():
+    """A machine that boots; where none can be had, the reason."""
+    try:
+        return machine.ready(KERNEL, quiet)
+    except UsageError as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture
+def empty(tmp_path, monkeypatch):
+    """A cache with nothing in it, on a machine without sources of packages."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(apt, "SOURCES", tmp_path / "etc")
+    return tmp_path
+
+
+def cell(**job):
+    scenario = {"machine": {"processors": 1}, "workload": {"a": {"load": "spin"} | job}}
+    return SimpleNamespace(scenario=scenario)
+
+
+def bzimage(path: Path, release="9.9.9-mine (me@here) #1") -> Path:
+    head = bytearray(0x1000)
+    head[0x202:0x206] = b"HdrS"
+    head[0x20E:0x210] = (0x300).to_bytes(2, "little")
+    head[0x500 : 0x500 + len(release)] = release.encode()
+    path.write_bytes(head)
+    return path
+
+
+def test_an_archive_is_the_bytes_that_the_format_prescribes():
+    packed = archive({"a": File(b"hello")})
+    header = b"070701" + b"00000001" + b"000081a4" + b"00000000" * 2 + b"00000001" + b"00000000" + b"00000005"
+    assert packed.startswith(header + b"00000000" * 4 + b"00000002" + b"00000000" + b"a\0" + b"hello\0\0\0")
+    assert len(packed) % 4 == 0
+    assert b"TRAILER!!!\0" in packed
+
+
+def test_an_archive_has_the_folders_of_its_files_before_them():
+    packed = archive({"modules/deep/a.ko": File(b"x"), "init": File(b"y", executable=True)})
+    places_of = [packed.index(name + b"\0") for name in (b"modules", b"modules/deep", b"modules/deep/a.ko")]
+    assert places_of == sorted(places_of)
+
+
+def test_the_same_files_make_the_same_archive_in_whatever_order():
+    a, b = {"x": File(b"1"), "y": File(b"2")}, {"y": File(b"2"), "x": File(b"1")}
+    assert archive(a) == archive(b)
+
+
+@pytest.mark.parametrize("path", ["/init", "a//b", "../a", ""])
+def test_an_archive_has_no_path_that_leads_out_of_it(path):
+    with pytest.raises(ValueError, match="no path inside"):
+        archive({path: File(b"")})
+
+
+@pytest.mark.skipif(not shutil.which("cpio"), reason="there is no cpio here")
+def test_cpio_reads_what_is_written():
+    listed = subprocess.run(["cpio", "-t"], input=archive({"d/a": File(b"1"), "b": File(b"")}), capture_output=True)
+    assert listed.stdout.decode().split() == ["d", "b", "d/a"]
+
+
+def test_a_program_without_an_interpreter_is_static():
+    header = bytearray(b"\x7fELF\x02" + bytes(59))
+    header[32:40] = (64).to_bytes(8, "little")
+    header[54:58] = (56).to_bytes(2, "little") + (1).to_bytes(2, "little")
+    loads, interpreted = (bytes([kind]) + bytes(55) for kind in (1, 3))
+    assert elf.is_static(bytes(header) + loads)
+    assert not elf.is_static(bytes(header) + interpreted)
+    assert not elf.is_static(bytes(header))
+    assert not elf.is_static(b"#!/bin/sh\n")
+
+
+@pytest.mark.parametrize(
+    ("on", "names"),
+    [
+        ("guest:6.1", ["guest:6.1"]),
+        ("guest:5.10,6.1,sim", ["guest:5.10", "guest:6.1", "sim"]),
+        ("sim,guest:5.10,guest:./bzImage,host", ["sim", "guest:5.10", "guest:./bzImage", "host"]),
+        ("sim,6.1", ["sim", "6.1"]),
+    ],
+)
+def test_kernels_after_a_guest_are_guests_too(on, names):
+    assert places.split(on, ["sim", "host"]) == names
+
+
+def test_versions_are_ordered_by_their_numbers():
+    versions = ["6.1.192-2", "6.12.95-1~bpo12+1", "6.12.117-1~deb12u1", "6.12.107-1", "5.10.262-1"]
+    assert sorted(versions, key=kernels.order) == [versions[i] for i in (4, 0, 1, 3, 2)]
+
+
+@pytest.mark.parametrize("name", ["latest", "6", "6.1;ls", "-6.1", ""])
+def test_a_name_that_is_no_version_is_refused(empty, name):
+    with pytest.raises(UsageError, match=r"is no kernel; name a version, as in guest:6\.1"):
+        kernels.find(name, quiet)
+
+
+def test_a_version_is_not_taken_for_a_longer_one(empty):
+    for release, version in [("6.1.0-56-cloud-amd64", "6.1.192-2"), ("6.12.117+deb12-cloud-amd64", "6.12.117-1")]:
+        folder = cache.folder() / "kernels" / f"{release}_{version}"
+        folder.mkdir(parents=True)
+        about = {"release": release, "version": version, "image": "vmlinuz", "modules": None}
+        (folder / kernels.RECORD).write_text(json.dumps(about))
+    assert kernels.find("6.1", quiet).release == "6.1.0-56-cloud-amd64"
+    assert kernels.find("6.12", quiet).version == "6.12.117-1"
+
+
+def test_ones_own_kernel_is_known_by_what_it_calls_itself_and_by_its_bytes(tmp_path):
+    first = kernels.find(str(bzimage(tmp_path / "bzImage")), quiet)
+    second = kernels.find(str(bzimage(tmp_path / "other", "9.9.9-mine #2")), quiet)
+    assert first.release == second.release == "9.9.9-mine"
+    assert first.version.startswith("sha256+")
+    assert first.version != second.version
+
+
+def test_a_path_that_is_no_kernel_is_refused(tmp_path):
+    (tmp_path / "text").write_text("no kernel")
+    with pytest.raises(UsageError, match="no kernel that can be booted"):
+        kernels.find(str(tmp_path / "text"), quiet)
+    with pytest.raises(UsageError, match="there is no such file"):
+        kernels.find(str(tmp_path / "nothing"), quiet)
+
+
+def test_sibling_suites_have_the_names_of_other_releases(tmp_path, monkeypatch):
+    monkeypatch.setattr(apt, "SOURCES", tmp_path)
+    (tmp_path / "sources.list.d").mkdir()
+    (tmp_path / "sources.list").write_text(
+        "# deb http://old bookworm main\ndeb [signed-by=/k.gpg] http://a bookworm-security main # ours\n"
+        "deb http://elsewhere nodistro main\n"
+    )
+    (tmp_path / "sources.list.d/a.sources").write_text(
+        "Types: deb\n# a comment\nURIs: http://b\nSuites: bookworm bookworm-updates\nComponents: main\n"
+    )
+    first, second = apt._sources("bookworm", ["bullseye", "trixie"], ("-backports",)).strip().split("\n\n")
+    assert "Suites: bullseye-security trixie-security\n" in first
+    assert "Signed-By: /k.gpg" in first
+    suites = "bullseye bullseye-updates bullseye-backports trixie trixie-updates trixie-backports"
+    assert f"Suites: {suites}\n" in second + "\n"
+
+
+def test_a_machine_without_sources_says_what_to_do_instead(empty):
+    with pytest.raises(UsageError, match="name a bzImage instead"):
+        kernels.find("6.1", quiet)
+
+
+@pytest.mark.parametrize(
+    ("job", "why"),
+    [
+        ({"footprint": "64KiB"}, "has no caches"),
+        ({"cpus": [1]}, "processor 0 only"),
+        ({"load": "command", "run": "ls"}, "no programs"),
+        ({"steps": [{"repeat": {"times": 2, "steps": [{"run": "ls"}]}}]}, "no programs"),
+    ],
+)
+def test_what_a_guest_cannot_answer_is_refused(job, why):
+    with pytest.raises(UsageError, match=why):
+        place.refuse_impossible(cell(**job), of_host=True)
+
+
+def test_a_machine_of_two_processors_is_refused_unless_it_is_the_host():
+    two = cell()
+    two.scenario["machine"]["processors"] = {"value": 2, "source": "a book"}
+    with pytest.raises(UsageError, match=r"set machine\.processors=1"):
+        place.refuse_impossible(two, of_host=False)
+    place.refuse_impossible(two, of_host=True)
+
+
+@pytest.mark.parametrize(
+    ("digests", "chosen", "doubt"),
+    [("aa", "a", None), ("aba", "a", "2 of 3"), ("abb", "b", "2 of 3"), ("abc", "a", "3 answers")],
+)
+def test_the_answer_of_most_boots_stands_and_doubt_is_told(digests, chosen, doubt):
+    reports = [machine.Report({}, digest, None) for digest in digests]
+    report, said = place.vote(reports)
+    assert report.digest == chosen
+    assert said is None if doubt is None else doubt in said
+
+
+def test_wrong_places_are_refused_with_what_would_be_right(schedlab, small):
+    refused(schedlab("run", small, "--on", "gest:6.1"), "'gest:6.1' is no place to run")
+    refused(schedlab("run", small, "--on", "guest:newest"), "is no kernel; name a version, as in guest:6.1")
+
+
+def test_hogs_in_a_guest_share_by_their_weights_to_the_same_byte(guest):
+    experiment = Experiment.from_text(HOGS, "hogs.toml")
+    there = place.Guest(KERNEL, of_host=True, _machine=guest)
+    (cell,) = there.cells(experiment.cells())
+    first, second = (there.ask(cell, 1, guest.calibration()) for _ in range(2))
+    assert first.digest == second.digest
+    shares = {row["metric"]: row["value"] for row in first.answer["rows"]}
+    for job, weight in zip("ab", WEIGHTS, strict=True):
+        assert shares[f"tasks.{job}.share"] == pytest.approx(100 * weight / sum(WEIGHTS), abs=0.5)
+
+
+def test_a_kernel_that_panics_shows_the_end_of_its_console(guest, tmp_path):
+    nothing = tmp_path / "nothing.cpio"
+    nothing.write_bytes(archive({}))
+    with pytest.raises(UsageError, match=r"ended without a report(?s:.*)Kernel panic"):
+        dataclasses.replace(guest, image=nothing).ask(["check"])
+
+
+def test_a_guest_that_does_not_end_is_ended(guest, tmp_path, monkeypatch):
+    monkeypatch.setattr(qemu.tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(UsageError, match=r"did not end in time; the end of its console"):
+        qemu.boot(guest.emulator, guest.kernel, [guest.image], longest=0.5)
+    assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_ends_a_guest(guest, tmp_path, monkeypatch):
+    monkeypatch.setattr(qemu.tempfile, "tempdir", str(tmp_path))
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(KeyboardInterrupt):
+        guest.ask(["check"], stop=stop)
+    assert not list(tmp_path.iterdir())
+    assert not [pid for pid in os.listdir("/proc") if pid.isdigit() and str(tmp_path) in cmdline(pid)]
+
+
+def cmdline(pid: str) -> str:
+    try:
+        return Path("/proc", pid, "cmdline").read_text()
+    except OSError:
+        return ""
