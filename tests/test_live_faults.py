@@ -203,7 +203,7 @@ def fill(ballast):
 
 
 def test_a_task_that_dies_is_told_of_and_the_others_stand(schedlab, put_back):
-    more = 'doomed = { load = "command", run = "kill -9 $$" }'
+    more = 'doomed = { load = "command", run = "sleep 0.3; kill -9 $$" }'
     path = file(schedlab.folder, duration="500ms", seeds=1, values="101", more=more)
     done = schedlab.json("run", path, "--on", "host", *ANYHOW)
     assert done["cells"][0]["metrics"]["tasks.hog.share"]["mean"] > 0
