@@ -118,3 +118,16 @@ fn a_command_is_run_and_its_failure_told() {
     assert!(seen.warnings().contains("`bad` ran a command that failed"), "{}", seen.warnings());
     assert!(!seen.warnings().contains("`good`"), "{}", seen.warnings());
 }
+
+#[test]
+fn a_footprint_is_gone_through_in_the_asked_time_when_alone() {
+    let lab = Lab::new();
+    let job = |footprint: &str| json!({ "load": "spin", "compute": "200ms", "footprint": footprint });
+    let seen = lab.run(json!({ "small": job("64KiB"), "large": job("512KiB") }), json!({}));
+    for name in ["small", "large"] {
+        // Two take turns, so that the cache is not always what it was; and this machine may change its speed.
+        let ratio = seen.used(name) / 0.2;
+        assert!((0.6..1.7).contains(&ratio), "{name}: {ratio}");
+    }
+    assert!(!seen.warnings().contains("footprint"), "{}", seen.warnings());
+}
