@@ -263,7 +263,9 @@ class _Session:
         } | ({"slice": slice_} if slice_ else {})
 
     def _quiet(self, cpus: list[int]) -> dict:
-        limits = ["--quiet-below", str(self.conditions.quiet_below), "--at-most", f"{self.conditions.patience}s"]
+        # On a machine that is taken as it is, one look is enough.
+        patience = QUIET_SECONDS if self.conditions.dirty else self.conditions.patience
+        limits = ["--quiet-below", str(self.conditions.quiet_below), "--at-most", f"{patience}s"]
         where = ["--processors", ",".join(map(str, cpus))]
         return agent.ask(["noise", "--for", QUIET_FOR, *limits, *where], stop=self.stop)
 
