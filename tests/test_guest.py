@@ -232,6 +232,14 @@ def test_hogs_in_a_guest_share_by_their_weights_to_the_same_byte(guest):
         assert shares[f"tasks.{job}.share"] == pytest.approx(100 * weight / sum(WEIGHTS), abs=0.5)
 
 
+def test_a_module_of_the_kernel_is_loaded_with_its_parameters(guest):
+    ready = dataclasses.replace(guest, modules={"null_blk": "hw_queue_depth=2"})
+    (elevator,) = ready.ask(["tunables", "elevator@nullb0"], settle_ns=0).answer
+    assert elevator["access"] == "writable"
+    with pytest.raises(UsageError, match="has no module 'null_bkl'; did you mean 'null_blk'"):
+        dataclasses.replace(guest, modules={"null_bkl": ""}).ask(["check"])
+
+
 def test_a_kernel_that_panics_shows_the_end_of_its_console(guest, tmp_path):
     nothing = tmp_path / "nothing.cpio"
     nothing.write_bytes(archive({}))

@@ -1,5 +1,6 @@
 """`schedlab guest`: the kernels that experiments can run on with `--on guest:KERNEL`."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -79,6 +80,10 @@ def boot(
     command: Annotated[
         list[str] | None, typer.Argument(help="What to run there, as the agent knows it: check, tunables, calibrate.")
     ] = None,
+    module: Annotated[
+        list[str] | None,
+        typer.Option("--module", help="A module to load first: null_blk, or null_blk:hw_queue_depth=2."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Boot a kernel, run a command of the agent in it, and show what it says."""
@@ -87,7 +92,8 @@ def boot(
     from schedlab.interrupt import ctrl_c
     from schedlab.places import say
 
-    guest = machine.ready(kernel, say)
+    modules = {name: value for name, _, value in (text.partition(":") for text in module or [])}
+    guest = replace(machine.ready(kernel, say), modules=modules)
     with ctrl_c() as stop:
         report = guest.ask(command or ["machine"], settle_ns=0, stop=stop, plain=True)
     if json:

@@ -4,10 +4,13 @@ A name is the beginning of a version: `6.1` is the newest 6.1 that is fetched, o
 is fetched stays what `6.1` means, until `schedlab guest fetch 6.1` looks for a newer one: results stay comparable.
 """
 
+import gzip
 import hashlib
 import json
+import lzma
 import os
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +28,10 @@ VERSION = re.compile(r"\d+\.\d+(\.\d+)*([-+.~]\S*)?")
 #: Header of a bzImage: what it begins with, where, and where the place of its version's text is (from 512 on).
 HEADER_MAGIC, HEADER_AT, VERSION_AT, VERSION_FROM = b"HdrS", 0x202, 0x20E, 0x200
 LARGEST_IMAGE = 256 << 20
+#: What a module says of those that it needs.
+DEPENDS = re.compile(rb"\0depends=([^\0]*)\0")
+#: How modules are packed, by the end of their names.
+PACKED = {".ko": bytes, ".xz": lzma.decompress, ".gz": gzip.decompress}
 
 
 @dataclass(frozen=True)
@@ -89,10 +96,35 @@ def fetch(name: str, say: Say) -> Kernel:
     with cache.building(target) as new:
         if new:
             parts = [part for part in package.depends if PARTS.match(part)]
-            wanted = [package, *(part for part in source.show(parts))] if parts else [package]
+            wanted = [package, *source.show(parts)] if parts else [package]
             source.unpack([f"{part.name}={part.version}" for part in wanted], new, say)
             _record(new, release, package.version)
     return _renamed(next(kernel for kernel in fetched() if kernel.image.is_relative_to(target)), name)
+
+
+def module(kernel: Kernel, name: str) -> bytes:
+    """The contents of one of the kernel's modules, as the kernel takes them."""
+    wanted = name.replace("-", "_")
+    files = sorted(kernel.modules.rglob("*.ko*")) if kernel.modules else []
+    names = {file.name.partition(".ko")[0].replace("-", "_"): file for file in files}
+    if wanted not in names:
+        raise UsageError(f"guest:{kernel.name}: {kernel.release} has no module {name!r}; {nearest(wanted, names)}")
+    file = names[wanted]
+    unpack = PACKED.get(file.suffix)
+    if not unpack:
+        raise UsageError(f"guest:{kernel.name}: {file.name} is packed in a way that is not known here")
+    return unpack(file.read_bytes())
+
+
+def needed(kernel: Kernel, names: Iterable[str]) -> dict[str, bytes]:
+    """Modules by name, and those that they need, each after all that it needs itself."""
+    found: dict[str, bytes] = {}
+    for name in names:
+        contents = module(kernel, name)
+        others = DEPENDS.search(contents)
+        found |= needed(kernel, [other.decode() for other in others[1].split(b",") if other] if others else [])
+        found[name] = contents
+    return found
 
 
 def series(release: str) -> str:
@@ -136,7 +168,7 @@ def _of_path(name: str) -> Kernel:
     return Kernel(name, image, release, "sha256+" + hashlib.sha256(image.read_bytes()).hexdigest()[:16])
 
 
-def _packages(source: apt.Apt, wanted) -> list[Package]:
+def _packages(source: apt.Apt, wanted: Callable[[str], bool]) -> list[Package]:
     names = [name for name in source.names(PREFIX) if (found := PACKAGES.fullmatch(name)) and wanted(found[1])]
     return sorted(source.show(names), key=lambda package: order(package.version)) if names else []
 

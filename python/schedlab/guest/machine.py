@@ -6,8 +6,8 @@ Its image of the agent is kept by content; what differs from order to order is a
 import hashlib
 import json
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +47,15 @@ class Machine:
     #: The archive with the agent.
     image: Path
     agent: str
+    #: Modules that are loaded before anything else, by name with their parameters; what they need comes by itself.
+    modules: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def engine(self) -> str:
         """All that decides a result, beside the order."""
         kernel = f"{self.kernel.release} {self.kernel.version}"
-        return f"guest {kernel} qemu {self.emulator.version} shift={qemu.SHIFT} agent+{self.agent}"
+        modules = "".join(f" {name}({value})" for name, value in self.modules.items())
+        return f"guest {kernel} qemu {self.emulator.version} shift={qemu.SHIFT} agent+{self.agent}{modules}"
 
     def ask(
         self,
@@ -86,7 +89,11 @@ class Machine:
         return json.loads(path.read_text())
 
     def _boot(self, order: dict, given: Any, stop: threading.Event | None) -> Ended:
-        files = {"order.json": File(json.dumps(order).encode())}
+        modules = kernels.needed(self.kernel, self.modules)
+        names = {name: f"{number:02}-{name}.ko" for number, name in enumerate(modules)}
+        order |= {"parameters": {names[name]: value for name, value in self.modules.items()}}
+        files = {f"modules/{names[name]}": File(contents) for name, contents in modules.items()}
+        files["order.json"] = File(json.dumps(order).encode())
         if given is not None:
             files["plan.json"] = File(json.dumps(given).encode())
         return qemu.boot(self.emulator, self.kernel, [self.image, archive(files)], stop)

@@ -32,3 +32,20 @@ pub struct Report {
     /// What the guest could not do beforehand, in words.
     pub troubles: Vec<String>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_without_a_port_or_parameters_is_understood() {
+        let order: Order =
+            serde_json::from_str(r#"{"command": ["/init", "check"], "settle": "8000000000ns"}"#).unwrap();
+        assert_eq!((order.settle.0, order.port, order.parameters.len()), (8_000_000_000, None, 0));
+    }
+
+    #[test]
+    fn an_order_with_a_word_that_is_not_known_is_refused() {
+        assert!(serde_json::from_str::<Order>(r#"{"command": [], "settle": "0ns", "comand": []}"#).is_err());
+    }
+}
