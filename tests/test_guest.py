@@ -254,6 +254,15 @@ def test_a_guest_that_does_not_end_is_ended(guest, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_what_a_killed_process_has_left_is_removed_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(qemu.tempfile, "tempdir", str(tmp_path))
+    names = [f"{qemu.FOLDER}{os.getpid()}-a", f"{qemu.FOLDER}mine", "another"]
+    for name in [*names, f"{qemu.FOLDER}{2**31}-a"]:
+        (tmp_path / name).mkdir()
+    qemu._sweep()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+
+
 def test_ctrl_c_ends_a_guest(guest, tmp_path, monkeypatch):
     monkeypatch.setattr(qemu.tempfile, "tempdir", str(tmp_path))
     stop = threading.Event()

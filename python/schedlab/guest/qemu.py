@@ -37,6 +37,8 @@ MACHINE = (
 ).split()
 #: The tests of ciphers are half of a boot's instructions, and nothing that is measured uses any.
 COMMAND_LINE = "console=ttyS0 panic=-1 quiet nokaslr cryptomgr.notests"
+#: What the folder of a running guest is called, before the number of its process.
+FOLDER = "schedlab-guest-"
 #: A guest that takes longer, s of real time, is ended.
 LONGEST = 600.0
 #: No guest writes more than this to a port, bytes.
@@ -114,7 +116,8 @@ def boot(
     `more` is put behind its command line. Raises `UsageError` if it takes longer than `longest`, and KeyboardInterrupt
     when `stop` is set. No process and no file is left in any case.
     """
-    with tempfile.TemporaryDirectory(prefix="schedlab-guest-") as folder:
+    _sweep()
+    with tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
         place = Path(folder)
         images_at, console, port = place / "images", place / "console", place / "port"
         with open(images_at, "wb") as file:
@@ -129,6 +132,14 @@ def boot(
             why = (place / "errors").read_text(errors="replace").strip() or "it said nothing"
             raise UsageError(f"guest:{kernel.name}: {PROGRAM} ended with status {guest.returncode}: {why}")
         return Ended(_text(console), _text(port), seconds)
+
+
+def _sweep() -> None:
+    """Remove the folders of processes that were killed; their guests have died with them."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
+        owner = folder.name.removeprefix(FOLDER).partition("-")[0]
+        if owner.isdigit() and not Path("/proc", owner).exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def end_of(console: str) -> str:
