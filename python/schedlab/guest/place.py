@@ -91,6 +91,10 @@ class Guest:
         about = self.machine
         return {"engine": self.engine, "kernel": about.kernel.release, "package": about.kernel.version}
 
+    def seen(self) -> dict:
+        """Nothing: nothing disturbs an emulated machine."""
+        return {}
+
     def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
         """Yield one run at a time, in order; guests of the next ones are at work meanwhile."""
         if not pending:
