@@ -3,7 +3,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# One file without libraries: inside a guest kernel it is the only program.
 AGENT := python/schedlab/live/bin/schedlab-agent
+TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
 .PHONY: setup demo check test bench bench-switches bench-storage bench-host mutants docs new-scheduler lock
@@ -22,9 +24,10 @@ $(VENV)/tools: requirements.lock
 
 $(VENV)/installed: $(VENV)/tools $(SOURCES)
 	@rm -rf $(VENV)/wheel
-	@cargo build --quiet --release --locked -p schedlab-host
+	@RUSTFLAGS="-C target-feature=+crt-static" \
+		cargo build --quiet --release --locked -p schedlab-host --target $(TRIPLE)
 	@mkdir -p $(dir $(AGENT))
-	@install $${CARGO_TARGET_DIR:-target}/release/schedlab-agent $(AGENT)
+	@install $${CARGO_TARGET_DIR:-target}/$(TRIPLE)/release/schedlab-agent $(AGENT)
 	@$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python --out $(VENV)/wheel
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall $(VENV)/wheel/*.whl
 	@touch $@
