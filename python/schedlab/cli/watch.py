@@ -1,6 +1,7 @@
 """`schedlab watch`: the counters of this host, live, as rows, or as means beside a command's times."""
 
 import sys
+from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -60,19 +61,25 @@ def _watch(wish: "Wish", csv: str | None, json: bool, once: bool) -> None:
     with closing(lines), ExitStack() as stack:
         shows = [stack.enter_context(show) for show in _shows(header, rows, csv, json, once, wish)]
         try:
-            for line in lines:
-                row = rows.row(line)
-                means.add(row)
-                for show in shows:
-                    show.show(line, row)
-        except KeyboardInterrupt:
-            pass
+            _follow(lines, rows, means, shows)
         except BrokenPipeError:
             # Who read has seen enough; nothing is left to be flushed there.
             sys.stdout = None
             return
     if not (json or csv == "-" or once):
         _summary(means, sys.stdout, time.process_time() - began)
+
+
+def _follow(lines: Iterable[dict], rows: "Rows", means: "Means", shows: list) -> None:
+    """Show every sample, until there are no more or Ctrl-C."""
+    try:
+        for line in lines:
+            row = rows.row(line)
+            means.add(row)
+            for show in shows:
+                show.show(line, row)
+    except KeyboardInterrupt:
+        pass
 
 
 def _shows(header: dict, rows: "Rows", csv: str | None, json: bool, once: bool, wish: "Wish") -> list:
@@ -102,14 +109,7 @@ def _time(command: list[str], wish: "Wish", csv: str | None, json: bool) -> None
             shows = [stack.enter_context(_Csv(csv, rows))] if csv else []
             held.start()
             # Ctrl-C reaches the command, too; how it ends is its own affair.
-            try:
-                for line in lines:
-                    row = rows.row(line)
-                    means.add(row)
-                    for show in shows:
-                        show.show(line, row)
-            except KeyboardInterrupt:
-                pass
+            _follow(lines, rows, means, shows)
     except BaseException:
         held.drop()
         raise
