@@ -36,6 +36,14 @@ def test_a_second_run_does_nothing(schedlab, small):
     assert {f: (f.read_bytes(), f.stat().st_mtime_ns) for f in files} == files
 
 
+def test_resume_goes_on_with_what_was_begun_and_begins_nothing(schedlab, small):
+    done = schedlab("run", small, "--resume")
+    assert (done.returncode, "has nothing of small to go on with" in done.stderr) == (2, True)
+    schedlab("run", small)
+    assert schedlab.json("run", small, "--resume", "--seeds", 5)["runs"] == {"total": 10, "computed": 4, "known": 6}
+    assert schedlab("run", small, "--resume", "--fresh").returncode == 2
+
+
 def test_fresh_runs_again_and_gives_the_same_bytes(schedlab, small):
     schedlab("run", small)
     (file,) = (schedlab.folder / "results").rglob("*.parquet")

@@ -24,6 +24,9 @@ def verb(
     seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Number of seeds.")] = None,
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again what was run before.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Only go on with what was begun; without it, too, nothing is run twice.")
+    ] = False,
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     trace: Annotated[Path | None, typer.Option("--trace", help="Write the first run for ui.perfetto.dev.")] = None,
@@ -72,6 +75,8 @@ def verb(
 
     pictures = _pictures(trace, gantt)
     experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
+    if resume:
+        _refuse_beginning(experiment.name, out, fresh)
     conditions = Conditions(quiet_below, patience, "off" if no_record else "auto", scratch, warm_up, drop_caches, dirty)
     where = places(on, experiment, threads, conditions, out if blind else None, say)
     if baseline:
@@ -89,6 +94,16 @@ def verb(
         show(results, experiment, pictures)
         if compared is not None:
             _show_differences(results, compared, baseline)
+
+
+def _refuse_beginning(name: str, out: Path, fresh: bool) -> None:
+    """Refuse --resume where nothing was begun."""
+    from schedlab.errors import UsageError
+
+    if fresh:
+        raise UsageError("--resume goes on with what was begun, and --fresh begins again: leave out one of them")
+    if not any(folder.name.startswith(f"{name}-") and (folder / "manifest.json").exists() for folder in out.glob("*")):
+        raise UsageError(f"--resume: {out} has nothing of {name} to go on with; leave out --resume to begin")
 
 
 def _pictures(trace: Path | None, gantt: Path | None) -> list[tuple[Path, str]]:
