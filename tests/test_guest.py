@@ -17,6 +17,7 @@ from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
 from schedlab.guest import apt, cache, elf, kernels, machine, place, qemu
 from schedlab.guest.initramfs import File, archive
+from schedlab.guest.setup import Setup
 
 KERNEL = "6.1"
 
@@ -234,11 +235,11 @@ def test_hogs_in_a_guest_share_by_their_weights_to_the_same_byte(guest, tmp_path
 
 
 def test_a_module_of_the_kernel_is_loaded_with_its_parameters(guest):
-    ready = dataclasses.replace(guest, modules={"null_blk": "hw_queue_depth=2"})
+    ready = dataclasses.replace(guest, setup=Setup(modules={"null_blk": "hw_queue_depth=2"}))
     (elevator,) = ready.ask(["tunables", "elevator@nullb0"], settle_ns=0).answer
     assert elevator["access"] == "writable"
     with pytest.raises(UsageError, match="has no module 'null_bkl'; did you mean 'null_blk'"):
-        dataclasses.replace(guest, modules={"null_bkl": ""}).ask(["check"])
+        dataclasses.replace(guest, setup=Setup(modules={"null_bkl": ""})).ask(["check"])
 
 
 def test_a_kernel_that_panics_shows_the_end_of_its_console(guest, tmp_path):

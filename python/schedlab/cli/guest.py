@@ -89,11 +89,12 @@ def boot(
     """Boot a kernel, run a command of the agent in it, and show what it says."""
     from schedlab.cli.output import print_json
     from schedlab.guest import machine
+    from schedlab.guest.setup import Setup
     from schedlab.interrupt import ctrl_c
     from schedlab.places import say
 
     modules = {name: value for name, _, value in (text.partition(":") for text in module or [])}
-    guest = replace(machine.ready(kernel, say), modules=modules)
+    guest = replace(machine.ready(kernel, say), setup=Setup(modules=modules))
     with ctrl_c() as stop:
         report = guest.ask(command or ["machine"], settle_ns=0, stop=stop, plain=True)
     if json:

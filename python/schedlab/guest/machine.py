@@ -6,7 +6,7 @@ Its image of the agent is kept by content; what differs from order to order is a
 import hashlib
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from schedlab.guest.apt import Say
 from schedlab.guest.initramfs import File, archive
 from schedlab.guest.kernels import Kernel
 from schedlab.guest.qemu import Emulator, Ended
+from schedlab.guest.setup import DIGITS, Setup
 from schedlab.live import agent
 
 #: Time in which a kernel's own work of the boot comes to an end: up to 2.5 s of processor time in the first 8 s.
@@ -24,8 +25,6 @@ SETTLE_NS = 8_000_000_000
 #: The serial port that reports come through, as the guest sees it.
 PORT = "/dev/ttyS1"
 AGENT = "/init"
-#: So many digits of a digest are shown.
-DIGITS = 8
 
 
 @dataclass(frozen=True)
@@ -40,22 +39,21 @@ class Report:
 
 @dataclass(frozen=True)
 class Machine:
-    """A kernel, an emulator and an agent."""
+    """A kernel, an emulator, an agent, and how the guest is set up."""
 
     kernel: Kernel
     emulator: Emulator
     #: The archive with the agent.
     image: Path
     agent: str
-    #: Modules that are loaded before anything else, by name with their parameters; what they need comes by itself.
-    modules: Mapping[str, str] = field(default_factory=dict)
+    setup: Setup = field(default_factory=Setup)
 
     @property
     def engine(self) -> str:
         """All that decides a result, beside the order."""
         kernel = f"{self.kernel.release} {self.kernel.version}"
-        modules = "".join(f" {name}({value})" for name, value in self.modules.items())
-        return f"guest {kernel} qemu {self.emulator.version} shift={qemu.SHIFT} agent+{self.agent}{modules}"
+        program = f"qemu {self.emulator.version} shift={qemu.SHIFT} agent+{self.agent}"
+        return f"guest {kernel} {program}{self.setup.spelled}"
 
     def ask(
         self,
@@ -89,14 +87,17 @@ class Machine:
         return json.loads(path.read_text())
 
     def _boot(self, order: dict, given: Any, stop: threading.Event | None) -> Ended:
-        modules = kernels.needed(self.kernel, self.modules)
+        setup = self.setup
+        modules = kernels.needed(self.kernel, setup.modules)
         names = {name: f"{number:02}-{name}.ko" for number, name in enumerate(modules)}
-        order |= {"parameters": {names[name]: value for name, value in self.modules.items()}}
+        order |= {"parameters": {names[name]: value for name, value in setup.modules.items()}}
         files = {f"modules/{names[name]}": File(contents) for name, contents in modules.items()}
+        files |= {path: File(contents) for path, contents in setup.extra.items()}
         files["order.json"] = File(json.dumps(order).encode())
         if given is not None:
             files["plan.json"] = File(json.dumps(given).encode())
-        return qemu.boot(self.emulator, self.kernel, [self.image, archive(files)], stop)
+        images, words = [self.image, archive(files)], " ".join(setup.words)
+        return qemu.boot(self.emulator, self.kernel, images, stop, more=words, memory_mib=setup.memory_mib)
 
     def _report(self, ended: Ended) -> dict:
         try:

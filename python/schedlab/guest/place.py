@@ -22,7 +22,7 @@ import polars as pl
 
 from schedlab.errors import UsageError
 from schedlab.experiment import Cell
-from schedlab.guest import machine
+from schedlab.guest import machine, setup
 from schedlab.guest.apt import Say
 from schedlab.guest.machine import Machine, Report
 from schedlab.interrupt import HEARD_SECONDS
@@ -81,7 +81,8 @@ class Guest:
             refuse_impossible(cell, self.of_host)
             scenario = deepcopy(cell.scenario)
             scenario["machine"]["processors"] = _one(scenario["machine"]["processors"])
-            text = f"{self.engine}\n{json.dumps(scenario, sort_keys=True)}\n{json.dumps(cell.host, sort_keys=True)}"
+            engine = self._set_up(cell).engine
+            text = f"{engine}\n{json.dumps(scenario, sort_keys=True)}\n{json.dumps(cell.host, sort_keys=True)}"
             digest = hashlib.sha256(text.encode()).hexdigest()
             placed.append(replace(cell, scenario=scenario, hash=digest))
         return placed
@@ -122,7 +123,11 @@ class Guest:
     def ask(self, cell: Cell, seed: int, calibration: dict, stop: threading.Event | None = None) -> Report:
         """Boot once and run."""
         settle_ns = machine.SETTLE_NS + (seed - 1) * PHASE_NS % TICK_NS
-        return self.machine.ask(["run"], self._plan(cell, seed, calibration), settle_ns, stop)
+        return self._set_up(cell).ask(["run"], self._plan(cell, seed, calibration), settle_ns, stop)
+
+    def _set_up(self, cell: Cell) -> Machine:
+        """The machine as a cell wants it."""
+        return replace(self.machine, setup=setup.of(cell.scenario, cell.host["tunables"]))
 
     def _plan(self, cell: Cell, seed: int, calibration: dict) -> dict:
         tunables = dict(cell.host["tunables"])

@@ -22,13 +22,13 @@ from schedlab.errors import UsageError
 from schedlab.guest import apt, cache
 from schedlab.guest.apt import Say
 from schedlab.guest.kernels import Kernel
+from schedlab.guest.setup import MEMORY_MIB
 from schedlab.interrupt import HEARD_SECONDS
 
 PROGRAM = "qemu-system-x86_64"
 PACKAGE = "qemu-system-x86"
 #: An instruction takes 2^SHIFT ns.
 SHIFT = 3
-MEMORY_MB = 512
 #: The guest's clock begins here, so that no answer depends on the day.
 BEGINS = "2020-01-01"
 MACHINE = (
@@ -65,12 +65,14 @@ class Emulator:
         """Where it finds its libraries."""
         return dict(os.environ) | ({"LD_LIBRARY_PATH": _libraries(self.tree)} if self.tree else {})
 
-    def command(self, kernel: Kernel, images: Path, console: Path, port: Path, shift: int, more: str) -> list[str]:
+    def command(
+        self, kernel: Kernel, images: Path, console: Path, port: Path, shift: int, more: str, memory_mib: int
+    ) -> list[str]:
         """The command that boots a kernel."""
         firmware = [word for path in FIRMWARE for word in ("-L", str(self.tree / path))] if self.tree else []
         return [
             *([setpriv, "--pdeathsig", "KILL"] if (setpriv := shutil.which("setpriv")) else []),
-            *(str(self.program), *firmware, *MACHINE, "-m", str(MEMORY_MB)),
+            *(str(self.program), *firmware, *MACHINE, "-m", str(memory_mib)),
             *("-icount", f"shift={shift},sleep=off"),
             *("-serial", f"file:{console}", "-serial", f"file:{port}"),
             *("-kernel", str(kernel.image), "-initrd", str(images)),
@@ -110,6 +112,7 @@ def boot(
     longest: float = LONGEST,
     shift: int = SHIFT,
     more: str = "",
+    memory_mib: int = MEMORY_MIB,
 ) -> Ended:
     """Boot a kernel with archives as its initial file system, and wait until it powers off.
 
@@ -123,7 +126,7 @@ def boot(
         with open(images_at, "wb") as file:
             for image in images:
                 file.write(image.read_bytes() if isinstance(image, Path) else image)
-        command = emulator.command(kernel, images_at, console, port, shift, more)
+        command = emulator.command(kernel, images_at, console, port, shift, more, memory_mib)
         began = time.monotonic()
         with _running(command, emulator.environment(), place / "errors") as guest:
             _wait(guest, kernel, (console, port), began + longest, stop)
