@@ -118,7 +118,7 @@ class Row:
 class Finding(NamedTuple):
     """What became of a claim, and the numbers that show it."""
 
-    verdict: Literal["holds", "holds in part", "does not hold", "not modelled", "not checked"]
+    verdict: Literal["holds", "holds in part", "does not hold", "not shown", "not modelled", "not checked"]
     evidence: str
 
     @classmethod

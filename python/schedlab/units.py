@@ -31,7 +31,7 @@ def readable_unit(unit: str, magnitude: float) -> str:
     for scale, names in ((_SECONDS, ("s", "ms", "us", "ns")), (_BYTES, ("GiB", "MiB", "KiB", "B"))):
         if unit in scale:
             fitting = (name for name in names if abs(magnitude) * scale[unit] >= scale[name])
-            return next(fitting, names[-1] if magnitude else names[0])
+            return next(fitting, names[-1] if magnitude else next(name for name in names if scale[name] == 1))
     return unit
 
 

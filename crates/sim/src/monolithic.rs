@@ -4,7 +4,7 @@ use crate::{
     interpret::Flow,
     process::{Action, Call, Mode, OpenFile, State, Touching, Use},
     run::{Kernel, Personality},
-    storage::{Blocks, Outcome, Owner, PageWork, Storage, Told, Work, Write},
+    storage::{Blocks, Direct, Outcome, Owner, PageWork, Storage, Told, Work, Write},
     timers::Expiry,
 };
 use schedlab_model::{
@@ -85,7 +85,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
         let (from, to) = ((position / block) as u32, end.div_ceil(block) as u32);
         match direct {
-            true => store.pass_by(set, index, [from, to]),
+            true => store.read_direct(now, owner, (set, index), [from, to]),
             false => store.read_ahead(now, owner, (set, index), [from, to], length.div_ceil(block) as u32, &mut window),
         }
         self.processes[caller as usize].life.file = Some(OpenFile { position: end, window, ..file });
@@ -106,7 +106,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.processes[caller as usize].life.file = Some(OpenFile { position: end, ..file });
         let covers = Write { from: position, to: end, length };
         let blocks = storage(Work::Blocks(Blocks::data(set, index, from, to, Some(covers))));
-        let after = if direct { Work::Sync } else { Work::Throttle };
+        let through = Direct { set, file: index, range: [from, to], begun: false };
+        let after = if direct { Work::Through(through) } else { Work::Throttle };
         vec![blocks, self.copy(to - from, bytes), storage(after)]
     }
 

@@ -19,6 +19,7 @@ _STYLES = {
     "fitted": "green",
     "holds": "green",
     "holds in part": "yellow",
+    "not shown": "yellow",
     "not modelled": "yellow",
     "not checked": "yellow",
 }
@@ -87,6 +88,7 @@ def _print_live(live: "Live") -> None:
     from schedlab.cli.output import print_table
     from schedlab.live.reports import Skipped
     from schedlab.report.tables import summary_table
+    from schedlab.report.warnings import gathered
 
     print(f"{live.name}: {live.title}")
     for title, results in live.experiments:
@@ -95,8 +97,8 @@ def _print_live(live: "Live") -> None:
             continue
         header, rows = summary_table(results)
         print_table(header, rows, title, numeric=range(len(results.factors), len(header)))
-        for warning in {one["warning"]: one for one in results.warnings}:
-            print(f"warning: {warning}")
+        for warning, runs in gathered(results.warnings).items():
+            print(f"warning: {warning} ({runs} runs)")
     claims = [[text, _styled(finding.verdict), finding.evidence] for _, text, finding in live.claims]
     print_table(["claim", "verdict", "evidence"], claims)
 

@@ -127,6 +127,7 @@ def show(results: "Results", experiment: "Experiment", pictures: Sequence[tuple[
     """Print the table of means with their intervals, and what may mislead."""
     from schedlab.cli.output import print_table
     from schedlab.report.tables import summary_table
+    from schedlab.report.warnings import gathered
 
     header, rows = summary_table(results)
     print_table(header, rows, experiment.question, numeric=range(len(results.factors), len(header)))
@@ -137,7 +138,7 @@ def show(results: "Results", experiment: "Experiment", pictures: Sequence[tuple[
         end="",
     )
     print(f" ({known} known before); {results.folder}")
-    for text, runs in _counted(results.warnings).items():
+    for text, runs in gathered(results.warnings).items():
         print(f"warning: {text} ({runs} of {total} runs)")
     for path, kind in pictures:
         print(f"{kind} of the first cell, seed {experiment.seeds[0]}: {path}")
@@ -156,13 +157,6 @@ def _show_differences(results: "Results", compared: "pl.DataFrame", baseline: st
         print(f"verdict: {judged} differences are judged together (Holm), at most a 5 % chance of any false 'real'")
     if (compared["verdict"] == "too few").any():
         print("too few: so few repeats cannot tell chance from effect: --seeds 10")
-
-
-def _counted(warnings: list[dict]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for one in warnings:
-        counts[one["warning"]] = counts.get(one["warning"], 0) + len(one["seeds"])
-    return counts
 
 
 def as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]]) -> dict:

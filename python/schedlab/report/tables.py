@@ -1,5 +1,6 @@
 """Results as rows of text: one table for the terminal, the notebook and the page."""
 
+import json
 import re
 from html import escape
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Shown when an experiment names no metrics, as far as its runs have them.
 USUAL_OF_JOB = ("real", "user", "sys")
+#: A factor of more parts than this goes into the steps of a program.
+LONG_PATH = 4
 USUAL_OF_SYSTEM = ("context_switches", "wakeup_latency.p99")
 
 
@@ -38,14 +41,37 @@ def summary_table(results: "Results") -> tuple[list[str], list[list[str]]]:
     names = shown_metrics(results)
     units = {name: _column_unit([e for (_, m), e in entries.items() if m == name]) for name in names}
     header = [
-        *results.factors,
+        *column_names(results.factors),
         *(f"{name} [{units[name]}]" if units[name] != "1" else name for name in names),
     ]
     rows = []
     for cell in results.manifest["cells"]:
         found = [_spell(entries.get((cell["scenario"], name)), units[name], len(results.seeds)) for name in names]
-        rows.append([*cell["factors"].values(), *found])
+        rows.append([*map(level_name, cell["factors"].values()), *found])
     return header, rows
+
+
+def column_names(factors: list[str]) -> list[str]:
+    """Factors as columns are headed: of a path through steps the shortest end that no other factor shares."""
+    return [_end(factor, factors) if len(factor.split(".")) > LONG_PATH else factor for factor in factors]
+
+
+def level_name(level: str) -> str:
+    """A value of a factor as rows show it: a policy with parameters by its name and theirs."""
+    if not level.startswith('{"name":'):
+        return level
+    name, *parameters = json.loads(level).items()
+    return " ".join([str(name[1]), *(f"{key}={value}" for key, value in parameters)])
+
+
+def _end(factor: str, factors: list[str]) -> str:
+    parts = factor.split(".")
+    for count in range(2, len(parts)):
+        end = ".".join(parts[-count:])
+        shared = any(other != factor and other.endswith("." + end) for other in factors)
+        if not parts[-count].isdigit() and not shared:
+            return "…" + end
+    return factor
 
 
 def differences_table(results: "Results", found: "pl.DataFrame") -> tuple[list[str], list[list[str]]]:
@@ -56,9 +82,9 @@ def differences_table(results: "Results", found: "pl.DataFrame") -> tuple[list[s
         numbers = [None if row[k] is None else convert(row[k], row["unit"], unit) for k in ("mean", "low", "high")]
         share = "–" if row["relative"] is None else f"{100 * row['relative']:+.1f} %"
         pairs = f"{row['n']}" + (f" of {len(results.seeds)}" if row["n"] < len(results.seeds) else "")
-        factors = [row[name] for name in results.factors]
+        factors = [level_name(row[name]) for name in results.factors]
         rows.append([*factors, row["metric"], _spell_difference(*numbers, unit), share, pairs, row["verdict"]])
-    return [*results.factors, "metric", "difference", "relative", "pairs", "verdict"], rows
+    return [*column_names(results.factors), "metric", "difference", "relative", "pairs", "verdict"], rows
 
 
 def _spell_difference(mean: float | None, low: float | None, high: float | None, unit: str) -> str:

@@ -4,7 +4,7 @@ use super::{attributes, conduct::Played, stage::Stage};
 use crate::{
     Fault, Root,
     plan::{Number, Options, Trace},
-    tracing::{Cast, CastMember, Recorded, Recorder},
+    tracing::{Cast, CastMember, Recorded, Recorder, Whole},
 };
 use schedlab_metrics::find;
 use schedlab_model::units::spell_duration;
@@ -129,6 +129,7 @@ pub(super) struct Told {
     pub foreign_percent: Option<f64>,
     pub foreign_wakeups: Option<u64>,
     pub lost: u64,
+    pub whole: Whole,
     /// Why the recording could not be left where it was wanted.
     pub unwritten: Option<String>,
 }
@@ -145,6 +146,7 @@ pub(super) fn tell(played: &Played<'_>, options: &Options) -> Told {
         foreign_percent: Some(recorded.foreign_percent(&where_used)),
         foreign_wakeups: Some(recorded.foreign_wakeups(&where_used)),
         lost: recorded.lost(),
+        whole: recorded.whole(&where_used),
         unwritten: written.and_then(Result::err).map(|fault| fault.to_string()),
     }
 }

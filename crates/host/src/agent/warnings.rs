@@ -6,7 +6,7 @@ use super::{
     conduct::Played,
     records::Told,
 };
-use crate::{plan::Caution, tunables::Mismatch};
+use crate::{plan::Caution, tracing::Whole, tunables::Mismatch};
 use schedlab_model::task::Policy;
 use std::{io, sync::atomic::Ordering::Relaxed};
 
@@ -94,11 +94,12 @@ fn of_records(played: &Played<'_>, told: &Told, all: &mut Vec<Caution>) {
             "see what schedlab host check advises",
         ));
     }
-    if told.lost > 0 {
+    let Whole { switches, missing } = told.whole;
+    if missing > 0 {
         all.push(caution(
-            format!("the recording lost {} events", told.lost),
-            "waits may be missing, or longer than they were",
-            "record a shorter run, or one with fewer switches",
+            format!("the kernel did not tell of {missing} switches of these tasks, beside {switches} that it told of"),
+            "so many waits may be missing, or longer than they were",
+            "nothing, if they are few: medians do not see them; else record a shorter run",
         ));
     }
     if let Some(why) = &told.unwritten {

@@ -86,8 +86,7 @@ impl Sample {
         while self.count.is_none_or(|count| lines < count) && most.is_none_or(|most| passed < most) {
             let woken = pace.wait();
             let missed = match woken {
-                Woken::Due { missed } => missed,
-                Woken::Ended => 0,
+                Woken::Due { missed } | Woken::Ended { missed } => missed,
                 Woken::Stopped => return Ok(ExitCode::from(130)),
             };
             sampler.sample(now());
@@ -97,7 +96,7 @@ impl Sample {
             let rates: Rates = now.rates(before);
             rates.write(sampler.wanted(), missed, &mut line);
             // Who reads may go when it has seen enough.
-            if !told(&mut out, line.bytes()) || woken == Woken::Ended {
+            if !told(&mut out, line.bytes()) || matches!(woken, Woken::Ended { .. }) {
                 break;
             }
         }

@@ -28,8 +28,8 @@ pub(super) fn now() -> Nanos {
 pub(super) enum Woken {
     /// A sample is due; so many before it were not taken.
     Due { missed: u64 },
-    /// The process that was watched has ended.
-    Ended,
+    /// The process that was watched has ended; so many samples were due by then and not taken.
+    Ended { missed: u64 },
     /// A signal came.
     Stopped,
 }
@@ -54,10 +54,14 @@ impl Times {
 
     /// Takes the one that is due now; how many before it have passed by.
     fn take(&mut self, now: Nanos) -> u64 {
-        let due = now.saturating_sub(self.first) / self.every;
-        let missed = due.saturating_sub(self.taken + 1);
+        let missed = self.passed(now).saturating_sub(1);
         self.taken += 1 + missed;
         missed
+    }
+
+    /// How many have become due that were not taken.
+    fn passed(&self, now: Nanos) -> u64 {
+        (now.saturating_sub(self.first) / self.every).saturating_sub(self.taken)
     }
 }
 
@@ -98,10 +102,10 @@ impl Pace {
             if STOPPED.load(Ordering::Relaxed) {
                 return Woken::Stopped;
             }
-            let now = now();
-            let left = self.times.next().saturating_sub(now);
+            let time = now();
+            let left = self.times.next().saturating_sub(time);
             if left == 0 {
-                return Woken::Due { missed: self.times.take(now) };
+                return Woken::Due { missed: self.times.take(time) };
             }
             let time = libc::timespec { tv_sec: (left / SECOND) as i64, tv_nsec: (left % SECOND) as i64 };
             let process = self.watched.as_ref().map_or(-1, AsRawFd::as_raw_fd);
@@ -109,7 +113,7 @@ impl Pace {
             // SAFETY: one pollfd, a time and a mask, all living on this stack or in self while the call lasts.
             let ready = unsafe { libc::ppoll(&mut ends, 1, &time, self.waiting.as_ref()) };
             if ready > 0 {
-                return Woken::Ended;
+                return Woken::Ended { missed: self.times.passed(now()) };
             }
         }
     }
@@ -139,5 +143,7 @@ mod tests {
         assert_eq!((times.next(), times.take(1299)), (1200, 0));
         assert_eq!((times.next(), times.take(1650)), (1300, 3));
         assert_eq!(times.next(), 1700);
+        // What comes to its end late leaves the last ones untaken.
+        assert_eq!((times.passed(1699), times.passed(1700), times.passed(1950)), (0, 1, 3));
     }
 }

@@ -27,6 +27,7 @@ mod story;
 
 pub use cast::{Cast, CastMember};
 pub use numbers::{RunLengths, Spread};
+pub use story::Whole;
 
 use crate::{Fault, Root};
 use layout::{EVENTS, Layout};
@@ -215,7 +216,7 @@ impl Recorded {
     }
 
     /// Tells the run to a listener.
-    fn tell<O: Observer>(&self, cast: &Cast, listener: O) -> story::Others {
+    fn tell<O: Observer>(&self, cast: &Cast, listener: O) -> (story::Others, Whole) {
         story::tell(&self.happenings, cast, &self.own, listener)
     }
 
@@ -229,12 +230,17 @@ impl Recorded {
     /// Share of the run's processors that tasks of no job used, this process's own threads left out, percent.
     pub fn foreign_percent(&self, cast: &Cast) -> f64 {
         let whole = cast.length().saturating_mul(cast.processors.len() as u64);
-        if whole == 0 { 0.0 } else { self.tell(cast, ()).ran_ns as f64 * 100.0 / whole as f64 }
+        if whole == 0 { 0.0 } else { self.tell(cast, ()).0.ran_ns as f64 * 100.0 / whole as f64 }
     }
 
     /// Times that tasks of no job, this process's own threads left out, woke up on the run's processors.
     pub fn foreign_wakeups(&self, cast: &Cast) -> u64 {
-        self.tell(cast, ()).wakeups
+        self.tell(cast, ()).0.wakeups
+    }
+
+    /// How much of what the jobs' tasks did on the run's processors is known.
+    pub fn whole(&self, cast: &Cast) -> Whole {
+        self.tell(cast, ()).1
     }
 
     /// Writes the events as a recording.

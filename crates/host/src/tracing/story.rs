@@ -31,6 +31,15 @@ pub struct Others {
     pub wakeups: u64,
 }
 
+/// How whole the story is of the jobs' tasks, on the run's processors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Whole {
+    /// Times that one of them got a processor.
+    pub switches: u64,
+    /// Places where a switch of one of them may be missing: it had the processor, had it next, or waited for it.
+    pub missing: u64,
+}
+
 /// Where a task is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -81,10 +90,11 @@ struct Story<'a, O> {
     open: bool,
     now: u64,
     others: Others,
+    whole: Whole,
 }
 
 /// Tells a run to a listener.
-pub fn tell<O: Observer>(happenings: &[Happening], cast: &Cast, own: &[i32], listener: O) -> Others {
+pub fn tell<O: Observer>(happenings: &[Happening], cast: &Cast, own: &[i32], listener: O) -> (Others, Whole) {
     let mut story = Story::new(cast, happenings, own, listener);
     for it in happenings.iter().take_while(|it| it.time <= cast.end_ns) {
         if !story.open && it.time >= cast.begin_ns {
@@ -113,6 +123,7 @@ impl<'a, O: Observer> Story<'a, O> {
             open: false,
             now: cast.begin_ns,
             others: Others::default(),
+            whole: Whole::default(),
         };
         for (slot, &processor) in cast.processors.iter().enumerate() {
             story.processors[usize::from(processor)].slot = Some(slot as u16);
@@ -187,7 +198,7 @@ impl<'a, O: Observer> Story<'a, O> {
         }
     }
 
-    fn end(mut self) -> Others {
+    fn end(mut self) -> (Others, Whole) {
         self.now = self.cast.end_ns.max(self.cast.begin_ns);
         for cpu in 0..self.processors.len() {
             let Processor { slot: Some(slot), task: Some(task), since, .. } = self.processors[cpu] else { continue };
@@ -195,7 +206,7 @@ impl<'a, O: Observer> Story<'a, O> {
             self.charge(task, ran);
             self.say(Kind::SwitchOut, task, slot, Leave::Stopped as u8, ran);
         }
-        self.others
+        (self.others, self.whole)
     }
 
     fn switch(&mut self, it: &Happening) {
@@ -237,7 +248,10 @@ impl<'a, O: Observer> Story<'a, O> {
             return;
         };
         match slot {
-            Some(cpu) if self.open => self.say(Kind::SwitchIn, task, cpu, 0, 0),
+            Some(cpu) if self.open => {
+                self.whole.switches += u64::from(self.in_job(task));
+                self.say(Kind::SwitchIn, task, cpu, 0, 0);
+            }
             Some(_) => {}
             None => self.out_of_sight(task),
         }
@@ -313,6 +327,9 @@ impl<'a, O: Observer> Story<'a, O> {
     fn gap(&mut self, it: &Happening) {
         let cpu = usize::from(it.cpu);
         let Processor { slot, task, since, heard } = self.processors[cpu];
+        let next = (it.pid != 0).then(|| self.task(it.pid, it.prio));
+        self.whole.missing +=
+            u64::from(self.open && slot.is_some() && it.what != What::Mended && self.touches([task, next]));
         let heard = if it.what == What::Mended { it.time } else { heard };
         if let Some(task) = task {
             let ran = heard.saturating_sub(since);
@@ -326,12 +343,17 @@ impl<'a, O: Observer> Story<'a, O> {
             // Whoever was ready may have run meanwhile.
             (0..self.tasks.len() as u32).for_each(|task| self.out_of_sight(task));
         }
-        let next = (it.pid != 0).then(|| self.task(it.pid, it.prio));
         if it.what != What::Mended {
             next.into_iter().for_each(|task| self.out_of_sight(task));
         }
         (self.processors[cpu].task, self.processors[cpu].since) = (next, it.time);
         self.comes(next, slot);
+    }
+
+    /// Whether a task of a job is among these, or waits for a processor.
+    fn touches(&self, known: [Option<u32>; 2]) -> bool {
+        let waits = |task: u32| self.tasks[task as usize].place == Place::Ready;
+        (0..self.tasks.len() as u32).any(|task| self.in_job(task) && (known.contains(&Some(task)) || waits(task)))
     }
 
     fn charge(&mut self, task: u32, ran: u64) {

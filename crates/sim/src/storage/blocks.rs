@@ -31,6 +31,8 @@ pub(crate) struct Blocks {
     pub what: Wanted,
     /// Whether the block in turn was looked for already.
     looked: bool,
+    /// Whether it was read while the call waited for it: the call holds what it read, even if the cache has given it up since.
+    in_hand: bool,
     /// How far its search for a page has come.
     walk: Option<Walk>,
 }
@@ -67,11 +69,18 @@ pub(crate) struct Window {
 
 impl Blocks {
     pub fn inode(set: u16, file: u32, change: bool) -> Blocks {
-        Blocks { set, file, what: Wanted::Inode { change }, looked: false, walk: None }
+        Blocks { set, file, what: Wanted::Inode { change }, looked: false, in_hand: false, walk: None }
     }
 
     pub fn data(set: u16, file: u32, next: u32, end: u32, write: Option<Write>) -> Blocks {
-        Blocks { set, file, what: Wanted::Data { next, end, write, named: false }, looked: false, walk: None }
+        Blocks {
+            set,
+            file,
+            what: Wanted::Data { next, end, write, named: false },
+            looked: false,
+            in_hand: false,
+            walk: None,
+        }
     }
 }
 
@@ -99,15 +108,26 @@ impl Storage {
         self.tell_usage();
     }
 
-    /// What the cache has of those blocks is not used: it leaves, as far as it may, before they are looked for.
-    pub fn pass_by(&mut self, set: u16, file: u32, range: [u32; 2]) {
-        for name in (range[0]..range[1]).map(|n| (set, Part::Data(file, n))) {
+    /// Reads past the cache: what it has of those blocks is not used but leaves, as far as it may, and all of them go to the drive
+    /// together.
+    pub fn read_direct(&mut self, now: Nanos, owner: Owner, (set, file): (u16, u32), [from, to]: [u32; 2]) {
+        for name in (from..to).map(|n| (set, Part::Data(file, n))) {
             let clean = |slot: &Slot| self.memory.cache.block(*slot).state == State::Clean;
             if let Some(slot) = self.memory.cache.find(name).filter(clean) {
                 self.memory.delete(slot);
             }
         }
-        self.tell_usage();
+        self.plugged(now, |storage| storage.fetch(now, owner, (set, file), from, to));
+    }
+
+    /// What is asked of the drive meanwhile reaches it at once, so that neighbours are merged.
+    fn plugged(&mut self, now: Nanos, ask: impl FnOnce(&mut Storage)) {
+        let Some(disk) = &mut self.disk else { return };
+        disk.queue.plug();
+        ask(self);
+        let disk = self.disk.as_mut().expect("looked at above");
+        disk.queue.unplug(now, &mut disk.progress);
+        self.digest(now);
     }
 
     fn forget(&mut self, name: Name) {
@@ -126,14 +146,8 @@ impl Storage {
             return Outcome::Done;
         }
         while let Some((name, change)) = self.in_turn(blocks) {
-            let write = change.is_some();
             match self.have(now, owner, name, change, blocks) {
-                Ok(slot) => {
-                    if write {
-                        self.memory.cache.change(slot, now);
-                    }
-                    blocks.step(self.layout.direct_blocks);
-                }
+                Ok(()) => blocks.step(self.layout.direct_blocks),
                 Err(outcome) => return outcome,
             }
         }
@@ -171,7 +185,7 @@ impl Storage {
         start >= write.length || write.from <= start && write.to >= old
     }
 
-    /// The slot of a block that is there and can be used; else how the work stands.
+    /// The block is there and used, changed if so said; else how the work stands.
     fn have(
         &mut self,
         now: Nanos,
@@ -179,7 +193,7 @@ impl Storage {
         name: Name,
         change: Option<bool>,
         blocks: &mut Blocks,
-    ) -> Result<Slot, Outcome> {
+    ) -> Result<(), Outcome> {
         loop {
             let found = self.memory.cache.find(name);
             if !std::mem::replace(&mut blocks.looked, true) {
@@ -189,16 +203,23 @@ impl Storage {
             if let Some(slot) = found {
                 if self.memory.cache.block(slot).state != State::Reading {
                     self.memory.cache.hit(slot);
-                    return Ok(slot);
+                    if change.is_some() {
+                        self.memory.cache.change(slot, now);
+                    }
+                    return Ok(());
                 }
+                blocks.in_hand = true;
                 let token = self.of_block(slot).expect("a block that is being read has a transfer");
                 return Err(self.wait_for(token, owner.task));
             }
+            if blocks.in_hand && change.is_none() {
+                return Ok(());
+            }
             match self.memory.room(name) {
-                Room::Free if change == Some(true) => {
-                    let slot = self.memory.admit(name, self.layout.sector(name), State::Changed, now);
+                Room::Free if change == Some(true) || blocks.in_hand => {
+                    self.memory.admit(name, self.layout.sector(name), State::Changed, now);
                     self.tell_usage();
-                    return Ok(slot);
+                    return Ok(());
                 }
                 Room::Free => self.read(now, owner, name, true),
                 Room::After(slots) => return Err(self.clean(now, owner.task, &slots)),
@@ -238,26 +259,23 @@ impl Storage {
         file_blocks: u32,
         window: &mut Window,
     ) {
-        let Some(disk) = &mut self.disk else { return };
-        disk.queue.plug();
-        let [next, end] = range;
-        let missing = (next..end).find(|&n| self.memory.cache.find((at.0, Part::Data(at.1, n))).is_none());
-        let sequential = next == 0 || next == window.behind || next + 1 == window.behind;
-        let asked = end - next;
-        if let Some(missing) = missing {
-            let size = if sequential { first_window(asked, self.read_ahead) } else { 0 };
-            *window = Window { start: next, size: size.max(asked), mark: end, behind: window.behind };
-            self.fetch(now, owner, at, missing, (next + window.size).min(file_blocks));
-        } else if self.read_ahead > 0 && (next..end).contains(&window.mark) && window.size > 0 {
-            let start = window.start + window.size;
-            let size = next_window(window.size, self.read_ahead);
-            *window = Window { start, size, mark: start, behind: window.behind };
-            self.fetch(now, owner, at, start, (start + size).min(file_blocks));
-        }
-        window.behind = end;
-        let disk = self.disk.as_mut().expect("looked at above");
-        disk.queue.unplug(now, &mut disk.progress);
-        self.digest(now);
+        self.plugged(now, |storage| {
+            let [next, end] = range;
+            let missing = (next..end).find(|&n| storage.memory.cache.find((at.0, Part::Data(at.1, n))).is_none());
+            let sequential = next == 0 || next == window.behind || next + 1 == window.behind;
+            let asked = end - next;
+            if let Some(missing) = missing {
+                let size = if sequential { first_window(asked, storage.read_ahead) } else { 0 };
+                *window = Window { start: next, size: size.max(asked), mark: end, behind: window.behind };
+                storage.fetch(now, owner, at, missing, (next + window.size).min(file_blocks));
+            } else if storage.read_ahead > 0 && (next..end).contains(&window.mark) && window.size > 0 {
+                let start = window.start + window.size;
+                let size = next_window(window.size, storage.read_ahead);
+                *window = Window { start, size, mark: start, behind: window.behind };
+                storage.fetch(now, owner, at, start, (start + size).min(file_blocks));
+            }
+            window.behind = end;
+        });
     }
 
     /// Has those blocks read that are not there, as long as there is room without waiting.
@@ -298,7 +316,7 @@ impl Storage {
 impl Blocks {
     /// On to the next block.
     fn step(&mut self, direct_blocks: u32) {
-        self.looked = false;
+        (self.looked, self.in_hand) = (false, false);
         match &mut self.what {
             Wanted::Inode { .. } | Wanted::Nothing => self.what = Wanted::Nothing,
             Wanted::Data { next, named, .. } if *next >= direct_blocks && !*named => *named = true,

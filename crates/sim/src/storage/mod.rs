@@ -35,10 +35,22 @@ pub(crate) enum Work {
     Blocks(Blocks),
     /// Makes a page present.
     Page(PageWork),
+    /// Brings what was written past the cache to the drive.
+    Through(Direct),
     /// Waits until everything changed is on the drive.
     Sync,
     /// Waits until few enough blocks are changed.
     Throttle,
+}
+
+/// Blocks of a file that a call has written past the cache.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Direct {
+    pub set: u16,
+    pub file: u32,
+    pub range: [u32; 2],
+    /// Whether they are on their way.
+    pub begun: bool,
 }
 
 /// How work stands.
@@ -187,6 +199,7 @@ impl Storage {
         let outcome = match work {
             Work::Blocks(blocks) => self.go_through(now, owner, blocks),
             Work::Page(page) => self.make_present(now, owner, page),
+            Work::Through(direct) => self.write_through(now, owner, direct),
             Work::Sync => self.sync(now, owner.task),
             Work::Throttle => self.throttle(now, owner.task),
         };

@@ -246,3 +246,36 @@ fn a_file_emptied_while_it_is_being_written_back_can_be_written_again() {
         assert!(run.get("page_out") > 0.0);
     }
 }
+
+#[test]
+fn readers_who_want_more_blocks_at_once_than_the_cache_has_all_come_to_their_end() {
+    // Each waits for its block while others have blocks read in its place: whoever waited has it all the same.
+    let text = machine(r#"files = { cache_blocks = 4, direct_blocks = 1 }, "#)
+        + "workload.readers = { count = 8, passes = 3, steps = [\n"
+        + "{ open = { files = 1, size = \"9KiB\", own = true } }, { read = \"9KiB\" }, \"close\"] }\n"
+        + "workload.writers = { count = 4, passes = 3, steps = [\n"
+        + "{ open = { files = 1, size = \"9KiB\", own = true } }, { seek = \"random\" }, { write = \"100B\" }, \"close\"] }\n";
+    for seed in 1..=20 {
+        let run = run(&text, seed);
+        assert_eq!(
+            (run.get("tasks.readers.completed"), run.get("tasks.writers.completed")),
+            (8.0, 4.0),
+            "seed {seed}"
+        );
+    }
+}
+
+#[test]
+fn a_direct_writer_waits_for_its_own_blocks_only() {
+    // What lies about changed stays so: the write-back daemon has all the time of the world.
+    let files = r#"files = { cache_blocks = 1000, write_back = { period = "100s", expire = "1000s" } }, "#;
+    let text = format!(
+        r#"{}
+workload.lazy = {{ steps = [{{ create = {{ files = 1, size = "20KiB" }} }}, {{ write = "20KiB" }}, "close"] }}
+workload.direct = {{ start = "1s", steps = [
+    {{ open = {{ files = 1, size = "28KiB", direct = true }} }}, {{ write = "1KiB" }}, "close"] }}"#,
+        machine(files)
+    );
+    let written: u64 = run(&text, 1).of(Kind::DiskStart).filter(|event| event.flag == 1).map(|event| event.b).sum();
+    assert_eq!(written, 2, "one block of two sectors");
+}
