@@ -257,11 +257,7 @@ fn readers_who_want_more_blocks_at_once_than_the_cache_has_all_come_to_their_end
         + "{ open = { files = 1, size = \"9KiB\", own = true } }, { seek = \"random\" }, { write = \"100B\" }, \"close\"] }\n";
     for seed in 1..=20 {
         let run = run(&text, seed);
-        assert_eq!(
-            (run.get("tasks.readers.completed"), run.get("tasks.writers.completed")),
-            (8.0, 4.0),
-            "seed {seed}"
-        );
+        assert_eq!((run.get("tasks.readers.completed"), run.get("tasks.writers.completed")), (8.0, 4.0), "seed {seed}");
     }
 }
 
