@@ -15,7 +15,7 @@ from test_cli import refused
 from schedlab import places
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
-from schedlab.guest import apt, cache, elf, kernels, machine, place, qemu
+from schedlab.guest import apt, cache, elf, emulation, kernels, machine, place
 from schedlab.guest.initramfs import File, archive
 from schedlab.guest.setup import Setup
 
@@ -226,8 +226,8 @@ def test_hogs_in_a_guest_share_by_their_weights_to_the_same_byte(guest, tmp_path
     experiment = Experiment.from_text(HOGS, "hogs.toml")
     results = experiment.run(tmp_path, places=[place.Guest(KERNEL, of_host=True, _machine=guest)])
     (line,) = (results.folder / place.LOG).read_text().splitlines()
-    digests = [boot["digest"] for boot in json.loads(line)["boots"]]
-    assert len(digests) == place.BOOTS
+    digests = [boot["digest"] for boot in json.loads(line)["guests"]]
+    assert len(digests) == place.TIMES
     assert len(set(digests)) == 1
     shares = {row["metric"]: row["mean"] for row in results.summary().iter_rows(named=True)}
     for job, weight in zip("ab", WEIGHTS, strict=True):
@@ -245,28 +245,28 @@ def test_a_module_of_the_kernel_is_loaded_with_its_parameters(guest):
 def test_a_kernel_that_panics_shows_the_end_of_its_console(guest, tmp_path):
     nothing = tmp_path / "nothing.cpio"
     nothing.write_bytes(archive({}))
-    with pytest.raises(UsageError, match=r"ended without a report(?s:.*)Kernel panic"):
+    with pytest.raises(UsageError, match=r"ended before it was ready(?s:.*)Kernel panic"):
         dataclasses.replace(guest, image=nothing).ask(["check"])
 
 
 def test_a_guest_that_does_not_end_is_ended(guest, tmp_path, monkeypatch):
-    monkeypatch.setattr(qemu.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(emulation.tempfile, "tempdir", str(tmp_path))
     with pytest.raises(UsageError, match=r"did not end in time; the end of its console"):
-        qemu.boot(guest.emulator, guest.kernel, [guest.image], longest=0.5)
+        emulation.Emulation(guest.emulator, guest.kernel, longest=0.5).boot([guest.image], {})
     assert not list(tmp_path.iterdir())
 
 
 def test_what_a_killed_process_has_left_is_removed_and_nothing_else(tmp_path, monkeypatch):
-    monkeypatch.setattr(qemu.tempfile, "tempdir", str(tmp_path))
-    names = [f"{qemu.FOLDER}{os.getpid()}-a", f"{qemu.FOLDER}mine", "another"]
-    for name in [*names, f"{qemu.FOLDER}{2**31}-a"]:
+    monkeypatch.setattr(emulation.tempfile, "tempdir", str(tmp_path))
+    names = [f"{emulation.FOLDER}{os.getpid()}-a", f"{emulation.FOLDER}mine", "another"]
+    for name in [*names, f"{emulation.FOLDER}{2**31}-a"]:
         (tmp_path / name).mkdir()
-    qemu._sweep()
+    emulation.sweep()
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
 
 def test_ctrl_c_ends_a_guest(guest, tmp_path, monkeypatch):
-    monkeypatch.setattr(qemu.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(emulation.tempfile, "tempdir", str(tmp_path))
     stop = threading.Event()
     stop.set()
     with pytest.raises(KeyboardInterrupt):

@@ -1,12 +1,17 @@
-"""Where guests' kernels, emulator and images are kept: `~/.cache/schedlab`, or below `XDG_CACHE_HOME`."""
+"""Where guests' kernels, emulator, images and machines are kept: `~/.cache/schedlab`, or below `XDG_CACHE_HOME`."""
 
 import fcntl
 import os
 import shutil
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
+
+from schedlab.interrupt import HEARD_SECONDS
 
 
 def folder() -> Path:
@@ -19,14 +24,18 @@ def folder() -> Path:
 
 
 @contextmanager
-def building(target: Path) -> Iterator[Path | None]:
+def building(target: Path, stop: threading.Event | None = None) -> Iterator[Path | None]:
     """A new folder to fill, which becomes `target` when it is full, or nothing; none, if `target` is there.
 
-    Of two processes that want the same one, the second waits and then finds it there.
+    Of two processes that want the same one, the second waits and then finds it there; KeyboardInterrupt when `stop` is
+    set meanwhile.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    with open(target.parent / f".{target.name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with open(lock_of(target), "w") as lock:
+        while not locked(lock, fcntl.LOCK_EX):
+            if stop and stop.is_set():
+                raise KeyboardInterrupt
+            time.sleep(HEARD_SECONDS)
         if target.exists():
             yield None
             return
@@ -37,6 +46,20 @@ def building(target: Path) -> Iterator[Path | None]:
             new.rename(target)
         finally:
             shutil.rmtree(new, ignore_errors=True)
+
+
+def lock_of(target: Path) -> Path:
+    """The file that is locked by whoever makes, uses or removes a folder."""
+    return target.parent / f".{target.name}.lock"
+
+
+def locked(file: IO, how: int) -> bool:
+    """Lock a file at once, or not at all."""
+    try:
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def write(target: Path, contents: bytes) -> None:

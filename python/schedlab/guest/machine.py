@@ -1,6 +1,9 @@
-"""A guest as a machine that obeys orders: boots, does one thing by the agent, reports, powers off.
+"""A guest as a machine that obeys orders: does one thing by the agent, reports, powers off.
 
-Its image of the agent is kept by content; what differs from order to order is a small second archive behind it.
+    boot      once for a kernel and a setup, until the kernel's own work of the boot is done; then the machine is kept
+    an order  goes on from the kept machine: handed over by the emulator, begun a lead after the moment of keeping
+
+So an order costs what it asks for, and a third of a second. Every one finds the same machine, to the bit.
 """
 
 import hashlib
@@ -12,16 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.errors import UsageError
-from schedlab.guest import cache, elf, kernels, qemu
+from schedlab.guest import cache, elf, kept, kernels, qemu
 from schedlab.guest.apt import Say
+from schedlab.guest.emulation import GIVEN, ORDER, Emulation, Ended, end_of
 from schedlab.guest.initramfs import File, archive
 from schedlab.guest.kernels import Kernel
-from schedlab.guest.qemu import Emulator, Ended
+from schedlab.guest.qemu import Emulator
 from schedlab.guest.setup import DIGITS, Setup
 from schedlab.live import agent
 
 #: Time in which a kernel's own work of the boot comes to an end: up to 2.5 s of processor time in the first 8 s.
 SETTLE_NS = 8_000_000_000
+#: From the moment of keeping to the beginning of an order: the largest order is read in half of it.
+LEAD_NS = 1_000_000_000
 #: The serial port that reports come through, as the guest sees it.
 PORT = "/dev/ttyS1"
 AGENT = "/init"
@@ -47,6 +53,8 @@ class Machine:
     image: Path
     agent: str
     setup: Setup = field(default_factory=Setup)
+    #: Hears of what takes its time.
+    say: Say = field(default=lambda text: None, compare=False, repr=False)
 
     @property
     def engine(self) -> str:
@@ -65,13 +73,19 @@ class Machine:
     ) -> Report:
         """Have the agent do one thing, and give its answer, read as JSON unless it is to be `plain` text.
 
-        Raises `UsageError` with the agent's own words, or with the end of the console.
+        It begins `settle_ns` after the boot; sooner than the kernel has settled, it is booted for it, and else it goes
+        on from the machine that is kept. Raises `UsageError` with the agent's words, or with the end of the console.
         """
-        order = {"command": [AGENT, *words], "settle": f"{settle_ns}ns", "port": PORT}
-        ended = self._boot(order, given, stop)
+        settled = settle_ns >= SETTLE_NS
+        lead_ns = LEAD_NS + settle_ns - SETTLE_NS if settled else 0
+        order = {"command": [AGENT, *words], "lead": f"{lead_ns}ns", "port": PORT}
+        handed = {ORDER: json.dumps(order).encode()}
+        if given is not None:
+            handed[GIVEN] = json.dumps(given).encode()
+        ended = self.resume(handed, stop) if settled else self.boot(handed, settle_ns, stop)
         report = self._report(ended)
         if report["troubles"]:
-            raise UsageError(f"guest:{self.kernel.name}: {'; '.join(report['troubles'])}; {qemu.end_of(ended.console)}")
+            raise UsageError(f"guest:{self.kernel.name}: {'; '.join(report['troubles'])}; {end_of(ended.console)}")
         if report["status"]:
             why = report["errors"].strip().removeprefix("error: ")
             raise UsageError(f"guest:{self.kernel.name}: {why or 'the agent failed and said nothing'}")
@@ -86,18 +100,45 @@ class Machine:
             cache.write(path, json.dumps(self.ask(["calibrate"], stop=stop).answer).encode())
         return json.loads(path.read_text())
 
-    def _boot(self, order: dict, given: Any, stop: threading.Event | None) -> Ended:
-        setup = self.setup
-        modules = kernels.needed(self.kernel, setup.modules)
+    def boot(self, handed: dict[str, bytes], settle_ns: int, stop: threading.Event | None = None) -> Ended:
+        """Boot for what is handed over, and wait for the end."""
+        return self._emulation.boot(self._images(settle_ns), handed, stop)
+
+    def resume(self, handed: dict[str, bytes], stop: threading.Event | None = None) -> Ended:
+        """Go on from the kept machine, and wait for the end; it is made first, if need be."""
+        with kept.machine(self._digest, lambda folder: self._keep(folder, stop), stop) as folder:
+            return self._emulation.resume(folder, handed, stop)
+
+    def keep(self, stop: threading.Event | None = None) -> None:
+        """See to it that the machine is kept, so that the next order need not wait for it."""
+        with kept.machine(self._digest, lambda folder: self._keep(folder, stop), stop):
+            pass
+
+    def _keep(self, folder: Path, stop: threading.Event | None) -> None:
+        self.say(f"guest:{self.kernel.name}{self.setup.spelled}: booted once, and kept for all runs")
+        self._emulation.keep(self._images(SETTLE_NS), folder, stop)
+
+    @property
+    def _emulation(self) -> Emulation:
+        return Emulation(self.emulator, self.kernel, " ".join(self.setup.words), self.setup.memory_mib)
+
+    @property
+    def _digest(self) -> str:
+        """Names all that decides what the kept machine is."""
+        command = " ".join([*qemu.MACHINE, qemu.COMMAND_LINE])
+        parts = (self.kernel.identity, self.emulator.version, qemu.SHIFT, command, SETTLE_NS)
+        text = "\n".join(map(str, [*parts, self.image.name, self.setup.digest]))
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def _images(self, settle_ns: int) -> list[bytes | Path]:
+        """The initial file system: the agent, modules and files of the setup, and how to get ready."""
+        modules = kernels.needed(self.kernel, self.setup.modules)
         names = {name: f"{number:02}-{name}.ko" for number, name in enumerate(modules)}
-        order |= {"parameters": {names[name]: value for name, value in setup.modules.items()}}
+        parameters = {names[name]: value for name, value in self.setup.modules.items()}
         files = {f"modules/{names[name]}": File(contents) for name, contents in modules.items()}
-        files |= {path: File(contents) for path, contents in setup.extra.items()}
-        files["order.json"] = File(json.dumps(order).encode())
-        if given is not None:
-            files["plan.json"] = File(json.dumps(given).encode())
-        images, words = [self.image, archive(files)], " ".join(setup.words)
-        return qemu.boot(self.emulator, self.kernel, images, stop, more=words, memory_mib=setup.memory_mib)
+        files |= {path: File(contents) for path, contents in self.setup.extra.items()}
+        files["setup.json"] = File(json.dumps({"settle": f"{settle_ns}ns", "parameters": parameters}).encode())
+        return [self.image, archive(files)]
 
     def _report(self, ended: Ended) -> dict:
         try:
@@ -105,7 +146,7 @@ class Machine:
         except json.JSONDecodeError:
             what = "reported what is no report" if ended.port.strip() else "ended without a report"
             raise UsageError(
-                f"guest:{self.kernel.name} ({self.kernel.release}) {what}; {qemu.end_of(ended.console)}"
+                f"guest:{self.kernel.name} ({self.kernel.release}) {what}; {end_of(ended.console)}"
             ) from None
 
 
@@ -125,4 +166,4 @@ def ready(name: str, say: Say) -> Machine:
     path = cache.folder() / "images" / f"{digest}.cpio"
     if not path.exists():
         cache.write(path, image)
-    return Machine(kernel, emulator, path, hashlib.sha256(program).hexdigest()[:DIGITS])
+    return Machine(kernel, emulator, path, hashlib.sha256(program).hexdigest()[:DIGITS], say=say)

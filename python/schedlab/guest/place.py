@@ -1,8 +1,9 @@
 """A guest kernel as a place to run: `--on guest:6.1`. The same experiment, and the same agent.
 
-    for each run (cell, seed):   boot twice, as many guests at once as there are processors
+    for each setup of a guest    boot once, and keep the machine as it is when it is ready
+    for each run (cell, seed)    go on from it twice, as many guests at once as there are processors
         the answers are equal    the result
-        they differ              a third boot votes, and the result is marked
+        they differ              a third guest votes, and the result is marked
 
 Emulation has no caches, no TLB and no branch costs: what asks for them is refused.
 """
@@ -30,7 +31,11 @@ from schedlab.live.runs import ROW, SLICE
 from schedlab.runner import Chunk, Run
 
 #: Each run is done so often before its answers are compared.
-BOOTS = 2
+TIMES = 2
+#: Said beside every figure.
+NOTE = "an emulated processor, without caches, TLB or branch costs"
+#: What tasks can ask for themselves on a host, which keeps its own setting to itself; a guest has the setting.
+BASE_SLICE = "base_slice"
 #: A tick of the kernels' clocks (HZ = 250), and by how much of it each seed begins later than the one before, ns. It is
 #: the golden section, by which any number of seeds spreads evenly: tasks without random numbers, too, have replicates.
 TICK_NS, PHASE_NS = 4_000_000, 2_472_136
@@ -90,7 +95,8 @@ class Guest:
     def describe(self) -> dict:
         """What the manifest says of it."""
         about = self.machine
-        return {"engine": self.engine, "kernel": about.kernel.release, "package": about.kernel.version}
+        names = {"kernel": about.kernel.release, "package": about.kernel.version}
+        return {"engine": self.engine, **names, "note": NOTE}
 
     def seen(self) -> dict:
         """Nothing: nothing disturbs an emulated machine."""
@@ -103,16 +109,21 @@ class Guest:
         over = threading.Event()
         pool = ThreadPoolExecutor(self.at_once, "guest")
 
-        def boot(cell: Cell, seed: int) -> Report:
+        def ask(cell: Cell, seed: int) -> Report:
             return self.ask(cell, seed, calibration, over)
 
         try:
+            machines = {
+                machine.engine: machine for machine in (self.machine, *(self._set_up(run[0]) for run in pending))
+            }
+            for future in [pool.submit(machine.keep, over) for machine in machines.values()]:
+                _result(future, stop)
             calibration = _result(pool.submit(self.machine.calibration, over), stop)
-            boots = [[pool.submit(boot, *run) for _ in range(BOOTS)] for run in pending]
-            for run, futures in zip(pending, boots, strict=True):
+            asked = [[pool.submit(ask, *run) for _ in range(TIMES)] for run in pending]
+            for run, futures in zip(pending, asked, strict=True):
                 reports = [_result(future, stop) for future in futures]
                 if len({report.digest for report in reports}) > 1:
-                    reports.append(_result(pool.submit(boot, *run), stop))
+                    reports.append(_result(pool.submit(ask, *run), stop))
                 chosen, doubt = vote(reports)
                 _note(folder, self.name, run, reports)
                 yield [run], _rows(chosen.answer, doubt)
@@ -121,7 +132,7 @@ class Guest:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def ask(self, cell: Cell, seed: int, calibration: dict, stop: threading.Event | None = None) -> Report:
-        """Boot once and run."""
+        """Run once."""
         settle_ns = machine.SETTLE_NS + (seed - 1) * PHASE_NS % TICK_NS
         return self._set_up(cell).ask(["run"], self._plan(cell, seed, calibration), settle_ns, stop)
 
@@ -131,18 +142,19 @@ class Guest:
 
     def _plan(self, cell: Cell, seed: int, calibration: dict) -> dict:
         tunables = dict(cell.host["tunables"])
-        slice_ = tunables.pop(SLICE, None)
+        if SLICE in tunables:
+            tunables[BASE_SLICE] = tunables.pop(SLICE)
         return {
             "scenario": cell.scenario,
             "seed": seed,
             "calibration": calibration,
             "tunables": tunables,
             "options": {"scratch": SCRATCH, "trace": self.trace, "at_most": AT_MOST},
-        } | ({"slice": slice_} if slice_ else {})
+        }
 
 
 def vote(reports: list[Report]) -> tuple[Report, str | None]:
-    """The answer that most boots gave, and what is to be said of it, if not all gave it."""
+    """The answer that most guests gave, and what is to be said of it, if not all gave it."""
     digests = [report.digest for report in reports]
     counts = {digest: digests.count(digest) for digest in digests}
     most = max(counts.values())
@@ -150,8 +162,8 @@ def vote(reports: list[Report]) -> tuple[Report, str | None]:
     if len(counts) == 1:
         return chosen, None
     if most > 1:
-        return chosen, f"{most} of {len(reports)} boots of the guest gave this answer, and another one did not"
-    return chosen, f"{len(reports)} boots of the guest gave {len(counts)} answers; this is the first one's"
+        return chosen, f"{most} of {len(reports)} guests gave this answer, and another one did not"
+    return chosen, f"{len(reports)} guests gave {len(counts)} answers; this is the first one's"
 
 
 def refuse_impossible(cell: Cell, of_host: bool) -> None:
@@ -199,8 +211,8 @@ def _result(future: Future, stop: threading.Event):
 
 def _note(folder: Path, name: str, run: Run, reports: list[Report]) -> None:
     """A line of the log."""
-    boots = [{"digest": report.digest, "seconds": round(report.ended.seconds, 3)} for report in reports]
-    line = {"time": time.time(), "on": name, "scenario": run[0].hash, "seed": run[1], "boots": boots}
+    guests = [{"digest": report.digest, "seconds": round(report.ended.seconds, 3)} for report in reports]
+    line = {"time": time.time(), "on": name, "scenario": run[0].hash, "seed": run[1], "guests": guests}
     with open(folder / LOG, "a") as log:
         log.write(json.dumps(line) + "\n")
 

@@ -10,11 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
-import threading
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +18,6 @@ from schedlab.guest import apt, cache
 from schedlab.guest.apt import Say
 from schedlab.guest.kernels import Kernel
 from schedlab.guest.setup import MEMORY_MIB
-from schedlab.interrupt import HEARD_SECONDS
 
 PROGRAM = "qemu-system-x86_64"
 PACKAGE = "qemu-system-x86"
@@ -31,22 +25,14 @@ PACKAGE = "qemu-system-x86"
 SHIFT = 3
 #: The guest's clock begins here, so that no answer depends on the day.
 BEGINS = "2020-01-01"
+#: The device pvpanic is how a guest pauses itself (crates/host/src/guest/emulator.rs).
 MACHINE = (
-    "-nodefaults -no-user-config -nographic -display none -machine pc,graphics=off -smp 1 -no-reboot -accel tcg "
-    f"-rtc clock=vm,base={BEGINS}"
+    "-nodefaults -no-user-config -nographic -display none -machine pc,graphics=off,memory-backend=ram -smp 1 "
+    f"-no-reboot -accel tcg -rtc clock=vm,base={BEGINS} -device pvpanic -qmp stdio"
 ).split()
-#: The tests of ciphers are half of a boot's instructions, and nothing that is measured uses any.
-COMMAND_LINE = "console=ttyS0 panic=-1 quiet nokaslr cryptomgr.notests"
-#: What the folder of a running guest is called, before the number of its process.
-FOLDER = "schedlab-guest-"
-#: A guest that takes longer, s of real time, is ended.
-LONGEST = 600.0
-#: No guest writes more than this to a port, bytes.
-LARGEST_OUTPUT = 64 << 20
-#: So much of a console's end is shown, lines.
-SHOWN_LINES = 12
-#: What a kernel says when it gives up, before it lists where.
-GAVE_UP = "Kernel panic"
+#: The tests of ciphers are half of a boot's instructions, and nothing that is measured uses any. Kernels differ in
+#: whether autogroup is on; here it is off, as on a simulated machine, until `tunables.autogroup` asks for it.
+COMMAND_LINE = "console=ttyS0 panic=-1 quiet nokaslr cryptomgr.notests noautogroup"
 #: Where unpacked packages have libraries and firmware.
 LIBRARIES = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
 FIRMWARE = ("usr/share/qemu", "usr/share/seabios")
@@ -65,28 +51,15 @@ class Emulator:
         """Where it finds its libraries."""
         return dict(os.environ) | ({"LD_LIBRARY_PATH": _libraries(self.tree)} if self.tree else {})
 
-    def command(
-        self, kernel: Kernel, images: Path, console: Path, port: Path, shift: int, more: str, memory_mib: int
-    ) -> list[str]:
-        """The command that boots a kernel."""
+    def command(self, kernel: Kernel, words: str = "", memory_mib: int = MEMORY_MIB, shift: int = SHIFT) -> list[str]:
+        """The part of its command that says what machine it is. `words` go behind the kernel's command line."""
         firmware = [word for path in FIRMWARE for word in ("-L", str(self.tree / path))] if self.tree else []
         return [
             *([setpriv, "--pdeathsig", "KILL"] if (setpriv := shutil.which("setpriv")) else []),
             *(str(self.program), *firmware, *MACHINE, "-m", str(memory_mib)),
             *("-icount", f"shift={shift},sleep=off"),
-            *("-serial", f"file:{console}", "-serial", f"file:{port}"),
-            *("-kernel", str(kernel.image), "-initrd", str(images)),
-            *("-append", f"{COMMAND_LINE} {more}".strip()),
+            *("-kernel", str(kernel.image), "-append", f"{COMMAND_LINE} {words}".strip()),
         ]
-
-
-@dataclass(frozen=True)
-class Ended:
-    """What a guest left."""
-
-    console: str
-    port: str
-    seconds: float
 
 
 def find(say: Say) -> Emulator:
@@ -102,93 +75,6 @@ def find(say: Say) -> Emulator:
             _version(new / "usr/bin" / PROGRAM, new)
     program = tree / "usr/bin" / PROGRAM
     return Emulator(program, _version(program, tree), tree)
-
-
-def boot(
-    emulator: Emulator,
-    kernel: Kernel,
-    images: Sequence[bytes | Path],
-    stop: threading.Event | None = None,
-    longest: float = LONGEST,
-    shift: int = SHIFT,
-    more: str = "",
-    memory_mib: int = MEMORY_MIB,
-) -> Ended:
-    """Boot a kernel with archives as its initial file system, and wait until it powers off.
-
-    `more` is put behind its command line. Raises `UsageError` if it takes longer than `longest`, and KeyboardInterrupt
-    when `stop` is set. No process and no file is left in any case.
-    """
-    _sweep()
-    with tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
-        place = Path(folder)
-        images_at, console, port = place / "images", place / "console", place / "port"
-        with open(images_at, "wb") as file:
-            for image in images:
-                file.write(image.read_bytes() if isinstance(image, Path) else image)
-        command = emulator.command(kernel, images_at, console, port, shift, more, memory_mib)
-        began = time.monotonic()
-        with _running(command, emulator.environment(), place / "errors") as guest:
-            _wait(guest, kernel, (console, port), began + longest, stop)
-        seconds = time.monotonic() - began
-        if guest.returncode:
-            why = (place / "errors").read_text(errors="replace").strip() or "it said nothing"
-            raise UsageError(f"guest:{kernel.name}: {PROGRAM} ended with status {guest.returncode}: {why}")
-        return Ended(_text(console), _text(port), seconds)
-
-
-def _sweep() -> None:
-    """Remove the folders of processes that were killed; their guests have died with them."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
-        owner = folder.name.removeprefix(FOLDER).partition("-")[0]
-        if owner.isdigit() and not Path("/proc", owner).exists():
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def end_of(console: str) -> str:
-    """The last lines of a console, for an error, after the line that says why the kernel gave up."""
-    lines = [line.rstrip() for line in console.splitlines() if line.strip()]
-    last = lines[-SHOWN_LINES:]
-    reason = [line for line in lines[:-SHOWN_LINES] if GAVE_UP in line][-1:]
-    shown = [*reason, *last] or ["(nothing)"]
-    return "\n".join(["the end of its console:", *(f"  | {line}" for line in shown)])
-
-
-@contextmanager
-def _running(command: list[str], environment: dict[str, str], errors: Path) -> Iterator[subprocess.Popen]:
-    """The emulator at work; it ends with this, and with this process."""
-    with open(errors, "wb") as file:
-        guest = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment, process_group=0
-        )
-    try:
-        yield guest
-    finally:
-        guest.kill()
-        guest.wait()
-
-
-def _wait(
-    guest: subprocess.Popen, kernel: Kernel, outputs: Sequence[Path], deadline: float, stop: threading.Event | None
-) -> None:
-    """Wait for the end, within bounds of time and output."""
-    while True:
-        try:
-            guest.wait(HEARD_SECONDS)
-            return
-        except subprocess.TimeoutExpired:
-            pass
-        if stop and stop.is_set():
-            raise KeyboardInterrupt
-        late = time.monotonic() > deadline
-        full = any(path.exists() and path.stat().st_size > LARGEST_OUTPUT for path in outputs)
-        if late or full:
-            why = "did not end in time" if late else "wrote without end"
-            raise UsageError(f"guest:{kernel.name} ({kernel.release}) {why}; {end_of(_text(outputs[0]))}")
-
-
-def _text(path: Path) -> str:
-    return path.read_text(errors="replace") if path.exists() else ""
 
 
 def _libraries(tree: Path) -> str:

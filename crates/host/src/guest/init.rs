@@ -1,6 +1,6 @@
 //! Process 1 of a guest.
 
-use super::{Order, Report};
+use super::{Order, Report, Setup, emulator::Emulator};
 use nix::{
     errno::Errno,
     mount::{MsFlags, mount},
@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Kind, place and options of each file system. Debugfs brings tracefs with it, and kernels differ in what they have.
@@ -26,19 +26,21 @@ const MOUNTS: &[(&str, &str, &str)] = &[
     ("cgroup2", "/sys/fs/cgroup", ""),
     ("tmpfs", "/tmp", ""),
 ];
-/// The order, and what its command finds on standard input.
-const ORDER: &str = "/order.json";
-const PLAN: &str = "/plan.json";
+/// How to get ready.
+const SETUP: &str = "/setup.json";
 /// Where modules lie.
 const MODULES: &str = "/modules";
+/// What the emulator calls the order, and what it gives its command on standard input.
+const ORDER: &str = "opt/schedlab/order";
+const GIVEN: &str = "opt/schedlab/given";
+/// Where that is kept for the command.
+const PLAN: &str = "/plan.json";
 
-/// Does what the order says and powers off. It has no caller to tell of a fault: the report or the console has it.
+/// Gets ready, does what the order says and powers off. It has no caller to tell of a fault: the report or the console has it.
 pub fn live() -> ! {
     let mut troubles = mounts();
-    let report = match order() {
+    let report = match ready(&mut troubles) {
         Ok(order) => {
-            troubles.extend(modules(&order));
-            thread::sleep(Duration::from_nanos(order.settle.0));
             let done = obey(&order);
             match (&order.port, done) {
                 (None, Err(why)) => Some((PathBuf::from("/dev/console"), failed(why))),
@@ -55,6 +57,23 @@ pub fn live() -> ! {
         }
     }
     power_off()
+}
+
+/// Comes to the moment when a command is to begin: before the pause all that is the same for every order.
+fn ready(troubles: &mut Vec<String>) -> Result<Order, String> {
+    let fault = |why: serde_json::Error| format!("{SETUP}: {why}");
+    let text = fs::read_to_string(SETUP).map_err(|why| format!("{SETUP}: {why}"))?;
+    let setup: Setup = serde_json::from_str(&text).map_err(fault)?;
+    troubles.extend(modules(&setup));
+    let emulator = Emulator::find()?;
+    thread::sleep(Duration::from_nanos(setup.settle.0));
+    let paused = Instant::now();
+    emulator.pause();
+    let order: Order = serde_json::from_slice(&emulator.file(ORDER)?).map_err(|why| format!("{ORDER}: {why}"))?;
+    fs::write(PLAN, emulator.file(GIVEN)?).map_err(|why| format!("{PLAN}: {why}"))?;
+    let begins = paused + Duration::from_nanos(order.lead.0);
+    thread::sleep(begins.saturating_duration_since(Instant::now()));
+    Ok(order)
 }
 
 fn failed(why: String) -> Report {
@@ -77,23 +96,18 @@ fn mounts() -> Vec<String> {
     troubles
 }
 
-fn order() -> Result<Order, String> {
-    let text = fs::read_to_string(ORDER).map_err(|why| format!("{ORDER}: {why}"))?;
-    serde_json::from_str(&text).map_err(|why| format!("{ORDER}: {why}"))
-}
-
 /// Loads the modules in the order of their names; gives what could not be loaded, in words.
-fn modules(order: &Order) -> Vec<String> {
+fn modules(setup: &Setup) -> Vec<String> {
     let mut files: Vec<PathBuf> =
         fs::read_dir(MODULES).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     files.sort();
     let fault = |path: &Path, why: io::Error| format!("{}: cannot be loaded: {why}", path.display());
-    files.iter().filter_map(|path| load(path, order).err().map(|why| fault(path, why))).collect()
+    files.iter().filter_map(|path| load(path, setup).err().map(|why| fault(path, why))).collect()
 }
 
-fn load(path: &Path, order: &Order) -> io::Result<()> {
+fn load(path: &Path, setup: &Setup) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let parameters = order.parameters.get(&name).map_or("", String::as_str);
+    let parameters = setup.parameters.get(&name).map_or("", String::as_str);
     let parameters = std::ffi::CString::new(parameters)?;
     let file = File::open(path)?;
     // SAFETY: the descriptor is open and the text ends in a zero byte, both for the time of the call.
@@ -112,9 +126,7 @@ fn obey(order: &Order) -> Result<Report, String> {
     let fault = |why: io::Error| format!("{program}: {why}");
     let mut command = Command::new(program);
     command.args(arguments);
-    if Path::new(PLAN).exists() {
-        command.stdin(File::open(PLAN).map_err(|why| format!("{PLAN}: {why}"))?);
-    }
+    command.stdin(File::open(PLAN).map_err(|why| format!("{PLAN}: {why}"))?);
     if order.port.is_none() {
         return Ok(Report { status: code(command.status().map_err(fault)?), ..Report::default() });
     }

@@ -1,8 +1,19 @@
-//! What a guest is to do, and what it reports.
+//! How a guest gets ready, what it is to do, and what it reports.
 
 use schedlab_model::units::Duration;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf};
+
+/// What does not depend on the order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setup {
+    /// Time after the modules are loaded in which the kernel's own work of the boot comes to an end.
+    pub settle: Duration,
+    /// Parameters of the modules, by file name.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, String>,
+}
 
 /// One thing to do; then the guest powers off.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -10,14 +21,11 @@ use std::{collections::BTreeMap, path::PathBuf};
 pub struct Order {
     /// The program and its arguments; `/init` is the agent.
     pub command: Vec<String>,
-    /// Time after the kernel has started us in which its own work of the boot comes to an end.
-    pub settle: Duration,
+    /// Time from the pause to the beginning of the command. It hides how long the order took to read.
+    pub lead: Duration,
     /// Where the report goes; the command has the console instead, if there is none.
     #[serde(default)]
     pub port: Option<PathBuf>,
-    /// Parameters of the modules, by file name.
-    #[serde(default)]
-    pub parameters: BTreeMap<String, String>,
 }
 
 /// What came of it.
@@ -38,14 +46,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_without_a_port_or_parameters_is_understood() {
-        let order: Order =
-            serde_json::from_str(r#"{"command": ["/init", "check"], "settle": "8000000000ns"}"#).unwrap();
-        assert_eq!((order.settle.0, order.port, order.parameters.len()), (8_000_000_000, None, 0));
+    fn an_order_without_a_port_and_a_setup_without_parameters_are_understood() {
+        let order: Order = serde_json::from_str(r#"{"command": ["/init", "check"], "lead": "1000000000ns"}"#).unwrap();
+        assert_eq!((order.lead.0, order.port), (1_000_000_000, None));
+        let setup: Setup = serde_json::from_str(r#"{"settle": "8s"}"#).unwrap();
+        assert_eq!((setup.settle.0, setup.parameters.len()), (8_000_000_000, 0));
     }
 
     #[test]
-    fn an_order_with_a_word_that_is_not_known_is_refused() {
-        assert!(serde_json::from_str::<Order>(r#"{"command": [], "settle": "0ns", "comand": []}"#).is_err());
+    fn a_word_that_is_not_known_is_refused() {
+        assert!(serde_json::from_str::<Order>(r#"{"command": [], "lead": "0ns", "comand": []}"#).is_err());
+        assert!(serde_json::from_str::<Setup>(r#"{"settle": "0ns", "port": "/dev/ttyS1"}"#).is_err());
     }
 }

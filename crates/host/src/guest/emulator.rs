@@ -1,0 +1,164 @@
+//! The emulator as its guest sees it, through ports: a device that pauses the machine, and one that hands over files.
+//!
+//! ```text
+//! pause      a byte 1 to port 0x505 (pvpanic): the emulator stops the machine between two instructions, if it was told to
+//! files      a number to port 0x510 selects, bytes come from port 0x511 (fw_cfg); number 0x19 is the directory
+//! directory  how many (4 bytes), and for each: size (4), number (2), 2 bytes of nothing, name (56); the first byte counts most
+//! ```
+//!
+//! Both answer at once, in the instruction that asks: so a file that differs from run to run changes nothing but its own
+//! contents. A serial line or a drive would answer when the host has time.
+
+/// Where the machine is paused, and what to say there.
+const PAUSE: (u16, u8) = (0x505, 1);
+/// Where files are selected, and where their bytes come from.
+const SELECT: u16 = 0x510;
+const DATA: u16 = 0x511;
+/// What can be selected without a directory: the four letters that say that it is an emulator, and the directory.
+const SIGNATURE: u16 = 0;
+const DIRECTORY: u16 = 0x19;
+/// An entry of the directory, and where in it the name begins.
+const ENTRY: usize = 64;
+const NAME: usize = 8;
+/// No emulator has more files.
+const MOST_FILES: usize = 0x1000;
+/// Reading a byte takes half a microsecond of the guest's time; so much is read before a run begins.
+const LARGEST_FILE: usize = 1 << 20;
+
+/// The emulator; who has it may use its ports.
+pub struct Emulator(());
+
+impl Emulator {
+    /// Asks the kernel for the ports.
+    ///
+    /// # Errors
+    /// In words: no kernel's permission, or no emulator.
+    pub fn find() -> Result<Self, String> {
+        permit(true).map_err(|why| format!("the emulator's ports: {why}"))?;
+        let found = Self(());
+        match found.read(SIGNATURE, 4).as_slice() {
+            b"QEMU" => Ok(found),
+            other => Err(format!("port {DATA:#x} says {other:?}, and an emulator would say QEMU")),
+        }
+    }
+
+    /// Lets the emulator pause the machine here. When it goes on, it may be another process on another day.
+    pub fn pause(&self) {
+        ports::write(PAUSE.0, PAUSE.1);
+    }
+
+    /// The contents of a file that the emulator hands over.
+    ///
+    /// # Errors
+    /// In words: there is no such file, or it is too large.
+    pub fn file(&self, name: &str) -> Result<Vec<u8>, String> {
+        let count = self.read(DIRECTORY, 4);
+        let count = number(&count).min(MOST_FILES);
+        let directory = self.read(DIRECTORY, 4 + count * ENTRY);
+        let (select, size) = entry(&directory[4..], name).ok_or_else(|| format!("the emulator has no file {name}"))?;
+        if size > LARGEST_FILE {
+            return Err(format!("{name}: {size} bytes; at most {LARGEST_FILE} can be handed over"));
+        }
+        Ok(self.read(select, size))
+    }
+
+    /// The first bytes of what is selected by a number.
+    fn read(&self, select: u16, size: usize) -> Vec<u8> {
+        ports::select(SELECT, select);
+        let mut bytes = vec![0; size];
+        ports::read(DATA, &mut bytes);
+        bytes
+    }
+}
+
+impl Drop for Emulator {
+    /// Gives the ports back: a kernel that switches to a task with ports has more to do.
+    fn drop(&mut self) {
+        let _ = permit(false);
+    }
+}
+
+fn permit(whether: bool) -> std::io::Result<()> {
+    for (port, count) in [(PAUSE.0, 1), (SELECT, 2)] {
+        // SAFETY: it takes three numbers and changes only what this thread may do.
+        if unsafe { libc::ioperm(port.into(), count, whether.into()) } != 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Number and size of a file, by the entries of the directory.
+fn entry(entries: &[u8], name: &str) -> Option<(u16, usize)> {
+    let named = |entry: &[u8]| entry[NAME..].split(|&byte| byte == 0).next() == Some(name.as_bytes());
+    let found = entries.chunks_exact(ENTRY).find(|entry| named(entry))?;
+    Some((u16::from_be_bytes([found[4], found[5]]), number(found)))
+}
+
+/// The first four bytes.
+fn number(bytes: &[u8]) -> usize {
+    bytes[..4].iter().fold(0, |so_far, &byte| so_far << 8 | usize::from(byte))
+}
+
+/// The instructions. Whoever uses a port without permission is ended by the kernel; nothing worse can happen.
+#[cfg(target_arch = "x86_64")]
+mod ports {
+    use std::arch::asm;
+
+    pub(super) fn write(port: u16, byte: u8) {
+        // SAFETY: a port is written, and no memory is touched.
+        unsafe { asm!("out dx, al", in("dx") port, in("al") byte, options(nostack, preserves_flags)) }
+    }
+
+    pub(super) fn select(port: u16, number: u16) {
+        // SAFETY: a port is written, and no memory is touched.
+        unsafe { asm!("out dx, ax", in("dx") port, in("ax") number, options(nostack, preserves_flags)) }
+    }
+
+    pub(super) fn read(port: u16, bytes: &mut [u8]) {
+        // SAFETY: as many bytes are written, upwards from the first, as the slice has; it is ours alone for that time.
+        unsafe {
+            asm!(
+                "cld", "rep insb",
+                in("dx") port, inout("rdi") bytes.as_mut_ptr() => _, inout("rcx") bytes.len() => _,
+                options(nostack)
+            );
+        }
+    }
+}
+
+/// Other processors have no ports, so no emulator is found there.
+#[cfg(not(target_arch = "x86_64"))]
+mod ports {
+    pub(super) fn write(_: u16, _: u8) {}
+    pub(super) fn select(_: u16, _: u16) {}
+    pub(super) fn read(_: u16, _: &mut [u8]) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(files: &[(u32, u16, &str)]) -> Vec<u8> {
+        let one = |&(size, select, name): &(u32, u16, &str)| {
+            let mut entry = [&size.to_be_bytes()[..], &select.to_be_bytes(), &[0, 0], name.as_bytes()].concat();
+            entry.resize(ENTRY, 0);
+            entry
+        };
+        files.iter().flat_map(one).collect()
+    }
+
+    #[test]
+    fn a_file_is_found_by_its_whole_name() {
+        let entries = directory(&[(7, 0x20, "etc/e820"), (0x10203, 0x21, "opt/order"), (9, 0x22, "opt/orders")]);
+        assert_eq!(entry(&entries, "opt/order"), Some((0x21, 0x10203)));
+        assert_eq!(entry(&entries, "opt/orders"), Some((0x22, 9)));
+        assert_eq!(entry(&entries, "opt"), None);
+    }
+
+    #[test]
+    fn a_name_that_fills_its_place_is_found() {
+        let name = "n".repeat(ENTRY - NAME);
+        assert_eq!(entry(&directory(&[(1, 2, &name)]), &name), Some((2, 1)));
+    }
+}

@@ -1,0 +1,280 @@
+"""A guest at work: booted, kept as it is at a moment of its own choosing, and gone on with.
+
+    boot      from the kernel's first instruction until the guest powers off
+    keep      the same until the guest writes to the port of the pause: then memory and state of all devices are files
+    resume    from these files until the guest powers off; the memory is mapped, so only what the guest touches is read
+
+A guest pauses itself between two instructions. So what is kept does not depend on the host's time, and whatever goes
+on from it does the same each time, too.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.errors import UsageError
+from schedlab.guest import qemu
+from schedlab.guest.kernels import Kernel
+from schedlab.guest.monitor import Gone, Monitor, Refused
+from schedlab.guest.qemu import Emulator
+from schedlab.guest.setup import MEMORY_MIB
+from schedlab.interrupt import HEARD_SECONDS
+
+#: What the folder of a running guest is called, before the number of its process.
+FOLDER = "schedlab-guest-"
+#: A guest that takes longer, s of real time, is ended.
+LONGEST = 600.0
+#: No guest writes more than this to a port, bytes.
+LARGEST_OUTPUT = 64 << 20
+#: So much of a console's end is shown, lines.
+SHOWN_LINES = 12
+#: What a kernel says when it gives up, before it lists where.
+GAVE_UP = "Kernel panic"
+#: What a kept machine consists of: its memory, the state of its devices, and what its kernel had said.
+MEMORY, STATE, CONSOLE = "memory", "state", "console"
+#: What a guest can be handed. Every machine has both, be they empty: a kept one goes on only in an equal one.
+ORDER, GIVEN = "opt/schedlab/order", "opt/schedlab/given"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a guest left."""
+
+    console: str
+    port: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Emulation:
+    """A machine: an emulator and what it is told to emulate."""
+
+    emulator: Emulator
+    kernel: Kernel
+    #: Behind the kernel's command line.
+    words: str = ""
+    memory_mib: int = MEMORY_MIB
+    shift: int = qemu.SHIFT
+    #: Whoever takes longer is ended, s.
+    longest: float = LONGEST
+
+    def boot(
+        self, images: Sequence[bytes | Path], handed: Mapping[str, bytes], stop: threading.Event | None = None
+    ) -> Ended:
+        """Boot with archives as the initial file system, and wait for the end; the guest's pause is none.
+
+        Raises `UsageError` if it takes too long, and KeyboardInterrupt when `stop` is set. Neither here nor below is
+        a process or a file left in any case.
+        """
+        memory = f"memory-backend-ram,id=ram,size={self.memory_mib}M"
+        with self._running(memory, handed, images, ["-action", "panic=none"], stop) as running:
+            return running.end()
+
+    def keep(self, images: Sequence[bytes | Path], into: Path, stop: threading.Event | None = None) -> None:
+        """Boot till the guest pauses itself, and keep it there. Raises as `boot` does, and if it never pauses."""
+        memory = self._mapped(into, "on")
+        with self._running(memory, {}, images, ["-action", "panic=pause"], stop) as running:
+            try:
+                self._save(running, into)
+            except Gone:
+                running.end()
+                raise UsageError(f"{self._called} ended before it was ready; {running.said()}") from None
+            except Refused as why:
+                raise UsageError(f"{self._called} cannot be kept in {into}: {why}") from None
+        for name in (MEMORY, STATE):
+            with open(into / name, "rb") as file:
+                os.fsync(file.fileno())
+
+    def resume(self, kept: Path, handed: Mapping[str, bytes], stop: threading.Event | None = None) -> Ended:
+        """Go on with a kept machine, and wait for the end. Raises as `boot` does."""
+        more = ["-action", "panic=none", "-S", "-incoming", "defer"]
+        with self._running(self._mapped(kept, "off"), handed, [], more, stop) as running:
+            running.before = (kept / CONSOLE).read_text(errors="replace")
+            try:
+                monitor = running.monitor()
+                monitor.ask("migrate-incoming", uri=f"exec:cat {shlex.quote(str(kept / STATE))}")
+                monitor.wait("MIGRATION", "completed")
+                monitor.ask("cont")
+            except (Gone, Refused) as why:
+                reason = str(why) or running.errors()
+                raise UsageError(f"{self._called} cannot go on from {kept}: {reason}; remove that folder") from None
+            return running.end()
+
+    @property
+    def _called(self) -> str:
+        return f"guest:{self.kernel.name} ({self.kernel.release})"
+
+    def _mapped(self, folder: Path, share: str) -> str:
+        """Memory in a file: shared to keep it, and else copied page by page when it is written to."""
+        return f"memory-backend-file,id=ram,size={self.memory_mib}M,mem-path={_word(folder / MEMORY)},share={share}"
+
+    def _save(self, running: "_Running", into: Path) -> None:
+        monitor = running.monitor()
+        monitor.wait("STOP")
+        console = running.console()
+        if GAVE_UP in console:
+            raise UsageError(f"{self._called} gave up; {running.said()}")
+        path = shlex.quote(str(into / STATE))
+        monitor.ask("migrate", uri=f"exec:cat > {path}.part && mv {path}.part {path}")
+        if monitor.wait("MIGRATION", "completed", "failed") == "failed":
+            raise Refused("its state cannot be written")
+        monitor.ask("quit")
+        running.end()
+        while not (into / STATE).exists():
+            running.look()
+            time.sleep(HEARD_SECONDS)
+        (into / CONSOLE).write_text(console)
+
+    @contextmanager
+    def _running(
+        self,
+        memory: str,
+        handed: Mapping[str, bytes],
+        images: Sequence[bytes | Path],
+        more: Sequence[str],
+        stop: threading.Event | None,
+    ) -> Iterator["_Running"]:
+        """The emulator at work; it ends with this, and with this process."""
+        sweep()
+        with tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
+            place = Path(folder)
+            command = [
+                *self.emulator.command(self.kernel, self.words, self.memory_mib, self.shift),
+                *("-object", memory, "-serial", f"file:{place / 'console'}", "-serial", f"file:{place / 'port'}"),
+                *(_initial(place, images) if images else []),
+                *_handed(place, handed),
+                *more,
+            ]
+            with open(place / "errors", "wb") as errors:
+                guest = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    env=self.emulator.environment(),
+                    process_group=0,
+                )
+            try:
+                yield _Running(guest, self.kernel, place, time.monotonic(), self.longest, stop)
+            finally:
+                guest.kill()
+                guest.wait()
+                guest.stdout.close()
+                _close(guest)
+
+
+@dataclass
+class _Running:
+    """A guest at work, within bounds of time and output."""
+
+    guest: subprocess.Popen
+    kernel: Kernel
+    place: Path
+    began: float
+    longest: float
+    stop: threading.Event | None
+    #: What its kernel had said when it was kept.
+    before: str = ""
+
+    def monitor(self) -> Monitor:
+        """What the emulator is told through; memory in a file is no part of a state."""
+        monitor = Monitor(self.guest, self.look)
+        capabilities = [{"capability": name, "state": True} for name in ("x-ignore-shared", "events")]
+        monitor.ask("migrate-set-capabilities", capabilities=capabilities)
+        return monitor
+
+    def end(self) -> Ended:
+        """Wait for the end, and give what it left."""
+        while True:
+            try:
+                self.guest.wait(HEARD_SECONDS)
+                break
+            except subprocess.TimeoutExpired:
+                self.look()
+        seconds = time.monotonic() - self.began
+        if self.guest.returncode:
+            raise UsageError(f"guest:{self.kernel.name}: {self.errors()}")
+        return Ended(self.console(), _text(self.place / "port"), seconds)
+
+    def look(self) -> None:
+        """Raise what ends a guest before its time."""
+        if self.stop and self.stop.is_set():
+            raise KeyboardInterrupt
+        late = time.monotonic() > self.began + self.longest
+        outputs = [self.place / name for name in ("console", "port")]
+        full = any(path.exists() and path.stat().st_size > LARGEST_OUTPUT for path in outputs)
+        if late or full:
+            why = "did not end in time" if late else "wrote without end"
+            raise UsageError(f"guest:{self.kernel.name} ({self.kernel.release}) {why}; {self.said()}")
+
+    def console(self) -> str:
+        """All that its kernel has said."""
+        return self.before + _text(self.place / "console")
+
+    def said(self) -> str:
+        """The end of its console."""
+        return end_of(self.console())
+
+    def errors(self) -> str:
+        """How the emulator ended, and why, if it says so."""
+        status = self.guest.wait()
+        why = _text(self.place / "errors").strip() or "it said nothing"
+        return f"{qemu.PROGRAM} ended with status {status}: {why}"
+
+
+def end_of(console: str) -> str:
+    """The last lines of a console, for an error, after the line that says why the kernel gave up."""
+    lines = [line.rstrip() for line in console.splitlines() if line.strip()]
+    last = lines[-SHOWN_LINES:]
+    reason = [line for line in lines[:-SHOWN_LINES] if GAVE_UP in line][-1:]
+    shown = [*reason, *last] or ["(nothing)"]
+    return "\n".join(["the end of its console:", *(f"  | {line}" for line in shown)])
+
+
+def sweep() -> None:
+    """Remove the folders of processes that were killed; their guests have died with them."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
+        owner = folder.name.removeprefix(FOLDER).partition("-")[0]
+        if owner.isdigit() and not Path("/proc", owner).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _initial(place: Path, images: Sequence[bytes | Path]) -> list[str]:
+    """The initial file system: archives that follow each other."""
+    with open(place / "images", "wb") as file:
+        for image in images:
+            file.write(image.read_bytes() if isinstance(image, Path) else image)
+    return ["-initrd", str(place / "images")]
+
+
+def _handed(place: Path, handed: Mapping[str, bytes]) -> list[str]:
+    """What the guest can read from the emulator."""
+    words = []
+    for number, name in enumerate((ORDER, GIVEN)):
+        path = place / f"handed{number}"
+        path.write_bytes(handed.get(name, b""))
+        words += ["-fw_cfg", f"name={name},file={_word(path)}"]
+    return words
+
+
+def _word(path: Path) -> str:
+    """A path among an option's words, which commas divide."""
+    return str(path).replace(",", ",,")
+
+
+def _close(guest: subprocess.Popen) -> None:
+    """Close its standard input, whatever it has not read."""
+    with suppress(BrokenPipeError):
+        guest.stdin.close()
+
+
+def _text(path: Path) -> str:
+    return path.read_text(errors="replace") if path.exists() else ""
