@@ -1,4 +1,4 @@
-"""The places that a user can name: `--on sim,host,guest:6.1`."""
+"""The places that a user can name: `--on sim,host,guest:6.1,sim:eevdf`."""
 
 import os
 import sys
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: What a guest's name begins with; the kernel follows.
 GUEST = "guest:"
+#: And the simulator's, with a scheduler.
+POLICY = "sim:"
 
 
 def places(
@@ -32,17 +34,26 @@ def places(
     """
     from schedlab.live.blind import Blind
     from schedlab.live.runs import LiveHost
-    from schedlab.simulator import Simulator
 
-    known = {"sim": lambda: Simulator(threads or os.cpu_count() or 1), "host": lambda: LiveHost(conditions, tell=tell)}
+    known = {"sim", "host"}
     names = split(on or ("host" if experiment.is_of_host else "sim"), known)
+    beside_guest = any(name.startswith(GUEST) for name in names)
     for name in names:
-        if name not in known and not name.startswith(GUEST):
-            raise UsageError(f"--on {on}: {name!r} is no place to run; {nearest(name, [*known, GUEST + 'KERNEL'])}")
+        if name not in known and not name.startswith((GUEST, POLICY)):
+            more = [GUEST + "KERNEL", POLICY + "SCHEDULER"]
+            raise UsageError(f"--on {on}: {name!r} is no place to run; {nearest(name, [*sorted(known), *more])}")
     if len(set(names)) < len(names):
         raise UsageError(f"--on {on}: a place is named twice")
+
+    def place(name: str) -> "Place":
+        if name == "host":
+            return LiveHost(conditions, tell=tell)
+        if name.startswith(GUEST):
+            return _guest(name, experiment, conditions)
+        return _simulator(name, experiment, threads or os.cpu_count() or 1, beside_guest)
+
     if blind is None:
-        return [known[name]() if name in known else _guest(name, experiment, conditions) for name in names]
+        return [place(name) for name in names]
     if names != ["host"]:
         raise UsageError(f"--blind is for --on host alone, not {','.join(names)}: a simulated run needs no hiding")
     return [Blind(LiveHost(conditions, tell=tell), experiment, blind)]
@@ -55,6 +66,16 @@ def split(on: str, known) -> list[str]:
         another = bool(names) and names[-1].startswith(GUEST) and part not in known and ":" not in part
         names.append(GUEST + part if another else part)
     return names
+
+
+def _simulator(name: str, experiment: "Experiment", threads: int, beside_guest: bool) -> "Place":
+    from schedlab import restated
+    from schedlab.simulator import Simulator
+
+    wanted = restated.on_a_guests_machine(experiment) if beside_guest else experiment
+    if name.startswith(POLICY):
+        wanted = restated.with_policy(wanted, name.removeprefix(POLICY))
+    return Simulator(threads, name, wanted if wanted is not experiment else None)
 
 
 def _guest(name: str, experiment: "Experiment", conditions: "Conditions") -> "Place":

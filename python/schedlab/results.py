@@ -90,6 +90,12 @@ class Results:
         return Experiment(self.name, self.manifest["experiment"]).seeds
 
     @property
+    def notes(self) -> list[str]:
+        """What is to be said beside every number of a place."""
+        places = self.manifest.get("places", {})
+        return [f"{name}: {about['note']}" for name, about in places.items() if about.get("note")]
+
+    @property
     def warnings(self) -> list[dict]:
         """What may mislead: scenario, warning, and the seeds in which it was seen."""
         asked = set(self.seeds)

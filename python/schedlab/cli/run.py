@@ -34,7 +34,10 @@ def verb(
     first: Annotated[float, typer.Option("--first", min=0.001, help="Seconds that --gantt draws.")] = 2.0,
     on: Annotated[
         str | None,
-        typer.Option("--on", help="Where to run: sim, host, guest:KERNEL; several side by side: sim,guest:5.10,6.1."),
+        typer.Option(
+            "--on",
+            help="Where to run: sim, sim:SCHEDULER, host, guest:KERNEL; several side by side: sim:cfs,guest:5.10,6.1.",
+        ),
     ] = None,
     baseline: Annotated[
         str | None, typer.Option(help="Compare every cell with this one: KEY=VALUE[,KEY=VALUE] of what is swept.")
@@ -138,6 +141,8 @@ def show(results: "Results", experiment: "Experiment", pictures: Sequence[tuple[
         end="",
     )
     print(f" ({known} known before); {results.folder}")
+    for note in results.notes:
+        print(f"note: {note}")
     for text, runs in gathered(results.warnings).items():
         print(f"warning: {text} ({runs} of {total} runs)")
     for path, kind in pictures:
@@ -179,6 +184,7 @@ def as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[P
             {"factors": cell["factors"], "scenario": cell["scenario"], "metrics": measured[cell["scenario"]]}
             for cell in results.manifest["cells"]
         ],
+        "notes": results.notes,
         "warnings": results.warnings,
         "pictures": [{"kind": kind, "path": str(path)} for path, kind in pictures],
     }

@@ -1,0 +1,67 @@
+"""An experiment restated, so that the simulator can stand beside kernels: `--on guest:5.10,6.17,sim:cfs,sim:eevdf`.
+
+    sim:POLICY            the scheduler is POLICY; what the experiment gives of another one, or as a setting of a real
+                          kernel, is the parameter of POLICY that means the same. What means nothing there is refused
+    beside a guest        the machine "host" is a guest's: one processor, and the clock of the guests' kernels
+
+Only what is written is restated; the engine judges the outcome.
+"""
+
+import json
+from typing import Any
+
+from schedlab import _core
+from schedlab.errors import UsageError, nearest
+from schedlab.experiment import Experiment
+
+#: Ticks of the guests' kernels (CONFIG_HZ of the distribution's).
+GUEST_HZ = "250/s"
+#: What one generation of kernels calls it, and what the other does (`also` in crates/host/src/tunables).
+SAME = {"base_slice": "min_granularity", "min_granularity": "base_slice"}
+
+
+def with_policy(experiment: Experiment, policy: str) -> Experiment:
+    """The experiment with that scheduler."""
+    known = {entry["name"]: entry["parameters"] for entry in json.loads(_core.catalogue())["schedulers"]}
+    if policy not in known:
+        raise UsageError(f"sim:{policy}: {policy!r} is no scheduler; {nearest(policy, known)}")
+    names = {parameter["name"] for parameter in known[policy]}
+    definition = dict(experiment.definition)
+    settings = definition.get("tunables", {})
+    meant = {key: value for key, value in settings.items() if _meant(key, names)}
+    given = {key: value for key, value in definition.get("scheduler", {}).items() if key != "name"}
+    both = {_meant(key, names) or key: value for key, value in {**meant, **given}.items()}
+    definition["scheduler"] = {"name": policy, **both}
+    definition["tunables"] = {key: value for key, value in settings.items() if key not in meant}
+    if "sweep" in definition:
+        definition["sweep"] = _swept(definition["sweep"], policy, names)
+    return Experiment.from_dict(definition, experiment.name)
+
+
+def on_a_guests_machine(experiment: Experiment) -> Experiment:
+    """The experiment with one processor and a guest's clock, if its machine is the host."""
+    if not experiment.is_of_host:
+        return experiment
+    machine = experiment.definition["machine"]
+    given = machine if isinstance(machine, dict) else {"preset": machine}
+    clock = {**given.get("clock", {}), "hz": GUEST_HZ}
+    return experiment.replace(machine={**given, "title": "a guest's machine", "processors": 1, "clock": clock})
+
+
+def _meant(key: str, names: set[str]) -> str | None:
+    """The parameter, among these, that a parameter or a setting of that name is."""
+    return next((name for name in (key, SAME.get(key)) if name in names), None)
+
+
+def _swept(sweep: dict[str, Any], policy: str, names: set[str]) -> dict[str, Any]:
+    """What is swept, in the same order."""
+    restated = {}
+    for path, values in sweep.items():
+        part, _, key = path.partition(".")
+        if path == "scheduler.name":
+            raise UsageError(f"sim:{policy} names the scheduler, and the experiment sweeps scheduler.name: use sim")
+        name = _meant(key, names) if part in ("scheduler", "tunables") else None
+        restated[f"scheduler.{name}" if name else path] = (
+            _swept(values, policy, names) if isinstance(values, dict) else values
+        )
+    return restated
