@@ -33,13 +33,18 @@ def verb(
     html: Annotated[Path | None, typer.Option("--html", help="Write one self-contained page with pictures.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     on: Annotated[
-        str, typer.Option("--on", help="sim: rebuild what was printed. host, or sim,host: ask the kernel at hand.")
+        str,
+        typer.Option(
+            "--on",
+            help="sim: rebuild what was printed. host, or sim,host: ask the kernel at hand. guest:6.1, or "
+            "sim,guest:6.1,7.2: ask kernels in guests.",
+        ),
     ] = "sim",
     dirty: Annotated[bool, typer.Option("--dirty", help="Measure on a host that does not become quiet.")] = False,
 ) -> None:
     """Rebuild published results: claim, published, predicted with its 95 % interval, error, verdict.
 
-    With --on host, the live versions of the reports: what the kernel at hand makes of the same questions.
+    With --on host or --on guest:KERNEL, the reports are asked again: what a present kernel makes of the same questions.
     """
     from schedlab import reproductions
 
@@ -76,7 +81,7 @@ def _live(names, on: str, seeds: int | None, out: Path, dirty: bool, json: bool,
     if html:
         raise UsageError("--html is for the rebuilt reports; the live versions are printed: leave out --html or --on")
     options = {"on": on, "seeds": seeds, "out": out, "conditions": Conditions(dirty=dirty), "progress": progress_bar}
-    done = [reports.carry_out(name, **options) for name in names or reports.names()]
+    done = [reports.carry_out(name, **options) for name in names or reports.names(reports.version_for(on))]
     if json:
         print_json([_live_json(one) for one in done])
         return
@@ -97,10 +102,13 @@ def _print_live(live: "Live") -> None:
             continue
         header, rows = summary_table(results)
         print_table(header, rows, title, numeric=range(len(results.factors), len(header)))
+        for note in results.notes:
+            print(f"note: {note}")
         for warning, runs in gathered(results.warnings).items():
             print(f"warning: {warning} ({runs} runs)")
     claims = [[text, _styled(finding.verdict), finding.evidence] for _, text, finding in live.claims]
-    print_table(["claim", "verdict", "evidence"], claims)
+    if claims:
+        print_table(["claim", "verdict", "evidence"], claims)
 
 
 def _live_json(live: "Live") -> dict:
@@ -109,7 +117,8 @@ def _live_json(live: "Live") -> dict:
     def result(results) -> dict:
         if isinstance(results, Skipped):
             return {"skipped": str(results)}
-        return {"folder": str(results.folder), "summary": results.summary().to_dicts(), "warnings": results.warnings}
+        about = {"folder": str(results.folder), "notes": results.notes, "warnings": results.warnings}
+        return about | {"summary": results.summary().to_dicts()}
 
     return {
         "report": live.name,

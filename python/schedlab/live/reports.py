@@ -1,17 +1,20 @@
-"""The live versions of the reports: the same questions, asked of the kernel at hand.
+"""The reports asked again: the same questions, of the kernel at hand, or of kernels in guests.
 
-A report's folder may have a folder `live`: experiment files, `live.toml` and `claims.py`. ::
+A report's folder may have a folder `live` and a folder `guest`, each with experiment files, `live.toml` or
+`guest.toml`, and `claims.py`. ::
 
     title = "The quantum of 1990, on a live kernel"
+    refused = "..."                  # instead of all that follows: why it cannot be asked there
     [[experiment]]
     file = "round_robin"             # round_robin.toml
     title = "under SCHED_RR"
-    on = "host"                      # only there: a simulated machine has no such thing
+    on = "host"                      # only there (or "guest"): a simulated machine has no such thing
     [[claim]]
     id = "wait-is-quantum"           # the function wait_is_quantum of claims.py, given the `LiveLab`
     text = "Under SCHED_RR a job that reads waits a quantum for each block."
 
-What the host does not permit is skipped, with the host's own reason: the claims that rest on it are "not checked".
+What a place does not permit is skipped, with its own reason: the claims that rest on it are "not checked". With several
+guests every claim is checked for each.
 """
 
 import importlib
@@ -25,20 +28,22 @@ from schedlab import reproductions, stats
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
 from schedlab.live.runs import Conditions
-from schedlab.places import places
+from schedlab.places import places, split
 from schedlab.reproduction import Finding, Progress, _silent
 from schedlab.results import Results
 
 NOT_CHECKED = "not checked"
+#: What a place's name begins with, and the folder of the version for such places.
+VERSIONS = {"host": "live", "guest": "guest"}
 
 
 class Skipped(Exception):
-    """The host does not permit an experiment; the message is its reason."""
+    """A place does not permit an experiment; the message is its reason."""
 
 
 @dataclass
 class LiveLab:
-    """Runs a report's live experiments, on the simulator and on the host, and remembers them."""
+    """Runs a report's experiments, on the simulator and on real kernels, and remembers them."""
 
     folder: Path
     conditions: Conditions = field(default_factory=Conditions)
@@ -46,8 +51,10 @@ class LiveLab:
     seeds: int | None = None
     on: str = "sim,host"
     progress: Progress = _silent
-    #: Experiments that run only at one place.
+    #: Experiments that run only at one kind of place.
     only: dict[str, str] = field(default_factory=dict)
+    #: The place that claims are about.
+    measured: str = "host"
     _done: dict[str, Results | Skipped] = field(default_factory=dict)
 
     def run(self, file: str) -> Results:
@@ -62,27 +69,28 @@ class LiveLab:
     def _run(self, file: str) -> Results | Skipped:
         set = [f"seeds={self.seeds}"] if self.seeds else []
         experiment = Experiment.from_toml(self.folder / f"{file}.toml", set)
-        on = self.only.get(file, self.on)
-        if not _places(on) <= _places(self.on):
-            return Skipped(f"it runs on {on} only, and {self.on} was asked for")
-        where = places(on, experiment, None, self.conditions)
+        kind = self.only.get(file)
+        on = [name for name in _places(self.on) if kind in (None, kind_of(name))]
+        if not on:
+            return Skipped(f"it runs on {kind} only, and {self.on} was asked for")
+        where = places(",".join(on), experiment, None, self.conditions)
         try:
             with self.progress(file) as progress:
                 return experiment.run(self.out, progress=progress, places=where)
         except UsageError as why:
             return Skipped(str(why))
 
-    def value(self, file: str, metric: str, on: str = "host", **factors: str) -> stats.Interval:
+    def value(self, file: str, metric: str, on: str | None = None, **factors: str) -> stats.Interval:
         """Mean and interval of a metric in the one cell that has these factors (dots written as two underscores)."""
         named = {name.replace("__", "."): value for name, value in factors.items()}
         results = self.run(file)
-        place = {"on": on} if "on" in results.factors else {}
+        place = {"on": on or self.measured} if "on" in results.factors else {}
         return results.interval_at(metric, {**place, **named})
 
 
 @dataclass(frozen=True)
 class Live:
-    """The live version of a report, carried out."""
+    """A report asked again, carried out."""
 
     name: str
     title: str
@@ -91,32 +99,56 @@ class Live:
     claims: list[tuple[str, str, Finding]]
 
 
-def names() -> list[str]:
-    """The reports that have a live version."""
-    return [name for name in reproductions.names() if (_folder(name) / "live.toml").exists()]
+def names(version: str = "live") -> list[str]:
+    """The reports that have such a version."""
+    return [name for name in reproductions.names() if (_spec(name, version)).exists()]
+
+
+def version_for(on: str) -> str:
+    """The version that suits the places: of the host, or of guests."""
+    found = {VERSIONS[kind] for name in _places(on) if (kind := kind_of(name)) in VERSIONS}
+    if len(found) != 1:
+        raise UsageError(
+            f"--on {on}: the reports are asked again of host or of guests, one or the other: host, guest:6.1"
+        )
+    return found.pop()
 
 
 def carry_out(name: str, lab: LiveLab | None = None, **options: Any) -> Live:
-    """Run the live version of a report; `options` are those of `LiveLab`."""
-    folder = _folder(name)
-    if not (folder / "live.toml").exists():
-        raise UsageError(f"{name} has no live version; there are: {', '.join(names())}")
-    spec: Mapping = tomllib.loads((folder / "live.toml").read_text(encoding="utf-8"))
-    lab = lab or LiveLab(folder, **options)
-    module = importlib.import_module(f"schedlab.reproductions.{folder.parent.name}.live.claims")
+    """Ask a report again; `options` are those of `LiveLab`."""
+    version = version_for(lab.on if lab else options.get("on", LiveLab.on))
+    path = _spec(name, version)
+    if not path.exists():
+        raise UsageError(f"{name} has no version for {version} kernels; there are: {', '.join(names(version))}")
+    spec: Mapping = tomllib.loads(path.read_text(encoding="utf-8"))
+    if "refused" in spec:
+        return Live(name, spec["title"], [(spec["title"], Skipped(spec["refused"]))], [])
+    lab = lab or LiveLab(path.parent, **options)
+    module = importlib.import_module(f"schedlab.reproductions.{path.parent.parent.name}.{version}.claims")
     lab.only = {entry["file"]: entry["on"] for entry in spec["experiment"] if "on" in entry}
     experiments = [(entry["title"], _or_skipped(lab, entry["file"])) for entry in spec["experiment"]]
-    claims = [(claim["id"], claim["text"], _check(module, claim["id"], lab)) for claim in spec["claim"]]
+    claims = []
+    for place in [place for place in _places(lab.on) if VERSIONS.get(kind_of(place)) == version]:
+        lab.measured = place
+        of = f"{place}: " if version == "guest" else ""
+        for claim in spec["claim"]:
+            found = _check(module, claim["id"], lab)
+            claims.append((claim["id"], claim["text"], Finding(found.verdict, of + found.evidence)))
     return Live(name, spec["title"], experiments, claims)
 
 
-def _places(on: str) -> set[str]:
+def kind_of(place: str) -> str:
+    """`guest` of `guest:6.1`."""
+    return place.partition(":")[0]
+
+
+def _places(on: str) -> list[str]:
     """The places of `--on`."""
-    return set(on.split(","))
+    return split(on, {"sim", "host"})
 
 
-def _folder(name: str) -> Path:
-    return reproductions.folder(name) / "live"
+def _spec(name: str, version: str) -> Path:
+    return reproductions.folder(name) / version / f"{version}.toml"
 
 
 def _or_skipped(lab: LiveLab, file: str) -> Results | Skipped:
