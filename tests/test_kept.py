@@ -1,0 +1,108 @@
+"""Kept machines: made once, in use or not, removed when many; and what goes on from them is the same each time."""
+
+import fcntl
+import json
+import os
+import shutil
+import threading
+
+import pytest
+from test_guest import guest  # noqa: F401
+
+from schedlab.errors import UsageError
+from schedlab.guest import cache, emulation, kept
+from schedlab.guest.emulation import ORDER
+from schedlab.guest.machine import AGENT, LEAD_NS, PORT, SETTLE_NS
+
+
+@pytest.fixture
+def empty(tmp_path, monkeypatch):
+    """A cache with nothing in it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def filled(folder):
+    """What stands for the making of a machine."""
+    (folder / emulation.STATE).write_bytes(bytes(range(256)) * 64)
+
+
+def order(*words):
+    return {ORDER: json.dumps({"command": [AGENT, *words], "lead": f"{LEAD_NS}ns", "port": PORT}).encode()}
+
+
+def test_a_machine_is_made_once_whoever_wants_it(empty):
+    made, found = [], []
+
+    def want():
+        with kept.machine("a", lambda folder: (made.append(1), filled(folder))) as folder:
+            found.append((folder / emulation.STATE).exists())
+
+    both = [threading.Thread(target=want) for _ in range(2)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    assert (len(made), found) == (1, [True, True])
+
+
+def test_a_machine_that_could_not_be_made_leaves_nothing(empty):
+    def fails(folder):
+        filled(folder)
+        raise UsageError("no")
+
+    with pytest.raises(UsageError), kept.machine("a", fails):
+        pass
+    assert [path.name for path in kept.folder().iterdir() if path.is_dir()] == []
+
+
+def test_whoever_waits_for_a_machine_hears_ctrl_c(empty):
+    kept.folder().mkdir(parents=True)
+    stop = threading.Event()
+    stop.set()
+    with open(cache.lock_of(kept.folder() / "a"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(KeyboardInterrupt), kept.machine("a", filled, stop):
+            pass
+
+
+def test_those_not_used_for_longest_are_removed_but_none_in_use(empty):
+    for age, name in enumerate("abcd"):
+        with kept.machine(name, filled):
+            pass
+        os.utime(kept.folder() / name, (10 - age, 10 - age))
+    one = kept.size(kept.folder() / "a")
+    with kept.machine("d", filled):
+        os.utime(kept.folder() / "d", (1, 1))
+        kept.remove_oldest(2 * one, kept.folder() / "a")
+    assert sorted(path.name for path in kept.folder().iterdir() if path.is_dir()) == ["a", "b", "d"]
+
+
+def test_a_machine_kept_twice_gives_the_same_answer(guest, tmp_path):  # noqa: F811
+    guest._keep(tmp_path, None)
+    again = guest._emulation.resume(tmp_path, order("calibrate"))
+    first = guest.resume(order("calibrate"))
+    assert again.port == first.port
+    assert json.loads(first.port)["status"] == 0
+
+
+def test_what_goes_on_from_a_kept_machine_works_as_fast_as_a_booted_one(guest):  # noqa: F811
+    booted, resumed = guest.boot(order("calibrate"), SETTLE_NS), guest.resume(order("calibrate"))
+    answers = [json.loads(json.loads(ended.port)["output"]) for ended in (booted, resumed)]
+    first, second = (answer["rounds_per_second"] for answer in answers)
+    assert first == pytest.approx(second, rel=1e-3)
+
+
+def test_a_damaged_machine_is_refused_with_its_folder(guest, tmp_path):  # noqa: F811
+    guest.keep()
+    with kept.machine(guest._digest, filled) as folder:
+        shutil.copytree(folder, tmp_path / "damaged")
+    state = tmp_path / "damaged" / emulation.STATE
+    state.write_bytes(state.read_bytes()[:1000])
+    with pytest.raises(UsageError, match=r"cannot go on from \S*damaged(?s:.*)remove that folder"):
+        guest._emulation.resume(tmp_path / "damaged", order("calibrate"))
+
+
+def test_an_order_that_is_too_large_is_refused(guest):  # noqa: F811
+    with pytest.raises(UsageError, match="at most 1048576 can be handed over"):
+        guest.ask(["run"], "x" * (1 << 20))
