@@ -135,3 +135,24 @@ fn jobs_have_a_session_of_their_own_or_the_one_they_name() {
     assert_eq!(session("a"), session("b"));
     assert_ne!(session("a"), session("c"));
 }
+
+#[test]
+fn a_reservation_is_kept_beside_hogs() {
+    if !is_root("a_reservation_is_kept_beside_hogs") {
+        return;
+    }
+    let lab = Lab::new();
+    // The kernel refuses reservations to tasks that may not use every processor.
+    let processors = std::thread::available_parallelism().unwrap().get();
+    let hogs = json!({ "load": "spin", "passes": "forever", "count": 2 * processors });
+    let reserved = json!({ "load": "spin", "passes": "forever", "policy": "deadline",
+        "reservation": { "runtime": "3ms", "period": "10ms" } });
+    let machine = json!({ "name": "host", "processors": processors });
+    let seen = lab.run(json!({ "hogs": hogs, "reserved": reserved }), json!({ "machine": machine, "duration": "2s" }));
+    if seen.warnings().contains("reservation") {
+        eprintln!("a_reservation_is_kept_beside_hogs skipped: {}", seen.warnings());
+        return;
+    }
+    let of_one = seen.get("tasks.reserved.share") * processors as f64;
+    assert!((28.0..=31.0).contains(&of_one), "{of_one} % of a processor for 3 ms in 10");
+}
