@@ -1,6 +1,6 @@
 //! Process 1 of a guest.
 
-use super::{Order, Report, Setup, emulator::Emulator};
+use super::{Order, Report, Setup, emulator::Emulator, ext};
 use nix::{
     errno::Errno,
     mount::{MsFlags, mount},
@@ -40,8 +40,8 @@ const PLAN: &str = "/plan.json";
 pub fn live() -> ! {
     let mut troubles = mounts();
     let report = match ready(&mut troubles) {
-        Ok(order) => {
-            let done = obey(&order);
+        Ok((order, scheduler)) => {
+            let done = scheduler.and_then(|scheduler| obey_under(scheduler.as_ref(), &order));
             match (&order.port, done) {
                 (None, Err(why)) => Some((PathBuf::from("/dev/console"), failed(why))),
                 (None, Ok(_)) => None,
@@ -59,12 +59,16 @@ pub fn live() -> ! {
     power_off()
 }
 
+/// The scheduler that the guest came with, if any, or why the kernel has not taken it.
+type Scheduler = Result<Option<ext::Attached>, String>;
+
 /// Comes to the moment when a command is to begin: before the pause all that is the same for every order.
-fn ready(troubles: &mut Vec<String>) -> Result<Order, String> {
+fn ready(troubles: &mut Vec<String>) -> Result<(Order, Scheduler), String> {
     let fault = |why: serde_json::Error| format!("{SETUP}: {why}");
     let text = fs::read_to_string(SETUP).map_err(|why| format!("{SETUP}: {why}"))?;
     let setup: Setup = serde_json::from_str(&text).map_err(fault)?;
     troubles.extend(modules(&setup));
+    let scheduler = ext::attach(|kind, place| mounted(kind, place, ""));
     let emulator = Emulator::find()?;
     thread::sleep(Duration::from_nanos(setup.settle.0));
     let paused = Instant::now();
@@ -73,7 +77,7 @@ fn ready(troubles: &mut Vec<String>) -> Result<Order, String> {
     fs::write(PLAN, emulator.file(GIVEN)?).map_err(|why| format!("{PLAN}: {why}"))?;
     let begins = paused + Duration::from_nanos(order.lead.0);
     thread::sleep(begins.saturating_duration_since(Instant::now()));
-    Ok(order)
+    Ok((order, scheduler))
 }
 
 fn failed(why: String) -> Report {
@@ -84,9 +88,7 @@ fn failed(why: String) -> Report {
 fn mounts() -> Vec<String> {
     let mut troubles = Vec::new();
     for (kind, place, options) in MOUNTS {
-        let made = fs::create_dir_all(place)
-            .and_then(|()| Ok(mount(Some(*kind), *place, Some(*kind), MsFlags::empty(), Some(*options))?));
-        match made {
+        match mounted(kind, place, options) {
             Err(why) if why.raw_os_error() != Some(Errno::EBUSY as i32) => {
                 troubles.push(format!("{place}: {kind} cannot be mounted: {why}"));
             }
@@ -94,6 +96,11 @@ fn mounts() -> Vec<String> {
         }
     }
     troubles
+}
+
+fn mounted(kind: &str, place: &str, options: &str) -> io::Result<()> {
+    fs::create_dir_all(place)?;
+    Ok(mount(Some(kind), place, Some(kind), MsFlags::empty(), Some(options))?)
 }
 
 /// Loads the modules in the order of their names; gives what could not be loaded, in words.
@@ -118,6 +125,13 @@ fn load(path: &Path, setup: &Setup) -> io::Result<()> {
         why if why.raw_os_error() == Some(libc::EEXIST) => Ok(()),
         why => Err(why),
     }
+}
+
+/// Runs the command; what it gives counts if the scheduler that the guest came with is still the kernel's at the end.
+fn obey_under(scheduler: Option<&ext::Attached>, order: &Order) -> Result<Report, String> {
+    let report = obey(order)?;
+    scheduler.map_or(Ok(()), ext::Attached::still)?;
+    Ok(report)
 }
 
 /// Runs the command to its end.

@@ -4,6 +4,7 @@
 //!
 //!   in the initial file system          /init            this program
 //!                                       /modules/*.ko    the modules to load, in the order of their names
+//!                                       /sched_ext/      a scheduler for the kernel to take, if there is to be one ([`ext`])
 //!                                       /setup.json      how to get ready ([`Setup`])
 //!   from the emulator, after the pause  opt/schedlab/order   the order ([`Order`])
 //!                                       opt/schedlab/given   what the order gives its agent on standard input, if anything
@@ -13,6 +14,7 @@
 //! The answer goes to a serial port of its own, a line of JSON ([`Report`]), so that the kernel's console cannot get into it.
 
 mod emulator;
+mod ext;
 mod init;
 mod order;
 
