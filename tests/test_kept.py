@@ -78,6 +78,17 @@ def test_those_not_used_for_longest_are_removed_but_none_in_use(empty):
     assert sorted(path.name for path in kept.folder().iterdir() if path.is_dir()) == ["a", "b", "d"]
 
 
+def test_what_a_killed_process_has_half_made_is_removed_but_not_what_is_being_made(empty):
+    def make(folder_of_b):
+        (kept.folder() / ".a-killed").mkdir()
+        kept.remove_oldest(1, kept.folder() / "b")
+        assert folder_of_b.is_dir()
+        filled(folder_of_b)
+
+    with kept.machine("b", make):
+        assert sorted(path.name for path in kept.folder().iterdir() if path.is_dir()) == ["b"]
+
+
 def test_a_machine_kept_twice_gives_the_same_answer(guest, tmp_path):  # noqa: F811
     guest._keep(tmp_path, None)
     again = guest._emulation.resume(tmp_path, order("calibrate"))

@@ -18,6 +18,8 @@ from schedlab.interrupt import HEARD_SECONDS
 
 #: So much of the disk is theirs, bytes: some thirty machines.
 LARGEST_TOTAL = 4 << 30
+#: Locked by the one who removes.
+SWEEPER = ".sweeper"
 
 
 def folder() -> Path:
@@ -47,14 +49,24 @@ def machine(
 
 
 def remove_oldest(largest: int, spared: Path) -> None:
-    """Remove those that were not used for longest, until the rest take no more than `largest` bytes of the disk."""
+    """Remove those that were not used for longest, until the rest take no more than `largest` bytes of the disk.
+
+    What killed processes have left half made goes in any case. Who finds another process at it leaves it to that one.
+    """
+    with open(folder() / SWEEPER, "w") as lock:
+        if cache.locked(lock, fcntl.LOCK_EX):
+            for left in folder().glob(".*-*"):
+                _remove(left, folder() / left.name.lstrip(".").rpartition("-")[0])
+            total = 0
+            for path in _newest_first():
+                total += size(path)
+                if total > largest and path != spared:
+                    _remove(path, path)
+
+
+def _newest_first() -> list[Path]:
     known = [path for path in folder().iterdir() if path.is_dir() and not path.name.startswith(".")]
-    newest_first = sorted(known, key=lambda path: path.stat().st_mtime_ns, reverse=True)
-    total = 0
-    for path in newest_first:
-        total += size(path)
-        if total > largest and path != spared:
-            _remove(path)
+    return sorted(known, key=lambda path: path.stat().st_mtime_ns, reverse=True)
 
 
 def size(path: Path) -> int:
@@ -62,8 +74,8 @@ def size(path: Path) -> int:
     return sum(file.stat().st_blocks * 512 for file in path.iterdir())
 
 
-def _remove(path: Path) -> None:
-    """Remove one, unless it is in use."""
-    with open(cache.lock_of(path), "w") as lock:
+def _remove(path: Path, machine: Path) -> None:
+    """Remove a machine, or what a killed process has made of it, unless somebody uses or makes it."""
+    with open(cache.lock_of(machine), "w") as lock:
         if cache.locked(lock, fcntl.LOCK_EX):
             shutil.rmtree(path, ignore_errors=True)
