@@ -50,6 +50,9 @@ enum Verb {
     /// Serve a modelled disk until it is unmounted.
     #[command(hide = true)]
     SlowDisk(volume::server::SlowDisk),
+    /// Say how large the volume of a plan is.
+    #[command(hide = true)]
+    VolumeSize(volume::command::VolumeSize),
     /// The host as a machine of an experiment file.
     Machine(machine::Describe),
 }
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Verb::Warden(it) => it.run(),
         Verb::Trial(it) => it.run(),
         Verb::SlowDisk(it) => it.run(),
+        Verb::VolumeSize(it) => it.run(),
         Verb::Machine(it) => it.run(),
     };
     done.unwrap_or_else(|fault: Fault| {

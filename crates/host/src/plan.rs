@@ -60,6 +60,8 @@ pub struct Options {
     pub processors: Vec<u16>,
     /// Where changed settings are remembered until they are put back.
     pub journal: PathBuf,
+    /// Whether groups that the kernel cannot make are a fault and not a warning: a guest permits all that its kernel has.
+    pub strict: bool,
     /// A run that takes longer than this is ended, with a warning.
     pub at_most: Duration,
 }
@@ -75,6 +77,7 @@ impl Default for Options {
             samples: None,
             processors: Vec::new(),
             journal: crate::tunables::journal_folder(),
+            strict: false,
             at_most: Duration(3600 * schedlab_model::SECOND),
         }
     }

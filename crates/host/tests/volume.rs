@@ -27,7 +27,7 @@ struct Lab {
 
 /// The lab, or why there is none here.
 fn lab(test: &str) -> Option<Lab> {
-    let needed = ["/dev/loop-control", "/dev/fuse", "/sbin/mkfs.ext4", "/sbin/mkswap"];
+    let needed = ["/dev/loop-control", "/dev/fuse", "/sbin/mkfs.ext4"];
     let missing = needed.into_iter().find(|path| !Path::new(path).exists());
     if !nix::unistd::geteuid().is_root() || missing.is_some() {
         eprintln!("{test} skipped: needs root and {}", missing.unwrap_or("loop devices"));

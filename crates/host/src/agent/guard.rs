@@ -23,9 +23,14 @@ use std::{
 /// The volume that the plan asks for. What it made before a fault is undone.
 fn volume(plan: &Plan) -> Result<Option<Mounted>, Fault> {
     let Some(wish) = &plan.options.volume else { return Ok(None) };
-    let company = Company::new(plan)?;
-    let bytes = files::bytes(&company.programs, company.members.len());
+    let bytes = files_of(plan)?;
     Mounted::new(&Root::default(), wish, &plan.options.scratch, &plan.options.journal, bytes).map(Some)
+}
+
+/// Bytes of all files of the plan's tasks.
+pub fn files_of(plan: &Plan) -> Result<u64, Fault> {
+    let company = Company::new(plan)?;
+    Ok(files::bytes(&company.programs, company.members.len()))
 }
 
 /// Applies the settings; devices that they do not name are the volume's, if there is one.
@@ -35,7 +40,11 @@ fn hold(plan: &Plan, volume: Option<&Mounted>) -> Result<Held, Fault> {
         return Held::apply_at(&root, &plan.tunables, journal, &plan.options.scratch);
     };
     let mut settings = plan.tunables.clone();
-    for (name, value) in plan.options.volume.iter().flat_map(|wish| wish.settings(&plan.scenario)) {
+    // It may be named with its device, too.
+    let elevator = settings.iter().find(|(name, _)| name.split('@').next() == Some("elevator"));
+    let elevator = elevator.map(|(_, value)| value.clone());
+    let of_volume = plan.options.volume.iter();
+    for (name, value) in of_volume.flat_map(|wish| wish.settings(&plan.scenario, elevator.as_deref())) {
         settings.entry(name.to_owned()).or_insert(value);
     }
     Held::apply_at(&root, &settings, journal, &volume.files)

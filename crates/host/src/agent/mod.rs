@@ -33,6 +33,7 @@ mod warnings;
 mod work;
 
 pub use calibrate::calibrate;
+pub use guard::files_of;
 
 /// The clock of all measurements, and sleeping by it.
 pub(crate) mod on_time {

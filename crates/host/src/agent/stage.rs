@@ -98,12 +98,25 @@ impl Stage {
             commands: programs.commands.iter().map(|text| command(text)).collect::<Result<_, _>>()?,
             arena,
             store: Store::new(scratch, programs, company.members.len(), settle)?,
-            groups: Groups::new(root, &plan.scenario.groups),
+            groups: groups(root, plan)?,
             cpus,
             jobs,
             company,
         })
     }
+}
+
+/// The groups. Where what the kernel lacks is a fault, that fault.
+fn groups(root: &Root, plan: &Plan) -> Result<Groups, Fault> {
+    let groups = Groups::new(root, &plan.scenario.groups);
+    if !plan.options.strict || groups.refused.is_empty() {
+        return Ok(groups);
+    }
+    Err(Fault::Refused {
+        what: "groups".to_owned(),
+        why: groups.refused.join("; "),
+        advice: "take a kernel that has the controller, and does not switch it off by its command line".to_owned(),
+    })
 }
 
 /// The host's processors that stand for the scenario's.

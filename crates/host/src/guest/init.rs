@@ -24,10 +24,15 @@ const MOUNTS: &[(&str, &str, &str)] = &[
     ("debugfs", "/sys/kernel/debug", ""),
     ("tracefs", "/sys/kernel/tracing", ""),
     ("cgroup2", "/sys/fs/cgroup", ""),
-    ("tmpfs", "/tmp", ""),
+    // All that the tasks' files and drives need: the guest has memory for them and for nothing else.
+    ("tmpfs", "/tmp", "size=100%"),
 ];
 /// How to get ready.
 const SETUP: &str = "/setup.json";
+/// The environment that every kernel gives process 1.
+const USUAL: &[&str] = &["HOME", "TERM"];
+/// What the code that unpacks the kernel takes from the command line, and the kernel itself does not know.
+const LOADERS: &[&str] = &["nokaslr", "kaslr"];
 /// Where modules lie.
 const MODULES: &str = "/modules";
 /// What the emulator calls the order, and what it gives its command on standard input.
@@ -38,7 +43,8 @@ const PLAN: &str = "/plan.json";
 
 /// Gets ready, does what the order says and powers off. It has no caller to tell of a fault: the report or the console has it.
 pub fn live() -> ! {
-    let mut troubles = mounts();
+    let mut troubles = strangers();
+    troubles.extend(mounts());
     let report = match ready(&mut troubles) {
         Ok((order, scheduler)) => {
             let done = scheduler.and_then(|scheduler| obey_under(scheduler.as_ref(), &order));
@@ -82,6 +88,14 @@ fn ready(troubles: &mut Vec<String>) -> Result<(Order, Scheduler), String> {
 
 fn failed(why: String) -> Report {
     Report { status: 2, errors: why, ..Report::default() }
+}
+
+/// Words of the kernel's command line that it does not know, which it hands on to process 1: as arguments, or in the environment.
+fn strangers() -> Vec<String> {
+    let values = std::env::vars().filter(|(name, _)| !USUAL.contains(&name.as_str()));
+    let words = std::env::args().skip(1).chain(values.map(|(name, value)| format!("{name}={value}")));
+    let unknown = words.filter(|word| !LOADERS.contains(&word.as_str()));
+    unknown.map(|word| format!("the kernel's command line has {word:?}, which this kernel does not know")).collect()
 }
 
 /// Mounts all; gives what could not be, in words.

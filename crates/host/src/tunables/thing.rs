@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Groups lie in groups; ours not deeper than this.
 const DEEPEST: usize = 8;
+/// Linux: BLKDEV_MIN_RQ.
+const SHORTEST_QUEUE: u32 = 4;
 
 /// Something that has to be undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,10 +172,16 @@ impl Change {
             write_once(&path, &text).map_err(|why| Fault::file(&path, "write the old value back", why))?;
         }
         let actual = self.now(root)?.unwrap_or_default();
-        if actual == old {
+        if actual == old || self.is_shortest_queue(&old, &actual) {
             return Ok(Undone::Back);
         }
         Err(Fault::Wrong(format!("{}: wrote {old:?} back, and it reads {actual:?}", path.display())))
+    }
+
+    /// Linux gives a device that takes one request at a time a queue of two, and nobody may write fewer than four.
+    fn is_shortest_queue(&self, old: &str, actual: &str) -> bool {
+        let fewer = old.parse().is_ok_and(|requests: u32| requests < SHORTEST_QUEUE);
+        self.path.ends_with("queue/nr_requests") && fewer && actual == SHORTEST_QUEUE.to_string()
     }
 
     fn mismatch(&self, expected: String, actual: String) -> Mismatch {
@@ -284,4 +292,27 @@ fn end(pid: i32, start: u64) -> Result<Undone, Fault> {
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL)
         .map_err(|why| Fault::Call { doing: format!("cannot end process {pid}"), why: why.into() })?;
     Ok(Undone::Back)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_shorter_than_anybody_may_write_is_back_as_near_as_it_gets() {
+        let change = |path: &str| Change {
+            setting: "nr_requests".to_owned(),
+            path: path.into(),
+            reading: Reading::Plain,
+            old: "2".to_owned(),
+            expected: None,
+            by: None,
+            follows: None,
+        };
+        let queue = change("/sys/block/nullb0/queue/nr_requests");
+        assert!(queue.is_shortest_queue("2", "4"));
+        assert!(!queue.is_shortest_queue("2", "128"));
+        assert!(!queue.is_shortest_queue("64", "4"));
+        assert!(!change("/proc/sys/vm/swappiness").is_shortest_queue("2", "4"));
+    }
 }

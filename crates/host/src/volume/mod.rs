@@ -11,13 +11,18 @@
 //! Everything is journalled before it is made and taken down, latest first, on every way out; after SIGKILL the warden does it.
 //! The outer of the agent's two processes makes it and takes it down; the inner one fills it, mounts it anew so that caches are
 //! cold, and runs the tasks. `ext4` without a journal, because a journal's writes are nobody's; mounted anew rather than
-//! `drop_caches`, which would empty everybody's.
+//! `drop_caches`, which would empty everybody's. A guest's may lie on a drive in its memory ([`in_memory`]), and its file system
+//! comes in pieces ([`blank`]): there are no programs in a guest.
 
 mod attach;
+mod blank;
+pub mod command;
 pub mod counts;
 pub mod drive;
 mod fuse;
+mod in_memory;
 pub mod server;
+mod swap_area;
 
 use crate::{
     Fault, Root,
@@ -33,12 +38,11 @@ use nix::{
 use schedlab_model::{
     machine::{Disk, DiskQueue},
     scenario::Scenario,
-    units::Size,
+    units::{Duration as Length, Size},
 };
 use serde::{Deserialize, Serialize};
 use std::{
     fs,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -54,6 +58,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Requests that the device of a modelled disk is given at a time. A loop device takes 128, so that an elevator above has
 /// nothing left to sort; the simulated drive takes one. The least that Linux allows.
 const PLACES: u32 = 4;
+/// The program that makes a file system.
+const MAKER: &str = "mkfs.ext4";
+/// What a queue without an elevator is said to have.
+const NONE: &str = "none";
 
 /// The volume that a plan asks for.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -65,16 +73,30 @@ pub struct Volume {
     pub disk: Option<Disk>,
     /// A swap area on it, of that size.
     pub swap: Option<Size>,
+    /// In place of a disk, a drive in a guest's memory that takes so long for each request.
+    pub request: Option<Length>,
+    /// The folder with the pieces of an empty file system of that size, where no program makes one.
+    pub blank: Option<PathBuf>,
+}
+
+/// How much of a volume there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Extent {
+    /// Bytes it has.
+    pub size: u64,
+    /// Bytes of it that a run fills at most.
+    pub used: u64,
 }
 
 impl Volume {
-    /// Bytes it has, for files of so many bytes.
-    fn bytes(&self, files: u64) -> Result<u64, Fault> {
+    /// How much there is of it, for files of so many bytes.
+    fn extent(&self, files: u64) -> Result<Extent, Fault> {
         let swap = self.swap.map_or(0, |swap| swap.0);
-        let wanted = files.saturating_add(files / OWN_PART).saturating_add(swap).saturating_add(OWN_BYTES);
+        let used = files.saturating_add(files / OWN_PART).saturating_add(swap);
+        let wanted = used.saturating_add(OWN_BYTES);
         let drive = self.disk.as_ref().map(|disk| Drive::new(disk).capacity());
-        let used = drive.map(|drive| drive.min(wanted.max(USED_OF_DRIVE)));
-        let size = self.size.map(|size| size.0).or(used).unwrap_or(wanted) & !4095;
+        let of_drive = drive.map(|drive| drive.min(wanted.max(USED_OF_DRIVE)));
+        let size = self.size.map(|size| size.0).or(of_drive).unwrap_or(wanted) & !4095;
         if let Some(drive) = drive.filter(|&drive| size > drive) {
             return Err(Fault::Wrong(format!(
                 "the volume: {} MiB are more than the {} MiB of its disk",
@@ -89,16 +111,18 @@ impl Volume {
                 (files + swap) >> 20
             )));
         }
-        Ok(size)
+        Ok(Extent { size, used: used.min(size) })
     }
 
     /// Settings of its device, where the user has none: the device of a modelled disk is cut to few places, and the queue above it
-    /// has as many as the scenario says, if that is not what Linux has anyway.
-    pub fn settings(&self, scenario: &Scenario) -> Vec<(&'static str, String)> {
-        if self.disk.is_none() {
-            return Vec::new();
-        }
+    /// has as many as the scenario says, if that is not what Linux has anyway. A drive in memory takes one request at a time,
+    /// for which Linux would keep a queue of two: its queue is as long as the scenario says, unless it has no elevator.
+    pub fn settings(&self, scenario: &Scenario, elevator: Option<&str>) -> Vec<(&'static str, String)> {
         let (given, usual) = (scenario.machine.queue.requests.get(), DiskQueue::default().requests.get());
+        if self.disk.is_none() {
+            let queued = self.request.is_some() && elevator != Some(NONE);
+            return queued.then(|| ("nr_requests", given.to_string())).into_iter().collect();
+        }
         let queue = (given != usual).then(|| ("nr_requests", given.max(PLACES).to_string()));
         [("depth", PLACES.to_string())].into_iter().chain(queue).collect()
     }
@@ -143,28 +167,20 @@ pub struct Mounted {
 impl Mounted {
     /// Makes it below `scratch`, with room for files of so many bytes.
     pub fn new(root: &Root, wish: &Volume, scratch: &Path, journal: &Path, files: u64) -> Result<Mounted, Fault> {
-        let size = wish.bytes(files)?;
+        let Extent { size, .. } = wish.extent(files)?;
         let scratch = scratch.canonicalize().map_err(|why| Fault::file(scratch, "find", why))?;
-        room(&scratch, size.min(files.saturating_add(wish.swap.map_or(0, |swap| swap.0))))?;
+        if wish.request.is_none() {
+            room(&scratch, size.min(files.saturating_add(wish.swap.map_or(0, |swap| swap.0))))?;
+        }
         let folder = scratch.join(format!("schedlab-volume-{}", std::process::id()));
         let mut made = Made { journal: journal.to_owned(), all: Vec::new() };
         made.remember(root, Thing::Folder { path: folder.clone() })?;
         make_folder(&folder)?;
-        let (image, control) = match &wish.disk {
-            None => (plain(&folder.join("image"), size)?, None),
-            Some(disk) => {
-                let at = folder.join("slow");
-                serve(root, &mut made, &at, &scratch, size, disk)?;
-                (at.join(fuse::DISK_NAME), Some(at.join(fuse::CONTROL_NAME)))
-            }
-        };
-        let device = attach::attach(root, &mut made, &image)?;
-        call(
-            "mkfs.ext4",
-            &["-q", "-F", "-b", "4096", "-m", "0", "-O", "^has_journal"],
-            &["-E", "lazy_itable_init=0,nodiscard"],
-            &device,
-        )?;
+        let (device, control) = device(root, &mut made, wish, &scratch, &folder, size)?;
+        match &wish.blank {
+            Some(pieces) => blank::lay(pieces, &device)?,
+            None => make_file_system(&device)?,
+        }
         let files = folder.join("files");
         make_folder(&files)?;
         made.remember(root, Thing::Mount { path: files.clone() })?;
@@ -190,13 +206,7 @@ impl Mounted {
 
     /// Makes the swap area's file. Before [`Mounted::chill`].
     pub fn make_swap(&self) -> Result<(), Fault> {
-        let Some((path, size)) = &self.swap else { return Ok(()) };
-        let file = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(path);
-        let file = file.map_err(|why| Fault::file(path, "make", why))?;
-        let length = i64::try_from(*size & !4095).unwrap_or(i64::MAX);
-        nix::fcntl::fallocate(&file, nix::fcntl::FallocateFlags::empty(), 0, length)
-            .map_err(|why| Fault::file(path, "make", why.into()))?;
-        call("mkswap", &[], &[], path)
+        self.swap.as_ref().map_or(Ok(()), |(path, size)| swap_area::make(path, *size))
     }
 
     /// Mounts it anew, so that nothing of it is in any cache, and lets the swap area be used.
@@ -248,6 +258,28 @@ impl Drop for Mounted {
     }
 }
 
+/// What the volume lies on: a drive in memory, or a file shown as a device, on a modelled disk if one is wanted. And that disk's
+/// control.
+fn device(
+    root: &Root,
+    made: &mut Made,
+    wish: &Volume,
+    scratch: &Path,
+    folder: &Path,
+    size: u64,
+) -> Result<(PathBuf, Option<PathBuf>), Fault> {
+    let (image, control) = match (&wish.disk, wish.request) {
+        (None, Some(request)) => return Ok((in_memory::make(root, size, request.0)?, None)),
+        (None, None) => (plain(&folder.join("image"), size)?, None),
+        (Some(disk), _) => {
+            let at = folder.join("slow");
+            serve(root, made, &at, scratch, size, disk)?;
+            (at.join(fuse::DISK_NAME), Some(at.join(fuse::CONTROL_NAME)))
+        }
+    };
+    Ok((attach::attach(root, made, &image)?, control))
+}
+
 /// Refuses what the file system has no room for.
 fn room(scratch: &Path, wanted: u64) -> Result<(), Fault> {
     let room = nix::sys::statvfs::statvfs(scratch)
@@ -296,14 +328,15 @@ fn serve(root: &Root, made: &mut Made, at: &Path, scratch: &Path, size: u64, dis
     made.remember(root, Thing::Process { pid, start })
 }
 
-/// Runs a program that makes a file system or swap area.
-fn call(program: &str, first: &[&str], second: &[&str], on: &Path) -> Result<(), Fault> {
-    let mut command = Command::new(program);
-    command.args(first).args(second).arg(on).stdin(Stdio::null());
+/// Makes an empty file system with the host's program.
+fn make_file_system(device: &Path) -> Result<(), Fault> {
+    let words = "-q -F -b 4096 -m 0 -O ^has_journal -E lazy_itable_init=0,nodiscard".split_ascii_whitespace();
+    let mut command = Command::new(MAKER);
+    command.args(words).arg(device).stdin(Stdio::null());
     let refused = |why: String| Fault::Refused {
-        what: format!("{program} {}", on.display()),
+        what: format!("{MAKER} {}", device.display()),
         why,
-        advice: "install e2fsprogs and util-linux".to_owned(),
+        advice: "install e2fsprogs".to_owned(),
     };
     let done = command.output().map_err(|why| refused(why.to_string()))?;
     if done.status.success() {
