@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 GUEST = "guest:"
 #: And the simulator's, with a scheduler.
 POLICY = "sim:"
+#: Tunables that decide what a guest is before its kernel starts: words of the command line, and the time that its drive
+#: takes for a request. No running kernel has them.
+KERNEL_WORDS, REQUEST_TIME = "kernel_words", "request_time"
 
 
 def places(

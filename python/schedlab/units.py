@@ -26,6 +26,12 @@ def seconds(text: str) -> float | None:
         return None
 
 
+def size(text: str) -> int:
+    """Read a size as the engine spells it, such as "24MiB", in bytes."""
+    unit = text.lstrip("0123456789.")
+    return round(float(text.removesuffix(unit)) * _BYTES[unit])
+
+
 def readable_unit(unit: str, magnitude: float) -> str:
     """Choose the unit in which a number of about `magnitude` (given in `unit`) is read most easily."""
     for scale, names in ((_SECONDS, ("s", "ms", "us", "ns")), (_BYTES, ("GiB", "MiB", "KiB", "B"))):

@@ -1,4 +1,4 @@
-"""Kernels for guests: of the distribution's packages by version, or anybody's own by path.
+"""Kernels for guests: of the distribution's packages by version, or anybody's own by path (IMAGE, or IMAGE+MODULES).
 
 A name is the beginning of a version: `6.1` is the newest 6.1 that is fetched, or else the newest that can be had. What
 is fetched stays what `6.1` means, until `schedlab guest fetch 6.1` looks for a newer one: results stay comparable.
@@ -10,8 +10,11 @@ import json
 import lzma
 import os
 import re
-from collections.abc import Callable, Iterable
+import shutil
+import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from schedlab.errors import UsageError, nearest
@@ -22,7 +25,7 @@ from schedlab.guest.apt import Package, Say
 PACKAGES = re.compile(r"linux-image-(\d+\.\d+\.\d\S*)-cloud-amd64")
 PREFIX = "linux-image-"
 #: Where newer packages, split by what they hold, have the kernel itself and its modules.
-PARTS = re.compile(r"linux-(binary|modules)-")
+PARTS = re.compile(r"linux-(binary|modules|base)-\d")
 RECORD = "kernel.json"
 VERSION = re.compile(r"\d+\.\d+(\.\d+)*([-+.~]\S*)?")
 #: Header of a bzImage: what it begins with, where, and where the place of its version's text is (from 512 on).
@@ -30,8 +33,19 @@ HEADER_MAGIC, HEADER_AT, VERSION_AT, VERSION_FROM = b"HdrS", 0x202, 0x20E, 0x200
 LARGEST_IMAGE = 256 << 20
 #: What a module says of those that it needs.
 DEPENDS = re.compile(rb"\0depends=([^\0]*)\0")
+#: Lists what is no module of a kernel because it is built in.
+BUILT_IN = "modules.builtin"
+
+
+def _zstd(packed: bytes) -> bytes:
+    """Unpack with the program: what distributions pack so is a kernel developer's, or another distribution's."""
+    if not shutil.which("zstd"):
+        raise UsageError("the kernel's modules are packed with zstd, which is not here: install the package zstd")
+    return subprocess.run(["zstd", "-dc"], input=packed, capture_output=True, check=True, timeout=60).stdout
+
+
 #: How modules are packed, by the end of their names.
-PACKED = {".ko": bytes, ".xz": lzma.decompress, ".gz": gzip.decompress}
+PACKED = {".ko": bytes, ".xz": lzma.decompress, ".gz": gzip.decompress, ".zst": _zstd}
 
 
 @dataclass(frozen=True)
@@ -102,27 +116,55 @@ def fetch(name: str, say: Say) -> Kernel:
     return _renamed(next(kernel for kernel in fetched() if kernel.image.is_relative_to(target)), name)
 
 
-def module(kernel: Kernel, name: str) -> bytes:
-    """The contents of one of the kernel's modules, as the kernel takes them."""
+def module(kernel: Kernel, name: str) -> bytes | None:
+    """The contents of one of the kernel's modules, as the kernel takes them; none, if it is built in.
+
+    Of a kernel without a folder of modules, everything is taken to be built in: what it lacks shows when it is used.
+    """
+    if not kernel.modules:
+        return None
+    files, built_in = _modules(kernel.modules)
     wanted = name.replace("-", "_")
-    files = sorted(kernel.modules.rglob("*.ko*")) if kernel.modules else []
-    names = {file.name.partition(".ko")[0].replace("-", "_"): file for file in files}
-    if wanted not in names:
-        raise UsageError(f"guest:{kernel.name}: {kernel.release} has no module {name!r}; {nearest(wanted, names)}")
-    file = names[wanted]
+    if wanted in built_in:
+        return None
+    if wanted not in files:
+        near = nearest(wanted, files)
+        raise UsageError(f"guest:{kernel.name}: {kernel.release} has no module {name!r}, nor is it built in; {near}")
+    file = files[wanted]
     unpack = PACKED.get(file.suffix)
     if not unpack:
-        raise UsageError(f"guest:{kernel.name}: {file.name} is packed in a way that is not known here")
-    return unpack(file.read_bytes())
+        known = ", ".join(PACKED)
+        raise UsageError(f"guest:{kernel.name}: {file.name} is packed in a way that is not known here ({known} are)")
+    try:
+        return unpack(file.read_bytes())
+    except (OSError, EOFError, lzma.LZMAError, subprocess.CalledProcessError) as why:
+        raise UsageError(f"guest:{kernel.name}: {file} cannot be unpacked: {why}") from None
 
 
-def needed(kernel: Kernel, names: Iterable[str]) -> dict[str, bytes]:
-    """Modules by name, and those that they need, each after all that it needs itself."""
+@lru_cache(maxsize=32)
+def _modules(folder: Path) -> tuple[dict[str, Path], set[str]]:
+    """The files of modules, and the names of what is built in."""
+    files = {_spelled(file.name): file for file in sorted(folder.rglob("*.ko*"))}
+    lists = [path for path in (folder / BUILT_IN, folder.parent / BUILT_IN) if path.exists()]
+    return files, {_spelled(Path(line).name) for path in lists[:1] for line in path.read_text().split()}
+
+
+def _spelled(file: str) -> str:
+    """A module's name, as the kernel spells it."""
+    return file.partition(".ko")[0].replace("-", "_")
+
+
+@lru_cache(maxsize=32)
+def needed(kernel: Kernel, names: tuple[str, ...]) -> dict[str, bytes]:
+    """Modules by name, and those that they need, each after all that it needs itself; not what is built in."""
     found: dict[str, bytes] = {}
     for name in names:
         contents = module(kernel, name)
+        if contents is None:
+            continue
         others = DEPENDS.search(contents)
-        found |= needed(kernel, [other.decode() for other in others[1].split(b",") if other] if others else [])
+        wanted = [other.decode() for other in others[1].split(b",") if other] if others else []
+        found |= {other: file for other, file in needed(kernel, tuple(wanted)).items() if other not in found}
         found[name] = contents
     return found
 
@@ -159,13 +201,28 @@ def read_release(image: Path) -> str:
 
 
 def _of_path(name: str) -> Kernel:
-    image = Path(name).expanduser().resolve()
-    if not image.is_file():
-        raise UsageError(f"guest:{name}: there is no such file")
+    image, modules = _image_and_modules(name)
     if image.stat().st_size > LARGEST_IMAGE:
         raise UsageError(f"guest:{name}: {image.stat().st_size >> 20} MB are no kernel's")
     release = read_release(image).split()[0]
-    return Kernel(name, image, release, "sha256+" + hashlib.sha256(image.read_bytes()).hexdigest()[:16])
+    version = "sha256+" + hashlib.sha256(image.read_bytes()).hexdigest()[:16]
+    return Kernel(name, image, release, version, modules)
+
+
+def _image_and_modules(name: str) -> tuple[Path, Path | None]:
+    """The paths in IMAGE or IMAGE+FOLDER; a plus sign may stand in either."""
+    whole = Path(name).expanduser().resolve()
+    if whole.is_file():
+        return whole, None
+    for plus in re.finditer(r"\+", name):
+        image, folder = (Path(part).expanduser().resolve() for part in (name[: plus.start()], name[plus.end() :]))
+        if image.is_file():
+            if any(folder.rglob("*.ko*")):
+                return image, folder
+            raise UsageError(
+                f"guest:{name}: there are no modules in {folder}; name a folder as /lib/modules/{{release}}"
+            )
+    raise UsageError(f"guest:{name}: there is no such file")
 
 
 def _packages(source: apt.Apt, wanted: Callable[[str], bool]) -> list[Package]:

@@ -61,7 +61,12 @@ class Machine:
         """All that decides a result, beside the order."""
         kernel = f"{self.kernel.release} {self.kernel.version}"
         program = f"qemu {self.emulator.version} shift={qemu.SHIFT} agent+{self.agent}"
-        return f"guest {kernel} {program}{self.setup.spelled}"
+        return f"guest {kernel} {program}{self.setup.spelled}{self._modules()}"
+
+    def _modules(self) -> str:
+        """The digest of the modules that are loaded: of a kernel of one's own, others may lie there tomorrow."""
+        files = kernels.needed(self.kernel, tuple(self.setup.modules)).values()
+        return f" modules+{hashlib.sha256(b''.join(files)).hexdigest()[:DIGITS]}" if files else ""
 
     def ask(
         self,
@@ -127,14 +132,14 @@ class Machine:
         """Names all that decides what the kept machine is."""
         command = " ".join([*qemu.MACHINE, qemu.COMMAND_LINE])
         parts = (self.kernel.identity, self.emulator.version, qemu.SHIFT, command, SETTLE_NS)
-        text = "\n".join(map(str, [*parts, self.image.name, self.setup.digest]))
+        text = "\n".join(map(str, [*parts, self.image.name, self.setup.digest, self._modules()]))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def _images(self, settle_ns: int) -> list[bytes | Path]:
         """The initial file system: the agent, modules and files of the setup, and how to get ready."""
-        modules = kernels.needed(self.kernel, self.setup.modules)
+        modules = kernels.needed(self.kernel, tuple(self.setup.modules))
         names = {name: f"{number:02}-{name}.ko" for number, name in enumerate(modules)}
-        parameters = {names[name]: value for name, value in self.setup.modules.items()}
+        parameters = {names[name]: value for name, value in self.setup.modules.items() if name in names}
         files = {f"modules/{names[name]}": File(contents) for name, contents in modules.items()}
         files |= {path: File(contents) for path, contents in self.setup.extra.items()}
         files["setup.json"] = File(json.dumps({"settle": f"{settle_ns}ns", "parameters": parameters}).encode())

@@ -23,11 +23,13 @@ import polars as pl
 
 from schedlab.errors import UsageError
 from schedlab.experiment import Cell
-from schedlab.guest import machine, setup
+from schedlab.guest import drive, machine, setup
 from schedlab.guest.apt import Say
+from schedlab.guest.drive import Drive, elevators
 from schedlab.guest.machine import Machine, Report
 from schedlab.interrupt import HEARD_SECONDS
 from schedlab.live.runs import ROW, SLICE
+from schedlab.places import KERNEL_WORDS, REQUEST_TIME
 from schedlab.runner import Chunk, Run
 
 #: Each run is done so often before its answers are compared.
@@ -46,6 +48,8 @@ AT_MOST = "600s"
 #: The log of all runs, in the folder of the results.
 LOG = "guests.jsonl"
 PREFIX = "guest:"
+#: In place of one, where nothing runs.
+NO_CALIBRATION = {"rounds_per_second": 1e9, "calls_per_second": 1e6, "spread": 0.0}
 
 
 @dataclass
@@ -61,6 +65,8 @@ class Guest:
     #: Guests at once.
     at_once: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
     _machine: Machine | None = field(default=None, repr=False)
+    #: By the hash of a cell that was placed.
+    _fitted: "dict[str, Fitted]" = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
@@ -86,9 +92,10 @@ class Guest:
             refuse_impossible(cell, self.of_host)
             scenario = deepcopy(cell.scenario)
             scenario["machine"]["processors"] = _one(scenario["machine"]["processors"])
-            engine = self._set_up(cell).engine
-            text = f"{engine}\n{json.dumps(scenario, sort_keys=True)}\n{json.dumps(cell.host, sort_keys=True)}"
-            digest = hashlib.sha256(text.encode()).hexdigest()
+            fitted = self._fit(replace(cell, scenario=scenario))
+            decides = [fitted.machine.engine, *(json.dumps(one, sort_keys=True) for one in (scenario, cell.host))]
+            digest = hashlib.sha256("\n".join(decides).encode()).hexdigest()
+            self._fitted[digest] = fitted
             placed.append(replace(cell, scenario=scenario, hash=digest))
         return placed
 
@@ -114,7 +121,8 @@ class Guest:
 
         try:
             machines = {
-                machine.engine: machine for machine in (self.machine, *(self._set_up(run[0]) for run in pending))
+                machine.engine: machine
+                for machine in (self.machine, *(self._fit_of(run[0]).machine for run in pending))
             }
             for future in [pool.submit(machine.keep, over) for machine in machines.values()]:
                 _result(future, stop)
@@ -126,31 +134,60 @@ class Guest:
                     reports.append(_result(pool.submit(ask, *run), stop))
                 chosen, doubt = vote(reports)
                 _note(folder, self.name, run, reports)
-                yield [run], _rows(chosen.answer, doubt)
+                yield [run], _rows(chosen.answer, [doubt, self._note(run[0])])
         finally:
             over.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
+    def _note(self, cell: Cell) -> str | None:
+        """What a cell's numbers suffer from, however it goes."""
+        own = self._fit_of(cell).drive
+        return own.note if own else None
+
     def ask(self, cell: Cell, seed: int, calibration: dict, stop: threading.Event | None = None) -> Report:
         """Run once."""
         settle_ns = machine.SETTLE_NS + (seed - 1) * PHASE_NS % TICK_NS
-        return self._set_up(cell).ask(["run"], self._plan(cell, seed, calibration), settle_ns, stop)
+        fitted = self._fit_of(cell)
+        plan = _plan(cell, seed, calibration, self.trace, fitted.drive)
+        return fitted.machine.ask(["run"], plan, settle_ns, stop)
 
-    def _set_up(self, cell: Cell) -> Machine:
+    def _fit_of(self, cell: Cell) -> "Fitted":
+        """What was found when the cell was placed."""
+        return self._fitted.get(cell.hash) or self._fit(cell)
+
+    def _fit(self, cell: Cell) -> "Fitted":
         """The machine as a cell wants it."""
-        return replace(self.machine, setup=setup.of(cell.scenario, cell.host["tunables"]))
+        tunables = cell.host["tunables"]
+        wished = drive.wish(cell.scenario, tunables)
+        own = drive.measured(_plan(cell, 1, NO_CALIBRATION, self.trace, None), wished) if wished else None
+        return Fitted(replace(self.machine, setup=setup.of(cell.scenario, tunables, own)), own)
 
-    def _plan(self, cell: Cell, seed: int, calibration: dict) -> dict:
-        tunables = dict(cell.host["tunables"])
-        if SLICE in tunables:
-            tunables[BASE_SLICE] = tunables.pop(SLICE)
-        return {
-            "scenario": cell.scenario,
-            "seed": seed,
-            "calibration": calibration,
-            "tunables": tunables,
-            "options": {"scratch": SCRATCH, "trace": self.trace, "at_most": AT_MOST},
-        }
+
+@dataclass(frozen=True)
+class Fitted:
+    """A machine as a cell wants it, and the cell's drive if it has one."""
+
+    machine: Machine
+    drive: Drive | None
+
+
+def _plan(cell: Cell, seed: int, calibration: dict, trace: str, drive: Drive | None) -> dict:
+    """What the agent in the guest is asked to do."""
+    tunables = {
+        name: value for name, value in cell.host["tunables"].items() if name not in (KERNEL_WORDS, REQUEST_TIME)
+    }
+    if SLICE in tunables:
+        tunables[BASE_SLICE] = tunables.pop(SLICE)
+    named = elevators(tunables)
+    tunables |= named or (drive.usual if drive else {})
+    return {
+        "scenario": cell.scenario,
+        "seed": seed,
+        "calibration": calibration,
+        "tunables": tunables,
+        "options": {"scratch": SCRATCH, "trace": trace, "at_most": AT_MOST, "strict": True}
+        | ({"volume": drive.volume} if drive else {}),
+    }
 
 
 def vote(reports: list[Report]) -> tuple[Report, str | None]:
@@ -217,9 +254,9 @@ def _note(folder: Path, name: str, run: Run, reports: list[Report]) -> None:
         log.write(json.dumps(line) + "\n")
 
 
-def _rows(outcome: dict, doubt: str | None) -> pl.DataFrame:
+def _rows(outcome: dict, more: list[str | None]) -> pl.DataFrame:
     """The outcome as the runner's rows: numbers first, then warnings."""
     numbers = [(0, row["metric"], row["unit"], row["value"], None) for row in outcome["rows"]]
     texts = [f"{w['seen']}; {w['why']}: {w['advice']}" for w in outcome["warnings"]]
-    texts += [doubt] if doubt else []
+    texts += [text for text in more if text]
     return pl.DataFrame([*numbers, *((0, None, None, None, text) for text in texts)], schema=ROW, orient="row")

@@ -30,6 +30,7 @@ from schedlab import store
 from schedlab.errors import UsageError
 from schedlab.experiment import Cell
 from schedlab.live import agent, preflight
+from schedlab.places import KERNEL_WORDS, REQUEST_TIME
 from schedlab.runner import Chunk, Run
 
 #: A run is repeated so often, at most, when it was disturbed.
@@ -98,7 +99,12 @@ class LiveHost:
         return self._engine
 
     def cells(self, cells: list[Cell]) -> list[Cell]:
-        """Settings of the host decide results too."""
+        """Settings of the host decide results too. What only a guest can be asked for is refused."""
+        for name in (KERNEL_WORDS, REQUEST_TIME):
+            if any(name in cell.host["tunables"] for cell in cells):
+                raise UsageError(
+                    f"tunables.{name}: a running kernel has no such setting; run it in a guest, as with --on guest:6.1"
+                )
         return [replace(cell, hash=self._hash(cell)) for cell in cells]
 
     def _hash(self, cell: Cell) -> str:

@@ -1,0 +1,1 @@
+"""The questions of this report, asked of guest kernels."""
