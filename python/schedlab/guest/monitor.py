@@ -33,7 +33,6 @@ class Monitor:
         self._guest, self._look = guest, look
         self._read = b""
         self._unheard: list[dict] = []
-        os.set_blocking(guest.stdout.fileno(), False)
         self._next()
         self.ask("qmp_capabilities")
 
@@ -63,7 +62,7 @@ class Monitor:
         while b"\n" not in self._read:
             if not select.select([self._guest.stdout], [], [], HEARD_SECONDS)[0]:
                 self._look()
-            elif piece := self._guest.stdout.read(PIECE):
+            elif piece := os.read(self._guest.stdout.fileno(), PIECE):
                 self._read += piece
             else:
                 raise Gone
