@@ -6,6 +6,7 @@
     results = experiment.sweep({"scheduler.slice": ["100ms", "36ms"]}).run()
 """
 
+import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,12 +39,15 @@ class Experiment:
 
     name: str
     definition: dict[str, Any]
+    #: Where paths in it begin: the folder of its file.
+    folder: Path = Path()
 
     @classmethod
     def from_toml(cls, path: str | Path, set: Sequence[str] = ()) -> "Experiment":
         """Read an experiment file. `set` overrides fields: `["scheduler.slice=36ms"]`."""
         path = Path(path)
-        return cls.from_text(path.read_text(encoding="utf-8", errors="replace"), str(path), set=set)
+        read = cls.from_text(path.read_text(encoding="utf-8", errors="replace"), str(path), set=set)
+        return dataclasses.replace(read, folder=path.parent)
 
     @classmethod
     def from_dict(cls, definition: Mapping[str, Any], name: str = "experiment") -> "Experiment":
@@ -63,7 +67,7 @@ class Experiment:
 
     def replace(self, **fields: Any) -> "Experiment":
         """A new experiment with other top-level fields: `experiment.replace(seeds=30)`."""
-        return type(self).from_dict({**self.definition, **fields}, self.name)
+        return dataclasses.replace(type(self).from_dict({**self.definition, **fields}, self.name), folder=self.folder)
 
     @property
     def question(self) -> str:

@@ -84,7 +84,7 @@ def _simulator(name: str, experiment: "Experiment", threads: int, beside_guest: 
 def _guest(name: str, experiment: "Experiment", conditions: "Conditions") -> "Place":
     from schedlab.guest.place import Guest
 
-    guest = Guest(name.removeprefix(GUEST), experiment.is_of_host, conditions.trace, say)
+    guest = Guest(name.removeprefix(GUEST), experiment.is_of_host, conditions.trace, say, experiment.folder)
     # Fetched now, so that what it says is not between the lines of the progress.
     _ = guest.machine
     return guest

@@ -79,11 +79,13 @@ class Machine:
         """Have the agent do one thing, and give its answer, read as JSON unless it is to be `plain` text.
 
         It begins `settle_ns` after the boot; sooner than the kernel has settled, it is booted for it, and else it goes
-        on from the machine that is kept. Raises `UsageError` with the agent's words, or with the end of the console.
+        on from the machine that is kept. A program of the guest's files does it, if the words begin with its path.
+        Raises `UsageError` with the agent's words, or with the end of the console.
         """
         settled = settle_ns >= SETTLE_NS
         lead_ns = LEAD_NS + settle_ns - SETTLE_NS if settled else 0
-        order = {"command": [AGENT, *words], "lead": f"{lead_ns}ns", "port": PORT}
+        command = [*words] if words[0].startswith("/") else [AGENT, *words]
+        order = {"command": command, "lead": f"{lead_ns}ns", "port": PORT}
         handed = {ORDER: json.dumps(order).encode()}
         if given is not None:
             handed[GIVEN] = json.dumps(given).encode()
@@ -141,7 +143,8 @@ class Machine:
         names = {name: f"{number:02}-{name}.ko" for number, name in enumerate(modules)}
         parameters = {names[name]: value for name, value in self.setup.modules.items() if name in names}
         files = {f"modules/{names[name]}": File(contents) for name, contents in modules.items()}
-        files |= {path: File(contents) for path, contents in self.setup.extra.items()}
+        # They may be programs.
+        files |= {path: File(contents, executable=True) for path, contents in self.setup.extra.items()}
         files["setup.json"] = File(json.dumps({"settle": f"{settle_ns}ns", "parameters": parameters}).encode())
         return [self.image, archive(files)]
 

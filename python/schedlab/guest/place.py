@@ -23,12 +23,12 @@ import polars as pl
 
 from schedlab.errors import UsageError
 from schedlab.experiment import Cell
-from schedlab.guest import drive, machine, setup
+from schedlab.guest import drive, ext, machine, setup
 from schedlab.guest.apt import Say
 from schedlab.guest.drive import Drive, elevators
 from schedlab.guest.machine import Machine, Report
 from schedlab.interrupt import HEARD_SECONDS
-from schedlab.live.runs import ROW, SLICE
+from schedlab.live.runs import ROW, SCHED_EXT, SLICE
 from schedlab.places import KERNEL_WORDS, REQUEST_TIME
 from schedlab.runner import Chunk, Run
 
@@ -48,6 +48,8 @@ AT_MOST = "600s"
 #: The log of all runs, in the folder of the results.
 LOG = "guests.jsonl"
 PREFIX = "guest:"
+#: Settings that decide what a guest is, and are no settings of its kernel's.
+OF_THE_SETUP = (KERNEL_WORDS, REQUEST_TIME, SCHED_EXT)
 #: In place of one, where nothing runs.
 NO_CALIBRATION = {"rounds_per_second": 1e9, "calls_per_second": 1e6, "spread": 0.0}
 
@@ -62,11 +64,15 @@ class Guest:
     of_host: bool = False
     trace: str = "auto"
     say: Say = print
+    #: Where the paths in the experiment begin.
+    folder: Path = Path()
     #: Guests at once.
     at_once: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
     _machine: Machine | None = field(default=None, repr=False)
     #: By the hash of a cell that was placed.
     _fitted: "dict[str, Fitted]" = field(default_factory=dict, repr=False)
+    #: Schedulers by their paths, as they were when they were first asked for.
+    _schedulers: dict[str, dict[str, bytes]] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
@@ -160,7 +166,16 @@ class Guest:
         tunables = cell.host["tunables"]
         wished = drive.wish(cell.scenario, tunables)
         own = drive.measured(_plan(cell, 1, NO_CALIBRATION, self.trace, None), wished) if wished else None
-        return Fitted(replace(self.machine, setup=setup.of(cell.scenario, tunables, own)), own)
+        of_cell = setup.of(cell.scenario, tunables, own)
+        whole = replace(of_cell, extra={**of_cell.extra, **self._scheduler(tunables)})
+        return Fitted(replace(self.machine, setup=whole), own)
+
+    def _scheduler(self, tunables: dict[str, str]) -> dict[str, bytes]:
+        """The files of the scheduler that the tunables name."""
+        named = tunables.get(SCHED_EXT, ext.NONE)
+        if named not in self._schedulers:
+            self._schedulers[named] = ext.files(named, self.folder, self.machine.kernel, self.say)
+        return self._schedulers[named]
 
 
 @dataclass(frozen=True)
@@ -173,9 +188,7 @@ class Fitted:
 
 def _plan(cell: Cell, seed: int, calibration: dict, trace: str, drive: Drive | None) -> dict:
     """What the agent in the guest is asked to do."""
-    tunables = {
-        name: value for name, value in cell.host["tunables"].items() if name not in (KERNEL_WORDS, REQUEST_TIME)
-    }
+    tunables = {name: value for name, value in cell.host["tunables"].items() if name not in OF_THE_SETUP}
     if SLICE in tunables:
         tunables[BASE_SLICE] = tunables.pop(SLICE)
     named = elevators(tunables)

@@ -46,6 +46,8 @@ ELEVATORS = {"fifo": "none"}
 USUAL_SWAP = "1GiB"
 #: The tunable that is no file but an attribute of each task.
 SLICE = "slice"
+#: The tunable that only a guest has: a scheduler that its kernel is given.
+SCHED_EXT = "sched_ext"
 #: What a person gave a run.
 SCORE = "score"
 #: The log of all attempts, in the folder of the results.
@@ -105,6 +107,11 @@ class LiveHost:
                 raise UsageError(
                     f"tunables.{name}: a running kernel has no such setting; run it in a guest, as with --on guest:6.1"
                 )
+        if any(SCHED_EXT in cell.host["tunables"] for cell in cells):
+            raise UsageError(
+                f"tunables.{SCHED_EXT}: a scheduler that errs stops everybody, so only guests' kernels are given one: "
+                "run it --on guest:6.17"
+            )
         return [replace(cell, hash=self._hash(cell)) for cell in cells]
 
     def _hash(self, cell: Cell) -> str:
