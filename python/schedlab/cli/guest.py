@@ -1,6 +1,7 @@
 """`schedlab guest`: the kernels that experiments can run on with `--on guest:KERNEL`."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -103,3 +104,21 @@ def boot(
         return
     print(report.answer, end="")
     print(f"{guest.engine}: {report.ended.seconds:.1f} s")
+
+
+@app.command("build", epilog="Example: schedlab guest build examples/schedulers/fifo.bpf.c --kernel 6.17")
+def build(
+    source: Annotated[Path, typer.Argument(help="A scheduler, NAME.bpf.c; NAME.bpf.o is made beside it.")],
+    kernel: Annotated[str, typer.Option(help="The kernel whose types it is compiled for.")] = "6.17",
+    json: Json = False,
+) -> None:
+    """Compile a scheduler for a guest kernel's sched_ext; [tunables] sched_ext = "NAME.bpf.o" has it used."""
+    from schedlab.cli.output import print_json
+    from schedlab.guest import build, machine
+    from schedlab.places import say
+
+    target = build.build(source, machine.ready(kernel, say), say)
+    if json:
+        print_json({"object": str(target), "kernel": kernel, "bytes": target.stat().st_size})
+        return
+    print(target)
