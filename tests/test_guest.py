@@ -238,7 +238,7 @@ def test_a_module_of_the_kernel_is_loaded_with_its_parameters(guest):
     ready = dataclasses.replace(guest, setup=Setup(modules={"null_blk": "hw_queue_depth=2"}))
     (elevator,) = ready.ask(["tunables", "elevator@nullb0"], settle_ns=0).answer
     assert elevator["access"] == "writable"
-    with pytest.raises(UsageError, match="has no module 'null_bkl'; did you mean 'null_blk'"):
+    with pytest.raises(UsageError, match="has no module 'null_bkl', nor is it built in; did you mean 'null_blk'"):
         dataclasses.replace(guest, setup=Setup(modules={"null_bkl": ""})).ask(["check"])
 
 

@@ -15,6 +15,7 @@ from schedlab.guest import drive, filesystem, kernels, machine, place, setup
 from schedlab.guest.drive import Drive
 from schedlab.guest.kernels import Kernel
 from schedlab.live.runs import LiveHost
+from schedlab.results import Results
 
 KERNEL = "6.1"
 MIB = 1 << 20
@@ -189,13 +190,12 @@ def test_a_folder_without_modules_is_refused(tmp_path):
         kernels.find(f"{image}+{tmp_path / 'nowhere'}", quiet)
 
 
-def run(guest, asked: Experiment, folder: Path):
-    """The summary of an experiment in the guest, and the warnings."""
-    results = asked.run(folder, places=[place.Guest(KERNEL, of_host=True, _machine=guest)])
-    return results
+def run(guest, asked: Experiment, folder: Path) -> Results:
+    """What comes of an experiment in the guest."""
+    return asked.run(folder, places=[place.Guest(KERNEL, of_host=True, _machine=guest)])
 
 
-def means(results, metric: str) -> list[float]:
+def means(results: Results, metric: str) -> list[float]:
     rows = results.summary().iter_rows(named=True)
     return [row["mean"] for row in rows if row["metric"] == metric]
 
@@ -209,7 +209,7 @@ def test_an_elevator_that_sorts_serves_more_requests_of_a_drive_that_seeks(guest
         count = 16
         passes = "forever"
         steps = [
-            { open = { files = 1, size = "48MiB", direct = true } }, { seek = "random" }, { read = "4KiB" }, "close",
+            { open = { files = 1, size = "48MiB", direct = true } }, { seek = "random" }, { read = "4KiB" }, "close", { compute = "50us" },
         ]
         [sweep]
         elevator = [{ name = "fifo" }, { name = "mq_deadline" }]
@@ -228,7 +228,7 @@ def test_programs_of_a_limited_group_swap_to_a_drive_in_memory(guest, tmp_path):
     results = run(guest, asked, tmp_path)
     (swapped,) = means(results, "swap_out")
     assert swapped > 1024
-    assert any("takes 1ms for each request" in text for text in [one["warning"] for one in results.warnings()])
+    assert any("takes 1ms for each request" in one["warning"] for one in results.warnings)
 
 
 def test_a_word_that_the_kernel_does_not_know_is_told(guest, tmp_path):

@@ -16,7 +16,7 @@ app = typer.Typer(
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Kernel = Annotated[str, typer.Argument(help="A version, as 6.1, or the path of a bzImage.")]
+Kernel = Annotated[str, typer.Argument(help="A version, as 6.1, or the path of a bzImage; +FOLDER adds its modules.")]
 
 
 @app.command("list", epilog="Example: schedlab guest list --here")
