@@ -209,7 +209,8 @@ def test_an_elevator_that_sorts_serves_more_requests_of_a_drive_that_seeks(guest
         count = 16
         passes = "forever"
         steps = [
-            { open = { files = 1, size = "48MiB", direct = true } }, { seek = "random" }, { read = "4KiB" }, "close", { compute = "50us" },
+            { open = { files = 1, size = "48MiB", direct = true } }, { seek = "random" }, { read = "4KiB" }, "close",
+            { compute = "50us" },
         ]
         [sweep]
         elevator = [{ name = "fifo" }, { name = "mq_deadline" }]
