@@ -13,8 +13,8 @@ WEIGHTS = (
 )
 #: The least favoured level; 20 is clamped to it.
 LAST = 19
-#: Percent of the processor within which a share is that of the table.
-NEAR = 0.1
+#: A share is known no better than a turn at each end of so many seconds, and is wanted within this part of itself.
+RUN_SECONDS, NEAR = 60, 0.02
 
 
 def ladder_of_11_follows_weights(lab: LiveLab) -> Finding:
@@ -32,7 +32,7 @@ def _ladder(lab: LiveLab, file: str, step: int) -> Finding:
         wanted = 100 * weight / sum(weights.values())
         name = f"m{-nice:02}" if nice < 0 else f"p{nice:02}"
         share = lab.value(file, f"tasks.{name}.share").mean
-        good.append(abs(share - wanted) <= NEAR)
+        good.append(abs(share - wanted) <= max(NEAR * wanted, 100 * 2 * TICK / RUN_SECONDS))
         parts.append(f"{nice}: {share:.3f} % ({wanted:.3f})")
     return Finding("holds" if all(good) else "holds in part" if any(good) else "does not hold", "; ".join(parts))
 
