@@ -247,6 +247,9 @@ pub struct Clock {
     /// Ticks per second of a statistics clock, which charges in place of the periodic one (BSD `stathz`); none if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stat_hz: Option<Sourced<Rate>>,
+    /// When the first tick comes, within a tick of the run's begin; drawn anew for each seed, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Sourced<Duration>>,
     /// When timers expire.
     #[serde(default)]
     pub timers: TimerResolution,
@@ -263,6 +266,7 @@ impl Default for Clock {
         Clock {
             hz: Sourced::Bare(Rate(100.0)),
             stat_hz: None,
+            phase: None,
             timers: TimerResolution::Exact,
             interrupt: Sourced::default(),
             task: Sourced::default(),

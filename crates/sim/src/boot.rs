@@ -49,12 +49,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let wanted =
             Clocks { hz: machine.clock.hz.get().0, stat_hz: machine.clock.stat_hz.as_ref().map(|rate| rate.get().0) };
         let clocks = S::clocks(&params, wanted);
-        let clock = clock(clocks.hz, seed);
+        let clock = clock(clocks.hz, seed, machine.clock.phase.as_ref().map(|phase| phase.get().0));
         if machine.clock.interrupt.get().0 >= clock.tick {
             let why = "of the scheduler leaves no time between two ticks: the machine's clock.interrupt is longer";
             return Err(RunError(format!("scheduler.hz: {}/s {why}", clocks.hz)));
         }
-        let stat_clock = clocks.stat_hz.map(|hz| self::clock(hz, seed));
+        let stat_clock = clocks.stat_hz.map(|hz| self::clock(hz, seed, None));
         let node = |cpu: u16| (u32::from(cpu) * u32::from(machine.nodes.get()) / u32::from(processors)) as u16;
         let personality = personality(scenario, &programs, seed)?;
         let mut kernel = Kernel {
@@ -300,10 +300,11 @@ fn device(device: &machine::Device) -> Device {
     Device { every: device.every, cost: device.cost.get().0, cpu: device.cpu }
 }
 
-fn clock(hz: f64, seed: u64) -> Clock {
+/// A clock of that rate, whose first tick comes when the machine says, or the seed.
+fn clock(hz: f64, seed: u64, phase: Option<Nanos>) -> Clock {
     let millihertz = (hz * 1000.0).round().max(1.0) as u64;
     let tick = (u128::from(SECOND) * 1000 / u128::from(millihertz)) as Nanos;
-    let phase = Rng::stream(seed, CLOCK_STREAM).below(tick);
+    let phase = phase.map_or_else(|| Rng::stream(seed, CLOCK_STREAM).below(tick), |phase| phase % tick);
     Clock { tick, millihertz, phase, fraction: 0, next: phase }
 }
 

@@ -26,6 +26,11 @@ pub(super) fn check(machine: &Machine) -> Result<(), Fault> {
     if let Some(stat) = &machine.clock.stat_hz {
         rate(&at.key("clock").key("stat_hz"), stat.get(), 1.0, 1e6)?;
     }
+    if let Some(phase) = &machine.clock.phase {
+        // A rate that was checked: a tick is a microsecond at least.
+        let tick = (SECOND as f64 / machine.clock.hz.get().0) as u64;
+        bounded(&at.key("clock").key("phase"), phase.get(), tick - 1)?;
+    }
     between(|| at.key("nodes"), machine.nodes.get().into(), 1, machine.processors.get().into())?;
     machine.cache.as_ref().map_or(Ok(()), |own| cache(&at.key("cache"), own))?;
     for (title, own) in &machine.devices {
