@@ -144,6 +144,16 @@ pub(super) trait Law: Sized {
     fn carry(&self, _tree: &mut Tree<Self>, _task: EntityId, _to: QueueId) {}
     /// The key by which an entity stands in the timeline.
     fn key(entity: &Entity<Self::Claim>) -> i64;
+    /// There is a task that asks for a slice of its own: queues have to look after such from now on.
+    fn expect_slices(_queue: &mut Queue<Self::State>, _entities: &[Entity<Self::Claim>]) {}
+    /// An entity begins to stand in the timeline.
+    #[inline(always)]
+    fn enter(queue: &mut Queue<Self::State>, entity: &Entity<Self::Claim>, id: EntityId) {
+        queue.line.insert(Self::key(entity), entity.vruntime, id);
+    }
+    /// An entity was taken out of the timeline.
+    #[inline(always)]
+    fn left(_queue: &mut Queue<Self::State>, _id: EntityId) {}
     /// Names whom a queue that is not empty would run.
     fn choose(&self, tree: &mut Tree<Self>, queue: QueueId) -> Choice;
     /// An entity becomes current; it is in no timeline any more.
@@ -179,6 +189,8 @@ pub(super) struct Tree<L: Law> {
     pub shares: Vec<u64>,
     /// Every session has a group of its own; the number of the first of them.
     sessions: Option<GroupId>,
+    /// Whether a task asks for a slice of its own.
+    slices: bool,
 }
 
 impl<L: Law> Tree<L> {
@@ -194,6 +206,7 @@ impl<L: Law> Tree<L> {
             first_task: 0,
             shares: Vec::new(),
             sessions: autogroup.then_some(0),
+            slices: false,
         }
     }
 
@@ -264,6 +277,10 @@ impl<L: Law> Tree<L> {
                 queued: false,
                 claim: law.claim(task),
             });
+        }
+        if !self.slices && tasks.iter().any(|task| task.slice.is_some()) {
+            self.slices = true;
+            self.queues.iter_mut().for_each(|queue| L::expect_slices(queue, &self.entities));
         }
     }
 

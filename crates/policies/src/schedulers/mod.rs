@@ -55,6 +55,7 @@ mod refresh_cycle;
 mod reserved;
 mod round_robin;
 mod rsdl;
+mod slice_tree;
 mod spread;
 mod srtf;
 mod stride;

@@ -92,14 +92,7 @@ impl<L: Law> Tree<L> {
         let queue = &mut self.queues[queue as usize];
         let current = std::mem::replace(&mut queue.current, NOBODY);
         let entity = &self.entities[current as usize];
-        queue.line.insert(L::key(entity), entity.vruntime, current);
-    }
-
-    /// Takes an entity out of its queue's timeline.
-    #[inline]
-    pub fn remove(&mut self, entity: EntityId) {
-        let (state, queue) = self.pair(entity);
-        queue.line.remove(L::key(state), entity);
+        L::enter(queue, entity, current);
     }
 
     /// So many more tasks below a queue can run.
@@ -253,11 +246,13 @@ impl<L: Law> Tree<L> {
 
     #[inline(always)]
     fn make_current(&mut self, law: &L, queue: QueueId, choice: Choice) {
+        let (state, line) = self.pair(choice.entity);
         match choice.spot {
-            Some(spot) => self.queue(queue).line.take(spot),
-            None => self.remove(choice.entity),
+            Some(spot) => line.line.take(spot),
+            None => line.line.remove(L::key(state), choice.entity),
         }
         self.put_back(law, queue);
+        L::left(self.queue(queue), choice.entity); // after the other has entered, as in the kernel
         law.forget(self, choice.entity);
         law.begin(self, choice.entity);
         let state = &mut self.queues[queue as usize];
