@@ -52,6 +52,13 @@ pub struct Options {
     pub trace: Trace,
     /// Where to leave the recording, if it is wanted.
     pub recording: Option<PathBuf>,
+    /// Most bytes of a recording, compressed, that is to come with the answer; it is to stay here, if none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enclose: Option<u64>,
+    /// Buffer of events for each processor, KiB.
+    pub buffer_kib: u32,
+    /// Time after which the buffers are emptied during a run. Whoever empties them takes the processor from a task for it.
+    pub drain_every: Duration,
     /// How often the system's counters are sampled during the run; only before and after, if none.
     pub sample: Option<Duration>,
     /// Where to leave the samples, a JSON line each.
@@ -73,6 +80,9 @@ impl Default for Options {
             volume: None,
             trace: Trace::Auto,
             recording: None,
+            enclose: None,
+            buffer_kib: 16 << 10,
+            drain_every: Duration(500 * schedlab_model::MILLISECOND),
             sample: None,
             samples: None,
             processors: Vec::new(),
@@ -106,6 +116,9 @@ pub struct Outcome {
     /// Settings that somebody else changed during the run: its numbers are of no setting.
     #[serde(default)]
     pub changed: Vec<Mismatch>,
+    /// The recording, if it was to come with the answer: the file, compressed (zlib), in base 64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recording: Option<String>,
     /// The state of the host, before and during the run.
     pub environment: Environment,
     /// When the tasks began, ns of the wall clock since 1970, for people only.

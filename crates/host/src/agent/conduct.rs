@@ -8,7 +8,7 @@ use super::{
     outcome,
     player::{Player, die_with},
     reads,
-    records::{self, DRAIN_NS, Kept, Records},
+    records::{self, Kept, Records},
     stage::Stage,
     stat::Stat,
     system::{self, Ended, Usage},
@@ -335,7 +335,7 @@ impl Troupe {
                 return Ok(at_limit);
             }
             let recording = records.drain();
-            let most = if recording { DRAIN_NS } else { u64::MAX };
+            let most = if recording { plan.options.drain_every.0.max(1) } else { u64::MAX };
             if signals.wait((limit - now).min(most)) {
                 return Ok(Reason::Told);
             }

@@ -104,7 +104,7 @@ fn count(of: &AtomicU64) -> Option<f64> {
 }
 
 /// The run's outcome.
-pub(super) fn of(played: &Played<'_>, told: Told) -> Outcome {
+pub(super) fn of(played: &Played<'_>, mut told: Told) -> Outcome {
     let jobs: Vec<JobSeen<'_>> = (0..played.stage.jobs.len()).map(|job| JobSeen::new(played, job)).collect();
     let mut rows = Rows::default();
     system(played, &jobs, &mut rows);
@@ -116,6 +116,7 @@ pub(super) fn of(played: &Played<'_>, told: Told) -> Outcome {
         rows: rows.0,
         warnings: warnings::of(played, &told),
         changed: played.changed.clone(),
+        recording: told.enclosed.take(),
         environment: environment(played, &jobs, &told),
         began_unix_ns: played.began_unix_ns,
     }

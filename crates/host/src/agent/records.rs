@@ -14,11 +14,8 @@ use std::{
     sync::atomic::Ordering::Relaxed,
 };
 
-/// Buffer of events for each processor, KiB, and for all together: at some sixty bytes an event, a second of the busiest load.
-const BUFFER_KIB: u32 = 16 << 10;
+/// Buffers of events of all processors together, KiB.
 const ALL_BUFFERS_KIB: u32 = 1 << 20;
-/// Time after which the buffers are emptied during a run, ns.
-pub(super) const DRAIN_NS: u64 = 500_000_000;
 
 /// Numbers that the tasks and the kernel's own accounts know as well or better: of the recording only what these do not know
 /// is taken.
@@ -58,7 +55,7 @@ impl Records {
             return Ok(records);
         }
         let processors = std::thread::available_parallelism().map_or(1, usize::from) as u32;
-        let kib = BUFFER_KIB.min(ALL_BUFFERS_KIB / processors.max(1));
+        let kib = options.buffer_kib.min(ALL_BUFFERS_KIB / processors.max(1));
         match Recorder::start(root, &stage.cpus, kib) {
             Ok(recorder) => records.recorder = Some(recorder),
             Err(fault) if options.trace == Trace::Required => return Err(fault),
@@ -130,6 +127,8 @@ pub(super) struct Told {
     pub foreign_wakeups: Option<u64>,
     pub lost: u64,
     pub whole: Whole,
+    /// The recording as text, if it is to go with the answer.
+    pub enclosed: Option<String>,
     /// Why the recording could not be left where it was wanted.
     pub unwritten: Option<String>,
 }
@@ -139,7 +138,11 @@ pub(super) fn tell(played: &Played<'_>, options: &Options) -> Told {
     let Some(recorded) = &played.kept.recorded else { return Told::default() };
     let cast = cast(played);
     let where_used = Cast { processors: played.stage.used.clone(), ..cast.clone() };
-    let written = options.recording.as_ref().map(|path| recorded.write(path, &cast));
+    let written = options.recording.as_ref().map_or(Ok(()), |path| recorded.write(path, &cast));
+    let (enclosed, unsent) = match options.enclose.map(|most| recorded.enclosed(&cast, most)).transpose() {
+        Ok(enclosed) => (enclosed, None),
+        Err(fault) => (None, Some(fault)),
+    };
     let theirs = |row: &Number| find(&row.metric, &cast.jobs).is_ok_and(|metric| !OURS.contains(&metric.name));
     Told {
         rows: recorded.rows(&cast).into_iter().filter(theirs).collect(),
@@ -147,6 +150,7 @@ pub(super) fn tell(played: &Played<'_>, options: &Options) -> Told {
         foreign_wakeups: Some(recorded.foreign_wakeups(&where_used)),
         lost: recorded.lost(),
         whole: recorded.whole(&where_used),
-        unwritten: written.and_then(Result::err).map(|fault| fault.to_string()),
+        enclosed,
+        unwritten: written.err().or(unsent).map(|fault| fault.to_string()),
     }
 }

@@ -103,7 +103,7 @@ fn of_records(played: &Played<'_>, told: &Told, all: &mut Vec<Caution>) {
         ));
     }
     if let Some(why) = &told.unwritten {
-        all.push(caution(why.clone(), "there is no recording of this run", "name another file"));
+        all.push(caution(why.clone(), "there is no recording of this run", "name another file, or record less"));
     }
     for Mismatch { setting, path, expected, actual } in &played.rounded {
         all.push(caution(

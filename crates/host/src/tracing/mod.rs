@@ -7,6 +7,7 @@
 //!   pages     pages of one processor into its happenings
 //!   story     happenings of all processors into events of the model
 //!   numbers   events into rows and lengths of stretches
+//!   enclosed  a recording as text, for where there is no file to give
 //!
 //! What is lost is counted three ways (the flags of pages, the counters of buffers, switches that do not fit) and never
 //! silent: [`Recorded::lost`]. A wait begins with `sched_waking`, when the task could have run, not with `sched_wakeup`,
@@ -18,6 +19,7 @@
 
 mod cast;
 pub mod command;
+mod enclosed;
 pub mod layout;
 mod merge;
 mod numbers;
@@ -37,7 +39,7 @@ use schedlab_model::event::{Event, Observer};
 use schedlab_traces::{Names, recording};
 use std::{
     fs::File,
-    io::{BufWriter, ErrorKind, Read},
+    io::{self, BufWriter, ErrorKind, Read, Write},
     path::Path,
 };
 
@@ -246,10 +248,14 @@ impl Recorded {
     /// Writes the events as a recording.
     pub fn write(&self, path: &Path, cast: &Cast) -> Result<(), Fault> {
         let failed = |why| Fault::file(path, "write", why);
-        let names = Names { processors: cast.processors.len() as u16, jobs: cast.jobs.clone(), ..Names::default() };
         let file = BufWriter::new(File::create(path).map_err(failed)?);
-        let mut recorder = recording::Recorder::new(file, &names).map_err(failed)?;
+        self.write_to(file, cast).map(drop).map_err(failed)
+    }
+
+    fn write_to<W: Write>(&self, out: W, cast: &Cast) -> io::Result<W> {
+        let names = Names { processors: cast.processors.len() as u16, jobs: cast.jobs.clone(), ..Names::default() };
+        let mut recorder = recording::Recorder::new(out, &names)?;
         self.tell(cast, &mut recorder);
-        recorder.finish().map(drop).map_err(failed)
+        recorder.finish()
     }
 }
