@@ -124,6 +124,19 @@ mod _core {
         released(py, || recording::write(run_json, kind, path.as_ref(), limit_ns))
     }
 
+    /// Draws a recording, of whatever kernel; see `recording` for the kinds.
+    #[pyfunction]
+    fn draw(py: Python<'_>, recording: &str, kind: &str, title: &str, path: &str, limit_ns: u64) -> PyResult<()> {
+        released(py, || recording::draw(recording.as_ref(), kind, title, path.as_ref(), limit_ns))
+    }
+
+    /// Who had a processor when, of a recording; see `recording` for the columns of the Arrow stream.
+    #[pyfunction]
+    fn turns<'py>(py: Python<'py>, recording: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let stream = released(py, || recording::turns(recording.as_ref()))?;
+        Ok(PyBytes::new(py, &stream))
+    }
+
     /// Checks what is wanted of caches and says what will be run, as JSON; see `caches`.
     #[pyfunction]
     fn cache_plan(py: Python<'_>, plan_json: &str) -> PyResult<String> {

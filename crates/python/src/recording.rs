@@ -1,7 +1,16 @@
 //! One run as a file: "perfetto" (a trace for ui.perfetto.dev), "gantt_text" and "gantt_svg" (its beginning, drawn) or
 //! "recording" (every event). The file is written beside its place and then put there, whole or not at all.
+//!
+//! A recording, of whatever kernel, becomes the same pictures; and a table of turns, as an Arrow stream. Columns: `task`,
+//! `job` (null for a task of none), `nice`, `woken_ns` (null, if not since the task's turn before), `begin_ns`, `end_ns`,
+//! `left` (as the model numbers the reasons, from 0: preempted, slice_end, yielded, blocked, exited, stopped).
 
-use crate::{batch::Run, from_json};
+use crate::{
+    batch::{Run, stream},
+    from_json,
+};
+use arrow_array::{ArrayRef, Int8Array, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array};
+use arrow_schema::ArrowError;
 use schedlab_model::{
     Nanos, SECOND,
     event::{AnyObserver, Event, Observer},
@@ -9,11 +18,18 @@ use schedlab_model::{
     units::{Duration, spell_duration},
 };
 use schedlab_sim::observe;
-use schedlab_traces::{Names, gantt::Chart, perfetto::Tracer, recording::Recorder};
+use schedlab_traces::{
+    Names,
+    gantt::Chart,
+    perfetto::Tracer,
+    recording::{Reader, Recorder},
+    turns::{Turn, Turns},
+};
 use std::{
     fs::{self, File},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// Most events that a drawing keeps in memory (64 MiB); far more than an eye can tell apart.
@@ -47,12 +63,83 @@ pub fn write(run_json: &str, kind: &str, path: &Path, limit: Nanos) -> Result<()
         "gantt_text" | "gantt_svg" => {
             let chart = chart(&scenario, seed, &names)?;
             let title = format!("{} on {}, seed {seed}", scenario.scheduler.name, scenario.machine.name);
-            let text = if kind == "gantt_svg" { chart.svg(&title) } else { chart.text(COLUMNS) };
-            draft.out.write_all(text.as_bytes()).map_err(failed)?;
+            draft.out.write_all(drawn(&chart, kind, &title).as_bytes()).map_err(failed)?;
         }
         other => return Err(format!("{other:?} is none of perfetto, gantt_text, gantt_svg, recording")),
     }
     draft.publish(path).map_err(failed)
+}
+
+fn drawn(chart: &Chart, kind: &str, title: &str) -> String {
+    if kind == "gantt_svg" { chart.svg(title) } else { chart.text(COLUMNS) }
+}
+
+/// Makes a picture of a recording. Only what happens before `limit` is drawn; 0 means the whole run.
+pub fn draw(recording: &Path, kind: &str, title: &str, path: &Path, limit: Nanos) -> Result<(), String> {
+    let until = if limit > 0 { limit } else { Nanos::MAX };
+    let failed = |why: io::Error| format!("{}: {why}", path.display());
+    match kind {
+        "perfetto" => {
+            let mut draft = Draft::new(path).map_err(failed)?;
+            let names = open(recording)?.names().clone();
+            let mut tracer = Tracer::new(&mut draft.out, &names, None);
+            listen(recording, until, AnyObserver(&mut tracer))?;
+            tracer.finish().map_err(failed)?;
+            draft.publish(path).map_err(failed)
+        }
+        "gantt_text" | "gantt_svg" => {
+            let mut draft = Draft::new(path).map_err(failed)?;
+            let mut beginning = Beginning::default();
+            let (names, last) = listen(recording, until, AnyObserver(&mut beginning))?;
+            beginning.refuse_if_full(last)?;
+            let chart = Chart::new(&beginning.events, &names, until.min(last));
+            draft.out.write_all(drawn(&chart, kind, title).as_bytes()).map_err(failed)?;
+            draft.publish(path).map_err(failed)
+        }
+        other => Err(format!("{other:?} is none of perfetto, gantt_text, gantt_svg")),
+    }
+}
+
+/// The turns of a recording.
+pub fn turns(recording: &Path) -> Result<Vec<u8>, String> {
+    let mut turns = Turns::default();
+    let (names, _) = listen(recording, Nanos::MAX, AnyObserver(&mut turns))?;
+    stream(table(&turns.all, &names.jobs)).map_err(|why| why.to_string())
+}
+
+fn table(turns: &[Turn], jobs: &[String]) -> Result<RecordBatch, ArrowError> {
+    let job = |turn: &Turn| jobs.get(usize::try_from(turn.job).ok()?).cloned();
+    let columns: [(&str, ArrayRef); 7] = [
+        ("task", Arc::new(turns.iter().map(|turn| turn.task).collect::<UInt32Array>())),
+        ("job", Arc::new(turns.iter().map(job).collect::<StringArray>())),
+        ("nice", Arc::new(turns.iter().map(|turn| turn.nice).collect::<Int8Array>())),
+        ("woken_ns", Arc::new(turns.iter().map(|turn| turn.woken).collect::<UInt64Array>())),
+        ("begin_ns", Arc::new(turns.iter().map(|turn| turn.begin).collect::<UInt64Array>())),
+        ("end_ns", Arc::new(turns.iter().map(|turn| turn.end).collect::<UInt64Array>())),
+        ("left", Arc::new(turns.iter().map(|turn| turn.left).collect::<UInt8Array>())),
+    ];
+    RecordBatch::try_from_iter(columns)
+}
+
+fn open(recording: &Path) -> Result<Reader<File>, String> {
+    let said = |why: &dyn std::fmt::Display| format!("{}: {why}", recording.display());
+    Reader::new(File::open(recording).map_err(|why| said(&why))?).map_err(|why| said(&why))
+}
+
+/// Tells the events before a time to a listener; gives the names, and the time of the last event that was told.
+fn listen<O: Observer>(recording: &Path, until: Nanos, mut listener: O) -> Result<(Names, Nanos), String> {
+    let reader = open(recording)?;
+    let names = reader.names().clone();
+    let mut last = 0;
+    for event in reader {
+        let event = event.map_err(|why| format!("{}: {why}", recording.display()))?;
+        if event.time > until {
+            break;
+        }
+        last = event.time;
+        listener.observe(event);
+    }
+    Ok((names, last))
 }
 
 /// The words of a scenario.
@@ -68,10 +155,7 @@ fn names(scenario: &Scenario) -> Result<Names, String> {
 fn chart(scenario: &Scenario, seed: u64, names: &Names) -> Result<Chart, String> {
     let mut beginning = Beginning::default();
     let end = observe(scenario, seed, AnyObserver(&mut beginning)).map_err(|why| why.to_string())?;
-    if beginning.full {
-        let length = spell_duration(scenario.duration.map_or(SECOND, |duration| duration.0));
-        return Err(format!("more than {MOST_EVENTS} events in {length}: too many to draw; ask for a shorter time"));
-    }
+    beginning.refuse_if_full(scenario.duration.map_or(SECOND, |duration| duration.0))?;
     Ok(Chart::new(&beginning.events, names, end))
 }
 
@@ -80,6 +164,16 @@ fn chart(scenario: &Scenario, seed: u64, names: &Names) -> Result<Chart, String>
 struct Beginning {
     events: Vec<Event>,
     full: bool,
+}
+
+impl Beginning {
+    fn refuse_if_full(&self, length: Nanos) -> Result<(), String> {
+        if !self.full {
+            return Ok(());
+        }
+        let length = spell_duration(length);
+        Err(format!("more than {MOST_EVENTS} events in {length}: too many to draw; ask for a shorter time"))
+    }
 }
 
 impl Observer for Beginning {
