@@ -39,8 +39,8 @@ class Experiment:
 
     name: str
     definition: dict[str, Any]
-    #: Where paths in it begin: the folder of its file.
-    folder: Path = Path()
+    #: Where paths in it begin: the folder of its file. It is no part of what is asked.
+    folder: Path = field(default=Path(), compare=False)
 
     @classmethod
     def from_toml(cls, path: str | Path, set: Sequence[str] = ()) -> "Experiment":
