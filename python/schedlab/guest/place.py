@@ -8,11 +8,14 @@
 Emulation has no caches, no TLB and no branch costs: what asks for them is refused.
 """
 
+import base64
+import binascii
 import hashlib
 import json
 import os
 import threading
 import time
+import zlib
 from collections.abc import Generator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from copy import deepcopy
@@ -23,7 +26,7 @@ import polars as pl
 
 from schedlab.errors import UsageError
 from schedlab.experiment import Cell
-from schedlab.guest import drive, ext, machine, setup
+from schedlab.guest import cache, drive, ext, machine, setup
 from schedlab.guest.apt import Say
 from schedlab.guest.drive import Drive, elevators
 from schedlab.guest.machine import Machine, Report
@@ -45,6 +48,13 @@ TICK_NS, PHASE_NS = 4_000_000, 2_472_136
 SCRATCH = "/tmp"
 #: A run that takes longer, by the guest's clock, is ended with a warning.
 AT_MOST = "600s"
+#: Buffer of the scheduler's events, KiB, and how often it is emptied. Whoever empties it has the processor
+#: for a moment, so it is done rarely: at some two hundred bytes a switch, 60 000 of them a second find room.
+BUFFER_KIB, DRAIN_EVERY = 64 << 10, "5s"
+#: It is at most this part of a small guest's memory.
+BUFFER_SHARE = 8
+#: Largest recording that comes out of a guest, bytes, compressed and as it is then kept.
+LARGEST_PACKED, LARGEST_RECORDING = 24 << 20, 1 << 30
 #: The log of all runs, in the folder of the results.
 LOG = "guests.jsonl"
 PREFIX = "guest:"
@@ -66,6 +76,10 @@ class Guest:
     say: Say = print
     #: Where the paths in the experiment begin.
     folder: Path = Path()
+    #: How often the recorder's buffer is emptied.
+    drain_every: str = DRAIN_EVERY
+    #: Guests whose answers are compared, for each run.
+    times: int = TIMES
     #: Guests at once.
     at_once: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
     _machine: Machine | None = field(default=None, repr=False)
@@ -133,7 +147,7 @@ class Guest:
             for future in [pool.submit(machine.keep, over) for machine in machines.values()]:
                 _result(future, stop)
             calibration = _result(pool.submit(self.machine.calibration, over), stop)
-            asked = [[pool.submit(ask, *run) for _ in range(TIMES)] for run in pending]
+            asked = [[pool.submit(ask, *run) for _ in range(self.times)] for run in pending]
             for run, futures in zip(pending, asked, strict=True):
                 reports = [_result(future, stop) for future in futures]
                 if len({report.digest for report in reports}) > 1:
@@ -150,12 +164,29 @@ class Guest:
         own = self._fit_of(cell).drive
         return own.note if own else None
 
-    def ask(self, cell: Cell, seed: int, calibration: dict, stop: threading.Event | None = None) -> Report:
-        """Run once."""
+    def ask(
+        self, cell: Cell, seed: int, calibration: dict, stop: threading.Event | None = None, record: bool = False
+    ) -> Report:
+        """Run once; with `record`, the answer has the recording in it."""
         settle_ns = machine.SETTLE_NS + (seed - 1) * PHASE_NS % TICK_NS
         fitted = self._fit_of(cell)
         plan = _plan(cell, seed, calibration, self.trace, fitted.drive)
+        plan["options"] |= {
+            "buffer_kib": min(BUFFER_KIB, (fitted.machine.setup.memory_mib << 10) // BUFFER_SHARE),
+            "drain_every": self.drain_every,
+            "enclose": LARGEST_PACKED if record else None,
+        }
         return fitted.machine.ask(["run"], plan, settle_ns, stop)
+
+    def record(self, cell: Cell, seed: int, path: Path) -> dict:
+        """Run once, write the scheduler's events to `path` as a recording, and give the answer without them."""
+        answer = self.ask(cell, seed, self.machine.calibration(), record=True).answer
+        text = answer.pop("recording", None)
+        if text is None:
+            seen = "; ".join(warning["seen"] for warning in answer["warnings"])
+            raise UsageError(f"{self.name}: there is no recording of the run: {seen or 'the agent sent none'}")
+        cache.write(path, unpacked(text, self.name))
+        return answer
 
     def _fit_of(self, cell: Cell) -> "Fitted":
         """What was found when the cell was placed."""
@@ -201,6 +232,18 @@ def _plan(cell: Cell, seed: int, calibration: dict, trace: str, drive: Drive | N
         "options": {"scratch": SCRATCH, "trace": trace, "at_most": AT_MOST, "strict": True}
         | ({"volume": drive.volume} if drive else {}),
     }
+
+
+def unpacked(text: str, name: str) -> bytes:
+    """The recording that came as text: base 64 of what zlib has compressed."""
+    try:
+        unpacker = zlib.decompressobj()
+        recording = unpacker.decompress(base64.b64decode(text, validate=True), LARGEST_RECORDING)
+    except (binascii.Error, zlib.error) as why:
+        raise UsageError(f"{name}: the recording of the run came damaged: {why}") from None
+    if not unpacker.eof:
+        raise UsageError(f"{name}: the recording of the run is cut off, or longer than {LARGEST_RECORDING} bytes")
+    return recording
 
 
 def vote(reports: list[Report]) -> tuple[Report, str | None]:
