@@ -60,7 +60,8 @@ class Machine:
     def engine(self) -> str:
         """All that decides a result, beside the order."""
         kernel = f"{self.kernel.release} {self.kernel.version}"
-        program = f"qemu {self.emulator.version} shift={qemu.SHIFT} agent+{self.agent}"
+        manner = hashlib.sha256(" ".join([*qemu.MACHINE, qemu.COMMAND_LINE]).encode()).hexdigest()[:DIGITS]
+        program = f"qemu {self.emulator.version} machine+{manner} shift={qemu.SHIFT} agent+{self.agent}"
         return f"guest {kernel} {program}{self.setup.spelled}{self._modules()}"
 
     def _modules(self) -> str:

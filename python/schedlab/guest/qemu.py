@@ -31,8 +31,8 @@ MACHINE = (
     f"-no-reboot -accel tcg -rtc clock=vm,base={BEGINS} -device pvpanic -qmp stdio"
 ).split()
 #: The tests of ciphers are half of a boot's instructions, and nothing that is measured uses any. Kernels differ in
-#: whether autogroup is on; here it is off, as on a simulated machine, until `tunables.autogroup` asks for it. DAMON_STAT,
-#: on in 6.17 as Debian builds it, would take 2 % of the processor.
+#: whether autogroup is on; here it is off, as on a simulated machine, until `tunables.autogroup` asks for it.
+#: DAMON_STAT, on in 6.17 as Debian builds it, would take 2 % of the processor.
 COMMAND_LINE = "console=ttyS0 panic=-1 quiet nokaslr cryptomgr.notests noautogroup damon_stat.enabled=0"
 #: Where unpacked packages have libraries and firmware.
 LIBRARIES = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
