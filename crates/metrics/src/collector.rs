@@ -354,6 +354,14 @@ impl Observer for Collector {
             _ => self.rare(e),
         }
     }
+
+    #[inline]
+    fn observe_row(&mut self, e: Event, times: impl ExactSizeIterator<Item = Nanos> + Clone) {
+        match e.kind {
+            Kind::Interrupt => self.counts.interrupts += times.len() as u64,
+            _ => times.for_each(|time| self.observe(Event { time, ..e })),
+        }
+    }
 }
 
 /// The distribution over all tasks, those of no job included.

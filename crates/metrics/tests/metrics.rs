@@ -127,6 +127,19 @@ fn times_switches_and_waits_of_the_system_are_those_summed_by_hand() {
 }
 
 #[test]
+fn a_row_of_records_counts_as_each_of_them() {
+    for kind in [Kind::Interrupt, Kind::SystemCall, Kind::Overhead] {
+        let record = at(0, NO_TASK, kind, 0, 3, 0);
+        let times = (1..=7).map(|ms| ms * MS).collect::<Vec<_>>();
+        let [mut each, mut row] = [(); 2].map(|()| collector(&["editor"], Accounting::Exact, &[]));
+        times.iter().for_each(|&time| each.observe(Event { time, ..record }));
+        // Two listen, and are lent, as in a simulation.
+        (&mut row, ()).observe_row(record, times.iter().copied());
+        assert_eq!(row.finish(10 * MS).rows, each.finish(10 * MS).rows, "{kind:?}");
+    }
+}
+
+#[test]
 fn times_switches_and_waits_of_the_jobs_are_those_summed_by_hand() {
     let report = report(&["editor", "hog"], 100, &editor_and_hog());
     expect(

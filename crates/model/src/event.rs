@@ -133,6 +133,16 @@ const _: () = assert!(size_of::<Event>() == 32);
 pub trait Observer {
     /// Takes one record.
     fn observe(&mut self, event: Event);
+
+    /// Takes a row of records that differ in their times only. Nothing else happens between them, so who only counts
+    /// such records need not look at each.
+    #[inline]
+    fn observe_row(&mut self, event: Event, times: impl ExactSizeIterator<Item = Nanos> + Clone)
+    where
+        Self: Sized,
+    {
+        times.for_each(|time| self.observe(Event { time, ..event }));
+    }
 }
 
 /// Nobody listens.
@@ -147,6 +157,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn observe(&mut self, event: Event) {
         self.0.observe(event);
         self.1.observe(event);
+    }
+
+    #[inline]
+    fn observe_row(&mut self, event: Event, times: impl ExactSizeIterator<Item = Nanos> + Clone) {
+        self.0.observe_row(event, times.clone());
+        self.1.observe_row(event, times);
     }
 }
 
@@ -174,5 +190,10 @@ impl<O: Observer> Observer for &mut O {
     #[inline(always)]
     fn observe(&mut self, event: Event) {
         (**self).observe(event);
+    }
+
+    #[inline]
+    fn observe_row(&mut self, event: Event, times: impl ExactSizeIterator<Item = Nanos> + Clone) {
+        (**self).observe_row(event, times);
     }
 }

@@ -71,6 +71,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             timers: Timers::default(),
             clock,
             stat_clock,
+            // A tick that costs nothing, is no sample and needs no clock task does nothing but what the policy does.
+            passes_ticks: processors == 1
+                && machine.clock.interrupt.get().0 == 0
+                && machine.accounting == machine::Accounting::Exact
+                && !message_passing
+                && !(S::STAT_TICKS && clocks.stat_hz.is_none()),
             tick_timers: machine.clock.timers == machine::TimerResolution::Tick,
             costs: costs(machine),
             sampled: machine.accounting == machine::Accounting::Sampled,

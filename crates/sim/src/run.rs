@@ -52,6 +52,8 @@ pub(crate) struct Kernel<S, O> {
     pub clock: Clock,
     /// The statistics clock, if there is one apart.
     pub stat_clock: Option<Clock>,
+    /// Whether ticks that only count may be passed over, see [`Kernel::boot`].
+    pub passes_ticks: bool,
     /// Timers expire at ticks only.
     pub tick_timers: bool,
     pub costs: Costs,
@@ -120,6 +122,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             } else {
                 if other > self.limit || self.stalled() {
                     break;
+                }
+                if S::PASSES_TICKS && self.pass_ticks(ends) {
+                    continue;
                 }
                 self.now = other;
                 if self.timers.next() == other { self.timer_expired() } else { self.tick() }

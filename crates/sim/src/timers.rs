@@ -5,7 +5,8 @@
 //!
 //!   time (64 bits), number in the order of setting (32), of whom (29), kind (3)
 //!
-//! When the numbers run out, those that are set are numbered anew.
+//! When the numbers run out, those that are set are numbered anew. The statistics clock's timer, which is always set again,
+//! stands beside the heap.
 
 use schedlab_model::{Nanos, task::CpuId, task::TaskId};
 use std::{cmp::Reverse, collections::BinaryHeap};
@@ -39,6 +40,9 @@ const WRITE_BACK: u32 = 6;
 /// Room for the kinds there are. It leaves 29 bits for a task: so many would take 200 GB.
 const KINDS: u32 = 8;
 
+/// Behind every timer: none.
+const NEVER: u128 = u128::MAX;
+
 /// A timer in one number.
 #[inline(always)]
 fn pack(when: Nanos, number: u32, whose: u32, kind: u32) -> u128 {
@@ -54,6 +58,8 @@ fn time(timer: u128) -> Nanos {
 #[derive(Debug)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<u128>>,
+    /// That of the statistics clock, or [`NEVER`].
+    stat: u128,
     /// The number of the last one set.
     last: u32,
     /// When the first expires; the end of time if there is none.
@@ -65,7 +71,7 @@ pub(crate) struct Timers {
 
 impl Default for Timers {
     fn default() -> Self {
-        Timers { heap: BinaryHeap::new(), last: 0, next: Nanos::MAX, asked: Vec::new(), free: Vec::new() }
+        Timers { heap: BinaryHeap::new(), stat: NEVER, last: 0, next: Nanos::MAX, asked: Vec::new(), free: Vec::new() }
     }
 }
 
@@ -85,7 +91,7 @@ impl Timers {
             Expiry::Drive => (0, DRIVE),
             Expiry::Scheduler { cpu, token } => (self.ask(cpu, token), SCHEDULER),
             Expiry::Device { device } => (device, DEVICE),
-            Expiry::Stat => (0, STAT),
+            Expiry::Stat => return self.set_stat(when),
             Expiry::WriteBack => (0, WRITE_BACK),
         };
         self.push(when, whose, kind);
@@ -96,6 +102,13 @@ impl Timers {
         self.last += 1;
         self.next = self.next.min(when);
         self.heap.push(Reverse(pack(when, self.last, whose, kind)));
+    }
+
+    /// The statistics clock has one timer; a new one takes the place of the old.
+    fn set_stat(&mut self, when: Nanos) {
+        self.last += 1;
+        self.stat = pack(when, self.last, 0, STAT);
+        self.next = when.min(self.next_in_heap());
     }
 
     /// Keeps what the scheduler asked for, and gives its place.
@@ -114,17 +127,27 @@ impl Timers {
         self.next
     }
 
+    /// The same of all but the statistics clock's.
+    #[inline(always)]
+    pub fn next_in_heap(&self) -> Nanos {
+        self.heap.peek().map_or(Nanos::MAX, |Reverse(timer)| time(*timer))
+    }
+
     /// How many are set.
     #[inline(always)]
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.heap.len() + usize::from(self.stat != NEVER)
     }
 
     /// Takes the next one.
     #[inline(always)]
     pub fn take(&mut self) -> Option<Expiry> {
-        let Reverse(first) = self.heap.pop()?;
-        self.next = self.heap.peek().map_or(Nanos::MAX, |Reverse(timer)| time(*timer));
+        let first = match self.heap.peek() {
+            Some(Reverse(first)) if *first < self.stat => self.heap.pop()?.0,
+            _ if self.stat == NEVER => return None,
+            _ => std::mem::replace(&mut self.stat, NEVER),
+        };
+        self.next = self.next_in_heap().min(time(self.stat));
         let (number, whose) = ((first >> 32) as u32, first as u32 / KINDS);
         Some(match first as u32 % KINDS {
             WAKE => Expiry::Wake { task: whose, number },
@@ -151,6 +174,9 @@ impl Timers {
     /// number before and its number now.
     pub fn renumber(&mut self, mut tell: impl FnMut(TaskId, u32, u32)) {
         let mut timers = std::mem::take(&mut self.heap).into_vec();
+        if self.stat != NEVER {
+            timers.push(Reverse(self.stat));
+        }
         timers.sort_unstable_by_key(|Reverse(timer)| *timer);
         self.last = 0;
         for Reverse(timer) in &mut timers {
@@ -160,7 +186,11 @@ impl Timers {
                 tell(whose, number, self.last);
             }
             *timer = pack(time(*timer), self.last, whose, kind);
+            if kind == STAT {
+                self.stat = *timer;
+            }
         }
+        timers.retain(|Reverse(timer)| *timer != self.stat);
         self.heap = timers.into();
     }
 

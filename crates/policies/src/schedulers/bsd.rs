@@ -243,16 +243,21 @@ impl<const LISTS: usize> Bsd<LISTS> {
         Some(Pick { task, slice: None })
     }
 
-    /// A tick of the statistics clock finds a task running.
+    /// So many ticks of the statistics clock find a task running. Its priority changes with every whole step of its usage.
     #[inline]
-    pub fn charge_tick(&mut self, cx: &Context<'_>, task: TaskId) {
+    pub fn charge_ticks(&mut self, cx: &Context<'_>, task: TaskId, mut ticks: u64) {
         let estimator = self.rules.estimator;
-        let thread = self.thread(task);
-        let before = thread.estimate / estimator.step;
-        thread.estimate = estimator.after_tick(thread.estimate, cx.tasks[task as usize].nice);
-        if thread.estimate / estimator.step != before {
-            self.recompute(cx, task);
-            self.follow(task);
+        let tick = estimator.of_tick(cx.tasks[task as usize].nice);
+        while ticks > 0 && self.thread(task).estimate < estimator.limit {
+            let thread = self.thread(task);
+            let (steps, beyond) = (thread.estimate / estimator.step, thread.estimate % estimator.step);
+            let to_next_step = ticks.min((estimator.step - beyond).div_ceil(tick).into());
+            thread.estimate = estimator.sum(thread.estimate, to_next_step as u32 * tick);
+            if thread.estimate / estimator.step != steps {
+                self.recompute(cx, task);
+                self.follow(task);
+            }
+            ticks -= to_next_step;
         }
     }
 

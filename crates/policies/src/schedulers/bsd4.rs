@@ -88,7 +88,7 @@
 //! - B. Evans, J. Roberson, cvs-all, 1-2 October 2007.
 
 use super::{
-    Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks,
     bsd::{Bsd, Due, Rules},
     decay_usage::Estimator,
     priority_lists::End,
@@ -225,6 +225,7 @@ impl Scheduler for Bsd4 {
         source: include_str!("bsd4.rs"),
     };
     const STAT_TICKS: bool = true;
+    const PASSES_TICKS: bool = true;
     const INTERRUPTS: bool = true;
     const USER_RETURNS: bool = true;
 
@@ -315,8 +316,7 @@ impl Scheduler for Bsd4 {
     #[inline]
     fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         let (better, worse) = (self.bsd.priority(woken), self.bsd.priority(running));
-        let interrupted = cx.waker.is_none();
-        if interrupted || better < worse && (better <= WORST_INTERRUPT || worse >= IDLE) {
+        if cx.waker.is_none() || better < worse && (better <= WORST_INTERRUPT || worse >= IDLE) {
             self.cpus[usize::from(cpu)].preempted = true;
             return Preempt::AtOnce;
         }
@@ -331,10 +331,18 @@ impl Scheduler for Bsd4 {
     #[inline]
     fn stat_tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         let Some(task) = cx.processors[usize::from(cpu)].running else { return };
-        self.bsd.charge_tick(cx, task);
+        self.bsd.charge_ticks(cx, task, 1);
         if self.form == Form::Slice && cx.now - self.cpus[usize::from(cpu)].switched >= self.quantum {
             cx.resched(cpu);
         }
+    }
+
+    fn quiet_ticks(&self, _: &Context<'_>, _: CpuId, _: TaskId) -> Ticks {
+        if self.form == Form::Head { Ticks::ALL } else { Ticks::default() }
+    }
+
+    fn pass_ticks(&mut self, cx: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
+        self.bsd.charge_ticks(cx, running, ticks.statistics);
     }
 
     #[inline]

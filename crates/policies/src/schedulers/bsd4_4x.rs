@@ -76,7 +76,7 @@
 //!   `curpriority_cmp`), kern_exit.c (`wait1`), kern_fork.c, sys/proc.h, sys/param.h.
 
 use super::{
-    Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks,
     bsd::{Bsd, Due, Rules},
     decay_usage::Estimator,
     priority_lists::{End, PER_LIST},
@@ -180,6 +180,7 @@ impl Scheduler for Bsd44x {
         source: include_str!("bsd4_4x.rs"),
     };
     const STAT_TICKS: bool = true;
+    const PASSES_TICKS: bool = true;
     const USER_RETURNS: bool = true;
 
     fn clocks(params: &Params, _: Clocks) -> Clocks {
@@ -240,8 +241,18 @@ impl Scheduler for Bsd44x {
     #[inline]
     fn stat_tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         if let Some(task) = cx.processors[usize::from(cpu)].running {
-            self.bsd.charge_tick(cx, task);
+            self.bsd.charge_ticks(cx, task, 1);
         }
+    }
+
+    #[inline]
+    fn quiet_ticks(&self, _: &Context<'_>, _: CpuId, _: TaskId) -> Ticks {
+        Ticks::ALL
+    }
+
+    #[inline]
+    fn pass_ticks(&mut self, cx: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
+        self.bsd.charge_ticks(cx, running, ticks.statistics);
     }
 
     fn reaped(&mut self, cx: &mut Context<'_>, parent: TaskId, child: TaskId) {

@@ -70,7 +70,7 @@
 //! - B. Evans, cvs-all, 1-2 October 2007: interrupts that switch and queue at the tail make loads round robin.
 
 use super::{
-    Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks,
     bsd::{Bsd, Due, Rules},
     bsd4,
     priority_lists::End,
@@ -150,6 +150,7 @@ impl Scheduler for Bsd452 {
         source: include_str!("bsd4_52.rs"),
     };
     const STAT_TICKS: bool = true;
+    const PASSES_TICKS: bool = true;
     const INTERRUPTS: bool = true;
     const USER_RETURNS: bool = true;
 
@@ -238,8 +239,18 @@ impl Scheduler for Bsd452 {
     #[inline]
     fn stat_tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         if let Some(task) = cx.processors[usize::from(cpu)].running {
-            self.bsd.charge_tick(cx, task);
+            self.bsd.charge_ticks(cx, task, 1);
         }
+    }
+
+    #[inline]
+    fn quiet_ticks(&self, _: &Context<'_>, _: CpuId, _: TaskId) -> Ticks {
+        Ticks::ALL
+    }
+
+    #[inline]
+    fn pass_ticks(&mut self, cx: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
+        self.bsd.charge_ticks(cx, running, ticks.statistics);
     }
 
     #[inline]

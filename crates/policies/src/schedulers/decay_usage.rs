@@ -41,9 +41,8 @@ impl Estimator {
 
     /// What a tick adds to an estimate.
     #[inline]
-    pub fn after_tick(&self, estimate: u32, nice: i8) -> u32 {
-        let tick = if self.weighted { doubling_every_four(nice.into()) as u32 } else { self.tick };
-        self.sum(estimate, tick)
+    pub fn of_tick(&self, nice: i8) -> u32 {
+        if self.weighted { doubling_every_four(nice.into()) as u32 } else { self.tick }
     }
 
     /// Two estimates together.
@@ -141,13 +140,13 @@ mod tests {
         assert_eq!((priority(0, 0), priority(295, 0)), (180, 216));
         assert_eq!((priority(0, 20), priority(295, 20)), (200, 223));
         assert_eq!((priority(0, -20), priority(295, -20)), (160, 196));
-        assert_eq!(STOCK.after_tick(295, 0), 295);
+        assert_eq!(STOCK.sum(295, STOCK.of_tick(0)), 295);
     }
 
     #[test]
     fn weights_double_every_four_levels() {
         let weighted = Estimator { tick: Estimator::WEIGHTED_TICK, limit: u32::MAX / 2, weighted: true, ..STOCK };
-        let at = |nice| weighted.after_tick(0, nice);
+        let at = |nice| weighted.of_tick(nice);
         assert_eq!((at(-20), at(0), at(4), at(20)), (1024, 32_768, 65_536, 1_048_576));
         assert!((at(1) * 10_000 / at(0)).abs_diff(11_892) <= 1);
         assert_eq!((weighted.load(-20), weighted.load(0), weighted.load(20)), (32 * ONE, ONE, ONE / 32));

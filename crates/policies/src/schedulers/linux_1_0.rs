@@ -69,7 +69,7 @@
 //!   include/linux/sched.h (`INIT_TASK`).
 
 use super::{
-    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks,
     placement::{idle_or_last, pull},
 };
 use schedlab_model::{
@@ -185,6 +185,7 @@ impl Scheduler for Linux10 {
     };
     const TICKS: bool = true;
     const SETTLES: bool = false;
+    const PASSES_TICKS: bool = true;
 
     fn new(_: &Params, processors: u16, _: Nanos) -> Self {
         Linux10 { queues: vec![Queue::default(); processors.into()], tasks: Vec::new() }
@@ -248,6 +249,16 @@ impl Scheduler for Linux10 {
         if entity.counter == 0 {
             cx.resched(cpu);
         }
+    }
+
+    #[inline]
+    fn quiet_ticks(&self, _: &Context<'_>, _: CpuId, running: TaskId) -> Ticks {
+        Ticks { clock: self.tasks[running as usize].counter.saturating_sub(1).into(), statistics: 0 }
+    }
+
+    #[inline]
+    fn pass_ticks(&mut self, _: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
+        self.tasks[running as usize].counter -= ticks.clock as u32;
     }
 
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {

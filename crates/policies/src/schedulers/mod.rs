@@ -1,5 +1,7 @@
 //! CPU policies: the interface between a kernel and its scheduler, and the table of all of them.
 //!
+//! Long, because an interface stands in one place.
+//!
 //! A task is at any time in one of four states, and the hooks follow its life:
 //!
 //! ```text
@@ -159,6 +161,20 @@ pub struct Pick {
     pub slice: Option<Nanos>,
 }
 
+/// So many ticks of the periodic clock, and of the statistics clock apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ticks {
+    /// Of the periodic one.
+    pub clock: u64,
+    /// Of the other.
+    pub statistics: u64,
+}
+
+impl Ticks {
+    /// As many as there are.
+    pub const ALL: Ticks = Ticks { clock: u64::MAX, statistics: u64::MAX };
+}
+
 /// A processor as its scheduler sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Processor {
@@ -238,6 +254,9 @@ pub trait Scheduler: Sized {
     const SETTLES: bool = Self::TICKS;
     /// Whether it wants [`Scheduler::return_to_user`].
     const USER_RETURNS: bool = false;
+    /// Whether it can pass over ticks: [`Scheduler::quiet_ticks`], [`Scheduler::pass_ticks`]. Between those, processor time is
+    /// charged in one piece, which must come to the same as many.
+    const PASSES_TICKS: bool = false;
     /// Whether it asks for the oracle, [`Context::bursts`]. No real kernel has one.
     const CLAIRVOYANT: bool = false;
 
@@ -292,6 +311,18 @@ pub trait Scheduler: Sized {
     /// A tick of the statistics clock on `cpu`, idle or not; of the periodic clock, where there is no other.
     #[inline]
     fn stat_tick(&mut self, _cx: &mut Context<'_>, _cpu: CpuId) {}
+
+    /// How many of the next ticks only count: while `running` runs on and nothing else happens, they ask for nothing, and what
+    /// they do follows from how many there are of each clock. Fewer may be named than there are. Only asked where there is
+    /// one processor.
+    #[inline]
+    fn quiet_ticks(&self, _cx: &Context<'_>, _cpu: CpuId, _running: TaskId) -> Ticks {
+        Ticks::default()
+    }
+
+    /// So many quiet ticks have passed, in place of a call for each.
+    #[inline]
+    fn pass_ticks(&mut self, _cx: &Context<'_>, _cpu: CpuId, _running: TaskId, _ticks: Ticks) {}
 
     /// A timer or a device interrupted `cpu`, and its handler is done. Kernels whose handlers are threads have switched to
     /// one and back: such a policy asks for a new choice here.

@@ -79,7 +79,9 @@
 //! - C. Kolivas, MuQSS, patches for Linux 4.8 and later, kernel/sched/MuQSS.c (`earliest_deadline_task`, `select_best_cpu`,
 //!   `enqueue_task`, `iso_tick`), as of 4.15.
 
-use super::{Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, ordered::Ordered, placement::idle_or_last};
+use super::{
+    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks, ordered::Ordered, placement::idle_or_last,
+};
 use iso::Limit;
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
@@ -289,6 +291,7 @@ impl Scheduler for Muqss {
         source: include_str!("muqss.rs"),
     };
     const TICKS: bool = true;
+    const PASSES_TICKS: bool = true;
 
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
         let bfs = params.name("variant") == "bfs";
@@ -397,6 +400,24 @@ impl Scheduler for Muqss {
         if entity.policy != Policy::Fifo && entity.slice < self.least || changes_class && !bfs {
             cx.resched(cpu);
         }
+    }
+
+    /// Ticks that leave enough of the slice; one is as long as a tick or a nanosecond longer.
+    #[inline]
+    fn quiet_ticks(&self, cx: &Context<'_>, _: CpuId, running: TaskId) -> Ticks {
+        let entity = &self.tasks[running as usize];
+        let clock = match entity.policy {
+            Policy::Fifo => u64::MAX,
+            Policy::Iso => 0,
+            _ => entity.slice.saturating_sub(self.least) / (cx.tick + 1),
+        };
+        Ticks { clock, statistics: 0 }
+    }
+
+    #[inline]
+    fn pass_ticks(&mut self, _: &Context<'_>, cpu: CpuId, running: TaskId, ticks: Ticks) {
+        let real_time = self.tasks[running as usize].class <= ISO;
+        (0..ticks.clock).for_each(|_| self.limit(cpu).tick(real_time));
     }
 
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {

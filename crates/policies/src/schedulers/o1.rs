@@ -77,7 +77,7 @@
 //! - Documentation/sched-design.txt, I. Molnar, 2002.
 
 use super::{
-    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, priority_array::PriorityArray, queue::Links,
+    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks, priority_array::PriorityArray, queue::Links,
 };
 use balancing::{Balancing, Load};
 use credit::{Credit, MAX_PRIO, Sleep};
@@ -277,6 +277,7 @@ impl Scheduler for O1 {
     };
     const TICKS: bool = true;
     const SETTLES: bool = false;
+    const PASSES_TICKS: bool = true;
 
     fn new(_: &Params, processors: u16, tick: Nanos) -> Self {
         O1 {
@@ -383,6 +384,14 @@ impl Scheduler for O1 {
             self.running_tick(cx, cpu, task);
         }
         self.queues[cpu as usize].load.age();
+    }
+
+    fn quiet_ticks(&self, _: &Context<'_>, cpu: CpuId, running: TaskId) -> Ticks {
+        Ticks { clock: self.quiet(cpu, running), statistics: 0 }
+    }
+
+    fn pass_ticks(&mut self, _: &Context<'_>, cpu: CpuId, running: TaskId, ticks: Ticks) {
+        self.pass_quiet(cpu, running, ticks.clock);
     }
 
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {

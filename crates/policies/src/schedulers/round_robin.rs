@@ -62,7 +62,7 @@
 //! - L. Kleinrock, Queueing Systems II, 1976, section 4.4.
 //! - IRIX 6.2: mtune/kernel (`slice_size`); systune(1M).
 
-use super::{Context, Dequeue, Enqueue, Pick, Scheduler, queue::Queues};
+use super::{Context, Dequeue, Enqueue, Pick, Scheduler, Ticks, queue::Queues};
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise},
@@ -109,6 +109,7 @@ impl Scheduler for RoundRobin {
     };
     const TICKS: bool = true;
     const SETTLES: bool = false;
+    const PASSES_TICKS: bool = true;
 
     fn ticks(params: &Params) -> bool {
         params.whole("slice_size") > 0
@@ -137,7 +138,9 @@ impl Scheduler for RoundRobin {
     #[inline]
     fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         let task = self.queues.next(cpu)?;
-        self.ticks_left[cpu as usize] = self.slice_size;
+        if self.slice.is_none() {
+            self.ticks_left[cpu as usize] = self.slice_size;
+        }
         Some(Pick { task, slice: self.slice })
     }
 
@@ -150,5 +153,13 @@ impl Scheduler for RoundRobin {
         if *left == 0 {
             cx.resched(cpu);
         }
+    }
+
+    fn quiet_ticks(&self, _: &Context<'_>, cpu: CpuId, _: TaskId) -> Ticks {
+        Ticks { clock: self.ticks_left[cpu as usize].saturating_sub(1), statistics: 0 }
+    }
+
+    fn pass_ticks(&mut self, _: &Context<'_>, cpu: CpuId, _: TaskId, ticks: Ticks) {
+        self.ticks_left[cpu as usize] -= ticks.clock;
     }
 }

@@ -87,7 +87,7 @@ mod interactivity;
 mod thread;
 mod version;
 
-use super::{Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, queue::Links};
+use super::{Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks, queue::Links};
 use balancing::Balancer;
 use calendar::{Calendar, FIRST_IDLE, Place};
 use schedlab_model::{
@@ -187,9 +187,8 @@ impl Ule {
     fn exit(&mut self, cx: &Context<'_>, task: TaskId) {
         let ran = self.thread(task).history.ran();
         let Some(parent) = cx.tasks[task as usize].parent else { return };
-        let rules = &self.version.rules;
         if let Some(parent) = &mut self.threads[parent as usize] {
-            parent.history.run_for(ran, rules);
+            parent.history.run_for(ran, &self.version.rules);
         }
         self.compute(cx, parent);
     }
@@ -197,11 +196,10 @@ impl Ule {
     /// A queued thread leaves the queue.
     #[inline]
     fn remove(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
-        let now = self.now;
         let Some(thread) = &mut self.threads[task as usize] else { return };
         self.processors[cpu as usize].queue.remove(&mut self.links, task, thread.place);
         if let Place::Day(_) = thread.place {
-            thread.history.leave_calendar(now, &self.version.rules);
+            thread.history.leave_calendar(self.now, &self.version.rules);
             thread.compute(&cx.tasks[task as usize], &self.version.rules);
         }
     }
@@ -225,6 +223,7 @@ impl Scheduler for Ule {
     };
     const TICKS: bool = true;
     const STAT_TICKS: bool = true;
+    const PASSES_TICKS: bool = true;
     const INTERRUPTS: bool = true;
     const USER_RETURNS: bool = true;
     const SETTLES: bool = false;
@@ -335,10 +334,22 @@ impl Scheduler for Ule {
 
     fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         self.now += i64::from(cpu == 0);
-        let (now, rules) = (self.now, &self.version.rules);
         let running = cx.processors[cpu as usize].running;
         if let Some(thread) = running.and_then(|task| self.threads[task as usize].as_mut()) {
-            thread.history.tick(now, rules);
+            thread.history.tick(self.now, &self.version.rules);
+        }
+    }
+
+    fn quiet_ticks(&self, _: &Context<'_>, cpu: CpuId, running: TaskId) -> Ticks {
+        let thread = self.threads[running as usize].as_ref();
+        thread.map_or(Ticks::default(), |thread| thread.quiet_ticks(self.slice_on(cpu), self.now, &self.version.rules))
+    }
+
+    fn pass_ticks(&mut self, _: &Context<'_>, cpu: CpuId, running: TaskId, ticks: Ticks) {
+        self.now += ticks.clock as i64;
+        (0..ticks.statistics).for_each(|_| self.processors[cpu as usize].queue.tick());
+        if let Some(thread) = &mut self.threads[running as usize] {
+            thread.pass_ticks(ticks, self.now, &self.version.rules);
         }
     }
 

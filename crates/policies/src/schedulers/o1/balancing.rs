@@ -43,6 +43,16 @@ impl Load {
         self.averaged[1] = (self.averaged[1] + self.now + u64::from(self.now > self.averaged[1])) / 2;
     }
 
+    /// So many ticks. What does not change any more needs no further ones.
+    pub fn age_by(&mut self, ticks: u64) {
+        let settled = [self.now; 2];
+        let mut left = ticks;
+        while left > 0 && self.averaged != settled {
+            self.age();
+            left -= 1;
+        }
+    }
+
     /// source_load: rather too little, where somebody may be pulled from here.
     fn low(&self, index: usize) -> u64 {
         self.now.min(self.averaged[index - 1])

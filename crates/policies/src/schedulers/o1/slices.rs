@@ -26,6 +26,31 @@ impl O1 {
         }
     }
 
+    /// Ticks before the first that ends the running task's slice or turn.
+    #[inline]
+    pub(super) fn quiet(&self, cpu: CpuId, task: TaskId) -> u64 {
+        let entity = &self.tasks[task as usize];
+        if entity.array != self.queues[cpu as usize].active {
+            return 0;
+        }
+        match entity.turns {
+            Turns::Endless => u64::MAX,
+            Turns::Shared if entity.account.interactive(entity.prio) => 0,
+            Turns::Shared | Turns::RealTime => entity.slice - 1,
+        }
+    }
+
+    /// So many of them have passed.
+    #[inline]
+    pub(super) fn pass_quiet(&mut self, cpu: CpuId, task: TaskId, ticks: u64) {
+        self.jiffies += ticks;
+        self.queues[cpu as usize].load.age_by(ticks);
+        let entity = &mut self.tasks[task as usize];
+        if entity.turns != Turns::Endless {
+            entity.slice -= ticks;
+        }
+    }
+
     /// The running task lets its equals run.
     fn rejoin(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
         self.remove(cpu, task);

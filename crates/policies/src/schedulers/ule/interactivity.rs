@@ -112,6 +112,21 @@ impl History {
         }
     }
 
+    /// Ticks that find it running before its share has to be brought to the present.
+    #[inline]
+    pub fn quiet_ticks(&self, now: i64, rules: &Rules) -> u64 {
+        (self.first + (SHARE_SECONDS + 1) * rules.hz - now).max(0) as u64
+    }
+
+    /// So many of these have found it running, the last of them `now`.
+    #[inline]
+    pub fn pass_ticks(&mut self, ticks: u64, now: i64) {
+        if ticks > 0 {
+            self.found += ticks * TICK;
+            self.last = now;
+        }
+    }
+
     /// It is taken from the calendar.
     #[inline]
     pub fn leave_calendar(&mut self, now: i64, rules: &Rules) {

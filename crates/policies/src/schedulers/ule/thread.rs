@@ -5,6 +5,7 @@ use super::{
     interactivity::{History, Rules},
     version::Version,
 };
+use crate::schedulers::Ticks;
 use schedlab_model::task::{Policy, Task, Wait};
 
 /// How a thread is scheduled.
@@ -65,6 +66,23 @@ impl Thread {
         if self.class == Class::Timeshare {
             self.user_priority = self.history.priority(task.nice, rules);
         }
+    }
+
+    /// Ticks before anything comes of one: until its slice is used up, one that shares the processor is only found running.
+    #[inline]
+    pub fn quiet_ticks(&self, slice: u64, now: i64, rules: &Rules) -> Ticks {
+        if self.class != Class::Timeshare {
+            return Ticks::default();
+        }
+        Ticks { clock: self.history.quiet_ticks(now, rules), statistics: slice.saturating_sub(self.used + 1) }
+    }
+
+    /// So many of them have found it running.
+    #[inline]
+    pub fn pass_ticks(&mut self, ticks: Ticks, now: i64, rules: &Rules) {
+        self.history.pass_ticks(ticks.clock, now);
+        self.used += ticks.statistics;
+        (0..ticks.statistics).for_each(|_| self.history.run_for(rules.increment, rules));
     }
 
     /// It falls asleep at that tick.
