@@ -288,9 +288,12 @@ impl<const LISTS: usize> Bsd<LISTS> {
             if thread.asleep > 1 {
                 continue;
             }
+            // Who has used nothing keeps the priority of that.
             let estimate = thread.estimate;
-            self.thread(task).estimate = self.load.decayed(estimate);
-            self.recompute(cx, task);
+            if estimate > 0 {
+                self.thread(task).estimate = self.load.decayed(estimate);
+                self.recompute(cx, task);
+            }
             self.follow(task);
             if self.thread(task).state == State::Queued {
                 self.queue.change(cx, task, self.priority(task));
