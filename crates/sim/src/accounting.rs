@@ -26,6 +26,8 @@ pub(crate) struct Cpu {
     pub burst_end: Nanos,
     /// When its slice ends.
     pub slice_end: Nanos,
+    /// Whose code the running task is in.
+    pub mode: Mode,
     /// Why it leaves, if it leaves now while able to run.
     pub leaving: Enqueue,
     /// Time that the running task has had since it got the processor, by [`Mode`].
@@ -41,6 +43,7 @@ impl Default for Cpu {
             overhead: 0,
             burst_end: Nanos::MAX,
             slice_end: Nanos::MAX,
+            mode: Mode::User,
             leaving: Enqueue::Preempted,
             spent: [0; 2],
         }
@@ -134,8 +137,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 self.emit(Kind::Overhead, 0, cpu as CpuId, task, overhead, 0);
             }
         }
-        let mode = self.processes[task as usize].mode;
-        self.cpus[cpu].spent[mode as usize] += ran;
+        let state = &mut self.cpus[cpu];
+        state.spent[state.mode as usize] += ran;
         self.scheduler.charge(&mut context!(self), cpu as CpuId, task, ran);
     }
 
@@ -152,8 +155,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// a server or a driver is system time of the user who is billed.
     pub fn sample(&mut self, cpu: usize, tick: Nanos) {
         let running = self.cpus[cpu].running;
-        let own_code =
-            running != NO_TASK && self.processes[running as usize].mode == Mode::User && !self.is_kernel(running);
+        let own_code = running != NO_TASK && self.cpus[cpu].mode == Mode::User && !self.is_kernel(running);
         let (task, sample) = match (own_code, self.processors[cpu].billed) {
             (true, _) => (running, Sample::User),
             (false, Some(billed)) => (billed, Sample::System),
@@ -170,6 +172,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let process = &self.processes[task as usize];
         let (left, signals, kernel) = (process.left, process.signals, process.kernel);
         let cpu = &mut self.cpus[index];
+        cpu.mode = process.mode;
         let stayed = previous == NO_TASK && cpu.last == task;
         cpu.overhead = if stayed { 0 } else { self.costs.context_switch };
         cpu.running = task;
@@ -197,6 +200,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let cpu = &mut self.cpus[index];
         let process = &mut self.processes[task as usize];
         process.left = cpu.burst_end - self.now - cpu.overhead;
+        process.mode = cpu.mode;
         if let Some(caches) = &mut self.caches {
             caches.leave(index, task);
         }

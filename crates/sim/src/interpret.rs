@@ -52,7 +52,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// The running task has a new stretch.
     #[inline(always)]
     fn run_for(&mut self, cpu: usize, task: TaskId, length: Nanos, mode: Mode) {
-        let before = std::mem::replace(&mut self.processes[task as usize].mode, mode);
+        let before = std::mem::replace(&mut self.cpus[cpu].mode, mode);
         let length = if self.caches.is_some() { self.load(cpu, length) } else { length };
         self.cpus[cpu].begin(self.now, length);
         if S::USER_RETURNS && (before, mode) == (Mode::System, Mode::User) {
@@ -194,7 +194,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn call(&mut self, cpu: usize, task: TaskId, call: Call) -> Flow {
         self.emit(Kind::SystemCall, 0, cpu as CpuId, task, 0, 0);
         if S::USER_RETURNS {
-            self.processes[task as usize].mode = Mode::System;
+            self.cpus[cpu].mode = Mode::System;
         }
         match self.personality {
             Personality::Monolithic(_) => {

@@ -161,9 +161,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let at_once = self.wishes.at_once & bit != 0;
         self.wishes.at_once &= !bit;
         let state = &mut self.cpus[cpu];
-        let in_kernel = state.running != NO_TASK
-            && state.leaving != Enqueue::Yield
-            && self.processes[state.running as usize].mode == Mode::System;
+        let in_kernel = state.running != NO_TASK && state.leaving != Enqueue::Yield && state.mode == Mode::System;
         let holds = in_kernel && !at_once;
         if holds {
             self.deferred |= bit;
