@@ -109,7 +109,7 @@ def test_memory_and_words_are_the_guests_and_the_drive_has_memory_of_its_own():
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"machine": '{ preset = "host", memory = { size = "16MiB" } }'}, r"16MiB is not from 96MiB to 8192MiB"),
+        ({"machine": '{ preset = "host", memory = { size = "16MiB" } }'}, r"16MiB is not from 128MiB to 8192MiB"),
         ({"more": 'tunables.kernel_words = "preempt=full;reboot"'}, r"'preempt=full;reboot' is no word"),
         ({"more": 'tunables.kernel_words = "console=tty0"'}, r"'console' is set by schedlab"),
     ],

@@ -20,7 +20,7 @@ from schedlab.places import KERNEL_WORDS
 #: What a guest has where the experiment does not say, MiB.
 MEMORY_MIB = 512
 #: The least in which a kernel of today and the agent come up, and the most that is asked of the host, MiB.
-LEAST_MIB, MOST_MIB = 96, 8192
+LEAST_MIB, MOST_MIB = 128, 8192
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:=/+@-]*")
 #: Words that are ours: without them, nobody would hear of a guest.
 OURS = ("console", "panic", "init", "rdinit", "initrd", "root")
