@@ -213,6 +213,22 @@ mod tests {
     }
 
     #[test]
+    fn ticks_that_are_passed_over_leave_what_each_of_them_would() {
+        let (rules, mut each, mut now) = (rules(true), History::new(100), 100);
+        let mut at_once = each;
+        for _ in 0..4 {
+            let quiet = at_once.quiet_ticks(now, &rules) as i64;
+            assert!(quiet > 900, "{quiet}");
+            (1..=quiet).for_each(|tick| each.tick(now + tick, &rules));
+            now += quiet;
+            at_once.pass_ticks(quiet as u64, now);
+            now += 1;
+            [&mut each, &mut at_once].map(|history| history.tick(now, &rules));
+            assert_eq!([each.found as i64, each.first, each.last], [at_once.found as i64, at_once.first, at_once.last]);
+        }
+    }
+
+    #[test]
     fn statement_05_a_thread_is_interactive_below_a_share_that_follows_from_its_nice_level() {
         for (nice, expected) in [(0, 375), (10, 286), (20, 167), (-10, 444), (-20, 500)] {
             assert!(threshold(nice, true).abs_diff(expected) <= 6, "nice {nice}: {}", threshold(nice, true));
