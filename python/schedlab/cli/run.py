@@ -33,11 +33,7 @@ def verb(
     gantt: Annotated[Path | None, typer.Option("--gantt", help="Draw the first run, as .svg or .txt.")] = None,
     first: Annotated[float, typer.Option("--first", min=0.001, help="Seconds that --gantt draws.")] = 2.0,
     on: Annotated[
-        str | None,
-        typer.Option(
-            "--on",
-            help="Where to run: sim, sim:SCHEDULER, host, guest:KERNEL; several side by side: sim:cfs,guest:5.10,6.1.",
-        ),
+        str | None, typer.Option(help="sim, sim:SCHEDULER, host, guest:KERNEL; side by side: sim:cfs,guest:5.10,6.1.")
     ] = None,
     baseline: Annotated[
         str | None, typer.Option(help="Compare every cell with this one: KEY=VALUE[,KEY=VALUE] of what is swept.")

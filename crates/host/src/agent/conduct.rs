@@ -11,6 +11,7 @@ use super::{
     records::{self, Kept, Records},
     stage::Stage,
     stat::Stat,
+    stopped::Stopped,
     system::{self, Ended, Usage},
 };
 use crate::{
@@ -347,10 +348,13 @@ impl Troupe {
         self.reap();
         let killed_by_us = |ended: &Ended, raw: &BTreeMap<i32, Ended>| !raw.contains_key(&ended.pid);
         let earlier = self.raw.clone();
+        let alive =
+            stage.arena.slots.iter().map(|slot| slot.pid.load(Relaxed)).filter(|pid| !earlier.contains_key(pid));
+        let stopped = Stopped::now(alive);
         self.kill_all();
         for (slot, end) in stage.arena.slots.iter().zip(&mut self.ends) {
-            let Some(ended) = self.raw.get(&slot.pid.load(Relaxed)) else { continue };
-            let signal = if killed_by_us(ended, &earlier) { None } else { ended.signal };
+            let Some(ended) = self.raw.get(&slot.pid.load(Relaxed)).map(|&ended| stopped.cut(ended)) else { continue };
+            let signal = if killed_by_us(&ended, &earlier) { None } else { ended.signal };
             *end = Some(End { usage: slot.since_begin(ended.usage), signal });
         }
         self.finished = true;

@@ -27,6 +27,7 @@ mod records;
 mod stage;
 mod stat;
 mod steps;
+mod stopped;
 mod system;
 mod tally;
 mod warnings;

@@ -6,6 +6,8 @@
 //! A task is woken in the moment of its `sched_waking`. One that is just leaving its processor may be woken before the
 //! switch is told: then it has no `sched_wakeup` before the switch, and is woken in the moment of the switch. If its
 //! `sched_wakeup` comes while it still runs, it never slept.
+//!
+//! Long, because what each kind of happening means depends on what all others have left behind.
 
 use super::{
     cast::Cast,

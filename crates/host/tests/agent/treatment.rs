@@ -156,3 +156,16 @@ fn a_reservation_is_kept_beside_hogs() {
     let of_one = seen.get("tasks.reserved.share") * processors as f64;
     assert!((28.0..=31.0).contains(&of_one), "{of_one} % of a processor for 3 ms in 10");
 }
+
+#[test]
+fn what_the_end_of_a_task_takes_is_not_among_what_it_used() {
+    let lab = Lab::new();
+    // To give so much memory back takes the kernel a tenth of a second.
+    let big = json!({ "steps": [
+        { "touch": { "size": "1GiB", "write": true } },
+        { "repeat": { "times": 1_000_000, "steps": [{ "compute": "1ms" }] } },
+    ] });
+    let seen = lab.run(json!({ "big": big }), json!({ "duration": "1s" }));
+    let (used, elapsed) = (seen.used("big"), seen.get("elapsed"));
+    assert!(used <= 1.005 * elapsed, "{used} s used in {elapsed} s by one task");
+}
