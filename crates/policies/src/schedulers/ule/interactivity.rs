@@ -223,7 +223,9 @@ mod tests {
             now += quiet;
             at_once.pass_ticks(quiet as u64, now);
             now += 1;
-            [&mut each, &mut at_once].map(|history| history.tick(now, &rules));
+            for history in [&mut each, &mut at_once] {
+                history.tick(now, &rules);
+            }
             assert_eq!([each.found as i64, each.first, each.last], [at_once.found as i64, at_once.first, at_once.last]);
         }
     }
