@@ -10,7 +10,7 @@ LIVE := $(patsubst %,tests/test_%.py,diagnose guest host live_alike live_faults 
 TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
-.PHONY: setup demo check test bench bench-switches bench-storage bench-host mutants docs new-scheduler lock
+.PHONY: setup demo check test bench bench-switches bench-storage bench-host bench-guests mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -52,8 +52,8 @@ test: setup
 	$(BIN)/python -m pytest $(addprefix --ignore=,$(LIVE))
 	$(BIN)/python -m pytest $(LIVE) || $(BIN)/python -m pytest $(LIVE) --last-failed --last-failed-no-failures none
 
-## bench: switches per second, beside the ceiling and the peers, then bench-storage and bench-host (BENCH_QUICK=1: less of everything)
-bench: bench-switches bench-storage bench-host
+## bench: switches per second, beside the ceiling and the peers, then bench-storage, bench-host and bench-guests (BENCH_QUICK=1: less of everything)
+bench: bench-switches bench-storage bench-host bench-guests
 
 bench-switches: .venv-bench-simpy/made .venv-bench-simso/made
 	cargo build --quiet --release --locked -p schedlab-bench
@@ -78,6 +78,10 @@ bench-host:
 	cargo build --quiet --release --locked -p schedlab-host
 	$(PYTHON) bench/sampling.py --agent $${CARGO_TARGET_DIR:-target}/release/schedlab-agent
 	cargo bench --quiet --locked -p schedlab-host
+
+## bench-guests: from a boot to a table, and a table of four kernels and six quanta, in seconds and as ratios
+bench-guests: setup
+	$(BIN)/python bench/guests.py
 
 ## mutants: planted faults that the tests must catch
 mutants:
