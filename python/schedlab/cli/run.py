@@ -68,6 +68,7 @@ def verb(
     from schedlab.cli.output import say
     from schedlab.experiment import Experiment
     from schedlab.live.runs import Conditions
+    from schedlab.pictures import draw, refuse_impossible
     from schedlab.places import places
     from schedlab.results import read_baseline
     from schedlab.runner import placed
@@ -78,12 +79,13 @@ def verb(
         _refuse_beginning(experiment.name, out, fresh)
     conditions = Conditions(quiet_below, patience, "off" if no_record else "auto", scratch, warm_up, drop_caches, dirty)
     where = places(on, experiment, threads, conditions, out if blind else None, say)
+    refuse_impossible(pictures, where[0])
     if baseline:
         read_baseline(baseline, [cell.factors for cell in placed(experiment, where)])
     results = _run(experiment, out, threads, fresh, where)
     compared = results.differences(None, baseline) if baseline else None
     for path, kind in pictures:
-        experiment.record(path, kind, first=None if kind == "perfetto" else first)
+        draw(experiment, where, path, kind, None if kind == "perfetto" else first)
     if json:
         from schedlab.cli.output import print_json
 

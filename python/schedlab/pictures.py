@@ -1,0 +1,47 @@
+"""Pictures of an experiment's first run: simulated, or as the kernel of a guest recorded it.
+
+simulated    run again with a listener that draws: the same scenario and seed, the same events
+in a guest   run once more, and the recording that comes back is drawn
+"""
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schedlab import _core
+from schedlab.errors import UsageError
+from schedlab.places import GUEST, POLICY
+
+if TYPE_CHECKING:
+    from schedlab.experiment import Experiment
+    from schedlab.runner import Place
+
+
+def refuse_impossible(pictures: Sequence[tuple[Path, str]], place: "Place") -> None:
+    """Refuse pictures of runs that cannot be had again."""
+    if pictures and not _is_simulated(place) and not place.name.startswith(GUEST):
+        raise UsageError(
+            f"--trace, --gantt: the first run would be one on {place.name}, which nobody can run again as it was; "
+            f"name another place first, as in --on sim,{place.name}"
+        )
+
+
+def draw(experiment: "Experiment", places: Sequence["Place"], path: Path, kind: str, first: float | None) -> None:
+    """Draw the first cell of the first place, first seed: "perfetto", "gantt_svg" or "gantt_text", `first` seconds."""
+    from schedlab.runner import placed
+
+    place, cell, seed = places[0], placed(experiment, places)[0], experiment.seeds[0]
+    limit_ns = round((first or 0) * 1e9)
+    if _is_simulated(place):
+        _core.record(json.dumps({"scenario": cell.scenario, "seed": seed}), kind, str(path), limit_ns)
+        return
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        recording = Path(folder) / "recording"
+        place.record(cell, seed, recording)
+        _core.draw(str(recording), kind, f"{experiment.name} on {place.name}", str(path), limit_ns)
+
+
+def _is_simulated(place: "Place") -> bool:
+    return place.name == "sim" or place.name.startswith(POLICY)
