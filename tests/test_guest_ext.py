@@ -15,7 +15,7 @@ from schedlab.errors import UsageError
 from schedlab.experiment import Cell, Experiment
 from schedlab.guest import build, ext, kernels, machine, place
 from schedlab.guest.setup import Setup
-from schedlab.live.runs import LiveHost
+from schedlab.live.runs import USUAL_SWAP, LiveHost
 
 KERNEL = "6.17"
 SCHEDULERS = ROOT / "examples" / "schedulers"
@@ -99,7 +99,7 @@ def part(row):
 
 def wanting(named):
     """A cell that asks for that scheduler."""
-    scenario = {"machine": {"processors": 1}, "workload": {"a": {"load": "spin"}}}
+    scenario = {"machine": {"processors": 1, "memory": {"swap": USUAL_SWAP}}, "workload": {"a": {"load": "spin"}}}
     return Cell(scenario, {}, "1", {"tunables": {"sched_ext": named}})
 
 

@@ -35,7 +35,7 @@ def quiet(text):
 
 def in_guest(kernel):
     """The place; where none can be had, the reason."""
-    guest = Guest(kernel, say=quiet, boots=1, drain_every=guests.UNDISTURBED)
+    guest = Guest(kernel, say=quiet, times=1, drain_every=guests.UNDISTURBED)
     try:
         return guest, guest.machine
     except UsageError as why:

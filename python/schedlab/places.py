@@ -38,13 +38,13 @@ def places(
     from schedlab.live.blind import Blind
     from schedlab.live.runs import LiveHost
 
-    known = {"sim", "host"}
+    known = ("sim", "host")
     names = split(on or ("host" if experiment.is_of_host else "sim"), known)
     beside_guest = any(name.startswith(GUEST) for name in names)
     for name in names:
         if name not in known and not name.startswith((GUEST, POLICY)):
             more = [GUEST + "KERNEL", POLICY + "SCHEDULER"]
-            raise UsageError(f"--on {on}: {name!r} is no place to run; {nearest(name, [*sorted(known), *more])}")
+            raise UsageError(f"--on {on}: {name!r} is no place to run; {nearest(name, [*known, *more])}")
     if len(set(names)) < len(names):
         raise UsageError(f"--on {on}: a place is named twice")
 
