@@ -151,6 +151,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let last = [self.clock.pass(ticks), self.pass_statistics(samples)];
         self.now = last.into_iter().flatten().fold(self.now, Nanos::max);
         self.scheduler.pass_ticks(&context!(self), 0, task, Ticks { clock: ticks, statistics: samples });
+        // As a tick does: an interrupt that follows takes its time from what has run since.
+        self.settle_running(0);
         true
     }
 

@@ -310,6 +310,18 @@ proptest! {
 }
 
 proptest! {
+    #![proptest_config(cases(2000))]
+
+    #[test]
+    fn results_are_the_same_whether_somebody_watches_or_not(
+        Written(scenario) in any_scenario(Programs::Wild), seed in any::<u64>(),
+    ) {
+        let alone = run_batch(&[(scenario.clone(), seed)]).pop().unwrap().unwrap();
+        prop_assert_eq!(run_audited(&scenario, seed).report.rows, alone.rows);
+    }
+}
+
+proptest! {
     #![proptest_config(cases(60))]
 
     #[test]
