@@ -1,6 +1,7 @@
 """Kept machines: made once, in use or not, removed when many; and what goes on from them is the same each time."""
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -9,10 +10,12 @@ import threading
 import pytest
 from test_guest import guest  # noqa: F401
 
+from schedlab import Experiment
 from schedlab.errors import UsageError
 from schedlab.guest import cache, emulation, kept
 from schedlab.guest.emulation import ORDER
 from schedlab.guest.machine import AGENT, LEAD_NS, PORT, SETTLE_NS
+from schedlab.guest.place import Guest
 
 
 @pytest.fixture
@@ -93,6 +96,32 @@ def test_whoever_goes_on_from_a_kept_machine_gives_the_same_answer(guest):  # no
     first, second = (guest.resume(order("calibrate")) for _ in range(2))
     assert first.port == second.port
     assert json.loads(first.port)["status"] == 0
+
+
+def test_a_machine_that_is_kept_twice_is_the_same(guest, tmp_path):  # noqa: F811
+    found = []
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        guest._keep(tmp_path / name, None)
+        state = (tmp_path / name / emulation.STATE).read_bytes()
+        # Before its own clock the emulator writes that of the host, which the guest never sees.
+        state = state[state.index(b"timer/icount") :]
+        with open(tmp_path / name / emulation.MEMORY, "rb") as memory:
+            found.append((state, hashlib.file_digest(memory, "sha256").hexdigest()))
+    assert found[0] == found[1]
+
+
+def test_many_sleeps_take_the_same_time_in_every_guest(guest):  # noqa: F811
+    # Each sleep's end is a chance for the emulator's threads to disagree on the time.
+    steps = [{"compute": "20us"}, {"sleep": "130us"}]
+    experiment = Experiment.from_dict(
+        {"machine": "host", "duration": "2s", "workload": {"a": {"passes": "forever", "steps": steps}}}
+    )
+    place = Guest(guest.kernel.name, of_host=True, trace="off")
+    place._machine = guest
+    (cell,) = place.cells(experiment.cells())
+    calibration = guest.calibration()
+    assert len({place.ask(cell, 1, calibration).digest for _ in range(3)}) == 1
 
 
 def test_what_goes_on_from_a_kept_machine_works_as_fast_as_a_booted_one(guest):  # noqa: F811

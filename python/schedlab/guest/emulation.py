@@ -1,11 +1,11 @@
 """A guest at work: booted, kept as it is at a moment of its own choosing, and gone on with.
 
     boot      from the kernel's first instruction until the guest powers off
-    keep      the same until the guest writes to the port of the pause: then memory and state of all devices are files
+    keep      the same until the watchdog that the guest has set: then memory and state of all devices are files
     resume    from these files until the guest powers off; the memory is mapped, so only what the guest touches is read
 
-A guest pauses itself between two instructions. So what is kept does not depend on the host's time, and whatever goes
-on from it does the same each time, too.
+The watchdog finds the guest idle, and its time is the guest's own. So what is kept does not depend on the host's time,
+and whatever goes on from it does the same each time, too.
 """
 
 import os
@@ -40,6 +40,13 @@ SHOWN_LINES = 12
 GAVE_UP = "Kernel panic"
 #: What a kept machine consists of: its memory, the state of its devices, and what its kernel had said.
 MEMORY, STATE, CONSOLE = "memory", "state", "console"
+#: Writes the state of all devices and no memory, at once. It was made for another emulator, and serves any; moving a
+#: machine as is usual takes a thread of its own, which is at odds with taking turns (qemu.COUNTING).
+SAVE = "xen-save-devices-state"
+#: What was written so begins without a description of the machine.
+SAVED_ALONE = "migration.send-configuration=off"
+#: Among its registers, while it is idle.
+IDLE = "HLT=1"
 #: What a guest can be handed. Every machine has both, be they empty: a kept one goes on only in an equal one.
 ORDER, GIVEN = "opt/schedlab/order", "opt/schedlab/given"
 
@@ -62,7 +69,6 @@ class Emulation:
     #: Behind the kernel's command line.
     words: str = ""
     memory_mib: int = MEMORY_MIB
-    shift: int = qemu.SHIFT
     #: Whoever takes longer is ended, s.
     longest: float = LONGEST
 
@@ -75,13 +81,13 @@ class Emulation:
         a process or a file left in any case.
         """
         memory = f"memory-backend-ram,id=ram,size={self.memory_mib}M"
-        with self._running(memory, handed, images, ["-action", "panic=none"], stop) as running:
+        with self._running(memory, handed, images, ["-action", "watchdog=none"], stop) as running:
             return running.end()
 
     def keep(self, images: Sequence[bytes | Path], into: Path, stop: threading.Event | None = None) -> None:
         """Boot till the guest pauses itself, and keep it there. Raises as `boot` does, and if it never pauses."""
         memory = self._mapped(into, "on")
-        with self._running(memory, {}, images, ["-action", "panic=pause"], stop) as running:
+        with self._running(memory, {}, images, ["-action", "watchdog=pause"], stop) as running:
             try:
                 self._save(running, into)
             except Gone:
@@ -95,7 +101,7 @@ class Emulation:
 
     def resume(self, kept: Path, handed: Mapping[str, bytes], stop: threading.Event | None = None) -> Ended:
         """Go on with a kept machine, and wait for the end. Raises as `boot` does."""
-        more = ["-action", "panic=none", "-S", "-incoming", "defer"]
+        more = ["-action", "watchdog=none", "-S", "-global", SAVED_ALONE, "-incoming", "defer"]
         with self._running(self._mapped(kept, "off"), handed, [], more, stop) as running:
             running.before = (kept / CONSOLE).read_text(errors="replace")
             try:
@@ -120,17 +126,11 @@ class Emulation:
         monitor = running.monitor()
         monitor.wait("STOP")
         console = running.console()
-        if GAVE_UP in console:
-            raise UsageError(f"{self._called} gave up; {running.said()}")
-        path = shlex.quote(str(into / STATE))
-        monitor.ask("migrate", uri=f"exec:cat > {path}.part && mv {path}.part {path}")
-        if monitor.wait("MIGRATION", "completed", "failed") == "failed":
-            raise Refused("its state cannot be written")
+        if IDLE not in monitor.ask("human-monitor-command", command_line="info registers"):
+            raise UsageError(f"{self._called} cannot be kept: its kernel was not idle when it was to be paused")
+        monitor.ask(SAVE, filename=str(into / STATE))
         monitor.ask("quit")
         running.end()
-        while not (into / STATE).exists():
-            running.look()
-            time.sleep(HEARD_SECONDS)
         (into / CONSOLE).write_text(console)
 
     @contextmanager
@@ -147,7 +147,7 @@ class Emulation:
         with tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
             place = Path(folder)
             command = [
-                *self.emulator.command(self.kernel, self.words, self.memory_mib, self.shift),
+                *self.emulator.command(self.kernel, self.words, self.memory_mib),
                 *("-object", memory, "-serial", f"file:{place / 'console'}", "-serial", f"file:{place / 'port'}"),
                 *(_initial(place, images) if images else []),
                 *_handed(place, handed),
@@ -185,10 +185,9 @@ class _Running:
     before: str = ""
 
     def monitor(self) -> Monitor:
-        """What the emulator is told through; memory in a file is no part of a state."""
+        """What the emulator is told through."""
         monitor = Monitor(self.guest, self.look)
-        capabilities = [{"capability": name, "state": True} for name in ("x-ignore-shared", "events")]
-        monitor.ask("migrate-set-capabilities", capabilities=capabilities)
+        monitor.ask("migrate-set-capabilities", capabilities=[{"capability": "events", "state": True}])
         return monitor
 
     def end(self) -> Ended:

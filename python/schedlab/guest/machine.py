@@ -61,7 +61,7 @@ class Machine:
         """All that decides a result, beside the order."""
         kernel = f"{self.kernel.release} {self.kernel.version}"
         manner = hashlib.sha256(" ".join([*qemu.MACHINE, qemu.COMMAND_LINE]).encode()).hexdigest()[:DIGITS]
-        program = f"qemu {self.emulator.version} machine+{manner} shift={qemu.SHIFT} agent+{self.agent}"
+        program = f"qemu {self.emulator.version} machine+{manner} agent+{self.agent}"
         return f"guest {kernel} {program}{self.setup.spelled}{self._modules()}"
 
     def _modules(self) -> str:
@@ -124,7 +124,7 @@ class Machine:
 
     def _keep(self, folder: Path, stop: threading.Event | None) -> None:
         self.say(f"guest:{self.kernel.name}{self.setup.spelled}: booted once, and kept for all runs")
-        self._emulation.keep(self._images(SETTLE_NS), folder, stop)
+        self._emulation.keep(self._images(SETTLE_NS, pause=True), folder, stop)
 
     @property
     def _emulation(self) -> Emulation:
@@ -134,11 +134,11 @@ class Machine:
     def _digest(self) -> str:
         """Names all that decides what the kept machine is."""
         command = " ".join([*qemu.MACHINE, qemu.COMMAND_LINE])
-        parts = (self.kernel.identity, self.emulator.version, qemu.SHIFT, command, SETTLE_NS)
+        parts = (self.kernel.identity, self.emulator.version, command, SETTLE_NS)
         text = "\n".join(map(str, [*parts, self.image.name, self.setup.digest, self._modules()]))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
-    def _images(self, settle_ns: int) -> list[bytes | Path]:
+    def _images(self, settle_ns: int, pause: bool = False) -> list[bytes | Path]:
         """The initial file system: the agent, modules and files of the setup, and how to get ready."""
         modules = kernels.needed(self.kernel, tuple(self.setup.modules))
         names = {name: f"{number:02}-{name}.ko" for number, name in enumerate(modules)}
@@ -146,7 +146,8 @@ class Machine:
         files = {f"modules/{names[name]}": File(contents) for name, contents in modules.items()}
         # They may be programs.
         files |= {path: File(contents, executable=True) for path, contents in self.setup.extra.items()}
-        files["setup.json"] = File(json.dumps({"settle": f"{settle_ns}ns", "parameters": parameters}).encode())
+        how = {"settle": f"{settle_ns}ns", "pause": pause, "parameters": parameters}
+        files["setup.json"] = File(json.dumps(how).encode())
         return [self.image, archive(files)]
 
     def _report(self, ended: Ended) -> dict:

@@ -1,16 +1,22 @@
 //! The emulator as its guest sees it, through ports: a device that pauses the machine, and one that hands over files.
 //!
 //! ```text
-//! pause      a byte 1 to port 0x505 (pvpanic): the emulator stops the machine between two instructions, if it was told to
+//! pause      a byte 14 to port 0x443 (a watchdog, ib700): 2 s later the emulator stops the machine, if it was told to
 //! files      a number to port 0x510 selects, bytes come from port 0x511 (fw_cfg); number 0x19 is the directory
 //! directory  how many (4 bytes), and for each: size (4), number (2), 2 bytes of nothing, name (56); the first byte counts most
 //! ```
 //!
-//! Both answer at once, in the instruction that asks: so a file that differs from run to run changes nothing but its own
-//! contents. A serial line or a drive would answer when the host has time.
+//! Files are there at once, in the instruction that asks: so one that differs from run to run changes nothing but its own
+//! contents. A serial line or a drive would answer when the host has time. So would a device that stops the machine at once:
+//! until the emulator has stopped, its clock may or may not go on to the next timer. A watchdog is a timer itself; who finds
+//! the processor idle stops all at that very time.
 
-/// Where the machine is paused, and what to say there.
-const PAUSE: (u16, u8) = (0x505, 1);
+use std::{thread, time::Duration};
+
+/// Where the watchdog is set, and to what: its fourteenth step is 2 s.
+const WATCHDOG: (u16, u8) = (0x443, 14);
+/// After this the machine has been paused, and goes on: the watchdog's time, and a little more.
+const PAUSED: Duration = Duration::from_millis(2010);
 /// Where files are selected, and where their bytes come from.
 const SELECT: u16 = 0x510;
 const DATA: u16 = 0x511;
@@ -42,9 +48,10 @@ impl Emulator {
         }
     }
 
-    /// Lets the emulator pause the machine here. When it goes on, it may be another process on another day.
+    /// Sleeps while the emulator pauses the machine. When it goes on, it may be another process on another day.
     pub fn pause(&self) {
-        ports::write(PAUSE.0, PAUSE.1);
+        ports::write(WATCHDOG.0, WATCHDOG.1);
+        thread::sleep(PAUSED);
     }
 
     /// The contents of a file that the emulator hands over.
@@ -79,7 +86,7 @@ impl Drop for Emulator {
 }
 
 fn permit(whether: bool) -> std::io::Result<()> {
-    for (port, count) in [(PAUSE.0, 1), (SELECT, 2)] {
+    for (port, count) in [(WATCHDOG.0, 1), (SELECT, 2)] {
         // SAFETY: it takes three numbers and changes only what this thread may do.
         if unsafe { libc::ioperm(port.into(), count, whether.into()) } != 0 {
             return Err(std::io::Error::last_os_error());

@@ -77,11 +77,13 @@ fn ready(troubles: &mut Vec<String>) -> Result<(Order, Scheduler), String> {
     let scheduler = ext::attach(|kind, place| mounted(kind, place, ""));
     let emulator = Emulator::find()?;
     thread::sleep(Duration::from_nanos(setup.settle.0));
-    let paused = Instant::now();
-    emulator.pause();
+    if setup.pause {
+        emulator.pause();
+    }
+    let went_on = Instant::now();
     let order: Order = serde_json::from_slice(&emulator.file(ORDER)?).map_err(|why| format!("{ORDER}: {why}"))?;
     fs::write(PLAN, emulator.file(GIVEN)?).map_err(|why| format!("{PLAN}: {why}"))?;
-    let begins = paused + Duration::from_nanos(order.lead.0);
+    let begins = went_on + Duration::from_nanos(order.lead.0);
     thread::sleep(begins.saturating_duration_since(Instant::now()));
     Ok((order, scheduler))
 }

@@ -10,6 +10,9 @@ use std::{collections::BTreeMap, path::PathBuf};
 pub struct Setup {
     /// Time after the modules are loaded in which the kernel's own work of the boot comes to an end.
     pub settle: Duration,
+    /// Whether the machine is paused then, to be kept.
+    #[serde(default)]
+    pub pause: bool,
     /// Parameters of the modules, by file name.
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
@@ -21,7 +24,7 @@ pub struct Setup {
 pub struct Order {
     /// The program and its arguments; `/init` is the agent.
     pub command: Vec<String>,
-    /// Time from the pause to the beginning of the command. It hides how long the order took to read.
+    /// Time from when the guest is ready, or goes on, to the beginning of the command. It hides how long this took to read.
     pub lead: Duration,
     /// Where the report goes; the command has the console instead, if there is none.
     #[serde(default)]
@@ -50,7 +53,7 @@ mod tests {
         let order: Order = serde_json::from_str(r#"{"command": ["/init", "check"], "lead": "1000000000ns"}"#).unwrap();
         assert_eq!((order.lead.0, order.port), (1_000_000_000, None));
         let setup: Setup = serde_json::from_str(r#"{"settle": "8s"}"#).unwrap();
-        assert_eq!((setup.settle.0, setup.parameters.len()), (8_000_000_000, 0));
+        assert_eq!((setup.settle.0, setup.pause, setup.parameters.len()), (8_000_000_000, false, 0));
     }
 
     #[test]
