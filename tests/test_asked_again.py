@@ -9,7 +9,8 @@ from test_cli import refused
 from schedlab import reproductions
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
-from schedlab.guest.place import refuse_impossible
+from schedlab.guest.qemu import COUNTED
+from schedlab.guest.refused import refuse_impossible
 from schedlab.live import reports
 from schedlab.reproductions.irix_1999_nbuf import asked_again as nbuf
 from schedlab.reproductions.linux_1994 import asked_again as order_of_1994
@@ -29,7 +30,7 @@ def test_every_claim_has_its_check_and_every_experiment_its_file(name, version):
     for entry in spec["experiment"]:
         for cell in Experiment.from_toml(folder / f"{entry['file']}.toml").cells():
             if version == "guest":
-                refuse_impossible(cell, of_host=True)
+                refuse_impossible(cell, of_host=True, processors=COUNTED)
 
 
 def test_what_needs_caches_is_refused_on_a_guest_with_the_reason(schedlab):

@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,7 +18,10 @@ from schedlab import places
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
 from schedlab.guest import apt, cache, elf, emulation, kernels, machine, place
+from schedlab.guest.ballot import Ballot
 from schedlab.guest.initramfs import File, archive
+from schedlab.guest.qemu import COUNTED
+from schedlab.guest.refused import refuse_impossible
 from schedlab.guest.setup import Setup
 
 KERNEL = "6.1"
@@ -195,26 +200,50 @@ def test_a_machine_without_sources_says_what_to_do_instead(empty):
 )
 def test_what_a_guest_cannot_answer_is_refused(job, why):
     with pytest.raises(UsageError, match=why):
-        place.refuse_impossible(cell(**job), of_host=True)
+        refuse_impossible(cell(**job), of_host=True, processors=COUNTED)
 
 
 def test_a_machine_of_two_processors_is_refused_unless_it_is_the_host():
     two = cell()
     two.scenario["machine"]["processors"] = {"value": 2, "source": "a book"}
     with pytest.raises(UsageError, match=r"set machine\.processors=1"):
-        place.refuse_impossible(two, of_host=False)
-    place.refuse_impossible(two, of_host=True)
+        refuse_impossible(two, of_host=False, processors=COUNTED)
+    refuse_impossible(two, of_host=True, processors=COUNTED)
+
+
+def told(digests: str) -> Callable[[], machine.Report]:
+    """Guests that answer so, one after the other."""
+    answers = iter(digests)
+    return lambda: machine.Report({}, next(answers), None)
 
 
 @pytest.mark.parametrize(
     ("digests", "chosen", "doubt"),
     [("aa", "a", None), ("aba", "a", "2 of 3"), ("abb", "b", "2 of 3"), ("abc", "a", "3 answers")],
 )
-def test_the_answer_of_most_boots_stands_and_doubt_is_told(digests, chosen, doubt):
-    reports = [machine.Report({}, digest, None) for digest in digests]
-    report, said = place.vote(reports)
+def test_the_answer_of_most_guests_stands_and_doubt_is_told(digests, chosen, doubt):
+    ballot = Ballot(told(digests), 2)
+    for guest in range(2):
+        ballot.cast(guest)
+    report, said = ballot.outcome()
     assert report.digest == chosen
     assert said is None if doubt is None else doubt in said
+    assert len(ballot.reports) == len(digests)
+
+
+def test_a_third_guest_votes_before_the_next_run_has_its_turn():
+    begun = []
+
+    def asking(run, digests):
+        ask = told(digests)
+        return lambda: begun.append(run) or ask()
+
+    ballots = [Ballot(asking("first", "aba"), 2), Ballot(asking("second", "aa"), 2)]
+    with ThreadPoolExecutor(1) as pool:
+        for ballot in ballots:
+            for guest in range(2):
+                pool.submit(ballot.cast, guest)
+    assert begun == ["first"] * 3 + ["second"] * 2
 
 
 def test_wrong_places_are_refused_with_what_would_be_right(schedlab, small):

@@ -1,10 +1,12 @@
 """Runs that are cut short, resumed, repeated and spread over threads."""
 
 import json
+import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedlab import Experiment, UsageError, results, store
+from schedlab.simulator import Simulator
 
 ENDLESS = 1_000_000
 
@@ -201,3 +204,17 @@ def test_progress_is_told_from_what_is_known_to_all(small, tmp_path):
     assert told[0] == (0, 6)
     assert told[-1] == (6, 6)
     assert told == sorted(told)
+
+
+class Beside(Simulator):
+    """A place that has something to do before its runs, at the same time as the others have."""
+
+    meeting = threading.Barrier(min(2, len(os.sched_getaffinity(0))), timeout=60)
+
+    def ahead(self, pending):
+        return [lambda stop: self.meeting.wait()]
+
+
+def test_what_places_do_before_their_runs_is_done_at_once(small, tmp_path):
+    results = Experiment.from_toml(small).run(tmp_path / "out", places=[Beside(1, "sim"), Beside(1, "another")])
+    assert results.computed == 12

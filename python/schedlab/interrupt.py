@@ -3,7 +3,7 @@
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,6 +26,14 @@ def ctrl_c() -> Iterator[threading.Event]:
         yield stop
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def result(future: Future, stop: threading.Event) -> Any:
+    """What comes of it; KeyboardInterrupt as soon as `stop` is set."""
+    while not wait([future], timeout=HEARD_SECONDS).done:
+        if stop.is_set():
+            raise KeyboardInterrupt
+    return future.result()
 
 
 def until_stopped(stop: threading.Event, work: Callable, *arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The places that a user can name: `--on sim,host,guest:6.1,sim:eevdf`."""
+"""The places that a user can name: `--on sim,host,guest:6.1,guest:6.1@2,sim:eevdf`."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from schedlab.live.runs import Conditions
     from schedlab.runner import Place
 
-#: What a guest's name begins with; the kernel follows.
+#: What a guest's name begins with; the kernel follows, and @N if it has N processors that are not counted.
 GUEST = "guest:"
 #: And the simulator's, with a scheduler.
 POLICY = "sim:"
@@ -40,7 +40,6 @@ def places(
 
     known = ("sim", "host")
     names = split(on or ("host" if experiment.is_of_host else "sim"), known)
-    beside_guest = any(name.startswith(GUEST) for name in names)
     for name in names:
         if name not in known and not name.startswith((GUEST, POLICY)):
             more = [GUEST + "KERNEL", POLICY + "SCHEDULER"]
@@ -48,12 +47,14 @@ def places(
     if len(set(names)) < len(names):
         raise UsageError(f"--on {on}: a place is named twice")
 
+    processors = _of_guests(names, experiment)
+
     def place(name: str) -> "Place":
         if name == "host":
             return LiveHost(conditions, tell=tell)
         if name.startswith(GUEST):
             return _guest(name, experiment, conditions)
-        return _simulator(name, experiment, threads or os.cpu_count() or 1, beside_guest)
+        return _simulator(name, experiment, threads or os.cpu_count() or 1, processors)
 
     if blind is None:
         return [place(name) for name in names]
@@ -71,11 +72,26 @@ def split(on: str, known) -> list[str]:
     return names
 
 
-def _simulator(name: str, experiment: "Experiment", threads: int, beside_guest: bool) -> "Place":
+def _of_guests(names: list[str], experiment: "Experiment") -> int | None:
+    """How many processors the guests have that a simulated machine stands beside; none, if there are no guests."""
+    from schedlab.guest.qemu import processors
+
+    counts = {processors(name.removeprefix(GUEST))[1].count for name in names if name.startswith(GUEST)}
+    simulated = [name for name in names if name == "sim" or name.startswith(POLICY)]
+    if simulated and len(counts) > 1 and experiment.is_of_host:
+        both = " and ".join(map(str, sorted(counts)))
+        raise UsageError(
+            f"--on: {simulated[0]} has the machine of the guests beside it, and these have {both} processors: name "
+            "guests of one number, or set machine.processors"
+        )
+    return min(counts, default=None)
+
+
+def _simulator(name: str, experiment: "Experiment", threads: int, processors: int | None) -> "Place":
     from schedlab import restated
     from schedlab.simulator import Simulator
 
-    wanted = restated.on_a_guests_machine(experiment) if beside_guest else experiment
+    wanted = restated.on_a_guests_machine(experiment, processors) if processors else experiment
     if name.startswith(POLICY):
         wanted = restated.with_policy(wanted, name.removeprefix(POLICY))
     return Simulator(threads, name, wanted if wanted is not experiment else None)

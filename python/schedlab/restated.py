@@ -2,7 +2,7 @@
 
     sim:POLICY            the scheduler is POLICY; what the experiment gives of another one, or as a setting of a real
                           kernel, is the parameter of POLICY that means the same. What means nothing there is refused
-    beside a guest        the machine "host" is a guest's: one processor, and the clock of the guests' kernels
+    beside a guest        the machine "host" is a guest's: its processors, and the clock of the guests' kernels
 
 Only what is written is restated; the engine judges the outcome.
 """
@@ -38,14 +38,14 @@ def with_policy(experiment: Experiment, policy: str) -> Experiment:
     return Experiment.from_dict(definition, experiment.name)
 
 
-def on_a_guests_machine(experiment: Experiment) -> Experiment:
-    """The experiment with one processor and a guest's clock, if its machine is the host."""
+def on_a_guests_machine(experiment: Experiment, processors: int = 1) -> Experiment:
+    """The experiment with a guest's processors and clock, if its machine is the host."""
     if not experiment.is_of_host:
         return experiment
     machine = experiment.definition["machine"]
     given = machine if isinstance(machine, dict) else {"preset": machine}
     clock = {**given.get("clock", {}), "hz": GUEST_HZ}
-    return experiment.replace(machine={**given, "title": "a guest's machine", "processors": 1, "clock": clock})
+    return experiment.replace(machine={**given, "title": "a guest's machine", "processors": processors, "clock": clock})
 
 
 def _meant(key: str, names: set[str]) -> str | None:

@@ -96,6 +96,11 @@ class Results:
         return [f"{name}: {about['note']}" for name, about in places.items() if about.get("note")]
 
     @property
+    def noisy(self) -> list[str]:
+        """The places whose numbers differ from run to run beyond what the seeds do."""
+        return [name for name, about in self.manifest.get("places", {}).items() if about.get("noisy")]
+
+    @property
     def warnings(self) -> list[dict]:
         """What may mislead: scenario, warning, and the seeds in which it was seen."""
         asked = set(self.seeds)
@@ -226,7 +231,7 @@ class Results:
         from schedlab.report.tables import html_table, summary_table
 
         header, rows = summary_table(self)
-        return html_table(header, rows, self.manifest["question"] or self.name)
+        return html_table(header, rows, self.manifest["question"] or self.name, self.notes)
 
 
 def read_baseline(text: str, cells: list[dict[str, str]]) -> dict[str, str]:

@@ -10,6 +10,7 @@ import os
 import platform
 import threading
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ import polars as pl
 from schedlab import _core, store
 from schedlab.errors import Interrupted
 from schedlab.experiment import Cell, Experiment
-from schedlab.interrupt import ctrl_c
+from schedlab.interrupt import ctrl_c, result
 from schedlab.results import Results
 
 Run = tuple[Cell, int]
@@ -42,6 +43,9 @@ class Place(Protocol):
 
     def cells(self, cells: list[Cell]) -> list[Cell]:
         """The cells with the hashes that their results have here, in the order of tables."""
+
+    def ahead(self, pending: list[Run]) -> list[Callable[[threading.Event], None]]:
+        """What can be done before the runs of any place, at once with the same of others; each is told when to stop."""
 
     def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
         """Yield finished chunks. `stop` ends it by KeyboardInterrupt; `folder` is that of the results."""
@@ -81,9 +85,10 @@ def run(
         report(finished, len(wanted))
         try:
             with ctrl_c() as stop:
+                here = {place.name: [run for run in pending if run[0].on == place.name] for place in places}
+                _do_ahead([job for place in places for job in place.ahead(here[place.name])], stop)
                 for place in places:
-                    here = [run for run in pending if run[0].on == place.name]
-                    with closing(place.runs(here, folder, stop)) as chunks:
+                    with closing(place.runs(here[place.name], folder, stop)) as chunks:
                         for chunk, table in chunks:
                             target.keep(place.name, place.seen())
                             target.append(*_tidy(experiment, chunk, table, place.engine))
@@ -92,6 +97,20 @@ def run(
         except KeyboardInterrupt:
             raise Interrupted(finished, len(wanted), folder) from None
     return Results.of(experiment, cells, folder, computed=len(pending))
+
+
+def _do_ahead(jobs: list[Callable[[threading.Event], None]], stop: threading.Event) -> None:
+    """Do all of them, as many at once as there are processors."""
+    if not jobs:
+        return
+    over = threading.Event()
+    pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)), "ahead")
+    try:
+        for future in [pool.submit(job, over) for job in jobs]:
+            result(future, stop)
+    finally:
+        over.set()
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def placed(experiment: Experiment, places: Sequence[Place]) -> list[Cell]:

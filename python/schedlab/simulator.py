@@ -47,6 +47,10 @@ class Simulator:
             for cell, new in zip(cells, self.restated.cells(), strict=True)
         ]
 
+    def ahead(self, pending: list[Run]) -> list:
+        """Nothing is to be done before."""
+        return []
+
     def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
         """Yield finished chunks in order."""
         return _compute(pending, self.threads, stop)

@@ -11,12 +11,18 @@ EXAMPLE = "schedlab guest boot 6.1"
 
 app = typer.Typer(
     help="Real kernels on an emulated machine that counts instructions: schedlab run FILE --on guest:6.1. "
+    "With guest:6.1@2 it has two processors, and is noisy. "
     "Each verb prints --json, too.",
     no_args_is_help=True,
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Kernel = Annotated[str, typer.Argument(help="A version, as 6.1, or the path of a bzImage; +FOLDER adds its modules.")]
+Kernel = Annotated[
+    str,
+    typer.Argument(
+        help="A version, as 6.1, or the path of a bzImage; +FOLDER adds its modules. @N: N processors, noisy."
+    ),
+]
 
 
 @app.command("list", epilog="Example: schedlab guest list --here")
@@ -65,7 +71,8 @@ def fetch(kernel: Kernel, json: Json = False) -> None:
     from schedlab.guest import kernels, qemu
     from schedlab.places import say
 
-    found = kernels.find(kernel, say) if "/" in kernel else kernels.fetch(kernel, say)
+    plain, _ = qemu.processors(kernel)
+    found = kernels.find(plain, say) if "/" in plain else kernels.fetch(plain, say)
     emulator = qemu.find(say)
     if json:
         about = {"kernel": kernel, "release": found.release, "version": found.version, "image": str(found.image)}

@@ -37,7 +37,7 @@ def verb(
         typer.Option(
             "--on",
             help="sim: rebuild what was printed. host, or sim,host: ask the kernel at hand. guest:6.1, or "
-            "sim,guest:6.1,7.2: ask kernels in guests.",
+            "sim,guest:6.1,7.2: ask kernels in guests; guest:6.1@2, one of two processors (noisy).",
         ),
     ] = "sim",
     dirty: Annotated[bool, typer.Option("--dirty", help="Measure on a host that does not become quiet.")] = False,
@@ -117,7 +117,12 @@ def _live_json(live: "Live") -> dict:
     def result(results) -> dict:
         if isinstance(results, Skipped):
             return {"skipped": str(results)}
-        about = {"folder": str(results.folder), "notes": results.notes, "warnings": results.warnings}
+        about = {
+            "folder": str(results.folder),
+            "noisy": results.noisy,
+            "notes": results.notes,
+            "warnings": results.warnings,
+        }
         return about | {"summary": results.summary().to_dicts()}
 
     return {

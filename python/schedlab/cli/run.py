@@ -33,7 +33,11 @@ def verb(
     gantt: Annotated[Path | None, typer.Option("--gantt", help="Draw the first run, as .svg or .txt.")] = None,
     first: Annotated[float, typer.Option("--first", min=0.001, help="Seconds that --gantt draws.")] = 2.0,
     on: Annotated[
-        str | None, typer.Option(help="sim, sim:SCHEDULER, host, guest:KERNEL; side by side: sim:cfs,guest:5.10,6.1.")
+        str | None,
+        typer.Option(
+            help="sim, sim:SCHEDULER, host, guest:KERNEL, guest:KERNEL@PROCESSORS (noisy); side by side: "
+            "sim:cfs,guest:5.10,6.1."
+        ),
     ] = None,
     baseline: Annotated[
         str | None, typer.Option(help="Compare every cell with this one: KEY=VALUE[,KEY=VALUE] of what is swept.")
@@ -144,7 +148,13 @@ def show(results: "Results", experiment: "Experiment", pictures: Sequence[tuple[
     for text, runs in gathered(results.warnings).items():
         print(f"warning: {text} ({runs} of {total} runs)")
     for path, kind in pictures:
-        print(f"{kind} of the first cell, seed {experiment.seeds[0]}: {path}")
+        print(f"{kind} of the first cell, seed {experiment.seeds[0]}: {path}{_which_run(results)}")
+
+
+def _which_run(results: "Results") -> str:
+    """What a picture shows, where it is not the run of the table."""
+    place = results.manifest["cells"][0]["on"]
+    return f" (a run of its own: {place} is noisy)" if place in results.noisy else ""
 
 
 def _show_differences(results: "Results", compared: "pl.DataFrame", baseline: str) -> None:
@@ -182,6 +192,7 @@ def as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[P
             {"factors": cell["factors"], "scenario": cell["scenario"], "metrics": measured[cell["scenario"]]}
             for cell in results.manifest["cells"]
         ],
+        "noisy": results.noisy,
         "notes": results.notes,
         "warnings": results.warnings,
         "pictures": [{"kind": kind, "path": str(path)} for path, kind in pictures],

@@ -4,8 +4,8 @@
     keep      the same until the watchdog that the guest has set: then memory and state of all devices are files
     resume    from these files until the guest powers off; the memory is mapped, so only what the guest touches is read
 
-The watchdog finds the guest idle, and its time is the guest's own. So what is kept does not depend on the host's time,
-and whatever goes on from it does the same each time, too.
+The watchdog finds the guest idle, and its time is the guest's own, if it is counted. So what is kept does not depend on
+the host's time, and whatever goes on from it does the same each time, too.
 """
 
 import os
@@ -24,7 +24,7 @@ from schedlab.errors import UsageError
 from schedlab.guest import qemu
 from schedlab.guest.kernels import Kernel
 from schedlab.guest.monitor import Gone, Monitor, Refused
-from schedlab.guest.qemu import Emulator
+from schedlab.guest.qemu import Emulator, Processors
 from schedlab.guest.setup import MEMORY_MIB
 from schedlab.interrupt import HEARD_SECONDS
 
@@ -69,6 +69,7 @@ class Emulation:
     #: Behind the kernel's command line.
     words: str = ""
     memory_mib: int = MEMORY_MIB
+    processors: Processors = qemu.COUNTED
     #: Whoever takes longer is ended, s.
     longest: float = LONGEST
 
@@ -126,7 +127,7 @@ class Emulation:
         monitor = running.monitor()
         monitor.wait("STOP")
         console = running.console()
-        if IDLE not in monitor.ask("human-monitor-command", command_line="info registers"):
+        if self.processors.counted and IDLE not in monitor.ask("human-monitor-command", command_line="info registers"):
             raise UsageError(f"{self._called} cannot be kept: its kernel was not idle when it was to be paused")
         monitor.ask(SAVE, filename=str(into / STATE))
         monitor.ask("quit")
@@ -147,7 +148,7 @@ class Emulation:
         with tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
             place = Path(folder)
             command = [
-                *self.emulator.command(self.kernel, self.words, self.memory_mib),
+                *self.emulator.command(self.kernel, self.words, self.memory_mib, self.processors),
                 *("-object", memory, "-serial", f"file:{place / 'console'}", "-serial", f"file:{place / 'port'}"),
                 *(_initial(place, images) if images else []),
                 *_handed(place, handed),

@@ -3,14 +3,15 @@
     boot      once for a kernel and a setup, until the kernel's own work of the boot is done; then the machine is kept
     an order  goes on from the kept machine: handed over by the emulator, begun a lead after the moment of keeping
 
-So an order costs what it asks for, and a third of a second. Every one finds the same machine, to the bit.
+So an order costs what it asks for, and a third of a second. Every one finds the same machine, to the bit; what it makes
+of it is the same, too, where instructions are counted.
 """
 
 import hashlib
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from schedlab.guest.apt import Say
 from schedlab.guest.emulation import GIVEN, ORDER, Emulation, Ended, end_of
 from schedlab.guest.initramfs import File, archive
 from schedlab.guest.kernels import Kernel
-from schedlab.guest.qemu import Emulator
+from schedlab.guest.qemu import Emulator, Processors
 from schedlab.guest.setup import DIGITS, Setup
 from schedlab.live import agent
 
@@ -53,6 +54,7 @@ class Machine:
     image: Path
     agent: str
     setup: Setup = field(default_factory=Setup)
+    processors: Processors = qemu.COUNTED
     #: Hears of what takes its time.
     say: Say = field(default=lambda text: None, compare=False, repr=False)
 
@@ -60,9 +62,14 @@ class Machine:
     def engine(self) -> str:
         """All that decides a result, beside the order."""
         kernel = f"{self.kernel.release} {self.kernel.version}"
-        manner = hashlib.sha256(" ".join([*qemu.MACHINE, qemu.COMMAND_LINE]).encode()).hexdigest()[:DIGITS]
-        program = f"qemu {self.emulator.version} machine+{manner} agent+{self.agent}"
+        manner = hashlib.sha256(self._manner.encode()).hexdigest()[:DIGITS]
+        program = f"qemu {self.emulator.version} machine+{manner} {self.processors.spelled} agent+{self.agent}"
         return f"guest {kernel} {program}{self.setup.spelled}{self._modules()}"
+
+    @property
+    def _manner(self) -> str:
+        """What the emulator and every kernel are told."""
+        return " ".join([*self.processors.machine, qemu.COMMAND_LINE])
 
     def _modules(self) -> str:
         """The digest of the modules that are loaded: of a kernel of one's own, others may lie there tomorrow."""
@@ -100,12 +107,16 @@ class Machine:
         digest = hashlib.sha256(report["output"].encode()).hexdigest()
         return Report(report["output"] if plain else json.loads(report["output"]), digest, ended)
 
+    def calibrate(self, stop: threading.Event | None = None) -> dict:
+        """Measure how much work a second is."""
+        return self.ask(["calibrate"], stop=stop).answer
+
     def calibration(self, stop: threading.Event | None = None) -> dict:
-        """How much work a second is. Instructions are counted, so it is measured once for a kernel and an agent."""
+        """The same where instructions are counted: measured once for a kernel and an agent."""
         key = hashlib.sha256(self.engine.encode()).hexdigest()[:16]
         path = cache.folder() / "calibrations" / f"{key}.json"
         if not path.exists():
-            cache.write(path, json.dumps(self.ask(["calibrate"], stop=stop).answer).encode())
+            cache.write(path, json.dumps(self.calibrate(stop)).encode())
         return json.loads(path.read_text())
 
     def boot(self, handed: dict[str, bytes], settle_ns: int, stop: threading.Event | None = None) -> Ended:
@@ -128,13 +139,12 @@ class Machine:
 
     @property
     def _emulation(self) -> Emulation:
-        return Emulation(self.emulator, self.kernel, " ".join(self.setup.words), self.setup.memory_mib)
+        return Emulation(self.emulator, self.kernel, " ".join(self.setup.words), self.setup.memory_mib, self.processors)
 
     @property
     def _digest(self) -> str:
         """Names all that decides what the kept machine is."""
-        command = " ".join([*qemu.MACHINE, qemu.COMMAND_LINE])
-        parts = (self.kernel.identity, self.emulator.version, command, SETTLE_NS)
+        parts = (self.kernel.identity, self.emulator.version, self._manner, SETTLE_NS)
         text = "\n".join(map(str, [*parts, self.image.name, self.setup.digest, self._modules()]))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -161,8 +171,9 @@ class Machine:
 
 
 def ready(name: str, say: Say) -> Machine:
-    """The machine with that kernel; kernel and emulator are fetched if need be."""
-    kernel = kernels.find(name, say)
+    """The machine with that kernel, as 6.1 or 6.1@2; kernel and emulator are fetched if need be."""
+    plain, processors = qemu.processors(name)
+    kernel = replace(kernels.find(plain, say), name=name)
     emulator = qemu.find(say)
     program = agent.program().read_bytes()
     if not elf.is_static(program):
@@ -176,4 +187,4 @@ def ready(name: str, say: Say) -> Machine:
     path = cache.folder() / "images" / f"{digest}.cpio"
     if not path.exists():
         cache.write(path, image)
-    return Machine(kernel, emulator, path, hashlib.sha256(program).hexdigest()[:DIGITS], say=say)
+    return Machine(kernel, emulator, path, hashlib.sha256(program).hexdigest()[:DIGITS], processors=processors, say=say)

@@ -5,6 +5,9 @@
         the answers are equal    the result
         they differ              a third guest votes, and the result is marked
 
+`--on guest:6.1@2` has two processors, which cannot be counted: such a guest is noisy, as a live host is. Its runs are
+made once each, repeat by repeat in an order of their own, and every result of it says so.
+
 Emulation has no caches, no TLB and no branch costs: what asks for them is refused.
 """
 
@@ -13,32 +16,40 @@ import binascii
 import hashlib
 import json
 import os
+import random
 import threading
 import time
 import zlib
-from collections.abc import Generator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 
+from schedlab import store
 from schedlab.errors import UsageError
 from schedlab.experiment import Cell
-from schedlab.guest import cache, drive, ext, machine, setup
+from schedlab.guest import cache, drive, ext, machine, qemu, setup
 from schedlab.guest.apt import Say
+from schedlab.guest.ballot import Ballot
 from schedlab.guest.drive import Drive, elevators
 from schedlab.guest.machine import Machine, Report
-from schedlab.interrupt import HEARD_SECONDS
-from schedlab.live.runs import ROW, SCHED_EXT, SLICE
+from schedlab.guest.qemu import Processors
+from schedlab.guest.refused import number, refuse_impossible
+from schedlab.interrupt import result
+from schedlab.live.runs import ROW, SCHED_EXT, SLICE, blocked
 from schedlab.places import KERNEL_WORDS, REQUEST_TIME
 from schedlab.runner import Chunk, Run
 
-#: Each run is done so often before its answers are compared.
+#: Each run is done so often before its answers are compared, where instructions are counted.
 TIMES = 2
 #: Said beside every figure.
 NOTE = "an emulated processor, without caches, TLB or branch costs"
+#: And first of all, where they are not.
+NOISY = "noisy: {count} processors in the host's time, each run made once, and all that the host does is in the numbers"
 #: What tasks can ask for themselves on a host, which keeps its own setting to itself; a guest has the setting.
 BASE_SLICE = "base_slice"
 #: A tick of the kernels' clocks (HZ = 250), and by how much of it each seed begins later than the one before, ns. It is
@@ -66,11 +77,11 @@ NO_CALIBRATION = {"rounds_per_second": 1e9, "calls_per_second": 1e6, "spread": 0
 
 @dataclass
 class Guest:
-    """A real kernel on an emulated machine of one processor."""
+    """A real kernel on an emulated machine."""
 
-    #: The kernel, as the user named it: a version, or a path.
+    #: The kernel, as the user named it: a version, or a path; with @N behind it, it has N processors that are noisy.
     kernel: str
-    #: Whether the experiment's machine is "host", which a guest has one processor of.
+    #: Whether the experiment's machine is "host", of which a guest has as many processors as itself.
     of_host: bool = False
     trace: str = "auto"
     say: Say = print
@@ -78,9 +89,9 @@ class Guest:
     folder: Path = Path()
     #: How often the recorder's buffer is emptied.
     drain_every: str = DRAIN_EVERY
-    #: Guests whose answers are compared, for each run.
+    #: Guests whose answers are compared, for each run, if they are not noisy.
     times: int = TIMES
-    #: Guests at once.
+    #: Processors of the host that guests have at once.
     at_once: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
     _machine: Machine | None = field(default=None, repr=False)
     #: By the hash of a cell that was placed.
@@ -92,6 +103,11 @@ class Guest:
     def name(self) -> str:
         """What the user calls it."""
         return PREFIX + self.kernel
+
+    @property
+    def processors(self) -> Processors:
+        """Its own."""
+        return qemu.processors(self.kernel)[1]
 
     @property
     def machine(self) -> Machine:
@@ -106,12 +122,12 @@ class Guest:
         return self.machine.engine
 
     def cells(self, cells: list[Cell]) -> list[Cell]:
-        """The cells with one processor. What cannot be asked of a guest is refused."""
+        """The cells with a guest's processors. What cannot be asked of a guest is refused."""
         placed = []
         for cell in cells:
-            refuse_impossible(cell, self.of_host)
+            refuse_impossible(cell, self.of_host, self.processors)
             scenario = deepcopy(cell.scenario)
-            scenario["machine"]["processors"] = _one(scenario["machine"]["processors"])
+            scenario["machine"]["processors"] = self._of_the_guest(scenario["machine"]["processors"])
             fitted = self._fit(replace(cell, scenario=scenario))
             decides = [fitted.machine.engine, *(json.dumps(one, sort_keys=True) for one in (scenario, cell.host))]
             digest = hashlib.sha256("\n".join(decides).encode()).hexdigest()
@@ -119,45 +135,62 @@ class Guest:
             placed.append(replace(cell, scenario=scenario, hash=digest))
         return placed
 
+    def _of_the_guest(self, processors: object) -> object:
+        """How many an experiment's machine has in the guest."""
+        count = self.processors.count if self.of_host else min(number(processors), self.processors.count)
+        return processors | {"value": count} if isinstance(processors, dict) else count
+
     def describe(self) -> dict:
         """What the manifest says of it."""
         about = self.machine
         names = {"kernel": about.kernel.release, "package": about.kernel.version}
-        return {"engine": self.engine, **names, "note": NOTE}
+        if self.processors.counted:
+            return {"engine": self.engine, **names, "note": NOTE}
+        noisy = NOISY.format(count=self.processors.count)
+        return {"engine": self.engine, **names, "noisy": True, "note": f"{noisy}; {NOTE}"}
 
     def seen(self) -> dict:
-        """Nothing: nothing disturbs an emulated machine."""
+        """Nothing: nothing is looked at but the guests."""
         return {}
+
+    def ahead(self, pending: list[Run]) -> list[Callable[[threading.Event], None]]:
+        """The machines that the runs go on from, each to be kept."""
+        if not pending:
+            return []
+        machines = (self.machine, *(self._fit_of(run[0]).machine for run in pending))
+        return [one.keep for one in {one.engine: one for one in machines}.values()]
 
     def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
         """Yield one run at a time, in order; guests of the next ones are at work meanwhile."""
         if not pending:
             return
         over = threading.Event()
-        pool = ThreadPoolExecutor(self.at_once, "guest")
-
-        def ask(cell: Cell, seed: int) -> Report:
-            return self.ask(cell, seed, calibration, over)
-
+        pool = ThreadPoolExecutor(max(1, self.at_once // self.processors.threads), "guest")
+        times = self.times if self.processors.counted else 1
+        ordered = pending if self.processors.counted else blocked(pending, random.Random(folder.name))
         try:
-            machines = {
-                machine.engine: machine
-                for machine in (self.machine, *(self._fit_of(run[0]).machine for run in pending))
-            }
-            for future in [pool.submit(machine.keep, over) for machine in machines.values()]:
-                _result(future, stop)
-            calibration = _result(pool.submit(self.machine.calibration, over), stop)
-            asked = [[pool.submit(ask, *run) for _ in range(self.times)] for run in pending]
-            for run, futures in zip(pending, asked, strict=True):
-                reports = [_result(future, stop) for future in futures]
-                if len({report.digest for report in reports}) > 1:
-                    reports.append(_result(pool.submit(ask, *run), stop))
-                chosen, doubt = vote(reports)
-                _note(folder, self.name, run, reports)
+            calibration = result(pool.submit(self._calibration, folder, over), stop)
+            ballots = [Ballot(partial(self.ask, *run, calibration, over), times) for run in ordered]
+            asked = [[pool.submit(ballot.cast, guest) for guest in range(times)] for ballot in ballots]
+            for run, ballot, futures in zip(ordered, ballots, asked, strict=True):
+                for future in futures:
+                    result(future, stop)
+                chosen, doubt = ballot.outcome()
+                _note(folder, self.name, run, ballot.reports)
                 yield [run], _rows(chosen.answer, [doubt, self._note(run[0])])
         finally:
             over.set()
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def _calibration(self, folder: Path, over: threading.Event) -> dict:
+        """How much work a second is: of a noisy guest once for a folder of results, the same for resumed runs."""
+        if self.processors.counted:
+            return self.machine.calibration(over)
+        digest = hashlib.sha256(self.engine.encode()).hexdigest()[: setup.DIGITS]
+        path = folder / f"calibration-{digest}.json"
+        if not path.exists():
+            store.replace(path, json.dumps(self.machine.calibrate(over)).encode())
+        return json.loads(path.read_text())
 
     def _note(self, cell: Cell) -> str | None:
         """What a cell's numbers suffer from, however it goes."""
@@ -180,7 +213,8 @@ class Guest:
 
     def record(self, cell: Cell, seed: int, path: Path) -> dict:
         """Run once, write the scheduler's events to `path` as a recording, and give the answer without them."""
-        answer = self.ask(cell, seed, self.machine.calibration(), record=True).answer
+        measure = self.machine.calibration if self.processors.counted else self.machine.calibrate
+        answer = self.ask(cell, seed, measure(), record=True).answer
         text = answer.pop("recording", None)
         if text is None:
             seen = "; ".join(warning["seen"] for warning in answer["warnings"])
@@ -244,62 +278,6 @@ def unpacked(text: str, name: str) -> bytes:
     if not unpacker.eof:
         raise UsageError(f"{name}: the recording of the run is cut off, or longer than {LARGEST_RECORDING} bytes")
     return recording
-
-
-def vote(reports: list[Report]) -> tuple[Report, str | None]:
-    """The answer that most guests gave, and what is to be said of it, if not all gave it."""
-    digests = [report.digest for report in reports]
-    counts = {digest: digests.count(digest) for digest in digests}
-    most = max(counts.values())
-    chosen = next(report for report in reports if counts[report.digest] == most)
-    if len(counts) == 1:
-        return chosen, None
-    if most > 1:
-        return chosen, f"{most} of {len(reports)} guests gave this answer, and another one did not"
-    return chosen, f"{len(reports)} guests gave {len(counts)} answers; this is the first one's"
-
-
-def refuse_impossible(cell: Cell, of_host: bool) -> None:
-    """Refuse what an emulated machine of one processor cannot answer."""
-    processors = _number(cell.scenario["machine"]["processors"])
-    if processors > 1 and not of_host:
-        raise UsageError(
-            f"a guest that counts instructions has 1 processor, and the experiment's machine has {processors}: "
-            "set machine.processors=1"
-        )
-    for name, job in cell.scenario["workload"].items():
-        if any(cpu > 0 for cpu in job.get("cpus") or []):
-            raise UsageError(f"workload.{name}.cpus: a guest that counts instructions has processor 0 only")
-        if job.get("footprint"):
-            raise UsageError(
-                f"workload.{name}.footprint: an emulated processor has no caches, so a guest cannot show what a switch "
-                "costs in them; run it on the host, or on the simulator"
-            )
-        if _runs_commands(job.get("steps")) or job.get("load") == "command":
-            raise UsageError(f"workload.{name}: it runs a command, and a guest has no programs but the agent")
-
-
-def _runs_commands(steps: object) -> bool:
-    """Whether a command is among the steps, or among those inside them."""
-    if isinstance(steps, dict):
-        return "run" in steps or any(map(_runs_commands, steps.values()))
-    return isinstance(steps, list) and any(map(_runs_commands, steps))
-
-
-def _number(processors: object) -> int:
-    return processors["value"] if isinstance(processors, dict) else processors
-
-
-def _one(processors: object) -> object:
-    return processors | {"value": 1} if isinstance(processors, dict) else 1
-
-
-def _result(future: Future, stop: threading.Event):
-    """What comes of it; KeyboardInterrupt as soon as `stop` is set."""
-    while not wait([future], timeout=HEARD_SECONDS).done:
-        if stop.is_set():
-            raise KeyboardInterrupt
-    return future.result()
 
 
 def _note(folder: Path, name: str, run: Run, reports: list[Report]) -> None:

@@ -1,9 +1,11 @@
-"""The emulator: installed, or its packages unpacked into the cache. It counts instructions, which is the guest's clock.
+"""The emulator: installed, or its packages unpacked into the cache; and what processors a guest has of it.
 
-    a guest instruction = 2^shift ns        shift = 3: 125 million instructions a second, whatever the host does
+    one, counted     it counts instructions, which is the guest's clock:
+                     a guest instruction = 2^shift ns        shift = 3: 125 million a second, whatever the host does
+    N, not counted   as many threads of the host, in the host's time: processors that run at once cannot be counted
 
 Nothing of the host is in the guest: no network, no disk, no file but the images made for it. Hardware virtualization is
-never used, even where /dev/kvm is: under it time is the host's.
+never used, even where /dev/kvm is: it is no proof that anything boots under it, and there, too, time is the host's.
 """
 
 import os
@@ -17,7 +19,6 @@ from schedlab.errors import UsageError
 from schedlab.guest import apt, cache
 from schedlab.guest.apt import Say
 from schedlab.guest.kernels import Kernel
-from schedlab.guest.setup import MEMORY_MIB
 
 PROGRAM = "qemu-system-x86_64"
 PACKAGE = "qemu-system-x86"
@@ -31,9 +32,9 @@ BEGINS = "2020-01-01"
 COUNTING = f"shift={SHIFT},sleep=off,rr=record,rrfile={os.devnull}"
 #: The watchdog ib700 is how a guest pauses itself (crates/host/src/guest/emulator.rs).
 MACHINE = (
-    "-nodefaults -no-user-config -nographic -display none -machine pc,graphics=off,memory-backend=ram -smp 1 "
-    f"-no-reboot -accel tcg -icount {COUNTING} -rtc clock=vm,base={BEGINS} -device ib700 -qmp stdio"
-).split()
+    "-nodefaults -no-user-config -nographic -display none -machine pc,graphics=off,memory-backend=ram -smp {count} "
+    f"-no-reboot -accel {{how}} -rtc clock=vm,base={BEGINS} -device ib700 -qmp stdio"
+)
 #: The tests of ciphers are half of a boot's instructions, and nothing that is measured uses any. Kernels differ in
 #: whether autogroup is on; here it is off, as on a simulated machine, until `tunables.autogroup` asks for it.
 #: DAMON_STAT, on in 6.17 as Debian builds it, would take 2 % of the processor.
@@ -41,6 +42,48 @@ COMMAND_LINE = "console=ttyS0 panic=-1 quiet nokaslr cryptomgr.notests noautogro
 #: Where unpacked packages have libraries and firmware.
 LIBRARIES = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
 FIRMWARE = ("usr/share/qemu", "usr/share/seabios")
+
+
+@dataclass(frozen=True)
+class Processors:
+    """How many a guest has, and whose time is theirs."""
+
+    count: int = 1
+    #: Whether instructions are counted, which makes time the guest's own.
+    counted: bool = True
+
+    @property
+    def machine(self) -> list[str]:
+        """The part of the emulator's command that does not depend on the kernel."""
+        how = f"tcg -icount {COUNTING}" if self.counted else "tcg,thread=multi"
+        return MACHINE.format(count=self.count, how=how).split()
+
+    @property
+    def spelled(self) -> str:
+        """For people, and for what decides results."""
+        return f"shift={SHIFT}" if self.counted else f"processors={self.count}"
+
+    @property
+    def threads(self) -> int:
+        """Threads of the host that such a guest keeps at work."""
+        return 1 if self.counted else self.count
+
+
+#: One, the usual.
+COUNTED = Processors()
+
+
+def processors(name: str) -> tuple[str, Processors]:
+    """The kernel and the processors that a name means: 6.1 has one that is counted, 6.1@2 two that are not."""
+    kernel, at, count = name.rpartition("@")
+    if not at or not count.isdigit() or Path(name).is_file():
+        return name, Processors()
+    here = len(os.sched_getaffinity(0))
+    if not 1 <= int(count) <= here:
+        raise UsageError(
+            f"guest:{name}: {count} processors; each needs one of the host's, so there can be 1 to {here} of them"
+        )
+    return kernel, Processors(int(count), counted=False)
 
 
 @dataclass(frozen=True)
@@ -56,12 +99,12 @@ class Emulator:
         """Where it finds its libraries."""
         return dict(os.environ) | ({"LD_LIBRARY_PATH": _libraries(self.tree)} if self.tree else {})
 
-    def command(self, kernel: Kernel, words: str = "", memory_mib: int = MEMORY_MIB) -> list[str]:
+    def command(self, kernel: Kernel, words: str, memory_mib: int, processors: Processors) -> list[str]:
         """The part of its command that says what machine it is. `words` go behind the kernel's command line."""
         firmware = [word for path in FIRMWARE for word in ("-L", str(self.tree / path))] if self.tree else []
         return [
             *([setpriv, "--pdeathsig", "KILL"] if (setpriv := shutil.which("setpriv")) else []),
-            *(str(self.program), *firmware, *MACHINE, "-m", str(memory_mib)),
+            *(str(self.program), *firmware, *processors.machine, "-m", str(memory_mib)),
             *("-kernel", str(kernel.image), "-append", f"{COMMAND_LINE} {words}".strip()),
         ]
 

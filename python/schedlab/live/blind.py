@@ -88,6 +88,10 @@ class Blind:
         """It tells nothing of the settings."""
         return self.host.seen()
 
+    def ahead(self, pending: list[Run]) -> list:
+        """Nothing, as of any host."""
+        return []
+
     def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
         """Have the true cells run, and tell of the blind ones."""
         seen = {run[0].hash: run[0] for run in pending}

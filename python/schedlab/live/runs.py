@@ -128,6 +128,10 @@ class LiveHost:
         """What was seen before the first run."""
         return self._seen
 
+    def ahead(self, pending: list[Run]) -> list:
+        """Nothing: whatever is done at once with others disturbs."""
+        return []
+
     def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
         """Yield one run at a time."""
         if not pending:

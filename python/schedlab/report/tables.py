@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -108,9 +109,10 @@ def _spell(entry: dict | None, unit: str, seeds: int) -> str:
     return spread(mean, half) + (f" ({entry['n']} of {seeds})" if entry["n"] < seeds else "")
 
 
-def html_table(header: list[str], rows: list[list[str]], caption: str = "") -> str:
-    """A plain HTML table for notebooks and pages."""
+def html_table(header: list[str], rows: list[list[str]], caption: str = "", notes: Sequence[str] = ()) -> str:
+    """A plain HTML table for notebooks and pages, with notes below it."""
     head = "".join(f"<th>{escape(str(h))}</th>" for h in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(str(c))}</td>" for c in row) + "</tr>" for row in rows)
+    below = "".join(f"<p>note: {escape(note)}</p>" for note in notes)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"

@@ -1,0 +1,113 @@
+"""Guests of several processors, whose instructions are not counted: their names, and that they are marked as noisy."""
+
+import json
+import os
+
+import pytest
+from test_cli import refused
+from test_guest import HOGS, cell
+
+from schedlab import places
+from schedlab.errors import UsageError
+from schedlab.experiment import Experiment
+from schedlab.guest import machine, place, qemu
+from schedlab.guest.refused import refuse_impossible
+from schedlab.live.runs import Conditions
+from schedlab.report import measured
+from schedlab.results import Results
+
+NAME = "6.1@2"
+TWO = qemu.Processors(2, counted=False)
+
+enough = pytest.mark.skipif(len(os.sched_getaffinity(0)) < TWO.count, reason="each needs a processor of the host")
+
+
+def quiet(text):
+    """Nobody listens."""
+
+
+def hogs(*set: str) -> Experiment:
+    return Experiment.from_text(HOGS, "hogs.toml", set=set)
+
+
+@pytest.fixture(scope="module")
+def guest():
+    """A machine of two processors that boots; where none can be had, the reason."""
+    try:
+        return machine.ready(NAME, quiet)
+    except UsageError as why:
+        pytest.skip(str(why))
+
+
+def test_a_kernel_without_a_number_has_one_processor_that_is_counted():
+    for name in ("6.1", "./bzImage", "./a@b", "./me@home/bzImage+./lib"):
+        assert qemu.processors(name) == (name, qemu.COUNTED)
+    assert "-icount" in qemu.COUNTED.clock
+
+
+@enough
+def test_a_number_behind_the_kernel_is_of_processors_that_are_not_counted():
+    assert qemu.processors(NAME) == ("6.1", TWO)
+    assert qemu.processors("./bzImage+./modules@1") == ("./bzImage+./modules", qemu.Processors(1, counted=False))
+    assert TWO.clock == []
+    assert "-smp 2" in " ".join(TWO.machine)
+
+
+def test_a_file_whose_name_ends_so_is_a_kernel(tmp_path):
+    image = tmp_path / "bzImage@2"
+    image.touch()
+    assert qemu.processors(str(image)) == (str(image), qemu.COUNTED)
+
+
+@pytest.mark.parametrize("count", [0, 4096])
+def test_more_processors_than_the_host_has_are_refused(schedlab, small, count):
+    refused(schedlab("run", small, "--on", f"guest:6.1@{count}"), f"{count} processors; each needs one of the host's")
+
+
+def test_a_guest_has_the_processors_of_its_name_and_no_more():
+    two = cell(cpus=[1])
+    two.scenario["machine"]["processors"] = 2
+    refuse_impossible(two, of_host=False, processors=TWO)
+    with pytest.raises(UsageError, match=r"workload.a.cpus: a guest of 2 processors has no more"):
+        refuse_impossible(cell(cpus=[2]), of_host=True, processors=TWO)
+    two.scenario["machine"]["processors"] = 3
+    with pytest.raises(UsageError, match=r"the experiment's machine has 3: set machine.processors=2"):
+        refuse_impossible(two, of_host=False, processors=TWO)
+
+
+@enough
+def test_the_simulator_beside_such_a_guest_has_its_processors():
+    assert places._of_guests(["sim", f"guest:{NAME}"], hogs()) == 2
+    assert places._of_guests(["sim", "guest:6.1"], hogs()) == 1
+    with pytest.raises(UsageError, match="sim has the machine of the guests beside it, and these have 1 and 2"):
+        places.places(f"guest:6.1,{NAME},sim", hogs(), None, Conditions())
+    assert places._of_guests(["guest:6.1", f"guest:{NAME}"], hogs()) == 1
+
+
+@enough
+def test_every_result_of_such_a_guest_says_that_it_is_noisy(guest, tmp_path):
+    asked = hogs("seeds=2", "duration=1s")
+    results = asked.run(tmp_path, places=[place.Guest(NAME, of_host=True, _machine=guest)])
+    assert results.noisy == [f"guest:{NAME}"]
+    (note,) = Results.open(results.folder).notes
+    assert note.startswith(f"guest:{NAME}: noisy: 2 processors in the host's time")
+    assert note in results._repr_html_().replace("&#x27;", "'")
+    measured.write(results, tmp_path / "page.html")
+    assert "noisy: 2 processors" in (tmp_path / "page.html").read_text()
+    # Each run was made once; a hog has a processor of its own, whatever its nice level.
+    lines = (results.folder / place.LOG).read_text().splitlines()
+    assert [len(json.loads(line)["guests"]) for line in lines] == [1, 1]
+    shares = {row["metric"]: row["mean"] for row in results.summary().iter_rows(named=True)}
+    assert shares["tasks.b.share"] > 0.8 * shares["tasks.a.share"]
+
+
+@enough
+def test_the_command_says_it_beside_the_table_and_in_json(guest, schedlab, tmp_path):
+    (tmp_path / "hogs.toml").write_text(HOGS)
+    words = ["run", "hogs.toml", "--on", f"guest:{NAME}", "--set", "duration=1s"]
+    done = schedlab(*words, "--gantt", "hogs.txt")
+    assert done.returncode == 0, done.stderr
+    assert f"note: guest:{NAME}: noisy" in done.stdout
+    assert f"(a run of its own: guest:{NAME} is noisy)" in done.stdout
+    assert (tmp_path / "hogs.txt").stat().st_size > 0
+    assert schedlab.json(*words)["noisy"] == [f"guest:{NAME}"]
