@@ -103,10 +103,10 @@ def wanting(named):
     return Cell(scenario, {}, "1", {"tunables": {"sched_ext": named}})
 
 
-@pytest.fixture
-def plain(tmp_path):
-    """A kernel of a package that was built without sched_ext."""
-    (tmp_path / "config-9.9").write_text("CONFIG_BPF=y\n# CONFIG_SCHED_CLASS_EXT is not set\n")
+@pytest.fixture(params=["config-9.9", "config"])
+def plain(tmp_path, request):
+    """A kernel of a package, older or newer, that was built without sched_ext."""
+    (tmp_path / request.param).write_text("CONFIG_BPF=y\n# CONFIG_SCHED_CLASS_EXT is not set\n")
     return kernels.Kernel("9.9", tmp_path / "vmlinuz-9.9", "9.9", "9.9-1")
 
 

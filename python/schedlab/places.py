@@ -108,4 +108,6 @@ def _guest(name: str, experiment: "Experiment", conditions: "Conditions") -> "Pl
 
 def say(text: str) -> None:
     """Tell the user what takes its time."""
-    print(text, file=sys.stderr, flush=True)
+    # As one piece: guests that boot side by side say so at the same time.
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

@@ -141,7 +141,9 @@ def siblings(say: Say) -> Apt:
 def _of(name: str, releases: list[str], beside: tuple[str, ...], installed: bool, say: Say) -> Apt:
     apt = Apt(cache.folder() / "apt" / name, installed)
     apt.folder.mkdir(parents=True, exist_ok=True)
-    apt.update(_sources(_release(), releases, beside), say)
+    sources = _sources(_release(), releases, beside)
+    with cache.alone_at(apt.folder):
+        apt.update(sources, say)
     return apt
 
 

@@ -1,6 +1,7 @@
 """Where guests' kernels, emulator, images and machines are kept: `~/.cache/schedlab`, or below `XDG_CACHE_HOME`."""
 
 import fcntl
+import glob
 import os
 import shutil
 import tempfile
@@ -28,17 +29,14 @@ def building(target: Path, stop: threading.Event | None = None) -> Iterator[Path
     """A new folder to fill, which becomes `target` when it is full, or nothing; none, if `target` is there.
 
     Of two processes that want the same one, the second waits and then finds it there; KeyboardInterrupt when `stop` is
-    set meanwhile.
+    set meanwhile. What a killed process has half made of it goes.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with open(lock_of(target), "w") as lock:
-        while not locked(lock, fcntl.LOCK_EX):
-            if stop and stop.is_set():
-                raise KeyboardInterrupt
-            time.sleep(HEARD_SECONDS)
+    with alone_at(target, stop):
         if target.exists():
             yield None
             return
+        for left in target.parent.glob(f".{glob.escape(target.name)}-*"):
+            shutil.rmtree(left, ignore_errors=True)
         new = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
         try:
             yield new
@@ -46,6 +44,18 @@ def building(target: Path, stop: threading.Event | None = None) -> Iterator[Path
             new.rename(target)
         finally:
             shutil.rmtree(new, ignore_errors=True)
+
+
+@contextmanager
+def alone_at(target: Path, stop: threading.Event | None = None) -> Iterator[None]:
+    """Keep other processes from the same target; KeyboardInterrupt when `stop` is set while another one has it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with open(lock_of(target), "w") as lock:
+        while not locked(lock, fcntl.LOCK_EX):
+            if stop and stop.is_set():
+                raise KeyboardInterrupt
+            time.sleep(HEARD_SECONDS)
+        yield
 
 
 def lock_of(target: Path) -> Path:

@@ -11,6 +11,7 @@ the host's time, and whatever goes on from it does the same each time, too.
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -226,7 +227,8 @@ class _Running:
     def errors(self) -> str:
         """How the emulator ended, and why, if it says so."""
         status = self.guest.wait()
-        why = _text(self.place / "errors").strip() or "it said nothing"
+        silent = "the disk of its memory's file is full" if status == -signal.SIGBUS else "it said nothing"
+        why = _text(self.place / "errors").strip() or silent
         return f"{qemu.PROGRAM} ended with status {status}: {why}"
 
 

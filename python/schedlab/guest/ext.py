@@ -22,6 +22,8 @@ NONE = "none"
 FOLDER, SCHEDULER, LOADER, TOOL = "sched_ext", "scheduler.bpf.o", "ld.so", "bpftool"
 #: What the loader of libraries is called where it is installed.
 INSTALLED_LOADER = "ld-linux-x86-64.so.2"
+#: Where a package has the configuration of its kernel, beside the image; newer ones have all in a folder of its own.
+CONFIGURATIONS = ("config-{release}", "config")
 #: What the kernel must be built with.
 OPTION = "CONFIG_SCHED_CLASS_EXT=y"
 #: How to begin the tool in the guest.
@@ -56,8 +58,9 @@ def read(path: Path) -> bytes:
 
 def refuse_without(kernel: Kernel) -> None:
     """Refuse a kernel that is known to take no schedulers. Of one without a configuration, the guest will tell."""
-    config = kernel.image.with_name(f"config-{kernel.release}")
-    if config.exists() and OPTION not in config.read_text().splitlines():
+    named = [kernel.image.with_name(name.format(release=kernel.release)) for name in CONFIGURATIONS]
+    config = next((file for file in named if file.is_file()), None)
+    if config and OPTION not in config.read_text().splitlines():
         raise UsageError(
             f"guest:{kernel.name}: tunables.{SCHED_EXT}: {kernel.release} is built without "
             f"{OPTION.removesuffix('=y')}; guest:6.17 has it"

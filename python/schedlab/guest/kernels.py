@@ -79,13 +79,20 @@ def find(name: str, say: Say) -> Kernel:
 
 def fetched() -> list[Kernel]:
     """The kernels in the cache, oldest version first."""
-    found = []
-    for record in _folder().glob(f"*/{RECORD}"):
-        about = json.loads(record.read_text())
-        modules = record.parent / about["modules"] if about["modules"] else None
-        image = record.parent / about["image"]
-        found.append(Kernel(about["release"], image, about["release"], about["version"], modules))
+    found = [_recorded(record) for record in _folder().glob(f"*/{RECORD}")]
     return sorted(found, key=lambda kernel: order(kernel.version))
+
+
+def _recorded(record: Path) -> Kernel:
+    """The kernel of a folder; a damaged one is refused by the folder's name."""
+    try:
+        about = json.loads(record.read_text())
+        image = record.parent / about["image"]
+        read_release(image)
+        modules = record.parent / about["modules"] if about["modules"] else None
+        return Kernel(about["release"], image, about["release"], about["version"], modules)
+    except (OSError, ValueError, KeyError, UsageError):
+        raise UsageError(f"{record.parent} is damaged; remove that folder, and it is fetched again") from None
 
 
 def available(say: Say) -> list[Package]:

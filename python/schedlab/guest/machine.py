@@ -115,9 +115,13 @@ class Machine:
         """The same where instructions are counted: measured once for a kernel and an agent."""
         key = hashlib.sha256(self.engine.encode()).hexdigest()[:16]
         path = cache.folder() / "calibrations" / f"{key}.json"
-        if not path.exists():
-            cache.write(path, json.dumps(self.calibrate(stop)).encode())
-        return json.loads(path.read_text())
+        try:
+            return json.loads(path.read_text())
+        except (FileNotFoundError, ValueError):
+            # Not there, or damaged: what is measured again is the same.
+            measured = self.calibrate(stop)
+        cache.write(path, json.dumps(measured).encode())
+        return measured
 
     def boot(self, handed: dict[str, bytes], settle_ns: int, stop: threading.Event | None = None) -> Ended:
         """Boot for what is handed over, and wait for the end."""
@@ -185,6 +189,7 @@ def ready(name: str, say: Say) -> Machine:
     image = archive({AGENT.strip("/"): File(program, executable=True)})
     digest = hashlib.sha256(image).hexdigest()[:16]
     path = cache.folder() / "images" / f"{digest}.cpio"
-    if not path.exists():
+    # A disk that was full, or lost its power, leaves less.
+    if not path.exists() or path.stat().st_size != len(image):
         cache.write(path, image)
     return Machine(kernel, emulator, path, hashlib.sha256(program).hexdigest()[:DIGITS], processors=processors, say=say)

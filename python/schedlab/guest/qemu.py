@@ -121,7 +121,10 @@ def find(say: Say) -> Emulator:
             source.unpack(source.needed_for(PACKAGE), new, say)
             _version(new / "usr/bin" / PROGRAM, new)
     program = tree / "usr/bin" / PROGRAM
-    return Emulator(program, _version(program, tree), tree)
+    try:
+        return Emulator(program, _version(program, tree), tree)
+    except UsageError as why:
+        raise UsageError(f"{why}; remove {tree}, and it is fetched again") from None
 
 
 def _libraries(tree: Path) -> str:
