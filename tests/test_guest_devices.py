@@ -242,3 +242,21 @@ def test_a_limit_that_a_kernel_cannot_hold_is_refused(guest, tmp_path):
     asked = experiment(group='memory = "8MiB"', more='tunables.kernel_words = "cgroup_disable=memory"')
     with pytest.raises(UsageError, match=r"groups: group all: .*memory"):
         run(guest, asked, tmp_path)
+
+
+def test_kyber_serves_a_drive_of_a_guest(guest, tmp_path):
+    asked = experiment(more='tunables.request_time = "1ms"\nelevator = { name = "kyber", read_lat = "1ms" }')
+    (requests,) = means(run(guest, asked, tmp_path), "disk_requests")
+    assert requests > 0
+
+
+def test_a_packaged_kernel_that_is_named_by_its_path_gives_the_same_table(guest, tmp_path):
+    image = shutil.copy(guest.kernel.image, tmp_path / "bzImage")
+    own = machine.ready(f"{image}+{guest.kernel.modules}", quiet)
+    assert (own.kernel.release, own.engine == guest.engine) == (guest.kernel.release, False)
+    asked = experiment(group='memory = "8MiB"')
+    first, second = (run(one, asked, tmp_path / name) for one, name in ((guest, "packaged"), (own, "own")))
+    assert means(second, "disk_requests") == means(first, "disk_requests") != [0]
+    (real,), (also,) = (means(one, "tasks.reader.real") for one in (first, second))
+    # A machine that is kept anew is another boot, whose ticks may come microseconds elsewhere.
+    assert also == pytest.approx(real, rel=0.01)
