@@ -145,6 +145,7 @@ def test_a_version_is_not_taken_for_a_longer_one(empty):
     for release, version in [("6.1.0-56-cloud-amd64", "6.1.192-2"), ("6.12.117+deb12-cloud-amd64", "6.12.117-1")]:
         folder = cache.folder() / "kernels" / f"{release}_{version}"
         folder.mkdir(parents=True)
+        bzimage(folder / "vmlinuz", release)
         about = {"release": release, "version": version, "image": "vmlinuz", "modules": None}
         (folder / kernels.RECORD).write_text(json.dumps(about))
     assert kernels.find("6.1", quiet).release == "6.1.0-56-cloud-amd64"
