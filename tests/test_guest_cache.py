@@ -4,13 +4,14 @@ import dataclasses
 import json
 import os
 import threading
+from subprocess import CompletedProcess
 
 import pytest
 from test_cli import refused
 from test_guest import bzimage, empty, quiet  # noqa: F401
 
 from schedlab.errors import UsageError
-from schedlab.guest import cache, kernels, machine, qemu
+from schedlab.guest import apt, cache, kernels, machine, qemu
 from schedlab.guest.kernels import Kernel
 from schedlab.guest.qemu import Emulator
 
@@ -107,3 +108,12 @@ def test_the_same_kernel_in_another_folder_is_another_machine_only_by_its_bytes(
     assert dataclasses.replace(one, kernel=named)._digest == one._digest
     another = Kernel("mine", named.image, named.release, "sha256+1")
     assert dataclasses.replace(one, kernel=another)._digest != one._digest
+
+
+def test_without_a_network_the_error_says_what_could_not_be_fetched(empty, monkeypatch):  # noqa: F811
+    said = "W: Failed to fetch http://a/InRelease  Could not connect\nW: Some index files failed to download.\n"
+    monkeypatch.setattr(apt.Apt, "run", lambda *_, **__: CompletedProcess([], 100, "", said))
+    with pytest.raises(UsageError, match=r"no list of packages could be fetched: W: Failed to fetch http://a"):
+        apt.Apt(empty, installed=False).update("Types: deb", quiet)
+    with pytest.raises(UsageError, match=r"a package could not be fetched: W: Failed to fetch http://a"):
+        apt.Apt(empty, installed=False).unpack(["linux=6.1"], empty, quiet)

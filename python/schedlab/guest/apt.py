@@ -22,8 +22,8 @@ RELEASES = ("bullseye", "bookworm", "trixie")
 BESIDE = "-backports"
 #: Lists younger than this are not fetched again, s.
 FRESH_FOR = 7 * 86400
-#: Longest time for lists, and for one package, s.
-LISTS_TIMEOUT, PACKAGE_TIMEOUT = 300, 600
+#: Longest time for lists, and for the packages of one thing, s.
+LISTS_TIMEOUT, PACKAGES_TIMEOUT = 300, 1800
 SOURCES = Path("/etc/apt")
 ABOUT_SYSTEM = Path("/etc/os-release")
 
@@ -114,13 +114,14 @@ class Apt:
 
     def unpack(self, packages: Iterable[str], into: Path, say: Say) -> None:
         """Fetch packages (NAME=VERSION) and unpack them into a folder."""
+        wanted = list(packages)
         parcel = into / ".packages"
         parcel.mkdir()
-        for package in packages:
-            say(f"fetching {package}")
-            done = self.run("apt-get", "download", package, timeout=PACKAGE_TIMEOUT, where=parcel)
-            if done.returncode:
-                raise UsageError(f"the package {package} could not be fetched: {_last(done.stderr)}")
+        say(f"fetching {', '.join(wanted)}")
+        # All at once: apt reads its lists each time, which takes longer than most packages.
+        done = self.run("apt-get", "download", *wanted, timeout=PACKAGES_TIMEOUT, where=parcel)
+        if done.returncode:
+            raise UsageError(f"a package could not be fetched: {_last(done.stderr)}")
         for file in sorted(parcel.glob("*.deb")):
             done = subprocess.run(["dpkg", "-x", file, into], capture_output=True, text=True, timeout=300, check=False)
             if done.returncode:
@@ -209,5 +210,7 @@ def _package(entry: str) -> Package:
 
 
 def _last(text: str) -> str:
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    return lines[-1].strip() if lines else ""
+    """The last line, or before it the last one that says what could not be fetched, and why."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    failed = [line for line in lines if "Failed to fetch" in line]
+    return (failed or lines or [""])[-1]
