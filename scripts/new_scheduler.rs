@@ -100,24 +100,15 @@ impl Scheduler for MyPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedulers::{Processor, Wishes};
-    use schedlab_model::{MILLISECOND, rng::Rng, task::Group};
+    use crate::schedulers::{Processor, View, Wishes};
+    use schedlab_model::{MILLISECOND, rng::Rng};
 
     #[test]
     fn tasks_run_in_the_order_in_which_they_came() {
         let params = Params::check(&MyPolicy::INFO, []).expect("the defaults are right");
         let mut policy = MyPolicy::new(&params, 1, 10 * MILLISECOND);
-        let mut cx = Context {
-            now: 0,
-            tick: 10 * MILLISECOND,
-            tasks: &[],
-            groups: &[Group::ROOT],
-            processors: &[Processor::default()],
-            waker: None,
-            bursts: &[],
-            rng: &mut Rng::stream(1, 1),
-            wishes: &mut Wishes::default(),
-        };
+        let view = View { processors: vec![Processor::default()], ..View::default() };
+        let mut cx = Context { now: 0, view: &view, rng: &mut Rng::stream(1, 1), wishes: &mut Wishes::default() };
         for task in [2, 0, 1] {
             policy.enqueue(&mut cx, 0, task, Enqueue::New);
         }

@@ -199,6 +199,12 @@ impl Collector {
     fn switch_in(&mut self, e: Event) {
         let Some(processor) = self.processors.get_mut(usize::from(e.cpu)) else { return self.stray() };
         processor.switch_in(e.task, e.time);
+        self.comes(e);
+    }
+
+    /// A task that was elsewhere runs.
+    #[inline(always)]
+    fn comes(&mut self, e: Event) {
         let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
         // Elsewhere than in the runqueue there is no wait.
         if let Some(waits) = self.jobs[task.job as usize].waits.get_mut(task.place as usize) {
@@ -212,6 +218,12 @@ impl Collector {
         if usize::from(e.cpu) >= self.processors.len() {
             return self.stray();
         }
+        self.leaves(e);
+    }
+
+    /// A task that ran is elsewhere.
+    #[inline(always)]
+    fn leaves(&mut self, e: Event) {
         let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
         task.ran = task.ran.saturating_add(e.a.saturating_add(e.b));
         let job = &mut self.jobs[task.job as usize];
@@ -353,6 +365,18 @@ impl Observer for Collector {
             Kind::SystemCall => self.counts.system_calls += 1,
             _ => self.rare(e),
         }
+    }
+
+    // Both are of one processor and one time.
+    #[inline(always)]
+    fn observe_switch(&mut self, left: Event, next: Event) {
+        let Some(processor) = self.processors.get_mut(usize::from(next.cpu)) else {
+            self.stray();
+            return self.stray();
+        };
+        processor.switch_in(next.task, next.time);
+        self.leaves(left);
+        self.comes(next);
     }
 
     #[inline]

@@ -252,6 +252,32 @@ proptest! {
         }
         prop_assert!(report.rows.len() >= METRICS.iter().filter(|m| m.unit == "1").count() / 2);
     }
+
+    #[test]
+    fn a_switch_that_is_told_at_once_counts_as_its_two_halves_whatever_comes(
+        events in prop::collection::vec((0..6u32, 0..6u32, 0..3u16, 0..24usize, any::<u8>(), 0..9_000_000u64), 0..200),
+    ) {
+        let [mut at_once, mut apart] = [0; 2].map(|_| Collector::new(setup(2)));
+        let mut now = 0;
+        for (task, other, cpu, kind, flag, later) in events {
+            now += later;
+            let event = |kind, task| Event { time: now, a: later / 2, b: later / 3, task, cpu, kind, flag };
+            match KINDS.get(kind) {
+                Some(&kind) => {
+                    at_once.observe(event(kind, task));
+                    apart.observe(event(kind, task));
+                }
+                None => {
+                    let (left, next) = (event(Kind::SwitchOut, task), event(Kind::SwitchIn, other));
+                    at_once.observe_switch(left, next);
+                    apart.observe(left);
+                    apart.observe(next);
+                }
+            }
+        }
+        let [at_once, apart] = [at_once, apart].map(|mut collector| format!("{:?}", collector.finish(now)));
+        prop_assert_eq!(at_once, apart);
+    }
 }
 
 #[rustfmt::skip]

@@ -134,6 +134,17 @@ pub trait Observer {
     /// Takes one record.
     fn observe(&mut self, event: Event);
 
+    /// Takes a context switch: who left a processor, and who got it at once. Told together, so that who counts both need not
+    /// look for the processor twice.
+    #[inline(always)]
+    fn observe_switch(&mut self, left: Event, next: Event)
+    where
+        Self: Sized,
+    {
+        self.observe(left);
+        self.observe(next);
+    }
+
     /// Takes a row of records that differ in their times only. Nothing else happens between them, so who only counts
     /// such records need not look at each.
     #[inline]
@@ -157,6 +168,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn observe(&mut self, event: Event) {
         self.0.observe(event);
         self.1.observe(event);
+    }
+
+    #[inline(always)]
+    fn observe_switch(&mut self, left: Event, next: Event) {
+        self.0.observe_switch(left, next);
+        self.1.observe_switch(left, next);
     }
 
     #[inline]
@@ -190,6 +207,11 @@ impl<O: Observer> Observer for &mut O {
     #[inline(always)]
     fn observe(&mut self, event: Event) {
         (**self).observe(event);
+    }
+
+    #[inline(always)]
+    fn observe_switch(&mut self, left: Event, next: Event) {
+        (**self).observe_switch(left, next);
     }
 
     #[inline]

@@ -7,18 +7,15 @@ use schedlab_model::{
     task::{Class, CpuId, Group, Task, TaskId, Wait},
 };
 use schedlab_policies::schedulers::{
-    Context, Dequeue, Enqueue, Fifo, Minix, Pick, Preempt, Processor, RoundRobin, Scheduler, Wishes,
+    Context, Dequeue, Enqueue, Fifo, Minix, Pick, Preempt, Processor, RoundRobin, Scheduler, View, Wishes,
 };
 use std::collections::VecDeque;
 
 /// A machine of which only what a policy may see exists.
 struct Bench<S> {
     policy: S,
-    tasks: Vec<Task>,
-    groups: Vec<Group>,
-    processors: Vec<Processor>,
+    view: View,
     wishes: Wishes,
-    tick: Nanos,
     rng: Rng,
 }
 
@@ -46,27 +43,20 @@ impl<S: Scheduler> Bench<S> {
         let params = Params::check(&S::INFO, settings).unwrap();
         Bench {
             policy: S::new(&params, 2, tick),
-            tasks: (0..users).map(|id| task(id, Class::User)).collect(),
-            groups: vec![Group::ROOT],
-            processors: vec![Processor::default(); 2],
+            view: View {
+                tick,
+                tasks: (0..users).map(|id| task(id, Class::User)).collect(),
+                groups: vec![Group::ROOT],
+                processors: vec![Processor::default(); 2],
+                ..View::default()
+            },
             wishes: Wishes::default(),
-            tick,
             rng: Rng::stream(1, 0),
         }
     }
 
     fn hook<T>(&mut self, hook: impl FnOnce(&mut S, &mut Context<'_>) -> T) -> T {
-        let mut cx = Context {
-            now: 0,
-            tick: self.tick,
-            tasks: &self.tasks,
-            groups: &self.groups,
-            processors: &self.processors,
-            waker: None,
-            bursts: &[],
-            rng: &mut self.rng,
-            wishes: &mut self.wishes,
-        };
+        let mut cx = Context { now: 0, view: &self.view, rng: &mut self.rng, wishes: &mut self.wishes };
         hook(&mut self.policy, &mut cx)
     }
 
@@ -81,9 +71,9 @@ impl<S: Scheduler> Bench<S> {
     /// Picks, and has the task run.
     fn pick(&mut self, cpu: CpuId) -> Option<Pick> {
         let pick = self.hook(|policy, cx| policy.pick_next(cx, cpu));
-        self.processors[cpu as usize].running = pick.map(|pick| pick.task);
-        if pick.is_some_and(|pick| self.tasks[pick.task as usize].class == Class::User) {
-            self.processors[cpu as usize].billed = pick.map(|pick| pick.task);
+        self.view.processors[cpu as usize].running = pick.map(|pick| pick.task);
+        if pick.is_some_and(|pick| self.view.tasks[pick.task as usize].class == Class::User) {
+            self.view.processors[cpu as usize].billed = pick.map(|pick| pick.task);
         }
         pick
     }
@@ -114,7 +104,7 @@ fn behaves_like_queues<S: Scheduler>(slice: Option<Nanos>) {
                 assert_eq!(bench.pick(cpu), expected.map(|task| Pick { task, slice }));
                 let Some(task) = expected else { continue };
                 bench.dequeue(cpu, task, Dequeue::Sleep(Wait::Timer));
-                bench.processors[cpu as usize].running = None;
+                bench.view.processors[cpu as usize].running = None;
                 free.push(task);
             }
         }
@@ -130,8 +120,8 @@ fn fifo_and_round_robin_are_queues_a_processor() {
 #[test]
 fn minix_keeps_three_lists_by_strict_priority_and_the_running_task_at_its_head() {
     let mut bench = Bench::<Minix>::new(&[], 4);
-    bench.tasks[0].class = Class::KernelTask;
-    bench.tasks[1].class = Class::Server;
+    bench.view.tasks[0].class = Class::KernelTask;
+    bench.view.tasks[1].class = Class::Server;
     for user in [2, 3, 1, 0] {
         bench.enqueue(0, user, Enqueue::Wakeup);
     }
@@ -150,8 +140,8 @@ fn minix_keeps_three_lists_by_strict_priority_and_the_running_task_at_its_head()
 fn on_minix_only_a_kernel_task_preempts_and_only_what_is_none() {
     let mut bench = Bench::<Minix>::new(&[], 6);
     for (task, class) in [Class::KernelTask, Class::Server, Class::User].into_iter().enumerate() {
-        bench.tasks[2 * task].class = class;
-        bench.tasks[2 * task + 1].class = class;
+        bench.view.tasks[2 * task].class = class;
+        bench.view.tasks[2 * task + 1].class = class;
     }
     for (running, woken) in (0..6).flat_map(|running| (0..6).map(move |woken| (running, woken))) {
         let preempts = bench.hook(|policy, cx| policy.wakeup_preempts(cx, 0, running, woken));

@@ -6,7 +6,7 @@ use crate::{
 };
 use schedlab_model::{
     Nanos,
-    event::{Kind, Leave, NO_TASK, Observer, Sample},
+    event::{Event, Kind, Leave, NO_TASK, Observer, Sample},
     task::{CpuId, TaskId},
 };
 use schedlab_policies::schedulers::{Context, Enqueue, Pick, Scheduler};
@@ -156,7 +156,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn sample(&mut self, cpu: usize, tick: Nanos) {
         let running = self.cpus[cpu].running;
         let own_code = running != NO_TASK && self.cpus[cpu].mode == Mode::User && !self.is_kernel(running);
-        let (task, sample) = match (own_code, self.processors[cpu].billed) {
+        let (task, sample) = match (own_code, self.view.processors[cpu].billed) {
             (true, _) => (running, Sample::User),
             (false, Some(billed)) => (billed, Sample::System),
             (false, None) => (NO_TASK, Sample::Idle),
@@ -164,27 +164,37 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.emit(Kind::Sampled, sample as u8, cpu as CpuId, task, tick, 0);
     }
 
-    /// Puts a task on a processor that has none, or whose `previous` task has just been switched out. All time before is
-    /// settled.
+    /// Puts a task on a processor, where it `stayed` if nobody else has run there since. All time before is settled. Gives
+    /// the number of signals that it has to handle first.
     #[inline(always)]
-    pub fn dispatch(&mut self, index: usize, pick: Pick, previous: TaskId) {
+    pub fn take_in(&mut self, index: usize, pick: Pick, stayed: bool) -> u32 {
         let task = pick.task;
         let process = &self.processes[task as usize];
         let (left, signals, kernel) = (process.left, process.signals, process.kernel);
         let cpu = &mut self.cpus[index];
         cpu.mode = process.mode;
-        let stayed = previous == NO_TASK && cpu.last == task;
         cpu.overhead = if stayed { 0 } else { self.costs.context_switch };
         cpu.running = task;
         cpu.slice_end = pick.slice.map_or(Nanos::MAX, |slice| self.now + cpu.overhead + slice);
         let left = if self.caches.is_some() { self.move_in(index, task, left, stayed) } else { left };
         self.cpus[index].begin(self.now, left);
-        let view = &mut self.processors[index];
+        let view = &mut self.view.processors[index];
         view.running = Some(task);
         if !kernel {
             view.billed = Some(task);
         }
-        self.emit(Kind::SwitchIn, 0, index as CpuId, task, 0, 0);
+        signals
+    }
+
+    /// What is told of [`Kernel::take_in`].
+    #[inline(always)]
+    pub fn switched_in(&self, index: usize, task: TaskId) -> Event {
+        Event { time: self.now, a: 0, b: 0, task, cpu: index as CpuId, kind: Kind::SwitchIn, flag: 0 }
+    }
+
+    /// A task that has just got a processor begins.
+    #[inline(always)]
+    pub fn start(&mut self, index: usize, task: TaskId, signals: u32) {
         if signals > 0 {
             self.handle_signals(index, task);
         }
@@ -197,6 +207,13 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// The running task, whose time is settled, leaves its processor to the next one, or to nobody ([`Kernel::vacate`]).
     #[inline(always)]
     pub fn switch_out(&mut self, index: usize, task: TaskId, leave: Leave) {
+        let left = self.take_off(index, task, leave);
+        self.observer.observe(left);
+    }
+
+    /// As [`Kernel::switch_out`]; gives what is still to be told of it.
+    #[inline(always)]
+    pub fn take_off(&mut self, index: usize, task: TaskId, leave: Leave) -> Event {
         let cpu = &mut self.cpus[index];
         let process = &mut self.processes[task as usize];
         process.left = cpu.burst_end - self.now - cpu.overhead;
@@ -205,7 +222,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             caches.leave(index, task);
         }
         let [user, system] = std::mem::take(&mut cpu.spent);
-        self.emit(Kind::SwitchOut, leave as u8, index as CpuId, task, user, system);
+        let (kind, flag) = (Kind::SwitchOut, leave as u8);
+        Event { time: self.now, a: user, b: system, task, cpu: index as CpuId, kind, flag }
     }
 
     /// Nobody is on a processor any more.
@@ -216,7 +234,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         cpu.overhead = 0;
         cpu.burst_end = Nanos::MAX;
         cpu.slice_end = Nanos::MAX;
-        self.processors[index].running = None;
+        self.view.processors[index].running = None;
     }
 
     /// A processor has nothing to run.
@@ -224,7 +242,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if self.cpus[index].running != NO_TASK {
             self.vacate(index);
         }
-        self.processors[index].billed = None;
+        self.view.processors[index].billed = None;
         self.emit(Kind::Idle, u8::from(self.disk_waiters > 0), index as CpuId, NO_TASK, 0, 0);
     }
 

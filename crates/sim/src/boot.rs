@@ -22,7 +22,7 @@ use schedlab_model::{
     scenario::{Job, Scenario, Setting},
     task::{Class, CpuId, Group, GroupId, Reservation, Task, TaskId, Wait},
 };
-use schedlab_policies::schedulers::{Clocks, Processor, SCHEDULERS, Scheduler, Wishes};
+use schedlab_policies::schedulers::{Clocks, Processor, SCHEDULERS, Scheduler, View, Wishes};
 use schedlab_workloads::{
     Programs, WORKLOADS,
     draws::{self, draw},
@@ -62,9 +62,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             limit: scenario.duration.map_or(FOREVER, |d| d.0),
             scheduler: S::new(&params, processors, clock.tick),
             observer,
-            tasks: Vec::new(),
-            groups: Vec::new(),
-            processors: (0..processors).map(|cpu| Processor { node: node(cpu), ..Processor::default() }).collect(),
+            view: View {
+                tick: clock.tick,
+                processors: (0..processors).map(|cpu| Processor { node: node(cpu), ..Processor::default() }).collect(),
+                ..View::default()
+            },
             wishes: Wishes::default(),
             processes: Vec::new(),
             cpus: Cpus::new(processors),
@@ -83,8 +85,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             charges_interrupts: machine.interrupt_accounting == machine::InterruptAccounting::Task,
             preemption: machine.preemption,
             deferred: 0,
-            acting: NO_TASK,
-            bursts: Vec::new(),
             policy_rng: Rng::stream(seed, POLICY_STREAM),
             caches: Caches::of(machine),
             devices: machine.devices.values().map(device).collect(),
@@ -130,7 +130,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn create_servers(&mut self, job: usize) {
         for id in 0..KERNEL_TASKS {
             let class = if id < DRIVERS { Class::KernelTask } else { Class::Server };
-            self.tasks.push(Task { class, ..user_task(id, 1) });
+            self.view.tasks.push(Task { class, ..user_task(id, 1) });
             self.processes.push(Process::new(job as u16, 0, Rng::stream(self.seed, id.into())));
             let process = &mut self.processes[id as usize];
             (process.state, process.kernel) = (State::Waiting(Wait::Message), true);
@@ -142,11 +142,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     fn create_groups(&mut self, scenario: &Scenario) -> BTreeMap<String, GroupId> {
         let names: BTreeMap<String, GroupId> = scenario.groups.keys().cloned().zip(1..).collect();
-        self.groups.push(Group::ROOT);
+        self.view.groups.push(Group::ROOT);
         for group in scenario.groups.values() {
             let parent = group.parent.as_ref().and_then(|name| names.get(name)).copied().unwrap_or(0);
             let quota = group.quota.map(|quota| (quota.0, group.period.0));
-            self.groups.push(Group { parent, weight: group.weight, quota });
+            self.view.groups.push(Group { parent, weight: group.weight, quota });
         }
         names
     }
@@ -159,10 +159,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             let mut rng = draws::of_starts(self.seed, index);
             let mut start = job.start.map_or(0, |span| draw(span, &mut rng));
             for copy in 0..job.count {
-                let id = self.tasks.len() as TaskId;
+                let id = self.view.tasks.len() as TaskId;
                 let group = job.group.as_ref().and_then(|group| groups.get(group)).copied().unwrap_or(0);
                 let session = sessions[job.session.as_deref().unwrap_or(name)];
-                self.tasks.push(Task { session, ..task_of(job, id, group, all) });
+                self.view.tasks.push(Task { session, ..task_of(job, id, group, all) });
                 if let Some(caches) = &mut self.caches {
                     caches.know(id, job.footprint.map_or(0, |size| size.0));
                 }

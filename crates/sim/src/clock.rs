@@ -96,7 +96,7 @@ impl Clock {
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// The clock interrupt, on every processor.
     pub fn tick(&mut self) {
-        self.acting = NO_TASK;
+        self.view.waker = None;
         self.clock.advance();
         if self.preemption == Preemption::Lazy {
             self.wishes.resched |= self.deferred;
@@ -144,7 +144,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if ticks + samples == 0 {
             return false;
         }
-        self.acting = NO_TASK;
+        self.view.waker = None;
         let ticked =
             Event { time: 0, a: Irq::Clock as u64, b: 0, task: NO_TASK, cpu: 0, kind: Kind::Interrupt, flag: 0 };
         self.observer.observe_row(ticked, self.clock.times(ticks));

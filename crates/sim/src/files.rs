@@ -168,7 +168,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             }
             _ => Plan::default(),
         };
-        let cpu = self.tasks[caller as usize].cpu;
+        let cpu = self.view.tasks[caller as usize].cpu;
         let sectors = self.files().layout.sectors();
         for &(found, sector) in &plan.lookups {
             self.emit(Kind::CacheLookup, u8::from(found), cpu, caller, sector, sectors.into());

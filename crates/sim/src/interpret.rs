@@ -28,7 +28,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     #[inline]
     pub fn advance(&mut self, cpu: usize) {
         let task = self.cpus[cpu].running;
-        self.acting = task;
+        self.view.waker = Some(task);
         match self.step(cpu, task) {
             Flow::Burst(0, _) | Flow::Continue => self.advance_further(cpu, task),
             Flow::Burst(length, mode) => self.run_for(cpu, task, length, mode),

@@ -9,7 +9,7 @@ use crate::{
 };
 use schedlab_model::{
     MILLISECOND, Nanos,
-    event::{Irq, Kind, NO_TASK, Observer},
+    event::{Irq, Kind, Observer},
     page::SpaceId,
     program::{Place, Span, TouchOrder},
     request::IoClass,
@@ -133,7 +133,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// A task's class and level at the drive: by its nice value, as Linux has it for those who do not ask.
     fn owner(&self, task: TaskId) -> Owner {
-        let nice = i16::from(self.tasks[task as usize].nice);
+        let nice = i16::from(self.view.tasks[task as usize].nice);
         Owner { task, class: IoClass::BestEffort, level: ((nice + 20) / 5).clamp(0, 7) as u8 }
     }
 
@@ -180,7 +180,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.steal(0, handled + searched);
         }
         for Told { kind, flag, task, a, b } in events.drain(..) {
-            let cpu = if matches!(kind, Kind::CacheLookup | Kind::Fault) { self.tasks[task as usize].cpu } else { 0 };
+            let cpu =
+                if matches!(kind, Kind::CacheLookup | Kind::Fault) { self.view.tasks[task as usize].cpu } else { 0 };
             self.emit(kind, flag, cpu, task, a, b);
         }
         for task in woken.drain(..) {
@@ -295,7 +296,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// The storage as it is when the run begins.
     pub fn begin_storage(&mut self) {
-        debug_assert!(self.acting == NO_TASK);
+        debug_assert!(self.view.waker.is_none());
         self.storage().tell_beginning();
         self.after_storage();
     }

@@ -12,10 +12,10 @@ const FARTHEST: usize = 10_000;
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Notes what is left of a task's run to its next wait. What a system call adds in the kernel is not counted.
     pub fn foresee(&mut self, task: TaskId) {
-        if self.bursts.len() <= task as usize {
-            self.bursts.resize(task as usize + 1, 0);
+        if self.view.bursts.len() <= task as usize {
+            self.view.bursts.resize(task as usize + 1, 0);
         }
-        self.bursts[task as usize] = self.foreseen(&self.processes[task as usize]);
+        self.view.bursts[task as usize] = self.foreseen(&self.processes[task as usize]);
     }
 
     fn foreseen(&self, process: &Process) -> Nanos {

@@ -20,9 +20,9 @@ use schedlab_model::{
     event::{Event, Irq, Kind, Leave, NO_TASK, Observer},
     machine::Preemption,
     rng::Rng,
-    task::{CpuId, Group, Task, TaskId, Wait},
+    task::{CpuId, TaskId, Wait},
 };
-use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Preempt, Processor, Scheduler, Wishes};
+use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, View, Wishes};
 use schedlab_workloads::Programs;
 
 /// The limit of a run that has none: later than anything that happens, earlier than what never happens.
@@ -42,9 +42,8 @@ pub(crate) struct Kernel<S, O> {
     pub limit: Nanos,
     pub scheduler: S,
     pub observer: O,
-    pub tasks: Vec<Task>,
-    pub groups: Vec<Group>,
-    pub processors: Vec<Processor>,
+    /// What the scheduler sees, in one place, so that a hook is handed one reference to it.
+    pub view: View,
     pub wishes: Wishes,
     pub processes: Vec<Process>,
     pub cpus: Cpus,
@@ -63,10 +62,6 @@ pub(crate) struct Kernel<S, O> {
     pub preemption: Preemption,
     /// Processors whose task is to give way as soon as it leaves the kernel, a bit each.
     pub deferred: u64,
-    /// Who runs where something is done for a task; [`NO_TASK`] in an interrupt.
-    pub acting: TaskId,
-    /// What the oracle tells of each task.
-    pub bursts: Vec<Nanos>,
     pub policy_rng: Rng,
     /// What moving from task to task and from processor to processor costs in caches, if it does.
     pub caches: Option<Box<Caches>>,
@@ -91,17 +86,7 @@ pub(crate) struct Kernel<S, O> {
 /// What a policy may see of this kernel, borrowed apart from the policy itself.
 macro_rules! context {
     ($kernel:ident) => {
-        Context {
-            now: $kernel.now,
-            tick: $kernel.clock.tick,
-            tasks: &$kernel.tasks,
-            groups: &$kernel.groups,
-            processors: &$kernel.processors,
-            waker: ($kernel.acting != schedlab_model::event::NO_TASK).then_some($kernel.acting),
-            bursts: &$kernel.bursts,
-            rng: &mut $kernel.policy_rng,
-            wishes: &mut $kernel.wishes,
-        }
+        Context { now: $kernel.now, view: &$kernel.view, rng: &mut $kernel.policy_rng, wishes: &mut $kernel.wishes }
     };
 }
 pub(crate) use context;
@@ -130,9 +115,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 if self.timers.next() == other { self.timer_expired() } else { self.tick() }
             }
             while self.wishes.resched != 0 {
-                let cpu = self.wishes.resched.trailing_zeros() as CpuId;
+                let cpu = self.wishes.resched.trailing_zeros() as usize;
                 self.wishes.resched &= self.wishes.resched - 1;
-                if self.preemption == Preemption::Full || self.lets_go(cpu.into()) {
+                if self.preemption == Preemption::Full || self.lets_go(cpu) {
                     self.schedule(cpu);
                 }
             }
@@ -144,15 +129,16 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// Whether nothing but clock ticks can happen any more: every task that is left waits for another one.
+    #[inline(always)]
     fn stalled(&self) -> bool {
-        if self.timers.len() > self.perpetual {
-            return false;
-        }
-        let alarms = match &self.personality {
+        self.cpus.iter().all(|cpu| cpu.running == NO_TASK) && self.timers.len() <= self.perpetual && !self.has_alarms()
+    }
+
+    fn has_alarms(&self) -> bool {
+        match &self.personality {
             Personality::MessagePassing(servers) => servers.has_alarms(),
             Personality::Monolithic(_) => false,
-        };
-        !alarms && self.cpus.iter().all(|cpu| cpu.running == NO_TASK)
+        }
     }
 
     /// Whether a processor's task can be made to give way now. If not, it will as soon as it leaves the kernel.
@@ -193,22 +179,27 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.advance(cpu);
     }
 
-    #[inline]
+    /// Whoever runs gives way now, if the kernel lets go of it; nothing else has asked for a choice.
+    #[inline(always)]
     fn slice_ended(&mut self, cpu: usize) {
-        self.cpus[cpu].leaving = Enqueue::SliceEnd;
-        self.wishes.resched |= 1 << cpu;
+        if self.preemption == Preemption::Full || self.lets_go(cpu) {
+            let task = self.cpus[cpu].running;
+            self.relieve(cpu, task, Enqueue::SliceEnd);
+        } else {
+            self.cpus[cpu].leaving = Enqueue::SliceEnd;
+        }
     }
 
     #[inline]
     fn timer_expired(&mut self) {
-        self.acting = NO_TASK;
+        self.view.waker = None;
         match self.timers.take() {
             Some(Expiry::Wake { task, number }) => {
                 let process = &self.processes[task as usize];
                 if process.alarm == number && process.state == State::Waiting(Wait::Timer) {
                     self.emit(Kind::Interrupt, 0, 0, task, Irq::Timer as u64, 0);
                     self.make_ready(task, Enqueue::Wakeup);
-                    self.interrupted(self.tasks[task as usize].cpu);
+                    self.interrupted(self.view.tasks[task as usize].cpu);
                 }
             }
             Some(Expiry::Start { task }) => self.begin(task),
@@ -229,58 +220,51 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.wishes.timers = wished;
     }
 
-    /// Sets a timer that wakes nobody.
-    #[inline]
-    pub fn set_timer(&mut self, when: Nanos, what: Expiry) {
-        if self.timers.exhausted() {
-            self.renumber_timers();
-        }
-        self.timers.set(when, what);
-    }
-
-    /// Timers get new numbers, and the tasks that wait for them learn these.
-    #[cold]
-    pub fn renumber_timers(&mut self) {
-        let processes = &mut self.processes;
-        self.timers.renumber(|task, before, now| {
-            let alarm = &mut processes[task as usize].alarm;
-            if *alarm == before {
-                *alarm = now;
-            }
-        });
-    }
-
     /// Chooses who runs on a processor, and puts it there.
     #[inline(always)]
-    fn schedule(&mut self, cpu: CpuId) {
-        let index = cpu as usize;
-        let previous = self.cpus[index].running;
-        let why = std::mem::replace(&mut self.cpus[index].leaving, Enqueue::Preempted);
-        if previous == NO_TASK {
-            self.cpus[index].settled = self.now;
-        } else {
-            self.settle_running(index);
-            self.scheduler.enqueue(&mut context!(self), cpu, previous, why);
-        }
+    fn schedule(&mut self, cpu: usize) {
+        let task = self.cpus[cpu].running;
+        let why = std::mem::replace(&mut self.cpus[cpu].leaving, Enqueue::Preempted);
+        if task == NO_TASK { self.fill(cpu) } else { self.relieve(cpu, task, why) }
+    }
+
+    /// Chooses who runs on a processor that has nobody.
+    #[inline(always)]
+    fn fill(&mut self, cpu: usize) {
+        self.cpus[cpu].settled = self.now;
+        let Some(pick) = self.choose(cpu) else { return self.idle(cpu) };
+        let stayed = self.cpus[cpu].last == pick.task;
+        let signals = self.take_in(cpu, pick, stayed);
+        self.observer.observe(self.switched_in(cpu, pick.task));
+        self.start(cpu, pick.task, signals);
+    }
+
+    /// Chooses who runs on a processor whose task gives way: the same one or another.
+    #[inline(always)]
+    fn relieve(&mut self, cpu: usize, task: TaskId, why: Enqueue) {
+        self.settle_running(cpu);
+        self.scheduler.enqueue(&mut context!(self), cpu as CpuId, task, why);
         match self.choose(cpu) {
-            Some(pick) if pick.task == previous => {
-                self.cpus[index].slice_end = pick.slice.map_or(Nanos::MAX, |slice| self.now + slice);
+            Some(pick) if pick.task == task => {
+                self.cpus[cpu].slice_end = pick.slice.map_or(Nanos::MAX, |slice| self.now + slice);
             }
-            choice => {
-                if previous != NO_TASK {
-                    self.switch_out(index, previous, leave_of(why));
-                }
-                match choice {
-                    Some(pick) => self.dispatch(index, pick, previous),
-                    None => self.idle(index),
-                }
+            Some(pick) => {
+                let left = self.take_off(cpu, task, leave_of(why));
+                let signals = self.take_in(cpu, pick, false);
+                self.observer.observe_switch(left, self.switched_in(cpu, pick.task));
+                self.start(cpu, pick.task, signals);
+            }
+            None => {
+                self.switch_out(cpu, task, leave_of(why));
+                self.idle(cpu);
             }
         }
     }
 
     /// The policy's choice; an idle processor may pull a task from another.
-    #[inline]
-    fn choose(&mut self, cpu: CpuId) -> Option<Pick> {
+    #[inline(always)]
+    fn choose(&mut self, cpu: usize) -> Option<Pick> {
+        let cpu = cpu as CpuId;
         let pick = self.scheduler.pick_next(&mut context!(self), cpu);
         if pick.is_some() || self.cpus.len() == 1 {
             return pick;
@@ -292,10 +276,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// Moves a queued task to another processor.
     pub fn migrate(&mut self, task: TaskId, to: CpuId) {
-        let from = self.tasks[task as usize].cpu;
+        let from = self.view.tasks[task as usize].cpu;
         debug_assert!(self.processes[task as usize].state == State::Runnable && from != to);
         self.scheduler.dequeue(&mut context!(self), from, task, Dequeue::Migrate);
-        self.tasks[task as usize].cpu = to;
+        self.view.tasks[task as usize].cpu = to;
         self.emit(Kind::Migrated, 0, to, task, from.into(), 0);
         self.scheduler.enqueue(&mut context!(self), to, task, Enqueue::Migrate);
     }
@@ -307,7 +291,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             return 0;
         }
         let cpu = self.scheduler.select_cpu(&mut context!(self), task, why);
-        let from = std::mem::replace(&mut self.tasks[task as usize].cpu, cpu);
+        let from = std::mem::replace(&mut self.view.tasks[task as usize].cpu, cpu);
         if from != cpu {
             self.emit(Kind::Migrated, 0, cpu, task, from.into(), 0);
         }

@@ -192,12 +192,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     fn fork(&mut self, parent: TaskId, program: u32) -> Served {
-        let child = self.tasks.len() as TaskId;
-        let template = &self.tasks[parent as usize];
+        let child = self.view.tasks.len() as TaskId;
+        let template = &self.view.tasks[parent as usize];
         let task = Task { id: child, parent: Some(parent), ..template.clone() };
         let job = self.processes[parent as usize].job;
         let rng = draws::of_child(self.seed, &mut self.processes[parent as usize].rng);
-        self.tasks.push(task);
+        self.view.tasks.push(task);
         self.processes.push(Process::new(job, program, rng));
         self.processes[parent as usize].life.children += 1;
         if let Some(caches) = &mut self.caches {
@@ -215,8 +215,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         process.life.pass_began = self.now;
         process.life.deadline = self.now;
         let job = process.job.into();
-        let (cpu, nice) = (self.tasks[task as usize].cpu, self.tasks[task as usize].nice);
-        let parent = self.tasks[task as usize].parent.unwrap_or(NO_TASK);
+        let (cpu, nice) = (self.view.tasks[task as usize].cpu, self.view.tasks[task as usize].nice);
+        let parent = self.view.tasks[task as usize].parent.unwrap_or(NO_TASK);
         self.emit(Kind::Created, (i16::from(nice) + 128) as u8, cpu, task, job, parent.into());
         self.reserve(task);
         self.wake(task, Enqueue::New);
@@ -224,11 +224,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// A new task's reservation is granted or not.
     fn reserve(&mut self, task: TaskId) {
-        if self.tasks[task as usize].reservation.is_none() || self.scheduler.admits(&mut context!(self), task) {
+        if self.view.tasks[task as usize].reservation.is_none() || self.scheduler.admits(&mut context!(self), task) {
             return;
         }
         let cpu = {
-            let task = &mut self.tasks[task as usize];
+            let task = &mut self.view.tasks[task as usize];
             task.reservation = None;
             if task.policy == Policy::Deadline {
                 task.policy = Policy::Other;
@@ -260,11 +260,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
         self.release(task);
         self.awaited -= u32::from(self.finite[job]);
-        self.emit(Kind::Exited, u8::from(cut_off), self.tasks[task as usize].cpu, task, 0, 0);
+        self.emit(Kind::Exited, u8::from(cut_off), self.view.tasks[task as usize].cpu, task, 0, 0);
         for lock in 0..self.resources.locks.len() {
             self.unlock(task, lock as u16);
         }
-        let Some(parent) = self.tasks[task as usize].parent else { return };
+        let Some(parent) = self.view.tasks[task as usize].parent else { return };
         let process = &mut self.processes[parent as usize];
         process.life.children -= 1;
         match process.state {
@@ -279,7 +279,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// A signal to every other living task of the job, in order of age. Waits that a signal may interrupt end.
     fn signal(&mut self, sender: TaskId) -> Served {
         let job = self.processes[sender as usize].job;
-        for task in 0..self.tasks.len() as TaskId {
+        for task in 0..self.view.tasks.len() as TaskId {
             let process = &mut self.processes[task as usize];
             let alive = !matches!(process.state, State::Unborn | State::Dead);
             if process.job != job || task == sender || !alive {
@@ -287,7 +287,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             }
             process.signals += 1;
             let (state, unhandled) = (process.state, process.signals);
-            self.emit(Kind::Signal, 0, self.tasks[task as usize].cpu, task, unhandled.into(), 0);
+            self.emit(Kind::Signal, 0, self.view.tasks[task as usize].cpu, task, unhandled.into(), 0);
             if matches!(state, State::Waiting(Wait::Signal | Wait::Child | Wait::Timer)) {
                 self.complete(task);
             }
@@ -316,7 +316,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if !granted {
             *known = Some(known.unwrap_or(0).max(wanted));
         }
-        self.emit(Kind::Memory, u8::from(granted), self.tasks[task as usize].cpu, task, wanted, given);
+        self.emit(Kind::Memory, u8::from(granted), self.view.tasks[task as usize].cpu, task, wanted, given);
         if granted { Served::Done } else { Served::Ended { cut_off: true } }
     }
 

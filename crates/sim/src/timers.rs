@@ -8,7 +8,9 @@
 //! When the numbers run out, those that are set are numbered anew. The statistics clock's timer, which is always set again,
 //! stands beside the heap.
 
-use schedlab_model::{Nanos, task::CpuId, task::TaskId};
+use crate::run::Kernel;
+use schedlab_model::{Nanos, event::Observer, task::CpuId, task::TaskId};
+use schedlab_policies::schedulers::Scheduler;
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// What a timer is for.
@@ -201,10 +203,32 @@ impl Timers {
     }
 }
 
+impl<S: Scheduler, O: Observer> Kernel<S, O> {
+    /// Sets a timer that wakes nobody.
+    #[inline]
+    pub fn set_timer(&mut self, when: Nanos, what: Expiry) {
+        if self.timers.exhausted() {
+            self.renumber_timers();
+        }
+        self.timers.set(when, what);
+    }
+
+    /// Timers get new numbers, and the tasks that wait for them learn these.
+    #[cold]
+    pub fn renumber_timers(&mut self) {
+        let processes = &mut self.processes;
+        self.timers.renumber(|task, before, now| {
+            let alarm = &mut processes[task as usize].alarm;
+            if *alarm == before {
+                *alarm = now;
+            }
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Kernel;
     use schedlab_model::{event::Event, scenario::Scenario};
     use schedlab_policies::schedulers::RoundRobin;
 

@@ -96,7 +96,7 @@ impl<L: Law> Linux<L> {
         if (entity as usize) < self.tree.entities.len() && !self.tree.queues.is_empty() {
             return entity;
         }
-        self.tree.admit(&self.law, cx.tasks, cx.groups, task);
+        self.tree.admit(&self.law, &cx.tasks, &cx.groups, task);
         self.balancer.admit(task);
         self.tree.of_task(task)
     }

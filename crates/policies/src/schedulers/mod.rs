@@ -21,6 +21,7 @@ use schedlab_model::{
     rng::Rng,
     task::{CpuId, Group, Task, TaskId, Wait},
 };
+use std::ops::Deref;
 
 mod balance;
 mod bandwidth;
@@ -187,23 +188,31 @@ pub struct Processor {
     pub node: u16,
 }
 
-/// What a policy may know and ask for.
-pub struct Context<'a> {
-    /// The time.
-    pub now: Nanos,
+/// What a policy may know of the machine and its tasks.
+#[derive(Debug, Default)]
+pub struct View {
     /// Length of a clock tick.
     pub tick: Nanos,
     /// All tasks, by id.
-    pub tasks: &'a [Task],
+    pub tasks: Vec<Task>,
     /// All groups, by id; 0 is the root.
-    pub groups: &'a [Group],
+    pub groups: Vec<Group>,
     /// All processors, by id.
-    pub processors: &'a [Processor],
+    pub processors: Vec<Processor>,
     /// Who runs where something is woken or created; none if an interrupt or a timer does it.
     pub waker: Option<TaskId>,
     /// What an oracle tells of each task, by id: the processor time it needs before it next waits or ends, as of when it
     /// last became ready. Empty unless the policy is [`Scheduler::CLAIRVOYANT`].
-    pub bursts: &'a [Nanos],
+    pub bursts: Vec<Nanos>,
+}
+
+/// What a policy may know and ask for. Made for each call of a hook, so it is small; what it shows of the machine is found
+/// as if it were its own: `cx.tasks`.
+pub struct Context<'a> {
+    /// The time.
+    pub now: Nanos,
+    /// What there is.
+    pub view: &'a View,
     /// Random numbers of the policy's own.
     pub rng: &'a mut Rng,
     /// What the policy asks of the kernel; looked at after each hook.
@@ -219,6 +228,15 @@ pub struct Wishes {
     pub at_once: u64,
     /// Timers to set: (when, processor, token); [`Scheduler::timer`] is called with the token.
     pub timers: Vec<(Nanos, CpuId, u32)>,
+}
+
+impl Deref for Context<'_> {
+    type Target = View;
+
+    #[inline(always)]
+    fn deref(&self) -> &View {
+        self.view
+    }
 }
 
 impl Context<'_> {

@@ -134,23 +134,15 @@ fn sink<K: Ord + Copy>(heap: &mut [Entry<K>], places: &mut [u32], mut at: usize)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedulers::{Processor, Wishes};
+    use crate::schedulers::{Processor, View, Wishes};
     use schedlab_model::{rng::Rng, task::Group};
 
     #[test]
     fn tasks_leave_by_key_then_by_arrival_also_after_others_left_from_the_middle() {
         let (mut numbers, mut own) = (Rng::stream(1, 1), Rng::stream(1, 2));
-        let cx = Context {
-            now: 0,
-            tick: 1,
-            tasks: &[],
-            groups: &[Group::ROOT],
-            processors: &[Processor::default()],
-            waker: None,
-            bursts: &[],
-            rng: &mut own,
-            wishes: &mut Wishes::default(),
-        };
+        let (groups, processors) = (vec![Group::ROOT], vec![Processor::default()]);
+        let view = View { groups, processors, ..View::default() };
+        let cx = Context { now: 0, view: &view, rng: &mut own, wishes: &mut Wishes::default() };
         let (mut queue, mut kept) = (Ordered::new(1), Vec::new());
         for task in 0..500 {
             let key = numbers.below(50);
