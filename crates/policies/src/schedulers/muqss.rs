@@ -58,7 +58,7 @@
 //!
 //! ## Departures
 //!
-//! - BFS searches a list for the earliest deadline; here, both variants have heaps, which gives the same choice. Equal
+//! - BFS searches a list for the earliest deadline; here, both variants keep it sorted, which gives the same choice. Equal
 //!   deadlines are served in the order of joining a queue. (On a real machine no two of them are equal to the nanosecond.)
 //! - A deadline is exact here; the kernel computes it in units of 2^20 ns (for 1 ms) divided by 128, which is 4.9 % more for
 //!   all deadlines and slices alike.

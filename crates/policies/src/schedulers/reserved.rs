@@ -18,7 +18,7 @@ pub struct Reserved<K> {
     homes: Vec<CpuId>,
 }
 
-impl<K: Ord + Copy> Reserved<K> {
+impl<K: Ord + Copy + Default> Reserved<K> {
     /// Empty ones.
     pub fn new(processors: u16) -> Reserved<K> {
         Reserved { granted: Ordered::new(processors), background: Queues::new(processors), homes: Vec::new() }

@@ -1,5 +1,6 @@
 //! The runqueue of the fair schedulers: entities in the order of a key (a deadline, a virtual time), those of equal keys in
-//! the order of arrival, and for each a virtual time by which it may be passed over.
+//! the order of arrival, and for each a virtual time by which it may be passed over. Also below [`super::ordered`], where
+//! nobody is passed over.
 //!
 //! The kernel keeps them in a red-black tree whose nodes know the least virtual time below them. Here they stand in sorted
 //! blocks of at most [`MOST`]; each block knows a lower bound of its virtual times. Few tasks are one or two blocks, which
@@ -12,32 +13,37 @@ pub(super) type EntityId = u32;
 const MOST: usize = 32;
 
 #[derive(Debug, Default, Clone, Copy)]
-struct Entry {
-    key: i64,
+struct Entry<K> {
+    key: K,
     vruntime: i64,
     entity: EntityId,
 }
 
 #[derive(Debug)]
-struct Block {
+struct Block<K> {
     /// No virtual time here is less.
     low: i64,
-    /// No key here is greater, and none in later blocks is less.
-    last: i64,
+    /// No key here is greater, and none in later blocks is less. Means nothing while the block is empty.
+    last: K,
     /// The places that are taken; there may be free ones before and after them.
     start: usize,
     end: usize,
-    places: Box<[Entry; MOST]>,
+    places: Box<[Entry<K>; MOST]>,
 }
 
-impl Block {
-    fn new(places: Box<[Entry; MOST]>) -> Self {
-        Block { low: i64::MAX, last: i64::MIN, start: 0, end: 0, places }
+impl<K: Ord + Copy + Default> Block<K> {
+    fn new(places: Box<[Entry<K>; MOST]>) -> Self {
+        Block { low: i64::MAX, last: K::default(), start: 0, end: 0, places }
     }
 
     #[inline(always)]
-    fn entries(&self) -> &[Entry] {
+    fn entries(&self) -> &[Entry<K>] {
         self.places.get(self.start..self.end).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        self.start == self.end
     }
 
     #[inline(always)]
@@ -47,7 +53,7 @@ impl Block {
 
     /// Puts an entry behind those of the same key. There must be room.
     #[inline(always)]
-    fn insert(&mut self, entry: Entry) {
+    fn insert(&mut self, entry: Entry<K>) {
         if self.end == MOST {
             self.gather();
         }
@@ -60,10 +66,13 @@ impl Block {
             *free = *before;
             at -= 1;
         }
+        // Who is at the end now has the greatest key.
+        if at == self.end {
+            self.last = entry.key;
+        }
         self.places[at % MOST] = entry;
         self.end += 1;
         self.low = self.low.min(entry.vruntime);
-        self.last = self.last.max(entry.key);
     }
 
     /// Moves all entries to the first places.
@@ -94,21 +103,21 @@ pub(super) struct Spot {
 
 /// Entities in order.
 #[derive(Debug, Default)]
-pub(super) struct Timeline {
-    blocks: Vec<Block>,
+pub(super) struct Timeline<K = i64> {
+    blocks: Vec<Block<K>>,
     /// Room of blocks that became empty.
     #[allow(clippy::vec_box, reason = "spare blocks go back into use as they are")]
-    spare: Vec<Box<[Entry; MOST]>>,
+    spare: Vec<Box<[Entry<K>; MOST]>>,
 }
 
-impl Timeline {
+impl<K: Ord + Copy + Default> Timeline<K> {
     /// Puts an entity behind those of the same key.
     #[inline]
-    pub fn insert(&mut self, key: i64, vruntime: i64, entity: EntityId) {
+    pub fn insert(&mut self, key: K, vruntime: i64, entity: EntityId) {
         let entry = Entry { key, vruntime, entity };
         match self.blocks.last_mut() {
             // Who has just run often goes to the end.
-            Some(last) if key >= last.last && !last.is_full() => last.insert(entry),
+            Some(last) if !last.is_full() && (key >= last.last || last.is_empty()) => last.insert(entry),
             _ => {
                 let at = self.room_for(key);
                 self.blocks[at].insert(entry);
@@ -118,7 +127,7 @@ impl Timeline {
 
     /// The block to which a key belongs, which has room.
     #[inline(never)]
-    fn room_for(&mut self, key: i64) -> usize {
+    fn room_for(&mut self, key: K) -> usize {
         let count = self.blocks.len();
         if count == 1 && !self.blocks[0].is_full() {
             return 0;
@@ -140,7 +149,7 @@ impl Timeline {
 
     /// Halves a full block; gives the half to which the key belongs.
     #[cold]
-    fn split(&mut self, at: usize, key: i64) -> usize {
+    fn split(&mut self, at: usize, key: K) -> usize {
         self.open(at + 1);
         let (front, back) = self.blocks.split_at_mut(at + 1);
         let (front, back) = (&mut front[at], &mut back[0]);
@@ -156,7 +165,7 @@ impl Timeline {
         let at = spot.block as usize;
         let block = &mut self.blocks[at];
         block.take(spot.place as usize);
-        if block.start == block.end {
+        if block.is_empty() {
             self.close(at);
         }
     }
@@ -164,7 +173,7 @@ impl Timeline {
     /// A block has become empty: it goes, unless it is the only one.
     fn close(&mut self, at: usize) {
         if let [only] = &mut self.blocks[..] {
-            (only.low, only.last, only.start, only.end) = (i64::MAX, i64::MIN, 0, 0);
+            (only.low, only.start, only.end) = (i64::MAX, 0, 0);
         } else {
             let block = self.blocks.remove(at);
             self.spare.push(block.places);
@@ -172,7 +181,7 @@ impl Timeline {
     }
 
     /// Takes out an entity that was put in with this key.
-    pub fn remove(&mut self, key: i64, entity: EntityId) {
+    pub fn remove(&mut self, key: K, entity: EntityId) {
         let first = if self.blocks.len() == 1 { 0 } else { self.blocks.partition_point(|block| block.last < key) };
         for (at, block) in self.blocks.iter().enumerate().skip(first) {
             if let Some(index) = block.entries().iter().position(|entry| entry.entity == entity) {
@@ -180,12 +189,12 @@ impl Timeline {
                 return;
             }
         }
-        debug_assert!(false, "{entity} is not queued with key {key}");
+        debug_assert!(false, "{entity} is not queued where its key belongs");
     }
 
     /// The first entity whose virtual time is at most so much, with its key.
     #[inline]
-    pub fn first_within(&mut self, vruntime: i64) -> Option<(EntityId, i64, Spot)> {
+    pub fn first_within(&mut self, vruntime: i64) -> Option<(EntityId, K, Spot)> {
         for (at, block) in self.blocks.iter_mut().enumerate() {
             if block.low > vruntime {
                 continue;
@@ -205,18 +214,18 @@ impl Timeline {
 
     /// The first entity, with its key.
     #[inline]
-    pub fn first(&self) -> Option<(EntityId, i64, Spot)> {
+    pub fn first(&self) -> Option<(EntityId, K, Spot)> {
         let block = self.blocks.first()?;
         let entry = block.entries().first()?;
         Some((entry.entity, entry.key, Spot { block: 0, place: block.start as u32 }))
     }
 
     /// The second entity, with its key.
-    pub fn second(&self) -> Option<(EntityId, i64)> {
+    pub fn second(&self) -> Option<(EntityId, K)> {
         self.entries().nth(1).map(|entry| (entry.entity, entry.key))
     }
 
-    fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+    fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry<K>> {
         self.blocks.iter().flat_map(Block::entries)
     }
 
@@ -239,7 +248,7 @@ mod tests {
     #[test]
     fn it_does_what_a_sorted_list_does() {
         for keys in [3, 40, 100_000] {
-            let (mut line, mut list, mut state) = (Timeline::default(), Vec::<Entry>::new(), keys);
+            let (mut line, mut list, mut state) = (Timeline::default(), Vec::<Entry<i64>>::new(), keys);
             for entity in 0..20_000 {
                 let grows = noise(&mut state) % 100 < if entity < 10_000 { 55 } else { 48 };
                 if grows || list.is_empty() {
@@ -264,7 +273,7 @@ mod tests {
 
     #[test]
     fn what_was_found_can_be_taken() {
-        let mut line = Timeline::default();
+        let mut line = Timeline::<i64>::default();
         (0..100).for_each(|entity| line.insert(i64::from(entity % 10), i64::from(100 - entity), entity));
         while let Some((_, _, spot)) = line.first_within(50) {
             line.take(spot);
