@@ -101,24 +101,29 @@ impl<L: Law> Linux<L> {
         self.tree.of_task(task)
     }
 
-    #[inline]
+    /// Who was made to give way is still current: nothing is to be done before the next choice.
+    #[inline(always)]
     pub fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        match why {
+            Enqueue::Preempted | Enqueue::SliceEnd => {}
+            Enqueue::Yield => self.give_way(cx, cpu, task),
+            Enqueue::New => self.join(cx, cpu, task, Placing::New),
+            Enqueue::Wakeup => self.join(cx, cpu, task, Placing::Wakeup),
+            Enqueue::Migrate => self.join(cx, cpu, task, Placing::Move),
+        }
+    }
+
+    #[inline(never)]
+    fn join(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, placing: Placing) {
         self.tree.now = cx.now;
-        let placing = match why {
-            Enqueue::Preempted | Enqueue::SliceEnd => return, // it is still current
-            Enqueue::Yield => return self.give_way(cx, cpu, task),
-            Enqueue::New => Placing::New,
-            Enqueue::Wakeup => Placing::Wakeup,
-            Enqueue::Migrate => Placing::Move,
-        };
         self.cpus[cpu as usize].running += 1;
-        self.newest = (why == Enqueue::New).then_some(task);
+        self.newest = (placing == Placing::New).then_some(task);
         if is_realtime(&cx.tasks[task as usize]) {
             self.realtime.enqueue(cx, cpu, task);
         } else {
             self.enqueue_fair(cx, cpu, task, placing);
         }
-        if why == Enqueue::Migrate
+        if placing == Placing::Move
             && let Some(running) = cx.processors[cpu as usize].running
             && self.wakeup_preempts(cx, cpu, running, task) != Preempt::No
         {
@@ -142,24 +147,6 @@ impl<L: Law> Linux<L> {
         self.pass_on(cx, cpu);
     }
 
-    /// A task may come from another processor.
-    fn settle_in(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, entity: EntityId, placing: Placing) {
-        let (from, to) = (self.tree.entity(entity).queue, self.tree.queue_of(&cx.tasks[task as usize], cpu));
-        let weight = self.tree.entity(entity).weight;
-        if placing == Placing::New {
-            self.tree.entity(entity).queue = to;
-            self.balancer.begin(cx, task, weight);
-            self.add_load(cx, cpu, task);
-            return;
-        }
-        self.balancer.ready(cx, task, weight);
-        if from != to {
-            self.move_load(cx, task, self.tree.cpu(from) as CpuId, cpu);
-            self.law.carry(&mut self.tree, entity, to);
-            self.tree.entity(entity).queue = to;
-        }
-    }
-
     /// A forked task begins at its parent's virtual time, where the law does not say better.
     fn inherit_from_parent(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, entity: EntityId) {
         let Some(parent) = cx.tasks[task as usize].parent else { return };
@@ -172,6 +159,7 @@ impl<L: Law> Linux<L> {
     }
 
     fn give_way(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        self.tree.now = cx.now;
         if is_realtime(&cx.tasks[task as usize]) {
             self.realtime.give_way(cx, cpu, task);
         } else if self.tree.queue(cpu.into()).tasks > 1 {
@@ -352,7 +340,7 @@ macro_rules! hooks {
             self.0.select_cpu(cx, task, why)
         }
 
-        #[inline]
+        #[inline(always)]
         fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
             self.0.enqueue(cx, cpu, task, why);
         }

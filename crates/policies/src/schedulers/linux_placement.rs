@@ -3,9 +3,10 @@
 use super::{
     Context, Enqueue,
     balance::IMBALANCE,
-    hierarchy::{Law, NOBODY},
+    hierarchy::{Law, NOBODY, Placing},
     linux::Linux,
     realtime::is_realtime,
+    timeline::EntityId,
 };
 use schedlab_model::{
     Nanos,
@@ -90,5 +91,23 @@ impl<L: Law> Linux<L> {
     pub fn is_idle(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
         let Some(running) = cx.processors[cpu as usize].running else { return self.cpus[cpu as usize].running == 0 };
         cx.tasks[running as usize].policy == Policy::Idle && self.cpus[cpu as usize].running == 1
+    }
+
+    /// A task may come from another processor.
+    pub fn settle_in(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, entity: EntityId, placing: Placing) {
+        let (from, to) = (self.tree.entity(entity).queue, self.tree.queue_of(&cx.tasks[task as usize], cpu));
+        let weight = self.tree.entity(entity).weight;
+        if placing == Placing::New {
+            self.tree.entity(entity).queue = to;
+            self.balancer.begin(cx, task, weight);
+            self.add_load(cx, cpu, task);
+            return;
+        }
+        self.balancer.ready(cx, task, weight);
+        if from != to {
+            self.move_load(cx, task, self.tree.cpu(from) as CpuId, cpu);
+            self.law.carry(&mut self.tree, entity, to);
+            self.tree.entity(entity).queue = to;
+        }
     }
 }
