@@ -81,6 +81,9 @@ pub enum Due {
 pub struct Bsd<const LISTS: usize> {
     rules: Rules,
     threads: Vec<Thread>,
+    /// Tasks that the next pass may change, a bit each. Of ten thousand hogs all but those that ran of late are none: they
+    /// stand in the queue, and nothing is left of what they used.
+    stirred: Vec<u64>,
     pub queue: GlobalQueue<LISTS>,
     load: Load,
     /// What is ready or runs, as the load average counts it.
@@ -97,6 +100,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
         Bsd {
             rules,
             threads: Vec::new(),
+            stirred: Vec::new(),
             queue: GlobalQueue::new(processors),
             load: Load::default(),
             ready: 0,
@@ -106,8 +110,10 @@ impl<const LISTS: usize> Bsd<LISTS> {
         }
     }
 
+    /// A task's record, to be changed outside a pass.
     #[inline]
     fn thread(&mut self, task: TaskId) -> &mut Thread {
+        self.stirred[(task / u64::BITS) as usize] |= 1 << (task % u64::BITS);
         &mut self.threads[task as usize]
     }
 
@@ -136,8 +142,9 @@ impl<const LISTS: usize> Bsd<LISTS> {
         }
         if task as usize >= self.threads.len() {
             self.threads.resize(task as usize + 1, UNBORN);
+            self.stirred.resize(self.threads.len().div_ceil(u64::BITS as usize), 0);
         }
-        match self.thread(task).state {
+        match self.threads[task as usize].state {
             State::Unborn => self.bear(cx, task),
             _ => self.unwind(cx, task),
         }
@@ -177,10 +184,11 @@ impl<const LISTS: usize> Bsd<LISTS> {
 
     /// What a task's usage is when it wakes, after passes that left it alone (`updatepri`).
     fn unwind(&mut self, cx: &Context<'_>, task: TaskId) {
-        let thread = &mut self.threads[task as usize];
+        let thread = self.thread(task);
         let passes = std::mem::take(&mut thread.asleep);
         if passes > 1 {
-            thread.estimate = self.load.decayed_asleep(thread.estimate, passes);
+            let left = self.load.decayed_asleep(self.threads[task as usize].estimate, passes);
+            self.threads[task as usize].estimate = left;
             self.recompute(cx, task);
         }
     }
@@ -205,16 +213,16 @@ impl<const LISTS: usize> Bsd<LISTS> {
     #[inline]
     pub fn leave(&mut self, cx: &Context<'_>, task: TaskId, why: Dequeue) {
         self.ready -= self.rules.estimator.load(cx.tasks[task as usize].nice);
-        let raised = |wait| (self.rules.asleep)(wait);
-        let thread = &mut self.threads[task as usize];
+        let Rules { asleep, asleep_in_any_class, .. } = self.rules;
+        let thread = self.thread(task);
         let Dequeue::Sleep(wait) = why else {
             thread.state = State::Ended;
             return;
         };
         thread.state = State::Asleep(wait == Wait::Child);
         thread.asleep = 0;
-        if (thread.timeshare || self.rules.asleep_in_any_class)
-            && let Some(priority) = raised(wait)
+        if (thread.timeshare || asleep_in_any_class)
+            && let Some(priority) = asleep(wait)
         {
             thread.priority = priority;
         }
@@ -223,14 +231,15 @@ impl<const LISTS: usize> Bsd<LISTS> {
     /// A child's usage is charged to its parent, unless that has ended.
     pub fn charge_parent(&mut self, cx: &Context<'_>, parent: TaskId, child: TaskId) {
         // The kernel wakes a parent that waits for the child first, and then charges it.
-        match self.thread(parent).state {
+        match self.threads[parent as usize].state {
             State::Ended | State::Unborn => return,
             State::Asleep(true) => self.unwind(cx, parent),
             _ => {}
         }
         let of_child = self.threads[child as usize].estimate;
-        let thread = &mut self.threads[parent as usize];
-        thread.estimate = self.rules.estimator.sum(thread.estimate, of_child);
+        let estimator = self.rules.estimator;
+        let thread = self.thread(parent);
+        thread.estimate = estimator.sum(thread.estimate, of_child);
     }
 
     /// The best task that stands on a processor begins to run there.
@@ -248,7 +257,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
     pub fn charge_ticks(&mut self, cx: &Context<'_>, task: TaskId, mut ticks: u64) {
         let estimator = self.rules.estimator;
         let tick = estimator.of_tick(cx.tasks[task as usize].nice);
-        while ticks > 0 && self.thread(task).estimate < estimator.limit {
+        while ticks > 0 && self.threads[task as usize].estimate < estimator.limit {
             let thread = self.thread(task);
             let (steps, beyond) = (thread.estimate / estimator.step, thread.estimate % estimator.step);
             let to_next_step = ticks.min((estimator.step - beyond).div_ceil(tick).into());
@@ -264,7 +273,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
     /// The priority by which a task is queued follows its own, if it is not raised by a sleep.
     fn follow(&mut self, task: TaskId) {
         let (best, worst) = self.rules.follows;
-        let thread = self.thread(task);
+        let thread = &mut self.threads[task as usize];
         if (best..=worst).contains(&thread.priority) {
             thread.priority = thread.user_priority;
         }
@@ -272,33 +281,46 @@ impl<const LISTS: usize> Bsd<LISTS> {
 
     /// The pass over all tasks, the newest first: usage decays, priorities follow, tasks change their lists.
     pub fn pass(&mut self, cx: &Context<'_>) {
-        for task in (0..self.threads.len() as TaskId).rev() {
-            let ran_is_awake = self.rules.ran_is_awake;
-            let thread = self.thread(task);
-            let awake = match thread.state {
-                State::Unborn | State::Ended => continue,
-                State::Running => true,
-                State::Queued => {
-                    thread.ran = false;
-                    true
+        for word in (0..self.stirred.len()).rev() {
+            let mut left = self.stirred[word];
+            while left != 0 {
+                let bit = left.ilog2();
+                left ^= 1 << bit;
+                if self.pass_over(cx, word as TaskId * u64::BITS + bit) {
+                    self.stirred[word] ^= 1 << bit;
                 }
-                State::Asleep(_) => std::mem::take(&mut thread.ran) && ran_is_awake,
-            };
-            thread.asleep = if awake { 0 } else { thread.asleep.saturating_add(1) };
-            if thread.asleep > 1 {
-                continue;
-            }
-            // Who has used nothing keeps the priority of that.
-            let estimate = thread.estimate;
-            if estimate > 0 {
-                self.thread(task).estimate = self.load.decayed(estimate);
-                self.recompute(cx, task);
-            }
-            self.follow(task);
-            if self.thread(task).state == State::Queued {
-                self.queue.change(cx, task, self.priority(task));
             }
         }
+    }
+
+    /// The part of a pass that is one task's; whether all passes after it find the task as this one leaves it, if nothing
+    /// else changes it.
+    fn pass_over(&mut self, cx: &Context<'_>, task: TaskId) -> bool {
+        let thread = &mut self.threads[task as usize];
+        let awake = match thread.state {
+            State::Unborn | State::Ended => return true,
+            State::Running => true,
+            State::Queued => {
+                thread.ran = false;
+                true
+            }
+            State::Asleep(_) => std::mem::take(&mut thread.ran) && self.rules.ran_is_awake,
+        };
+        thread.asleep = if awake { 0 } else { thread.asleep.saturating_add(1) };
+        if thread.asleep > 1 {
+            return false;
+        }
+        // Who has used nothing keeps the priority of that.
+        if thread.estimate > 0 {
+            thread.estimate = self.load.decayed(thread.estimate);
+            self.recompute(cx, task);
+        }
+        self.follow(task);
+        let Thread { state, estimate, priority, .. } = self.threads[task as usize];
+        if state == State::Queued {
+            self.queue.change(cx, task, priority);
+        }
+        state == State::Queued && estimate == 0
     }
 
     /// A timer has expired: what is due. Where nobody is left to run, it is not set again until somebody is.
