@@ -28,6 +28,10 @@ impl Limit {
 
     /// A tick that found a real-time task, or not.
     pub fn tick(&mut self, real_time: bool) {
+        // Most often there is nothing to forget.
+        if self.ticks == 0 && !real_time && !self.refractory {
+            return;
+        }
         if self.rolling {
             self.ticks = self.ticks * (self.period - 1) / self.period;
         } else if !real_time {

@@ -197,6 +197,10 @@ impl Queue {
 
     /// Counts a tick in which real time or SCHED_ISO was `urgent`, or was not; `limit` in percent, `period` in ticks.
     pub fn watch(&mut self, urgent: bool, limit: u64, period: u64) {
+        // Most often there is nothing to forget.
+        if self.iso_use == 0 && !urgent && !self.refractory {
+            return;
+        }
         self.iso_use = match urgent {
             true => (self.iso_use + 100).min(100 * period),
             false => self.iso_use * (period - 1) / period,
