@@ -26,7 +26,7 @@ use schedlab_model::{
 use schedlab_policies::schedulers::SCHEDULERS;
 use schedlab_sim::{observe, run, run_batch, run_with};
 use schedlab_traces::{
-    Behind, Names,
+    Names, WriteBehind,
     recording::{Reader, Recorder},
 };
 use serde::Serialize;
@@ -200,7 +200,7 @@ fn recorded(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
 
 fn record(scenario: &Scenario, path: &Path) -> io::Result<Report> {
     let names = Names { processors: 1, jobs: scenario.workload.keys().cloned().collect(), ..Names::default() };
-    let mut recorder = Behind::new(Recorder::new(File::create(path)?, &names)?)?;
+    let mut recorder = Recorder::new(WriteBehind::new(File::create(path)?)?, &names)?;
     let report = run_with(scenario, SEED, &mut recorder).map_err(io::Error::other)?;
     recorder.finish()?.finish()?;
     Ok(report)

@@ -19,7 +19,7 @@ use schedlab_model::{
 };
 use schedlab_sim::observe;
 use schedlab_traces::{
-    Behind, Names,
+    Names,
     gantt::Chart,
     perfetto::Tracer,
     recording::{Reader, Recorder},
@@ -56,10 +56,9 @@ pub fn write(run_json: &str, kind: &str, path: &Path, limit: Nanos) -> Result<()
             tracer.finish().map_err(failed)?;
         }
         "recording" => {
-            let file = draft.out.get_ref().try_clone().map_err(failed)?;
-            let mut recorder = Recorder::new(file, &names).and_then(Behind::new).map_err(failed)?;
+            let mut recorder = Recorder::new(&mut draft.out, &names).map_err(failed)?;
             observe(&scenario, seed, &mut recorder).map_err(ran)?;
-            recorder.finish().and_then(Recorder::finish).map_err(failed)?;
+            recorder.finish().map_err(failed)?;
         }
         "gantt_text" | "gantt_svg" => {
             let chart = chart(&scenario, seed, &names)?;

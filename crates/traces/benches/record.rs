@@ -1,8 +1,8 @@
-//! What recording costs, in ns and bytes per event, into a sink, a file, and a file behind.
+//! What recording costs, in ns and bytes per event, into a sink, a file, and a file written behind.
 //! `cargo bench -p schedlab-traces`
 
 use schedlab_model::event::{Event, Kind, Leave, NO_TASK, Observer};
-use schedlab_traces::{Behind, Names, recording::Recorder};
+use schedlab_traces::{Names, WriteBehind, recording::Recorder};
 use std::{fs::File, hint::black_box, io, io::Write, time::Instant};
 
 const SWITCHES: u64 = 10_000_000;
@@ -66,8 +66,8 @@ fn main() -> io::Result<()> {
     let sink = ns_per_event(|| drive(recorder).finish());
     let recorder = Recorder::new(File::create(&path)?, &names)?;
     let file = ns_per_event(|| drive(recorder).finish());
-    let recorder = Behind::new(Recorder::new(File::create(&path)?, &names)?)?;
-    let behind = ns_per_event(|| drive(recorder).finish()?.finish());
+    let recorder = Recorder::new(WriteBehind::new(File::create(&path)?)?, &names)?;
+    let behind = ns_per_event(|| drive(recorder).finish());
     std::fs::remove_file(path)?;
     println!("bytes per event {:.2}", bytes as f64 / EVENTS);
     println!("ns per event: bare loop {bare:.2}, into a sink {sink:.2}, into a file {file:.2}, behind {behind:.2}");

@@ -6,15 +6,15 @@
 //! - [`turns`]: who had a processor, when
 //! - [`requests`]: plain traces of requests to a cache, made by other tools
 //!
-//! [`Behind`] around a listener keeps a run from waiting for it.
+//! [`WriteBehind`] around a file keeps a run from waiting for it.
 
-mod behind;
 pub mod gantt;
 mod names;
 pub mod perfetto;
 pub mod recording;
 pub mod requests;
 pub mod turns;
+mod write_behind;
 
-pub use behind::Behind;
 pub use names::Names;
+pub use write_behind::WriteBehind;
