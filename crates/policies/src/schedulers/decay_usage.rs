@@ -82,11 +82,15 @@ impl Load {
         self.average == 0
     }
 
-    /// What is left of an estimate after a second: 2 L / (2 L + 1) of it.
+    /// What is left of an estimate after a second: 2 L / (2 L + 1) of it, in whole numbers. Where less than one
+    /// of it goes, or just one, it is one less, which needs no division: under a high load that is so of most tasks.
     #[inline]
     pub fn decayed(&self, estimate: u32) -> u32 {
-        let twice = 2 * self.average;
-        (u64::from(estimate) * twice / (twice + ONE)) as u32
+        let (twice, used) = (2 * self.average, u64::from(estimate));
+        if used * ONE <= twice + ONE {
+            return estimate.saturating_sub(1);
+        }
+        (used * twice / (twice + ONE)) as u32
     }
 
     /// What is left of an estimate when a task wakes that was asleep at so many passes in a row, at least two. The passes
@@ -131,6 +135,18 @@ mod tests {
                 estimate <= 100_000_000
             });
             assert_eq!(passed, Some(f64::ceil(seconds) as u32), "{hogs} hogs");
+        }
+    }
+
+    #[test]
+    fn a_second_leaves_what_the_formula_says_under_any_load() {
+        for hogs in [0, 1, 2, 3, 10, 47, 1000] {
+            let load = load(hogs);
+            let twice = 2 * u128::from(load.average);
+            for estimate in (0..5000).chain([32_768 * 200, u32::MAX / 2]) {
+                let left = u128::from(estimate) * twice / (twice + u128::from(ONE));
+                assert_eq!(u128::from(load.decayed(estimate)), left, "{estimate} under {hogs} hogs");
+            }
         }
     }
 
