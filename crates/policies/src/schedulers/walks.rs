@@ -259,20 +259,29 @@ impl<L: Law> Tree<L> {
         (state.current, state.clock) = (choice.entity, self.clocks[state.cpu]);
     }
 
-    /// What is current in a queue and below it waits again.
+    /// What is current in a queue and below it waits again: a task, before it the groups in which it runs.
     #[inline(always)]
-    pub fn put_back(&mut self, law: &L, mut queue: QueueId) {
-        loop {
-            let current = self.queue(queue).current;
-            if current == NOBODY {
-                return;
-            }
-            law.account(self, queue);
+    pub fn put_back(&mut self, law: &L, queue: QueueId) {
+        let current = self.queue(queue).current;
+        if current == NOBODY {
+            return;
+        }
+        law.account(self, queue);
+        if !self.is_task(current) {
+            self.put_back_below(law, current);
+        }
+        if self.queue(queue).current == current {
             self.rest(queue);
-            if self.is_task(current) {
-                return;
-            }
-            queue = current;
+        }
+    }
+
+    /// A group whose quota is used up waits for the next period from now on, not from when it would run again.
+    /// (put_prev_entity)
+    #[inline(never)]
+    fn put_back_below(&mut self, law: &L, queue: QueueId) {
+        self.put_back(law, queue);
+        if self.queue(queue).limited && !self.queue(queue).throttled && self.must_wait(queue) {
+            self.throttle(law, queue);
         }
     }
 

@@ -129,6 +129,15 @@ fn a_group_that_waits_for_its_quota_goes_on_with_the_next_period() {
     }
 }
 
+/// It owes what it ran last: beside an equal hog all its turns are ticks, as on Linux, also the first of a period.
+#[test]
+fn a_group_waits_for_its_quota_from_the_end_of_the_turn_in_which_it_used_it_up() {
+    let groups = "groups.one = { quota = \"30ms\", period = \"100ms\" }\n";
+    let run = measure(1, EEVDF, 4, &(hog("a", "group = \"one\"") + &hog("b", "") + groups), 1);
+    let turns = stretches(&run, 0);
+    assert!(turns.len() > 280 && turns.iter().all(|&turn| turn == 4.0), "{turns:?}");
+}
+
 #[test]
 fn a_quota_holds_for_all_processors_together_and_for_groups_inside() {
     let mut table = Table::default();
