@@ -57,8 +57,8 @@
 //!
 //! ## Departures
 //!
-//! - The kernel keeps queues in a red-black tree and divides by multiplying with inverse weights; here they stand in blocks
-//!   (the order is the same) and divisions are exact (they differ by less than a millionth).
+//! - The kernel keeps queues in a red-black tree; here they stand in blocks (the order is the same). Virtual times are divided
+//!   as in the kernel, by multiplying with inverse weights; sums of them exactly.
 //! - The sum of a group's loads over the processors is up to date here; in the kernel it lags by what each processor has not
 //!   told yet. Balancing has one level of all processors of a node and one of all; busy tasks are never pushed away while
 //!   they run, and what belongs together by many wakeups to and fro is not looked for (wake_wide).

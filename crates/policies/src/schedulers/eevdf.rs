@@ -66,8 +66,8 @@
 //!   rotations forget some (`slice_tree.rs`), and who runs is then protected for longer. This is a fault of the kernel's, kept
 //!   because waits of short slices among long ones hang on it: on Linux 6.18 one in ten took a long slice more. The longest
 //!   slice, which bounds lag in 6.18, is exact here.
-//! - The kernel keeps queues in a red-black tree and divides by multiplying with inverse weights; here they stand in blocks
-//!   (the order is the same) and divisions are exact (they differ by less than a millionth).
+//! - The kernel keeps queues in a red-black tree; here they stand in blocks (the order is the same). Virtual times are divided
+//!   as in the kernel, by multiplying with inverse weights; sums of them exactly.
 //! - A group with a quota waits as a whole, as up to 6.17; 6.18 stops its tasks one by one as they return to their own code,
 //!   which differs while a task is inside the kernel.
 //! - The sum of a group's loads over the processors is up to date here; in the kernel it lags by what each processor has not
