@@ -286,7 +286,7 @@ impl Collector {
                     job.refused += 1;
                 }
             }
-            Kind::Mark => {}
+            Kind::Mark | Kind::Charged => {}
             Kind::Wakeup | Kind::SwitchIn | Kind::SwitchOut | Kind::Overhead => unreachable!("taken by observe"),
             Kind::Idle | Kind::Interrupt | Kind::SystemCall => unreachable!("taken by observe"),
         }

@@ -79,6 +79,8 @@ pub enum Kind {
     Fault,
     /// How memory is used from now on, in pages. `a`: free, `b`: block cache in the high 32 bits, swap area in the low.
     MemoryUse,
+    /// A kernel that was recorded looked at its clock, and charged the running task with `a` ns. A simulated one does not tell.
+    Charged,
 }
 
 /// Where a tick found the processor; stands in [`Event::flag`] of a [`Kind::Sampled`].

@@ -57,7 +57,11 @@ impl Records {
         let processors = std::thread::available_parallelism().map_or(1, usize::from) as u32;
         let kib = options.buffer_kib.min(ALL_BUFFERS_KIB / processors.max(1));
         match Recorder::start(root, &stage.cpus, kib) {
-            Ok(recorder) => records.recorder = Some(recorder),
+            Ok(mut recorder) => {
+                // What leaves a guest serves to follow its kernel's account.
+                recorder.charges = options.enclose.is_some();
+                records.recorder = Some(recorder);
+            }
             Err(fault) if options.trace == Trace::Required => return Err(fault),
             Err(fault) => records.missing = Some(fault.to_string()),
         }

@@ -55,6 +55,8 @@ pub struct Recorder {
     processors: Vec<Buffer>,
     page: Vec<u8>,
     begin: u64,
+    /// Whether what the kernel charges tasks with is told, too: a recording is then twice as long.
+    pub charges: bool,
     /// Last, so that the pages are closed before the instance goes.
     instance: Instance,
 }
@@ -90,7 +92,7 @@ impl Recorder {
         let page = vec![0; layout.head.page()];
         let begin = monotonic_ns();
         instance.set("tracing_on", "1")?;
-        Ok(Recorder { layout, processors, page, begin, instance })
+        Ok(Recorder { layout, processors, page, begin, charges: false, instance })
     }
 
     /// The processors that are recorded.
@@ -119,7 +121,8 @@ impl Recorder {
         }
         let between = (self.begin.saturating_sub(SLACK_NS), end.saturating_add(SLACK_NS));
         let pages = self.processors.into_iter().map(|buffer| (buffer.processor, buffer.taken)).collect();
-        Ok(Recorded { own: own_tasks(), ..Recorded::decode(&self.layout, pages, &overruns, between) })
+        let recorded = Recorded::decoded(&self.layout, pages, &overruns, between, self.charges);
+        Ok(Recorded { own: own_tasks(), ..recorded })
     }
 }
 
@@ -178,10 +181,21 @@ pub struct Recorded {
 impl Recorded {
     /// Decodes the pages of several processors, recorded between two times; beside each what its counters say was lost.
     pub fn decode(layout: &Layout, pages: Vec<(u16, Vec<u8>)>, overruns: &[u64], between: (u64, u64)) -> Recorded {
+        Self::decoded(layout, pages, overruns, between, false)
+    }
+
+    fn decoded(
+        layout: &Layout,
+        pages: Vec<(u16, Vec<u8>)>,
+        overruns: &[u64],
+        between: (u64, u64),
+        charges: bool,
+    ) -> Recorded {
         let mut losses = Losses::default();
         let mut streams = Vec::new();
         for (processor, bytes) in pages {
             let mut decoder = Decoder::new(layout, processor, between);
+            decoder.charges = charges;
             let mut stream = Vec::new();
             bytes.chunks(layout.head.page()).for_each(|page| decoder.page(page, &mut stream));
             losses.missed = losses.missed.saturating_add(decoder.losses.missed);

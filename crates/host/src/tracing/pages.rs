@@ -42,6 +42,8 @@ pub enum What {
     Migrate,
     /// `pid` made `other`.
     Fork,
+    /// `pid`, which runs, was charged with `other` ns. Told only if it is wanted ([`Decoder::charges`]).
+    Charged,
     /// Here the recording of this processor begins, and `pid` has had it up to now.
     Start,
     /// Events of this processor are missing before this; now `pid` has it.
@@ -123,6 +125,8 @@ pub struct Decoder<'a> {
     torn: Option<usize>,
     /// Time of the record before, and whether with it the running task was charged, as it is last before it leaves.
     heard: (u64, bool),
+    /// Whether charges are told.
+    pub charges: bool,
     /// What went wrong.
     pub losses: Losses,
 }
@@ -146,6 +150,7 @@ impl<'a> Decoder<'a> {
             gap: Some(Gap::Start),
             torn: None,
             heard: (begin, false),
+            charges: false,
             losses: Losses::default(),
         }
     }
@@ -242,7 +247,11 @@ impl<'a> Decoder<'a> {
         }
         self.heard = (self.time, event.kind == EventKind::Runtime);
         if event.kind == EventKind::Runtime {
-            self.mend(happening.pid, event.fields[1].of(data)? as u64, all);
+            let ran = event.fields[1].of(data)?;
+            self.mend(happening.pid, ran as u64, all);
+            if self.charges {
+                all.push(Happening { what: What::Charged, other: i32::try_from(ran).ok()?, ..happening });
+            }
             return Some(());
         }
         if happening.what == What::Switch {

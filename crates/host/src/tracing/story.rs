@@ -160,6 +160,7 @@ impl<'a, O: Observer> Story<'a, O> {
             What::Woken | What::New => self.woken(it),
             What::Migrate => self.migrate(it),
             What::Fork => self.fork(it),
+            What::Charged => self.charged(it),
             What::Gap | What::Torn | What::Mended => self.gap(it),
             What::Start => {}
         }
@@ -323,6 +324,13 @@ impl<'a, O: Observer> Story<'a, O> {
         it.place = Place::Waiting;
         if self.open && self.in_job(child) {
             self.introduce(child);
+        }
+    }
+
+    fn charged(&mut self, it: &Happening) {
+        if let Some(slot) = self.processors[usize::from(it.cpu)].slot.filter(|_| self.open) {
+            let task = self.task(it.pid, u8::MAX);
+            self.say(Kind::Charged, task, slot, 0, it.other.unsigned_abs().into());
         }
     }
 
