@@ -256,6 +256,10 @@ pub struct Clock {
     /// Time that a tick's interrupt takes from whoever runs.
     #[serde(default)]
     pub interrupt: Sourced<Duration>,
+    /// From the expiry of an exact timer to the end of its interrupt, which takes so long from whoever runs and then wakes a
+    /// task; no time, if not given. (Monolithic kernels only.)
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timer_interrupt: Option<Sourced<Duration>>,
     /// Processor time of the clock task when a tick must wake it (message passing only).
     #[serde(default)]
     pub task: Sourced<Duration>,
@@ -269,6 +273,7 @@ impl Default for Clock {
             phase: None,
             timers: TimerResolution::Exact,
             interrupt: Sourced::default(),
+            timer_interrupt: None,
             task: Sourced::default(),
         }
     }

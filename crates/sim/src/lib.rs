@@ -1,7 +1,7 @@
 //! The simulated kernel: takes a scenario and a seed and gives numbers, the same every time.
 //!
-//! `run.rs` is the loop; `clock.rs` what ticks; `accounting.rs` a processor and whose its time is; `caches.rs` what coming
-//! back costs; `oracle.rs` what no kernel knows; `interpret.rs` what a task does next;
+//! `run.rs` is the loop; `clock.rs` what ticks; `expiry.rs` what timers do; `accounting.rs` a processor and whose its time is;
+//! `caches.rs` what coming back costs; `oracle.rs` what no kernel knows; `interpret.rs` what a task does next;
 //! `services.rs` what system calls do; `monolithic.rs` and `messages.rs` the two personalities, over `storage/` and `files.rs`;
 //! `layout.rs` where files lie; `boot.rs` and `hardware.rs` build it all from a scenario.
 
@@ -10,6 +10,7 @@ mod audit;
 mod boot;
 mod caches;
 mod clock;
+mod expiry;
 mod files;
 mod hardware;
 mod interpret;

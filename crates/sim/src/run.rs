@@ -13,14 +13,14 @@ use crate::{
     process::{Mode, Process, State},
     services::{Device, Resources},
     storage::Storage,
-    timers::{Expiry, Timers},
+    timers::Timers,
 };
 use schedlab_model::{
     Nanos,
-    event::{Event, Irq, Kind, Leave, NO_TASK, Observer},
+    event::{Event, Kind, Leave, NO_TASK, Observer},
     machine::Preemption,
     rng::Rng,
-    task::{CpuId, TaskId, Wait},
+    task::{CpuId, TaskId},
 };
 use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, View, Wishes};
 use schedlab_workloads::Programs;
@@ -190,36 +190,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
     }
 
-    #[inline]
-    fn timer_expired(&mut self) {
-        self.view.waker = None;
-        match self.timers.take() {
-            Some(Expiry::Wake { task, number }) => {
-                let process = &self.processes[task as usize];
-                if process.alarm == number && process.state == State::Waiting(Wait::Timer) {
-                    self.emit(Kind::Interrupt, 0, 0, task, Irq::Timer as u64, 0);
-                    self.make_ready(task, Enqueue::Wakeup);
-                    self.interrupted(self.view.tasks[task as usize].cpu);
-                }
-            }
-            Some(Expiry::Start { task }) => self.begin(task),
-            Some(Expiry::Drive) => self.drive_interrupt(),
-            Some(Expiry::Scheduler { cpu, token }) => self.scheduler.timer(&mut context!(self), cpu, token),
-            Some(Expiry::Device { device }) => self.device_interrupt(device),
-            Some(Expiry::Stat) => self.stat_tick(),
-            Some(Expiry::WriteBack) => self.write_back(),
-            None => {}
-        }
-    }
-
-    fn set_scheduler_timers(&mut self) {
-        let mut wished = std::mem::take(&mut self.wishes.timers);
-        for (when, cpu, token) in wished.drain(..) {
-            self.set_timer(when.max(self.now), Expiry::Scheduler { cpu, token });
-        }
-        self.wishes.timers = wished;
-    }
-
     /// Chooses who runs on a processor, and puts it there.
     #[inline(always)]
     fn schedule(&mut self, cpu: usize) {
@@ -306,7 +276,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// As [`Kernel::wake`], where it is hot.
     #[inline(always)]
-    fn make_ready(&mut self, task: TaskId, why: Enqueue) {
+    pub fn make_ready(&mut self, task: TaskId, why: Enqueue) {
         let process = &mut self.processes[task as usize];
         process.state = State::Runnable;
         if S::USER_RETURNS {

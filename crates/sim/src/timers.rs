@@ -18,6 +18,8 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 pub(crate) enum Expiry {
     /// Ends the wait of a task, if it still waits for the timer of this number.
     Wake { task: TaskId, number: u32 },
+    /// The interrupt of such a timer is over.
+    Awake { task: TaskId, number: u32 },
     /// The first pass of a task begins.
     Start { task: TaskId },
     /// The drive has a sector ready, or has ended its transfer.
@@ -39,6 +41,7 @@ const SCHEDULER: u32 = 3;
 const DEVICE: u32 = 4;
 const STAT: u32 = 5;
 const WRITE_BACK: u32 = 6;
+const AWAKE: u32 = 7;
 /// Room for the kinds there are. It leaves 29 bits for a task: so many would take 200 GB.
 const KINDS: u32 = 8;
 
@@ -85,10 +88,17 @@ impl Timers {
         self.last
     }
 
+    /// As [`Timers::wake`], for the end of the timer's interrupt.
+    pub fn awake(&mut self, when: Nanos, task: TaskId) -> u32 {
+        self.push(when, task, AWAKE);
+        self.last
+    }
+
     /// Sets a timer of another kind.
     pub fn set(&mut self, when: Nanos, what: Expiry) {
         let (whose, kind) = match what {
             Expiry::Wake { task, .. } => (task, WAKE),
+            Expiry::Awake { task, .. } => (task, AWAKE),
             Expiry::Start { task } => (task, START),
             Expiry::Drive => (0, DRIVE),
             Expiry::Scheduler { cpu, token } => (self.ask(cpu, token), SCHEDULER),
@@ -153,6 +163,7 @@ impl Timers {
         let (number, whose) = ((first >> 32) as u32, first as u32 / KINDS);
         Some(match first as u32 % KINDS {
             WAKE => Expiry::Wake { task: whose, number },
+            AWAKE => Expiry::Awake { task: whose, number },
             START => Expiry::Start { task: whose },
             DRIVE => Expiry::Drive,
             SCHEDULER => {
@@ -184,7 +195,7 @@ impl Timers {
         for Reverse(timer) in &mut timers {
             self.last += 1;
             let (number, whose, kind) = ((*timer >> 32) as u32, *timer as u32 / KINDS, *timer as u32 % KINDS);
-            if kind == WAKE {
+            if matches!(kind, WAKE | AWAKE) {
                 tell(whose, number, self.last);
             }
             *timer = pack(time(*timer), self.last, whose, kind);

@@ -303,3 +303,17 @@ fn a_clock_interrupt_takes_its_time_from_whoever_runs() {
     assert_eq!((run.totals.user, run.totals.overhead), (900 * MILLISECOND, ticks * MILLISECOND));
     assert_eq!(run.end, 1000 * MILLISECOND);
 }
+
+#[test]
+fn the_interrupt_of_a_timer_takes_its_time_from_whoever_runs_and_then_wakes() {
+    let text = r#"
+        machine = { preset = "uniform", clock = { timer_interrupt = "1ms" } }
+        scheduler = { name = "round_robin", slice = "1s" }
+        workload.hog = { load = "spin", compute = "50ms" }
+        workload.sleeper = { steps = [{ sleep = "10ms" }, { compute = "1ms" }] }
+    "#;
+    let run = run(&scenario(text), 1);
+    let woken: Vec<_> = run.of(Kind::Wakeup).filter(|event| event.flag == 0).map(|event| event.time).collect();
+    assert_eq!((woken, run.totals.overhead), (vec![11 * MILLISECOND], MILLISECOND));
+    assert_eq!(run.end, 52 * MILLISECOND);
+}
