@@ -3,6 +3,7 @@
 
 mod batch;
 mod caches;
+mod following;
 mod recording;
 mod tables;
 
@@ -135,6 +136,12 @@ mod _core {
     fn turns<'py>(py: Python<'py>, recording: &str) -> PyResult<Bound<'py, PyBytes>> {
         let stream = released(py, || recording::turns(recording.as_ref()))?;
         Ok(PyBytes::new(py, &stream))
+    }
+
+    /// Leads a run's scheduler through a recording of a kernel, from a time to another; see `following` for the answer, JSON.
+    #[pyfunction]
+    fn follow(py: Python<'_>, run_json: &str, recording: &str, from_ns: u64, until_ns: u64) -> PyResult<String> {
+        released(py, || following::follow(run_json, recording.as_ref(), from_ns, until_ns))
     }
 
     /// Checks what is wanted of caches and says what will be run, as JSON; see `caches`.

@@ -121,7 +121,7 @@ fn table(turns: &[Turn], jobs: &[String]) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_from_iter(columns)
 }
 
-fn open(recording: &Path) -> Result<Reader<File>, String> {
+pub fn open(recording: &Path) -> Result<Reader<File>, String> {
     let said = |why: &dyn std::fmt::Display| format!("{}: {why}", recording.display());
     Reader::new(File::open(recording).map_err(|why| said(&why))?).map_err(|why| said(&why))
 }

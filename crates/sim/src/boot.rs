@@ -178,7 +178,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 }
 
-fn user_task(id: TaskId, allowed: u64) -> Task {
+pub(crate) fn user_task(id: TaskId, allowed: u64) -> Task {
     Task {
         id,
         class: Class::User,
@@ -195,7 +195,7 @@ fn user_task(id: TaskId, allowed: u64) -> Task {
     }
 }
 
-fn task_of(job: &Job, id: TaskId, group: GroupId, all: u64) -> Task {
+pub(crate) fn task_of(job: &Job, id: TaskId, group: GroupId, all: u64) -> Task {
     let wished = job.cpus.iter().fold(0, |mask: u64, cpu| mask | 1 << cpu);
     let allowed = if wished == 0 { all } else { wished & all };
     Task {

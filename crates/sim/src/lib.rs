@@ -3,7 +3,8 @@
 //! `run.rs` is the loop; `clock.rs` what ticks; `expiry.rs` what timers do; `accounting.rs` a processor and whose its time is;
 //! `caches.rs` what coming back costs; `oracle.rs` what no kernel knows; `interpret.rs` what a task does next;
 //! `services.rs` what system calls do; `monolithic.rs` and `messages.rs` the two personalities, over `storage/` and `files.rs`;
-//! `layout.rs` where files lie; `boot.rs` and `hardware.rs` build it all from a scenario.
+//! `layout.rs` where files lie; `boot.rs` and `hardware.rs` build it all from a scenario. `follow.rs` leads a policy through what
+//! a real kernel did.
 
 mod accounting;
 mod audit;
@@ -12,6 +13,7 @@ mod caches;
 mod clock;
 mod expiry;
 mod files;
+mod follow;
 mod hardware;
 mod interpret;
 mod layout;
@@ -25,6 +27,7 @@ mod storage;
 mod timers;
 
 pub use audit::Audit;
+pub use follow::{Difference, Followed, Story, follow};
 
 use rayon::prelude::*;
 use run::Kernel;
