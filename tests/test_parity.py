@@ -13,7 +13,6 @@ from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
 from schedlab.guest.place import Guest, unpacked
 from schedlab.parity import guests, switches
-from schedlab.parity.switches import Turn
 
 LOAD = """
 question = "Do the events tell what the table tells?"
@@ -27,6 +26,7 @@ b = { load = "spin", compute = "1s", passes = "forever", nice = 5 }
 s = { passes = "forever", steps = [{ sleep = "9ms" }, { compute = "1ms" }] }
 """
 MS = 1_000_000
+TICK_NS = 4 * MS
 
 
 def quiet(text):
@@ -86,56 +86,54 @@ def test_a_recording_that_was_cut_off_on_its_way_is_refused():
         unpacked(base64.b64encode(whole[:-5]).decode(), "guest:6.1")
 
 
-def turn(task, begin_ms, end_ms, interrupted=0):
-    return Turn(task, round(begin_ms * MS), round(end_ms * MS), interrupted)
+@pytest.mark.parametrize(("kernel", "name"), [("6.1", "nice_ladder"), ("6.17", "short_among_three_long")])
+def test_a_policy_switches_as_its_kernel_does(kernel, name, tmp_path):
+    guest, _ = in_guest(kernel)
+    (crew,), (reference,) = switches.crews([name]), guests.references([kernel])
+    found = switches.compare(crew, guest, reference.scheduler, tmp_path, seconds=5)
+    assert (found.verdict, found.whole) == ("alike to the end", True)
+    assert found.choices >= found.switches > 200
+    # Another policy, led through the same story, parts from the kernel soon.
+    (policy,) = {"cfs", "eevdf"} - {reference.scheduler["name"]}
+    other = switches.beside(crew, tmp_path / f"{name}-{kernel}.recording", {"name": policy}, seconds=5)
+    assert not other.whole
+    assert other.choices < found.choices
 
 
-def test_recordings_agree_up_to_the_first_turn_that_differs():
-    simulated = [turn("a", 0, 4), turn("b", 4, 8), turn("a", 8, 16), turn("b", 16, 20)]
-    measured = [turn("a", 0.1, 4.1), turn("b", 4.1, 8.2), turn("a", 8.2, 12.1), turn("b", 12.1, 20)]
-    found = switches.agreement(simulated, measured, 0)
-    assert (found.turns, found.whole, found.disturbed) == (2, False, False)
-    assert found.alike == pytest.approx(200 / 3)
-    assert found.seconds == pytest.approx(0.0082)
+def test_a_recording_that_does_not_tell_what_was_charged_is_refused(tmp_path):
+    (crew,) = switches.crews(["two_equal"])
+    crew.experiment({"name": "cfs"}, 1).record(tmp_path / "simulated", "recording")
+    with pytest.raises(_core.ScenarioError, match="does not tell what the kernel charged"):
+        switches.beside(crew, tmp_path / "simulated", {"name": "cfs"}, 1)
 
 
-def test_lengths_that_differ_by_less_than_half_a_tick_agree_and_the_last_turn_does_not_count():
-    simulated = [turn("a", 0, 4), turn("b", 4, 8), turn("a", 8, 9)]
-    measured = [turn("a", 0, 4.2), turn("b", 4.2, 7.9), turn("b", 8, 12)]
-    assert switches.agreement(simulated, measured, 0).whole
+def test_a_difference_is_told_in_words():
+    difference = {"what": "they choose differently", "running": "t00", "policy": None, "kernel": "stranger 7"}
+    found = switches.Agreement(3, 2, 0.5, difference)
+    assert not found.whole
+    assert found.verdict == "they choose differently beside t00: policy nobody, kernel stranger 7"
 
 
-def test_a_difference_after_a_kernel_thread_ran_is_marked():
-    simulated = [turn("a", 0, 4), turn("b", 4, 8), turn("a", 8, 12)]
-    measured = [turn("a", 0, 8, interrupted=1), turn("b", 8, 12), turn("a", 12, 16)]
-    assert switches.agreement(simulated, measured, 0).disturbed
-
-
-def test_what_strangers_interrupt_is_one_turn():
-    told = [("a", turn("a", 0, 3)), (None, turn("", 3, 3.1)), ("a", turn("a", 3.1, 4)), ("b", turn("b", 4, 8))]
-    assert switches.joined(told) == [turn("a", 0, 4, interrupted=1), turn("b", 4, 8)]
-
-
-def test_the_phase_is_where_most_turns_end():
-    assert switches.phase_ns([turn("a", 0, 5.013), turn("b", 6, 9.017), turn("a", 9, 11), turn("b", 0, 1)]) == 1_010_000
-
-
-HOGS = {name: {"steps": [{"compute": "10000s"}]} for name in ("t00", "t01")}
+TICKING = """
+question = "When does the clock tick?"
+machine = {{ preset = "uniform", clock = {{ hz = "250/s", phase = "{phase}ns" }} }}
+scheduler = {{ name = "cfs" }}
+duration = "1s"
+workload = {{ a = {{ load = "spin", compute = "9s" }}, b = {{ load = "spin", compute = "9s" }} }}
+"""
 
 
 def test_the_simulated_clock_ticks_when_it_is_told(tmp_path):
-    (crew,) = switches.crews(["two_equal"])
-    recording = tmp_path / "two.recording"
-    crew.experiment({"name": "cfs"}, 1, switches.Clock(1_230_000, HOGS)).record(recording, "recording")
-    play = switches.turns(recording, 10 * MS)
-    assert len(play) > 200
-    assert {turn.end_ns % switches.TICK_NS for turn in play[:-1]} == {1_230_000}
+    experiment = Experiment.from_text(TICKING.format(phase=1_230_000), "ticking.toml")
+    experiment.record(tmp_path / "two", "recording")
+    ends = turns(tmp_path / "two").filter(pl.col("end_ns") > 0)["end_ns"].to_list()[:-1]
+    assert len(ends) > 200
+    assert {end % TICK_NS for end in ends} == {1_230_000}
 
 
 def test_a_phase_that_is_longer_than_a_tick_is_refused():
-    (crew,) = switches.crews(["two_equal"])
     with pytest.raises(_core.ScenarioError, match=r"clock\.phase: .* too long"):
-        crew.experiment({"name": "cfs"}, 1, switches.Clock(switches.TICK_NS, HOGS))
+        Experiment.from_text(TICKING.format(phase=TICK_NS), "ticking.toml")
 
 
 def test_a_kernel_without_a_reference_is_refused_with_the_nearest():

@@ -118,18 +118,10 @@ def _switch_for_switch(only: list[str] | None, kernel: list[str] | None, out: Pa
     if json:
         return print_json([{"beside": ref.name, "crew": crew.name} | vars(one) for ref, crew, one in found])
     rows = [
-        [
-            crew.name,
-            ref.name,
-            str(one.turns),
-            f"{one.seconds:.1f}",
-            f"{one.alike:.1f}",
-            one.verdict,
-            *one.first_difference,
-        ]
+        [crew.name, ref.name, str(one.choices), str(one.switches), f"{one.seconds:.1f}", one.verdict]
         for ref, crew, one in found
     ]
-    header = ["hogs", "", "first turns", "s", "alike, %", "verdict", "then simulated", "measured"]
+    header = ["hogs", "", "choices", "switches", "s", "verdict"]
     print_table(header, rows, "Switch for switch", numeric=(2, 3, 4))
     print(f"{sum(one.whole for *_, one in found)} of {len(found)} agree to the end ({switches.SECONDS} s)")
     return None
