@@ -310,7 +310,7 @@ fn the_interrupt_of_a_timer_takes_its_time_from_whoever_runs_and_then_wakes() {
         machine = { preset = "uniform", clock = { timer_interrupt = "1ms" } }
         scheduler = { name = "round_robin", slice = "1s" }
         workload.hog = { load = "spin", compute = "50ms" }
-        workload.sleeper = { steps = [{ sleep = "10ms" }, { compute = "1ms" }] }
+        workload.early = { steps = [{ sleep = "10ms" }, { compute = "1ms" }] }
     "#;
     let run = run(&scenario(text), 1);
     let woken: Vec<_> = run.of(Kind::Wakeup).filter(|event| event.flag == 0).map(|event| event.time).collect();
