@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 from test_cli import refused
@@ -10,7 +11,7 @@ from test_guest import HOGS, cell
 from schedlab import places
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
-from schedlab.guest import machine, place, qemu
+from schedlab.guest import kernels, machine, place, qemu
 from schedlab.guest.refused import refuse_impossible
 from schedlab.live.runs import Conditions
 from schedlab.report import measured
@@ -111,3 +112,26 @@ def test_the_command_says_it_beside_the_table_and_in_json(guest, schedlab, tmp_p
     assert f"(a run of its own: guest:{NAME} is noisy)" in done.stdout
     assert (tmp_path / "hogs.txt").stat().st_size > 0
     assert schedlab.json(*words)["noisy"] == [f"guest:{NAME}"]
+
+
+def measuring(monkeypatch, *spreads: float) -> machine.Machine:
+    """A machine that finds these spreads, one after the other."""
+    found = iter(spreads)
+    monkeypatch.setattr(machine.Machine, "calibrate", lambda self, stop=None: {"spread": next(found)})
+    kernel = kernels.Kernel(NAME, Path("bzImage"), "6.1.0", "6.1-1")
+    return machine.Machine(kernel, qemu.Emulator(Path("qemu"), "7.2"), Path("image"), "agent", processors=TWO)
+
+
+@pytest.mark.parametrize(("spreads", "best"), [((0.05,), 0.05), ((0.9, 0.02), 0.02), ((5.0, 0.3, 0.4), 0.3)])
+def test_a_seconds_work_is_the_steadiest_of_a_few_measurements(monkeypatch, spreads, best):
+    assert measuring(monkeypatch, *spreads).steadiest_calibration() == {"spread": best}
+
+
+def test_a_host_that_is_too_busy_to_measure_a_seconds_work_is_refused(monkeypatch):
+    with pytest.raises(UsageError, match=r"guest:6\.1@2: the host is too busy .*spread by 150 %"):
+        measuring(monkeypatch, 431210.0, 2.0, 1.5).steadiest_calibration()
+
+
+def test_a_seconds_work_that_was_measured_badly_is_told():
+    assert place._unsteady({"spread": 0.01}) is None
+    assert "measured to 52 % only" in place._unsteady({"spread": 0.52})

@@ -32,6 +32,10 @@ LEAD_NS = 1_000_000_000
 #: The serial port that reports come through, as the guest sees it.
 PORT = "/dev/ttyS1"
 AGENT = "/init"
+#: In the host's time, a second's work is measured so often at most.
+ATTEMPTS = 3
+#: Measurements that spread by no more than this share are steady; by more than that, no number would mean anything.
+STEADY, UNUSABLE = 0.1, 1.0
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,19 @@ class Machine:
     def calibrate(self, stop: threading.Event | None = None) -> dict:
         """Measure how much work a second is."""
         return self.ask(["calibrate"], stop=stop).answer
+
+    def steadiest_calibration(self, stop: threading.Event | None = None) -> dict:
+        """The same in the host's time: the first that is steady, or the steadiest of a few."""
+        measured = []
+        while len(measured) < ATTEMPTS and not any(one["spread"] <= STEADY for one in measured):
+            measured.append(self.calibrate(stop))
+        best = min(measured, key=lambda one: one["spread"])
+        if best["spread"] > UNUSABLE:
+            raise UsageError(
+                f"guest:{self.kernel.name}: the host is too busy to measure how much work a second is: measurements "
+                f"spread by {100 * best['spread']:.0f} %; end what else runs, or name a guest that is counted"
+            )
+        return best
 
     def calibration(self, stop: threading.Event | None = None) -> dict:
         """The same where instructions are counted: measured once for a kernel and an agent."""

@@ -177,7 +177,7 @@ class Guest:
                     result(future, stop)
                 chosen, doubt = ballot.outcome()
                 _note(folder, self.name, run, ballot.reports)
-                yield [run], _rows(chosen.answer, [doubt, self._note(run[0])])
+                yield [run], _rows(chosen.answer, [doubt, _unsteady(calibration), self._note(run[0])])
         finally:
             over.set()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -189,7 +189,7 @@ class Guest:
         digest = hashlib.sha256(self.engine.encode()).hexdigest()[: setup.DIGITS]
         path = folder / f"calibration-{digest}.json"
         if not path.exists():
-            store.replace(path, json.dumps(self.machine.calibrate(over)).encode())
+            store.replace(path, json.dumps(self.machine.steadiest_calibration(over)).encode())
         return json.loads(path.read_text())
 
     def _note(self, cell: Cell) -> str | None:
@@ -213,7 +213,7 @@ class Guest:
 
     def record(self, cell: Cell, seed: int, path: Path) -> dict:
         """Run once, write the scheduler's events to `path` as a recording, and give the answer without them."""
-        measure = self.machine.calibration if self.processors.counted else self.machine.calibrate
+        measure = self.machine.calibration if self.processors.counted else self.machine.steadiest_calibration
         answer = self.ask(cell, seed, measure(), record=True).answer
         text = answer.pop("recording", None)
         if text is None:
@@ -278,6 +278,16 @@ def unpacked(text: str, name: str) -> bytes:
     if not unpacker.eof:
         raise UsageError(f"{name}: the recording of the run is cut off, or longer than {LARGEST_RECORDING} bytes")
     return recording
+
+
+def _unsteady(calibration: dict) -> str | None:
+    """What is to be said where a second's work could not be measured well; nothing where instructions are counted."""
+    if calibration["spread"] <= machine.STEADY:
+        return None
+    return (
+        f"how much work a second is was measured to {100 * calibration['spread']:.0f} % only; the host had other work: "
+        "times that tasks compute are off by as much"
+    )
 
 
 def _note(folder: Path, name: str, run: Run, reports: list[Report]) -> None:
