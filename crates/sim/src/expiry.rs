@@ -16,29 +16,25 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn timer_expired(&mut self) {
         self.view.waker = None;
         match self.timers.take() {
-            Some(Expiry::Wake { task, number }) => {
-                if self.awaits(task, number) {
-                    self.emit(Kind::Interrupt, 0, 0, task, Irq::Timer as u64, 0);
-                    if self.costs.timer_interrupt > 0 {
-                        return self.begin_timer_interrupt(task);
-                    }
-                    self.make_ready(task, Enqueue::Wakeup);
-                    self.interrupted(self.view.tasks[task as usize].cpu);
+            Some(Expiry::Wake { task, number }) if self.awaits(task, number) => {
+                self.emit(Kind::Interrupt, 0, 0, task, Irq::Timer as u64, 0);
+                if self.costs.timer_interrupt > 0 {
+                    return self.begin_timer_interrupt(task);
                 }
+                self.make_ready(task, Enqueue::Wakeup);
+                self.interrupted(self.view.tasks[task as usize].cpu);
             }
-            Some(Expiry::Awake { task, number }) => {
-                if self.awaits(task, number) {
-                    self.wake(task, Enqueue::Wakeup);
-                    self.interrupted(self.view.tasks[task as usize].cpu);
-                }
+            Some(Expiry::Awake { task, number }) if self.awaits(task, number) => {
+                self.wake(task, Enqueue::Wakeup);
+                self.interrupted(self.view.tasks[task as usize].cpu);
             }
+            Some(Expiry::Wake { .. } | Expiry::Awake { .. }) | None => {}
             Some(Expiry::Start { task }) => self.begin(task),
             Some(Expiry::Drive) => self.drive_interrupt(),
             Some(Expiry::Scheduler { cpu, token }) => self.scheduler.timer(&mut context!(self), cpu, token),
             Some(Expiry::Device { device }) => self.device_interrupt(device),
             Some(Expiry::Stat) => self.stat_tick(),
             Some(Expiry::WriteBack) => self.write_back(),
-            None => {}
         }
     }
 

@@ -80,9 +80,9 @@ impl Story<'_> {
             looks[(look.time % self.tick / BIN) as usize % places as usize] += 1;
         }
         let most = (0..places).max_by_key(|&place| looks[place as usize]).unwrap_or(0);
-        let before = (0..AT_ONCE / BIN).map(|back| (most + places - back) % places);
+        let mut before = (0..AT_ONCE / BIN).map(|back| (most + places - back) % places);
         let often = |place: &Nanos| looks[*place as usize] * 4 > looks[most as usize];
-        let tick = before.filter(often).last().unwrap_or(most) * BIN;
+        let tick = before.rfind(often).unwrap_or(most) * BIN;
         (tick + self.tick - EARLY) % self.tick
     }
 }
