@@ -87,9 +87,16 @@ def verb(
     if baseline:
         read_baseline(baseline, [cell.factors for cell in placed(experiment, where)])
     results = _run(experiment, out, threads, fresh, where)
-    compared = results.differences(None, baseline) if baseline else None
     for path, kind in pictures:
         draw(experiment, where, path, kind, None if kind == "perfetto" else first)
+    _tell(results, experiment, pictures, baseline, json)
+
+
+def _tell(
+    results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]], baseline: str | None, json: bool
+) -> None:
+    """Print what came of it, for the eye or as JSON."""
+    compared = results.differences(None, baseline) if baseline else None
     if json:
         from schedlab.cli.output import print_json
 
