@@ -27,6 +27,8 @@ s = { passes = "forever", steps = [{ sleep = "9ms" }, { compute = "1ms" }] }
 """
 MS = 1_000_000
 TICK_NS = 4 * MS
+#: From a kernel's look at its clock to the switch that it tells, at most, s.
+LOOKS_EARLIER_S = 20e-6
 
 
 def quiet(text):
@@ -53,11 +55,14 @@ def test_the_events_of_a_guest_agree_with_its_table(tmp_path):
     answer = guest.record(cell, 1, recording)
     table = {row["metric"]: row["value"] for row in answer["rows"]}
     ran = turns(recording).with_columns(ran=pl.col("end_ns") - pl.col("begin_ns"))
-    seconds = dict(ran.group_by("job").agg(pl.col("ran").sum() / 1e9).iter_rows())
     for job in "abs":
+        turns_of_it = ran.filter(pl.col("job") == job)["ran"]
+        # The kernel charges by the moment at which it chooses, and tells of the switch some ten microseconds later:
+        # these are the next one's in the table, and still the last one's here.
+        moved = 100 * LOOKS_EARLIER_S * len(turns_of_it) / table["elapsed"]
         # The table has the task's end in it, after the run: giving memory back takes some milliseconds of 2 s.
-        after = table[f"tasks.{job}.share"] - 100 * seconds[job] / table["elapsed"]
-        assert -0.05 < after < 0.75
+        after = table[f"tasks.{job}.share"] - 100 * turns_of_it.sum() / 1e9 / table["elapsed"]
+        assert -moved < after < 0.75
     # A sleep and a millisecond of work take 10 ms at least.
     assert 50 < len(ran.filter(pl.col("job") == "s")) < 400
     assert table["tasks.s.wakeup_latency.p99"] >= table["tasks.s.wakeup_latency.p50"] > 0
