@@ -44,13 +44,17 @@ def quiet(text):
     """Nobody listens."""
 
 
-@pytest.fixture(scope="module")
-def guest():
+def booting(kernel):
     """A machine that boots; where none can be had, the reason."""
     try:
-        return machine.ready(KERNEL, quiet)
+        return machine.ready(kernel, quiet)
     except UsageError as why:
         pytest.skip(str(why))
+
+
+@pytest.fixture(scope="module")
+def guest():
+    return booting(KERNEL)
 
 
 @pytest.fixture

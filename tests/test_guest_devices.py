@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_guest import bzimage, quiet
+from test_guest import booting, bzimage, quiet
 
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
@@ -34,11 +34,7 @@ steps = [{steps}]
 
 @pytest.fixture(scope="module")
 def guest():
-    """A machine that boots; where none can be had, the reason."""
-    try:
-        return machine.ready(KERNEL, quiet)
-    except UsageError as why:
-        pytest.skip(str(why))
+    return booting(KERNEL)
 
 
 def experiment(

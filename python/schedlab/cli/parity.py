@@ -30,7 +30,7 @@ def verb(
         list[str] | None, typer.Option("--kernel", help="Only this guest kernel; may be repeated.")
     ] = None,
     switches: Annotated[
-        bool, typer.Option("--switches", help="With guests: compare hogs alone, switch for switch.")
+        bool, typer.Option("--switches", help="With guests: compare choice by choice, led by recordings.")
     ] = False,
     repeats: Annotated[
         int | None, typer.Option(min=1, help="Runs of each scenario, each way; 7 on the host, 3 in guests.")
@@ -121,7 +121,7 @@ def _switch_for_switch(only: list[str] | None, kernel: list[str] | None, out: Pa
         [crew.name, ref.name, str(one.choices), str(one.switches), f"{one.seconds:.1f}", one.verdict]
         for ref, crew, one in found
     ]
-    header = ["hogs", "", "choices", "switches", "s", "verdict"]
+    header = ["crew", "", "choices", "switches", "s", "verdict"]
     print_table(header, rows, "Switch for switch", numeric=(2, 3, 4))
     print(f"{sum(one.whole for *_, one in found)} of {len(found)} agree to the end ({switches.SECONDS} s)")
     return None

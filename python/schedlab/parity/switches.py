@@ -1,6 +1,6 @@
 """Switch for switch: whether a policy takes the processor from task to task as a guest's kernel does, for a minute.
 
-    crew       tasks that only compute, on one processor
+    crew       tasks that compute, in some crews beside sleepers, on one processor
     prelude    each runs alone for a while, one after the other, and a last one after them; then all sleep
     play       they wake one after the other, and compute to the end
 
