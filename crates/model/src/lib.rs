@@ -6,6 +6,7 @@ pub mod experiment;
 pub mod info;
 pub mod machine;
 pub mod page;
+pub mod processors;
 pub mod program;
 pub mod request;
 pub mod rng;

@@ -3,6 +3,7 @@
 use schedlab_model::{
     MILLISECOND, Nanos,
     info::Params,
+    processors::PerProcessor,
     rng::Rng,
     task::{Class, CpuId, Group, Task, TaskId, Wait},
 };
@@ -47,7 +48,7 @@ impl<S: Scheduler> Bench<S> {
                 tick,
                 tasks: (0..users).map(|id| task(id, Class::User)).collect(),
                 groups: vec![Group::ROOT],
-                processors: vec![Processor::default(); 2],
+                processors: PerProcessor::new(2, |_| Processor::default()),
                 ..View::default()
             },
             wishes: Wishes::default(),

@@ -10,7 +10,6 @@ use schedlab_model::{
     task::{CpuId, TaskId},
 };
 use schedlab_policies::schedulers::{Context, Enqueue, Pick, Scheduler};
-use std::ops::{Index, IndexMut};
 
 /// What a processor is doing.
 #[derive(Debug, Clone)]
@@ -47,47 +46,6 @@ impl Default for Cpu {
             leaving: Enqueue::Preempted,
             spent: [0; 2],
         }
-    }
-}
-
-/// Processors there can be: a mask has a bit for each.
-const MOST: usize = u64::BITS as usize;
-
-/// All processors.
-#[derive(Debug)]
-pub(crate) struct Cpus {
-    all: [Cpu; MOST],
-    count: usize,
-}
-
-impl Cpus {
-    pub fn new(count: u16) -> Cpus {
-        Cpus { all: std::array::from_fn(|_| Cpu::default()), count: usize::from(count).min(MOST) }
-    }
-
-    pub fn len(&self) -> usize {
-        self.count
-    }
-
-    pub fn iter(&self) -> std::slice::Iter<'_, Cpu> {
-        self.all[..self.count].iter()
-    }
-}
-
-/// A number is one of a mask's bits, which the compiler must be told to leave out the check of its bounds.
-impl Index<usize> for Cpus {
-    type Output = Cpu;
-
-    #[inline(always)]
-    fn index(&self, cpu: usize) -> &Cpu {
-        &self.all[cpu % MOST]
-    }
-}
-
-impl IndexMut<usize> for Cpus {
-    #[inline(always)]
-    fn index_mut(&mut self, cpu: usize) -> &mut Cpu {
-        &mut self.all[cpu % MOST]
     }
 }
 
@@ -192,16 +150,14 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         Event { time: self.now, a: 0, b: 0, task, cpu: index as CpuId, kind: Kind::SwitchIn, flag: 0 }
     }
 
-    /// A task that has just got a processor begins.
+    /// A task that has just got a processor begins. Tells whether it has no stretch to run: what takes no time itself, such as
+    /// giving way, is done after the switch nevertheless.
     #[inline(always)]
-    pub fn start(&mut self, index: usize, task: TaskId, signals: u32) {
+    pub fn start(&mut self, index: usize, task: TaskId, signals: u32) -> bool {
         if signals > 0 {
             self.handle_signals(index, task);
         }
-        // What takes no time itself, such as giving way, is done after the switch nevertheless.
-        if self.cpus[index].burst_end == self.now {
-            self.advance(index);
-        }
+        self.cpus[index].burst_end == self.now
     }
 
     /// The running task, whose time is settled, leaves its processor to the next one, or to nobody ([`Kernel::vacate`]).

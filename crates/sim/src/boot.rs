@@ -2,7 +2,7 @@
 
 use crate::{
     RunError,
-    accounting::Cpus,
+    accounting::Cpu,
     caches::Caches,
     clock::Clock,
     hardware::personality,
@@ -17,6 +17,7 @@ use schedlab_model::{
     event::{Kind, NO_TASK, Observer},
     info::{Info, Params},
     machine::{self, Machine},
+    processors::PerProcessor,
     program::{Repeat, Step},
     rng::Rng,
     scenario::{Job, Scenario, Setting},
@@ -55,7 +56,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             return Err(RunError(format!("scheduler.hz: {}/s {why}", clocks.hz)));
         }
         let stat_clock = clocks.stat_hz.map(|hz| self::clock(hz, seed, None));
-        let node = |cpu: u16| (u32::from(cpu) * u32::from(machine.nodes.get()) / u32::from(processors)) as u16;
+        let node = |cpu: usize| (cpu as u32 * u32::from(machine.nodes.get()) / u32::from(processors)) as u16;
         let personality = personality(scenario, &programs, seed)?;
         let mut kernel = Kernel {
             now: 0,
@@ -64,12 +65,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             observer,
             view: View {
                 tick: clock.tick,
-                processors: (0..processors).map(|cpu| Processor { node: node(cpu), ..Processor::default() }).collect(),
+                processors: PerProcessor::new(processors, |cpu| Processor { node: node(cpu), ..Processor::default() }),
                 ..View::default()
             },
             wishes: Wishes::default(),
             processes: Vec::new(),
-            cpus: Cpus::new(processors),
+            cpus: PerProcessor::new(processors, |_| Cpu::default()),
             timers: Timers::default(),
             clock,
             stat_clock,

@@ -15,6 +15,7 @@ use crate::boot::{check, task_of, user_task};
 use schedlab_model::{
     Nanos,
     event::{Event, Kind, Leave},
+    processors::PerProcessor,
     rng::Rng,
     scenario::Scenario,
     task::{Group, Task, TaskId, Wait},
@@ -175,7 +176,7 @@ impl<'a, S: Scheduler> Follower<'a, S> {
                 tick: story.tick,
                 tasks,
                 groups: vec![Group::ROOT],
-                processors: vec![Processor::default()],
+                processors: PerProcessor::new(1, |_| Processor::default()),
                 ..View::default()
             },
             rng: Rng::stream(0, 0),

@@ -25,7 +25,7 @@ pub(crate) enum Flow {
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// The running task's stretch is over: goes on until it has a new one or leaves.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, cpu: usize) {
         let task = self.cpus[cpu].running;
         self.view.waker = Some(task);
@@ -98,12 +98,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                         next = start;
                     }
                 }
-                Instruction::Compute(span) => {
-                    process.next_instruction = next;
+                Instruction::Compute { span, then } => {
+                    process.next_instruction = then;
                     return Flow::Burst(draw(span, &mut process.rng), Mode::User);
                 }
-                Instruction::Sleep(span) => {
-                    process.next_instruction = next;
+                Instruction::Sleep { span, then } => {
+                    process.next_instruction = then;
                     let length = draw(span, &mut process.rng);
                     return self.call(cpu, task, Call::Sleep(self.now.saturating_add(length)));
                 }
@@ -164,7 +164,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Instruction::Grow(demand) => Call::Grow(demand),
             Instruction::Exit => Call::Exit,
             Instruction::Run(_) => unreachable!("refused by boot"),
-            Instruction::Compute(_) | Instruction::Sleep(_) | Instruction::Enter { .. } | Instruction::Again { .. } => {
+            Instruction::Compute { .. } | Instruction::Sleep { .. } => unreachable!("taken by step"),
+            Instruction::Enter { .. } | Instruction::Again { .. } => {
                 unreachable!("taken by step")
             }
         };

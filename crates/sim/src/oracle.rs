@@ -25,7 +25,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         for _ in 0..FARTHEST {
             at += 1;
             match program[at - 1] {
-                Instruction::Compute(span) => total = total.saturating_add(draw(span, &mut rng)),
+                Instruction::Compute { span, .. } => total = total.saturating_add(draw(span, &mut rng)),
                 Instruction::Call(span) => total = total.saturating_add(draw(span, &mut rng)),
                 Instruction::Enter { depth } => loops[depth as usize] = 0,
                 Instruction::Again { start, times: u32::MAX, .. } => at = start as usize,
@@ -35,7 +35,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                         at = start as usize;
                     }
                 }
-                Instruction::Sleep(_) | Instruction::Period(_) | Instruction::Receive(_) => return total,
+                Instruction::Sleep { .. } | Instruction::Period(_) | Instruction::Receive(_) => return total,
                 Instruction::Wait | Instruction::Pause | Instruction::Lock(_) | Instruction::Exit => return total,
                 _ => {}
             }

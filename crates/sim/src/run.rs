@@ -5,7 +5,7 @@
 //! pure function of scenario and seed.
 
 use crate::{
-    accounting::{Cpus, leave_of},
+    accounting::{Cpu, leave_of},
     boot::Costs,
     caches::Caches,
     clock::Clock,
@@ -19,6 +19,7 @@ use schedlab_model::{
     Nanos,
     event::{Event, Kind, Leave, NO_TASK, Observer},
     machine::Preemption,
+    processors::PerProcessor,
     rng::Rng,
     task::{CpuId, TaskId},
 };
@@ -46,7 +47,7 @@ pub(crate) struct Kernel<S, O> {
     pub view: View,
     pub wishes: Wishes,
     pub processes: Vec<Process>,
-    pub cpus: Cpus,
+    pub cpus: PerProcessor<Cpu>,
     pub timers: Timers,
     pub clock: Clock,
     /// The statistics clock, if there is one apart.
@@ -94,16 +95,28 @@ pub(crate) use context;
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Runs to the end: every awaited task has ended, or the limit is reached.
     pub fn run(&mut self) {
+        if self.cpus.len() == 1 {
+            self.run_all::<true>()
+        } else {
+            self.run_all::<false>()
+        }
+        self.stop();
+    }
+
+    /// The loop. Where there is but `ONE` processor, its number is known to the compiler: it finds all of it at once.
+    fn run_all<const ONE: bool>(&mut self) {
         while self.awaited > 0 || self.endless {
-            let (cpu, ends) = self.earliest();
+            let (cpu, ends) = if ONE { (0, self.cpus[0].next()) } else { self.earliest() };
             let burst = self.cpus[cpu].burst_end == ends;
             let other = self.timers.next().min(self.clock.next);
-            if ends < other || burst && ends == other {
+            // Where a task has no stretch to run, and is to go on.
+            let mut over = if ends < other || burst && ends == other {
                 if ends > self.limit {
                     break;
                 }
                 self.now = ends;
-                if burst { self.burst_ended(cpu) } else { self.slice_ended(cpu) }
+                let over = if burst { self.burst_ended(cpu) } else { self.slice_ended(cpu) };
+                over.then_some(cpu)
             } else {
                 if other > self.limit || self.stalled() {
                     break;
@@ -112,26 +125,35 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                     continue;
                 }
                 self.now = other;
-                if self.timers.next() == other { self.timer_expired() } else { self.tick() }
-            }
-            while self.wishes.resched != 0 {
-                let cpu = self.wishes.resched.trailing_zeros() as usize;
-                self.wishes.resched &= self.wishes.resched - 1;
-                if self.preemption == Preemption::Full || self.lets_go(cpu) {
-                    self.schedule(cpu);
+                if self.timers.next() == other {
+                    self.timer_expired()
+                } else {
+                    self.tick()
                 }
+                None
+            };
+            loop {
+                if let Some(cpu) = over {
+                    self.advance(cpu);
+                }
+                if self.wishes.resched == 0 {
+                    break;
+                }
+                let cpu = if ONE { 0 } else { self.wishes.resched.trailing_zeros() as usize };
+                self.wishes.resched &= self.wishes.resched - 1;
+                let gives_way = self.preemption == Preemption::Full || self.lets_go(cpu);
+                over = (gives_way && self.schedule(cpu)).then_some(cpu);
             }
             if !self.wishes.timers.is_empty() {
                 self.set_scheduler_timers();
             }
         }
-        self.stop();
     }
 
     /// Whether nothing but clock ticks can happen any more: every task that is left waits for another one.
     #[inline(always)]
     fn stalled(&self) -> bool {
-        self.cpus.iter().all(|cpu| cpu.running == NO_TASK) && self.timers.len() <= self.perpetual && !self.has_alarms()
+        self.timers.len() <= self.perpetual && self.cpus.iter().all(|cpu| cpu.running == NO_TASK) && !self.has_alarms()
     }
 
     fn has_alarms(&self) -> bool {
@@ -173,26 +195,28 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         best
     }
 
-    #[inline]
-    fn burst_ended(&mut self, cpu: usize) {
+    /// Whoever runs has no stretch any more.
+    #[inline(always)]
+    fn burst_ended(&mut self, cpu: usize) -> bool {
         self.settle_running(cpu);
-        self.advance(cpu);
+        true
     }
 
-    /// Whoever runs gives way now, if the kernel lets go of it; nothing else has asked for a choice.
+    /// Whoever runs gives way now, if the kernel lets go of it; nothing else has asked for a choice. Tells whether who runs
+    /// then has no stretch.
     #[inline(always)]
-    fn slice_ended(&mut self, cpu: usize) {
+    fn slice_ended(&mut self, cpu: usize) -> bool {
         if self.preemption == Preemption::Full || self.lets_go(cpu) {
             let task = self.cpus[cpu].running;
-            self.relieve(cpu, task, Enqueue::SliceEnd);
-        } else {
-            self.cpus[cpu].leaving = Enqueue::SliceEnd;
+            return self.relieve(cpu, task, Enqueue::SliceEnd);
         }
+        self.cpus[cpu].leaving = Enqueue::SliceEnd;
+        false
     }
 
-    /// Chooses who runs on a processor, and puts it there.
+    /// Chooses who runs on a processor, and puts it there. Tells whether that task has no stretch to run.
     #[inline(always)]
-    fn schedule(&mut self, cpu: usize) {
+    fn schedule(&mut self, cpu: usize) -> bool {
         let task = self.cpus[cpu].running;
         let why = std::mem::replace(&mut self.cpus[cpu].leaving, Enqueue::Preempted);
         if task == NO_TASK { self.fill(cpu) } else { self.relieve(cpu, task, why) }
@@ -200,33 +224,38 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// Chooses who runs on a processor that has nobody.
     #[inline(always)]
-    fn fill(&mut self, cpu: usize) {
+    fn fill(&mut self, cpu: usize) -> bool {
         self.cpus[cpu].settled = self.now;
-        let Some(pick) = self.choose(cpu) else { return self.idle(cpu) };
+        let Some(pick) = self.choose(cpu) else {
+            self.idle(cpu);
+            return false;
+        };
         let stayed = self.cpus[cpu].last == pick.task;
         let signals = self.take_in(cpu, pick, stayed);
         self.observer.observe(self.switched_in(cpu, pick.task));
-        self.start(cpu, pick.task, signals);
+        self.start(cpu, pick.task, signals)
     }
 
     /// Chooses who runs on a processor whose task gives way: the same one or another.
     #[inline(always)]
-    fn relieve(&mut self, cpu: usize, task: TaskId, why: Enqueue) {
+    fn relieve(&mut self, cpu: usize, task: TaskId, why: Enqueue) -> bool {
         self.settle_running(cpu);
         self.scheduler.enqueue(&mut context!(self), cpu as CpuId, task, why);
         match self.choose(cpu) {
             Some(pick) if pick.task == task => {
                 self.cpus[cpu].slice_end = pick.slice.map_or(Nanos::MAX, |slice| self.now + slice);
+                false
             }
             Some(pick) => {
                 let left = self.take_off(cpu, task, leave_of(why));
                 let signals = self.take_in(cpu, pick, false);
                 self.observer.observe_switch(left, self.switched_in(cpu, pick.task));
-                self.start(cpu, pick.task, signals);
+                self.start(cpu, pick.task, signals)
             }
             None => {
                 self.switch_out(cpu, task, leave_of(why));
                 self.idle(cpu);
+                false
             }
         }
     }

@@ -10,11 +10,21 @@ use schedlab_model::{
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Instruction {
     /// Uses the processor in user mode.
-    Compute(Span),
+    Compute {
+        /// For how long.
+        span: Span,
+        /// Where the program goes on, see [`Programs::compile`].
+        then: u32,
+    },
     /// Uses the processor in the kernel (or the file server).
     Call(Span),
     /// Sleeps.
-    Sleep(Span),
+    Sleep {
+        /// For how long.
+        span: Span,
+        /// Where the program goes on.
+        then: u32,
+    },
     /// Waits for the next multiple of this length since the task began.
     Period(Nanos),
     /// Opens the next file of the set.
@@ -144,7 +154,8 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Compiles the steps of every job, each with its number of passes.
+    /// Compiles the steps of every job, each with its number of passes. What stands last in an endless loop, where it
+    /// computes or sleeps, goes on with the loop's beginning at once.
     pub fn compile<'a>(jobs: impl IntoIterator<Item = (&'a [Step], Times)>) -> Programs {
         let mut all = Programs::default();
         let jobs: Vec<_> = jobs.into_iter().collect();
@@ -157,6 +168,7 @@ impl Programs {
             program.push(Instruction::Exit);
             all.programs[index] = program;
         }
+        all.programs.iter_mut().for_each(link);
         all
     }
 
@@ -201,9 +213,9 @@ impl Programs {
 
     fn instruction(&mut self, step: &Step) -> Instruction {
         match step {
-            Step::Compute(span) => Instruction::Compute(*span),
+            Step::Compute(span) => Instruction::Compute { span: *span, then: 0 },
             Step::Call(span) => Instruction::Call(*span),
-            Step::Sleep(span) => Instruction::Sleep(*span),
+            Step::Sleep(span) => Instruction::Sleep { span: *span, then: 0 },
             Step::Period(length) => Instruction::Period(length.0),
             Step::Open(set) => Instruction::Open(self.set(set)),
             Step::Create(set) => Instruction::Create(self.set(set)),
@@ -239,6 +251,19 @@ impl Programs {
     }
 }
 
+/// Tells those of a program's instructions that are most of all runs where the program goes on.
+fn link(program: &mut Program) {
+    for at in 0..program.len() {
+        let after = match program.get(at + 1) {
+            Some(&Instruction::Again { start, times: u32::MAX, .. }) => start,
+            _ => at as u32 + 1,
+        };
+        if let Instruction::Compute { then, .. } | Instruction::Sleep { then, .. } = &mut program[at] {
+            *then = after;
+        }
+    }
+}
+
 /// The index of a name, added if it is new.
 fn index_of(names: &mut Vec<String>, name: &str) -> u16 {
     let known = names.iter().position(|n| n == name);
@@ -251,7 +276,10 @@ fn index_of(names: &mut Vec<String>, name: &str) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_model::units::{Duration, Size};
+    use schedlab_model::{
+        program::Forever,
+        units::{Duration, Size},
+    };
 
     #[test]
     fn loops_become_jumps_to_their_own_beginning() {
@@ -263,7 +291,7 @@ mod tests {
             Instruction::Enter { depth: 0 },
             Instruction::Enter { depth: 1 },
             Instruction::Enter { depth: 2 },
-            Instruction::Compute(Span::Fixed(Duration(5))),
+            Instruction::Compute { span: Span::Fixed(Duration(5)), then: 4 },
             Instruction::Again { depth: 2, start: 3, times: 3 },
             Instruction::Yield,
             Instruction::Again { depth: 1, start: 2, times: 2 },
@@ -272,6 +300,18 @@ mod tests {
             Instruction::Exit,
         ];
         assert_eq!(all.programs[0], expected);
+    }
+
+    #[test]
+    fn the_last_of_an_endless_loop_goes_on_with_its_beginning() {
+        let span = Span::Fixed(Duration(5));
+        let endless = Step::Repeat(Repeat {
+            times: Times::Word(Forever::Forever),
+            steps: vec![Step::Compute(span), Step::Sleep(span)],
+        });
+        let all = Programs::compile([(&[endless][..], Times::Count(1))]);
+        let inner = [Instruction::Compute { span, then: 3 }, Instruction::Sleep { span, then: 2 }];
+        assert_eq!(all.programs[0][2..4], inner);
     }
 
     #[test]

@@ -176,7 +176,7 @@ impl<'a> Player<'a> {
                         self.next = start as usize;
                     }
                 }
-                Instruction::Compute(span) => {
+                Instruction::Compute { span, .. } => {
                     let length = draw(span, &mut self.rng);
                     self.work(length);
                 }
@@ -184,7 +184,7 @@ impl<'a> Player<'a> {
                     let length = draw(span, &mut self.rng);
                     call(self.stage.measure.calls(length), &self.stage.measure, &mut self.watch);
                 }
-                Instruction::Sleep(span) => {
+                Instruction::Sleep { span, .. } => {
                     let length = draw(span, &mut self.rng);
                     self.sleep(system::now().saturating_add(length));
                 }

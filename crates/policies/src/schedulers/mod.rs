@@ -18,6 +18,7 @@
 use schedlab_model::{
     Nanos,
     info::{Info, Params},
+    processors::PerProcessor,
     rng::Rng,
     task::{CpuId, Group, Task, TaskId, Wait},
 };
@@ -198,7 +199,7 @@ pub struct View {
     /// All groups, by id; 0 is the root.
     pub groups: Vec<Group>,
     /// All processors, by id.
-    pub processors: Vec<Processor>,
+    pub processors: PerProcessor<Processor>,
     /// Who runs where something is woken or created; none if an interrupt or a timer does it.
     pub waker: Option<TaskId>,
     /// What an oracle tells of each task, by id: the processor time it needs before it next waits or ends, as of when it

@@ -85,12 +85,12 @@ impl<K: Ord + Copy + Default> Ordered<K> {
 mod tests {
     use super::*;
     use crate::schedulers::{Processor, View, Wishes};
-    use schedlab_model::{rng::Rng, task::Group};
+    use schedlab_model::{processors::PerProcessor, rng::Rng, task::Group};
 
     #[test]
     fn tasks_leave_by_key_then_by_arrival_also_after_others_left_from_the_middle() {
         let (mut numbers, mut own) = (Rng::stream(1, 1), Rng::stream(1, 2));
-        let (groups, processors) = (vec![Group::ROOT], vec![Processor::default()]);
+        let (groups, processors) = (vec![Group::ROOT], PerProcessor::new(1, |_| Processor::default()));
         let view = View { groups, processors, ..View::default() };
         let cx = Context { now: 0, view: &view, rng: &mut own, wishes: &mut Wishes::default() };
         let (mut queue, mut kept) = (Ordered::new(1), Vec::new());

@@ -1,9 +1,13 @@
 //! The first-in first-out runqueue that many policies are built on: a linked list through a vector of links, a link a
 //! task, so that a removal from the middle costs as little as one from the head and nothing is allocated while running.
-//! [`Queues`] is one such list a processor; policies with several lists a processor are built on [`List`] itself.
+//! [`Queues`] is a queue a processor; policies with several lists a processor are built on [`List`].
 
 use super::Context;
-use schedlab_model::task::{CpuId, TaskId};
+use schedlab_model::{
+    processors::PerProcessor,
+    task::{CpuId, TaskId},
+};
+use std::collections::VecDeque;
 
 const NONE: TaskId = TaskId::MAX;
 
@@ -172,46 +176,51 @@ impl List {
     }
 }
 
-/// A queue for each processor: the tasks that wait, in order of arrival. Who runs is not among them.
+/// A queue for each processor: the tasks that wait, in order of arrival. Who runs is not among them. Hardly anybody leaves
+/// from the middle, so these are no [`List`]s.
 #[derive(Debug)]
-pub struct Queues {
-    links: Links,
-    waiting: Vec<List>,
-}
+pub struct Queues(PerProcessor<VecDeque<TaskId>>);
 
 impl Queues {
     /// Empty ones.
     pub fn new(processors: u16) -> Queues {
-        Queues { links: Links::default(), waiting: vec![List::default(); processors.into()] }
+        Queues(PerProcessor::new(processors, |_| VecDeque::new()))
     }
 
     /// Whether nobody waits for a processor.
     pub fn is_empty(&self, cpu: CpuId) -> bool {
-        self.waiting[cpu as usize].is_empty()
+        self.0[cpu as usize].is_empty()
     }
 
     /// The first of those of which this is true.
     pub fn find(&self, cpu: CpuId, is: impl Fn(TaskId) -> bool) -> Option<TaskId> {
-        self.waiting[cpu as usize].find(&self.links, is)
+        self.0[cpu as usize].iter().copied().find(|&task| is(task))
     }
 
     /// A task joins the tail.
     #[inline(always)]
     pub fn join(&mut self, cpu: CpuId, task: TaskId) {
-        self.waiting[cpu as usize].push_tail(&mut self.links, task);
+        self.0[cpu as usize].push_back(task);
     }
 
     /// The head leaves, to run.
     #[inline(always)]
     pub fn next(&mut self, cpu: CpuId) -> Option<TaskId> {
-        self.waiting[cpu as usize].pop_head(&mut self.links)
+        self.0[cpu as usize].pop_front()
     }
 
     /// A task will not come back, or not to this processor. One that runs has left already.
     #[inline(always)]
     pub fn leave(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
         if cx.processors[cpu as usize].running != Some(task) {
-            self.waiting[cpu as usize].remove(&mut self.links, task);
+            self.remove(cpu, task);
         }
+    }
+
+    #[inline(never)]
+    fn remove(&mut self, cpu: CpuId, task: TaskId) {
+        let queue = &mut self.0[cpu as usize];
+        let at = queue.iter().position(|&other| other == task).expect("a task that does not run is in its queue");
+        queue.remove(at);
     }
 }
