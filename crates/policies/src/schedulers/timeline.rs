@@ -42,6 +42,11 @@ impl<K: Ord + Copy + Default> Block<K> {
     }
 
     #[inline(always)]
+    fn first(&self) -> Option<&Entry<K>> {
+        (!self.is_empty()).then(|| &self.places[self.start % MOST])
+    }
+
+    #[inline(always)]
     fn is_empty(&self) -> bool {
         self.start == self.end
     }
@@ -51,11 +56,23 @@ impl<K: Ord + Copy + Default> Block<K> {
         self.end - self.start == MOST
     }
 
-    /// Puts an entry behind those of the same key. There must be room.
+    /// Puts an entry at the end. There must be a place.
     #[inline(always)]
+    fn push(&mut self, entry: Entry<K>) {
+        self.places[self.end % MOST] = entry;
+        self.end += 1;
+        self.low = self.low.min(entry.vruntime);
+        self.last = entry.key;
+    }
+
+    /// Puts an entry behind those of the same key. There must be room.
+    #[inline]
     fn insert(&mut self, entry: Entry<K>) {
         if self.end == MOST {
             self.gather();
+        }
+        if self.is_empty() || entry.key >= self.last {
+            return self.push(entry);
         }
         let mut at = self.end;
         // Most often its place is near the end.
@@ -65,10 +82,6 @@ impl<K: Ord + Copy + Default> Block<K> {
         {
             *free = *before;
             at -= 1;
-        }
-        // Who is at the end now has the greatest key.
-        if at == self.end {
-            self.last = entry.key;
         }
         self.places[at % MOST] = entry;
         self.end += 1;
@@ -83,10 +96,9 @@ impl<K: Ord + Copy + Default> Block<K> {
     }
 
     /// Takes out the entry at a place.
-    #[inline(always)]
     fn take(&mut self, at: usize) {
         if at == self.start {
-            self.start += 1; // most often it is the first
+            self.start += 1;
         } else {
             self.places.copy_within(at + 1..self.end, at);
             self.end -= 1;
@@ -112,21 +124,23 @@ pub(super) struct Timeline<K = i64> {
 
 impl<K: Ord + Copy + Default> Timeline<K> {
     /// Puts an entity behind those of the same key.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, key: K, vruntime: i64, entity: EntityId) {
         let entry = Entry { key, vruntime, entity };
         match self.blocks.last_mut() {
             // Who has just run often goes to the end.
-            Some(last) if !last.is_full() && (key >= last.last || last.is_empty()) => last.insert(entry),
-            _ => {
-                let at = self.room_for(key);
-                self.blocks[at].insert(entry);
-            }
+            Some(last) if last.end < MOST && (key >= last.last || last.is_empty()) => last.push(entry),
+            _ => self.insert_anywhere(entry),
         }
     }
 
-    /// The block to which a key belongs, which has room.
     #[inline(never)]
+    fn insert_anywhere(&mut self, entry: Entry<K>) {
+        let at = self.room_for(entry.key);
+        self.blocks[at].insert(entry);
+    }
+
+    /// The block to which a key belongs, which has room.
     fn room_for(&mut self, key: K) -> usize {
         let count = self.blocks.len();
         if count == 1 && !self.blocks[0].is_full() {
@@ -160,8 +174,19 @@ impl<K: Ord + Copy + Default> Timeline<K> {
     }
 
     /// Takes out what stands at a spot.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, spot: Spot) {
+        let block = &mut self.blocks[spot.block as usize];
+        let next = block.start + 1;
+        if spot.place as usize + 1 == next && next < block.end {
+            block.start = next; // most often it is the first
+        } else {
+            self.take_anywhere(spot);
+        }
+    }
+
+    #[inline(never)]
+    fn take_anywhere(&mut self, spot: Spot) {
         let at = spot.block as usize;
         let block = &mut self.blocks[at];
         block.take(spot.place as usize);
@@ -213,10 +238,10 @@ impl<K: Ord + Copy + Default> Timeline<K> {
     }
 
     /// The first entity, with its key.
-    #[inline]
+    #[inline(always)]
     pub fn first(&self) -> Option<(EntityId, K, Spot)> {
         let block = self.blocks.first()?;
-        let entry = block.entries().first()?;
+        let entry = block.first()?;
         Some((entry.entity, entry.key, Spot { block: 0, place: block.start as u32 }))
     }
 
