@@ -1,7 +1,7 @@
 //! Where a task goes on several processors, as Linux has it since 5.5: the choice at wakeup, and what an idle or a less
 //! loaded processor pulls from another.
 
-use super::{Balance, Context, Dequeue, hierarchy::Law, linux::Linux, pelt::Average, timeline::EntityId};
+use super::{Balance, Context, Dequeue, law::Law, linux::Linux, pelt::Average, timeline::EntityId};
 use schedlab_model::{
     MILLISECOND, Nanos,
     task::{CpuId, TaskId, Wait},

@@ -1,7 +1,10 @@
 //! Quotas of task groups, as CFS bandwidth control has them: a group's pool is filled up once a period, and its queue on each
 //! processor takes portions of 5 ms from it. A queue without any left waits for the next period.
 
-use super::hierarchy::{Law, QueueId, Tree};
+use super::{
+    hierarchy::{QueueId, Tree},
+    law::Law,
+};
 use schedlab_model::{
     MILLISECOND, Nanos,
     task::{Group, GroupId},

@@ -77,7 +77,8 @@
 use super::{
     Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
     balance::Balancer,
-    hierarchy::{Choice, Entity, Law, Leave, Meeting, NOBODY, Placing, Queue, QueueId, Tree},
+    hierarchy::{Choice, Entity, NOBODY, Queue, QueueId, Tree},
+    law::{Law, Leave, Meeting, Placing},
     linux::{self, Linux},
     nice_weights::virtual_time,
     realtime,
@@ -145,34 +146,42 @@ impl Rule {
     }
 
     /// An entity's turn: its share of a period in its queue, and of its group's in the one above. (sched_slice)
-    fn turn(&self, tree: &mut Tree<Self>, entity: EntityId) -> Nanos {
-        let first = *tree.entity(entity);
-        let cpu = tree.cpu(first.queue) as QueueId;
-        let ready = tree.queue(cpu).tasks + u32::from(!first.queued);
-        let mut turn = if ready > FEW { u64::from(ready) * self.min_granularity } else { self.latency };
-        let mut at = entity;
-        while at != NOBODY {
-            let Entity { queue, weight, queued, .. } = *tree.entity(at);
-            let all = tree.queue(queue).weight + if queued { 0 } else { weight };
-            turn = turn * weight / all;
-            at = tree.owner(queue);
+    #[inline(always)]
+    fn turn(&self, tree: &Tree<Self>, entity: &Entity<Claim>, queue: &Queue<State>) -> Nanos {
+        let ready = tree.queues[queue.cpu].tasks + u32::from(!entity.queued);
+        let period = if ready > FEW { u64::from(ready) * self.min_granularity } else { self.latency };
+        let mut turn = Self::share(period, entity, queue);
+        let mut owner = tree.owner(entity.queue);
+        while owner != NOBODY {
+            let group = &tree.entities[owner as usize];
+            turn = Self::share(turn, group, &tree.queues[group.queue as usize]);
+            owner = tree.owner(group.queue);
         }
-        let queue = tree.queue(first.queue);
-        let beside_others = first.idle && queue.state.idle < queue.count;
+        let beside_others = entity.is_idle() && queue.state.idle < queue.count;
         turn.max(if beside_others { IDLE_GRANULARITY } else { self.min_granularity })
     }
 
+    /// An entity's share of a time in its queue, by weight.
+    #[inline(always)]
+    fn share(time: Nanos, entity: &Entity<Claim>, queue: &Queue<State>) -> Nanos {
+        time * entity.weight / (queue.weight + if entity.queued { 0 } else { entity.weight })
+    }
+
     /// Where an entity that comes to a queue stands in virtual time. (place_entity)
-    fn place(&self, tree: &mut Tree<Self>, entity: EntityId, new: bool) {
-        let Entity { queue, vruntime, weight, idle, .. } = *tree.entity(entity);
-        let floor = tree.queue(queue).state.floor;
-        let place = if new {
-            floor + virtual_time(self.turn(tree, entity), weight)
-        } else {
-            let credit = if idle { self.min_granularity } else { self.latency };
-            floor - (if self.gentle_sleepers { credit / 2 } else { credit }) as i64
+    #[inline(always)]
+    fn place(&self, tree: &Tree<Self>, id: EntityId, how: Placing) -> i64 {
+        let entity = &tree.entities[id as usize];
+        let queue = &tree.queues[entity.queue as usize];
+        let floor = queue.state.floor;
+        let place = match how {
+            Placing::New => floor + virtual_time(self.turn(tree, entity, queue), entity.weight),
+            Placing::Wakeup => {
+                let credit = if entity.is_idle() { self.min_granularity } else { self.latency };
+                floor - (if self.gentle_sleepers { credit / 2 } else { credit }) as i64
+            }
+            Placing::Move => i64::MIN,
         };
-        tree.entity(entity).vruntime = vruntime.max(place);
+        entity.vruntime.max(place)
     }
 
     /// How far one entity is behind another, against what a woken one must be behind to be preferred: more, less, or not
@@ -184,39 +193,20 @@ impl Rule {
     }
 
     /// Whether an entity may run before the first one, if there is a reason.
-    #[inline(always)]
-    fn near_enough(&self, tree: &mut Tree<Self>, entity: EntityId, first: EntityId) -> bool {
-        let (entity, first) = (*tree.entity(entity), *tree.entity(first));
-        self.is_far_behind(&entity, &first) != Some(true)
+    fn near_enough(&self, entities: &[Entity<Claim>], entity: EntityId, first: EntityId) -> bool {
+        self.is_far_behind(&entities[entity as usize], &entities[first as usize]) != Some(true)
     }
 
     /// Who is preempted runs again after the one that preempts it.
-    fn come_back(tree: &mut Tree<Self>, mut entity: EntityId) {
-        while entity != NOBODY {
-            let Entity { queue, queued, idle, .. } = *tree.entity(entity);
-            if !queued || idle {
+    fn come_back(tree: &mut Tree<Self>, mut id: EntityId) {
+        while id != NOBODY {
+            let (entity, queue) = tree.pair(id);
+            if !entity.queued || entity.is_idle() {
                 return;
             }
-            tree.queue(queue).state.noted[LAST] = entity;
-            entity = tree.owner(queue);
-        }
-    }
-
-    /// No choice prefers or avoids an entity any more, nor its groups on its behalf. (clear_buddies)
-    #[inline(always)]
-    fn clear(tree: &mut Tree<Self>, entity: EntityId) {
-        tree.forget_next(entity);
-        for kind in [LAST, SKIP] {
-            let mut at = entity;
-            while at != NOBODY {
-                let queue = tree.entity(at).queue;
-                let noted = &mut tree.queue(queue).state.noted[kind];
-                if *noted != at {
-                    break;
-                }
-                *noted = NOBODY;
-                at = tree.owner(queue);
-            }
+            queue.state.noted[LAST] = id;
+            let queue = entity.queue;
+            id = tree.owner(queue);
         }
     }
 }
@@ -235,54 +225,43 @@ impl Law for Rule {
     }
 
     #[inline(always)]
-    fn account(&self, tree: &mut Tree<Self>, queue: QueueId) {
-        let current = tree.queue(queue).current;
-        if current == NOBODY {
-            return;
-        }
-        let used = tree.elapsed(queue);
-        if used == 0 {
-            return;
-        }
-        let (entity, queue) = tree.pair(current);
+    fn charge(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>, used: Nanos) -> bool {
         entity.vruntime += virtual_time(used, entity.weight);
         entity.claim.ran += used;
         Self::raise_floor(queue, Some(entity.vruntime));
+        false
     }
 
     #[inline(always)]
     fn enqueue(&self, tree: &mut Tree<Self>, id: EntityId, how: Placing) {
-        let queue = tree.entity(id).queue;
-        self.account(tree, queue);
-        if how != Placing::Move {
-            self.place(tree, id, how == Placing::New);
-        }
+        let place = self.place(tree, id, how);
         let (entity, queue) = tree.pair(id);
+        entity.vruntime = place;
         queue.weight += entity.weight;
         queue.count += 1;
-        queue.state.idle += u32::from(entity.idle);
+        queue.state.idle += u32::from(entity.is_idle());
         entity.queued = true;
-        queue.line.insert(entity.vruntime, entity.vruntime, id);
+        Self::enter(queue, entity, id);
     }
 
     #[inline(always)]
     fn dequeue(&self, tree: &mut Tree<Self>, id: EntityId, _: Leave) -> bool {
-        let queue = tree.entity(id).queue;
-        self.account(tree, queue);
-        Self::clear(tree, id);
-        let current = tree.queue(queue).current;
-        let running = (current != NOBODY && current != id).then(|| tree.entity(current).vruntime);
-        let (entity, queue) = tree.pair(id);
-        if current == id {
+        tree.forget(id);
+        let Tree { entities, queues, .. } = tree;
+        let entity = &mut entities[id as usize];
+        let queue = &mut queues[entity.queue as usize];
+        queue.weight -= entity.weight;
+        queue.count -= 1;
+        queue.state.idle -= u32::from(entity.is_idle());
+        entity.queued = false;
+        let mut current = None;
+        if queue.current == id {
             queue.current = NOBODY;
         } else {
             queue.line.remove(entity.vruntime, id);
+            current = entities.get(queue.current as usize).map(|current| current.vruntime);
         }
-        queue.weight -= entity.weight;
-        queue.count -= 1;
-        queue.state.idle -= u32::from(entity.idle);
-        entity.queued = false;
-        Self::raise_floor(queue, running);
+        Self::raise_floor(queue, current);
         true
     }
 
@@ -294,9 +273,9 @@ impl Law for Rule {
     }
 
     fn reweigh(&self, tree: &mut Tree<Self>, entity: EntityId, weight: u64) {
-        let Entity { queue, queued, weight: old, .. } = *tree.entity(entity);
+        let &mut Entity { queue, queued, weight: old, .. } = tree.entity(entity);
         if queued {
-            self.account(tree, queue);
+            tree.account(self, queue);
             tree.queue(queue).weight += weight;
             tree.queue(queue).weight -= old;
         }
@@ -306,89 +285,100 @@ impl Law for Rule {
     /// The first, unless it gave way just now and the second is hardly behind it; who is preferred goes before either, if
     /// it is hardly behind. (pick_next_entity)
     #[inline(always)]
-    fn choose(&self, tree: &mut Tree<Self>, queue: QueueId) -> Choice {
-        let state = tree.queue(queue);
-        let current = state.current;
-        let head = state.line.first();
-        let buddies = if self.buddies { [state.next, state.state.noted[LAST]] } else { [NOBODY; 2] };
-        let skip = state.state.noted[SKIP];
+    fn choose(&self, entities: &[Entity<Claim>], queue: &mut Queue<State>) -> Choice {
+        let (current, head) = (queue.current, queue.line.first());
         let first = match head {
-            Some((entity, vruntime, _)) if current == NOBODY || vruntime <= tree.entity(current).vruntime => entity,
+            Some((entity, vruntime, _)) if current == NOBODY || vruntime <= entities[current as usize].vruntime => {
+                entity
+            }
             _ => current,
         };
-        let mut chosen = first;
-        if skip == first
-            && let Some(second) = self.second(tree, queue, first)
-            && self.near_enough(tree, second, first)
-        {
-            chosen = second;
-        }
-        if let Some(buddy) = buddies.into_iter().find(|&buddy| buddy != NOBODY && self.near_enough(tree, buddy, first))
-        {
-            chosen = buddy;
-        }
+        let [last, skip] = queue.state.noted;
+        let plain = queue.next == NOBODY && last == NOBODY && skip != first;
+        let chosen = if plain { first } else { self.prefer(entities, queue, first) };
         Choice { entity: chosen, spot: head.and_then(|(entity, _, spot)| (entity == chosen).then_some(spot)) }
     }
 
     #[inline(always)]
-    fn begin(&self, tree: &mut Tree<Self>, entity: EntityId) {
-        tree.entity(entity).claim.ran = 0;
+    fn begin(&self, entity: &mut Entity<Claim>, _: &mut Queue<State>) {
+        entity.claim.ran = 0;
     }
 
     #[inline(always)]
-    fn forget(&self, tree: &mut Tree<Self>, entity: EntityId) {
-        Self::clear(tree, entity);
+    fn notes(queue: &Queue<State>, entity: EntityId) -> bool {
+        queue.next == entity || queue.state.noted.contains(&entity)
+    }
+
+    /// clear_buddies
+    fn forget(tree: &mut Tree<Self>, entity: EntityId) {
+        tree.forget_next(entity);
+        for kind in [LAST, SKIP] {
+            let mut at = entity;
+            while at != NOBODY {
+                let queue = tree.entity(at).queue;
+                let noted = &mut tree.queue(queue).state.noted[kind];
+                if *noted != at {
+                    break;
+                }
+                *noted = NOBODY;
+                at = tree.owner(queue);
+            }
+        }
     }
 
     /// check_preempt_tick
     #[inline(always)]
     fn tick(&self, tree: &mut Tree<Self>, queue: QueueId) {
-        self.account(tree, queue);
-        let current = tree.queue(queue).current;
-        if tree.queue(queue).count < 2 {
+        let queue = &tree.queues[queue as usize];
+        if queue.count < 2 {
             return;
         }
-        let turn = self.turn(tree, current);
-        let Entity { vruntime, claim: Claim { ran }, .. } = *tree.entity(current);
+        let id = queue.current;
+        let current = &tree.entities[id as usize];
+        let (ran, turn) = (current.claim.ran, self.turn(tree, current, queue));
         if ran > turn {
             tree.resched = true;
-            Self::clear(tree, current);
+            if Self::notes(queue, id) {
+                Self::forget(tree, id);
+            }
             return;
         }
-        let ahead = tree.queue(queue).line.first().map_or(0, |(_, first, _)| vruntime - first);
-        tree.resched |= ran >= self.min_granularity && ahead > turn as i64;
+        let ahead = queue.line.first().map_or(0, |(_, first, _)| current.vruntime - first);
+        let too_far = ran >= self.min_granularity && ahead > turn as i64;
+        tree.resched |= too_far;
     }
 
     /// check_preempt_wakeup
+    #[inline(always)]
     fn preempts(&self, tree: &mut Tree<Self>, meeting: Meeting) -> bool {
         let Meeting { current, woken, normal, .. } = meeting;
-        let (one, other) = (*tree.entity(current), *tree.entity(woken));
-        if one.idle && !other.idle {
+        let (one, other) = (&tree.entities[current as usize], &tree.entities[woken as usize]);
+        if one.is_idle() && !other.is_idle() {
             return true;
         }
-        if !self.wakeup_preemption || one.idle != other.idle || !normal {
+        if !self.wakeup_preemption || one.is_idle() != other.is_idle() || !normal {
             return false;
         }
-        self.account(tree, one.queue);
-        let one = *tree.entity(current);
-        if self.is_far_behind(&one, &other) != Some(true) {
+        tree.account(self, one.queue);
+        let (one, other) = (&tree.entities[current as usize], &tree.entities[woken as usize]);
+        if self.is_far_behind(one, other) != Some(true) {
             return false;
         }
+        let many = tree.queues[one.queue as usize].count >= FEW;
         tree.prefer(woken);
-        if tree.queue(one.queue).count >= FEW && tree.is_task(current) {
+        if many && tree.is_task(current) {
             Self::come_back(tree, current);
         }
         true
     }
 
     fn give_way(&self, tree: &mut Tree<Self>, task: EntityId) {
-        Self::clear(tree, task);
+        tree.forget(task);
+        let queue = tree.entity(task).queue;
+        tree.account(self, queue);
         let mut entity = task;
         while entity != NOBODY {
             let queue = tree.entity(entity).queue;
-            if entity == task {
-                self.account(tree, queue);
-            }
             tree.queue(queue).state.noted[SKIP] = entity;
             entity = tree.owner(queue);
         }
@@ -396,15 +386,26 @@ impl Law for Rule {
 }
 
 impl Rule {
+    /// Instead of the first: the second, if the first is to be avoided, or who is preferred, if it is near enough.
+    fn prefer(&self, entities: &[Entity<Claim>], queue: &Queue<State>, first: EntityId) -> EntityId {
+        let near_enough = |entity: &EntityId| self.near_enough(entities, *entity, first);
+        let [last, skip] = queue.state.noted;
+        let buddies = if self.buddies { [queue.next, last] } else { [NOBODY; 2] };
+        let buddy = buddies.into_iter().filter(|&buddy| buddy != NOBODY).find(near_enough);
+        let second = || Self::second(entities, queue, first).filter(|_| skip == first).filter(near_enough);
+        buddy.or_else(second).unwrap_or(first)
+    }
+
     /// Who comes after the first, the current one taken in.
-    fn second(&self, tree: &mut Tree<Self>, queue: QueueId, first: EntityId) -> Option<EntityId> {
-        let current = tree.queue(queue).current;
-        let line = &tree.queue(queue).line;
+    fn second(entities: &[Entity<Claim>], queue: &Queue<State>, first: EntityId) -> Option<EntityId> {
+        let (current, line) = (queue.current, &queue.line);
         if first == current {
             return line.first().map(|(entity, ..)| entity);
         }
         match line.second() {
-            Some((entity, vruntime)) if current == NOBODY || vruntime <= tree.entity(current).vruntime => Some(entity),
+            Some((entity, vruntime)) if current == NOBODY || vruntime <= entities[current as usize].vruntime => {
+                Some(entity)
+            }
             _ => (current != NOBODY).then_some(current),
         }
     }

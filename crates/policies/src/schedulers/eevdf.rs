@@ -91,7 +91,8 @@
 use super::{
     Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
     balance::Balancer,
-    hierarchy::{Choice, Entity, Law, Leave, Meeting, NOBODY, Placing, Queue, QueueId, Tree},
+    hierarchy::{Choice, Entity, NOBODY, Queue, Tree},
+    law::{Law, Leave, Meeting, Placing},
     linux::{self, Linux},
     nice_weights::virtual_time,
     realtime,
@@ -288,9 +289,7 @@ impl Rule {
     /// Names whom a queue that is not empty runs: of the eligible ones, the one with the earliest deadline; before it the
     /// current one, if it is protected and that counts.
     #[inline(always)]
-    fn earliest(&self, tree: &mut Tree<Self>, queue: QueueId, protection: bool) -> Choice {
-        let Tree { entities, queues, .. } = tree;
-        let queue = &mut queues[queue as usize];
+    fn earliest(&self, entities: &[Entity<Claim>], queue: &mut Queue<State>, protection: bool) -> Choice {
         let (current, next) = (queue.current, queue.next);
         let standing = |entity, spot| Choice { entity, spot: Some(spot) };
         if queue.count == 1 {
@@ -348,16 +347,7 @@ impl Law for Rule {
 
     /// Time goes by for the current entity; if its request is fulfilled, it makes the next one. (update_curr)
     #[inline(always)]
-    fn account(&self, tree: &mut Tree<Self>, queue: QueueId) {
-        let current = tree.queue(queue).current;
-        if current == NOBODY {
-            return;
-        }
-        let used = tree.elapsed(queue);
-        if used == 0 {
-            return;
-        }
-        let (entity, queue) = tree.pair(current);
+    fn charge(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>, used: Nanos) -> bool {
         let passed = virtual_time(used, entity.weight);
         entity.vruntime += passed;
         queue.state.sum += passed * entity.weight as i64;
@@ -366,22 +356,17 @@ impl Law for Rule {
             entity.claim.deadline = entity.vruntime + virtual_time(entity.claim.slice, entity.weight);
         }
         if queue.count == 1 {
-            return;
+            return false;
         }
         let over = match self.to_deadline() {
             false => !self.protects(entity),
             true => entity.claim.protected == entity.claim.deadline + 1 && entity.vruntime > queue.mean(),
         };
-        if renewed || over {
-            tree.resched = true;
-            tree.forget_next(current);
-        }
+        renewed || over
     }
 
     #[inline(always)]
     fn enqueue(&self, tree: &mut Tree<Self>, id: EntityId, how: Placing) {
-        let queue = tree.entity(id).queue;
-        self.account(tree, queue);
         let (entity, queue) = tree.pair(id);
         Self::place(entity, queue, how == Placing::New);
         entity.queued = true;
@@ -415,9 +400,7 @@ impl Law for Rule {
 
     #[inline(always)]
     fn dequeue(&self, tree: &mut Tree<Self>, id: EntityId, how: Leave) -> bool {
-        let queue = tree.entity(id).queue;
-        self.account(tree, queue);
-        tree.forget_next(id);
+        tree.forget(id);
         let (entity, queue) = tree.pair(id);
         if how == Leave::Sleep && entity.vruntime > queue.mean() {
             entity.claim.delayed = true;
@@ -494,7 +477,7 @@ impl Law for Rule {
     fn reweigh(&self, tree: &mut Tree<Self>, id: EntityId, weight: u64) {
         let Entity { queue, queued, .. } = *tree.entity(id);
         if queued {
-            self.account(tree, queue);
+            tree.account(self, queue);
         }
         let (entity, queue) = tree.pair(id);
         let old = std::mem::replace(&mut entity.weight, weight);
@@ -527,14 +510,13 @@ impl Law for Rule {
     }
 
     #[inline(always)]
-    fn choose(&self, tree: &mut Tree<Self>, queue: QueueId) -> Choice {
-        self.earliest(tree, queue, true)
+    fn choose(&self, entities: &[Entity<Claim>], queue: &mut Queue<State>) -> Choice {
+        self.earliest(entities, queue, true)
     }
 
     /// It is protected from the others until its deadline, or, if somebody here has a shorter slice, for that long.
     #[inline(always)]
-    fn begin(&self, tree: &mut Tree<Self>, id: EntityId) {
-        let (entity, queue) = tree.pair(id);
+    fn begin(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>) {
         entity.claim.protected = entity.claim.deadline;
         if !self.to_deadline() {
             let parity = self.run_to_parity.then(|| queue.shortest(Some(entity.claim.slice)));
@@ -546,24 +528,19 @@ impl Law for Rule {
         }
     }
 
-    #[inline(always)]
-    fn tick(&self, tree: &mut Tree<Self>, queue: QueueId) {
-        self.account(tree, queue);
-    }
-
     /// check_preempt_wakeup_fair
     fn preempts(&self, tree: &mut Tree<Self>, meeting: Meeting) -> bool {
         let Meeting { current, woken, forked, normal } = meeting;
-        let Entity { queue, idle, .. } = *tree.entity(current);
-        let Entity { idle: background, claim: Claim { delayed, .. }, .. } = *tree.entity(woken);
-        if idle && !background {
+        let (one, other) = (&tree.entities[current as usize], &tree.entities[woken as usize]);
+        let (id, delayed) = (one.queue, other.claim.delayed);
+        if one.is_idle() && !other.is_idle() {
             self.unprotect(tree.entity(current));
             return true;
         }
-        if !self.wakeup_preemption || idle != background || !normal {
+        if !self.wakeup_preemption || one.is_idle() != other.is_idle() || !normal {
             return false;
         }
-        self.account(tree, queue);
+        tree.account(self, id);
         let shorter = self.is_shorter(tree, meeting);
         let latest = self.version == Version::V6_18;
         if latest && !shorter && (forked || delayed) {
@@ -574,7 +551,7 @@ impl Law for Rule {
         }
         let protection = self.to_deadline() || !shorter;
         let chosen = loop {
-            let choice = self.earliest(tree, queue, protection);
+            let choice = self.earliest(&tree.entities, &mut tree.queues[id as usize], protection);
             if !latest || !tree.entity(choice.entity).claim.delayed {
                 break choice.entity;
             }
@@ -598,8 +575,8 @@ impl Law for Rule {
     /// It gives up the rest of its request. (yield_task_fair)
     fn give_way(&self, tree: &mut Tree<Self>, task: EntityId) {
         let queue = tree.entity(task).queue;
-        tree.forget_next(task);
-        self.account(tree, queue);
+        tree.forget(task);
+        tree.account(self, queue);
         let (entity, queue) = tree.pair(task);
         if entity.vruntime <= queue.mean() {
             queue.state.sum += (entity.claim.deadline - entity.vruntime) * entity.weight as i64;

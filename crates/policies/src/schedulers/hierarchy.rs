@@ -9,6 +9,7 @@
 
 use super::{
     bandwidth::Pools,
+    law::Law,
     nice_weights,
     pelt::Average,
     timeline::{EntityId, Spot, Timeline},
@@ -24,39 +25,18 @@ pub(super) type QueueId = u32;
 /// No entity.
 pub(super) const NOBODY: EntityId = EntityId::MAX;
 
-/// How an entity comes to a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Placing {
-    /// It is new.
-    New,
-    /// It slept, or its group had nothing to run.
-    Wakeup,
-    /// It was queued elsewhere.
-    Move,
-}
-
-/// How an entity leaves its queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Leave {
-    /// It sleeps, or its group has nothing to run.
-    Sleep,
-    /// It ends, or its group may run no more.
-    End,
-    /// It goes to another processor.
-    Move,
-    /// It sleeps already, and now really leaves; where it stands, if that is known.
-    Late(Option<Spot>),
-}
-
-/// Two entities of one queue that meet, on behalf of two tasks.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Meeting {
-    pub current: EntityId,
-    pub woken: EntityId,
-    /// The woken task is new.
-    pub forked: bool,
-    /// The woken task may preempt at all: SCHED_OTHER, not batch or idle.
-    pub normal: bool,
+/// Whom an entity stands for.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A group, or an ordinary task.
+    #[default]
+    Normal,
+    /// SCHED_BATCH.
+    Batch,
+    /// SCHED_IDLE.
+    Idle,
+    /// A task of the other class, which never competes here.
+    Realtime,
 }
 
 /// A competitor in a queue: a task or a group.
@@ -68,11 +48,18 @@ pub(super) struct Entity<C> {
     pub queue: QueueId,
     /// Steps to the root.
     pub depth: u16,
-    /// SCHED_IDLE.
-    pub idle: bool,
+    pub kind: Kind,
     /// It competes, in the timeline or as the current one.
     pub queued: bool,
     pub claim: C,
+}
+
+impl<C> Entity<C> {
+    /// SCHED_IDLE.
+    #[inline(always)]
+    pub fn is_idle(&self) -> bool {
+        self.kind == Kind::Idle
+    }
 }
 
 /// Whom a queue would run.
@@ -115,60 +102,8 @@ pub(super) struct Queue<S> {
     pub state: S,
 }
 
-/// The rule by which the entities of a queue share a processor.
-pub(super) trait Law: Sized {
-    /// What it notes of an entity.
-    type Claim: std::fmt::Debug + Default + Copy;
-    /// What it notes of a queue.
-    type State: std::fmt::Debug + Default;
-
-    /// What a task claims when it is first heard of.
-    fn claim(&self, task: &Task) -> Self::Claim;
-    /// Charges the current entity of a queue with what it used.
-    fn account(&self, tree: &mut Tree<Self>, queue: QueueId);
-    /// An entity begins to compete in its queue.
-    fn enqueue(&self, tree: &mut Tree<Self>, entity: EntityId, how: Placing);
-    /// An entity stops competing, and then is not current either; or it stays for a while although it sleeps: false.
-    fn dequeue(&self, tree: &mut Tree<Self>, entity: EntityId, how: Leave) -> bool;
-    /// Whether an entity stays although it sleeps.
-    fn sleeps(_claim: &Self::Claim) -> bool {
-        false
-    }
-    /// An entity that stayed although it sleeps is woken.
-    fn rouse(&self, _tree: &mut Tree<Self>, _entity: EntityId) {}
-    /// A group's entity learns what its queue has now.
-    fn inherit(&self, _tree: &mut Tree<Self>, _group: EntityId) {}
-    /// An entity's weight changes.
-    fn reweigh(&self, tree: &mut Tree<Self>, entity: EntityId, weight: u64);
-    /// A task that does not compete goes from one queue to another.
-    fn carry(&self, _tree: &mut Tree<Self>, _task: EntityId, _to: QueueId) {}
-    /// The key by which an entity stands in the timeline.
-    fn key(entity: &Entity<Self::Claim>) -> i64;
-    /// There is a task that asks for a slice of its own: queues have to look after such from now on.
-    fn expect_slices(_queue: &mut Queue<Self::State>, _entities: &[Entity<Self::Claim>]) {}
-    /// An entity begins to stand in the timeline.
-    #[inline(always)]
-    fn enter(queue: &mut Queue<Self::State>, entity: &Entity<Self::Claim>, id: EntityId) {
-        queue.line.insert(Self::key(entity), entity.vruntime, id);
-    }
-    /// An entity was taken out of the timeline.
-    #[inline(always)]
-    fn left(_queue: &mut Queue<Self::State>, _id: EntityId) {}
-    /// Names whom a queue that is not empty would run.
-    fn choose(&self, tree: &mut Tree<Self>, queue: QueueId) -> Choice;
-    /// An entity becomes current; it is in no timeline any more.
-    fn begin(&self, tree: &mut Tree<Self>, entity: EntityId);
-    /// A clock tick, for the current entity of a queue.
-    fn tick(&self, tree: &mut Tree<Self>, queue: QueueId);
-    /// Whether the woken one takes over from the current one.
-    fn preempts(&self, tree: &mut Tree<Self>, meeting: Meeting) -> bool;
-    /// The current task gives way.
-    fn give_way(&self, tree: &mut Tree<Self>, task: EntityId);
-    /// An entity is no longer preferred.
-    fn forget(&self, tree: &mut Tree<Self>, entity: EntityId) {
-        tree.forget_next(entity);
-    }
-}
+/// Processors there can be: a mask has a bit for each.
+pub(super) const MOST: usize = u64::BITS as usize;
 
 /// All queues and entities. The queue of group g on processor p is number g * processors + p; the entity of a group on a
 /// processor has the number of its queue; those of tasks come after them.
@@ -177,14 +112,14 @@ pub(super) struct Tree<L: Law> {
     pub entities: Vec<Entity<L::Claim>>,
     pub queues: Vec<Queue<L::State>>,
     /// For each processor, the time that its tasks have used.
-    pub clocks: Vec<Nanos>,
+    pub clocks: [Nanos; MOST],
     pub pools: Pools,
     /// The time of the hook under way.
     pub now: Nanos,
     /// Somebody should be chosen anew where the hook under way is at work.
     pub resched: bool,
     pub processors: u32,
-    first_task: EntityId,
+    pub first_task: EntityId,
     /// For each group, its weight against its siblings.
     pub shares: Vec<u64>,
     /// Every session has a group of its own; the number of the first of them.
@@ -198,7 +133,7 @@ impl<L: Law> Tree<L> {
         Tree {
             entities: Vec::new(),
             queues: Vec::new(),
-            clocks: vec![0; processors.into()],
+            clocks: [0; MOST],
             pools: Pools::default(),
             now: 0,
             resched: false,
@@ -264,8 +199,8 @@ impl<L: Law> Tree<L> {
         }
         let known = self.entities.len() as u32 - self.first_task;
         for task in &tasks[known as usize..=task as usize] {
-            let idle = task.policy == Policy::Idle;
-            let weight = if idle { nice_weights::IDLE } else { nice_weights::weight(task.nice) };
+            let kind = Kind::of(task.policy);
+            let weight = if kind == Kind::Idle { nice_weights::IDLE } else { nice_weights::weight(task.nice) };
             let queue = self.queue_of(task, task.cpu);
             let depth = self.depth(queue);
             self.entities.push(Entity {
@@ -273,7 +208,7 @@ impl<L: Law> Tree<L> {
                 weight,
                 queue,
                 depth,
-                idle,
+                kind,
                 queued: false,
                 claim: law.claim(task),
             });
@@ -304,7 +239,7 @@ impl<L: Law> Tree<L> {
                     weight: self.shares[id],
                     queue: parent,
                     depth,
-                    idle: false,
+                    kind: Kind::Normal,
                     queued: false,
                     claim: L::Claim::default(),
                 });
@@ -327,20 +262,47 @@ impl<L: Law> Tree<L> {
         u32::from(group) * self.processors + u32::from(cpu)
     }
 
-    /// What the current entity of a queue has used since it was last asked.
+    /// Charges the current entity of a queue with what it has used since it was last charged.
     #[inline(always)]
-    pub fn elapsed(&mut self, queue: QueueId) -> Nanos {
-        let state = &mut self.queues[queue as usize];
-        let clock = self.clocks[state.cpu];
-        let used = clock - std::mem::replace(&mut state.clock, clock);
-        if state.limited && used > 0 {
-            self.spend(queue, used);
+    pub fn account(&mut self, law: &L, id: QueueId) {
+        let queue = &mut self.queues[id as usize];
+        let (clock, current) = (self.clocks[queue.cpu % MOST], queue.current);
+        if queue.clock == clock || current == NOBODY {
+            return;
         }
-        used
+        let used = clock - std::mem::replace(&mut queue.clock, clock);
+        let limited = queue.limited;
+        if law.charge(&mut self.entities[current as usize], queue, used) {
+            self.resched = true;
+            self.forget(current);
+        }
+        if limited {
+            self.spend(id, used);
+        }
+    }
+
+    /// An entity is neither preferred nor avoided any more.
+    #[inline(always)]
+    pub fn forget(&mut self, entity: EntityId) {
+        let (_, queue) = self.pair(entity);
+        if L::notes(queue, entity) {
+            L::forget(self, entity);
+        }
     }
 
     pub fn group(&self, queue: QueueId) -> GroupId {
         (queue / self.processors) as GroupId
+    }
+}
+
+impl Kind {
+    fn of(policy: Policy) -> Kind {
+        match policy {
+            Policy::Batch => Kind::Batch,
+            Policy::Idle => Kind::Idle,
+            Policy::Fifo | Policy::Rr => Kind::Realtime,
+            _ => Kind::Normal,
+        }
     }
 }
 

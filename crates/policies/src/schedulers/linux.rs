@@ -4,14 +4,15 @@
 use super::{
     Context, Dequeue, Enqueue, Pick, Preempt,
     balance::Balancer,
-    hierarchy::{Law, Leave, Meeting, Placing, Tree},
+    hierarchy::{Kind, MOST, Tree},
+    law::{Law, Leave, Meeting, Placing},
     realtime::{Realtime, is_realtime},
     timeline::EntityId,
 };
 use schedlab_model::{
     Nanos,
     info::{Domain, Parameter, Params},
-    task::{CpuId, GroupId, Policy, Task, TaskId},
+    task::{CpuId, GroupId, TaskId},
 };
 
 /// Timers: of the real-time class, of the server of the others, and of the quota of a group, by number.
@@ -37,10 +38,8 @@ pub(super) fn scale(processors: u16) -> u64 {
 /// What runs on a processor.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cpu {
-    /// A new choice has been asked for.
-    resched: bool,
     /// The running task is a real-time one.
-    realtime: bool,
+    pub realtime: bool,
     /// Tasks on it that can run, of both classes.
     pub running: u32,
 }
@@ -53,6 +52,8 @@ pub(super) struct Linux<L: Law> {
     pub realtime: Realtime,
     pub cpus: Vec<Cpu>,
     pub balancer: Balancer,
+    /// Where a new choice has been asked for, a bit for each processor.
+    asked: u64,
     /// The task that was enqueued last, if it is new.
     newest: Option<TaskId>,
 }
@@ -65,19 +66,20 @@ impl<L: Law> Linux<L> {
             realtime: Realtime::new(params, processors, tick),
             cpus: vec![Cpu::default(); processors.into()],
             balancer,
+            asked: 0,
             newest: None,
         }
     }
 
     #[inline(always)]
     pub fn several(&self) -> bool {
-        self.cpus.len() > 1
+        self.tree.processors > 1
     }
 
     /// Asks for a new choice.
     #[inline(always)]
-    fn resched(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
-        self.cpus[cpu as usize].resched = true;
+    pub fn resched(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        self.asked |= 1 << cpu;
         cx.resched(cpu);
     }
 
@@ -93,7 +95,7 @@ impl<L: Law> Linux<L> {
     #[inline(always)]
     pub fn entity(&mut self, cx: &Context<'_>, task: TaskId) -> EntityId {
         let entity = self.tree.of_task(task);
-        if (entity as usize) < self.tree.entities.len() && !self.tree.queues.is_empty() {
+        if (entity as usize) < self.tree.entities.len() {
             return entity;
         }
         self.tree.admit(&self.law, &cx.tasks, &cx.groups, task);
@@ -118,10 +120,11 @@ impl<L: Law> Linux<L> {
         self.tree.now = cx.now;
         self.cpus[cpu as usize].running += 1;
         self.newest = (placing == Placing::New).then_some(task);
-        if is_realtime(&cx.tasks[task as usize]) {
+        let entity = self.entity(cx, task);
+        if self.tree.entity(entity).kind == Kind::Realtime {
             self.realtime.enqueue(cx, cpu, task);
         } else {
-            self.enqueue_fair(cx, cpu, task, placing);
+            self.enqueue_fair(cx, cpu, task, entity, placing);
         }
         if placing == Placing::Move
             && let Some(running) = cx.processors[cpu as usize].running
@@ -132,8 +135,7 @@ impl<L: Law> Linux<L> {
     }
 
     #[inline(always)]
-    fn enqueue_fair(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, placing: Placing) {
-        let entity = self.entity(cx, task);
+    fn enqueue_fair(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, entity: EntityId, placing: Placing) {
         if self.several() {
             self.settle_in(cx, cpu, task, entity, placing);
         }
@@ -153,7 +155,7 @@ impl<L: Law> Linux<L> {
         let parent = self.tree.of_task(parent);
         let queue = self.tree.entity(entity).queue;
         if self.tree.cpu(queue) == usize::from(cpu) && self.tree.queue(queue).current == parent {
-            self.law.account(&mut self.tree, queue);
+            self.tree.account(&self.law, queue);
             self.tree.entity(entity).vruntime = self.tree.entity(parent).vruntime;
         }
     }
@@ -173,7 +175,7 @@ impl<L: Law> Linux<L> {
     pub fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
         self.tree.now = cx.now;
         self.cpus[cpu as usize].running -= 1;
-        if is_realtime(&cx.tasks[task as usize]) {
+        if self.realtime.known && is_realtime(&cx.tasks[task as usize]) {
             self.realtime.dequeue(cx, cpu, task);
             return;
         }
@@ -200,10 +202,8 @@ impl<L: Law> Linux<L> {
     #[inline]
     pub fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         self.tree.now = cx.now;
-        let task = if self.realtime.any(cpu) { self.pick_of_both(cx, cpu) } else { self.pick_fair(cpu) };
-        let state = &mut self.cpus[cpu as usize];
-        state.resched = false;
-        state.realtime &= task.is_some();
+        let task = if self.realtime.known { self.pick_of_both(cx, cpu) } else { self.pick_fair(cpu) };
+        self.asked &= !(1 << cpu);
         self.tree.resched = false;
         if !self.tree.pools.alarms.is_empty() {
             self.set_alarms(cx, cpu);
@@ -215,24 +215,8 @@ impl<L: Law> Linux<L> {
     }
 
     #[inline(always)]
-    fn pick_fair(&mut self, cpu: CpuId) -> Option<TaskId> {
-        self.cpus[cpu as usize].realtime = false;
-        let entity = self.tree.choose(&self.law, cpu)?;
-        self.tree.commit(&self.law, cpu);
-        Some(self.tree.task(entity))
-    }
-
-    #[cold]
-    fn pick_of_both(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
-        let others = !self.tree.queues.is_empty() && self.tree.queue(cpu.into()).tasks > 0;
-        let Some(task) = self.realtime.pick(cx, cpu, others) else {
-            return self.pick_fair(cpu).or_else(|| self.realtime.idle(cpu));
-        };
-        if !self.tree.queues.is_empty() {
-            self.tree.put_back(&self.law, cpu.into());
-        }
-        self.cpus[cpu as usize].realtime = true;
-        Some(task)
+    pub fn pick_fair(&mut self, cpu: CpuId) -> Option<TaskId> {
+        self.tree.pick(&self.law, cpu).map(|entity| self.tree.task(entity))
     }
 
     #[cold]
@@ -244,36 +228,30 @@ impl<L: Law> Linux<L> {
 
     #[inline(always)]
     pub fn charge(&mut self, cx: &mut Context<'_>, cpu: CpuId, ran: Nanos) {
-        self.tree.clocks[cpu as usize] += ran;
-        if self.cpus[cpu as usize].realtime {
-            self.realtime.charge(cpu, ran);
-        } else {
-            self.realtime.charge_others(cx, cpu, ran);
+        self.tree.clocks[usize::from(cpu) % MOST] += ran;
+        if self.realtime.known {
+            self.charge_either(cx, cpu, ran);
         }
     }
 
     #[inline]
     pub fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
-        if self.cpus[cpu as usize].resched {
+        if self.asked >> cpu & 1 == 1 {
             return Preempt::No; // it has been asked for already
         }
-        let (one, other) = (&cx.tasks[running as usize], &cx.tasks[woken as usize]);
-        let preempts = if is_realtime(other) {
-            self.realtime.beats(cx, cpu, woken, running)
-        } else if is_realtime(one) {
-            false
-        } else {
-            self.meet(other, running, woken)
+        let preempts = match self.realtime.known.then(|| self.decide(cx, cpu, running, woken)).flatten() {
+            Some(preempts) => preempts,
+            None => self.meet(running, woken),
         };
         self.pass_on(cx, cpu);
-        self.cpus[cpu as usize].resched |= preempts;
+        self.asked |= u64::from(preempts) << cpu;
         preempts.into()
     }
 
     /// Two fair tasks of a processor compete.
     #[inline(always)]
-    fn meet(&mut self, task: &Task, running: TaskId, woken: TaskId) -> bool {
-        let (one, other) = (self.tree.of_task(running), self.tree.of_task(woken));
+    fn meet(&mut self, running: TaskId, task: TaskId) -> bool {
+        let (one, other) = (self.tree.of_task(running), self.tree.of_task(task));
         if self.tree.pools.exist() && (self.tree.held_back(other) || self.tree.held_back(one)) {
             return false;
         }
@@ -281,8 +259,8 @@ impl<L: Law> Linux<L> {
         if current == woken {
             return false;
         }
-        let normal = !matches!(task.policy, Policy::Batch | Policy::Idle);
-        let forked = self.newest == Some(task.id);
+        let normal = self.tree.entity(other).kind == Kind::Normal;
+        let forked = self.newest == Some(task);
         self.law.preempts(&mut self.tree, Meeting { current, woken, forked, normal })
     }
 
@@ -290,14 +268,10 @@ impl<L: Law> Linux<L> {
     pub fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         self.tree.now = cx.now;
         let Some(running) = cx.processors[cpu as usize].running else { return };
-        let resched = if self.cpus[cpu as usize].realtime {
-            self.realtime.tick(cx, cpu, running)
+        if self.realtime.known {
+            self.tick_either(cx, cpu, running);
         } else {
             self.tree.tick(&self.law, cpu);
-            self.realtime.any(cpu) && self.realtime.tick_others(cx, cpu)
-        };
-        if resched {
-            self.resched(cx, cpu);
         }
         self.pass_on(cx, cpu);
     }

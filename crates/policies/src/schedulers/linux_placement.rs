@@ -3,7 +3,8 @@
 use super::{
     Context, Enqueue,
     balance::IMBALANCE,
-    hierarchy::{Law, NOBODY, Placing},
+    hierarchy::NOBODY,
+    law::{Law, Placing},
     linux::Linux,
     realtime::is_realtime,
     timeline::EntityId,

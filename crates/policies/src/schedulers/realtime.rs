@@ -74,6 +74,8 @@ pub(super) struct Realtime {
     /// By task, what is left of its turn.
     left: Vec<u64>,
     queues: Vec<Ready>,
+    /// Whether there has ever been any; most often there has not, and nothing here is to be done.
+    pub known: bool,
 }
 
 /// Those of one processor, the running one included.
@@ -170,6 +172,7 @@ impl Realtime {
             links: Links::default(),
             left: Vec::new(),
             queues: vec![Ready::new(); processors.into()],
+            known: false,
         }
     }
 
@@ -184,6 +187,7 @@ impl Realtime {
         if self.left.len() <= task as usize {
             self.left.resize(task as usize + 1, self.turn);
         }
+        self.known = true;
         let ready = &mut self.queues[cpu as usize];
         ready.push_tail(&mut self.links, &cx.tasks[task as usize]);
         if self.throttling == Throttling::Group && !ready.armed {

@@ -2,7 +2,8 @@
 //! to wait for its quota.
 
 use super::{
-    hierarchy::{Choice, Entity, Law, Leave, NOBODY, Placing, QueueId, Tree},
+    hierarchy::{Choice, Entity, MOST, NOBODY, Queue, QueueId, Tree},
+    law::{Law, Leave, Placing},
     timeline::EntityId,
 };
 use schedlab_model::task::CpuId;
@@ -24,13 +25,14 @@ impl<L: Law> Tree<L> {
     #[inline(always)]
     fn climb(&mut self, law: &L, mut entity: EntityId, mut how: Placing) {
         loop {
-            let Entity { queue, queued, claim, .. } = *self.entity(entity);
+            let &mut Entity { queue, queued, ref claim, .. } = self.entity(entity);
             if queued {
-                if L::sleeps(&claim) {
+                if L::sleeps(claim) {
                     law.rouse(self, entity);
                 }
                 return;
             }
+            self.account(law, queue);
             law.enqueue(self, entity, how);
             how = Placing::Wakeup;
             entity = self.owner(queue);
@@ -48,13 +50,26 @@ impl<L: Law> Tree<L> {
         if !matches!(how, Leave::Late(_)) {
             self.count_tasks(queue, -1);
         }
-        let gone = law.dequeue(self, task, how);
+        let gone = self.leave(law, task, how);
         if gone {
             self.descend(law, queue, how != Leave::Move, Leave::Sleep);
-        } else if self.queue(queue).current == task {
-            self.rest(queue);
         }
         self.refresh(law, queue);
+        gone
+    }
+
+    /// An entity leaves its queue, or waits in it although it sleeps: false.
+    #[inline(always)]
+    fn leave(&mut self, law: &L, entity: EntityId, how: Leave) -> bool {
+        let id = self.entity(entity).queue;
+        self.account(law, id);
+        let gone = law.dequeue(self, entity, how);
+        if !gone {
+            let queue = &mut self.queues[id as usize];
+            if queue.current == entity {
+                Self::rest(&self.entities, queue);
+            }
+        }
         gone
     }
 
@@ -77,22 +92,19 @@ impl<L: Law> Tree<L> {
             }
             queue = self.entity(owner).queue;
             let how = if L::sleeps(&self.entity(owner).claim) { Leave::Late(None) } else { how };
-            if !law.dequeue(self, owner, how) {
-                if self.queue(queue).current == owner {
-                    self.rest(queue);
-                }
+            if !self.leave(law, owner, how) {
                 return;
             }
         }
     }
 
-    /// Puts the current entity of a queue back among those that wait, as it is.
+    /// Puts the current entity of a queue, if there is one, back among those that wait, as it is.
     #[inline(always)]
-    fn rest(&mut self, queue: QueueId) {
-        let queue = &mut self.queues[queue as usize];
+    fn rest(entities: &[Entity<L::Claim>], queue: &mut Queue<L::State>) {
         let current = std::mem::replace(&mut queue.current, NOBODY);
-        let entity = &self.entities[current as usize];
-        L::enter(queue, entity, current);
+        if current != NOBODY {
+            L::enter(queue, &entities[current as usize], current);
+        }
     }
 
     /// So many more tasks below a queue can run.
@@ -155,17 +167,17 @@ impl<L: Law> Tree<L> {
     /// Prefers an entity and the groups above it at the next choice.
     pub fn prefer(&mut self, mut entity: EntityId) {
         while entity != NOBODY {
-            let Entity { queue, queued, idle, .. } = *self.entity(entity);
-            if !queued || idle {
+            let (state, line) = self.pair(entity);
+            if !state.queued || state.is_idle() {
                 return;
             }
-            self.queue(queue).next = entity;
+            line.next = entity;
+            let queue = state.queue;
             entity = self.owner(queue);
         }
     }
 
     /// An entity and the groups above it are no longer preferred.
-    #[inline(always)]
     pub fn forget_next(&mut self, mut entity: EntityId) {
         while entity != NOBODY {
             let queue = self.entity(entity).queue;
@@ -177,33 +189,43 @@ impl<L: Law> Tree<L> {
         }
     }
 
-    /// Chooses a task of a processor, if there is any; nothing changes but what time and sleep change.
+    /// Chooses a task of a processor, if there is any, and makes it current.
     #[inline(always)]
-    pub fn choose(&mut self, law: &L, cpu: CpuId) -> Option<EntityId> {
-        'again: loop {
-            let mut queue = u32::from(cpu);
-            if self.queues.is_empty() || self.queue(queue).count == 0 {
+    pub fn pick(&mut self, law: &L, cpu: CpuId) -> Option<EntityId> {
+        while self.queues.get(usize::from(cpu))?.count > 0 {
+            if let Some(task) = self.choose(law, cpu) {
+                self.commit(law, cpu);
+                return Some(task);
+            }
+        }
+        None
+    }
+
+    /// Chooses a task of a processor, for which there are some to choose from. None if somebody turned out to be unable to run,
+    /// and has left.
+    #[inline(always)]
+    fn choose(&mut self, law: &L, cpu: CpuId) -> Option<EntityId> {
+        let mut id = u32::from(cpu);
+        loop {
+            self.account(law, id);
+            let mut queue = &mut self.queues[id as usize];
+            if queue.limited {
+                if self.must_wait(id) {
+                    self.throttle(law, id);
+                    return None;
+                }
+                queue = &mut self.queues[id as usize];
+            }
+            let choice = law.choose(&self.entities, queue);
+            queue.choice = choice;
+            if L::sleeps(&self.entities[choice.entity as usize].claim) {
+                self.leave_late(law, choice);
                 return None;
             }
-            loop {
-                if self.queue(queue).current != NOBODY {
-                    law.account(self, queue);
-                }
-                if self.queue(queue).limited && self.must_wait(queue) {
-                    self.throttle(law, queue);
-                    continue 'again;
-                }
-                let choice = law.choose(self, queue);
-                self.queue(queue).choice = choice;
-                if L::sleeps(&self.entity(choice.entity).claim) {
-                    self.leave_late(law, choice);
-                    continue 'again;
-                }
-                if self.is_task(choice.entity) {
-                    return Some(choice.entity);
-                }
-                queue = choice.entity;
+            if self.is_task(choice.entity) {
+                return Some(choice.entity);
             }
+            id = choice.entity;
         }
     }
 
@@ -214,7 +236,7 @@ impl<L: Law> Tree<L> {
             self.dequeue(law, entity, Leave::Late(spot));
         } else {
             let queue = self.entity(entity).queue;
-            law.dequeue(self, entity, Leave::Late(spot));
+            self.leave(law, entity, Leave::Late(spot));
             self.descend(law, queue, true, Leave::Sleep);
             self.refresh(law, queue);
         }
@@ -222,57 +244,50 @@ impl<L: Law> Tree<L> {
 
     /// Makes current on every level what [`Tree::choose`] chose; what is current already goes on.
     #[inline(always)]
-    pub fn commit(&mut self, law: &L, cpu: CpuId) {
-        let mut queue = u32::from(cpu);
-        let chosen = loop {
-            let choice = self.queue(queue).choice;
-            if self.queue(queue).current != choice.entity {
-                break choice;
+    fn commit(&mut self, law: &L, cpu: CpuId) {
+        let mut id = u32::from(cpu);
+        loop {
+            let &mut Queue { current, choice, .. } = self.queue(id);
+            if current != choice.entity {
+                self.make_current(law, id, choice);
             }
             if self.is_task(choice.entity) {
                 return;
             }
-            queue = choice.entity;
-        };
-        self.make_current(law, queue, chosen);
-        let mut entity = chosen.entity;
-        while !self.is_task(entity) {
-            queue = entity;
-            let choice = self.queue(queue).choice;
-            self.make_current(law, queue, choice);
-            entity = choice.entity;
+            id = choice.entity;
         }
     }
 
+    /// The current entity of the queue is charged.
     #[inline(always)]
-    fn make_current(&mut self, law: &L, queue: QueueId, choice: Choice) {
-        let (state, line) = self.pair(choice.entity);
-        match choice.spot {
-            Some(spot) => line.line.take(spot),
-            None => line.line.remove(L::key(state), choice.entity),
+    fn make_current(&mut self, law: &L, id: QueueId, Choice { entity, spot }: Choice) {
+        let mut queue = &mut self.queues[id as usize];
+        match spot {
+            Some(spot) => queue.line.take(spot),
+            None => queue.line.remove(L::key(&self.entities[entity as usize]), entity),
         }
-        self.put_back(law, queue);
-        L::left(self.queue(queue), choice.entity); // after the other has entered, as in the kernel
-        law.forget(self, choice.entity);
-        law.begin(self, choice.entity);
-        let state = &mut self.queues[queue as usize];
-        (state.current, state.clock) = (choice.entity, self.clocks[state.cpu]);
+        let before = queue.current;
+        if before < self.first_task {
+            self.put_back_below(law, before);
+            queue = &mut self.queues[id as usize];
+        }
+        Self::rest(&self.entities, queue);
+        L::left(queue, entity); // after the other has entered, as in the kernel
+        law.begin(&mut self.entities[entity as usize], queue);
+        (queue.current, queue.clock) = (entity, self.clocks[queue.cpu % MOST]);
+        if L::notes(queue, entity) {
+            L::forget(self, entity);
+        }
     }
 
     /// What is current in a queue and below it waits again: a task, before it the groups in which it runs.
-    #[inline(always)]
-    pub fn put_back(&mut self, law: &L, queue: QueueId) {
-        let current = self.queue(queue).current;
-        if current == NOBODY {
-            return;
-        }
-        law.account(self, queue);
-        if !self.is_task(current) {
+    pub fn put_back(&mut self, law: &L, id: QueueId) {
+        self.account(law, id);
+        let current = self.queue(id).current;
+        if current < self.first_task {
             self.put_back_below(law, current);
         }
-        if self.queue(queue).current == current {
-            self.rest(queue);
-        }
+        Self::rest(&self.entities, &mut self.queues[id as usize]);
     }
 
     /// A group whose quota is used up waits for the next period from now on, not from when it would run again.
@@ -294,6 +309,7 @@ impl<L: Law> Tree<L> {
             if current == NOBODY {
                 return;
             }
+            self.account(law, queue);
             law.tick(self, queue);
             if self.processors > 1 {
                 self.refresh_load(queue);
@@ -348,7 +364,7 @@ impl<L: Law> Tree<L> {
         (state.tasks, state.throttled) = (tasks as u32, true);
         let owner = self.owner(queue);
         let above = self.entity(owner).queue;
-        law.dequeue(self, owner, Leave::End);
+        self.leave(law, owner, Leave::End);
         self.descend(law, above, false, Leave::End);
         self.refresh(law, above);
     }
