@@ -58,34 +58,34 @@ impl<K: Ord + Copy + Default> Block<K> {
 
     /// Puts an entry at the end. There must be a place.
     #[inline(always)]
-    fn push(&mut self, entry: Entry<K>) {
-        self.places[self.end % MOST] = entry;
+    fn push(&mut self, key: K, vruntime: i64, entity: EntityId) {
+        self.places[self.end % MOST] = Entry { key, vruntime, entity };
         self.end += 1;
-        self.low = self.low.min(entry.vruntime);
-        self.last = entry.key;
+        self.low = self.low.min(vruntime);
+        self.last = key;
     }
 
     /// Puts an entry behind those of the same key. There must be room.
-    #[inline]
-    fn insert(&mut self, entry: Entry<K>) {
+    #[inline(always)]
+    fn insert(&mut self, key: K, vruntime: i64, entity: EntityId) {
         if self.end == MOST {
             self.gather();
         }
-        if self.is_empty() || entry.key >= self.last {
-            return self.push(entry);
+        if self.is_empty() || key >= self.last {
+            return self.push(key, vruntime, entity);
         }
         let mut at = self.end;
         // Most often its place is near the end.
         while at > self.start
             && let Some([before, free]) = self.places.get_mut(at - 1..=at)
-            && before.key > entry.key
+            && before.key > key
         {
             *free = *before;
             at -= 1;
         }
-        self.places[at % MOST] = entry;
+        self.places[at % MOST] = Entry { key, vruntime, entity };
         self.end += 1;
-        self.low = self.low.min(entry.vruntime);
+        self.low = self.low.min(vruntime);
     }
 
     /// Moves all entries to the first places.
@@ -96,13 +96,14 @@ impl<K: Ord + Copy + Default> Block<K> {
     }
 
     /// Takes out the entry at a place.
-    fn take(&mut self, at: usize) {
-        if at == self.start {
-            self.start += 1;
-        } else {
-            self.places.copy_within(at + 1..self.end, at);
-            self.end -= 1;
+    #[inline(always)]
+    fn take(&mut self, mut at: usize) {
+        // Most often it stands near the start.
+        while at > self.start {
+            self.places[at % MOST] = self.places[(at - 1) % MOST];
+            at -= 1;
         }
+        self.start += 1;
     }
 }
 
@@ -126,18 +127,17 @@ impl<K: Ord + Copy + Default> Timeline<K> {
     /// Puts an entity behind those of the same key.
     #[inline(always)]
     pub fn insert(&mut self, key: K, vruntime: i64, entity: EntityId) {
-        let entry = Entry { key, vruntime, entity };
         match self.blocks.last_mut() {
             // Who has just run often goes to the end.
-            Some(last) if last.end < MOST && (key >= last.last || last.is_empty()) => last.push(entry),
-            _ => self.insert_anywhere(entry),
+            Some(last) if last.end < MOST && (key >= last.last || last.is_empty()) => last.push(key, vruntime, entity),
+            _ => self.insert_anywhere(key, vruntime, entity),
         }
     }
 
     #[inline(never)]
-    fn insert_anywhere(&mut self, entry: Entry<K>) {
-        let at = self.room_for(entry.key);
-        self.blocks[at].insert(entry);
+    fn insert_anywhere(&mut self, key: K, vruntime: i64, entity: EntityId) {
+        let at = self.room_for(key);
+        self.blocks[at].insert(key, vruntime, entity);
     }
 
     /// The block to which a key belongs, which has room.
@@ -225,10 +225,10 @@ impl<K: Ord + Copy + Default> Timeline<K> {
                 continue;
             }
             let mut low = i64::MAX;
-            for (index, entry) in block.entries().iter().enumerate() {
+            for place in block.start..block.end {
+                let entry = &block.places[place % MOST];
                 if entry.vruntime <= vruntime {
-                    let spot = Spot { block: at as u32, place: (block.start + index) as u32 };
-                    return Some((entry.entity, entry.key, spot));
+                    return Some((entry.entity, entry.key, Spot { block: at as u32, place: place as u32 }));
                 }
                 low = low.min(entry.vruntime);
             }
