@@ -2,8 +2,9 @@
 //! processor takes portions of 5 ms from it. A queue without any left waits for the next period.
 
 use super::{
-    hierarchy::{QueueId, Tree},
-    law::Law,
+    hierarchy::{NOBODY, QueueId, Tree},
+    law::{Law, Leave},
+    timeline::EntityId,
 };
 use schedlab_model::{
     MILLISECOND, Nanos,
@@ -133,5 +134,49 @@ impl<L: Law> Tree<L> {
             }
         }
         freed
+    }
+
+    /// Whether a task or a group above it waits for its quota.
+    pub(super) fn held_back(&self, task: EntityId) -> bool {
+        let mut queue = self.entities[task as usize].queue;
+        loop {
+            if self.queues[queue as usize].throttled {
+                return true;
+            }
+            match self.owner(queue) {
+                NOBODY => return false,
+                owner => queue = self.entities[owner as usize].queue,
+            }
+        }
+    }
+
+    /// A queue's group may run no more on this processor.
+    #[inline(never)]
+    pub(super) fn throttle(&mut self, law: &L, queue: QueueId) {
+        self.put_back(law, queue);
+        let tasks = self.queue(queue).tasks as i32;
+        self.pools.wait(self.group(queue), queue);
+        self.count_tasks(queue, -tasks);
+        let state = self.queue(queue);
+        (state.tasks, state.throttled) = (tasks as u32, true);
+        let owner = self.owner(queue);
+        let above = self.entity(owner).queue;
+        self.leave(law, owner, Leave::End);
+        self.descend(law, above, false, Leave::End);
+        self.refresh(law, above);
+    }
+
+    /// A queue's group may run again on this processor.
+    fn unthrottle(&mut self, law: &L, queue: QueueId) {
+        let owner = self.owner(queue);
+        let state = self.queue(queue);
+        state.throttled = false;
+        let tasks = std::mem::take(&mut state.tasks) as i32;
+        self.count_tasks(queue, tasks);
+        if self.queue(queue).count > 0 {
+            self.climb(law, queue);
+            let above = self.entity(owner).queue;
+            self.refresh(law, above);
+        }
     }
 }

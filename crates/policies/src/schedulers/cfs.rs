@@ -141,8 +141,10 @@ impl Rule {
     #[inline(always)]
     fn raise_floor(queue: &mut Queue<State>, current: Option<i64>) {
         let first = queue.line.first().map(|(_, vruntime, _)| vruntime);
-        let least = current.into_iter().chain(first).min();
-        queue.state.floor = queue.state.floor.max(least.unwrap_or(i64::MIN));
+        let least = current.unwrap_or(i64::MAX).min(first.unwrap_or(i64::MAX));
+        if least < i64::MAX {
+            queue.state.floor = queue.state.floor.max(least);
+        }
     }
 
     /// An entity's turn: its share of a period in its queue, and of its group's in the one above. (sched_slice)
@@ -151,11 +153,11 @@ impl Rule {
         let ready = tree.queues[queue.cpu].tasks + u32::from(!entity.queued);
         let period = if ready > FEW { u64::from(ready) * self.min_granularity } else { self.latency };
         let mut turn = Self::share(period, entity, queue);
-        let mut owner = tree.owner(entity.queue);
-        while owner != NOBODY {
-            let group = &tree.entities[owner as usize];
+        let mut at = entity.queue;
+        while !tree.is_root(at) {
+            let group = &tree.entities[at as usize];
             turn = Self::share(turn, group, &tree.queues[group.queue as usize]);
-            owner = tree.owner(group.queue);
+            at = group.queue;
         }
         let beside_others = entity.is_idle() && queue.state.idle < queue.count;
         turn.max(if beside_others { IDLE_GRANULARITY } else { self.min_granularity })
@@ -165,23 +167,6 @@ impl Rule {
     #[inline(always)]
     fn share(time: Nanos, entity: &Entity<Claim>, queue: &Queue<State>) -> Nanos {
         time * entity.weight / (queue.weight + if entity.queued { 0 } else { entity.weight })
-    }
-
-    /// Where an entity that comes to a queue stands in virtual time. (place_entity)
-    #[inline(always)]
-    fn place(&self, tree: &Tree<Self>, id: EntityId, how: Placing) -> i64 {
-        let entity = &tree.entities[id as usize];
-        let queue = &tree.queues[entity.queue as usize];
-        let floor = queue.state.floor;
-        let place = match how {
-            Placing::New => floor + virtual_time(self.turn(tree, entity, queue), entity.weight),
-            Placing::Wakeup => {
-                let credit = if entity.is_idle() { self.min_granularity } else { self.latency };
-                floor - (if self.gentle_sleepers { credit / 2 } else { credit }) as i64
-            }
-            Placing::Move => i64::MIN,
-        };
-        entity.vruntime.max(place)
     }
 
     /// How far one entity is behind another, against what a woken one must be behind to be preferred: more, less, or not
@@ -232,11 +217,21 @@ impl Law for Rule {
         false
     }
 
+    /// One turn behind the others. (place_entity)
+    fn place_new(&self, tree: &mut Tree<Self>, id: EntityId) {
+        let entity = &tree.entities[id as usize];
+        let queue = &tree.queues[entity.queue as usize];
+        let place = queue.state.floor + virtual_time(self.turn(tree, entity, queue), entity.weight);
+        tree.entity(id).vruntime = entity.vruntime.max(place);
+    }
+
     #[inline(always)]
-    fn enqueue(&self, tree: &mut Tree<Self>, id: EntityId, how: Placing) {
-        let place = self.place(tree, id, how);
-        let (entity, queue) = tree.pair(id);
-        entity.vruntime = place;
+    fn enqueue(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>, id: EntityId, how: Placing) {
+        if how == Placing::Wakeup {
+            let credit = if entity.is_idle() { self.min_granularity } else { self.latency };
+            let credit = if self.gentle_sleepers { credit / 2 } else { credit };
+            entity.vruntime = entity.vruntime.max(queue.state.floor - credit as i64); // place_entity
+        }
         queue.weight += entity.weight;
         queue.count += 1;
         queue.state.idle += u32::from(entity.is_idle());
@@ -245,23 +240,20 @@ impl Law for Rule {
     }
 
     #[inline(always)]
-    fn dequeue(&self, tree: &mut Tree<Self>, id: EntityId, _: Leave) -> bool {
-        tree.forget(id);
-        let Tree { entities, queues, .. } = tree;
+    fn dequeue(&self, entities: &mut [Entity<Claim>], queue: &mut Queue<State>, id: EntityId, _: Leave) -> bool {
         let entity = &mut entities[id as usize];
-        let queue = &mut queues[entity.queue as usize];
         queue.weight -= entity.weight;
         queue.count -= 1;
         queue.state.idle -= u32::from(entity.is_idle());
         entity.queued = false;
-        let mut current = None;
         if queue.current == id {
             queue.current = NOBODY;
+            Self::raise_floor(queue, None);
         } else {
             queue.line.remove(entity.vruntime, id);
-            current = entities.get(queue.current as usize).map(|current| current.vruntime);
+            let current = entities.get(queue.current as usize);
+            Self::raise_floor(queue, current.map(|current| current.vruntime));
         }
-        Self::raise_floor(queue, current);
         true
     }
 

@@ -161,39 +161,68 @@ pub struct State {
     tree: Option<SliceTree>,
 }
 
-/// How many of a queue have which slice. There are few different ones.
+/// How many of a queue have which slice. There are few different ones, and most often one.
 #[derive(Debug, Default)]
-struct Slices(Vec<(Nanos, u32)>);
+struct Slices {
+    usual: Nanos,
+    count: u32,
+    /// All others that there have been, in order.
+    others: Vec<(Nanos, u32)>,
+}
 
 impl Slices {
     #[inline(always)]
     fn add(&mut self, slice: Nanos) {
-        match self.0.iter_mut().find(|(length, _)| *length == slice) {
-            Some((_, count)) => *count += 1,
-            None => self.insert(slice),
+        if slice == self.usual {
+            self.count += 1;
+        } else {
+            self.add_other(slice);
         }
     }
 
     #[cold]
-    fn insert(&mut self, slice: Nanos) {
-        let at = self.0.partition_point(|(length, _)| *length < slice);
-        self.0.insert(at, (slice, 1));
+    fn add_other(&mut self, slice: Nanos) {
+        if self.count == 0 && self.others.is_empty() {
+            (self.usual, self.count) = (slice, 1);
+            return;
+        }
+        let at = self.others.partition_point(|(length, _)| *length < slice);
+        match self.others.get_mut(at) {
+            Some((length, count)) if *length == slice => *count += 1,
+            _ => self.others.insert(at, (slice, 1)),
+        }
     }
 
     #[inline(always)]
     fn remove(&mut self, slice: Nanos) {
-        let found = self.0.iter_mut().find(|(length, _)| *length == slice);
-        found.expect("what leaves was there").1 -= 1;
+        if slice == self.usual {
+            self.count -= 1;
+        } else {
+            let found = self.others.iter_mut().find(|(length, _)| *length == slice);
+            found.expect("what leaves was there").1 -= 1;
+        }
     }
 
     #[inline(always)]
     fn shortest(&self) -> Nanos {
-        self.0.iter().find(|(_, count)| *count > 0).map_or(0, |(length, _)| *length)
+        if self.others.is_empty() { self.usual() } else { self.all().min().unwrap_or(0) }
     }
 
     #[inline(always)]
     fn longest(&self) -> Nanos {
-        self.0.iter().rev().find(|(_, count)| *count > 0).map_or(0, |(length, _)| *length)
+        if self.others.is_empty() { self.usual() } else { self.all().max().unwrap_or(0) }
+    }
+
+    /// The usual one, if anybody has it.
+    #[inline(always)]
+    fn usual(&self) -> Nanos {
+        if self.count > 0 { self.usual } else { 0 }
+    }
+
+    /// Those that anybody has.
+    fn all(&self) -> impl Iterator<Item = Nanos> {
+        let usual = std::iter::once((self.usual, self.count));
+        usual.chain(self.others.iter().copied()).filter(|(_, count)| *count > 0).map(|(length, _)| length)
     }
 }
 
@@ -366,8 +395,7 @@ impl Law for Rule {
     }
 
     #[inline(always)]
-    fn enqueue(&self, tree: &mut Tree<Self>, id: EntityId, how: Placing) {
-        let (entity, queue) = tree.pair(id);
+    fn enqueue(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>, id: EntityId, how: Placing) {
         Self::place(entity, queue, how == Placing::New);
         entity.queued = true;
         queue.join(entity);
@@ -399,9 +427,8 @@ impl Law for Rule {
     }
 
     #[inline(always)]
-    fn dequeue(&self, tree: &mut Tree<Self>, id: EntityId, how: Leave) -> bool {
-        tree.forget(id);
-        let (entity, queue) = tree.pair(id);
+    fn dequeue(&self, entities: &mut [Entity<Claim>], queue: &mut Queue<State>, id: EntityId, how: Leave) -> bool {
+        let entity = &mut entities[id as usize];
         if how == Leave::Sleep && entity.vruntime > queue.mean() {
             entity.claim.delayed = true;
             return false;
@@ -529,6 +556,7 @@ impl Law for Rule {
     }
 
     /// check_preempt_wakeup_fair
+    #[inline(always)]
     fn preempts(&self, tree: &mut Tree<Self>, meeting: Meeting) -> bool {
         let Meeting { current, woken, forked, normal } = meeting;
         let (one, other) = (&tree.entities[current as usize], &tree.entities[woken as usize]);

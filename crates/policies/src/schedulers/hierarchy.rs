@@ -162,10 +162,16 @@ impl<L: Law> Tree<L> {
         entity >= self.first_task
     }
 
+    /// Whether nobody competes for a queue, since it is the first of its processor.
+    #[inline(always)]
+    pub fn is_root(&self, queue: QueueId) -> bool {
+        queue < self.processors
+    }
+
     /// The group's entity that competes for a queue.
     #[inline(always)]
     pub fn owner(&self, queue: QueueId) -> EntityId {
-        if queue < self.processors { NOBODY } else { queue }
+        if self.is_root(queue) { NOBODY } else { queue }
     }
 
     #[inline(always)]

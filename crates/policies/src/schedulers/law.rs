@@ -53,10 +53,19 @@ pub(super) trait Law: Sized {
     fn claim(&self, task: &Task) -> Self::Claim;
     /// Charges the current entity of a queue with what it used; whether somebody should be chosen anew.
     fn charge(&self, entity: &mut Entity<Self::Claim>, queue: &mut Queue<Self::State>, used: Nanos) -> bool;
+    /// An entity that is new gets its place in its queue, whose current one is charged.
+    fn place_new(&self, _tree: &mut Tree<Self>, _entity: EntityId) {}
     /// An entity begins to compete in its queue, whose current one is charged.
-    fn enqueue(&self, tree: &mut Tree<Self>, entity: EntityId, how: Placing);
-    /// An entity of such a queue stops competing, and then is not current either; or it stays for a while although it sleeps: false.
-    fn dequeue(&self, tree: &mut Tree<Self>, entity: EntityId, how: Leave) -> bool;
+    fn enqueue(&self, entity: &mut Entity<Self::Claim>, queue: &mut Queue<Self::State>, id: EntityId, how: Placing);
+    /// An entity of such a queue stops competing, and then is not current either; or it stays for a while although it
+    /// sleeps: false. It is neither preferred nor avoided any more.
+    fn dequeue(
+        &self,
+        entities: &mut [Entity<Self::Claim>],
+        queue: &mut Queue<Self::State>,
+        id: EntityId,
+        how: Leave,
+    ) -> bool;
     /// Whether an entity stays although it sleeps.
     fn sleeps(_claim: &Self::Claim) -> bool {
         false

@@ -40,7 +40,7 @@ pub(super) fn scale(processors: u16) -> u64 {
 pub(super) struct Cpu {
     /// The running task is a real-time one.
     pub realtime: bool,
-    /// Tasks on it that can run, of both classes.
+    /// Tasks on it that can run, of both classes, where there are several processors.
     pub running: u32,
 }
 
@@ -109,25 +109,28 @@ impl<L: Law> Linux<L> {
         match why {
             Enqueue::Preempted | Enqueue::SliceEnd => {}
             Enqueue::Yield => self.give_way(cx, cpu, task),
-            Enqueue::New => self.join(cx, cpu, task, Placing::New),
-            Enqueue::Wakeup => self.join(cx, cpu, task, Placing::Wakeup),
-            Enqueue::Migrate => self.join(cx, cpu, task, Placing::Move),
+            Enqueue::New => self.begin(cx, cpu, task),
+            Enqueue::Wakeup => self.wake(cx, cpu, task),
+            Enqueue::Migrate => self.arrive(cx, cpu, task),
         }
     }
 
     #[inline(never)]
-    fn join(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, placing: Placing) {
-        self.tree.now = cx.now;
-        self.cpus[cpu as usize].running += 1;
-        self.newest = (placing == Placing::New).then_some(task);
-        let entity = self.entity(cx, task);
-        if self.tree.entity(entity).kind == Kind::Realtime {
-            self.realtime.enqueue(cx, cpu, task);
-        } else {
-            self.enqueue_fair(cx, cpu, task, entity, placing);
-        }
-        if placing == Placing::Move
-            && let Some(running) = cx.processors[cpu as usize].running
+    fn begin(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        self.join(cx, cpu, task, Placing::New);
+        self.newest = Some(task);
+    }
+
+    #[inline(never)]
+    fn wake(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        self.join(cx, cpu, task, Placing::Wakeup);
+    }
+
+    /// A task comes from another processor.
+    #[inline(never)]
+    fn arrive(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        self.join(cx, cpu, task, Placing::Move);
+        if let Some(running) = cx.processors[cpu as usize].running
             && self.wakeup_preempts(cx, cpu, running, task) != Preempt::No
         {
             self.resched(cx, cpu);
@@ -135,7 +138,17 @@ impl<L: Law> Linux<L> {
     }
 
     #[inline(always)]
-    fn enqueue_fair(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, entity: EntityId, placing: Placing) {
+    fn join(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, placing: Placing) {
+        self.tree.now = cx.now;
+        self.newest = None;
+        let entity = self.entity(cx, task);
+        if self.several() {
+            self.cpus[cpu as usize].running += 1;
+        }
+        if self.tree.entity(entity).kind == Kind::Realtime {
+            self.realtime.enqueue(cx, cpu, task);
+            return;
+        }
         if self.several() {
             self.settle_in(cx, cpu, task, entity, placing);
         }
@@ -143,7 +156,7 @@ impl<L: Law> Linux<L> {
             self.inherit_from_parent(cx, cpu, task, entity);
         }
         self.tree.enqueue(&self.law, entity, placing);
-        if self.cpus[cpu as usize].realtime {
+        if self.realtime.known && self.cpus[cpu as usize].realtime {
             self.realtime.others_came(cx, cpu);
         }
         self.pass_on(cx, cpu);
@@ -174,28 +187,34 @@ impl<L: Law> Linux<L> {
     #[inline]
     pub fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
         self.tree.now = cx.now;
-        self.cpus[cpu as usize].running -= 1;
+        if self.several() {
+            self.leave_cpu(cx, cpu, task, why);
+        }
         if self.realtime.known && is_realtime(&cx.tasks[task as usize]) {
             self.realtime.dequeue(cx, cpu, task);
             return;
         }
-        let how = match why {
-            Dequeue::Sleep(_) => Leave::Sleep,
-            Dequeue::Exit => Leave::End,
-            Dequeue::Migrate => Leave::Move,
-        };
         let entity = self.tree.of_task(task);
-        if self.several() {
+        match why {
+            Dequeue::Sleep(_) => self.tree.dequeue(&self.law, entity, Leave::Sleep),
+            Dequeue::Exit => self.tree.dequeue_anyhow(&self.law, entity, Leave::End),
+            Dequeue::Migrate => {
+                self.tree.dequeue_anyhow(&self.law, entity, Leave::Move);
+                self.pass_on(cx, cpu);
+            }
+        }
+        self.tree.resched = false; // a choice follows anyway
+    }
+
+    /// What is noted of a task that leaves one of several processors.
+    #[inline(never)]
+    fn leave_cpu(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        self.cpus[cpu as usize].running -= 1;
+        if !is_realtime(&cx.tasks[task as usize]) {
             if why == Dequeue::Exit {
                 self.drop_load(cx, cpu, task);
             }
             self.balancer.leave(cx, task, why);
-        }
-        self.tree.dequeue(&self.law, entity, how);
-        if how == Leave::Move {
-            self.pass_on(cx, cpu);
-        } else {
-            self.tree.resched = false; // a choice follows anyway
         }
     }
 

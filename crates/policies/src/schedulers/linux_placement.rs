@@ -3,7 +3,6 @@
 use super::{
     Context, Enqueue,
     balance::IMBALANCE,
-    hierarchy::NOBODY,
     law::{Law, Placing},
     linux::Linux,
     realtime::is_realtime,
@@ -80,7 +79,7 @@ impl<L: Law> Linux<L> {
         let Some(past) = self.balancer.tasks.get(task as usize) else { return 0 };
         let mut load = past.load.value_at(now);
         let mut queue = self.tree.entities[self.tree.of_task(task) as usize].queue;
-        while self.tree.owner(queue) != NOBODY {
+        while !self.tree.is_root(queue) {
             let owner = &self.tree.entities[queue as usize];
             load = load * owner.weight / self.tree.queues[queue as usize].weight.max(1);
             queue = owner.queue;

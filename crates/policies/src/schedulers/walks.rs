@@ -1,5 +1,5 @@
-//! The walks through the tree of groups: a task comes or leaves, one is chosen and becomes current, a tick, a group that has
-//! to wait for its quota.
+//! The walks through the tree of groups: a task comes or leaves, one is chosen and becomes current, a tick. Most often there
+//! are no groups, and a walk is its first step; what goes on from there stands in functions of its own.
 
 use super::{
     hierarchy::{Choice, Entity, MOST, NOBODY, Queue, QueueId, Tree},
@@ -13,74 +13,92 @@ pub(super) const LEAST_WEIGHT: u64 = 2;
 
 impl<L: Law> Tree<L> {
     /// A task becomes able to run.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(&mut self, law: &L, task: EntityId, how: Placing) {
         let queue = self.entity(task).queue;
-        self.climb(law, task, how);
+        if self.join(law, task, how) && !self.is_root(queue) {
+            self.climb(law, queue);
+        }
         self.count_tasks(queue, 1);
         self.refresh(law, queue);
     }
 
-    /// An entity and those groups above it that had nothing to run begin to compete.
+    /// An entity begins to compete; false if it did already.
     #[inline(always)]
-    fn climb(&mut self, law: &L, mut entity: EntityId, mut how: Placing) {
+    fn join(&mut self, law: &L, id: EntityId, how: Placing) -> bool {
+        let &mut Entity { queue, queued, ref claim, .. } = self.entity(id);
+        if queued {
+            if L::sleeps(claim) {
+                law.rouse(self, id);
+            }
+            return false;
+        }
+        self.account(law, queue);
+        if how == Placing::New {
+            law.place_new(self, id);
+        }
+        law.enqueue(&mut self.entities[id as usize], &mut self.queues[queue as usize], id, how);
+        true
+    }
+
+    /// A queue has something to run now: its group begins to compete, and those above it.
+    #[inline(never)]
+    pub fn climb(&mut self, law: &L, mut queue: QueueId) {
         loop {
-            let &mut Entity { queue, queued, ref claim, .. } = self.entity(entity);
-            if queued {
-                if L::sleeps(claim) {
-                    law.rouse(self, entity);
-                }
+            if self.is_root(queue) || self.queue(queue).throttled {
                 return;
             }
-            self.account(law, queue);
-            law.enqueue(self, entity, how);
-            how = Placing::Wakeup;
-            entity = self.owner(queue);
-            if entity == NOBODY || self.queue(queue).throttled {
+            let owner = queue;
+            law.inherit(self, owner);
+            if !self.join(law, owner, Placing::Wakeup) {
                 return;
             }
-            law.inherit(self, entity);
+            queue = self.entity(owner).queue;
         }
     }
 
-    /// A task leaves; false if it stays for a while although it sleeps. Either way it is not current any more.
-    #[inline]
-    pub fn dequeue(&mut self, law: &L, task: EntityId, how: Leave) -> bool {
+    /// A task leaves, or stays for a while although it sleeps. Either way it is not current any more.
+    #[inline(always)]
+    pub fn dequeue(&mut self, law: &L, task: EntityId, how: Leave) {
         let queue = self.entity(task).queue;
-        if !matches!(how, Leave::Late(_)) {
-            self.count_tasks(queue, -1);
-        }
-        let gone = self.leave(law, task, how);
-        if gone {
+        self.count_tasks(queue, -1);
+        if self.leave(law, task, how) && !self.is_root(queue) {
             self.descend(law, queue, how != Leave::Move, Leave::Sleep);
         }
         self.refresh(law, queue);
-        gone
+    }
+
+    /// As [`Tree::dequeue`], where it is rare.
+    #[inline(never)]
+    pub fn dequeue_anyhow(&mut self, law: &L, task: EntityId, how: Leave) {
+        self.dequeue(law, task, how);
     }
 
     /// An entity leaves its queue, or waits in it although it sleeps: false.
     #[inline(always)]
-    fn leave(&mut self, law: &L, entity: EntityId, how: Leave) -> bool {
+    pub fn leave(&mut self, law: &L, entity: EntityId, how: Leave) -> bool {
         let id = self.entity(entity).queue;
         self.account(law, id);
-        let gone = law.dequeue(self, entity, how);
-        if !gone {
-            let queue = &mut self.queues[id as usize];
-            if queue.current == entity {
-                Self::rest(&self.entities, queue);
-            }
+        let mut queue = &mut self.queues[id as usize];
+        if L::notes(queue, entity) {
+            L::forget(self, entity);
+            queue = &mut self.queues[id as usize];
+        }
+        let gone = law.dequeue(&mut self.entities, queue, entity, how);
+        if !gone && queue.current == entity {
+            Self::rest(&self.entities, queue);
         }
         gone
     }
 
     /// A queue has lost an entity: if it was the last one, its group stops competing, and so on.
-    #[inline(always)]
-    fn descend(&mut self, law: &L, mut queue: QueueId, prefer: bool, how: Leave) {
+    #[inline(never)]
+    pub fn descend(&mut self, law: &L, mut queue: QueueId, prefer: bool, how: Leave) {
         loop {
-            let owner = self.owner(queue);
-            if owner == NOBODY || self.queue(queue).throttled {
+            if self.is_root(queue) || self.queue(queue).throttled {
                 return;
             }
+            let owner = queue;
             if self.queue(queue).count > 0 {
                 if prefer {
                     self.prefer(owner); // what its siblings do is likely to belong together
@@ -107,28 +125,36 @@ impl<L: Law> Tree<L> {
         }
     }
 
-    /// So many more tasks below a queue can run.
+    /// So many more tasks in a queue and below it can run.
     #[inline(always)]
-    fn count_tasks(&mut self, mut queue: QueueId, more: i32) {
-        loop {
-            let state = self.queue(queue);
-            state.tasks = state.tasks.wrapping_add_signed(more);
-            let throttled = state.throttled;
-            let owner = self.owner(queue);
-            if owner == NOBODY || throttled {
-                return;
-            }
-            queue = self.entity(owner).queue;
+    pub fn count_tasks(&mut self, id: QueueId, more: i32) {
+        let queue = self.queue(id);
+        queue.tasks = queue.tasks.wrapping_add_signed(more);
+        if !queue.throttled && !self.is_root(id) {
+            self.count_above(id, more);
         }
+    }
+
+    #[inline(never)]
+    fn count_above(&mut self, id: QueueId, more: i32) {
+        let above = self.entities[id as usize].queue;
+        self.count_tasks(above, more);
     }
 
     /// The groups above a queue learn what has changed in it.
     #[inline(always)]
-    fn refresh(&mut self, law: &L, mut queue: QueueId) {
+    pub fn refresh(&mut self, law: &L, queue: QueueId) {
+        if self.processors > 1 || !self.is_root(queue) {
+            self.refresh_above(law, queue);
+        }
+    }
+
+    #[inline(never)]
+    fn refresh_above(&mut self, law: &L, mut queue: QueueId) {
         if self.processors > 1 {
             self.refresh_load(queue);
         }
-        while self.owner(queue) != NOBODY {
+        while !self.is_root(queue) {
             let owner = queue;
             if self.processors > 1 {
                 self.refresh_weight(law, owner);
@@ -141,6 +167,7 @@ impl<L: Law> Tree<L> {
         }
     }
 
+    #[inline(never)]
     fn refresh_load(&mut self, queue: QueueId) {
         let now = self.now;
         let queue = self.queue(queue);
@@ -148,6 +175,7 @@ impl<L: Law> Tree<L> {
     }
 
     /// A group that runs on several processors has its weight divided among them by load.
+    #[inline(never)]
     fn refresh_weight(&mut self, law: &L, owner: EntityId) {
         let (cpu, now) = (owner % self.processors, self.now);
         let first = owner - cpu;
@@ -192,69 +220,76 @@ impl<L: Law> Tree<L> {
     /// Chooses a task of a processor, if there is any, and makes it current.
     #[inline(always)]
     pub fn pick(&mut self, law: &L, cpu: CpuId) -> Option<EntityId> {
-        while self.queues.get(usize::from(cpu))?.count > 0 {
-            if let Some(task) = self.choose(law, cpu) {
-                self.commit(law, cpu);
+        let root = QueueId::from(cpu);
+        while self.queues.get(root as usize)?.count > 0 {
+            let Some(choice) = self.choose(law, root) else { continue };
+            if self.is_task(choice.entity) {
+                self.commit(law, root, choice);
+                return Some(choice.entity);
+            }
+            if let Some(task) = self.pick_below(law, root, choice) {
                 return Some(task);
             }
         }
         None
     }
 
-    /// Chooses a task of a processor, for which there are some to choose from. None if somebody turned out to be unable to run,
-    /// and has left.
-    #[inline(always)]
-    fn choose(&mut self, law: &L, cpu: CpuId) -> Option<EntityId> {
-        let mut id = u32::from(cpu);
+    /// As [`Tree::pick`], where the root has chosen a group. None if somebody turned out to be unable to run, and has left.
+    #[inline(never)]
+    fn pick_below(&mut self, law: &L, root: QueueId, mut choice: Choice) -> Option<EntityId> {
+        self.queue(root).choice = choice;
+        while !self.is_task(choice.entity) {
+            let group = choice.entity;
+            choice = self.choose(law, group)?;
+            self.queue(group).choice = choice;
+        }
+        let mut queue = root;
         loop {
-            self.account(law, id);
-            let mut queue = &mut self.queues[id as usize];
-            if queue.limited {
-                if self.must_wait(id) {
-                    self.throttle(law, id);
-                    return None;
-                }
-                queue = &mut self.queues[id as usize];
-            }
-            let choice = law.choose(&self.entities, queue);
-            queue.choice = choice;
-            if L::sleeps(&self.entities[choice.entity as usize].claim) {
-                self.leave_late(law, choice);
-                return None;
-            }
+            let choice = self.queue(queue).choice;
+            self.commit(law, queue, choice);
             if self.is_task(choice.entity) {
                 return Some(choice.entity);
             }
-            id = choice.entity;
+            queue = choice.entity;
         }
+    }
+
+    /// Whom a queue that is not empty would run. None if it, or who was chosen, turned out to be unable to run, and has left.
+    #[inline(always)]
+    fn choose(&mut self, law: &L, id: QueueId) -> Option<Choice> {
+        self.account(law, id);
+        let mut queue = &mut self.queues[id as usize];
+        if queue.limited {
+            if self.must_wait(id) {
+                self.throttle(law, id);
+                return None;
+            }
+            queue = &mut self.queues[id as usize];
+        }
+        let choice = law.choose(&self.entities, queue);
+        if L::sleeps(&self.entities[choice.entity as usize].claim) {
+            self.leave_late(law, choice);
+            return None;
+        }
+        Some(choice)
     }
 
     /// One that sleeps already and was chosen leaves.
     #[inline(never)]
     pub fn leave_late(&mut self, law: &L, Choice { entity, spot }: Choice) {
-        if self.is_task(entity) {
-            self.dequeue(law, entity, Leave::Late(spot));
-        } else {
-            let queue = self.entity(entity).queue;
-            self.leave(law, entity, Leave::Late(spot));
+        let queue = self.entity(entity).queue;
+        self.leave(law, entity, Leave::Late(spot));
+        if !self.is_root(queue) {
             self.descend(law, queue, true, Leave::Sleep);
-            self.refresh(law, queue);
         }
+        self.refresh(law, queue);
     }
 
-    /// Makes current on every level what [`Tree::choose`] chose; what is current already goes on.
+    /// Makes current whom a queue has chosen; who is current already goes on.
     #[inline(always)]
-    fn commit(&mut self, law: &L, cpu: CpuId) {
-        let mut id = u32::from(cpu);
-        loop {
-            let &mut Queue { current, choice, .. } = self.queue(id);
-            if current != choice.entity {
-                self.make_current(law, id, choice);
-            }
-            if self.is_task(choice.entity) {
-                return;
-            }
-            id = choice.entity;
+    fn commit(&mut self, law: &L, id: QueueId, choice: Choice) {
+        if self.queue(id).current != choice.entity {
+            self.make_current(law, id, choice);
         }
     }
 
@@ -301,32 +336,48 @@ impl<L: Law> Tree<L> {
     }
 
     /// A clock tick on every level of what is current.
-    #[inline]
+    #[inline(always)]
     pub fn tick(&mut self, law: &L, cpu: CpuId) {
-        let mut queue = u32::from(cpu);
-        loop {
-            let current = self.queue(queue).current;
-            if current == NOBODY {
-                return;
-            }
-            self.account(law, queue);
-            law.tick(self, queue);
-            if self.processors > 1 {
-                self.refresh_load(queue);
-                if !self.is_task(current) {
-                    self.refresh_weight(law, current);
-                }
-            }
-            if self.is_task(current) {
-                return;
-            }
-            queue = current;
+        let current = self.tick_in(law, cpu.into());
+        if !self.is_task(current) {
+            self.tick_below(law, current);
         }
+    }
+
+    #[inline(never)]
+    fn tick_below(&mut self, law: &L, mut group: EntityId) {
+        while !self.is_task(group) {
+            group = self.tick_in(law, group);
+        }
+    }
+
+    /// A clock tick for what is current in a queue.
+    #[inline(always)]
+    fn tick_in(&mut self, law: &L, queue: QueueId) -> EntityId {
+        let current = self.queue(queue).current;
+        if current == NOBODY {
+            return current;
+        }
+        self.account(law, queue);
+        law.tick(self, queue);
+        if self.processors > 1 {
+            self.refresh_load(queue);
+            if !self.is_task(current) {
+                self.refresh_weight(law, current);
+            }
+        }
+        current
     }
 
     /// The two groups or tasks of one queue on whose behalf two tasks compete.
     #[inline(always)]
-    pub fn siblings(&self, mut one: EntityId, mut other: EntityId) -> (EntityId, EntityId) {
+    pub fn siblings(&self, one: EntityId, other: EntityId) -> (EntityId, EntityId) {
+        let at = |entity: EntityId| &self.entities[entity as usize];
+        if at(one).queue == at(other).queue { (one, other) } else { self.siblings_above(one, other) }
+    }
+
+    #[inline(never)]
+    fn siblings_above(&self, mut one: EntityId, mut other: EntityId) -> (EntityId, EntityId) {
         let at = |entity: EntityId| &self.entities[entity as usize];
         while at(one).depth > at(other).depth {
             one = at(one).queue;
@@ -338,49 +389,5 @@ impl<L: Law> Tree<L> {
             (one, other) = (at(one).queue, at(other).queue);
         }
         (one, other)
-    }
-
-    /// Whether a task or a group above it waits for its quota.
-    pub fn held_back(&self, task: EntityId) -> bool {
-        let mut queue = self.entities[task as usize].queue;
-        loop {
-            if self.queues[queue as usize].throttled {
-                return true;
-            }
-            match self.owner(queue) {
-                NOBODY => return false,
-                owner => queue = self.entities[owner as usize].queue,
-            }
-        }
-    }
-
-    /// A queue's group may run no more on this processor.
-    fn throttle(&mut self, law: &L, queue: QueueId) {
-        self.put_back(law, queue);
-        let tasks = self.queue(queue).tasks as i32;
-        self.pools.wait(self.group(queue), queue);
-        self.count_tasks(queue, -tasks);
-        let state = self.queue(queue);
-        (state.tasks, state.throttled) = (tasks as u32, true);
-        let owner = self.owner(queue);
-        let above = self.entity(owner).queue;
-        self.leave(law, owner, Leave::End);
-        self.descend(law, above, false, Leave::End);
-        self.refresh(law, above);
-    }
-
-    /// A queue's group may run again on this processor.
-    pub fn unthrottle(&mut self, law: &L, queue: QueueId) {
-        let owner = self.owner(queue);
-        let state = self.queue(queue);
-        state.throttled = false;
-        let tasks = std::mem::take(&mut state.tasks) as i32;
-        self.count_tasks(queue, tasks);
-        if self.queue(queue).count > 0 {
-            law.inherit(self, owner);
-            self.climb(law, owner, Placing::Wakeup);
-            let above = self.entity(owner).queue;
-            self.refresh(law, above);
-        }
     }
 }
