@@ -160,7 +160,8 @@ impl Entity {
     /// Sets the key by what it is owed now.
     #[inline]
     fn stand(&mut self, clock: i64) {
-        self.key = clock - self.owed * NICE_0 / self.weight;
+        let owed = if self.weight == NICE_0 { self.owed } else { self.owed * NICE_0 / self.weight };
+        self.key = clock - owed;
     }
 
     /// How far another must be ahead of it to take its place: less, the less it weighs, next to nothing if it weighs more.
@@ -178,8 +179,9 @@ impl CfsV3 {
         let ran = std::mem::take(&mut queue.ran);
         let Some(running) = cx.processors[cpu as usize].running.filter(|_| ran > 0) else { return };
         let entity = &mut self.entities[running as usize];
-        queue.clock += ran * NICE_0 / queue.load;
-        let mut fair = ran * entity.weight / queue.load;
+        let passed = ran * NICE_0 / queue.load;
+        queue.clock += passed;
+        let mut fair = if entity.weight == NICE_0 { passed } else { ran * entity.weight / queue.load };
         if queue.bonus > self.granularity {
             let paid = queue.bonus * entity.weight / queue.load;
             queue.bonus -= paid;
