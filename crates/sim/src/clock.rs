@@ -2,6 +2,7 @@
 //! is one, samples who runs.
 
 use crate::{
+    accounting::Cpu,
     run::{Kernel, context},
     timers::Expiry,
 };
@@ -53,8 +54,8 @@ impl Clock {
     ///
     ///   next + k ticks < time    while    k * SPAN < (time - next) * millihertz - fraction
     fn ticks_before(&self, time: Nanos) -> u64 {
-        let ahead = time.saturating_sub(self.next).min(u64::MAX / self.millihertz);
-        (ahead * self.millihertz).saturating_sub(self.fraction).div_ceil(SPAN)
+        let ahead = time.saturating_sub(self.next).saturating_mul(self.millihertz);
+        ahead.saturating_sub(self.fraction).div_ceil(SPAN)
     }
 
     /// As [`Clock::ticks_before`], but so many at most: where there are more, `time` becomes that of the first too many.
@@ -131,12 +132,15 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     #[inline(never)]
     fn pass_ticks_until(&mut self, mut until: Nanos) -> bool {
-        let task = self.cpus[0].running;
-        if task == NO_TASK || self.deferred != 0 {
+        let Cpu { running: task, overhead, .. } = self.cpus[0];
+        if task == NO_TASK || self.deferred != 0 || S::WHOLE_TICKS && overhead > 0 {
             return false;
         }
         self.settle_running(0);
         let quiet = self.scheduler.quiet_ticks(&context!(self), 0, task);
+        if quiet == Ticks::default() {
+            return false;
+        }
         let statistics = self.stat_clock.as_ref().filter(|_| S::STAT_TICKS);
         let samples = statistics.map_or(0, |clock| clock.quiet_before(&mut until, quiet.statistics));
         let ticks = self.clock.quiet_before(&mut until, quiet.clock);
@@ -150,9 +154,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.observer.observe_row(ticked, self.clock.times(ticks));
         let last = [self.clock.pass(ticks), self.pass_statistics(samples)];
         self.now = last.into_iter().flatten().fold(self.now, Nanos::max);
-        self.scheduler.pass_ticks(&context!(self), 0, task, Ticks { clock: ticks, statistics: samples });
-        // As a tick does: an interrupt that follows takes its time from what has run since.
         self.settle_running(0);
+        self.scheduler.pass_ticks(&context!(self), 0, task, Ticks { clock: ticks, statistics: samples });
         true
     }
 

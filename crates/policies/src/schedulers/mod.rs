@@ -278,6 +278,9 @@ pub trait Scheduler: Sized {
     /// Whether it can pass over ticks: [`Scheduler::quiet_ticks`], [`Scheduler::pass_ticks`]. Between those, processor time is
     /// charged in one piece, which must come to the same as many.
     const PASSES_TICKS: bool = false;
+    /// Whether it passes over ticks only where the running task has all of their time: not where switching or an interrupt still
+    /// takes a part of the first.
+    const WHOLE_TICKS: bool = false;
     /// Whether it asks for the oracle, [`Context::bursts`]. No real kernel has one.
     const CLAIRVOYANT: bool = false;
 

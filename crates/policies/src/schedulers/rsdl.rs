@@ -76,7 +76,7 @@
 //!   (`recalc_task_prio`, `next_entitled_slot`, `queue_expired`, `task_running_tick`, `check_deadline`, `rr_quota`),
 //!   Documentation/sched-design.txt.
 
-use super::{Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, queue::Links, spread::Spread};
+use super::{Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks, queue::Links, spread::Spread};
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise},
@@ -107,27 +107,27 @@ impl Rsdl {
     fn put(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         let queue = &mut self.queues[cpu as usize];
         let view = &cx.tasks[task as usize];
-        let mut entity = self.entities[task as usize];
-        queue.choose_list(&mut entity, view.priority, self.interactive);
+        queue.choose_list(&mut self.entities[task as usize], view.priority, self.interactive);
         // Who was forked by the running task and is in the same list goes first.
         let before = view.parent.filter(|&parent| {
-            let giver = &self.entities[parent as usize];
+            let (giver, entity) = (&self.entities[parent as usize], &self.entities[task as usize]);
             let here = why == Enqueue::New && cx.waker == Some(parent) && giver.cpu == cpu;
-            here && queue.rank(giver) == queue.rank(&entity)
+            here && queue.rank(giver) == queue.rank(entity)
         });
+        let entity = &mut self.entities[task as usize];
         (entity.ahead, entity.queued) = (before.is_some(), true);
-        queue.insert(&mut self.links, &entity, task, before);
-        self.entities[task as usize] = entity;
+        queue.insert(&mut self.links, entity, task, before);
     }
 
     /// A task that has used up its quota goes where it belongs now, less what it has used too much.
     fn turn(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
-        let entity = self.entities[task as usize];
-        self.queues[cpu as usize].remove(&mut self.links, &entity, task);
+        let entity = &self.entities[task as usize];
+        let too_much = entity.left.min(0);
+        self.queues[cpu as usize].remove(&mut self.links, entity, task);
         self.put(cx, cpu, task, Enqueue::SliceEnd);
-        let now = &mut self.entities[task as usize];
-        now.left += entity.left.min(0);
-        now.newborn = false;
+        let entity = &mut self.entities[task as usize];
+        entity.left += too_much;
+        entity.newborn = false;
     }
 
     /// A task that yields waits for the next rotation; one without slots goes to the tail of its list.
@@ -222,6 +222,9 @@ impl Scheduler for Rsdl {
         source: include_str!("rsdl.rs"),
     };
     const TICKS: bool = true;
+    const PASSES_TICKS: bool = true;
+    // Each tick cuts what a task ran to whole us.
+    const WHOLE_TICKS: bool = true;
 
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
         Rsdl {
@@ -314,8 +317,10 @@ impl Scheduler for Rsdl {
         (ahead || mine < other && (mine != EXPIRED || other == IDLE)).into()
     }
 
+    #[inline]
     fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         let queue = &mut self.queues[cpu as usize];
+        queue.ticked = cx.now;
         let running = cx.processors[cpu as usize].running;
         let list = running.map_or(IDLE, |task| self.entities[task as usize].list);
         queue.watch(list <= ISO, self.iso_limit, self.iso_period);
@@ -326,6 +331,23 @@ impl Scheduler for Rsdl {
             self.turn(cx, cpu, task);
             cx.resched(cpu);
         }
+    }
+
+    /// A tick only counts while the quota lasts and there is nothing to watch. Since each takes whole us, those that are passed
+    /// over begin at a tick.
+    #[inline]
+    fn quiet_ticks(&self, cx: &Context<'_>, cpu: CpuId, running: TaskId) -> Ticks {
+        let (queue, entity) = (&self.queues[cpu as usize], &self.entities[running as usize]);
+        if entity.ran > 0 || queue.ticked != cx.now || queue.watches(entity.list <= ISO) {
+            return Ticks::default();
+        }
+        Ticks { clock: entity.ticks_within_quota(cx.tick), statistics: 0 }
+    }
+
+    #[inline]
+    fn pass_ticks(&mut self, cx: &Context<'_>, cpu: CpuId, running: TaskId, ticks: Ticks) {
+        self.queues[cpu as usize].ticked = cx.now;
+        self.entities[running as usize].settle_ticks(ticks.clock, cx.tick);
     }
 
     /// A child that ended within what its parent gave it gives back the rest.

@@ -79,6 +79,19 @@ impl Entity {
         self.left -= (std::mem::take(&mut self.ran) / 1000) as i64;
     }
 
+    /// As [`Entity::settle`] at the end of each of so many ticks in a row, which are as long as `tick` says or a ns longer.
+    #[inline]
+    pub fn settle_ticks(&mut self, ticks: u64, tick: Nanos) {
+        let longer = std::mem::take(&mut self.ran) - ticks * tick;
+        self.left -= ((ticks - longer) * (tick / 1000) + longer * ((tick + 1) / 1000)) as i64;
+    }
+
+    /// So many ticks at least leave something of the quota.
+    #[inline]
+    pub fn ticks_within_quota(&self, tick: Nanos) -> u64 {
+        (self.left - 1).max(0) as u64 / ((tick + 1) / 1000).max(1)
+    }
+
     /// A normal task is queued: on in its slot, one slot down, or to the next rotation.
     #[inline]
     fn step(&mut self, rotation: &mut Rotation, interactive: bool) {
@@ -126,6 +139,8 @@ pub struct Queue {
     iso_use: u64,
     /// SCHED_ISO has had enough and is normal meanwhile.
     pub refractory: bool,
+    /// When the clock last ticked.
+    pub ticked: Nanos,
 }
 
 impl Queue {
@@ -136,6 +151,7 @@ impl Queue {
             idle: List::default(),
             iso_use: 0,
             refractory: false,
+            ticked: Nanos::MAX,
         }
     }
 
@@ -195,10 +211,15 @@ impl Queue {
         }
     }
 
+    /// Whether there is something to count or to forget; most often there is not.
+    #[inline]
+    pub fn watches(&self, urgent: bool) -> bool {
+        urgent || self.iso_use > 0 || self.refractory
+    }
+
     /// Counts a tick in which real time or SCHED_ISO was `urgent`, or was not; `limit` in percent, `period` in ticks.
     pub fn watch(&mut self, urgent: bool, limit: u64, period: u64) {
-        // Most often there is nothing to forget.
-        if self.iso_use == 0 && !urgent && !self.refractory {
+        if !self.watches(urgent) {
             return;
         }
         self.iso_use = match urgent {
@@ -207,5 +228,36 @@ impl Queue {
         };
         let percent = self.iso_use / period;
         self.refractory = if self.refractory { percent >= limit * 9 / 10 } else { percent > limit };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_that_are_passed_over_take_from_a_quota_what_each_takes() {
+        // One of these becomes a whole us by the ns by which some ticks are longer.
+        for tick in [999, 1_999, 976_562, 999_999, 1_000_000, 3_333_333] {
+            for longer in [[0, 0, 0], [0, 1, 0], [1, 1, 0], [1, 1, 1]] {
+                let fresh = Entity::new(Policy::Other, 0, 50);
+                let (mut one_by_one, mut at_once) = (fresh, fresh);
+                for more in longer {
+                    one_by_one.ran += tick + more;
+                    at_once.ran += tick + more;
+                    one_by_one.settle();
+                }
+                at_once.settle_ticks(3, tick);
+                assert_eq!((at_once.left, at_once.ran), (one_by_one.left, one_by_one.ran), "{tick} {longer:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn within_a_quota_are_the_ticks_before_the_one_that_ends_it() {
+        let fresh = Entity::new(Policy::Other, 0, 8);
+        assert_eq!((fresh.ticks_within_quota(1_000_000), fresh.ticks_within_quota(999_999)), (7, 7));
+        assert_eq!((fresh.ticks_within_quota(976_562), fresh.ticks_within_quota(10_000_000)), (8, 0));
+        assert_eq!(Entity { left: -5, ..fresh }.ticks_within_quota(1_000_000), 0);
     }
 }
