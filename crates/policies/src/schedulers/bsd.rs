@@ -48,6 +48,7 @@ struct Thread {
     timeshare: bool,
     /// It ran since the last pass at which it was not running.
     ran: bool,
+    nice: i8,
     /// The priority that it has in its own code.
     user_priority: u16,
     /// The priority by which it is queued and compared.
@@ -58,8 +59,34 @@ struct Thread {
     asleep: u32,
 }
 
-const UNBORN: Thread =
-    Thread { state: State::Unborn, timeshare: true, ran: false, user_priority: 0, priority: 0, estimate: 0, asleep: 0 };
+const UNBORN: Thread = Thread {
+    state: State::Unborn,
+    timeshare: true,
+    ran: false,
+    nice: 0,
+    user_priority: 0,
+    priority: 0,
+    estimate: 0,
+    asleep: 0,
+};
+
+impl Thread {
+    /// Its usage has changed: so does its own priority, not yet the one by which it is queued.
+    #[inline]
+    fn recompute(&mut self, estimator: &Estimator) {
+        if self.timeshare {
+            self.user_priority = estimator.priority(self.estimate, self.nice);
+        }
+    }
+
+    /// The priority by which it is queued follows its own, if it is not raised by a sleep.
+    #[inline]
+    fn follow(&mut self, (best, worst): (u16, u16)) {
+        if (best..=worst).contains(&self.priority) {
+            self.priority = self.user_priority;
+        }
+    }
+}
 
 /// The tokens of the timers of the first two things that are [`Due`].
 const PASS: usize = 0;
@@ -146,7 +173,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
         }
         match self.threads[task as usize].state {
             State::Unborn => self.bear(cx, task),
-            _ => self.unwind(cx, task),
+            _ => self.unwind(task),
         }
         self.ready += self.rules.estimator.load(cx.tasks[task as usize].nice);
         self.put(cx, cpu, task, End::Tail);
@@ -179,26 +206,16 @@ impl<const LISTS: usize> Bsd<LISTS> {
         let fresh = Thread { timeshare: fixed.is_none(), user_priority: priority, priority, ..UNBORN };
         let parent = seen.parent.and_then(|parent| self.threads.get(parent as usize));
         let inherited = parent.map(|&parent| Thread { ran: false, asleep: 0, ..parent });
-        *self.thread(task) = inherited.unwrap_or(fresh);
+        *self.thread(task) = Thread { nice: seen.nice, ..inherited.unwrap_or(fresh) };
     }
 
     /// What a task's usage is when it wakes, after passes that left it alone (`updatepri`).
-    fn unwind(&mut self, cx: &Context<'_>, task: TaskId) {
-        let thread = self.thread(task);
-        let passes = std::mem::take(&mut thread.asleep);
+    fn unwind(&mut self, task: TaskId) {
+        let passes = std::mem::take(&mut self.thread(task).asleep);
         if passes > 1 {
-            let left = self.load.decayed_asleep(self.threads[task as usize].estimate, passes);
-            self.threads[task as usize].estimate = left;
-            self.recompute(cx, task);
-        }
-    }
-
-    /// A task's usage has changed: so does its own priority, not yet the one by which it is queued.
-    #[inline]
-    fn recompute(&mut self, cx: &Context<'_>, task: TaskId) {
-        let thread = &mut self.threads[task as usize];
-        if thread.timeshare {
-            thread.user_priority = self.rules.estimator.priority(thread.estimate, cx.tasks[task as usize].nice);
+            let thread = &mut self.threads[task as usize];
+            thread.estimate = self.load.decayed_asleep(thread.estimate, passes);
+            thread.recompute(&self.rules.estimator);
         }
     }
 
@@ -229,11 +246,11 @@ impl<const LISTS: usize> Bsd<LISTS> {
     }
 
     /// A child's usage is charged to its parent, unless that has ended.
-    pub fn charge_parent(&mut self, cx: &Context<'_>, parent: TaskId, child: TaskId) {
+    pub fn charge_parent(&mut self, parent: TaskId, child: TaskId) {
         // The kernel wakes a parent that waits for the child first, and then charges it.
         match self.threads[parent as usize].state {
             State::Ended | State::Unborn => return,
-            State::Asleep(true) => self.unwind(cx, parent),
+            State::Asleep(true) => self.unwind(parent),
             _ => {}
         }
         let of_child = self.threads[child as usize].estimate;
@@ -254,28 +271,24 @@ impl<const LISTS: usize> Bsd<LISTS> {
 
     /// So many ticks of the statistics clock find a task running. Its priority changes with every whole step of its usage.
     #[inline]
-    pub fn charge_ticks(&mut self, cx: &Context<'_>, task: TaskId, mut ticks: u64) {
-        let estimator = self.rules.estimator;
-        let tick = estimator.of_tick(cx.tasks[task as usize].nice);
-        while ticks > 0 && self.threads[task as usize].estimate < estimator.limit {
-            let thread = self.thread(task);
-            let (steps, beyond) = (thread.estimate / estimator.step, thread.estimate % estimator.step);
-            let to_next_step = ticks.min((estimator.step - beyond).div_ceil(tick).into());
-            thread.estimate = estimator.sum(thread.estimate, to_next_step as u32 * tick);
-            if thread.estimate / estimator.step != steps {
-                self.recompute(cx, task);
-                self.follow(task);
-            }
-            ticks -= to_next_step;
+    pub fn charge_ticks(&mut self, task: TaskId, ticks: u64) {
+        // Where its own priority is better than any that is followed, the one by which it is queued may stay behind on the way.
+        let at_once = self.threads[task as usize].user_priority >= self.rules.follows.0;
+        let (times, each) = if at_once { (1, ticks) } else { (ticks, 1) };
+        for _ in 0..times {
+            self.charge(task, each);
         }
     }
 
-    /// The priority by which a task is queued follows its own, if it is not raised by a sleep.
-    fn follow(&mut self, task: TaskId) {
-        let (best, worst) = self.rules.follows;
+    #[inline]
+    fn charge(&mut self, task: TaskId, ticks: u64) {
+        let Rules { estimator, follows, .. } = &self.rules;
         let thread = &mut self.threads[task as usize];
-        if (best..=worst).contains(&thread.priority) {
-            thread.priority = thread.user_priority;
+        let steps = estimator.steps(thread.estimate);
+        thread.estimate = estimator.after(thread.estimate, ticks, thread.nice);
+        if estimator.steps(thread.estimate) != steps {
+            thread.recompute(estimator);
+            thread.follow(*follows);
         }
     }
 
@@ -295,7 +308,9 @@ impl<const LISTS: usize> Bsd<LISTS> {
 
     /// The part of a pass that is one task's; whether all passes after it find the task as this one leaves it, if nothing
     /// else changes it.
+    #[inline]
     fn pass_over(&mut self, cx: &Context<'_>, task: TaskId) -> bool {
+        let Rules { estimator, follows, .. } = &self.rules;
         let thread = &mut self.threads[task as usize];
         let awake = match thread.state {
             State::Unborn | State::Ended => return true,
@@ -313,11 +328,12 @@ impl<const LISTS: usize> Bsd<LISTS> {
         // Who has used nothing keeps the priority of that.
         if thread.estimate > 0 {
             thread.estimate = self.load.decayed(thread.estimate);
-            self.recompute(cx, task);
+            thread.recompute(estimator);
         }
-        self.follow(task);
-        let Thread { state, estimate, priority, .. } = self.threads[task as usize];
-        if state == State::Queued {
+        let before = thread.priority;
+        thread.follow(*follows);
+        let Thread { state, estimate, priority, .. } = *thread;
+        if state == State::Queued && priority != before {
             self.queue.change(cx, task, priority);
         }
         state == State::Queued && estimate == 0

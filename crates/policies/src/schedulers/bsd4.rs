@@ -90,7 +90,7 @@
 use super::{
     Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks,
     bsd::{Bsd, Due, Rules},
-    decay_usage::Estimator,
+    decay_usage::{Estimator, Step},
     priority_lists::End,
 };
 use schedlab_model::{
@@ -124,11 +124,12 @@ pub(super) fn estimator(processors: u32, weighted: bool) -> Estimator {
         let step = STEP * processors * Estimator::WEIGHTED_TICK;
         let (best, worst) = range;
         let limit = step * u32::from(worst - best + 1) - 1;
+        let step = Step::new(step);
         return Estimator { tick: Estimator::WEIGHTED_TICK, step, limit, base: best, nice: 0, range, weighted };
     }
     let step = STEP * processors;
     // 36 priorities: what there are of nice, without a list.
-    Estimator { tick: 1, step, limit: step * 36 + step - 1, base: 180, nice: 1, range, weighted }
+    Estimator { tick: 1, step: Step::new(step), limit: step * 36 + step - 1, base: 180, nice: 1, range, weighted }
 }
 
 /// How turns end.
@@ -296,7 +297,7 @@ impl Scheduler for Bsd4 {
         if why == Dequeue::Exit
             && let Some(parent) = cx.tasks[task as usize].parent
         {
-            self.bsd.charge_parent(cx, parent, task);
+            self.bsd.charge_parent(parent, task);
         }
     }
 
@@ -331,7 +332,7 @@ impl Scheduler for Bsd4 {
     #[inline]
     fn stat_tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         let Some(task) = cx.processors[usize::from(cpu)].running else { return };
-        self.bsd.charge_ticks(cx, task, 1);
+        self.bsd.charge_ticks(task, 1);
         if self.form == Form::Slice && cx.now - self.cpus[usize::from(cpu)].switched >= self.quantum {
             cx.resched(cpu);
         }
@@ -341,8 +342,8 @@ impl Scheduler for Bsd4 {
         if self.form == Form::Head { Ticks::ALL } else { Ticks::default() }
     }
 
-    fn pass_ticks(&mut self, cx: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
-        self.bsd.charge_ticks(cx, running, ticks.statistics);
+    fn pass_ticks(&mut self, _: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
+        self.bsd.charge_ticks(running, ticks.statistics);
     }
 
     #[inline]

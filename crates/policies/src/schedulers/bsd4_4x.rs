@@ -78,7 +78,7 @@
 use super::{
     Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks,
     bsd::{Bsd, Due, Rules},
-    decay_usage::Estimator,
+    decay_usage::{Estimator, Step},
     priority_lists::{End, PER_LIST},
 };
 use schedlab_model::{
@@ -102,7 +102,7 @@ const RULES: Rules = Rules {
     // NICE_WEIGHT is 2; 36 priorities are what 18 levels of nice are.
     estimator: Estimator {
         tick: 1,
-        step: 8,
+        step: Step::new(8),
         limit: 8 * 36 + 7,
         base: USER,
         nice: 2,
@@ -241,7 +241,7 @@ impl Scheduler for Bsd44x {
     #[inline]
     fn stat_tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         if let Some(task) = cx.processors[usize::from(cpu)].running {
-            self.bsd.charge_ticks(cx, task, 1);
+            self.bsd.charge_ticks(task, 1);
         }
     }
 
@@ -251,12 +251,12 @@ impl Scheduler for Bsd44x {
     }
 
     #[inline]
-    fn pass_ticks(&mut self, cx: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
-        self.bsd.charge_ticks(cx, running, ticks.statistics);
+    fn pass_ticks(&mut self, _: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
+        self.bsd.charge_ticks(running, ticks.statistics);
     }
 
-    fn reaped(&mut self, cx: &mut Context<'_>, parent: TaskId, child: TaskId) {
-        self.bsd.charge_parent(cx, parent, child);
+    fn reaped(&mut self, _: &mut Context<'_>, parent: TaskId, child: TaskId) {
+        self.bsd.charge_parent(parent, child);
     }
 
     fn timer(&mut self, cx: &mut Context<'_>, _: CpuId, token: u32) {

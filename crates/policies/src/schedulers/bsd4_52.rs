@@ -205,7 +205,7 @@ impl Scheduler for Bsd452 {
         if why == Dequeue::Exit
             && let Some(parent) = cx.tasks[task as usize].parent
         {
-            self.bsd.charge_parent(cx, parent, task);
+            self.bsd.charge_parent(parent, task);
         }
     }
 
@@ -239,7 +239,7 @@ impl Scheduler for Bsd452 {
     #[inline]
     fn stat_tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         if let Some(task) = cx.processors[usize::from(cpu)].running {
-            self.bsd.charge_ticks(cx, task, 1);
+            self.bsd.charge_ticks(task, 1);
         }
     }
 
@@ -249,8 +249,8 @@ impl Scheduler for Bsd452 {
     }
 
     #[inline]
-    fn pass_ticks(&mut self, cx: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
-        self.bsd.charge_ticks(cx, running, ticks.statistics);
+    fn pass_ticks(&mut self, _: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
+        self.bsd.charge_ticks(running, ticks.statistics);
     }
 
     #[inline]

@@ -7,13 +7,32 @@ const FRACTION: u32 = 11;
 /// exp(-1/12), which a sample every five seconds makes an average over a minute (`cexp[0]`).
 const KEPT: u64 = 1884;
 
+/// By so much more of an estimate a priority is worse by one: 2^63 by that length, in place of which numbers are multiplied by it.
+#[derive(Debug, Clone, Copy)]
+pub struct Step(u64);
+
+impl Step {
+    pub const fn new(length: u32) -> Step {
+        Step((1 << 63) / length as u64 + 1)
+    }
+
+    /// How many whole ones there are in an estimate below 2^31.
+    ///
+    ///   self.0 * length  =  2^63 + r    0 < r <= length < 2^32
+    ///   estimate * self.0 / 2^63  =  (estimate + estimate * r / 2^63) / length  <  (estimate + 1) / length
+    #[inline]
+    fn count(self, estimate: u32) -> u32 {
+        ((u128::from(estimate) * u128::from(self.0)) >> 63) as u32
+    }
+}
+
 /// How a task's estimate grows and what it does to its priority.
 #[derive(Debug, Clone, Copy)]
 pub struct Estimator {
     /// What a tick adds at nice 0.
     pub tick: u32,
-    /// By so much more, a priority is worse by one (`INVERSE_ESTCPU_WEIGHT`).
-    pub step: u32,
+    /// What makes a priority worse by one (`INVERSE_ESTCPU_WEIGHT`).
+    pub step: Step,
     /// It grows no further (`ESTCPULIM`).
     pub limit: u32,
     /// Priority of a task at nice 0 that used nothing.
@@ -41,7 +60,7 @@ impl Estimator {
 
     /// What a tick adds to an estimate.
     #[inline]
-    pub fn of_tick(&self, nice: i8) -> u32 {
+    fn of_tick(&self, nice: i8) -> u32 {
         if self.weighted { doubling_every_four(nice.into()) as u32 } else { self.tick }
     }
 
@@ -49,6 +68,19 @@ impl Estimator {
     #[inline]
     pub fn sum(&self, one: u32, other: u32) -> u32 {
         (one + other).min(self.limit)
+    }
+
+    /// An estimate after so many ticks.
+    #[inline]
+    pub fn after(&self, estimate: u32, ticks: u64, nice: i8) -> u32 {
+        let more = ticks.saturating_mul(self.of_tick(nice).into());
+        more.saturating_add(estimate.into()).min(self.limit.into()) as u32
+    }
+
+    /// By how much an estimate makes a priority worse.
+    #[inline]
+    pub fn steps(&self, estimate: u32) -> u32 {
+        self.step.count(estimate)
     }
 
     /// What a ready task counts in the load, in units of 1 / [`ONE`].
@@ -60,7 +92,7 @@ impl Estimator {
     #[inline]
     pub fn priority(&self, estimate: u32, nice: i8) -> u16 {
         let nice = if self.weighted { 0 } else { self.nice * i32::from(nice) };
-        let priority = i32::from(self.base) + (estimate / self.step) as i32 + nice;
+        let priority = i32::from(self.base) + self.steps(estimate) as i32 + nice;
         priority.clamp(self.range.0.into(), self.range.1.into()) as u16
     }
 }
@@ -116,7 +148,7 @@ mod tests {
     use super::*;
 
     const STOCK: Estimator =
-        Estimator { tick: 1, step: 8, limit: 295, base: 180, nice: 1, range: (160, 223), weighted: false };
+        Estimator { tick: 1, step: Step::new(8), limit: 295, base: 180, nice: 1, range: (160, 223), weighted: false };
 
     /// The load average after five minutes with so many hogs.
     fn load(hogs: u64) -> Load {
@@ -151,12 +183,22 @@ mod tests {
     }
 
     #[test]
+    fn whole_steps_are_those_of_a_division() {
+        for length in [1, 7, 8, 24, 512, 8 * 32_768, 3 * 8 * 32_768, 64 * 8 * 32_768] {
+            let multiples = (0..200).map(|steps| steps * length).filter(|&estimate: &u32| estimate < 1 << 31);
+            for estimate in multiples.flat_map(|estimate| [estimate, estimate + 1, estimate + length - 1]) {
+                assert_eq!(Step::new(length).count(estimate), estimate / length, "{estimate} in steps of {length}");
+            }
+        }
+    }
+
+    #[test]
     fn a_priority_is_shifted_by_nice_and_held_in_its_range() {
         let priority = |estimate, nice| STOCK.priority(estimate, nice);
         assert_eq!((priority(0, 0), priority(295, 0)), (180, 216));
         assert_eq!((priority(0, 20), priority(295, 20)), (200, 223));
         assert_eq!((priority(0, -20), priority(295, -20)), (160, 196));
-        assert_eq!(STOCK.sum(295, STOCK.of_tick(0)), 295);
+        assert_eq!((STOCK.after(290, 4, 0), STOCK.after(290, u64::MAX, 0), STOCK.sum(290, 6)), (294, 295, 295));
     }
 
     #[test]
