@@ -88,8 +88,9 @@ struct Standing {
 pub struct Mlfq {
     slice: Nanos,
     period: Nanos,
-    /// Boosts so far.
+    /// Boosts so far, and when the last one was.
     boosts: u64,
+    boosted: Nanos,
     links: Links,
     /// For each processor, the tasks that wait, by level.
     levels: Vec<Vec<List>>,
@@ -105,9 +106,9 @@ impl Mlfq {
     /// The tasks that wait go to the top if it is time; what is remembered of each is put right when it is looked at.
     #[inline]
     fn boost(&mut self, now: Nanos) {
-        let boosts = now / self.period;
-        if boosts != self.boosts {
-            self.boosts = boosts;
+        if now - self.boosted >= self.period {
+            self.boosts = now / self.period;
+            self.boosted = self.boosts * self.period;
             for levels in &mut self.levels {
                 let (top, others) = levels.split_first_mut().expect("there is a level");
                 others.iter_mut().for_each(|level| top.append(&mut self.links, level));
@@ -172,6 +173,7 @@ impl Scheduler for Mlfq {
             slice: params.whole("slice"),
             period: params.whole("boost"),
             boosts: 0,
+            boosted: 0,
             links: Links::default(),
             levels: vec![vec![List::default(); params.whole("levels") as usize]; processors.into()],
             tasks: Vec::new(),
@@ -215,7 +217,7 @@ impl Scheduler for Mlfq {
     #[inline]
     fn charge(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, ran: Nanos) {
         self.boost(cx.now);
-        let since_boost = cx.now - self.boosts * self.period;
+        let since_boost = cx.now - self.boosted;
         let bottom = self.levels[cpu as usize].len() - 1;
         let standing = self.standing(task);
         standing.used += ran.min(since_boost);
