@@ -197,6 +197,7 @@ impl Scheduler for Minix {
     }
 
     /// The interrupt itself only counts.
+    #[inline]
     fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         let ready = &mut self.processors[cpu as usize];
         ready.ticks_left -= 1;
@@ -205,12 +206,14 @@ impl Scheduler for Minix {
         }
     }
 
+    #[inline]
     fn tick_needs_clock_task(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
         let ready = &self.processors[cpu as usize];
         ready.ticks_left == 1 && cx.processors[cpu as usize].billed == ready.previous && !ready.users.is_empty()
     }
 
     /// The clock task ends the quantum: who was billed at both its ends goes to the tail.
+    #[inline]
     fn clock_task(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         let billed = cx.processors[cpu as usize].billed;
         let ready = &mut self.processors[cpu as usize];
