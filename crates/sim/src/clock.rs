@@ -142,9 +142,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             return false;
         }
         let statistics = self.stat_clock.as_ref().filter(|_| S::STAT_TICKS);
-        let samples = statistics.map_or(0, |clock| clock.quiet_before(&mut until, quiet.statistics));
+        let mut samples = statistics.map_or(0, |clock| clock.quiet_before(&mut until, quiet.statistics));
+        let before = until;
         let ticks = self.clock.quiet_before(&mut until, quiet.clock);
-        let samples = samples.min(statistics.map_or(0, |clock| clock.ticks_before(until)));
+        if until < before {
+            samples = samples.min(statistics.map_or(0, |clock| clock.ticks_before(until)));
+        }
         if ticks + samples == 0 {
             return false;
         }

@@ -12,6 +12,9 @@ use schedlab_model::{
     Nanos, SECOND,
     task::{CpuId, Policy, TaskId, Wait},
 };
+use thread::{State, Thread, Threads, UNBORN};
+
+mod thread;
 
 /// Where the versions differ. Lower priorities are better.
 #[derive(Debug, Clone, Copy)]
@@ -29,63 +32,6 @@ pub struct Rules {
     pub asleep_in_any_class: bool,
     /// Whether a task that sleeps at a pass counts as awake there if it ran since the one before.
     pub ran_is_awake: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Unborn,
-    Queued,
-    Running,
-    /// And whether for the end of a child.
-    Asleep(bool),
-    Ended,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Thread {
-    state: State,
-    /// Whether its priority comes from its usage.
-    timeshare: bool,
-    /// It ran since the last pass at which it was not running.
-    ran: bool,
-    nice: i8,
-    /// The priority that it has in its own code.
-    user_priority: u16,
-    /// The priority by which it is queued and compared.
-    priority: u16,
-    /// Its usage (`estcpu`).
-    estimate: u32,
-    /// Passes in a row at which it was asleep (`slptime`).
-    asleep: u32,
-}
-
-const UNBORN: Thread = Thread {
-    state: State::Unborn,
-    timeshare: true,
-    ran: false,
-    nice: 0,
-    user_priority: 0,
-    priority: 0,
-    estimate: 0,
-    asleep: 0,
-};
-
-impl Thread {
-    /// Its usage has changed: so does its own priority, not yet the one by which it is queued.
-    #[inline]
-    fn recompute(&mut self, estimator: &Estimator) {
-        if self.timeshare {
-            self.user_priority = estimator.priority(self.estimate, self.nice);
-        }
-    }
-
-    /// The priority by which it is queued follows its own, if it is not raised by a sleep.
-    #[inline]
-    fn follow(&mut self, (best, worst): (u16, u16)) {
-        if (best..=worst).contains(&self.priority) {
-            self.priority = self.user_priority;
-        }
-    }
 }
 
 /// The tokens of the timers of the first two things that are [`Due`].
@@ -107,10 +53,7 @@ pub enum Due {
 #[derive(Debug)]
 pub struct Bsd<const LISTS: usize> {
     rules: Rules,
-    threads: Vec<Thread>,
-    /// Tasks that the next pass may change, a bit each. Of ten thousand hogs all but those that ran of late are none: they
-    /// stand in the queue, and nothing is left of what they used.
-    stirred: Vec<u64>,
+    threads: Threads,
     pub queue: GlobalQueue<LISTS>,
     load: Load,
     /// What is ready or runs, as the load average counts it.
@@ -126,8 +69,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
     pub fn new(rules: Rules, processors: u16, quantum: Option<Nanos>) -> Self {
         Bsd {
             rules,
-            threads: Vec::new(),
-            stirred: Vec::new(),
+            threads: Threads::default(),
             queue: GlobalQueue::new(processors),
             load: Load::default(),
             ready: 0,
@@ -137,41 +79,32 @@ impl<const LISTS: usize> Bsd<LISTS> {
         }
     }
 
-    /// A task's record, to be changed outside a pass.
-    #[inline]
-    fn thread(&mut self, task: TaskId) -> &mut Thread {
-        self.stirred[(task / u64::BITS) as usize] |= 1 << (task % u64::BITS);
-        &mut self.threads[task as usize]
-    }
-
     /// The priority by which a task is queued and compared.
     #[inline]
     pub fn priority(&self, task: TaskId) -> u16 {
-        self.threads[task as usize].priority
+        self.threads.all[task as usize].priority
     }
 
     /// The priority that a task has in its own code.
     #[inline]
     pub fn user_priority(&self, task: TaskId) -> u16 {
-        self.threads[task as usize].user_priority
+        self.threads.all[task as usize].user_priority
     }
 
     /// What `ps -l` shows of a task: its usage, and the priority that it has in its own code.
     pub fn usage(&self, task: TaskId) -> (u32, u16) {
-        let thread = &self.threads[task as usize];
+        let thread = &self.threads.all[task as usize];
         (thread.estimate, thread.user_priority)
     }
 
     /// A new or woken task is queued.
+    #[inline(never)]
     pub fn arrive(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
         if self.ready == 0 {
             self.wind_clocks(cx);
         }
-        if task as usize >= self.threads.len() {
-            self.threads.resize(task as usize + 1, UNBORN);
-            self.stirred.resize(self.threads.len().div_ceil(u64::BITS as usize), 0);
-        }
-        match self.threads[task as usize].state {
+        self.threads.know(task);
+        match self.threads.all[task as usize].state {
             State::Unborn => self.bear(cx, task),
             _ => self.unwind(task),
         }
@@ -180,9 +113,9 @@ impl<const LISTS: usize> Bsd<LISTS> {
     }
 
     /// A running task is queued again.
-    #[inline]
+    #[inline(always)]
     pub fn put(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, end: End) {
-        let thread = self.thread(task);
+        let thread = self.threads.stir(task);
         thread.state = State::Queued;
         let priority = thread.priority;
         self.queue.add(cx, cpu, task, priority, end);
@@ -204,25 +137,20 @@ impl<const LISTS: usize> Bsd<LISTS> {
         };
         let priority = fixed.unwrap_or(rules.estimator.priority(0, seen.nice));
         let fresh = Thread { timeshare: fixed.is_none(), user_priority: priority, priority, ..UNBORN };
-        let parent = seen.parent.and_then(|parent| self.threads.get(parent as usize));
+        let parent = seen.parent.and_then(|parent| self.threads.all.get(parent as usize));
         let inherited = parent.map(|&parent| Thread { ran: false, asleep: 0, ..parent });
-        *self.thread(task) = Thread { nice: seen.nice, ..inherited.unwrap_or(fresh) };
+        *self.threads.stir(task) = Thread { nice: seen.nice, ..inherited.unwrap_or(fresh) };
     }
 
-    /// What a task's usage is when it wakes, after passes that left it alone (`updatepri`).
+    /// A task wakes.
     fn unwind(&mut self, task: TaskId) {
-        let passes = std::mem::take(&mut self.thread(task).asleep);
-        if passes > 1 {
-            let thread = &mut self.threads[task as usize];
-            thread.estimate = self.load.decayed_asleep(thread.estimate, passes);
-            thread.recompute(&self.rules.estimator);
-        }
+        self.threads.stir(task).unwind(&self.rules, &self.load);
     }
 
     /// A running task takes its own priority: it returns from the kernel to its own code.
     #[inline]
     pub fn return_to_user(&mut self, task: TaskId) {
-        let thread = self.thread(task);
+        let thread = self.threads.stir(task);
         thread.priority = thread.user_priority;
     }
 
@@ -231,7 +159,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
     pub fn leave(&mut self, cx: &Context<'_>, task: TaskId, why: Dequeue) {
         self.ready -= self.rules.estimator.load(cx.tasks[task as usize].nice);
         let Rules { asleep, asleep_in_any_class, .. } = self.rules;
-        let thread = self.thread(task);
+        let thread = self.threads.stir(task);
         let Dequeue::Sleep(wait) = why else {
             thread.state = State::Ended;
             return;
@@ -248,98 +176,67 @@ impl<const LISTS: usize> Bsd<LISTS> {
     /// A child's usage is charged to its parent, unless that has ended.
     pub fn charge_parent(&mut self, parent: TaskId, child: TaskId) {
         // The kernel wakes a parent that waits for the child first, and then charges it.
-        match self.threads[parent as usize].state {
+        match self.threads.all[parent as usize].state {
             State::Ended | State::Unborn => return,
             State::Asleep(true) => self.unwind(parent),
             _ => {}
         }
-        let of_child = self.threads[child as usize].estimate;
+        let of_child = self.threads.all[child as usize].estimate;
         let estimator = self.rules.estimator;
-        let thread = self.thread(parent);
+        let thread = self.threads.stir(parent);
         thread.estimate = estimator.sum(thread.estimate, of_child);
     }
 
     /// The best task that stands on a processor begins to run there.
-    #[inline]
+    #[inline(always)]
     pub fn choose(&mut self, cx: &Context<'_>, cpu: CpuId) -> Option<Pick> {
         let task = self.queue.take(cx, cpu)?;
-        let thread = self.thread(task);
+        let thread = self.threads.stir(task);
         thread.state = State::Running;
         thread.ran = true;
         Some(Pick { task, slice: None })
     }
 
-    /// So many ticks of the statistics clock find a task running. Its priority changes with every whole step of its usage.
+    /// So many ticks of the statistics clock find a task running.
     #[inline]
     pub fn charge_ticks(&mut self, task: TaskId, ticks: u64) {
-        // Where its own priority is better than any that is followed, the one by which it is queued may stay behind on the way.
-        let at_once = self.threads[task as usize].user_priority >= self.rules.follows.0;
-        let (times, each) = if at_once { (1, ticks) } else { (ticks, 1) };
-        for _ in 0..times {
-            self.charge(task, each);
-        }
-    }
-
-    #[inline]
-    fn charge(&mut self, task: TaskId, ticks: u64) {
-        let Rules { estimator, follows, .. } = &self.rules;
-        let thread = &mut self.threads[task as usize];
-        let steps = estimator.steps(thread.estimate);
-        thread.estimate = estimator.after(thread.estimate, ticks, thread.nice);
-        if estimator.steps(thread.estimate) != steps {
-            thread.recompute(estimator);
-            thread.follow(*follows);
-        }
+        self.threads.all[task as usize].charge_ticks(&self.rules, ticks);
     }
 
     /// The pass over all tasks, the newest first: usage decays, priorities follow, tasks change their lists.
     pub fn pass(&mut self, cx: &Context<'_>) {
-        for word in (0..self.stirred.len()).rev() {
-            let mut left = self.stirred[word];
+        for word in (0..self.threads.stirred.len()).rev() {
+            let mut left = self.threads.stirred[word];
             while left != 0 {
                 let bit = left.ilog2();
                 left ^= 1 << bit;
-                if self.pass_over(cx, word as TaskId * u64::BITS + bit) {
-                    self.stirred[word] ^= 1 << bit;
+                let task = word as TaskId * u64::BITS + bit;
+                let thread = &mut self.threads.all[task as usize];
+                let usage = self.load.decayed(thread.estimate);
+                if usage >= thread.floor {
+                    thread.estimate = usage;
+                } else {
+                    self.pass_over(cx, task, usage);
                 }
             }
         }
     }
 
-    /// The part of a pass that is one task's; whether all passes after it find the task as this one leaves it, if nothing
-    /// else changes it.
-    #[inline]
-    fn pass_over(&mut self, cx: &Context<'_>, task: TaskId) -> bool {
-        let Rules { estimator, follows, .. } = &self.rules;
-        let thread = &mut self.threads[task as usize];
-        let awake = match thread.state {
-            State::Unborn | State::Ended => return true,
-            State::Running => true,
-            State::Queued => {
-                thread.ran = false;
-                true
-            }
-            State::Asleep(_) => std::mem::take(&mut thread.ran) && self.rules.ran_is_awake,
-        };
-        thread.asleep = if awake { 0 } else { thread.asleep.saturating_add(1) };
-        if thread.asleep > 1 {
-            return false;
-        }
-        // Who has used nothing keeps the priority of that.
-        if thread.estimate > 0 {
-            thread.estimate = self.load.decayed(thread.estimate);
-            thread.recompute(estimator);
-        }
+    /// The part of a pass that is one task's, of whose usage so much is left.
+    #[inline(never)]
+    fn pass_over(&mut self, cx: &Context<'_>, task: TaskId, usage: u32) {
+        let thread = &mut self.threads.all[task as usize];
         let before = thread.priority;
-        thread.follow(*follows);
-        let Thread { state, estimate, priority, .. } = *thread;
-        if state == State::Queued && priority != before {
-            self.queue.change(cx, task, priority);
+        if thread.pass(&self.rules, usage) {
+            self.threads.stirred[(task / u64::BITS) as usize] ^= 1 << (task % u64::BITS);
         }
-        state == State::Queued && estimate == 0
+        if thread.priority != before && thread.state == State::Queued {
+            self.queue.change(cx, task, thread.priority);
+        }
     }
 
     /// A timer has expired: what is due. Where nobody is left to run, it is not set again until somebody is.
+    #[inline]
     pub fn timer(&mut self, cx: &mut Context<'_>, token: usize) -> Due {
         if token == SAMPLE {
             self.load.sample(self.ready);
@@ -394,6 +291,6 @@ impl<const LISTS: usize> Bsd<LISTS> {
         let passes = (now - self.due[PASS]) / SECOND;
         self.due[PASS] += passes * SECOND;
         let longer = |asleep: u32| asleep.saturating_add(1 + passes as u32);
-        self.threads.iter_mut().for_each(|thread| thread.asleep = longer(thread.asleep));
+        self.threads.all.iter_mut().for_each(|thread| thread.asleep = longer(thread.asleep));
     }
 }

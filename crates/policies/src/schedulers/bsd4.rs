@@ -119,15 +119,13 @@ pub(super) fn asleep(wait: Wait) -> Option<u16> {
 
 /// Priorities of FreeBSD 5 to 7, with the usage of so many processors and nice as stock or by weights.
 pub(super) fn estimator(processors: u32, weighted: bool) -> Estimator {
-    let range = (160, 223);
+    let (step, range) = (STEP * processors, (160, 223));
     if weighted {
-        let step = STEP * processors * Estimator::WEIGHTED_TICK;
-        let (best, worst) = range;
-        let limit = step * u32::from(worst - best + 1) - 1;
-        let step = Step::new(step);
-        return Estimator { tick: Estimator::WEIGHTED_TICK, step, limit, base: best, nice: 0, range, weighted };
+        let tick = Estimator::WEIGHTED_TICK;
+        let step = step * tick;
+        let limit = step * u32::from(range.1 - range.0 + 1) - 1;
+        return Estimator { tick, step: Step::new(step), limit, base: range.0, nice: 0, range, weighted };
     }
-    let step = STEP * processors;
     // 36 priorities: what there are of nice, without a list.
     Estimator { tick: 1, step: Step::new(step), limit: step * 36 + step - 1, base: 180, nice: 1, range, weighted }
 }
@@ -273,19 +271,17 @@ impl Scheduler for Bsd4 {
 
     #[inline]
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
-        match why {
-            Enqueue::New | Enqueue::Wakeup => self.bsd.arrive(cx, cpu, task),
-            Enqueue::Migrate => {} // it has not left the queue
-            Enqueue::Yield => self.bsd.put(cx, cpu, task, End::Tail),
-            Enqueue::Preempted | Enqueue::SliceEnd => {
-                if std::mem::take(&mut self.cpus[usize::from(cpu)].preempted) {
-                    self.bsd.put(cx, cpu, task, End::Head);
-                } else {
-                    self.bsd.return_to_user(task);
-                    self.bsd.put(cx, cpu, task, End::Tail);
-                }
+        let end = match why {
+            Enqueue::New | Enqueue::Wakeup => return self.bsd.arrive(cx, cpu, task),
+            Enqueue::Migrate => return, // it has not left the queue
+            Enqueue::Yield => End::Tail,
+            _ if std::mem::take(&mut self.cpus[usize::from(cpu)].preempted) => End::Head,
+            _ => {
+                self.bsd.return_to_user(task);
+                End::Tail
             }
-        }
+        };
+        self.bsd.put(cx, cpu, task, end);
     }
 
     #[inline]
@@ -338,10 +334,12 @@ impl Scheduler for Bsd4 {
         }
     }
 
+    #[inline]
     fn quiet_ticks(&self, _: &Context<'_>, _: CpuId, _: TaskId) -> Ticks {
         if self.form == Form::Head { Ticks::ALL } else { Ticks::default() }
     }
 
+    #[inline]
     fn pass_ticks(&mut self, _: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
         self.bsd.charge_ticks(running, ticks.statistics);
     }
@@ -352,6 +350,7 @@ impl Scheduler for Bsd4 {
     }
 
     /// All that is due by the clock is done in an interrupt thread of the first processor, or woken by it.
+    #[inline]
     fn timer(&mut self, cx: &mut Context<'_>, _: CpuId, token: u32) {
         let due = self.bsd.timer(cx, token as usize);
         self.interrupt(cx, 0);

@@ -259,6 +259,7 @@ impl Scheduler for Bsd44x {
         self.bsd.charge_parent(parent, child);
     }
 
+    #[inline]
     fn timer(&mut self, cx: &mut Context<'_>, _: CpuId, token: u32) {
         match self.bsd.timer(cx, token as usize) {
             Due::Sample => {}

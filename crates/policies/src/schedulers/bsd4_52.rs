@@ -259,6 +259,7 @@ impl Scheduler for Bsd452 {
     }
 
     /// All that is due by the clock is done in an interrupt thread of the first processor.
+    #[inline]
     fn timer(&mut self, cx: &mut Context<'_>, _: CpuId, token: u32) {
         let due = self.bsd.timer(cx, token as usize);
         self.interrupt(cx, 0);

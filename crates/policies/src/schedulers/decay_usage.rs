@@ -7,22 +7,25 @@ const FRACTION: u32 = 11;
 /// exp(-1/12), which a sample every five seconds makes an average over a minute (`cexp[0]`).
 const KEPT: u64 = 1884;
 
-/// By so much more of an estimate a priority is worse by one: 2^63 by that length, in place of which numbers are multiplied by it.
+/// By so much more of an estimate a priority is worse by one. To divide by it is to multiply by 2^63 by it.
 #[derive(Debug, Clone, Copy)]
-pub struct Step(u64);
+pub struct Step {
+    length: u32,
+    inverse: u64,
+}
 
 impl Step {
     pub const fn new(length: u32) -> Step {
-        Step((1 << 63) / length as u64 + 1)
+        Step { length, inverse: (1 << 63) / length as u64 + 1 }
     }
 
     /// How many whole ones there are in an estimate below 2^31.
     ///
-    ///   self.0 * length  =  2^63 + r    0 < r <= length < 2^32
-    ///   estimate * self.0 / 2^63  =  (estimate + estimate * r / 2^63) / length  <  (estimate + 1) / length
+    ///   inverse * length  =  2^63 + r    0 < r <= length < 2^32
+    ///   estimate * inverse / 2^63  =  (estimate + estimate * r / 2^63) / length  <  (estimate + 1) / length
     #[inline]
     fn count(self, estimate: u32) -> u32 {
-        ((u128::from(estimate) * u128::from(self.0)) >> 63) as u32
+        ((u128::from(estimate) * u128::from(self.inverse)) >> 63) as u32
     }
 }
 
@@ -37,7 +40,7 @@ pub struct Estimator {
     pub limit: u32,
     /// Priority of a task at nice 0 that used nothing.
     pub base: u16,
-    /// By so much a level of nice shifts the priority (`NICE_WEIGHT`).
+    /// By so much a level of nice shifts the priority (`NICE_WEIGHT`); not at all, where it acts by weights.
     pub nice: i32,
     /// No priority is better or worse than these.
     pub range: (u16, u16),
@@ -88,12 +91,17 @@ impl Estimator {
         if self.weighted { doubling_every_four(-i32::from(nice)) * ONE / ROOTS[0] } else { ONE }
     }
 
+    /// The least estimate that makes a priority no better than this one does.
+    #[inline]
+    pub fn floor(&self, estimate: u32) -> u32 {
+        self.steps(estimate) * self.step.length
+    }
+
     /// The priority that an estimate makes.
     #[inline]
     pub fn priority(&self, estimate: u32, nice: i8) -> u16 {
-        let nice = if self.weighted { 0 } else { self.nice * i32::from(nice) };
-        let priority = i32::from(self.base) + self.steps(estimate) as i32 + nice;
-        priority.clamp(self.range.0.into(), self.range.1.into()) as u16
+        let priority = i32::from(self.base) + self.steps(estimate) as i32 + self.nice * i32::from(nice);
+        priority.max(self.range.0.into()).min(self.range.1.into()) as u16
     }
 }
 
@@ -101,12 +109,16 @@ impl Estimator {
 #[derive(Debug, Default)]
 pub struct Load {
     average: u64,
+    /// What a second leaves of an estimate, in parts of 2^64.
+    kept: u64,
 }
 
 impl Load {
     /// It is sampled, while so much is ready or runs, in units of 1 / [`ONE`].
     pub fn sample(&mut self, ready: u64) {
         self.average = (KEPT * self.average + ready * (ONE - KEPT)) >> FRACTION;
+        let twice = 2 * self.average;
+        self.kept = ((u128::from(twice) << 64) / u128::from(twice + ONE)) as u64 + 1;
     }
 
     /// Whether there has been nothing to do for so long that nothing is left of it.
@@ -114,15 +126,15 @@ impl Load {
         self.average == 0
     }
 
-    /// What is left of an estimate after a second: 2 L / (2 L + 1) of it, in whole numbers. Where less than one
-    /// of it goes, or just one, it is one less, which needs no division: under a high load that is so of most tasks.
+    /// What is left of an estimate after a second: 2 L / (2 L + 1) of it, in whole numbers. L is the average by [`ONE`].
+    ///
+    ///   d  =  2 average + ONE    kept * d  =  2^64 * 2 average + r    0 <= r <= d
+    ///   estimate * kept / 2^64  =  (estimate * 2 average + estimate * r / 2^64) / d  <  (estimate * 2 average + 1) / d
+    ///
+    /// while estimate * d < 2^64: the greatest estimate there can be, 2^30, under a load of four million.
     #[inline]
     pub fn decayed(&self, estimate: u32) -> u32 {
-        let (twice, used) = (2 * self.average, u64::from(estimate));
-        if used * ONE <= twice + ONE {
-            return estimate.saturating_sub(1);
-        }
-        (used * twice / (twice + ONE)) as u32
+        ((u128::from(estimate) * u128::from(self.kept)) >> 64) as u32
     }
 
     /// What is left of an estimate when a task wakes that was asleep at so many passes in a row, at least two. The passes
@@ -203,7 +215,8 @@ mod tests {
 
     #[test]
     fn weights_double_every_four_levels() {
-        let weighted = Estimator { tick: Estimator::WEIGHTED_TICK, limit: u32::MAX / 2, weighted: true, ..STOCK };
+        let weighted =
+            Estimator { tick: Estimator::WEIGHTED_TICK, limit: u32::MAX / 2, nice: 0, weighted: true, ..STOCK };
         let at = |nice| weighted.of_tick(nice);
         assert_eq!((at(-20), at(0), at(4), at(20)), (1024, 32_768, 65_536, 1_048_576));
         assert!((at(1) * 10_000 / at(0)).abs_diff(11_892) <= 1);

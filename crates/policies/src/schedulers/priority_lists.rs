@@ -32,7 +32,7 @@ impl<const LISTS: usize> Default for PriorityLists<LISTS> {
 
 impl<const LISTS: usize> PriorityLists<LISTS> {
     /// A task of that priority joins.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, links: &mut Links, task: TaskId, priority: u16, end: End) {
         let index = usize::from(priority / PER_LIST);
         let list = &mut self.lists[index];
@@ -44,7 +44,7 @@ impl<const LISTS: usize> PriorityLists<LISTS> {
     }
 
     /// A task leaves, which joined with that priority.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, links: &mut Links, task: TaskId, priority: u16) {
         let index = usize::from(priority / PER_LIST);
         self.lists[index].remove(links, task);
