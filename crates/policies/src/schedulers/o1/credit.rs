@@ -39,6 +39,8 @@ pub enum Sleep {
 #[derive(Debug, Clone)]
 pub struct Credit {
     tick: Nanos,
+    /// Sleep that is worth a step of bonus, ns.
+    step: Nanos,
     /// DEF_TIMESLICE, 100 ms.
     default_slice: u64,
     /// MIN_TIMESLICE, 5 ms, at least a tick.
@@ -79,7 +81,8 @@ impl Credit {
         let hz = ((SECOND + tick / 2) / tick).max(1);
         let ticks = |ms: u64| (ms * hz / 1000).max(1);
         let granularity = ticks(10) * u64::from(processors);
-        Credit { tick, default_slice: ticks(100), least_slice: ticks(5), granularity }
+        let default_slice = ticks(100);
+        Credit { tick, step: default_slice * tick, default_slice, least_slice: ticks(5), granularity }
     }
 
     /// A length in ticks: msecs_to_jiffies, at least one.
@@ -108,9 +111,12 @@ impl Credit {
         self.weight(self.slice(MAX_RT_PRIO)) + self.weight(priority.into())
     }
 
-    /// The bonus, in steps from 0 to 10; 5 is none.
+    /// The bonus, in steps from 0 to 10; 5 is none. The kernel's rounding to ticks on the way takes nothing more from it:
+    ///
+    ///   floor(floor(sleep / tick) * 10 / second)  =  floor(sleep / (tick * second / 10))    second / 10 = default_slice
+    #[inline]
     fn bonus(&self, account: &Account) -> u64 {
-        account.sleep_avg / self.tick * MAX_BONUS / self.second()
+        account.sleep_avg / self.step
     }
 
     /// The dynamic priority.
@@ -122,13 +128,13 @@ impl Credit {
     /// INTERACTIVE_SLEEP: a single sleep fills the account so far at most; a tick less than the next step.
     fn ceiling(&self, account: &Account) -> Nanos {
         let steps = (MAX_BONUS as i64 / 2 + account.delta() + 1) as u64;
-        (self.second() * steps / MAX_BONUS).saturating_sub(1) * self.tick
+        steps * self.step - self.tick
     }
 
     /// Credits a sleep, or what counts as one.
     pub fn slept(&self, account: &mut Account, length: Nanos) {
         let ceiling = self.ceiling(account);
-        let most = self.second() * self.tick;
+        let most = MAX_BONUS * self.step;
         if account.batch || length == 0 {
             return;
         }
@@ -156,13 +162,13 @@ impl Credit {
 
     /// Debits a stretch on the processor: the more bonus, the slower.
     pub fn ran(&self, account: &mut Account, length: Nanos) {
-        let debit = length.min(self.second() * self.tick) / self.bonus(account).max(1);
+        let debit = length.min(MAX_BONUS * self.step) / self.bonus(account).max(1);
         account.sleep_avg = account.sleep_avg.saturating_sub(debit);
     }
 
     /// Whole steps of the account, of which so many hundredths are left.
     fn steps(&self, account: &Account, hundredths: u64) -> Nanos {
-        self.bonus(account) * hundredths / 100 * self.second() / MAX_BONUS * self.tick
+        self.bonus(account) * hundredths / 100 * self.step
     }
 
     /// The accounts after a fork; the child's is a copy of its parent's before.
