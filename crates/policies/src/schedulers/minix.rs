@@ -112,6 +112,22 @@ impl Ready {
     }
 }
 
+impl Minix {
+    /// A task joins its list, or moves to its tail.
+    fn join(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        let class = cx.tasks[task as usize].class;
+        let list = self.processors[cpu as usize].list(class);
+        if why == Enqueue::Yield {
+            list.remove(&mut self.links, task);
+            list.push_tail(&mut self.links, task);
+        } else if class == Class::User && self.ready_at_head {
+            list.push_head(&mut self.links, task);
+        } else {
+            list.push_tail(&mut self.links, task);
+        }
+    }
+}
+
 impl Scheduler for Minix {
     const INFO: Info = Info {
         name: "minix",
@@ -160,20 +176,11 @@ impl Scheduler for Minix {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
-        if why == Enqueue::Preempted {
-            return; // it kept its place at the head
-        }
-        let class = cx.tasks[task as usize].class;
-        let list = self.processors[cpu as usize].list(class);
-        if why == Enqueue::Yield {
-            list.remove(&mut self.links, task);
-            list.push_tail(&mut self.links, task);
-        } else if class == Class::User && self.ready_at_head {
-            list.push_head(&mut self.links, task);
-        } else {
-            list.push_tail(&mut self.links, task);
+        // Who was preempted has kept its place at the head.
+        if why != Enqueue::Preempted {
+            self.join(cx, cpu, task, why);
         }
     }
 
@@ -213,7 +220,7 @@ impl Scheduler for Minix {
     }
 
     /// The clock task ends the quantum: who was billed at both its ends goes to the tail.
-    #[inline]
+    #[inline(always)]
     fn clock_task(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         let billed = cx.processors[cpu as usize].billed;
         let ready = &mut self.processors[cpu as usize];
