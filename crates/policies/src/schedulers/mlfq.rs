@@ -103,24 +103,36 @@ impl Mlfq {
         self.slice << level
     }
 
-    /// The tasks that wait go to the top if it is time; what is remembered of each is put right when it is looked at.
-    #[inline]
+    /// Boosts if it is time.
+    #[inline(always)]
     fn boost(&mut self, now: Nanos) {
         if now - self.boosted >= self.period {
-            self.boosts = now / self.period;
-            self.boosted = self.boosts * self.period;
-            for levels in &mut self.levels {
-                let (top, others) = levels.split_first_mut().expect("there is a level");
-                others.iter_mut().for_each(|level| top.append(&mut self.links, level));
-            }
+            self.raise_all(now);
         }
     }
 
+    /// The tasks that wait go to the top; what is remembered of each is put right when it is looked at.
+    #[cold]
+    fn raise_all(&mut self, now: Nanos) {
+        self.boosts = now / self.period;
+        self.boosted = self.boosts * self.period;
+        for levels in &mut self.levels {
+            let (top, others) = levels.split_first_mut().expect("there is a level");
+            others.iter_mut().for_each(|level| top.append(&mut self.links, level));
+        }
+    }
+
+    /// Hears of a task for the first time.
+    #[cold]
+    fn learn(&mut self, task: TaskId) {
+        self.tasks.resize(task as usize + 1, Standing::default());
+    }
+
     /// Where a task stands after the last boost.
-    #[inline]
+    #[inline(always)]
     fn standing(&mut self, task: TaskId) -> &mut Standing {
         if task as usize >= self.tasks.len() {
-            self.tasks.resize(task as usize + 1, Standing::default());
+            self.learn(task);
         }
         let standing = &mut self.tasks[task as usize];
         if standing.boost != self.boosts {
