@@ -76,12 +76,10 @@
 //!   `sched_exit`, `find_busiest_group`, `move_tasks`), include/linux/topology.h (`SD_CPU_INIT`).
 //! - Documentation/sched-design.txt, I. Molnar, 2002.
 
-use super::{
-    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks, priority_array::PriorityArray, queue::Links,
-};
-use balancing::{Balancing, Load};
-use credit::{Credit, MAX_PRIO, Sleep};
+use super::{Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks, queue::Links};
+use credit::{Credit, Sleep};
 use entity::Entity;
+use queue::Queue;
 use schedlab_model::{
     Nanos,
     info::{Info, Params, Promise},
@@ -91,6 +89,7 @@ use schedlab_model::{
 mod balancing;
 mod credit;
 mod entity;
+mod queue;
 mod slices;
 
 /// Two arrays of priorities and the average sleep.
@@ -104,63 +103,26 @@ pub struct O1 {
     jiffies: u64,
 }
 
-/// The runqueue of one processor. Who runs stays in its list.
-#[derive(Debug, Clone)]
-struct Queue {
-    arrays: [PriorityArray<MAX_PRIO>; 2],
-    /// Which of them is active.
-    active: usize,
-    /// Tasks in both.
-    count: usize,
-    /// The tick of the first expiry since the arrays were exchanged.
-    expired_since: Option<u64>,
-    /// The best static priority of those who expired since.
-    best_expired: usize,
-    load: Load,
-    balancing: Balancing,
-}
-
-impl Queue {
-    fn new() -> Queue {
-        Queue {
-            arrays: Default::default(),
-            active: 0,
-            count: 0,
-            expired_since: None,
-            best_expired: MAX_PRIO,
-            load: Load::default(),
-            balancing: Balancing::default(),
-        }
-    }
-
-    /// Exchanges the arrays if nobody is left in the active one.
-    #[inline]
-    fn exchange(&mut self) {
-        if self.arrays[self.active].is_empty() {
-            self.active = 1 - self.active;
-            self.expired_since = None;
-            self.best_expired = MAX_PRIO;
-        }
-    }
-}
-
 impl O1 {
     /// Puts a task at the tail of its list, in one of the arrays.
-    #[inline]
-    fn insert(&mut self, cpu: CpuId, task: TaskId, array: usize) {
+    #[inline(always)]
+    fn insert(&mut self, cpu: CpuId, task: TaskId, array: u8) {
         let entity = &mut self.tasks[task as usize];
         entity.array = array;
-        self.queues[cpu as usize].arrays[array].push_tail(&mut self.links, entity.prio, task);
+        let array = self.queues[cpu as usize].array(array);
+        array.push_tail(&mut self.links, entity.prio.into(), task);
     }
 
     /// Takes a task out of its list.
-    #[inline]
+    #[inline(always)]
     fn remove(&mut self, cpu: CpuId, task: TaskId) {
         let entity = &self.tasks[task as usize];
-        self.queues[cpu as usize].arrays[entity.array].remove(&mut self.links, entity.prio, task);
+        let array = self.queues[cpu as usize].array(entity.array);
+        array.remove(&mut self.links, entity.prio.into(), task);
     }
 
     /// A task counts on a processor from now on.
+    #[inline]
     fn arrive(&mut self, cpu: CpuId, task: TaskId) {
         let queue = &mut self.queues[cpu as usize];
         queue.count += 1;
@@ -168,6 +130,7 @@ impl O1 {
     }
 
     /// It does not any more.
+    #[inline]
     fn leave(&mut self, cpu: CpuId, task: TaskId) {
         self.remove(cpu, task);
         let queue = &mut self.queues[cpu as usize];
@@ -176,6 +139,7 @@ impl O1 {
     }
 
     /// A task that was not able to run joins the runqueue.
+    #[inline]
     fn activate(&mut self, cpu: CpuId, task: TaskId) {
         let active = self.queues[cpu as usize].active;
         let expired = self.tasks[task as usize].account.batch;
@@ -184,6 +148,7 @@ impl O1 {
     }
 
     /// What it waited for has come: its sleep is credited.
+    #[inline]
     fn woken(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
         self.know(cx, task);
         let entity = &mut self.tasks[task as usize];
@@ -227,14 +192,15 @@ impl O1 {
             return self.activate(cpu, task);
         }
         (child.prio, child.array) = (mother.prio, mother.array);
-        let array = &mut self.queues[cpu as usize].arrays[child.array];
-        array.insert_before(&mut self.links, child.prio, parent, task);
+        let array = self.queues[cpu as usize].array(child.array);
+        array.insert_before(&mut self.links, child.prio.into(), parent, task);
         self.arrive(cpu, task);
         cx.resched(cpu);
     }
 
     /// A task that waited for the processor is about to have it: its wait is credited, and its place made to fit. It runs
     /// even if that is not the best any more.
+    #[inline]
     fn credit_wait(&mut self, now: Nanos, cpu: CpuId, task: TaskId) {
         let entity = &mut self.tasks[task as usize];
         self.credit.waited(&mut entity.account, now - entity.since);
@@ -348,7 +314,7 @@ impl Scheduler for O1 {
             return None;
         }
         queue.exchange();
-        let array = &queue.arrays[queue.active];
+        let array = queue.array(queue.active);
         let task = array.list(array.first()?).head()?;
         if self.tasks[task as usize].account.sleep != Sleep::Normal {
             self.credit_wait(cx.now, cpu, task);

@@ -213,8 +213,8 @@ impl O1 {
         let from = &self.queues[pull.from as usize];
         let (this_best, best) = (self.queues[cpu as usize].best(), from.best());
         let running = cx.processors[pull.from as usize].running;
-        let mut seen = running.is_some_and(|task| self.tasks[task as usize].prio == best);
-        for array in [&from.arrays[1 - from.active], &from.arrays[from.active]] {
+        let mut seen = running.is_some_and(|task| usize::from(self.tasks[task as usize].prio) == best);
+        for array in [1 - from.active, from.active].map(|array| &from.arrays[usize::from(array)]) {
             let mut priority = array.first();
             while let Some(prio) = priority {
                 let list = array.list(prio);

@@ -53,7 +53,7 @@ pub struct Credit {
 #[derive(Debug, Clone, Copy)]
 pub struct Account {
     /// 100 + nice + 20.
-    pub static_prio: usize,
+    pub static_prio: u8,
     /// Average sleep, ns; at most MAX_SLEEP_AVG.
     pub sleep_avg: Nanos,
     /// How its last sleep ended.
@@ -67,12 +67,13 @@ pub struct Account {
 impl Account {
     /// DELTA: steps of bonus above none that make it interactive; -3 for nice -20 to 6 for nice 19.
     fn delta(&self) -> i64 {
-        (self.static_prio - MAX_RT_PRIO) as i64 * MAX_BONUS as i64 / 40 - MAX_BONUS as i64 / 2 + INTERACTIVE_DELTA
+        (i64::from(self.static_prio) - MAX_RT_PRIO as i64) * MAX_BONUS as i64 / 40 - MAX_BONUS as i64 / 2
+            + INTERACTIVE_DELTA
     }
 
     /// Whether a task of that dynamic priority returns to the active array at the end of a slice.
-    pub fn interactive(&self, prio: usize) -> bool {
-        prio as i64 <= self.static_prio as i64 - self.delta()
+    pub fn interactive(&self, prio: u8) -> bool {
+        i64::from(prio) <= i64::from(self.static_prio) - self.delta()
     }
 }
 
@@ -96,7 +97,8 @@ impl Credit {
     }
 
     /// The slice of a static priority, ticks: 800 ms at nice -20, 100 at 0, 5 at 19.
-    pub fn slice(&self, static_prio: usize) -> u64 {
+    pub fn slice(&self, static_prio: u8) -> u64 {
+        let static_prio = usize::from(static_prio);
         let base = if static_prio < NICE_0 { 4 * self.default_slice } else { self.default_slice };
         (base * (MAX_PRIO - static_prio) as u64 / 20).max(self.least_slice)
     }
@@ -108,7 +110,7 @@ impl Credit {
 
     /// What the slice of a real-time task of that priority, 1 to 99, weighs.
     pub fn real_time_weight(&self, priority: u8) -> u64 {
-        self.weight(self.slice(MAX_RT_PRIO)) + self.weight(priority.into())
+        self.weight(self.slice(MAX_RT_PRIO as u8)) + self.weight(priority.into())
     }
 
     /// The bonus, in steps from 0 to 10; 5 is none. The kernel's rounding to ticks on the way takes nothing more from it:
@@ -120,9 +122,9 @@ impl Credit {
     }
 
     /// The dynamic priority.
-    pub fn priority(&self, account: &Account) -> usize {
-        let bonus = self.bonus(account) as usize;
-        (account.static_prio + MAX_BONUS as usize / 2 - bonus).clamp(MAX_RT_PRIO, MAX_PRIO - 1)
+    pub fn priority(&self, account: &Account) -> u8 {
+        let worst = account.static_prio + MAX_BONUS as u8 / 2;
+        (worst - self.bonus(account) as u8).clamp(MAX_RT_PRIO as u8, MAX_PRIO as u8 - 1)
     }
 
     /// INTERACTIVE_SLEEP: a single sleep fills the account so far at most; a tick less than the next step.

@@ -6,14 +6,15 @@ use schedlab_model::{
     task::{Class, Policy, Task, TaskId},
 };
 
-/// What the scheduler keeps of a task.
+/// What the scheduler keeps of a task, in one line of the cache.
 #[derive(Debug, Clone)]
+#[repr(align(64))]
 pub struct Entity {
     pub account: Account,
     /// The list where it stands, or belongs.
-    pub prio: usize,
+    pub prio: u8,
     /// The array where it stands.
-    pub array: usize,
+    pub array: u8,
     /// Ticks left of its slice.
     pub slice: u64,
     /// It has the slice that its parent gave it.
@@ -51,7 +52,7 @@ impl Entity {
             _ => Turns::Shared,
         };
         let account = Account {
-            static_prio: (120 + i32::from(nice)) as usize,
+            static_prio: (120 + i32::from(nice)) as u8,
             sleep_avg: 0,
             sleep: Sleep::Normal,
             batch: matches!(task.policy, Policy::Batch | Policy::Idle),
@@ -60,7 +61,7 @@ impl Entity {
         let slice = credit.slice(account.static_prio);
         let (prio, weight) = match turns {
             Turns::Shared => (credit.priority(&account), credit.weight(slice)),
-            _ => (MAX_RT_PRIO - 1 - usize::from(task.priority.min(99)), credit.real_time_weight(task.priority)),
+            _ => (MAX_RT_PRIO as u8 - 1 - task.priority.min(99), credit.real_time_weight(task.priority)),
         };
         Entity {
             account,

@@ -84,7 +84,7 @@ impl O1 {
     }
 
     /// Whether the expired tasks of a processor where one of that static priority runs have waited for too long.
-    fn starving(&self, cpu: CpuId, static_prio: usize) -> bool {
+    fn starving(&self, cpu: CpuId, static_prio: u8) -> bool {
         let queue = &self.queues[cpu as usize];
         let waited = queue.expired_since.map_or(0, |since| self.jiffies - since);
         static_prio > queue.best_expired || waited > self.credit.second() * queue.count as u64
