@@ -44,7 +44,10 @@ impl<const LISTS: usize> PriorityArray<LISTS> {
         if rest != 0 {
             return Some(word * 64 + rest.trailing_zeros() as usize);
         }
-        (word + 1..WORDS).find(|&w| self.occupied[w] != 0).map(|w| w * 64 + self.occupied[w].trailing_zeros() as usize)
+        // No further than there are lists, which spares the short arrays most of the search.
+        (word + 1..LISTS.div_ceil(64))
+            .find(|&w| self.occupied[w] != 0)
+            .map(|w| w * 64 + self.occupied[w].trailing_zeros() as usize)
     }
 
     /// The best priority of anybody.

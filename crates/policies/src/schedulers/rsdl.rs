@@ -103,7 +103,19 @@ pub struct Rsdl {
 }
 
 impl Rsdl {
+    /// A task that was not in a list joins one.
+    #[inline(never)]
+    fn join(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        if self.entities.get(task as usize).is_none_or(|entity| entity.quota == 0) {
+            self.create(cx, task);
+        }
+        self.settle_in(cpu, task);
+        self.put(cx, cpu, task, why);
+        self.spread.arrive(cpu, self.entities[task as usize].whole as u64);
+    }
+
     /// Puts a task into the list where it belongs now.
+    #[inline(always)]
     fn put(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         let queue = &mut self.queues[cpu as usize];
         let view = &cx.tasks[task as usize];
@@ -131,6 +143,7 @@ impl Rsdl {
     }
 
     /// A task that yields waits for the next rotation; one without slots goes to the tail of its list.
+    #[inline(never)]
     fn give_way(&mut self, cpu: CpuId, task: TaskId) {
         let (queue, entity) = (&mut self.queues[cpu as usize], &mut self.entities[task as usize]);
         entity.settle();
@@ -246,16 +259,10 @@ impl Scheduler for Rsdl {
     #[inline]
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         match why {
-            Enqueue::Preempted | Enqueue::SliceEnd => return self.entities[task as usize].settle(), // it kept its place
-            Enqueue::Yield => return self.give_way(cpu, task),
-            Enqueue::New | Enqueue::Wakeup | Enqueue::Migrate => {}
+            Enqueue::Preempted | Enqueue::SliceEnd => self.entities[task as usize].settle(), // it kept its place
+            Enqueue::Yield => self.give_way(cpu, task),
+            Enqueue::New | Enqueue::Wakeup | Enqueue::Migrate => self.join(cx, cpu, task, why),
         }
-        if self.entities.get(task as usize).is_none_or(|entity| entity.quota == 0) {
-            self.create(cx, task);
-        }
-        self.settle_in(cpu, task);
-        self.put(cx, cpu, task, why);
-        self.spread.arrive(cpu, self.entities[task as usize].whole as u64);
     }
 
     #[inline]

@@ -173,7 +173,7 @@ impl Queue {
     }
 
     /// Puts a task into the list that was chosen, before another one that is there or behind all.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, links: &mut Links, entity: &Entity, task: TaskId, before: Option<TaskId>) {
         match (entity.list, before) {
             (FIRST, _) => self.rotation.arrays[entity.array as usize].insert(links, entity.slot, task, before),
@@ -192,7 +192,7 @@ impl Queue {
     }
 
     /// Takes a task out of its list.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, links: &mut Links, entity: &Entity, task: TaskId) {
         match entity.list {
             FIRST => self.rotation.arrays[entity.array as usize].remove(links, entity.slot, task),
