@@ -198,12 +198,13 @@ impl<const LISTS: usize> Bsd<LISTS> {
     }
 
     /// So many ticks of the statistics clock find a task running.
-    #[inline]
+    #[inline(always)]
     pub fn charge_ticks(&mut self, task: TaskId, ticks: u64) {
         self.threads.all[task as usize].charge_ticks(&self.rules, ticks);
     }
 
     /// The pass over all tasks, the newest first: usage decays, priorities follow, tasks change their lists.
+    #[inline(never)]
     pub fn pass(&mut self, cx: &Context<'_>) {
         for word in (0..self.threads.stirred.len()).rev() {
             let mut left = self.threads.stirred[word];
@@ -223,7 +224,6 @@ impl<const LISTS: usize> Bsd<LISTS> {
     }
 
     /// The part of a pass that is one task's, of whose usage so much is left.
-    #[inline(never)]
     fn pass_over(&mut self, cx: &Context<'_>, task: TaskId, usage: u32) {
         let thread = &mut self.threads.all[task as usize];
         let before = thread.priority;
@@ -250,6 +250,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
     }
 
     /// Sets when something is due next: the pass every second, a sample every four to six.
+    #[inline(always)]
     fn rewind(&mut self, cx: &mut Context<'_>, token: usize) {
         self.due[token] += match token {
             PASS => SECOND,

@@ -76,7 +76,7 @@ impl Thread {
     }
 
     /// So many ticks of the statistics clock find it running. Its priority changes with every whole step of its usage.
-    #[inline]
+    #[inline(always)]
     pub fn charge_ticks(&mut self, rules: &Rules, ticks: u64) {
         if self.user_priority >= rules.follows.0 {
             return self.charge(rules, ticks);
@@ -97,6 +97,7 @@ impl Thread {
 
     /// Its part of a pass that leaves so much of its usage; whether all passes after it find it as this one leaves it, if
     /// nothing else changes it.
+    #[inline(always)]
     pub fn pass(&mut self, rules: &Rules, left: u32) -> bool {
         match self.state {
             State::Queued => {
