@@ -103,21 +103,34 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.wishes.resched |= self.deferred;
             self.wishes.at_once |= self.deferred;
         }
-        for cpu in 0..self.cpus.len() {
-            self.emit(Kind::Interrupt, 0, cpu as CpuId, NO_TASK, Irq::Clock as u64, 0);
-            self.steal(cpu, self.costs.clock_interrupt);
-            if self.stat_clock.is_none() {
-                self.stat_tick_on(cpu, self.clock.tick);
-            }
-            if self.clock_task_needed(cpu) {
-                self.notify_clock_task(cpu);
-            } else if S::TICKS {
-                self.settle(cpu);
-                self.scheduler.tick(&mut context!(self), cpu as CpuId);
-            }
-            if self.cpus.len() > 1 {
-                self.even_out(cpu);
-            }
+        // The first one apart, since it is most often the only one, and its own code is the shorter for it.
+        self.tick_on(0);
+        if self.cpus.len() > 1 {
+            self.tick_on_others();
+        }
+    }
+
+    #[inline(never)]
+    fn tick_on_others(&mut self) {
+        self.even_out(0);
+        for cpu in 1..self.cpus.len() {
+            self.tick_on(cpu);
+            self.even_out(cpu);
+        }
+    }
+
+    #[inline(always)]
+    fn tick_on(&mut self, cpu: usize) {
+        self.emit(Kind::Interrupt, 0, cpu as CpuId, NO_TASK, Irq::Clock as u64, 0);
+        self.steal(cpu, self.costs.clock_interrupt);
+        if self.stat_clock.is_none() {
+            self.stat_tick_on(cpu, self.clock.tick);
+        }
+        if self.clock_task_needed(cpu) {
+            self.notify_clock_task(cpu);
+        } else if S::TICKS {
+            self.settle(cpu);
+            self.scheduler.tick(&mut context!(self), cpu as CpuId);
         }
     }
 
