@@ -10,6 +10,8 @@ pub const MAX_PRIO: usize = 140;
 const NICE_0: usize = 120;
 /// A full account of sleep is worth so many steps of bonus; the middle of them is none.
 const MAX_BONUS: u64 = 10;
+/// Nice levels, of which there are 40, for a step of them.
+const LEVELS_A_STEP: u8 = 40 / MAX_BONUS as u8;
 /// How many steps above the middle make a task of nice 0 interactive.
 const INTERACTIVE_DELTA: i64 = 2;
 /// Of its parent's bonus, a child keeps so many hundredths. (A parent keeps all of it, rounded to whole steps.)
@@ -67,8 +69,8 @@ pub struct Account {
 impl Account {
     /// DELTA: steps of bonus above none that make it interactive; -3 for nice -20 to 6 for nice 19.
     fn delta(&self) -> i64 {
-        (i64::from(self.static_prio) - MAX_RT_PRIO as i64) * MAX_BONUS as i64 / 40 - MAX_BONUS as i64 / 2
-            + INTERACTIVE_DELTA
+        let steps = i64::from((self.static_prio - MAX_RT_PRIO as u8) / LEVELS_A_STEP);
+        steps - MAX_BONUS as i64 / 2 + INTERACTIVE_DELTA
     }
 
     /// Whether a task of that dynamic priority returns to the active array at the end of a slice.
@@ -134,6 +136,7 @@ impl Credit {
     }
 
     /// Credits a sleep, or what counts as one.
+    #[inline]
     pub fn slept(&self, account: &mut Account, length: Nanos) {
         let ceiling = self.ceiling(account);
         let most = MAX_BONUS * self.step;
@@ -154,6 +157,7 @@ impl Credit {
     }
 
     /// Credits waiting in the runqueue after a wakeup, once the task is picked.
+    #[inline]
     pub fn waited(&self, account: &mut Account, length: Nanos) {
         match account.sleep {
             Sleep::Interrupted => self.slept(account, length),
