@@ -269,7 +269,7 @@ impl Scheduler for Bsd4 {
         self.bsd.queue.place(cx, task)
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         let end = match why {
             Enqueue::New | Enqueue::Wakeup => return self.bsd.arrive(cx, cpu, task),
@@ -297,7 +297,7 @@ impl Scheduler for Bsd4 {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         if std::mem::take(&mut self.pass_due) {
             self.bsd.pass(cx);

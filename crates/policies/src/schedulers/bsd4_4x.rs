@@ -197,7 +197,7 @@ impl Scheduler for Bsd44x {
         self.bsd.queue.place(cx, task)
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         match why {
             Enqueue::New | Enqueue::Wakeup => self.bsd.arrive(cx, cpu, task),
@@ -216,7 +216,7 @@ impl Scheduler for Bsd44x {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         let pick = self.bsd.choose(cx, cpu)?;
         self.left_with[usize::from(cpu)] = self.bsd.user_priority(pick.task);

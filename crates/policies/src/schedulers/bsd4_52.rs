@@ -181,7 +181,7 @@ impl Scheduler for Bsd452 {
         self.bsd.queue.place(cx, task)
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         match why {
             Enqueue::New | Enqueue::Wakeup => self.bsd.arrive(cx, cpu, task),
@@ -209,7 +209,7 @@ impl Scheduler for Bsd452 {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         if std::mem::take(&mut self.pass_due) {
             self.bsd.pass(cx);

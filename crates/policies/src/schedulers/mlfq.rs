@@ -196,7 +196,7 @@ impl Scheduler for Mlfq {
         idle_or_last(cx, task, |cpu| self.levels[cpu as usize].iter().all(List::is_empty))
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         self.boost(cx.now);
         let Standing { level, used, .. } = *self.standing(task);
@@ -216,7 +216,7 @@ impl Scheduler for Mlfq {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         self.boost(cx.now);
         let levels = &mut self.levels[cpu as usize];

@@ -256,7 +256,7 @@ impl Scheduler for Rsdl {
         self.spread.place(cx, task, why)
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         match why {
             Enqueue::Preempted | Enqueue::SliceEnd => self.entities[task as usize].settle(), // it kept its place
@@ -281,7 +281,7 @@ impl Scheduler for Rsdl {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         loop {
             let queue = &mut self.queues[cpu as usize];
@@ -324,7 +324,7 @@ impl Scheduler for Rsdl {
         (ahead || mine < other && (mine != EXPIRED || other == IDLE)).into()
     }
 
-    #[inline]
+    #[inline(always)]
     fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         let queue = &mut self.queues[cpu as usize];
         queue.ticked = cx.now;
