@@ -18,6 +18,12 @@ impl<T> PerProcessor<T> {
     pub fn new(count: u16, make: impl FnMut(usize) -> T) -> PerProcessor<T> {
         PerProcessor { all: std::array::from_fn(make), count: usize::from(count).min(MOST_PROCESSORS) }
     }
+
+    /// How many there are: the slice's length, without making the slice.
+    #[inline(always)]
+    pub fn count(&self) -> usize {
+        self.count
+    }
 }
 
 impl<T: Default> Default for PerProcessor<T> {
@@ -67,7 +73,7 @@ mod tests {
     fn there_is_one_for_each_processor() {
         let mut numbers = PerProcessor::new(3, |cpu| cpu * 10);
         numbers[2] += 1;
-        assert_eq!(*numbers, [0, 10, 21]);
+        assert_eq!((numbers.count(), &*numbers), (3, &[0, 10, 21][..]));
         assert_eq!(PerProcessor::<u8>::default().len(), 0);
     }
 }

@@ -208,7 +208,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if (before > 0) == (after > 0) {
             return;
         }
-        for index in 0..self.cpus.len() {
+        for index in 0..self.cpus.count() {
             // A processor that is about to choose is not idle.
             if self.cpus[index].running == NO_TASK && self.wishes.resched >> index & 1 == 0 {
                 self.emit(Kind::Idle, u8::from(after > 0), index as CpuId, NO_TASK, 0, 0);

@@ -153,7 +153,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     fn create_jobs(&mut self, scenario: &Scenario, groups: &BTreeMap<String, GroupId>) {
-        let all = u64::MAX >> (64 - self.cpus.len());
+        let all = u64::MAX >> (64 - self.cpus.count());
         let named = scenario.workload.iter().map(|(name, job)| job.session.as_deref().unwrap_or(name));
         let sessions: BTreeMap<&str, u16> = named.collect::<BTreeSet<_>>().into_iter().zip(0..).collect();
         for (index, (name, job)) in scenario.workload.iter().enumerate() {

@@ -105,7 +105,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
         // The first one apart, since it is most often the only one, and its own code is the shorter for it.
         self.tick_on(0);
-        if self.cpus.len() > 1 {
+        if self.cpus.count() > 1 {
             self.tick_on_others();
         }
     }
@@ -113,7 +113,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     #[inline(never)]
     fn tick_on_others(&mut self) {
         self.even_out(0);
-        for cpu in 1..self.cpus.len() {
+        for cpu in 1..self.cpus.count() {
             self.tick_on(cpu);
             self.even_out(cpu);
         }
@@ -200,7 +200,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         clock.advance();
         let (next, tick) = (clock.next, clock.tick);
         self.set_timer(next, Expiry::Stat);
-        for cpu in 0..self.cpus.len() {
+        for cpu in 0..self.cpus.count() {
             self.stat_tick_on(cpu, tick);
         }
     }

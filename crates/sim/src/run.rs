@@ -95,7 +95,7 @@ pub(crate) use context;
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Runs to the end: every awaited task has ended, or the limit is reached.
     pub fn run(&mut self) {
-        if self.cpus.len() == 1 {
+        if self.cpus.count() == 1 {
             self.run_all::<true>()
         } else {
             self.run_all::<false>()
@@ -118,7 +118,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 let over = if burst { self.burst_ended(cpu) } else { self.slice_ended(cpu) };
                 over.then_some(cpu)
             } else {
-                if other > self.limit || self.stalled() {
+                if other > self.limit || self.stalled::<ONE>() {
                     break;
                 }
                 if S::PASSES_TICKS && self.pass_ticks(ends) {
@@ -152,8 +152,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// Whether nothing but clock ticks can happen any more: every task that is left waits for another one.
     #[inline(always)]
-    fn stalled(&self) -> bool {
-        self.timers.len() <= self.perpetual && self.cpus.iter().all(|cpu| cpu.running == NO_TASK) && !self.has_alarms()
+    fn stalled<const ONE: bool>(&self) -> bool {
+        let idle = |cpu: &Cpu| cpu.running == NO_TASK;
+        let all_idle = if ONE { idle(&self.cpus[0]) } else { self.cpus.iter().all(idle) };
+        all_idle && self.timers.len() <= self.perpetual && !self.has_alarms()
     }
 
     fn has_alarms(&self) -> bool {
@@ -184,7 +186,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     #[inline(always)]
     fn earliest(&self) -> (usize, Nanos) {
         let mut best = (0, self.cpus[0].next());
-        for index in 1..self.cpus.len() {
+        for index in 1..self.cpus.count() {
             // An ended stretch goes before an ended slice at the same time.
             let cpu = &self.cpus[index];
             let next = cpu.next();
@@ -265,7 +267,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn choose(&mut self, cpu: usize) -> Option<Pick> {
         let cpu = cpu as CpuId;
         let pick = self.scheduler.pick_next(&mut context!(self), cpu);
-        if pick.is_some() || self.cpus.len() == 1 {
+        if pick.is_some() || self.cpus.count() == 1 {
             return pick;
         }
         let task = self.scheduler.balance(&mut context!(self), cpu, Balance::Idle)?;
@@ -286,7 +288,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// The policy's choice of a processor for a new or woken task; there is none to make where there is but one.
     #[inline(always)]
     fn place(&mut self, task: TaskId, why: Enqueue) -> CpuId {
-        if self.cpus.len() == 1 {
+        if self.cpus.count() == 1 {
             return 0;
         }
         let cpu = self.scheduler.select_cpu(&mut context!(self), task, why);
@@ -370,7 +372,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if (self.awaited > 0 || self.endless) && self.limit < FOREVER {
             self.now = self.limit;
         }
-        for cpu in 0..self.cpus.len() {
+        for cpu in 0..self.cpus.count() {
             let task = self.cpus[cpu].running;
             if task != NO_TASK {
                 self.settle(cpu);
