@@ -17,6 +17,7 @@ use super::{
 };
 use schedlab_model::{
     Nanos,
+    processors::PerProcessor,
     task::{CpuId, Group, GroupId, Policy, Task, TaskId},
 };
 
@@ -102,9 +103,6 @@ pub(super) struct Queue<S> {
     pub state: S,
 }
 
-/// Processors there can be: a mask has a bit for each.
-pub(super) const MOST: usize = u64::BITS as usize;
-
 /// All queues and entities. The queue of group g on processor p is number g * processors + p; the entity of a group on a
 /// processor has the number of its queue; those of tasks come after them.
 #[derive(Debug)]
@@ -112,7 +110,7 @@ pub(super) struct Tree<L: Law> {
     pub entities: Vec<Entity<L::Claim>>,
     pub queues: Vec<Queue<L::State>>,
     /// For each processor, the time that its tasks have used.
-    pub clocks: [Nanos; MOST],
+    pub clocks: PerProcessor<Nanos>,
     pub pools: Pools,
     /// The time of the hook under way.
     pub now: Nanos,
@@ -133,7 +131,7 @@ impl<L: Law> Tree<L> {
         Tree {
             entities: Vec::new(),
             queues: Vec::new(),
-            clocks: [0; MOST],
+            clocks: PerProcessor::new(processors, |_| 0),
             pools: Pools::default(),
             now: 0,
             resched: false,
@@ -272,7 +270,7 @@ impl<L: Law> Tree<L> {
     #[inline(always)]
     pub fn account(&mut self, law: &L, id: QueueId) {
         let queue = &mut self.queues[id as usize];
-        let (clock, current) = (self.clocks[queue.cpu % MOST], queue.current);
+        let (clock, current) = (self.clocks[queue.cpu], queue.current);
         if queue.clock == clock || current == NOBODY {
             return;
         }

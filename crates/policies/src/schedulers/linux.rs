@@ -4,7 +4,7 @@
 use super::{
     Context, Dequeue, Enqueue, Pick, Preempt,
     balance::Balancer,
-    hierarchy::{Kind, MOST, Tree},
+    hierarchy::{Kind, Tree},
     law::{Law, Leave, Meeting, Placing},
     realtime::{Realtime, is_realtime},
     timeline::EntityId,
@@ -247,7 +247,7 @@ impl<L: Law> Linux<L> {
 
     #[inline(always)]
     pub fn charge(&mut self, cx: &mut Context<'_>, cpu: CpuId, ran: Nanos) {
-        self.tree.clocks[usize::from(cpu) % MOST] += ran;
+        self.tree.clocks[usize::from(cpu)] += ran;
         if self.realtime.known {
             self.charge_either(cx, cpu, ran);
         }

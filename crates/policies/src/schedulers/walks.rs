@@ -2,7 +2,7 @@
 //! are no groups, and a walk is its first step; what goes on from there stands in functions of its own.
 
 use super::{
-    hierarchy::{Choice, Entity, MOST, NOBODY, Queue, QueueId, Tree},
+    hierarchy::{Choice, Entity, NOBODY, Queue, QueueId, Tree},
     law::{Law, Leave, Placing},
     timeline::EntityId,
 };
@@ -309,7 +309,7 @@ impl<L: Law> Tree<L> {
         Self::rest(&self.entities, queue);
         L::left(queue, entity); // after the other has entered, as in the kernel
         law.begin(&mut self.entities[entity as usize], queue);
-        (queue.current, queue.clock) = (entity, self.clocks[queue.cpu % MOST]);
+        (queue.current, queue.clock) = (entity, self.clocks[queue.cpu]);
         if L::notes(queue, entity) {
             L::forget(self, entity);
         }
