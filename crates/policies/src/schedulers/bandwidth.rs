@@ -161,8 +161,11 @@ impl<L: Law> Tree<L> {
         (state.tasks, state.throttled) = (tasks as u32, true);
         let owner = self.owner(queue);
         let above = self.entity(owner).queue;
-        self.leave(law, owner, Leave::End);
-        self.descend(law, above, false, Leave::End);
+        // What was current in it may have had to wait for a quota of its own, so that nothing was left and it has left already.
+        if self.entity(owner).queued {
+            self.leave(law, owner, Leave::End);
+            self.descend(law, above, false, Leave::End);
+        }
         self.refresh(law, above);
     }
 
