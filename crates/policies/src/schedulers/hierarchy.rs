@@ -122,8 +122,9 @@ pub(super) struct Tree<L: Law> {
     pub shares: Vec<u64>,
     /// Every session has a group of its own; the number of the first of them.
     sessions: Option<GroupId>,
-    /// Whether a task asks for a slice of its own.
+    /// Whether a task asks for a slice of its own; and how many tasks have been looked at for that.
     slices: bool,
+    looked_at: usize,
 }
 
 impl<L: Law> Tree<L> {
@@ -140,6 +141,7 @@ impl<L: Law> Tree<L> {
             shares: Vec::new(),
             sessions: autogroup.then_some(0),
             slices: false,
+            looked_at: 0,
         }
     }
 
@@ -217,7 +219,8 @@ impl<L: Law> Tree<L> {
                 claim: law.claim(task),
             });
         }
-        if !self.slices && tasks.iter().any(|task| task.slice.is_some()) {
+        let newer = &tasks[std::mem::replace(&mut self.looked_at, tasks.len())..];
+        if !self.slices && newer.iter().any(|task| task.slice.is_some()) {
             self.slices = true;
             self.queues.iter_mut().for_each(|queue| L::expect_slices(queue, &self.entities));
         }
