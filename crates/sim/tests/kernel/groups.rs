@@ -164,6 +164,21 @@ fn quotas_inside_one_another_hold_each() {
     table.check();
 }
 
+/// The outer group leaves its queue once, though its own quota and that of all that runs in it end together.
+#[test]
+fn quotas_inside_one_another_may_be_used_up_at_once() {
+    let mut table = Table::default();
+    let groups = "groups.outer = { quota = \"20ms\" }\ngroups.inner = { parent = \"outer\", quota = \"20ms\" }\n";
+    for scheduler in BOTH {
+        let jobs = hog("a", "group = \"inner\"") + &hog("b", "") + groups;
+        let run = measure(1, scheduler, 20, &jobs, 1);
+        for (task, expected) in [(0, 20.0), (1, 80.0)] {
+            table.row(&format!("{scheduler}: {task}"), expected, 0.5, share(&run, task));
+        }
+    }
+    table.check();
+}
+
 /// Sleepers under a quota that they do not use up run as they do without.
 #[test]
 fn a_quota_that_suffices_changes_nothing() {
