@@ -57,10 +57,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     pub fn set_scheduler_timers(&mut self) {
-        let mut wished = std::mem::take(&mut self.wishes.timers);
-        for (when, cpu, token) in wished.drain(..) {
+        for at in 0..self.wishes.timers.len() {
+            let (when, cpu, token) = self.wishes.timers[at];
             self.set_timer(when.max(self.now), Expiry::Scheduler { cpu, token });
         }
-        self.wishes.timers = wished;
+        self.wishes.timers.clear();
     }
 }

@@ -33,12 +33,13 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
     }
 
     /// Whether a task may run on some processors only.
+    #[inline]
     fn is_bound(&self, cx: &Context<'_>, task: TaskId) -> bool {
-        cx.tasks[task as usize].allowed.count_ones() < self.own.len() as u32
+        self.own.len() > 1 && cx.tasks[task as usize].allowed.count_ones() < self.own.len() as u32
     }
 
     /// A task joins, with that priority.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, priority: u16, end: End) {
         if task as usize >= self.priorities.len() {
             self.priorities.resize(task as usize + 1, 0);
@@ -54,7 +55,7 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
     }
 
     /// A queued task leaves.
-    #[inline]
+    #[inline(always)]
     fn remove(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
         let priority = self.priorities[task as usize];
         if self.is_bound(cx, task) {
@@ -67,6 +68,7 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
     }
 
     /// A queued task has another priority: it goes to the tail of its new list, or keeps its place if that is the old one.
+    #[inline(never)]
     pub fn change(&mut self, cx: &Context<'_>, task: TaskId, priority: u16) {
         if self.priorities[task as usize] / PER_LIST == priority / PER_LIST {
             self.priorities[task as usize] = priority;
@@ -80,15 +82,18 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
     /// The best task for a processor; the shared queue wins ties.
     #[inline]
     fn best(&self, cpu: CpuId) -> Option<TaskId> {
-        let priority = |task: TaskId| self.priorities[task as usize];
-        match (self.shared.best(), self.own[usize::from(cpu)].0.best()) {
-            (Some(shared), Some(own)) => Some(if priority(own) < priority(shared) { own } else { shared }),
-            (shared, own) => shared.or(own),
+        let shared = self.shared.best();
+        match &self.own[usize::from(cpu)] {
+            (_, 0) => shared,
+            (own, _) => {
+                let priority = |task: &TaskId| self.priorities[*task as usize];
+                shared.into_iter().chain(own.best()).min_by_key(priority)
+            }
         }
     }
 
     /// Takes the best task for a processor, if it stands there.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, cx: &Context<'_>, cpu: CpuId) -> Option<TaskId> {
         let task = self.best(cpu).filter(|&task| cx.tasks[task as usize].cpu == cpu)?;
         self.remove(cx, cpu, task);
