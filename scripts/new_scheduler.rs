@@ -101,13 +101,13 @@ impl Scheduler for MyPolicy {
 mod tests {
     use super::*;
     use crate::schedulers::{Processor, View, Wishes};
-    use schedlab_model::{MILLISECOND, rng::Rng};
+    use schedlab_model::{MILLISECOND, processors::PerProcessor, rng::Rng};
 
     #[test]
     fn tasks_run_in_the_order_in_which_they_came() {
         let params = Params::check(&MyPolicy::INFO, []).expect("the defaults are right");
         let mut policy = MyPolicy::new(&params, 1, 10 * MILLISECOND);
-        let view = View { processors: vec![Processor::default()], ..View::default() };
+        let view = View { processors: PerProcessor::new(1, |_| Processor::default()), ..View::default() };
         let mut cx = Context { now: 0, view: &view, rng: &mut Rng::stream(1, 1), wishes: &mut Wishes::default() };
         for task in [2, 0, 1] {
             policy.enqueue(&mut cx, 0, task, Enqueue::New);
