@@ -91,6 +91,8 @@ pub struct Memory {
     /// Pages of blocks of the cache.
     pub(crate) cached: u32,
     pub(crate) leaving: u32,
+    /// The next block may take of the pages that the cache leaves.
+    pub(crate) reserve_open: bool,
     born: u32,
 }
 
@@ -106,6 +108,7 @@ impl Memory {
             free: setup.pages.unwrap_or(u32::MAX),
             cached: 0,
             leaving: 0,
+            reserve_open: false,
             born: 0,
             setup,
         }

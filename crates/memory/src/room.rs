@@ -75,7 +75,15 @@ impl Memory {
         if unwritten.is_empty() { Room::NoPage } else { Room::After(unwritten) }
     }
 
+    /// Nothing more can be gained, and nothing is on its way out: the next block may take of the pages that the cache leaves.
+    /// Whether there are any, and this has not been tried in vain.
+    pub fn open_reserve(&mut self) -> bool {
+        self.reserve_open = !self.reserve_open && self.free >= self.setup.pages_per_block;
+        self.reserve_open
+    }
+
     fn make_room(&mut self) -> Room {
+        self.reserve_open = false;
         self.take(self.setup.pages_per_block);
         self.cached += self.setup.pages_per_block;
         Room::Free
@@ -89,7 +97,8 @@ impl Memory {
     fn may_grow(&self, name: Name) -> bool {
         let wanted = self.setup.pages_per_block;
         // A cache without any block would never read: it takes what there is.
-        let left = if self.cache.is_empty() || is_image(name) { 0 } else { self.setup.cache_leaves };
+        let all = self.cache.is_empty() || is_image(name) || self.reserve_open;
+        let left = if all { 0 } else { self.setup.cache_leaves };
         self.free >= wanted.saturating_add(left)
     }
 

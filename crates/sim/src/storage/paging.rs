@@ -86,7 +86,12 @@ impl Storage {
             let mut search = walk.take().unwrap_or_else(|| self.memory.begin());
             match self.search(now, &mut search) {
                 Found::Page => return Ok(()),
-                Found::Nothing => return Err(self.wait_for_any(owner.task)),
+                Found::Nothing => {
+                    let hopeless = self.wait_for_any(owner.task);
+                    // Who cannot wait for anything takes what is kept free, if there is something.
+                    let helps = hopeless == Outcome::Hopeless && self.memory.open_reserve();
+                    return if helps { Ok(()) } else { Err(hopeless) };
+                }
                 Found::Wait => {
                     *walk = Some(search);
                     return Err(self.wait_for_any(owner.task));

@@ -70,6 +70,13 @@ fn every_policy_of_reclaim_serves_a_mixed_load() {
     }
 }
 
+/// Here a reader finds nothing to gain and nothing under way while pages are free that the cache leaves to others.
+#[test]
+fn nobody_is_cut_off_while_pages_are_kept_free() {
+    let names = [("elevator", "deadline"), ("cache", "lirs"), ("reclaim", "two_list")];
+    comes_to_an_end(&names.map(|(field, name)| format!("{field} = {{ name = \"{name}\" }}\n")).concat(), 320);
+}
+
 #[test]
 fn a_run_is_the_same_every_time() {
     let text = mixed("elevator = { name = \"writes_first\" }\nreclaim = { name = \"linux_1_0\" }\n");
