@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # One file without libraries: inside a guest kernel it is the only program.
 AGENT := python/schedlab/live/bin/schedlab-agent
 # Tests that need the kernel and the time of this machine, which others use too.
-LIVE := $(patsubst %,tests/test_%.py,diagnose guest host live_alike live_faults time volume watch)
+LIVE := $(patsubst %,tests/test_%.py,diagnose guest guest_noisy host live_alike live_faults time volume watch)
 TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 

@@ -2,10 +2,13 @@
 
 `cache_exactness.py OURS`, in a Python that has requirements-libcachesim.txt; OURS is the example `misses` of
 crates/curves, built for release. Sequences are of a million requests each (`BENCH_QUICK=1`: a tenth), made by numpy's
-default generator from the seed 1. Objects have one byte and the cache as many bytes as slots. Prints a table: misses,
-how many more theirs are, and ns per request (ours: the median over parts; libCacheSim: processor time, with the reading
-of its trace). Exits 1 if a difference is not explained. Without a peer: `two_list` and `mru` are not in the wheel;
-`random` draws other lots.
+default generator from the seed 1. In the first part objects have one byte and the cache as many bytes as slots; in the
+second they have 1 B to 1 MiB, one request in a hundred asks for another size than before, and the cache has bytes;
+there the bytes missed are compared, too. Prints a table: misses, how many more theirs are, and ns per request (ours:
+the median over parts; libCacheSim: processor time, with the reading of its trace). Exits 1 if a difference
+is not explained.
+Without a peer: `two_list` and `mru` are not in the wheel; `random` draws other lots. `lirs` and `two_list` count slots
+only.
 """
 
 import contextlib
@@ -24,6 +27,8 @@ import numpy as np
 QUICK = os.environ.get("BENCH_QUICK", "0") not in ("", "0")
 REQUESTS = 100_000 if QUICK else 1_000_000
 SLOTS = (100, 1_000, 10_000, 50_000)
+#: Of the bytes of all objects.
+SHARES = (0.001, 0.01, 0.1, 0.4)
 S3_FIFO = {"small_size_ratio": 0.25, "ghost_size_ratio": 0.5, "move_to_main_threshold": 1}
 # Ours, its parameters, and how the peer is made.
 POLICIES = (
@@ -69,12 +74,19 @@ def sequences():
     return {"zipf": zipf(draws, 100_000), "scans": with_scans(draws), "loop": with_loop(draws)}
 
 
-def write_oracle(keys, path):
+def sized(keys, draws):
+    """Sizes of the requests: 1 B to 1 MiB by object, most small; one request in a hundred has half as much again."""
+    sizes = np.exp2(draws.random(int(keys.max()) + 1) ** 2 * 20).astype("<u4")[keys]
+    changed = draws.random(len(keys)) < 0.01
+    return np.where(changed, sizes + sizes // 2, sizes).astype("<u4")
+
+
+def write_oracle(keys, path, sizes=1):
     """The peer's format with next uses: time u32, key u64, size u32, number of the next request for the key i64."""
     order = np.lexsort((np.arange(len(keys)), keys))
     again = keys[order][1:] == keys[order][:-1]
     records = np.zeros(len(keys), dtype=[("time", "<u4"), ("key", "<u8"), ("size", "<u4"), ("next", "<i8")])
-    records["time"], records["key"], records["size"], records["next"] = 1, keys.astype("u8") + 1, 1, -1
+    records["time"], records["key"], records["size"], records["next"] = 1, keys.astype("u8") + 1, sizes, -1
     records["next"][order[:-1][again]] = order[1:][again] + 1
     records.tofile(path)
 
@@ -92,15 +104,15 @@ def quiet():
         os.close(nowhere)
 
 
-def theirs(make, options, slots, trace, requests):
-    """Misses, and ns per request."""
+def theirs(make, options, capacity, trace, requests, asked=1):
+    """Misses, ns per request, and the bytes missed of those asked for."""
     with quiet():
         reader = peer.TraceReader(str(trace), peer.TraceType.ORACLE_GENERAL_TRACE)
-        cache = make(slots, hashpower=20, **options)
+        cache = make(capacity, hashpower=20, **options)
         begun = time.process_time()
-        ratio, _ = cache.process_trace(reader)
+        ratio, of_bytes = cache.process_trace(reader)
         took = time.process_time() - begun
-    return round(ratio * requests), took / requests * 1e9
+    return round(ratio * requests), took / requests * 1e9, round(of_bytes * asked)
 
 
 def explained(policy, keys, slots, our_misses, their_misses):
@@ -128,7 +140,7 @@ def main(ours):
                 for policy, parameters, make, options in POLICIES:
                     command = [ours, plain, policy, str(slots), *parameters]
                     ran = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-                    their_misses, their_ns = theirs(make, options, slots, oracle, len(keys))
+                    their_misses, their_ns, _ = theirs(make, options, slots, oracle, len(keys))
                     why = explained(policy, keys, slots, ran["misses"], their_misses)
                     unexplained += not why
                     name, more = " ".join((policy, *parameters)), their_misses - ran["misses"]
@@ -137,7 +149,37 @@ def main(ours):
                         f"{ran['ns_per_request']:6.0f}{their_ns:9.0f}  {why or 'NOT EXPLAINED'}",
                         flush=True,
                     )
+        unexplained += in_bytes(ours, plain, oracle)
     return unexplained
+
+
+def in_bytes(ours, plain, oracle):
+    """The second part: how many of its rows differ."""
+    different = 0
+    draws = np.random.default_rng(2)
+    print(f"\n{'sequence':9}{'bytes':>12}  {'policy':34}{'ours':>8}{'theirs':>8}{'our bytes':>16}{'theirs':>16}")
+    for sequence, keys in sequences().items():
+        sizes = sized(keys, draws)
+        np.stack([keys, sizes], axis=1).astype("<u4").tofile(plain)
+        write_oracle(keys, oracle, sizes)
+        asked, footprint = int(sizes.sum(dtype="u8")), int(sizes[np.unique(keys, return_index=True)[1]].sum(dtype="u8"))
+        for share in SHARES:
+            capacity = int(footprint * share)
+            for policy, parameters, make, options in POLICIES:
+                if policy == "lirs":
+                    continue
+                command = [ours, plain, policy, f"{capacity}B", *parameters]
+                ran = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+                misses, _, missed = theirs(make, options, capacity, oracle, len(keys), asked)
+                same = (ran["misses"], ran["missed_bytes"]) == (misses, missed)
+                different += not same
+                name = " ".join((policy, *parameters))
+                print(
+                    f"{sequence:9}{capacity:12}  {name:34}{ran['misses']:8}{misses:8}"
+                    f"{ran['missed_bytes']:16}{missed:16}  {'equal' if same else 'DIFFERENT'}",
+                    flush=True,
+                )
+    return different
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The misses of libCacheSim that a test of ours must give: writes crates/curves/tests/libcachesim.toml.
 
-`cache_golden.py`, in a Python that has requirements-libcachesim.txt. The sequences are made with whole numbers only, so that
-the test makes the same ones: a million requests each, objects of one byte, as many bytes as slots.
+`cache_golden.py`, in a Python that has requirements-libcachesim.txt. The sequences are made with whole numbers only, so
+that the test makes the same ones: a million requests each, objects of one byte, as many bytes as slots; then one
+of them with sizes, in caches of bytes: misses, and the bytes that they asked for.
 """
 
 import bisect
@@ -15,6 +16,7 @@ import numpy as np
 
 REQUESTS = 1_000_000
 SLOTS = (100, 1_000, 10_000)
+BYTES = (1 << 20, 1 << 24, 1 << 28)
 POLICIES = {
     "fifo": peer.FIFO,
     "lru": peer.LRU,
@@ -45,6 +47,12 @@ def zipf(keys, seed):
     return (bisect.bisect_right(sums, number % sums[-1]) for number in splitmix(seed))
 
 
+def sizes(keys):
+    """1 B to 1 MiB by key, most of them small; every hundredth request has half as much again."""
+    of_key = {key: 1 + (mixed >> 44 >> (mixed & 15)) for key in set(keys) for mixed in [next(splitmix(key))]}
+    return [of_key[key] * (3 if number % 100 == 99 else 2) // 2 for number, key in enumerate(keys)]
+
+
 def sequences():
     """Favourites; and favourites that a scan over others interrupts every 20 000 requests for 5 000."""
     plain = list(itertools.islice(zipf(100_000, 1), REQUESTS))
@@ -66,6 +74,14 @@ def main():
             for policy, make in POLICIES.items():
                 misses = [cache_exactness.theirs(make, {}, slots, trace, REQUESTS)[0] for slots in SLOTS]
                 lines.append(f"{policy} = {misses}")
+        keys = sequences()["scans"]
+        asked = np.array(sizes(keys), dtype="<u4")
+        cache_exactness.write_oracle(np.array(keys, dtype="<u4"), trace, asked)
+        lines.append("\n[bytes]")
+        for policy, make in POLICIES.items():
+            total = int(asked.sum(dtype="u8"))
+            found = [cache_exactness.theirs(make, {}, bytes_, trace, REQUESTS, total) for bytes_ in BYTES]
+            lines.append(f"{policy} = {[[misses, missed] for misses, _, missed in found]}")
     into.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -69,13 +69,23 @@ def page(entry: dict, family: str) -> str:
     """A policy's page: its file's documentation, then its entry in the table."""
     name, info = entry["name"], entry["info"]
     text = entry["page"].removeprefix(f"# {name}\n").strip()
-    promises = ", ".join(promise.replace("_", " ") for promise in info["promises"]) or "none"
+    promises = ", ".join(map(promise, info["promises"])) or "none"
     file = f"{SOURCE}/{FOLDERS.get(family, family)}/{name}.rs"
     facts = f"{info['origin']}, {info['year']}. Promises: {promises}. File: [{name}.rs]({file})."
     return f"{NOTE}\n# {name}\n\n{text}\n\n## Parameters\n\n{parameters(info['parameters'])}\n\n## Origin\n\n{facts}\n"
 
 
 SOURCE = "../../../crates/policies/src"
+
+# How far a promise reaches; one that holds everywhere needs no word.
+REACHES = {"each_processor": "each processor by itself", "unbound": "as long as no task is bound to processors"}
+
+
+def promise(entry: dict) -> str:
+    """A promise in words, with its reach."""
+    words = entry["promise"].replace("_", " ")
+    reach = REACHES.get(entry.get("reach"))
+    return f"{words} ({reach})" if reach else words
 
 
 def parameters(entries: list[dict]) -> str:

@@ -55,7 +55,7 @@
 use super::{Context, Dequeue, Enqueue, Pick, Scheduler, queue::Queues};
 use schedlab_model::{
     Nanos,
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     task::{CpuId, TaskId},
 };
 
@@ -71,7 +71,7 @@ impl Scheduler for MyPolicy {
         summary: "TODO one line",
         year: THIS_YEAR,
         origin: "TODO where it comes from",
-        promises: &[Promise::WorkConserving, Promise::RunsToBlock],
+        promises: &[Promise::WorkConserving(Reach::EachProcessor), Promise::RunsToBlock],
         parameters: &[],
         source: include_str!("my_policy.rs"),
     };

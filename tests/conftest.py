@@ -30,6 +30,12 @@ hog = { load = "spin", compute = "1s", passes = "forever" }
 """
 
 
+@pytest.fixture(autouse=True)
+def agreed_to_nothing(tmp_path, monkeypatch):
+    """What the user of this machine has agreed to run is no part of a test, nor what a test agrees to of his."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
 @pytest.fixture
 def small(tmp_path) -> Path:
     """An experiment file with two cells and three seeds."""
@@ -89,3 +95,9 @@ def settings_to_ourselves():
     with open(Path(tempfile.gettempdir()) / "schedlab-settings-under-test.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def killed(folder: Path) -> None:
+    """Mark a folder as one of a process that is dead by now."""
+    code = "import sys, pathlib; from schedlab import marked; marked.mark(pathlib.Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", code, folder], check=True)

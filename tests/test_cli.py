@@ -142,7 +142,7 @@ def test_pictures_are_written(schedlab, small):
 def test_a_picture_that_cannot_be_written_is_refused(schedlab, small):
     refused(schedlab("run", small, "--gantt", "no/such/folder.svg"), "no/such/folder.svg")
     refused(schedlab("run", small, "--gantt", "out.png"), "out.png", ".svg")
-    refused(schedlab("run", small, "--on", "host", "--gantt", "out.svg"), "--on sim,host")
+    refused(schedlab("run", small, "--on", "host", "--trust", "--gantt", "out.svg"), "--on sim,host")
     assert not (schedlab.folder / "no").exists()
 
 

@@ -106,3 +106,17 @@ machine = "at_286"
 scheduler = { name = "minix" }
 workload = { io = { load = "read_files" }, hog = { load = "spin", passes = "forever" } }
 """
+
+
+def test_the_readmes_own_experiment_runs_as_it_says(tmp_path, monkeypatch):
+    """Its file, and each of its commands, one after the other: what one prints, the next one is given."""
+    text = (ROOT / "README.md").read_text().partition("## An experiment of your own")[2]
+    (tmp_path / "mine.toml").write_text(re.search(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[1])
+    shown = re.search(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[1]
+    commands = [line.split("#")[0].replace(".venv/bin/", "").strip() for line in shown.splitlines()]
+    assert any(command.startswith("schedlab report") for command in commands)
+    monkeypatch.setenv("PATH", str(COMMAND.parent), prepend=":")
+    for command in commands:
+        done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, f"$ {command}\n{done.stderr}"
+    assert {"mine.json", "mine.html"} <= {file.name for file in tmp_path.iterdir()}

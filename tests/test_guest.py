@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from conftest import killed
 from test_cli import refused
 
 from schedlab import places
@@ -285,7 +286,9 @@ def test_a_kernel_that_panics_shows_the_end_of_its_console(guest, tmp_path):
 
 def test_a_guest_that_does_not_end_is_ended(guest, tmp_path, monkeypatch):
     monkeypatch.setattr(emulation.tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(UsageError, match=r"did not end in time; the end of its console"):
+    with pytest.raises(
+        UsageError, match=r"did not end within 0.5 s; the end of its console(?s:.*)guest boot \S+ --console"
+    ):
         emulation.Emulation(guest.emulator, guest.kernel, longest=0.5).boot([guest.image], {})
     assert not list(tmp_path.iterdir())
 
@@ -295,6 +298,7 @@ def test_what_a_killed_process_has_left_is_removed_and_nothing_else(tmp_path, mo
     names = [f"{emulation.FOLDER}{os.getpid()}-a", f"{emulation.FOLDER}mine", "another"]
     for name in [*names, f"{emulation.FOLDER}{2**31}-a"]:
         (tmp_path / name).mkdir()
+    killed(tmp_path / f"{emulation.FOLDER}{2**31}-a")
     emulation.sweep()
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
@@ -314,3 +318,35 @@ def cmdline(pid: str) -> str:
         return Path("/proc", pid, "cmdline").read_text()
     except OSError:
         return ""
+
+
+def damaged(kernel, folder):
+    """A kernel whose decompressor halts the machine."""
+    image = bytearray(kernel.image.read_bytes())
+    middle = len(image) // 2
+    image[middle : middle + 65536] = bytes(65536)
+    path = folder / "damaged"
+    path.write_bytes(image)
+    return path
+
+
+def test_a_boot_that_hangs_is_reported_while_it_lasts_and_ended_with_its_console(guest, tmp_path, monkeypatch):
+    monkeypatch.setattr(emulation, "REPORTED_EVERY", 1.0)
+    said, console = [], []
+    path = damaged(guest.kernel, tmp_path)
+    hanging = dataclasses.replace(
+        machine.ready(str(path), said.append),
+        longest=6.0,
+        setup=Setup(words=emulation.TALKATIVE),
+        console=console.append,
+    )
+    with pytest.raises(UsageError, match=r"did not end within 6 s(?s:.*)  \| .*System halted"):
+        hanging.ask(["check"], settle_ns=0)
+    assert [line for line in said if " s of at most 6 s; the console" in line]
+    assert any("System halted" in line for line in console)
+    assert not any("\x1b" in line for line in console)
+
+
+def test_the_limit_of_a_boot_is_the_one_that_the_help_states(schedlab):
+    assert f"(default: {emulation.BOOT_LIMIT:g})" in " ".join(schedlab("guest", "boot", "--help").stdout.split())
+    refused(schedlab("guest", "boot", "6.1", "--timeout", "0"), "--timeout")

@@ -3,15 +3,19 @@
 import dataclasses
 import json
 import os
+import subprocess
+import tempfile
 import threading
 from subprocess import CompletedProcess
 
 import pytest
+from conftest import killed
 from test_cli import refused
 from test_guest import bzimage, empty, quiet  # noqa: F401
 
 from schedlab.errors import UsageError
 from schedlab.guest import apt, cache, kernels, machine, qemu
+from schedlab.guest.emulation import Emulation
 from schedlab.guest.kernels import Kernel
 from schedlab.guest.qemu import Emulator
 
@@ -44,6 +48,7 @@ def test_what_a_killed_process_has_half_fetched_goes_when_it_is_fetched_again(em
     for folder in (half, others):
         folder.mkdir(parents=True)
         (folder / "linux.deb").write_text("half")
+    killed(half)
     with cache.building(target) as new:
         (new / "whole").touch()
     assert sorted(path.name for path in target.parent.iterdir() if path.is_dir()) == [".6.12-abc", "6.1"]
@@ -108,6 +113,47 @@ def test_the_same_kernel_in_another_folder_is_another_machine_only_by_its_bytes(
     assert dataclasses.replace(one, kernel=named)._digest == one._digest
     another = Kernel("mine", named.image, named.release, "sha256+1")
     assert dataclasses.replace(one, kernel=another)._digest != one._digest
+
+
+@pytest.fixture
+def full(tmp_path):
+    """A folder on a disk without room."""
+    folder = tmp_path / "full"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_disk_is_named_with_the_way_to_another_one(full, monkeypatch):
+    with pytest.raises(UsageError, match=r"full cannot be written to: No space left .*XDG_CACHE_HOME names another"):
+        cache.write(full / "a", bytes(1 << 20))
+    assert list(full.iterdir()) == []
+    with (
+        pytest.raises(UsageError, match="No space left"),
+        cache.building(full / "b") as new,
+    ):
+        (new / "c").write_bytes(bytes(1 << 20))
+    assert [path.name for path in full.iterdir() if path.is_dir()] == []
+    with pytest.raises(UsageError, match=r"full has 0 MiB free, and up to 512 are needed"):
+        apt.Apt(full, installed=False).update("Types: deb", quiet)
+
+
+def test_a_full_or_absent_folder_for_temporary_files_is_named(full, monkeypatch):
+    kernel = Kernel("6.1", full / "vmlinuz", "6.1", "6.1-1")
+    emulation = Emulation(Emulator(full / "qemu", "7.2"), kernel)
+    monkeypatch.setattr(tempfile, "tempdir", str(full))
+    with pytest.raises(
+        UsageError, match=r"schedlab-guest-\S+ cannot be written to: No space left.*TMPDIR names another"
+    ):
+        emulation.boot([bytes(1 << 20)], {})
+    assert list(full.iterdir()) == []
+    monkeypatch.setattr(tempfile, "tempdir", str(full / "absent"))
+    with pytest.raises(UsageError, match="no folder for temporary files: No such file or directory; TMPDIR names one"):
+        emulation.boot([], {})
 
 
 def test_without_a_network_the_error_says_what_could_not_be_fetched(empty, monkeypatch):  # noqa: F811

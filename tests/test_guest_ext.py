@@ -3,22 +3,28 @@
 import dataclasses
 import json
 import shutil
+import struct
 import sys
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from hypothesis import given as given_
+from hypothesis import settings
+from hypothesis import strategies as st
 from test_cli import refused
 from test_guest import quiet
 
 from schedlab.errors import UsageError
 from schedlab.experiment import Cell, Experiment
-from schedlab.guest import build, ext, kernels, machine, place
+from schedlab.guest import build, constants, elf, ext, kernels, machine, place
 from schedlab.guest.setup import Setup
 from schedlab.live.runs import USUAL_SWAP, LiveHost
 
 KERNEL = "6.17"
 SCHEDULERS = ROOT / "examples" / "schedulers"
+#: Shares its processor by weights, with constants that a loader would fill.
+WEIGHTED = ROOT / "tests" / "schedulers" / "weighted.bpf.c"
 #: The kernel's weights of nice 0 and nice 5.
 WEIGHTS = 1024, 335
 #: The slice in fifo.bpf.c, and the clock tick at which it ends, ms.
@@ -197,6 +203,80 @@ def test_in_a_queue_hogs_share_equally_however_nice(guest, example):
     alone = example.replace(workload=hogs, metrics=metrics, sweep={"tunables.sched_ext": ["fifo.bpf.o"]})
     (row,) = table(asked(alone, guest))
     assert row["tasks.a.share"] == pytest.approx(row["tasks.b.share"], abs=1)
+
+
+@pytest.fixture(scope="module")
+def weighted(guest, tmp_path_factory):
+    """An object with constants of each kind."""
+    return built(shutil.copy(WEIGHTED, tmp_path_factory.mktemp("weighted")), guest)
+
+
+def given(weighted, guest, words):
+    """The object with these words behind its path, as it comes into the guest."""
+    named = f"'{weighted}' {words}"
+    of_guest = ext.files(named, weighted.parent, guest.kernel, quiet, lambda: build.enumerators(guest, quiet))
+    return of_guest[f"{ext.FOLDER}/{ext.SCHEDULER}"]
+
+
+def values(program):
+    """The constants of an object by name."""
+    known = constants.found(program, ext.types(program, "test"))
+    return {one.name: int.from_bytes(one.compiled(program), "little") for one in known}
+
+
+def test_constants_are_filled_as_a_loader_would_and_nothing_else_changes(weighted, guest):
+    before = weighted.read_bytes()
+    assert values(before) == {"__SCX_SLICE_DFL": 0, "slack": 100, "forgetful": 0}
+    after = given(weighted, guest, "forgetful=default")
+    assert values(after) == {"__SCX_SLICE_DFL": 20_000_000, "slack": 100, "forgetful": 0}
+    assert sum(a != b for a, b in zip(before, after, strict=True)) <= 8
+    set_ = given(weighted, guest, "forgetful=true slack=0x7 __SCX_SLICE_DFL=5000000")
+    assert values(set_) == {"__SCX_SLICE_DFL": 5_000_000, "slack": 7, "forgetful": 1}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("", "its loader would fill forgetful, here 0(?s:.*)forgetful=default"),
+        ("forgetful=2", "forgetful=2: a whole number from 0 to 1"),
+        ("forgetful=0 slack=-1", "slack=-1: a whole number from 0 to 18446744073709551615"),
+        ("forgetful=0 slack=fast", "slack=fast: a whole number"),
+        ("forgetfull=0", "has no constant 'forgetfull'; did you mean 'forgetful'"),
+        ("forgetful", "'forgetful' is not of the form NAME=VALUE"),
+        ("slack=1 slack=2", "'slack=2' is given twice"),
+    ],
+)
+def test_a_constant_without_a_value_or_with_a_wrong_one_is_refused(weighted, guest, words, why):
+    with pytest.raises(UsageError, match=why):
+        given(weighted, guest, words)
+
+
+def test_a_scheduler_with_filled_constants_shares_by_weight(weighted, guest):
+    # Two of each: of two tasks, the one that does not run is always the next.
+    hogs = {job: {"load": "spin", "passes": "forever", "count": 2, "nice": nice} for job, nice in (("a", 0), ("b", 5))}
+    fields = {"machine": "host", "duration": "4s", "seeds": 1, "metrics": ["tasks.a.share", "tasks.b.share"]}
+    asked_for = {"tunables": {"sched_ext": f"{weighted.name} forgetful=false"}}
+    experiment = Experiment.from_dict(fields | asked_for | {"workload": hogs})
+    (row,) = table(asked(dataclasses.replace(experiment, folder=weighted.parent), guest))
+    # The kernel gives sched_ext weights of 100 and 33.
+    assert part(row) == pytest.approx(100 / 133, abs=0.01)
+
+
+@settings(max_examples=200, deadline=None)
+@given_(data=st.data())
+def test_damaged_objects_are_refused_in_words(data):
+    size = data.draw(st.integers(0, 400))
+    program = bytearray(data.draw(st.binary(min_size=size, max_size=size)))
+    header = elf.MAGIC + bytes(60)
+    program[: min(len(header), size)] = header[:size]
+    if size >= 64:
+        struct.pack_into("<Q", program, elf.SECTIONS_AT, data.draw(st.integers(0, 500)))
+        struct.pack_into("<HHH", program, elf.SECTION_SIZES_AT, 64, data.draw(st.integers(0, 8)), 0)
+    try:
+        found = elf.symbols(bytes(program), constants.SECTION)
+    except UsageError:
+        return
+    assert all(symbol.at + symbol.size <= size for symbol in found)
 
 
 def test_a_scheduler_that_the_kernel_finds_unsafe_is_refused_with_the_reason(guest, tmp_path):

@@ -12,6 +12,7 @@ from schedlab import places
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
 from schedlab.guest import kernels, machine, place, qemu
+from schedlab.guest.emulation import Late
 from schedlab.guest.refused import refuse_impossible
 from schedlab.live.runs import Conditions
 from schedlab.report import measured
@@ -111,10 +112,18 @@ def test_the_command_says_it_beside_the_table_and_in_json(guest, schedlab, tmp_p
     assert schedlab.json(*words)["noisy"] == [f"guest:{NAME}"]
 
 
-def measuring(monkeypatch, *spreads: float) -> machine.Machine:
-    """A machine that finds these spreads, one after the other."""
+def measuring(monkeypatch, *spreads: float | None) -> machine.Machine:
+    """A machine that finds these spreads, one after the other; it hangs at each that is None."""
     found = iter(spreads)
-    monkeypatch.setattr(machine.Machine, "calibrate", lambda self, stop=None: {"spread": next(found)})
+
+    def calibrate(self, stop=None):
+        spread = next(found)
+        if spread is None:
+            raise Late(f"guest:{NAME} did not end within {self.longest:g} s")
+        return {"spread": spread}
+
+    monkeypatch.setattr(machine.Machine, "calibrate", calibrate)
+    monkeypatch.setattr(machine.Machine, "keep", lambda self, stop=None: None)
     kernel = kernels.Kernel(NAME, Path("bzImage"), "6.1.0", "6.1-1")
     return machine.Machine(kernel, qemu.Emulator(Path("qemu"), "7.2"), Path("image"), "agent", processors=TWO)
 
@@ -122,6 +131,16 @@ def measuring(monkeypatch, *spreads: float) -> machine.Machine:
 @pytest.mark.parametrize(("spreads", "best"), [((0.05,), 0.05), ((0.9, 0.02), 0.02), ((5.0, 0.3, 0.4), 0.3)])
 def test_a_seconds_work_is_the_steadiest_of_a_few_measurements(monkeypatch, spreads, best):
     assert measuring(monkeypatch, *spreads).steadiest_calibration() == {"spread": best}
+
+
+@pytest.mark.parametrize("spreads", [(None, 0.05), (None, None, 0.3), (0.3, None, 0.4)])
+def test_a_guest_that_hangs_at_its_start_is_started_again(monkeypatch, spreads):
+    assert measuring(monkeypatch, *spreads).steadiest_calibration()["spread"] == min(filter(None, spreads))
+
+
+def test_a_guest_that_hangs_each_time_is_an_error(monkeypatch):
+    with pytest.raises(Late, match="did not end within 60 s"):
+        measuring(monkeypatch, None, None, None).steadiest_calibration()
 
 
 def test_a_host_that_is_too_busy_to_measure_a_seconds_work_is_refused(monkeypatch):

@@ -80,11 +80,13 @@ def at_a_terminal(tmp_path):
         os.close(terminal.terminal)
 
 
+#: A person judges the machine in front of them.
+HERE = '{ preset = "host", processors = 1 }'
 PROMPT = "your score, 0 (worst) to 10"
 
 
 def test_a_person_scores_sessions_and_then_learns_what_they_were(schedlab, host, at_a_terminal):  # noqa: F811
-    person = at_a_terminal("judge", host.file(), "--sessions", "2")
+    person = at_a_terminal("judge", host.file(machine=HERE), "--sessions", "2")
     scores, seen = [3.0, 7.5, 4.0, 8.0], ""
     for score in scores:
         seen += person.read_until(PROMPT)
@@ -109,7 +111,7 @@ def test_a_person_scores_sessions_and_then_learns_what_they_were(schedlab, host,
 
 
 def test_what_is_no_score_is_asked_again(host, at_a_terminal):  # noqa: F811
-    person = at_a_terminal("judge", host.file(), "--sessions", "1")
+    person = at_a_terminal("judge", host.file(machine=HERE), "--sessions", "1")
     person.read_until(PROMPT)
     for wrong in ("well", "11", "-1", "nan", "1e9"):
         person.type(f"{wrong}\n")
@@ -123,7 +125,7 @@ def test_what_is_no_score_is_asked_again(host, at_a_terminal):  # noqa: F811
 
 
 def test_ctrl_c_at_the_prompt_stops_in_order_and_the_next_time_goes_on(schedlab, host, at_a_terminal):  # noqa: F811
-    person = at_a_terminal("judge", host.file(), "--sessions", "2")
+    person = at_a_terminal("judge", host.file(machine=HERE), "--sessions", "2")
     person.read_until(PROMPT)
     person.type("5\n")
     person.read_until(PROMPT)
@@ -132,7 +134,7 @@ def test_ctrl_c_at_the_prompt_stops_in_order_and_the_next_time_goes_on(schedlab,
     assert person.process.returncode == 130, seen
     assert "stopped after 1 of 4 runs" in seen
     assert "Traceback" not in seen
-    person = at_a_terminal("judge", host.file(), "--sessions", "2")
+    person = at_a_terminal("judge", host.file(machine=HERE), "--sessions", "2")
     for _ in range(3):
         person.read_until(PROMPT)
         person.type("6\n")
@@ -142,7 +144,7 @@ def test_ctrl_c_at_the_prompt_stops_in_order_and_the_next_time_goes_on(schedlab,
 
 def test_ctrl_c_in_a_session_stops_in_order(host, at_a_terminal):  # noqa: F811
     host.says(takes=30)
-    person = at_a_terminal("judge", host.file(), "--sessions", "1")
+    person = at_a_terminal("judge", host.file(machine=HERE), "--sessions", "1")
     end = time.monotonic() + SECONDS
     while not host.asked("run"):
         assert time.monotonic() < end
@@ -154,7 +156,7 @@ def test_ctrl_c_in_a_session_stops_in_order(host, at_a_terminal):  # noqa: F811
 
 
 def test_scores_are_sealed_until_the_verdict(schedlab, host, at_a_terminal):  # noqa: F811
-    person = at_a_terminal("judge", host.file(), "--sessions", "1")
+    person = at_a_terminal("judge", host.file(machine=HERE), "--sessions", "1")
     for score in ("1", "9"):
         person.read_until(PROMPT)
         person.type(f"{score}\n")
@@ -164,3 +166,18 @@ def test_scores_are_sealed_until_the_verdict(schedlab, host, at_a_terminal):  # 
     (folder,) = (path for path in (schedlab.folder / "results").iterdir() if path.name != ".seals")
     schedlab("unseal", folder, "--verdict", "A")
     assert [line["score"] for line in map(json.loads, log.read_text().splitlines()) if "score" in line] == [1.0, 9.0]
+
+
+def test_a_simulated_machine_has_nothing_to_judge(schedlab, host):  # noqa: F811
+    done = schedlab("judge", host.file(), "--sessions", "1")
+    assert (done.returncode, "its machine is simulated" in done.stderr) == (2, True)
+    assert not host.asked("run")
+    assert not host.asked("calibrate")
+    assert not (schedlab.folder / "results").exists()
+
+
+def test_input_at_its_end_is_refused_before_the_first_session(schedlab, host):  # noqa: F811
+    done = schedlab("judge", host.file(machine=HERE), "--sessions", "1", "--trust")
+    assert (done.returncode, "standard input is at its end" in done.stderr) == (2, True)
+    assert not host.asked("run")
+    assert not host.asked("calibrate")

@@ -8,6 +8,7 @@ import shutil
 import threading
 
 import pytest
+from conftest import killed
 from test_guest import guest  # noqa: F401
 
 from schedlab import Experiment
@@ -49,6 +50,56 @@ def test_a_machine_is_made_once_whoever_wants_it(empty):
     assert (len(made), found) == (1, [True, True])
 
 
+def test_a_machine_is_known_by_its_contents_not_by_their_size(empty):
+    made, said = [], []
+
+    def make(folder):
+        made.append(1)
+        with open(folder / emulation.MEMORY, "wb") as memory:
+            memory.write(bytes(1 << 20))
+            memory.write(bytes(range(1, 256)) * 4096)
+            memory.truncate(8 << 20)
+        filled(folder)
+
+    def asked():
+        with kept.machine("a", make, say=said.append) as folder:
+            return folder
+
+    folder = asked()
+    assert (asked(), len(made)) == (folder, 1)
+    damages = [
+        (emulation.MEMORY, 1 << 20, bytes(64 << 10)),
+        (emulation.MEMORY, 5 << 20, b"x"),
+        (emulation.STATE, 9, b"x"),
+    ]
+    for number, (name, offset, piece) in enumerate(damages, 2):
+        before = (folder / name).stat()
+        with open(folder / name, "r+b") as file:
+            file.seek(offset)
+            file.write(piece)
+        # Not even the time of the change tells.
+        os.utime(folder / name, ns=(before.st_atime_ns, before.st_mtime_ns))
+        asked()
+        assert (len(made), said[-1]) == (number, f"{folder / name} is damaged; the machine is made again")
+    for name in (kept.DIGESTS, emulation.STATE):
+        (folder / name).unlink()
+        asked()
+    assert len(made) == len(damages) + 3
+    assert len(said) == len(damages) + 2
+
+
+def test_holes_in_a_machines_memory_are_the_same_as_zeros(tmp_path):
+    dense, sparse = tmp_path / "dense", tmp_path / "sparse"
+    dense.write_bytes(bytes(3 << 20) + b"end" + bytes(1 << 20))
+    with open(sparse, "wb") as file:
+        file.seek(3 << 20)
+        file.write(b"end")
+        file.truncate(dense.stat().st_size)
+    assert kept._digest(dense) == kept._digest(sparse)
+    os.truncate(sparse, sparse.stat().st_size + 1)
+    assert kept._digest(dense) != kept._digest(sparse)
+
+
 def test_a_machine_that_could_not_be_made_leaves_nothing(empty):
     def fails(folder):
         filled(folder)
@@ -84,6 +135,7 @@ def test_those_not_used_for_longest_are_removed_but_none_in_use(empty):
 def test_what_a_killed_process_has_half_made_is_removed_but_not_what_is_being_made(empty):
     def make(folder_of_b):
         (kept.folder() / ".a-killed").mkdir()
+        killed(kept.folder() / ".a-killed")
         kept.remove_oldest(1, kept.folder() / "b")
         assert folder_of_b.is_dir()
         filled(folder_of_b)

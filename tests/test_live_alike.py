@@ -8,7 +8,7 @@ from conftest import agent_or_skip
 from schedlab.experiment import Cell
 from schedlab.live import agent
 from schedlab.live.preflight import WORK, plan
-from schedlab.live.runs import blocked
+from schedlab.order import blocked
 from schedlab.stats import comparison
 from schedlab.stats.comparison import TOO_FEW, difference
 

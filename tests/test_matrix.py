@@ -146,7 +146,7 @@ def test_the_fair_schedulers_of_linux_keep_editor_and_sound_going(whole, schedul
 
 def promising(promise):
     catalogue = json.loads(matrix._core.catalogue())["schedulers"]
-    return [info["name"] for info in catalogue if promise in info["promises"]]
+    return [info["name"] for info in catalogue if promise in [made["promise"] for made in info["promises"]]]
 
 
 def test_who_promises_fairness_to_equals_is_fair_to_the_hogs(whole):

@@ -91,13 +91,24 @@ def test_a_recording_that_was_cut_off_on_its_way_is_refused():
         unpacked(base64.b64encode(whole[:-5]).decode(), "guest:6.1")
 
 
-@pytest.mark.parametrize(("kernel", "name"), [("6.1", "nice_ladder"), ("6.17", "short_among_three_long")])
+def woken_first_in_the_play(crew, recording):
+    """Kernel threads whose first recorded turn lies in the play: what lag they bring along is not known."""
+    play_ns, agent_acts_ns = crew.play_ms * MS, (crew.play_ms + 5000) * MS - switches.MARGIN_NS
+    first = turns(recording).filter(pl.col("job").is_null()).group_by("task").agg(pl.col("begin_ns").min())
+    return first.filter(pl.col("begin_ns").is_between(play_ns, agent_acts_ns))["task"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [("6.1", "nice_ladder"), ("6.17", "short_among_three_long"), ("6.17", "three_equal"), ("6.17", "nice_ladder")],
+)
 def test_a_policy_switches_as_its_kernel_does(kernel, name, tmp_path):
     guest, _ = in_guest(kernel)
     (crew,), (reference,) = switches.crews([name]), guests.references([kernel])
     found = switches.compare(crew, guest, reference.scheduler, tmp_path, seconds=5)
     assert (found.verdict, found.whole) == ("alike to the end", True)
     assert found.choices >= found.switches > 200
+    assert woken_first_in_the_play(crew, tmp_path / f"{name}-{kernel}.recording") == []
     # Another policy, led through the same story, parts from the kernel soon.
     (policy,) = {"cfs", "eevdf"} - {reference.scheduler["name"]}
     other = switches.beside(crew, tmp_path / f"{name}-{kernel}.recording", {"name": policy}, seconds=5)

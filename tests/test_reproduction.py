@@ -150,6 +150,39 @@ def test_a_row_may_follow_from_the_rows_above_it(report, tmp_path):
     assert outcome.as_json()["rows"][-1]["id"] == "the-worst"
 
 
+def test_a_verdict_whose_bound_was_set_afterwards_says_so_wherever_it_is_shown(report, tmp_path, monkeypatch, capsys):
+    from test_report import read
+
+    from schedlab.cli import reproduce as command
+    from schedlab.report.reproduced import write
+
+    for module in ("schedlab.reproductions.test_2026", "schedlab.reproductions.test_2026.claims"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    marked = ROWS.replace("relative = 0.2", 'relative = 0.2\nafterwards = "10 % at first"')
+    (report / "rows.toml").write_text(marked.replace("[[figure]]", RULE + "[[figure]]"))
+    claims = CLAIMS.replace("import Finding", "import Finding, set_afterwards")
+    claims = claims.replace("def shorter", '@set_afterwards("the middle was added")\ndef shorter')
+    (report / "claims.py").write_text(claims.replace("def worst", '@set_afterwards("the worst one")\ndef worst'))
+    outcome = reproduce("test-2026", {"out": tmp_path / "results"})
+
+    document = outcome.as_json()
+    rows = {row["id"]: row["set_afterwards"] for row in document["rows"]}
+    assert rows["io.loaded.real@18ms"] == "10 % at first"
+    # A row that nothing was printed for is judged by no tolerance.
+    assert rows["io.loaded.user@18ms"] is None
+    assert rows["the-worst"] == "the worst one"
+    assert [claim["set_afterwards"] for claim in document["claims"]] == ["the middle was added", None]
+
+    command._print(outcome)
+    write([outcome], tmp_path / "page.html")
+    for text in (capsys.readouterr().out, " ".join(read(tmp_path / "page.html").text)):
+        assert "missed †" in text
+        assert "holds †" in text
+        assert "not checked †" not in text
+        for words in ("10 % at first", "the middle was added", "the worst one"):
+            assert f"† set after the numbers had been seen: {words}" in " ".join(text.split())
+
+
 def test_a_report_answers_to_the_name_of_its_folder_too(report):
     assert Report.load("test_2026") == Report.load("test-2026")
     assert Report.load("test_2026").name == "test-2026"
@@ -213,11 +246,11 @@ def test_json_has_exactly_the_agreed_form(schedlab):
     document = schedlab.json("reproduce", "minix-1990", "--seeds", "2")
     assert list(document) == ["report", "rows", "claims"]
     for row in document["rows"]:
-        assert list(row) == ["id", "unit", "published", "use", "predicted", "low", "high", "verdict"]
+        assert list(row) == ["id", "unit", "published", "use", "predicted", "low", "high", "verdict", "set_afterwards"]
         assert (row["published"] is None) == (row["use"] == "none") == (row["verdict"] == "prediction")
         assert row["low"] <= row["predicted"] <= row["high"]
     for claim in document["claims"]:
-        assert list(claim) == ["id", "verdict", "evidence"]
+        assert list(claim) == ["id", "verdict", "evidence", "set_afterwards"]
     several = schedlab.json("reproduce", "minix-1990", "minix-1990", "--seeds", "2")
     assert [entry["report"] for entry in several] == ["minix-1990"] * 2
     assert json.dumps(several[0]) == json.dumps(document)
@@ -253,6 +286,7 @@ def _numbers(entry, settings) -> list[float]:
 
 
 def test_an_nbuf_is_acceptable_in_the_better_third_or_if_nobody_feels_the_difference():
+    from schedlab.report.reproduced import row_texts
     from schedlab.reproduction import Row, RowSpec
     from schedlab.reproductions.irix_1999_nbuf.claims import COUNTERS, NBUF, SETS, recommended_nbuf
 
@@ -274,3 +308,4 @@ def test_an_nbuf_is_acceptable_in_the_better_third_or_if_nobody_feels_the_differ
     # One counter of one set that is best at the small end leaves none.
     torn = rows(0.1) | {f"wio@nbuf={n},files={SETS[0]}": row(n, 0.1) for n in NBUF}
     assert all(math.isnan(value) for value in recommended_nbuf(torn, None))
+    assert row_texts(row(math.nan, 0))[1:5] == ["", "none", "", ""]

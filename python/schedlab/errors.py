@@ -32,3 +32,10 @@ def nearest(name: str, known) -> str:
     if close:
         return f"did you mean {close[0]!r}?"
     return f"there are: {', '.join(known)}" if known else "there are none"
+
+
+def closest(name: str, known) -> str:
+    """Return the one of some known names that looks most like `name`."""
+    from difflib import get_close_matches
+
+    return get_close_matches(name, list(known), n=1, cutoff=0.0)[0]

@@ -13,11 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedlab import _core
+from schedlab import _core, reading
+from schedlab.errors import UsageError
+from schedlab.escaped import escaped
 
 if TYPE_CHECKING:
     from schedlab.results import Results
     from schedlab.runner import Place
+
+
+#: More would not even find room in a list.
+MOST_SEEDS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Experiment:
     def from_toml(cls, path: str | Path, set: Sequence[str] = ()) -> "Experiment":
         """Read an experiment file. `set` overrides fields: `["scheduler.slice=36ms"]`."""
         path = Path(path)
-        read = cls.from_text(path.read_text(encoding="utf-8", errors="replace"), str(path), set=set)
+        read = cls.from_text(reading.text(path, reading.EXPERIMENT), escaped(str(path)), set=set)
         return dataclasses.replace(read, folder=path.parent)
 
     @classmethod
@@ -84,6 +90,8 @@ class Experiment:
     def seeds(self) -> list[int]:
         """The seeds; each makes one run of every cell."""
         seeds = self.definition["seeds"]
+        if isinstance(seeds, int) and seeds > MOST_SEEDS:
+            raise UsageError(f"{self.name}: seeds = {seeds} are more than anybody can run; at most {MOST_SEEDS:,}")
         return list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
 
     def cells(self) -> list[Cell]:
@@ -100,16 +108,18 @@ class Experiment:
         fresh: bool = False,
         progress: Callable[[int, int], None] | None = None,
         places: "Sequence[Place]" = (),
+        tell: Callable[[str], None] = lambda line: None,
     ) -> "Results":
         """Run what has not been run yet and return all results.
 
         `threads` defaults to every processor; `fresh` runs everything again; `progress` is called with the number
         of runs done and the number of all. `places` says where to run: the simulator, if none is named
-        (`schedlab.simulator.Simulator`, `schedlab.live.runs.LiveHost`).
+        (`schedlab.simulator.Simulator`, `schedlab.live.runs.LiveHost`). `tell` hears, before the first new run, what a
+        place makes nothing of.
         """
         from schedlab.runner import run
 
-        return run(self, Path(out), threads, fresh, progress, places)
+        return run(self, Path(out), threads, fresh, progress, places, tell)
 
     def record(
         self, path: str | Path, kind: str, cell: int = 0, seed: int | None = None, first: float | None = None

@@ -5,6 +5,7 @@ in a guest   run once more, and the recording that comes back is drawn
 """
 
 import json
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from schedlab import _core
 from schedlab.errors import UsageError
 from schedlab.places import GUEST, POLICY
+from schedlab.store import is_stream, pour
 
 if TYPE_CHECKING:
     from schedlab.experiment import Experiment
@@ -34,13 +36,17 @@ def draw(experiment: "Experiment", places: Sequence["Place"], path: Path, kind: 
 
     place, cell, seed = places[0], placed(experiment, places)[0], experiment.seeds[0]
     limit_ns = round((first or 0) * 1e9)
-    if _is_simulated(place):
-        _core.record(json.dumps({"scenario": cell.scenario, "seed": seed}), kind, str(path), limit_ns)
-        return
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        recording = Path(folder) / "recording"
-        place.record(cell, seed, recording)
-        _core.draw(str(recording), kind, f"{experiment.name} on {place.name}", str(path), limit_ns)
+        # The engine puts a new file under the name; a device, a pipe or a link keeps its own.
+        drawn = Path(folder) / "drawn" if is_stream(path) else Path(os.path.realpath(path))
+        if _is_simulated(place):
+            _core.record(json.dumps({"scenario": cell.scenario, "seed": seed}), kind, str(drawn), limit_ns)
+        else:
+            recording = Path(folder) / "recording"
+            place.record(cell, seed, recording)
+            _core.draw(str(recording), kind, f"{experiment.name} on {place.name}", str(drawn), limit_ns)
+        if is_stream(path):
+            pour(drawn, path)
 
 
 def _is_simulated(place: "Place") -> bool:

@@ -2,11 +2,12 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.errors import UsageError, nearest
+from schedlab.escaped import escaped
 
 if TYPE_CHECKING:
     from schedlab.experiment import Experiment
@@ -38,15 +39,7 @@ def places(
     from schedlab.live.blind import Blind
     from schedlab.live.runs import LiveHost
 
-    known = ("sim", "host")
-    names = split(on or ("host" if experiment.is_of_host else "sim"), known)
-    for name in names:
-        if name not in known and not name.startswith((GUEST, POLICY)):
-            more = [GUEST + "KERNEL", POLICY + "SCHEDULER"]
-            raise UsageError(f"--on {on}: {name!r} is no place to run; {nearest(name, [*known, *more])}")
-    if len(set(names)) < len(names):
-        raise UsageError(f"--on {on}: a place is named twice")
-
+    names = named(on, experiment)
     processors = _of_guests(names, experiment)
 
     def place(name: str) -> "Place":
@@ -61,6 +54,27 @@ def places(
     if names != ["host"]:
         raise UsageError(f"--blind is for --on host alone, not {','.join(names)}: a simulated run needs no hiding")
     return [Blind(LiveHost(conditions, tell=tell), experiment, blind)]
+
+
+def named(on: str | None, experiment: "Experiment") -> list[str]:
+    """The names of the places, checked; nothing is fetched or made."""
+    known = ("sim", "host")
+    names = split(on or ("host" if experiment.is_of_host else "sim"), known)
+    for name in names:
+        if name not in known and not name.startswith((GUEST, POLICY)):
+            more = [GUEST + "KERNEL", POLICY + "SCHEDULER"]
+            raise UsageError(f"--on {on}: {name!r} is no place to run; {nearest(name, [*known, *more])}")
+    if len(set(names)) < len(names):
+        raise UsageError(f"--on {on}: a place is named twice")
+    return names
+
+
+def refuse_unsimulated(names: Sequence[str], experiment: "Experiment") -> None:
+    """Refuse simulated places that cannot be what they are asked to be; nothing is fetched or made."""
+    processors = _of_guests(list(names), experiment)
+    for name in names:
+        if name == "sim" or name.startswith(POLICY):
+            _simulator(name, experiment, 1, processors).cells(experiment.cells())
 
 
 def split(on: str, known) -> list[str]:
@@ -109,5 +123,5 @@ def _guest(name: str, experiment: "Experiment", conditions: "Conditions") -> "Pl
 def say(text: str) -> None:
     """Tell the user what takes its time."""
     # As one piece: guests that boot side by side say so at the same time.
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{escaped(text)}\n")
     sys.stderr.flush()

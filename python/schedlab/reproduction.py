@@ -5,6 +5,7 @@
     [tolerance.real]                          # how far a prediction may be from print; exactly one of the two
     relative = 0.10                           # a share of the published value, or: absolute = 0.7 (in `unit`)
     reason = "a stopwatch in whole seconds"
+    afterwards = "0.12 at first"              # only if it was set or changed after the numbers had been seen: what was
 
     [[row]]
     each = { counter = ["real", "sys"], slice = ["100ms", "18ms"] }
@@ -25,13 +26,15 @@ rows above it and the `Lab`, and returns a value with the bounds of its range.
 `[[figure]]` and `[[schedule]]` are for the page: see `schedlab.report.reproduced`.
 
 `claims.py` has a function for each claim, named as its id with underscores; it takes the computed rows by id and a
-`Lab` for further experiments, and returns a `Finding`.
+`Lab` for further experiments, and returns a `Finding`. A claim or rule whose bounds were set after the numbers had been
+seen has `@set_afterwards("what was set")`; every verdict that rests on it is then shown with a mark and a note.
+tests/test_judged.py holds the tolerances and claims that carry no mark to what they were when they were first judged.
 """
 
 import importlib
 import itertools
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from math import isclose, isfinite
@@ -57,6 +60,8 @@ class Tolerance:
     reason: str
     relative: float | None = None
     absolute: float | None = None
+    #: What of it was set after the numbers had been seen; empty if nothing was.
+    afterwards: str = ""
 
     def __post_init__(self) -> None:
         """Refuse a tolerance that is both relative and absolute, or neither."""
@@ -99,6 +104,14 @@ class Row:
     high: float
     scenario: str
     seeds: int
+    #: What of the rule that made it was set after the numbers had been seen.
+    rule_afterwards: str = ""
+
+    @property
+    def afterwards(self) -> str:
+        """What this row is judged by, as far as it was set after the numbers had been seen; empty if nothing was."""
+        tolerance = "" if self.spec.published is None else self.spec.tolerance.afterwards
+        return "; ".join(filter(None, [self.rule_afterwards, tolerance]))
 
     @property
     def error(self) -> float | None:
@@ -120,11 +133,50 @@ class Finding(NamedTuple):
 
     verdict: Literal["holds", "holds in part", "does not hold", "not shown", "not modelled", "not checked"]
     evidence: str
+    #: What of its bounds was set after the numbers had been seen; empty if nothing was.
+    afterwards: str = ""
 
     @classmethod
     def that(cls, holds: bool, evidence: str) -> "Finding":
         """A claim that either holds or does not."""
         return cls("holds" if holds else "does not hold", evidence)
+
+    def as_json(self) -> dict[str, str | None]:
+        """The form that --json prints."""
+        return {"verdict": self.verdict, "evidence": self.evidence, "set_afterwards": self.afterwards or None}
+
+
+#: Stands behind every verdict that rests on a bound set after the numbers had been seen.
+MARK = "†"
+
+
+def set_afterwards(what: str) -> Callable[[Callable], Callable]:
+    """Mark a claim or rule: `what` of its bounds was set or changed after the numbers had been seen."""
+
+    def mark(function: Callable) -> Callable:
+        function.afterwards = what
+        return function
+
+    return mark
+
+
+def checked(check: Callable[..., Finding], *given: Any) -> Finding:
+    """What a claim's function finds, with what it is marked with."""
+    return check(*given)._replace(afterwards=getattr(check, "afterwards", ""))
+
+
+def marked(verdict: str, afterwards: str) -> str:
+    """A verdict as it is shown."""
+    return f"{verdict} {MARK}" if afterwards else verdict
+
+
+def notes(judged: Iterable[tuple[str, str]]) -> list[str]:
+    """The notes below a table, from ids and what was set afterwards for each; ids of the same note stand together."""
+    ids: dict[str, list[str]] = {}
+    for name, afterwards in judged:
+        if afterwards:
+            ids.setdefault(afterwards, []).append(name)
+    return [f"{MARK} set after the numbers had been seen: {text} ({', '.join(names)})" for text, names in ids.items()]
 
 
 @dataclass(frozen=True)
@@ -206,6 +258,11 @@ class Outcome:
     claims: dict[str, Finding]
     lab: Lab
 
+    def notes(self) -> list[str]:
+        """What verdicts rest on that was set after the numbers had been seen."""
+        rows = [(row.spec.id, row.afterwards) for row in self.rows]
+        return notes(rows + [(name, finding.afterwards) for name, finding in self.claims.items()])
+
     def as_json(self) -> dict[str, Any]:
         """The form that `schedlab reproduce --json` prints."""
         return {
@@ -220,13 +277,11 @@ class Outcome:
                     "low": _finite(row.low),
                     "high": _finite(row.high),
                     "verdict": row.verdict,
+                    "set_afterwards": row.afterwards or None,
                 }
                 for row in self.rows
             ],
-            "claims": [
-                {"id": name, "verdict": finding.verdict, "evidence": finding.evidence}
-                for name, finding in self.claims.items()
-            ],
+            "claims": [{"id": name, **finding.as_json()} for name, finding in self.claims.items()],
         }
 
 
@@ -248,8 +303,10 @@ def reproduce(name: str, lab_options: Mapping[str, Any] | None = None) -> Outcom
 
 
 def _derive(spec: RowSpec, module, rows: Mapping[str, Row], lab: Lab) -> Row:
-    value, low, high = getattr(module, spec.rule)(rows, lab)
-    return Row(spec, value, low, high, "", len(lab.run(spec.experiment).seeds))
+    rule = getattr(module, spec.rule)
+    value, low, high = rule(rows, lab)
+    seeds = len(lab.run(spec.experiment).seeds)
+    return Row(spec, value, low, high, "", seeds, getattr(rule, "afterwards", ""))
 
 
 def _compute(spec: RowSpec, lab: Lab) -> Row:
@@ -273,7 +330,7 @@ def _each(results: Results, metric: str, cell: dict[str, str]) -> tuple[polars.S
 
 def _check(module, claim: str, rows: Mapping[str, Row], lab: Lab) -> Finding:
     check = getattr(module, claim.replace("-", "_"), None)
-    return check(rows, lab) if check else Finding("not checked", "no check has been written for this claim")
+    return checked(check, rows, lab) if check else Finding("not checked", "no check has been written for this claim")
 
 
 def _expand(entry: Mapping, published: Mapping, tolerances: Mapping[str, Tolerance]) -> list[RowSpec]:

@@ -2,7 +2,8 @@
 
     sim:POLICY            the scheduler is POLICY; what the experiment gives of another one, or as a setting of a real
                           kernel, is the parameter of POLICY that means the same. What means nothing there is refused
-    beside a guest        the machine "host" is a guest's: its processors, and the clock of the guests' kernels
+    beside a guest        the machine "host" is the preset "guest": its clock, and what its kernel's calls cost. Beside
+                          one of several processors, which runs in the host's time, it is the host with as many
 
 Only what is written is restated; the engine judges the outcome.
 """
@@ -16,6 +17,8 @@ from schedlab.experiment import Experiment
 
 #: Ticks of the guests' kernels (CONFIG_HZ of the distribution's).
 GUEST_HZ = "250/s"
+#: The preset of a guest whose instructions are counted.
+GUEST = "guest"
 #: What one generation of kernels calls it, and what the other does (`also` in crates/host/src/tunables).
 SAME = {"base_slice": "min_granularity", "min_granularity": "base_slice"}
 
@@ -39,13 +42,22 @@ def with_policy(experiment: Experiment, policy: str) -> Experiment:
 
 
 def on_a_guests_machine(experiment: Experiment, processors: int = 1) -> Experiment:
-    """The experiment with a guest's processors and clock, if its machine is the host."""
+    """The experiment with a guest's processors, clock and costs, if its machine is the host."""
     if not experiment.is_of_host:
         return experiment
     machine = experiment.definition["machine"]
     given = machine if isinstance(machine, dict) else {"preset": machine}
     clock = {**given.get("clock", {}), "hz": GUEST_HZ}
-    return experiment.replace(machine={**given, "title": "a guest's machine", "processors": processors, "clock": clock})
+    kind = {"preset": GUEST} if processors == 1 else {}
+    restated = {**given, **kind, "title": "a guest's machine", "processors": processors, "clock": clock}
+    # The machine "host" brings its kernel's scheduler along where none is named, the preset does not.
+    named = {} if "scheduler" in experiment.definition else {"scheduler": _usual(experiment)}
+    return experiment.replace(machine=restated, **named)
+
+
+def _usual(experiment: Experiment) -> dict[str, Any]:
+    """The scheduler that the experiment has on the simulated host."""
+    return {"name": experiment.cells()[0].scenario["scheduler"]["name"]}
 
 
 def _meant(key: str, names: set[str]) -> str | None:

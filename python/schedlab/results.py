@@ -14,8 +14,12 @@ from typing import Any
 import polars as pl
 
 from schedlab import stats, store
-from schedlab.errors import UsageError, nearest
+from schedlab.errors import UsageError, closest, nearest
 from schedlab.experiment import Cell, Experiment
+from schedlab.manifests import read_manifest
+
+#: How the warning of a run begins whose switches and wakeups are not known.
+UNRECORDED = "the scheduler's events were not recorded"
 
 
 def load(path: str | Path = "results") -> pl.DataFrame:
@@ -66,13 +70,13 @@ class Results:
             pl.col("scenario").is_in([cell.hash for cell in cells]), pl.col("seed").is_in(experiment.seeds)
         )
         metrics = experiment.definition.get("metrics") or []
-        return cls(experiment.name, folder, frame, store.read_manifest(folder), metrics, computed)
+        return cls(experiment.name, folder, frame, read_manifest(folder), metrics, computed)
 
     @classmethod
     def open(cls, path: str | Path) -> "Results":
         """The results in a folder that `run` made, as asked for last."""
         folder = Path(path)
-        manifest = store.read_manifest(folder)
+        manifest = read_manifest(folder)
         if not manifest:
             raise UsageError(f"{folder} is no results folder: it has no manifest.json; see: schedlab list results")
         experiment = Experiment(manifest["name"], manifest["experiment"])
@@ -96,16 +100,55 @@ class Results:
         return [f"{name}: {about['note']}" for name, about in places.items() if about.get("note")]
 
     @property
+    def ignored(self) -> dict[str, list[str]]:
+        """What each place made nothing of, though the experiment gives it."""
+        places = self.manifest.get("places", {})
+        return {name: about["ignored"] for name, about in places.items() if about.get("ignored")}
+
+    @property
     def noisy(self) -> list[str]:
         """The places whose numbers differ from run to run beyond what the seeds do."""
         return [name for name, about in self.manifest.get("places", {}).items() if about.get("noisy")]
 
     @property
     def warnings(self) -> list[dict]:
-        """What may mislead: scenario, warning, and the seeds in which it was seen."""
+        """What may mislead: scenario, warning, and the seeds in which it was seen.
+
+        What the runs' ends cut off is told of as far as it could change a number that is shown.
+        """
+        from schedlab.report import censored
+        from schedlab.report.tables import shown_metrics
+
         asked = set(self.seeds)
         warnings = ({**one, "seeds": sorted(asked.intersection(one["seeds"]))} for one in self.manifest["warnings"])
-        return [one for one in warnings if one["seeds"]]
+        said = [one for one in warnings if one["seeds"]]
+        return said + censored.warnings(self.frame, shown_metrics(self))
+
+    @property
+    def missing(self) -> list[str]:
+        """The metrics that were asked for and that no run has: what is wrong, and the nearest that is there.
+
+        Empty where the scheduler's events were not recorded: the warning that says so says what is left out.
+        """
+        from schedlab.report.tables import is_meant
+
+        known = list(self.frame["metric"].unique(maintain_order=True))
+        if not known or any(one["warning"].startswith(UNRECORDED) for one in self.manifest["warnings"]):
+            return []
+        missing = [asked for asked in self.metrics if not any(is_meant(name, asked) for name in known)]
+        return [f"{name!r}{self._why_missing(name)}; did you mean {closest(name, known)!r}?" for name in missing]
+
+    def _why_missing(self, name: str) -> str:
+        """Why a statistic has no value, if that is known."""
+        counts = self.frame.filter(pl.col("metric") == f"{name.rpartition('.')[0]}.count")["value"]
+        return (
+            f" (there are no values: {name.rpartition('.')[0]}.count is 0)" if counts.len() and not counts.sum() else ""
+        )
+
+    @property
+    def stuck(self) -> bool:
+        """Whether tasks of a run wait for what can never come."""
+        return self.frame.filter(pl.col("metric") == "stuck", pl.col("value") > 0).height > 0
 
     def summary(self) -> pl.DataFrame:
         """Mean and 95 % interval over seeds: a row per cell and metric.

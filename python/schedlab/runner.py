@@ -1,7 +1,12 @@
 """Runs an experiment: looks up what is done, has the rest run where it shall be, and saves each chunk as it ends.
 
-A *place* is where runs happen: the simulator, the live host. It gives finished chunks one after the other; what Ctrl-C
-loses is at most the chunk in hand. With several places, every cell stands once for each, told apart by the factor `on`.
+A *place* is where runs happen: the simulator, the live host, a guest. With several places, every cell stands once for
+each, told apart by the factor `on`. ::
+
+    a run is the same whenever it is made   the place makes its runs in bulk, as it likes          `Place.runs`
+    a run depends on its moment             the runner says which run of which place is next       `Place.session`
+
+What Ctrl-C loses is at most the runs in hand.
 """
 
 import glob
@@ -11,9 +16,10 @@ import platform
 import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -23,12 +29,9 @@ from schedlab import _core, store
 from schedlab.errors import Interrupted
 from schedlab.experiment import Cell, Experiment
 from schedlab.interrupt import ctrl_c, result
+from schedlab.manifests import read_manifest
+from schedlab.order import Chunk, Run, Session, interleaved
 from schedlab.results import Results
-
-Run = tuple[Cell, int]
-#: Finished runs, and their rows: run (index in the list), metric, unit, value, warning.
-Chunk = tuple[list[Run], pl.DataFrame]
-
 
 _KEY = {"scenario": pl.String, "engine": pl.String}
 
@@ -40,15 +43,26 @@ class Place(Protocol):
     name: str
     #: What decides its results, beside scenario and seed.
     engine: str
+    #: Whether a run is the same whenever it is made. Such a place has `runs`, any other one `session`.
+    repeatable: bool
 
     def cells(self, cells: list[Cell]) -> list[Cell]:
         """The cells with the hashes that their results have here, in the order of tables."""
 
+    def ignores(self, experiment: Experiment) -> list[str]:
+        """What the experiment gives and this place makes nothing of, in words; see `honoured`."""
+
     def ahead(self, pending: list[Run]) -> list[Callable[[threading.Event], None]]:
-        """What can be done before the runs of any place, at once with the same of others; each is told when to stop."""
+        """What can be done before the runs of any place, at once with the same of others; each is told when to stop.
+
+        What cannot be done there is refused now: nothing has been measured.
+        """
 
     def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
         """Yield finished chunks. `stop` ends it by KeyboardInterrupt; `folder` is that of the results."""
+
+    def session(self, pending: list[Run], folder: Path, stop: threading.Event) -> AbstractContextManager[Session]:
+        """Begin; see `order`."""
 
     def describe(self) -> dict:
         """What the manifest says of it."""
@@ -64,6 +78,7 @@ def run(
     fresh: bool = False,
     progress: Callable[[int, int], None] | None = None,
     places: Sequence[Place] = (),
+    tell: Callable[[str], None] = lambda line: None,
 ) -> Results:
     """Run what is not in `out` yet; see `Experiment.run`. Raises `Interrupted` on Ctrl-C."""
     from schedlab.simulator import Simulator
@@ -83,20 +98,38 @@ def run(
         finished = len(wanted) - len(pending)
         report = progress or (lambda done, total: None)
         report(finished, len(wanted))
+        before = partial(_tell_ignored, target.manifest, tell)
         try:
-            with ctrl_c() as stop:
-                here = {place.name: [run for run in pending if run[0].on == place.name] for place in places}
-                _do_ahead([job for place in places for job in place.ahead(here[place.name])], stop)
-                for place in places:
-                    with closing(place.runs(here[place.name], folder, stop)) as chunks:
-                        for chunk, table in chunks:
-                            target.keep(place.name, place.seen())
-                            target.append(*_tidy(experiment, chunk, table, place.engine))
-                            finished += len(chunk)
-                            report(finished, len(wanted))
+            with ctrl_c() as stop, closing(_chunks(places, pending, folder, stop, before)) as chunks:
+                for chunk, table in chunks:
+                    place = at[chunk[0][0].on]
+                    target.keep(place.name, place.seen())
+                    target.append(*_tidy(experiment, chunk, table, place.engine))
+                    finished += len(chunk)
+                    report(finished, len(wanted))
         except KeyboardInterrupt:
             raise Interrupted(finished, len(wanted), folder) from None
     return Results.of(experiment, cells, folder, computed=len(pending))
+
+
+def _chunks(
+    places: Sequence[Place], pending: list[Run], folder: Path, stop: threading.Event, before: Callable[[], None]
+) -> Generator[Chunk, None, None]:
+    """Finished runs of all places. What depends on the moment comes last, with nothing else at work.
+
+    `before` is called when all places are willing and nothing is measured yet.
+    """
+    here = {place.name: [run for run in pending if run[0].on == place.name] for place in places}
+    ahead = {place.name: place.ahead(here[place.name]) for place in places}
+    if pending:
+        before()
+    _do_ahead([job for jobs in ahead.values() for job in jobs], stop)
+    # First those that need nothing done before: what the simulator refuses is known before a guest measures.
+    for place in sorted(places, key=lambda place: bool(ahead[place.name])):
+        if place.repeatable:
+            yield from place.runs(here[place.name], folder, stop)
+    others = [place for place in places if not place.repeatable]
+    yield from interleaved(others, [run for place in others for run in here[place.name]], folder, stop)
 
 
 def _do_ahead(jobs: list[Callable[[threading.Event], None]], stop: threading.Event) -> None:
@@ -158,13 +191,24 @@ def manifest(experiment: Experiment, cells: list[Cell], places: Sequence[Place])
             "python": platform.python_version(),
             "polars": pl.__version__,
         },
-        "places": {place.name: place.describe() for place in places},
+        "places": {place.name: place.describe() | _ignores(place, experiment) for place in places},
         "seeds": experiment.definition["seeds"],
         "experiment": experiment.definition,
         "machines": machines,
         "cells": entries,
         "warnings": [],
     }
+
+
+def _ignores(place: Place, experiment: Experiment) -> dict:
+    ignored = place.ignores(experiment)
+    return {"ignored": ignored} if ignored else {}
+
+
+def _tell_ignored(manifest: dict, tell: Callable[[str], None]) -> None:
+    for name, about in manifest["places"].items():
+        for what in about.get("ignored", []):
+            tell(f"{name} ignores {what}")
 
 
 def _tidy(
@@ -210,7 +254,7 @@ def _found_elsewhere(
         wanted -= keys
         take = pl.DataFrame(list(keys), schema={"scenario": pl.String, "seed": pl.UInt64}, orient="row")
         found = found.vstack(rows.join(take, on=["scenario", "seed"], how="semi").select(*store.COLUMNS))
-        for warning in store.read_manifest(folder).get("warnings", []):
+        for warning in read_manifest(folder).get("warnings", []):
             seeds = [seed for seed in warning["seeds"] if (warning["scenario"], seed) in keys]
             warnings += [warning | {"seeds": seeds}] if seeds else []
     return _labelled(experiment, cells, found), warnings

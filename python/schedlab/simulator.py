@@ -12,13 +12,14 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import ClassVar
 
 import polars as pl
 
 from schedlab import _core
 from schedlab.experiment import Cell, Experiment
 from schedlab.interrupt import HEARD_SECONDS
-from schedlab.runner import Chunk, Run
+from schedlab.order import Chunk, Run
 
 #: Seconds that a chunk should take: short beside a person's patience, long beside the cost of saving it.
 CHUNK_SECONDS = 0.5
@@ -32,6 +33,8 @@ class Simulator:
     name: str = "sim"
     #: What is simulated in place of the cells that are asked for: the same ones, restated.
     restated: Experiment | None = None
+    #: Nothing disturbs a simulated machine.
+    repeatable: ClassVar[bool] = True
 
     @property
     def engine(self) -> str:
@@ -46,6 +49,10 @@ class Simulator:
             replace(cell, scenario=new.scenario, hash=new.hash)
             for cell, new in zip(cells, self.restated.cells(), strict=True)
         ]
+
+    def ignores(self, experiment: Experiment) -> list[str]:
+        """Nothing: what it cannot simulate is refused."""
+        return []
 
     def ahead(self, pending: list[Run]) -> list:
         """Nothing is to be done before."""

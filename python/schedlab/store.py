@@ -11,13 +11,17 @@ import fcntl
 import io
 import json
 import os
+import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
 
+from schedlab import marked, reading
 from schedlab.errors import UsageError
+from schedlab.manifests import read_manifest
 
 RUNS_PER_FILE = 1000
 FORMAT = 1
@@ -35,13 +39,22 @@ COLUMNS = {
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Put `content` under `path` so that a reader sees the old file or the whole new one, power loss included."""
-    path = Path(path)
+    """Put `content` under `path` so that a reader sees the old file or the whole new one, power loss included.
+
+    A link stays, and the file that it names is replaced. A device, a pipe or a descriptor is written into.
+    """
+    if is_stream(path):
+        with named(path), open(_stream(path), "wb", buffering=0) as stream:
+            _write(stream, content)
+        return
+    path = Path(os.path.realpath(path))
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with named(path), open(temporary, "wb", buffering=0) as file:
+            marked.mark_file(file.fileno())
             _write(file, content)
             os.fsync(file.fileno())
+            marked.unmark_file(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):
@@ -52,6 +65,29 @@ def replace(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def is_stream(path: Path) -> bool:
+    """Whether this is the name of something other than a file: a device, a pipe, a descriptor. No file replaces it."""
+    is_descriptor = os.path.abspath(path).startswith(("/dev/std", "/dev/fd/", "/proc/"))
+    return os.path.exists(path) and (is_descriptor or not os.path.isfile(path))
+
+
+def pour(file: Path, path: Path) -> None:
+    """Write what is in a file into a stream."""
+    with named(path), open(file, "rb") as source, open(_stream(path), "wb") as stream:
+        shutil.copyfileobj(source, stream)
+
+
+def _stream(path: Path) -> str | int:
+    """What to open: of a descriptor of our own a copy, so that what it has been given already is not written over."""
+    name = os.path.abspath(path)
+    number = {"/dev/stdout": "1", "/dev/stderr": "2"}.get(name) or name.removeprefix("/dev/fd/")
+    if not number.isdecimal():
+        return name
+    if number == "1":
+        sys.stdout.flush()
+    return os.dup(int(number))
 
 
 def extend(path: Path, line: bytes) -> None:
@@ -89,8 +125,7 @@ class Store:
         """Open or make `folder`. What is in it is kept, unless `fresh`."""
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        for leftover in self.folder.glob(".*.tmp"):
-            leftover.unlink(missing_ok=True)
+        marked.remove_left(self.folder.glob(".*.tmp"))
         if fresh:
             self._clear()
         self._files = sorted(self.folder.glob("runs-*.parquet"))
@@ -147,20 +182,14 @@ def read(files: Iterable[Path]) -> pl.DataFrame:
     frames = [pl.DataFrame(schema=COLUMNS)]
     for file in files:
         try:
-            frames.append(pl.read_parquet(file, glob=False))
-        except (pl.exceptions.PolarsError, OSError) as why:
+            reading.refuse_unusual(file)
+            frame = pl.read_parquet(file, glob=False)
+            if missing := [name for name, kind in COLUMNS.items() if frame.schema.get(name) != kind]:
+                raise ValueError(f"its columns are not those of results: {', '.join(missing)}")
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as why:
             raise UsageError(f"{file} is damaged or no results file ({why}); remove it, or run with --fresh") from None
+        frames.append(frame)
     return pl.concat(frames, how="diagonal_relaxed")
-
-
-def read_manifest(folder: Path) -> dict:
-    """The manifest of a results folder; empty if there is none yet."""
-    try:
-        return json.loads((folder / "manifest.json").read_text())
-    except FileNotFoundError:
-        return {}
-    except ValueError as why:
-        raise UsageError(f"{folder / 'manifest.json'} is damaged ({why}); remove the folder") from None
 
 
 def _merged(warnings: Iterable[dict]) -> list[dict]:

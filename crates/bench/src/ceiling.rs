@@ -23,6 +23,9 @@ pub struct Outcome {
     pub mean_wait: f64,
     /// Processor time that the tasks had, ns.
     pub ran: Nanos,
+    /// Passes that ended, where they are counted, and their mean length, s.
+    pub passes: u64,
+    pub mean_pass: f64,
 }
 
 /// How long a loop goes on, and how it passes.
@@ -44,15 +47,17 @@ pub fn run(load: Load, tasks: u32, switches: u64, seed: u64) -> Outcome {
     of::<Queue>(load, Course { tasks, processors: 1, end, tick: None, turn: SLICE, seed })
 }
 
-/// Runs a load with a structure.
+/// Runs a load with a structure. Hogs, whose ticks are looked at only where they end a turn, pass over the others at once.
 pub fn of<S: Structure>(load: Load, course: Course) -> Outcome {
     match (load, course.tick, course.processors) {
         (Load::Ring, None, _) => ring::<S>(course),
         (Load::Ring, Some(tick), _) => ticking_ring::<S>(course, tick),
-        (Load::Sleepers, None, 1) => sleepers::<S, false>(course),
-        (Load::Sleepers, Some(_), 1) => sleepers::<S, true>(course),
-        (Load::Sleepers, None, _) => crowd::<S, false>(course),
-        (Load::Sleepers, Some(_), _) => crowd::<S, true>(course),
+        (Load::Sleepers, None, 1) => sleepers::<S, false, false>(course),
+        (Load::Sleepers, Some(_), 1) => sleepers::<S, true, false>(course),
+        (Load::Passes, None, 1) => sleepers::<S, false, true>(course),
+        (Load::Passes, Some(_), 1) => sleepers::<S, true, true>(course),
+        (Load::Sleepers | Load::Passes, None, _) => crowd::<S, false>(course),
+        (Load::Sleepers | Load::Passes, Some(_), _) => crowd::<S, true>(course),
     }
 }
 
@@ -62,11 +67,14 @@ struct Books {
     ticks: u64,
     waited: u128,
     waits: Histogram,
+    passed: u128,
+    passes: Histogram,
 }
 
 impl Books {
     fn new() -> Books {
-        Books { switches: 0, ticks: 0, waited: 0, waits: Histogram::default() }
+        let (waits, passes) = (Histogram::default(), Histogram::default());
+        Books { switches: 0, ticks: 0, waited: 0, waits, passed: 0, passes }
     }
 
     #[inline(always)]
@@ -75,9 +83,16 @@ impl Books {
         self.waits.record(length);
     }
 
+    #[inline(always)]
+    fn pass(&mut self, length: Nanos) {
+        self.passed += u128::from(length);
+        self.passes.record(length);
+    }
+
     fn close(self, ran: Nanos) -> Outcome {
-        let mean_wait = self.waited as f64 / self.waits.count().max(1) as f64 / 1e9;
-        Outcome { switches: self.switches, ticks: self.ticks, mean_wait, ran }
+        let mean = |sum: u128, of: &Histogram| sum as f64 / of.count().max(1) as f64 / 1e9;
+        let (mean_wait, mean_pass) = (mean(self.waited, &self.waits), mean(self.passed, &self.passes));
+        Outcome { switches: self.switches, ticks: self.ticks, mean_wait, ran, passes: self.passes.count(), mean_pass }
     }
 }
 
@@ -87,7 +102,7 @@ struct Seconds(Nanos);
 impl Seconds {
     #[inline(always)]
     fn tell<S: Structure>(&mut self, now: Nanos, ready: &mut S) {
-        if now >= self.0 {
+        while now >= self.0 {
             self.0 += SECOND;
             ready.second();
         }
@@ -125,7 +140,8 @@ fn ring<S: Structure>(Course { tasks: count, end, turn, .. }: Course) -> Outcome
     books.close(ran + end - now)
 }
 
-/// Every tick charges whoever runs, and looks whether the turn is over.
+/// Ticks charge the running task and look whether its turn is over. Those before the one that ends it only count, so they are
+/// counted at once; a structure hears of the seconds among them before it is asked again.
 fn ticking_ring<S: Structure>(Course { tasks: count, end, turn, .. }: Course, tick: Nanos) -> Outcome {
     let (mut tasks, mut ready) = turns::<S>(count);
     let mut books = Books::new();
@@ -134,13 +150,20 @@ fn ticking_ring<S: Structure>(Course { tasks: count, end, turn, .. }: Course, ti
     while let Some(id) = running
         && now + tick <= end
     {
-        now += tick;
-        books.ticks += 1;
+        let mut ticks = 1;
+        if now + tick < over {
+            ticks = (over - now).div_ceil(tick);
+            if now + ticks * tick > end {
+                ticks = (end - now) / tick;
+            }
+        }
+        now += ticks * tick;
+        books.ticks += ticks;
         seconds.tell(now, &mut ready);
         let task = &mut tasks[id as usize];
-        task.ran += tick;
+        task.ran += ticks * tick;
         if now < over {
-            continue;
+            break;
         }
         over += turn;
         task.since = now;
@@ -159,11 +182,25 @@ struct Sleeper {
     rng: Rng,
     woken: Nanos,
     ran: Nanos,
+    /// When its pass began; the end of time before its first.
+    pass_began: Nanos,
 }
 
 impl Sleeper {
     fn all(Course { tasks, seed, .. }: Course) -> Vec<Sleeper> {
-        (0..tasks).map(|copy| Sleeper { rng: stream(seed, copy), woken: 0, ran: 0 }).collect()
+        let one = |copy| Sleeper { rng: stream(seed, copy), woken: 0, ran: 0, pass_began: Nanos::MAX };
+        (0..tasks).map(one).collect()
+    }
+
+    /// It runs again: a pass has ended, unless this is its first.
+    #[inline(always)]
+    fn pass(&mut self, now: Nanos, books: &mut Books) {
+        let began = std::mem::replace(&mut self.pass_began, now);
+        if began == Nanos::MAX {
+            self.pass_began = self.woken;
+        } else {
+            books.pass(now - began);
+        }
     }
 
     #[inline(always)]
@@ -203,7 +240,7 @@ impl Alarms {
     }
 }
 
-fn sleepers<S: Structure, const TICKS: bool>(course: Course) -> Outcome {
+fn sleepers<S: Structure, const TICKS: bool, const PASSES: bool>(course: Course) -> Outcome {
     let sleep = sleep(course.tasks);
     let (mut tasks, mut alarms, mut ready) = (Sleeper::all(course), Alarms::new(course), S::new(course.tasks));
     let mut books = Books::new();
@@ -242,6 +279,9 @@ fn sleepers<S: Structure, const TICKS: bool>(course: Course) -> Outcome {
         {
             let task = &mut tasks[next as usize];
             books.wait(now - task.woken);
+            if PASSES {
+                task.pass(now, &mut books);
+            }
             (running, began, charged, done) = (next, now, now, now + task.draw(RUN));
         }
     }

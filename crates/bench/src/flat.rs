@@ -2,10 +2,7 @@
 
 use crate::structures::Structure;
 use schedlab_model::{MILLISECOND, Nanos, rng::Rng};
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap, VecDeque},
-};
+use std::collections::VecDeque;
 
 /// First come, first served.
 pub struct Queue(VecDeque<u32>);
@@ -84,61 +81,89 @@ impl Structure for Lists {
     }
 }
 
-/// [`Lists`] by use that decays by the second.
-pub struct Decay(Lists);
+/// [`Lists`] by use that is halved each second: of a task, all halvings since it was looked at last are one shift.
+pub struct Decay {
+    lists: Lists,
+    seconds: u32,
+    /// The second up to which each task's use has been halved.
+    halved: Vec<u32>,
+}
+
+impl Decay {
+    #[inline(always)]
+    fn halve(&mut self, task: u32) {
+        let since = self.seconds - std::mem::replace(&mut self.halved[task as usize], self.seconds);
+        let used = &mut self.lists.used[task as usize];
+        *used = used.checked_shr(since).unwrap_or(0);
+    }
+}
 
 impl Structure for Decay {
     fn new(tasks: u32) -> Self {
-        Decay(Lists::new(tasks))
+        Decay { lists: Lists::new(tasks), seconds: 0, halved: vec![0; tasks as usize] }
     }
 
     #[inline(always)]
     fn wake(&mut self, task: u32) {
-        self.0.push(task);
+        self.halve(task);
+        self.lists.push(task);
     }
 
     #[inline(always)]
     fn again(&mut self, task: u32, ran: Nanos) {
         self.sleep(task, ran);
-        self.0.push(task);
+        self.lists.push(task);
     }
 
     #[inline(always)]
     fn sleep(&mut self, task: u32, ran: Nanos) {
-        self.0.used[task as usize] += ran;
+        self.halve(task);
+        self.lists.used[task as usize] += ran;
     }
 
     #[inline(always)]
     fn second(&mut self) {
-        self.0.used.iter_mut().for_each(|used| *used /= 2);
+        self.seconds += 1;
     }
 
     #[inline(always)]
     fn take(&mut self) -> Option<u32> {
-        self.0.take()
+        self.lists.take()
     }
 }
 
-/// The least key first, and of equal keys who came first: key, arrival and task in one number.
-pub struct Heap {
-    heap: BinaryHeap<Reverse<u128>>,
+/// Puts an entry into a sorted ring. Most come last, or nearly: hogs after all others, of sleepers few wait.
+#[inline(always)]
+fn insert<T: PartialOrd>(ring: &mut VecDeque<T>, entry: T) {
+    match ring.back() {
+        Some(last) if entry < *last => {
+            let at = ring.partition_point(|other| *other < entry);
+            ring.insert(at, entry);
+        }
+        _ => ring.push_back(entry),
+    }
+}
+
+/// The least key first, and of equal keys who came first: key, arrival and task in one number, in a sorted ring.
+pub struct Sorted {
+    ring: VecDeque<u128>,
     keys: Vec<u64>,
     arrivals: u32,
     /// The key of who was taken last: nobody who wakes comes before it.
     floor: u64,
 }
 
-impl Heap {
+impl Sorted {
     #[inline(always)]
     fn push(&mut self, task: u32, key: u64) {
         self.arrivals = self.arrivals.wrapping_add(1);
-        self.heap.push(Reverse(u128::from(key) << 64 | u128::from(self.arrivals) << 32 | u128::from(task)));
+        insert(&mut self.ring, u128::from(key) << 64 | u128::from(self.arrivals) << 32 | u128::from(task));
     }
 }
 
-impl Structure for Heap {
+impl Structure for Sorted {
     fn new(tasks: u32) -> Self {
-        Heap { heap: BinaryHeap::new(), keys: vec![0; tasks as usize], arrivals: 0, floor: 0 }
+        Sorted { ring: VecDeque::new(), keys: vec![0; tasks as usize], arrivals: 0, floor: 0 }
     }
 
     #[inline(always)]
@@ -161,7 +186,7 @@ impl Structure for Heap {
 
     #[inline(always)]
     fn take(&mut self) -> Option<u32> {
-        let Reverse(first) = self.heap.pop()?;
+        let first = self.ring.pop_front()?;
         self.floor = (first >> 64) as u64;
         Some(first as u32)
     }
@@ -169,8 +194,8 @@ impl Structure for Heap {
 
 /// Of those whose virtual time is at most the mean, the earliest deadline first.
 pub struct Eligible {
-    /// Virtual time by deadline and task.
-    tree: BTreeMap<(u64, u32), u64>,
+    /// Deadline, task and virtual time, sorted.
+    ring: VecDeque<(u64, u32, u64)>,
     virtual_times: Vec<u64>,
     deadlines: Vec<u64>,
     sum: u64,
@@ -184,7 +209,7 @@ impl Eligible {
     #[inline(always)]
     fn push(&mut self, task: u32) {
         let (time, deadline) = (self.virtual_times[task as usize], self.deadlines[task as usize]);
-        self.tree.insert((deadline, task), time);
+        insert(&mut self.ring, (deadline, task, time));
         self.sum += time;
     }
 }
@@ -192,7 +217,7 @@ impl Eligible {
 impl Structure for Eligible {
     fn new(tasks: u32) -> Self {
         let zeros = vec![0; tasks as usize];
-        Eligible { tree: BTreeMap::new(), virtual_times: zeros.clone(), deadlines: zeros, sum: 0, mean: 0 }
+        Eligible { ring: VecDeque::new(), virtual_times: zeros.clone(), deadlines: zeros, sum: 0, mean: 0 }
     }
 
     #[inline(always)]
@@ -220,11 +245,11 @@ impl Structure for Eligible {
 
     #[inline(always)]
     fn take(&mut self) -> Option<u32> {
-        self.mean = self.sum.checked_div(self.tree.len() as u64)?;
-        let (&key, &time) = self.tree.iter().find(|(_, time)| **time <= self.mean)?;
-        self.tree.remove(&key);
+        self.mean = self.sum.checked_div(self.ring.len() as u64)?;
+        let at = self.ring.iter().position(|(_, _, time)| *time <= self.mean)?;
+        let (_, task, time) = self.ring.remove(at)?;
         self.sum -= time;
-        Some(key.1)
+        Some(task)
     }
 }
 

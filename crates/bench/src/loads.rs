@@ -1,4 +1,4 @@
-//! The two loads of the benchmark, on one simulated processor whose every cost is 0: what remains is the event loop.
+//! The loads of the benchmark, on one simulated processor whose every cost is 0: what remains is the event loop.
 
 use schedlab_model::{
     MICROSECOND, MILLISECOND, Nanos, SECOND,
@@ -25,6 +25,8 @@ pub enum Load {
     Ring,
     /// Tasks that run and sleep for random times, under `fifo`: every switch is a sleep, and every run follows a wakeup.
     Sleepers,
+    /// The same sleepers as the examples write them, with `passes = "forever"`: each round is a pass, whose length is a metric.
+    Passes,
 }
 
 impl Load {
@@ -33,6 +35,7 @@ impl Load {
         match name {
             "ring" => Some(Load::Ring),
             "sleepers" => Some(Load::Sleepers),
+            "passes" => Some(Load::Passes),
             _ => None,
         }
     }
@@ -42,7 +45,7 @@ impl Load {
         match self {
             // No slice ends at the very end.
             Load::Ring => switches * SLICE + 1,
-            Load::Sleepers => switches * between_starts() + u64::from(tasks) * between_starts() / 2,
+            Load::Sleepers | Load::Passes => switches * between_starts() + u64::from(tasks) * between_starts() / 2,
         }
     }
 
@@ -50,7 +53,7 @@ impl Load {
     pub fn scenario(self, tasks: u32, switches: u64) -> Scenario {
         let scheduler = match self {
             Load::Ring => scheduler("round_robin", [("slice", slice())]),
-            Load::Sleepers => scheduler("fifo", []),
+            Load::Sleepers | Load::Passes => scheduler("fifo", []),
         };
         Scenario {
             machine: machine(serde_json::json!({ "name": "bare", "processors": 1 })),
@@ -69,12 +72,15 @@ impl Load {
     pub fn job(self, tasks: u32, processors: u32) -> Job {
         match self {
             Load::Ring => job(tasks, vec![Step::Compute(Span::Fixed(Duration(1_000_000_000 * SECOND)))], None),
-            Load::Sleepers => {
+            Load::Sleepers | Load::Passes => {
                 let sleep = uniform(sleep(tasks / processors));
                 let round = vec![Step::Compute(uniform(RUN)), Step::Sleep(sleep)];
                 let times = Times::Word(Forever::Forever);
-                let gap = Span::Fixed(Duration(between_starts() / u64::from(processors)));
-                job(tasks, vec![Step::Repeat(Repeat { times, steps: round })], Some(gap))
+                let gap = Some(Span::Fixed(Duration(between_starts() / u64::from(processors))));
+                match self {
+                    Load::Passes => Job { passes: times, ..job(tasks, round, gap) },
+                    _ => job(tasks, vec![Step::Repeat(Repeat { times, steps: round })], gap),
+                }
             }
         }
     }

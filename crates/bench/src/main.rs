@@ -49,6 +49,9 @@ struct Turn {
     switches: u64,
     /// Mean wait in the runqueue, s.
     mean_wait_s: f64,
+    /// Passes that ended, and their mean length, s.
+    passes: u64,
+    mean_pass_s: f64,
     /// Processor time that the tasks had, s.
     user_s: f64,
     /// Our own processor time, ns, from the scenario to the report.
@@ -100,7 +103,7 @@ fn number(word: &str) -> Result<u32, String> {
 }
 
 fn turn(words: &[&str]) -> Result<Turn, String> {
-    let usage = "usage: schedlab-bench ours|unheard|recorded|ceiling|sweep ring|sleepers TASKS SWITCHES";
+    let usage = "usage: schedlab-bench ours|unheard|recorded|ceiling|sweep ring|sleepers|passes TASKS SWITCHES";
     let [contestant, load, tasks, switches] = words else { return Err(usage.to_owned()) };
     let load = Load::named(load).ok_or(usage)?;
     let tasks: u32 = tasks.parse().map_err(|why| format!("TASKS: {why}"))?;
@@ -142,6 +145,8 @@ fn of_reports(reports: &[Report], (cpu_ns, wall_ns): (u64, u64)) -> Turn {
     Turn {
         switches: sum("context_switches") as u64,
         mean_wait_s: sum("run_wait.mean") / reports.len() as f64,
+        passes: sum("tasks.load.passes") as u64,
+        mean_pass_s: sum("tasks.load.pass_time.mean") / reports.len() as f64,
         user_s: sum("user"),
         cpu_ns,
         wall_ns,
@@ -227,6 +232,8 @@ fn ceiling(load: Load, tasks: u32, switches: u64) -> Turn {
     Turn {
         switches: outcome.switches,
         mean_wait_s: outcome.mean_wait,
+        passes: outcome.passes,
+        mean_pass_s: outcome.mean_pass,
         user_s: outcome.ran as f64 / 1e9,
         cpu_ns,
         wall_ns,
@@ -240,13 +247,15 @@ mod tests {
 
     #[test]
     fn the_ceiling_does_the_same_simulated_work_as_the_simulator() {
-        for load in [Load::Ring, Load::Sleepers] {
+        for load in [Load::Ring, Load::Sleepers, Load::Passes] {
             for tasks in [2, 10, 100, 1000] {
                 let (ours, bare) = (ours(load, tasks, 20_000).unwrap(), ceiling(load, tasks, 20_000));
                 let heard = unheard(load, tasks, 20_000).unwrap().switches;
                 assert_eq!([ours.switches, heard], [bare.switches; 2], "{load:?} of {tasks}");
                 assert!((ours.user_s - bare.user_s).abs() < 1e-9, "{load:?} of {tasks}");
                 assert!((ours.mean_wait_s - bare.mean_wait_s).abs() < 1e-9, "{load:?} of {tasks}");
+                assert_eq!((ours.passes, ours.passes > 0), (bare.passes, load == Load::Passes), "{load:?} of {tasks}");
+                assert!((ours.mean_pass_s - bare.mean_pass_s).abs() < 1e-9, "{load:?} of {tasks}");
             }
         }
     }

@@ -4,7 +4,7 @@
 use crate::{
     Counts,
     ceiling::{self, Course, Outcome},
-    flat::{Decay, Eligible, Heap, Lists, Queue, Scan, Sums},
+    flat::{Decay, Eligible, Lists, Queue, Scan, Sorted, Sums},
     groups::{FAN, Groups, LEAVES, LEVELS},
     loads::{self, JOB, Load, SLICE},
     structures::{Kind, Structure},
@@ -183,7 +183,7 @@ impl Cell<'_> {
             (Kind::Queue, grouped) => of::<Queue>(grouped),
             (Kind::Lists, grouped) => of::<Lists>(grouped),
             (Kind::Decay, grouped) => of::<Decay>(grouped),
-            (Kind::Heap, grouped) => of::<Heap>(grouped),
+            (Kind::Sorted, grouped) => of::<Sorted>(grouped),
             (Kind::Eligible, grouped) => of::<Eligible>(grouped),
             (Kind::Sums, grouped) => of::<Sums>(grouped),
             (Kind::Scan, grouped) => of::<Scan>(grouped),
@@ -286,9 +286,8 @@ mod tests {
 
     #[test]
     fn the_bare_loop_switches_hogs_and_ticks_as_often_as_the_simulator() {
-        for (name, load) in
-            [("round_robin", Load::Ring), ("eevdf", Load::Ring), ("cfs", Load::Ring), ("minix", Load::Ring)]
-        {
+        for name in ["round_robin", "eevdf", "cfs", "minix", "o1", "bsd4"] {
+            let load = Load::Ring;
             let info = SCHEDULERS.iter().find(|info| info.name == name).unwrap();
             let cell = Cell { scheduler: info, load, tasks: 10, processors: 1, grouped: false };
             let end = 20 * SECOND;

@@ -26,7 +26,7 @@ pub enum Kind {
     Queue,
     Lists,
     Decay,
-    Heap,
+    Sorted,
     Eligible,
     Sums,
     Scan,
@@ -40,9 +40,11 @@ impl Kind {
             Kind::Lists => {
                 "a queue for each of 64 levels and a bitmap: a level by what was used of late, halved each turn"
             }
-            Kind::Decay => "as lists, but what was used is halved once a second, of every task there is",
-            Kind::Heap => "a binary heap: the least key (virtual time, deadline, pass, what is left) runs",
-            Kind::Eligible => "an ordered tree by deadline, searched for the first task that is not ahead of the mean",
+            Kind::Decay => {
+                "as lists, but what was used is halved once a second, which is counted where a task is looked at"
+            }
+            Kind::Sorted => "a sorted ring: the least key (virtual time, deadline, pass, what is left) runs",
+            Kind::Eligible => "a sorted ring by deadline, searched for the first task that is not ahead of the mean",
             Kind::Sums => "a tree of partial sums and a random number: each task has its chance",
             Kind::Scan => "a list of ready tasks, all of which are looked at for the greatest counter",
         }
@@ -59,7 +61,7 @@ impl Kind {
 pub const STRUCTURES: [(Kind, &[&str]); 6] = [
     (Kind::Decay, &["bsd4", "bsd4_4x", "bsd4_52"]),
     (Kind::Lists, &["minix", "mlfq", "o1", "refresh_cycle", "rsdl", "ule"]),
-    (Kind::Heap, &["cfs", "cfs_v3", "edf", "muqss", "rate_monotonic", "srtf", "stride"]),
+    (Kind::Sorted, &["cfs", "cfs_v3", "edf", "muqss", "rate_monotonic", "srtf", "stride"]),
     (Kind::Eligible, &["eevdf"]),
     (Kind::Sums, &["lottery"]),
     (Kind::Scan, &["linux_1_0"]),
@@ -69,7 +71,7 @@ pub const STRUCTURES: [(Kind, &[&str]); 6] = [
 mod tests {
     use super::*;
     use crate::{
-        flat::{Decay, Eligible, Heap, Lists, Queue, Scan, Sums},
+        flat::{Decay, Eligible, Lists, Queue, Scan, Sorted, Sums},
         groups::{Groups, LEAVES},
     };
     use schedlab_model::rng::Rng;
@@ -120,11 +122,11 @@ mod tests {
         loses_nobody::<Queue>();
         loses_nobody::<Lists>();
         loses_nobody::<Decay>();
-        loses_nobody::<Heap>();
+        loses_nobody::<Sorted>();
         loses_nobody::<Eligible>();
         loses_nobody::<Sums>();
         loses_nobody::<Scan>();
-        loses_nobody::<Groups<Heap>>();
+        loses_nobody::<Groups<Sorted>>();
         loses_nobody::<Groups<Eligible>>();
     }
 }

@@ -1,7 +1,7 @@
 //! Which policies are run: "lru", "all", or with parameters "s3_fifo:small=20%", several with commas.
 
 use schedlab_model::info::{Info, Params};
-use schedlab_policies::caches::CACHES;
+use schedlab_policies::caches::{CACHES, IN_BYTES};
 
 /// Stands for every policy of the table.
 const ALL: &str = "all";
@@ -61,6 +61,20 @@ fn choice(info: &Info, written: &str) -> Result<Choice, String> {
     Ok(Choice { label: written.to_owned(), name: info.name, params })
 }
 
+/// The choices, if all of them heed sizes. `all` is then every policy that does.
+pub fn in_bytes(choices: Vec<Choice>, text: &str) -> Result<Vec<Choice>, String> {
+    let all = text.split(',').any(|written| written.trim() == ALL);
+    let heeds = |choice: &Choice| IN_BYTES.contains(&choice.name);
+    match choices.iter().find(|choice| !heeds(choice)) {
+        Some(choice) if !all => Err(format!(
+            "{} counts slots of one size, so a cache of bytes cannot be run by it: leave it out, or count objects; {} heed sizes",
+            choice.name,
+            IN_BYTES.join(", ")
+        )),
+        _ => Ok(choices.into_iter().filter(heeds).collect()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +85,14 @@ mod tests {
         let read = read("lru, all,lru").unwrap();
         assert_eq!(read.len(), names.len());
         assert!(names.iter().all(|name| read.iter().any(|choice| choice.name == *name)));
+    }
+
+    #[test]
+    fn a_policy_of_slots_is_refused_where_bytes_count_and_left_out_of_all() {
+        let chosen = |text| in_bytes(read(text).unwrap(), text);
+        assert_eq!(chosen("all").unwrap().len(), IN_BYTES.len());
+        assert_eq!(chosen("lru,arc").unwrap().len(), 2);
+        assert!(chosen("lru,lirs").unwrap_err().contains("lirs counts slots of one size"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The runs: every policy in a cache of every size, over a trace or samples of it, on all processors that rayon has.
 
 use crate::{
+    bytes::ByteStore,
     choice::Choice,
     distances,
     future::{as_told, next_uses},
@@ -10,7 +11,7 @@ use crate::{
 };
 use rayon::prelude::*;
 use schedlab_model::info::Params;
-use schedlab_policies::caches::{Entry, Key, Visitor, visit};
+use schedlab_policies::caches::{ByteVisitor, Entry, InBytes, Key, Visitor, visit, visit_in_bytes};
 use std::{borrow::Cow, ops::Range};
 
 /// What is to be run.
@@ -24,8 +25,17 @@ pub struct Plan {
     pub sampling: Option<Sampling>,
     /// For policies that draw lots.
     pub seed: u64,
-    /// Whether a stack policy's curve comes from one pass. The results are the same; a bench turns it off.
+    /// Whether a stack policy's curve may come from one pass. The results are the same; a bench turns it off.
     pub one_pass: bool,
+}
+
+/// Sizes from which on one pass that finds all distances is quicker than a run for each size (56 ns a request to 9).
+const SIZES_OF_ONE_PASS: usize = 6;
+
+impl Plan {
+    fn by_distances(&self) -> bool {
+        self.one_pass && self.sizes.len() >= SIZES_OF_ONE_PASS
+    }
 }
 
 /// What a run came to.
@@ -43,6 +53,17 @@ pub struct Row {
     pub misses: u64,
     /// Share of the whole trace's requests that miss: known for the whole, estimated from a sample.
     pub miss_ratio: f64,
+    /// Where bytes count.
+    pub in_bytes: Option<Missed>,
+}
+
+/// Bytes asked for that were not in the cache.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Missed {
+    /// How many.
+    pub bytes: u64,
+    /// Their share of all bytes asked for.
+    pub ratio: f64,
 }
 
 /// A trace or a sample of it, and what is to be known of it.
@@ -77,7 +98,7 @@ pub fn run(keys: &[Key], objects: u32, plan: &Plan) -> Result<Vec<Row>, String> 
     for part in &parts {
         for (policy, kind) in kinds.iter().enumerate() {
             let all = 0..plan.sizes.len();
-            match kind.stack && plan.one_pass {
+            match kind.stack && plan.by_distances() {
                 true => jobs.push(Job { part, policy, sizes: all }),
                 false => jobs.extend(all.map(|size| Job { part, policy, sizes: size..size + 1 })),
             }
@@ -94,7 +115,7 @@ fn parts<'a>(keys: &'a [Key], objects: u32, plan: &Plan, clairvoyant: bool) -> R
         Part { group, keys, objects, next_uses, slots, out_of }
     };
     let requests = keys.len() as f64;
-    let slots = plan.sizes.iter().map(|size| size.slots);
+    let slots = plan.sizes.iter().map(|size| u32::try_from(size.capacity).unwrap_or(u32::MAX));
     let Some(sampling) = plan.sampling else {
         return Ok(vec![part(None, Cow::Borrowed(keys), objects, slots.collect(), requests)]);
     };
@@ -124,6 +145,7 @@ impl Job<'_> {
             requests: part.keys.len() as u64,
             misses,
             miss_ratio: misses as f64 / part.out_of,
+            in_bytes: None,
         };
         sizes.clone().zip(misses).map(row).collect()
     }
@@ -142,7 +164,7 @@ impl Visitor for Curve<'_> {
 
     fn visit<E: Entry>(self) -> Vec<u64> {
         let Curve { part, slots, params, plan } = self;
-        if E::STACK && plan.one_pass {
+        if E::STACK && plan.by_distances() {
             return distances::misses(&part.keys, part.objects, slots);
         }
         // A cache for more than there is never evicts; so much of it is not built.
@@ -164,6 +186,63 @@ fn misses<E: Entry>(mut store: Store<E>, keys: &[Key], future: Option<&[u32]>) -
         }),
     }
     store.misses()
+}
+
+/// Runs a plan over a trace whose requests have sizes, in caches of so many bytes. There are no samples and no stack
+/// distances: what one object pushes out depends on its size. The rows are as of [`run`].
+pub fn run_in_bytes(keys: &[Key], bytes: &[u64], objects: u32, plan: &Plan) -> Result<Vec<Row>, String> {
+    if keys.iter().any(|&key| key >= objects) || keys.len() != bytes.len() || bytes.contains(&0) {
+        return Err(format!("a key is not below {objects}, the number of objects, or its request has no size"));
+    }
+    if plan.sampling.is_some() {
+        return Err("samples are of objects: leave out the sample where bytes count".to_owned());
+    }
+    let clairvoyant = plan.policies.iter().any(|choice| kind(choice.name).clairvoyant);
+    let future = clairvoyant.then(|| next_uses(keys, objects));
+    let asked: u128 = bytes.iter().map(|&size| u128::from(size)).sum();
+    let runs = (0..plan.policies.len()).flat_map(|policy| (0..plan.sizes.len()).map(move |size| (policy, size)));
+    let run = |(policy, size): (usize, usize)| {
+        let Choice { name, params, .. } = &plan.policies[policy];
+        let capacity = plan.sizes[size].capacity;
+        let one = InOne { keys, bytes, objects, future: future.as_deref(), params, capacity, seed: plan.seed };
+        let (misses, missed) =
+            visit_in_bytes(name, one).ok_or_else(|| format!("{name} heeds no sizes: bytes cannot be counted"))?;
+        let (requests, miss_ratio) = (keys.len() as u64, misses as f64 / keys.len() as f64);
+        let in_bytes = Some(Missed { bytes: missed, ratio: missed as f64 / asked as f64 });
+        Ok(Row { policy, size, group: None, requests, misses, miss_ratio, in_bytes })
+    };
+    runs.collect::<Vec<_>>().into_par_iter().with_max_len(1).map(run).collect()
+}
+
+/// A trace in one cache of so many bytes.
+struct InOne<'a> {
+    keys: &'a [Key],
+    bytes: &'a [u64],
+    objects: u32,
+    future: Option<&'a [u32]>,
+    params: &'a Params,
+    capacity: u64,
+    seed: u64,
+}
+
+impl ByteVisitor for InOne<'_> {
+    /// Misses, and the bytes that they asked for.
+    type Output = (u64, u64);
+
+    fn visit<E: InBytes>(self) -> (u64, u64) {
+        let InOne { keys, bytes, objects, future, params, capacity, seed } = self;
+        let mut store = ByteStore::<E>::new(params, capacity, objects, seed);
+        let requests = keys.iter().zip(bytes);
+        match future.filter(|_| E::CLAIRVOYANT) {
+            Some(future) => requests.zip(future).for_each(|((&key, &size), &next)| {
+                store.request(key, size, as_told(next));
+            }),
+            None => requests.for_each(|(&key, &size)| {
+                store.request(key, size, u64::MAX);
+            }),
+        }
+        (store.misses(), store.missed_bytes())
+    }
 }
 
 #[derive(Clone, Copy)]

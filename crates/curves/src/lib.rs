@@ -3,10 +3,9 @@
 //! - [`curve`]: the runs; every policy of the table in caches of many sizes, exactly or from samples
 //! - [`choice`] and [`sizes`]: policies and sizes as people write them
 //! - [`sample`]: samples of a trace, and what they tell of the whole
-//! - [`store`]: one cache under one policy
-//!
-//! A cache counts things: how large each is, is not looked at.
+//! - [`store`] and [`bytes`]: one cache under one policy, of so many slots or so many bytes
 
+pub mod bytes;
 pub mod choice;
 pub mod curve;
 mod distances;

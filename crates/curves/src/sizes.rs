@@ -1,8 +1,10 @@
-//! Sizes of a cache as people write them: "1000" things, "1%" of the different things of a trace, lists with commas, and ranges
-//! "0.1%..50%:16", whose steps are equal factors.
+//! Sizes of a cache as people write them: "1000" objects, "64MiB", "1%" of the objects of a trace or of their bytes, lists with
+//! commas, and ranges "0.1%..50%:16", whose steps are equal factors.
 
 use schedlab_model::units;
 
+/// The largest cache, bytes.
+const MOST_BYTES: u64 = 1 << 60;
 /// Most sizes that are asked for at once.
 const MOST: usize = 1000;
 
@@ -11,23 +13,38 @@ const MOST: usize = 1000;
 pub struct Size {
     /// As it was written.
     pub label: String,
-    /// Slots, at least 1.
-    pub slots: u32,
+    /// Objects or bytes, at least 1.
+    pub capacity: u64,
+}
+
+/// What a cache has room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// So many objects, whatever their sizes.
+    Objects,
+    /// So many bytes.
+    Bytes,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Written {
-    Things(f64),
+    Number(f64),
+    Bytes(f64),
     Percent(f64),
 }
 
 /// Sizes that were read, and are to be applied to a trace.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sizes(Vec<(String, Written)>);
+pub struct Sizes {
+    written: Vec<(String, Written)>,
+    /// In what they count.
+    pub unit: Unit,
+}
 
 impl Sizes {
-    /// Reads sizes. The error says what was found and what is allowed.
-    pub fn read(text: &str) -> Result<Sizes, String> {
+    /// Reads sizes. They count bytes if `bytes` says so or any is written in bytes, else objects. The error says what was
+    /// found and what is allowed.
+    pub fn read(text: &str, bytes: bool) -> Result<Sizes, String> {
         let mut sizes = Vec::new();
         for part in text.split(',').map(str::trim) {
             match part.split_once("..") {
@@ -38,22 +55,34 @@ impl Sizes {
                 return Err(format!("{} sizes are too many: up to {MOST}", sizes.len()));
             }
         }
-        Ok(Sizes(sizes))
+        let of_kind = |kind: fn(&Written) -> bool| sizes.iter().find(|(_, written)| kind(written));
+        let in_bytes = of_kind(|written| matches!(written, Written::Bytes(_)));
+        let number = of_kind(|written| matches!(written, Written::Number(_)));
+        let unit = match (in_bytes, number) {
+            (Some((one, _)), Some((other, _))) if !bytes => {
+                return Err(format!(
+                    "{one:?} is a size in bytes and {other:?} a number of objects: write all in one of them"
+                ));
+            }
+            (Some(_), _) => Unit::Bytes,
+            _ if bytes => Unit::Bytes,
+            _ => Unit::Objects,
+        };
+        Ok(Sizes { written: sizes, unit })
     }
 
-    /// The sizes for a trace of so many different things, from small to large. Of several that come to as many slots, the first.
-    pub fn of(&self, objects: u32) -> Vec<Size> {
-        let slots = |written: Written| match written {
-            Written::Things(things) => things.round() as u32,
-            Written::Percent(percent) => (f64::from(objects) * percent / 100.0).round() as u32,
+    /// The sizes for a trace of so many different objects, or of so many bytes of them, from small to large. Of several that
+    /// come to the same, the first.
+    pub fn of(&self, all: u64) -> Vec<Size> {
+        let capacity = |written: Written| match written {
+            Written::Number(number) | Written::Bytes(number) => number.round() as u64,
+            Written::Percent(percent) => (all as f64 * percent / 100.0).round() as u64,
         };
-        let mut sizes: Vec<Size> = self
-            .0
-            .iter()
-            .map(|(label, written)| Size { label: label.clone(), slots: slots(*written).max(1) })
-            .collect();
-        sizes.sort_by_key(|size| size.slots);
-        sizes.dedup_by_key(|size| size.slots);
+        let size =
+            |(label, written): &(String, Written)| Size { label: label.clone(), capacity: capacity(*written).max(1) };
+        let mut sizes: Vec<Size> = self.written.iter().map(size).collect();
+        sizes.sort_by_key(|size| size.capacity);
+        sizes.dedup_by_key(|size| size.capacity);
         sizes
     }
 }
@@ -61,13 +90,14 @@ impl Sizes {
 fn one(text: &str) -> Result<Written, String> {
     let wrong = || {
         format!(
-            "{text:?} is not a size: write a number of things (1000), a share of the different ones (1%), or a range (0.1%..50%:16)"
+            "{text:?} is not a size: write a number of objects (1000), bytes (64MiB), a share (1%), or a range (0.1%..50%:16)"
         )
     };
-    if units::parse_size(text).is_ok() {
-        return Err(format!(
-            "{text:?} is a size in bytes; sizes count things here (1000, 1%): how large a thing is is not looked at"
-        ));
+    if let Ok(bytes) = units::parse_size(text) {
+        return match (1..=MOST_BYTES).contains(&bytes) {
+            true => Ok(Written::Bytes(bytes as f64)),
+            false => Err(format!("{text:?} is out of range: from 1B to {}", units::spell_size(MOST_BYTES))),
+        };
     }
     let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if let Some(percent) = text.strip_suffix('%').map(str::trim_end) {
@@ -77,12 +107,15 @@ fn one(text: &str) -> Result<Written, String> {
             false => Err(format!("{text:?} is out of range: above 0%, up to 100%")),
         };
     }
-    let things: u64 = text.parse().ok().filter(|_| plain(text)).ok_or_else(wrong)?;
-    match (1..u64::from(u32::MAX)).contains(&things) {
-        true => Ok(Written::Things(things as f64)),
+    let number: u64 = text.parse().ok().filter(|_| plain(text)).ok_or_else(wrong)?;
+    match (1..u64::from(u32::MAX)).contains(&number) {
+        true => Ok(Written::Number(number as f64)),
         false => Err(format!("{text:?} is out of range: from 1 to {}", u32::MAX - 1)),
     }
 }
+
+/// A value of a range as it is written and as it is meant.
+type Point = fn(f64) -> (String, Written);
 
 /// "LOW..HIGH:POINTS", the steps being equal factors.
 fn range(whole: &str, low: &str, rest: &str) -> Result<Vec<(String, Written)>, String> {
@@ -93,22 +126,31 @@ fn range(whole: &str, low: &str, rest: &str) -> Result<Vec<(String, Written)>, S
         return Err(wrong(format!("has {points} points, not 2 to {MOST}")));
     }
     let (low, high) = (one(low.trim())?, one(high.trim())?);
-    let (from, to, shares) = match (low, high) {
-        (Written::Things(low), Written::Things(high)) => (low, high, false),
-        (Written::Percent(low), Written::Percent(high)) => (low, high, true),
-        _ => return Err(wrong("has a number at one end and a share at the other".to_owned())),
+    let (from, to, point): (f64, f64, Point) = match (low, high) {
+        (Written::Number(low), Written::Number(high)) => {
+            (low, high, |value| (format!("{value:.0}"), Written::Number(value)))
+        }
+        (Written::Bytes(low), Written::Bytes(high)) => (low, high, |value| (spelled(value), Written::Bytes(value))),
+        (Written::Percent(low), Written::Percent(high)) => {
+            (low, high, |value| (format!("{}%", three_digits(value)), Written::Percent(value)))
+        }
+        _ => return Err(wrong("has different units at its ends".to_owned())),
     };
     if from >= to {
         return Err(wrong("does not go upwards".to_owned()));
     }
-    let point = |place: usize| {
-        let value = from * (to / from).powf(place as f64 / (points - 1) as f64);
-        match shares {
-            true => (format!("{}%", three_digits(value)), Written::Percent(value)),
-            false => (format!("{value:.0}"), Written::Things(value)),
-        }
-    };
-    Ok((0..points).map(point).collect())
+    let value = |place: usize| from * (to / from).powf(place as f64 / (points - 1) as f64);
+    Ok((0..points).map(|place| point(value(place))).collect())
+}
+
+/// Bytes in the largest binary unit that they fill.
+fn spelled(bytes: f64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let unit = units.into_iter().find(|(shift, _)| bytes >= (1u64 << shift) as f64);
+    unit.map_or_else(
+        || format!("{bytes:.0}B"),
+        |(shift, name)| format!("{}{name}", three_digits(bytes / (1u64 << shift) as f64)),
+    )
 }
 
 /// Three significant digits, without zeros at the end.
@@ -123,8 +165,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn slots(text: &str, objects: u32) -> Vec<u32> {
-        Sizes::read(text).unwrap().of(objects).into_iter().map(|size| size.slots).collect()
+    fn slots(text: &str, objects: u64) -> Vec<u64> {
+        Sizes::read(text, false).unwrap().of(objects).into_iter().map(|size| size.capacity).collect()
     }
 
     #[test]
@@ -134,8 +176,17 @@ mod tests {
         assert_eq!(slots("1..1000:4", 5), [1, 10, 100, 1000]);
         assert_eq!(slots("0.1%..100%:4", 100_000), [100, 1000, 10_000, 100_000]);
         let labels: Vec<String> =
-            Sizes::read("0.1%..50%:3").unwrap().of(1 << 20).into_iter().map(|size| size.label).collect();
+            Sizes::read("0.1%..50%:3", false).unwrap().of(1 << 20).into_iter().map(|size| size.label).collect();
         assert_eq!(labels, ["0.1%", "2.24%", "50%"]);
+    }
+
+    #[test]
+    fn sizes_in_bytes_are_bytes_and_all_are_if_that_is_said() {
+        let read = |text, bytes| Sizes::read(text, bytes).unwrap();
+        assert_eq!((read("64KiB,10%", false).unit, read("10%", false).unit), (Unit::Bytes, Unit::Objects));
+        assert_eq!((read("1000,10%,1KiB", true).unit, slots("64KiB,10%", 1000)), (Unit::Bytes, vec![100, 65536]));
+        let labels: Vec<String> = read("1KiB..1GiB:5", false).of(1).into_iter().map(|size| size.label).collect();
+        assert_eq!(labels, ["1KiB", "32KiB", "1MiB", "32MiB", "1GiB"]);
     }
 
     #[test]
@@ -146,7 +197,6 @@ mod tests {
     #[test]
     fn what_is_no_size_is_refused_and_bytes_are_explained() {
         for (text, message) in [
-            ("64MiB", "sizes count things here"),
             ("", "is not a size"),
             ("1e3", "is not a size"),
             ("-1", "is not a size"),
@@ -158,22 +208,25 @@ mod tests {
             ("1%..50%", "has no number of points"),
             ("1%..50%:1", "has 1 points"),
             ("1%..50%:x", "has \"x\" points"),
-            ("1..50%:3", "a number at one end"),
+            ("1..50%:3", "different units at its ends"),
+            ("1..50MiB:3", "different units at its ends"),
+            ("1,50MiB", "\"50MiB\" is a size in bytes and \"1\" a number of objects"),
+            ("1073741825GiB", "out of range: from 1B to"),
             ("50%..1%:3", "does not go upwards"),
         ] {
-            let error = Sizes::read(text).unwrap_err();
+            let error = Sizes::read(text, false).unwrap_err();
             assert!(error.contains(message), "{text}: {error}");
         }
         let many = ["1..9:1000"; 2].join(",");
-        assert!(Sizes::read(&many).unwrap_err().contains("too many"));
+        assert!(Sizes::read(&many, false).unwrap_err().contains("too many"));
     }
 
     proptest! {
         #[test]
-        fn any_text_gives_sizes_or_an_error(text in "[0-9.%:,MiB -]{0,12}", objects in 1..u32::MAX) {
-            if let Ok(sizes) = Sizes::read(&text) {
-                let sizes = sizes.of(objects);
-                prop_assert!(sizes.is_sorted_by(|a, b| a.slots < b.slots) && sizes[0].slots > 0);
+        fn any_text_gives_sizes_or_an_error(text in "[0-9.%:,MiB -]{0,12}", bytes: bool, all in 1..u64::MAX) {
+            if let Ok(sizes) = Sizes::read(&text, bytes) {
+                let sizes = sizes.of(all);
+                prop_assert!(sizes.is_sorted_by(|a, b| a.capacity < b.capacity) && sizes[0].capacity > 0);
             }
         }
     }

@@ -13,7 +13,7 @@ use schedlab_policies::caches::CACHES;
 fn plan(policies: &str, sizes: &str, objects: u32) -> Plan {
     Plan {
         policies: choice::read(policies).unwrap(),
-        sizes: Sizes::read(sizes).unwrap().of(objects),
+        sizes: Sizes::read(sizes, false).unwrap().of(objects.into()),
         sampling: None,
         seed: 1,
         one_pass: true,

@@ -1,13 +1,15 @@
-//! Misses equal to libCacheSim's, one by one, on a million requests: favourites, and favourites among scans.
+//! Misses equal to libCacheSim's, one by one, on a million requests: favourites, and favourites among scans; those with
+//! sizes, too, in caches of bytes, with the bytes missed.
 //! What libCacheSim gave stands in `libcachesim.toml`, written by `bench/cache_golden.py`, which makes the same sequences.
 
-use schedlab_curves::store::Store;
+use schedlab_curves::{bytes::ByteStore, store::Store};
 use schedlab_model::info::Params;
-use schedlab_policies::caches::{self, Entry, Key, Visitor};
+use schedlab_policies::caches::{self, ByteVisitor, Entry, InBytes, Key, Visitor};
 use std::collections::HashMap;
 
 const REQUESTS: usize = 1_000_000;
 const SLOTS: [u32; 3] = [100, 1_000, 10_000];
+const BYTES: [u64; 3] = [1 << 20, 1 << 24, 1 << 28];
 
 /// S. Vigna's splitmix64.
 struct Splitmix(u64);
@@ -100,4 +102,51 @@ fn misses_are_those_of_libcachesim_on_favourites() {
 #[test]
 fn misses_are_those_of_libcachesim_on_favourites_among_scans() {
     holds("scans");
+}
+
+/// 1 B to 1 MiB by key, most of them small; every hundredth request has half as much again.
+fn sizes(keys: &[Key]) -> Vec<u64> {
+    let of_key = |key: Key| {
+        let mixed = Splitmix(key.into()).next().unwrap();
+        1 + (mixed >> 44 >> (mixed & 15))
+    };
+    keys.iter().zip(0..).map(|(&key, number)| of_key(key) * if number % 100 == 99 { 3 } else { 2 } / 2).collect()
+}
+
+struct MissesInBytes<'a> {
+    keys: &'a [Key],
+    sizes: &'a [u64],
+    next: &'a [u64],
+    capacity: u64,
+}
+
+impl ByteVisitor for MissesInBytes<'_> {
+    type Output = [u64; 2];
+
+    fn visit<E: InBytes>(self) -> [u64; 2] {
+        let params = Params::check(&E::INFO, []).unwrap();
+        let mut store = ByteStore::<E>::new(&params, self.capacity, 250_000, 1);
+        for ((&key, &size), &next) in self.keys.iter().zip(self.sizes).zip(self.next) {
+            store.request(key, size, next);
+            assert!(store.occupied() <= self.capacity);
+        }
+        [store.misses(), store.missed_bytes()]
+    }
+}
+
+#[test]
+fn misses_in_bytes_are_those_of_libcachesim_on_favourites_among_scans() {
+    let golden: toml::Table = include_str!("libcachesim.toml").parse().unwrap();
+    let keys = sequence("scans");
+    let (next, sizes) = (next_uses(&keys), sizes(&keys));
+    let policies = golden["bytes"].as_table().unwrap();
+    assert!(policies.len() >= 9);
+    for (policy, theirs) in policies {
+        for (capacity, theirs) in BYTES.into_iter().zip(theirs.as_array().unwrap()) {
+            let run = MissesInBytes { keys: &keys, sizes: &sizes, next: &next, capacity };
+            let ours = caches::visit_in_bytes(policy, run).unwrap().map(|number| number as i64);
+            let theirs: Vec<i64> = theirs.as_array().unwrap().iter().filter_map(toml::Value::as_integer).collect();
+            assert_eq!(ours[..], theirs, "{policy} with {capacity} bytes");
+        }
+    }
 }

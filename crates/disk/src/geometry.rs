@@ -8,7 +8,8 @@
 //!
 //! Zones are equally many cylinders wide. A zone's first sector follows the last one of the zone outside it. With
 //! interleave k the next sector of a track is k places further, which gives the processor k sector times to be ready for
-//! it. Tracks are not skewed: place 0 of every track passes at the same time, and changing heads takes none.
+//! it. The tracks of a cylinder are not skewed: place 0 of each passes at the same time, and changing heads takes none. Cylinders
+//! may be, see `skew` in `rotating.rs`.
 
 use schedlab_model::{Nanos, SECOND, machine, request::Sector};
 

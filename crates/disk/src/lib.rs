@@ -22,9 +22,10 @@ pub use solid_state::SolidState;
 
 use schedlab_model::{
     Nanos,
-    machine::Machine,
+    machine::{self, Machine, Sourced},
     request::{Direction, Sector},
     rng::Rng,
+    units::Duration,
 };
 use schedlab_policies::elevators::Device;
 
@@ -61,9 +62,11 @@ pub enum AnyDrive {
 }
 
 impl AnyDrive {
-    /// The machine's drive, if it has one. Draws once from `rng` if it rotates.
+    /// The machine's drive, if it has one, with what the processor does for each request as a part of the request: the command
+    /// comes first, and sectors that the processor moves pass no faster than it moves them, whether it had anything else to do
+    /// or not. Draws once from `rng` if it rotates.
     pub fn new(machine: &Machine, rng: &mut Rng) -> Option<AnyDrive> {
-        let rotating = machine.disk.as_ref().map(|disk| AnyDrive::Rotating(Rotating::new(disk, rng)));
+        let rotating = machine.disk.as_ref().map(|disk| AnyDrive::Rotating(Rotating::new(&served(disk), rng)));
         rotating.or_else(|| machine.solid_state.as_ref().map(|chips| AnyDrive::SolidState(SolidState::new(chips))))
     }
 
@@ -97,6 +100,17 @@ impl Drive for AnyDrive {
 
     fn mean_service(&self, sectors: u32, direction: Direction) -> Nanos {
         self.inner().mean_service(sectors, direction)
+    }
+}
+
+/// A rotating drive as its processor serves it: programmed I/O is a bus whose speed is the processor's.
+fn served(disk: &machine::Disk) -> machine::Disk {
+    let bus = disk.bus_per_kib.get().0.max(SECTORS_PER_BLOCK * disk.sector_copy.get().0);
+    let overhead = disk.overhead.get().0 + disk.command.get().0;
+    machine::Disk {
+        bus_per_kib: Sourced::Bare(Duration(bus)),
+        overhead: Sourced::Bare(Duration(overhead)),
+        ..disk.clone()
     }
 }
 

@@ -137,6 +137,12 @@ impl<D: Drive, E: Elevator + ?Sized> RequestQueue<D, E> {
         (self.slots.len() - self.free.len()) as u32
     }
 
+    /// These requests, each with all that was joined to it.
+    pub fn unfinished(&self) -> impl Iterator<Item = &Request> {
+        let held = self.slots.iter().zip(&self.view.requests);
+        held.filter(|(slot, _)| slot.state != State::Free).map(|(_, request)| request)
+    }
+
     /// Requests that the drive has taken and not completed.
     pub fn in_service(&self) -> u32 {
         self.view.in_service

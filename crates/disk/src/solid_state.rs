@@ -3,11 +3,12 @@
 //! ```text
 //!   channel of page p   =  p mod channels
 //!   done(channel)       =  max(done before, command + overhead) + pages on it * time of a page
-//!   done                =  the latest of its channels + time on the bus
+//!   bus                 =  max(bus before, command + overhead) + time on the bus
+//!   done                =  max(the latest of its channels + time on the bus, bus)
 //! ```
 //!
-//! A page that is touched is read or written whole. Not modelled: erasing, wear, a write cache, and the bus as a thing that
-//! requests wait for. A long run of writes on a real drive is slower than here.
+//! A page that is touched is read or written whole. All requests share the bus, so together they are never faster than it. Not
+//! modelled: erasing, wear, and a write cache. A long run of writes on a real drive is slower than here.
 
 use crate::{Drive, on_bus};
 use schedlab_model::{
@@ -26,6 +27,8 @@ pub struct SolidState {
     depth: u32,
     overhead: Nanos,
     bus_per_kib: Nanos,
+    /// When the bus will have moved all that was asked for.
+    bus_free_at: Nanos,
 }
 
 impl SolidState {
@@ -38,8 +41,9 @@ impl SolidState {
             read: chips.read.get().0,
             write: chips.write.get().0,
             depth: chips.queue_depth.get(),
-            overhead: chips.overhead.get().0,
+            overhead: chips.overhead.get().0 + chips.command.get().0,
             bus_per_kib: chips.bus_per_kib.get().0,
+            bus_free_at: 0,
         }
     }
 
@@ -63,7 +67,9 @@ impl Drive for SolidState {
             *free_at = ready.max(*free_at) + on_channel * page;
             done = done.max(*free_at);
         }
-        done + on_bus(self.bus_per_kib, sectors.into())
+        let bus = on_bus(self.bus_per_kib, sectors.into());
+        self.bus_free_at = ready.max(self.bus_free_at) + bus;
+        self.bus_free_at.max(done + bus)
     }
 
     fn depth(&self) -> u32 {

@@ -13,9 +13,12 @@ pub mod machine;
 pub mod plan;
 pub mod root;
 pub mod sample;
+pub mod shown;
+pub mod suspects;
 pub mod tracing;
 pub mod tunables;
 pub mod volume;
 
 pub use fault::Fault;
 pub use root::Root;
+pub use shown::shown;

@@ -3,7 +3,7 @@
 //! Exit status: 0 done, 2 what was asked for is wrong or not permitted (one line on stderr), 130 stopped by a signal.
 
 use clap::{Parser, Subcommand};
-use schedlab_host::{Fault, accounting, agent, guest, machine, sample, tracing, tunables, volume};
+use schedlab_host::{Fault, accounting, agent, guest, machine, sample, shown, suspects, tracing, tunables, volume};
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -23,6 +23,8 @@ enum Verb {
     Noise(agent::command::Noise),
     /// Sample the system's counters.
     Sample(sample::command::Sample),
+    /// Watch control groups, ends of tasks, locks and sockets.
+    Suspects(suspects::command::Suspects),
     /// Run a command and say where its time went.
     Time(accounting::command::Time),
     /// Record the scheduler's events for a while.
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         Verb::Calibrate(it) => it.run(),
         Verb::Noise(it) => it.run(),
         Verb::Sample(it) => it.run(),
+        Verb::Suspects(it) => it.run(),
         Verb::Time(it) => it.run(),
         Verb::Record(it) => it.run(),
         Verb::Check(it) => it.run(),
@@ -82,7 +85,7 @@ fn main() -> ExitCode {
         Verb::Machine(it) => it.run(),
     };
     done.unwrap_or_else(|fault: Fault| {
-        eprintln!("error: {fault}");
+        eprintln!("error: {}", shown(&fault.to_string()));
         ExitCode::from(2)
     })
 }

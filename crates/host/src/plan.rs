@@ -162,4 +162,10 @@ pub struct Environment {
     pub own_percent: f64,
     /// Events of the scheduler that the recording lost.
     pub lost_events: u64,
+    /// Mean processor time that a task of the workload took before it began, ns: the agent makes them before the run.
+    #[serde(default)]
+    pub making_ns: u64,
+    /// And after it had ended, or was stopped. Neither is in any other number.
+    #[serde(default)]
+    pub unmaking_ns: u64,
 }

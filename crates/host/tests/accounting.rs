@@ -1,7 +1,10 @@
 //! Where the time of a command goes: records of tasks by hand, and real commands on the running kernel.
 
 use proptest::prelude::*;
-use schedlab_host::accounting::{parts::Parts, record::Record};
+use schedlab_host::accounting::{
+    parts::{Known, Parts},
+    record::Record,
+};
 use serde_json::Value;
 use std::os::unix::{fs::PermissionsExt, process::CommandExt};
 use std::path::PathBuf;
@@ -122,22 +125,163 @@ fn a_command_held_by_a_memory_cgroup_reads_again_and_reclaims() {
     assert!(ns(&answer["counts"], "reclaim_ns") > 0 && ns(&answer["whole"], "disk_ns") > 0, "{answer}");
 }
 
-#[test]
-fn without_root_only_sums_are_known_and_it_is_said() {
+/// Runs an agent of its own, as the ordinary user `nobody` if `ordinary`: its one answer.
+fn timed_as(ordinary: bool, words: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("schedlab-agent");
     std::fs::copy(env!("CARGO_BIN_EXE_schedlab-agent"), &copy).unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = Command::new(&copy);
-    if nix::unistd::geteuid().is_root() {
-        command.uid(65534);
+    if ordinary && nix::unistd::geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    } else {
+        command.env("XDG_STATE_HOME", folder.path());
+    }
+    command.arg("time");
+    if !ordinary {
+        command.args(["--journal", folder.path().join("journal").to_str().unwrap()]);
     }
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let answer = command.args(["time", "--", "sleep", "0.05"]).output().unwrap();
-    let answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
-    assert!(answer["counts"]["tasks"].is_null() && answer["main"]["processor_ns"].is_null(), "{answer}");
+    let answer = command.arg("--").args(words).output().unwrap();
+    assert!(answer.status.success(), "{answer:?}");
+    serde_json::from_slice(&answer.stdout).unwrap_or_else(|why| panic!("{why}: {answer:?}"))
+}
+
+#[test]
+fn without_root_the_first_task_is_the_first_task_and_what_is_unknown_is_said() {
+    let burn = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let answer = timed_as(true, &["sh", "-c", &format!("sh -c '{burn}'; exit 0")]);
+    let (main, whole) = (&answer["main"], &answer["whole"]);
+    assert!(answer["counts"]["tasks"].is_null() && main["disk_ns"].is_null(), "{answer}");
     assert!(answer["unknown"].to_string().contains("run as root"), "{answer}");
-    assert!(ns(&answer["main"], "asleep_ns") > 45 * MS, "{answer}");
+    // The parent only waits; the sum is of both, and of their lives nothing is known.
+    assert!(ns(whole, "user_ns") > 5 * (ns(main, "user_ns") + ns(main, "system_ns")), "{answer}");
+    assert!(whole["elapsed_ns"].is_null() && whole["asleep_ns"].is_null(), "{answer}");
+    let parts: u64 = PARTS.iter().filter_map(|part| main[part].as_u64()).sum();
+    assert_eq!(parts, ns(main, "elapsed_ns"));
+    assert!(main["processor_ns"].is_u64(), "anybody may know how long a task waited for a processor: {answer}");
+}
+
+const NOBODY: u32 = 65534;
+
+/// A control group of version 1 that only counts, which everybody may enter. None where there is no such controller.
+struct Counter(PathBuf);
+
+impl Counter {
+    fn make() -> Option<Counter> {
+        static MADE: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = MADE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let group = Counter(format!("/sys/fs/cgroup/cpuacct/test-{}-{number}", std::process::id()).into());
+        std::fs::create_dir(&group.0).inspect_err(|why| println!("skipped: no group to compare with: {why}")).ok()?;
+        std::os::unix::fs::chown(group.0.join("cgroup.procs"), Some(NOBODY), None).unwrap();
+        Some(group)
+    }
+
+    fn used_ns(&self) -> u64 {
+        std::fs::read_to_string(self.0.join("cpuacct.usage")).unwrap().trim().parse().unwrap()
+    }
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        for _ in 0..200 {
+            if std::fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// The command's processor time is that of a control group around it, within 2 %, for root and for others.
+fn as_a_control_group_counts(script: &str) {
+    for ordinary in [false, true] {
+        let Some(group) = Counter::make() else { return };
+        let enter = format!("echo $$ > {}/cgroup.procs; {script}", group.0.display());
+        let answer = timed_as(ordinary, &["sh", "-c", &enter]);
+        let found = ns(&answer["whole"], "user_ns") + ns(&answer["whole"], "system_ns");
+        let counted = group.used_ns();
+        let error = found as f64 / counted as f64 - 1.0;
+        println!("ordinary {ordinary}: {found} ns for {counted} ns, {:+.2} %", 100.0 * error);
+        assert!(error.abs() < 0.02, "ordinary {ordinary}: {found} ns for {counted} ns: {answer}");
+        if !answer["whole"]["elapsed_ns"].is_null() && !answer["whole"]["disk_ns"].is_null() {
+            adds_up(&answer["whole"]);
+        }
+    }
+}
+
+const SHORT: &str = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done";
+
+#[test]
+fn children_of_2_ms_are_counted_whole() {
+    as_a_control_group_counts(&format!("for n in $(seq 50); do sh -c '{SHORT}'; done"));
+}
+
+#[test]
+fn hundreds_of_the_shortest_children_are_counted_whole() {
+    as_a_control_group_counts("n=0; while [ $n -lt 400 ]; do /bin/true; n=$((n+1)); done");
+}
+
+#[test]
+fn pipelines_and_background_children_are_counted_whole() {
+    let one = "ls / | sort | wc -l > /dev/null; x=$(echo a | sed s/a/b/); [ $x = b ] || exit 1";
+    as_a_control_group_counts(&format!(
+        "for n in $(seq 40); do {one}; done; for n in 1 2 3 4; do ({SHORT}) & done; wait"
+    ));
+}
+
+#[test]
+fn a_daemon_is_counted_up_to_the_commands_end_and_named() {
+    let burn = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; sleep 3";
+    for ordinary in [false, true] {
+        let answer = timed_as(ordinary, &["sh", "-c", &format!("(setsid sh -c '{burn}' > /dev/null 2>&1 &); sleep 1")]);
+        let outlived = answer["outlived"].as_array().unwrap();
+        let daemon = outlived.iter().max_by_key(|it| it["ran_ns"].as_u64()).expect("the daemon is named");
+        let ran = ns(daemon, "ran_ns");
+        let found = ns(&answer["whole"], "user_ns") + ns(&answer["whole"], "system_ns");
+        assert!(daemon["name"] == "sh" && ran > 20 * MS && found >= ran, "{answer}");
+    }
+}
+
+#[test]
+fn a_daemon_that_burns_is_counted_as_a_control_group_does() {
+    let long = SHORT.replace("3000", "200000");
+    as_a_control_group_counts(&format!("(setsid sh -c '{long}; sleep 2' > /dev/null 2>&1 &); {long}; sleep 1"));
+}
+
+#[test]
+fn switches_are_those_of_the_children_too() {
+    for ordinary in [false, true] {
+        let answer = timed_as(ordinary, &["sh", "-c", "n=0; while [ $n -lt 200 ]; do /bin/true; n=$((n+1)); done"]);
+        // The shell waits for each child, and each child leaves for good.
+        assert!(ns(&answer["counts"], "voluntary_switches") >= 300, "{answer}");
+    }
+}
+
+#[test]
+fn nothing_of_the_control_group_stays_even_if_the_agent_is_killed() {
+    let groups = || {
+        let out = Command::new("find").args(["/sys/fs/cgroup", "-name", "schedlab-*"]).output().unwrap();
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let journal = tempfile::tempdir().unwrap();
+    for after_ms in [0, 3, 10, 30, 100] {
+        let mut agent = Command::new(env!("CARGO_BIN_EXE_schedlab-agent"))
+            .args(["time", "--journal", journal.path().join("journal").to_str().unwrap()])
+            .args(["--output", "/dev/null", "--", "sleep", "0.3"])
+            .spawn()
+            .unwrap();
+        let own = format!("schedlab-{}-", agent.id());
+        std::thread::sleep(Duration::from_millis(after_ms));
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+        let began = Instant::now();
+        while groups().contains(&own) {
+            assert!(began.elapsed() < Duration::from_secs(10), "killed after {after_ms} ms, {own} stays");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
 }
 
 #[test]
@@ -174,6 +318,9 @@ fn a_command_that_is_not_there_is_one_message() {
     assert_eq!((status, answers.len()), (127, 0));
     assert_eq!(said, "error: no-such-command: command not found\n");
     assert_eq!(time(&[], &["/"]).0, 126);
+    // Its name may be anything, and a terminal obeys none of it.
+    let (_, _, said) = time(&[], &["no\x1b[31m\u{202e}-such"]);
+    assert_eq!(said, "error: no\\x1b[31m\\u202e-such: command not found\n");
 }
 
 #[test]
@@ -219,7 +366,7 @@ fn record(ran: u64, delays: [u64; 4], (user_us, system_us): (u64, u64)) -> Vec<u
 #[test]
 fn waits_for_memory_are_not_counted_as_the_drives_too() {
     let task = Record::read(&record(100, [50, 700, 100, 200], (3, 1))).unwrap();
-    let parts = Parts::of(&task, 1000, true);
+    let parts = Parts::of(&task, 1000, Known { processor: true, waits: true });
     assert_eq!((parts.user_ns, parts.system_ns), (75, 25));
     assert_eq!((parts.processor_ns, parts.disk_ns, parts.memory_ns), (Some(50), Some(400), Some(300)));
     assert_eq!(parts.asleep_ns, 150);
@@ -239,9 +386,9 @@ fn a_version_that_is_laid_out_otherwise_is_not_believed() {
 
 proptest! {
     #[test]
-    fn parts_always_add_up(ran: u64, delays: [u64; 4], ticks: (u64, u64), elapsed: u64, known: bool) {
+    fn parts_always_add_up(ran: u64, delays: [u64; 4], ticks: (u64, u64), elapsed: u64, processor: bool, waits: bool) {
         let task = Record::read(&record(ran, delays, ticks)).unwrap();
-        let parts = Parts::of(&task, elapsed, known);
+        let parts = Parts::of(&task, elapsed, Known { processor, waits });
         prop_assert_eq!(parts.sum(), elapsed);
     }
 

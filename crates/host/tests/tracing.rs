@@ -7,6 +7,7 @@ use ring::{Ring, layout};
 use schedlab_host::{
     Root,
     tracing::{Cast, CastMember, Recorded, Recorder, layout::EventKind},
+    tunables::Book,
 };
 use schedlab_model::event::{Event, Kind, Leave};
 use schedlab_traces::recording::Reader;
@@ -258,7 +259,9 @@ fn a_recording_of_it_can_be_read() {
 #[test]
 fn a_tree_without_tracefs_is_refused_with_advice() {
     let folder = tempfile::tempdir().unwrap();
-    let fault = Recorder::start(&Root::at(folder.path()), &[0], 64).unwrap_err().to_string();
+    let fault = Recorder::start(&Book::open(&Root::at(folder.path()), &folder.path().join("journal")), &[0], 64)
+        .unwrap_err()
+        .to_string();
     assert!(fault.contains("mount -t tracefs"), "{fault}");
 }
 

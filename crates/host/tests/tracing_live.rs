@@ -8,6 +8,7 @@ use nix::unistd::{Pid, gettid};
 use schedlab_host::{
     Root,
     tracing::{Cast, CastMember, Recorded, Recorder},
+    tunables::Book,
 };
 use std::{
     io::{Read, Write},
@@ -39,7 +40,8 @@ fn as_the_kernel_tells(attempt: fn()) {
 }
 
 fn start(kib: u32) -> Option<Recorder> {
-    match Recorder::start(&Root::default(), &[], kib) {
+    let journal = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("tracing_live");
+    match Recorder::start(&Book::open(&Root::default(), &journal), &[], kib) {
         Ok(recorder) => Some(recorder),
         Err(fault) => {
             println!("skipped: {fault}");

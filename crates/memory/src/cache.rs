@@ -11,7 +11,7 @@
 
 use rustc_hash::FxHashMap;
 use schedlab_model::{Nanos, request::Sector, rng::Rng};
-use schedlab_policies::caches::{Context, Eviction, NOTHING, Slot};
+use schedlab_policies::caches::{ActiveInactive, Context, Eviction, NOTHING, Slot};
 use std::collections::BTreeSet;
 
 /// What a block holds.
@@ -60,6 +60,8 @@ pub struct Block {
     key: u32,
     /// Whether it was deleted while the drive was at work on it.
     doomed: bool,
+    /// Whether whoever it was read for has not used it yet.
+    unused: bool,
 }
 
 /// What evicting came to.
@@ -94,8 +96,9 @@ pub struct BlockCache {
     aside: Vec<Slot>,
     /// Changed blocks, those that changed first before others.
     changed: BTreeSet<(Nanos, Slot)>,
-    /// Blocks on their way to the drive.
+    /// Blocks on their way to the drive, and those that the drive is at work on in either direction.
     writing: u32,
+    at_drive: u32,
     requests: u64,
     rng: Rng,
 }
@@ -116,6 +119,7 @@ impl BlockCache {
             aside: Vec::new(),
             changed: BTreeSet::new(),
             writing: 0,
+            at_drive: 0,
             requests: 0,
             rng,
         }
@@ -170,11 +174,6 @@ impl BlockCache {
         (slot != NOTHING).then_some(slot)
     }
 
-    /// Whether the block was here once.
-    pub fn knew(&self, name: Name) -> bool {
-        self.numbers.contains_key(&name)
-    }
-
     /// What the policy sees of the cache, borrowed apart from the policy.
     fn with_policy<T>(&mut self, ask: impl FnOnce(&mut dyn Eviction, &mut Context<'_>) -> T) -> T {
         let mut cx = Context { now: self.requests, keys: &self.keys, next_use: u64::MAX, rng: &mut self.rng };
@@ -184,7 +183,25 @@ impl BlockCache {
     /// The block in the slot is used.
     pub fn hit(&mut self, slot: Slot) {
         self.requests += 1;
-        self.with_policy(|policy, cx| policy.hit(cx, slot));
+        match std::mem::take(&mut self.block_mut(slot).unused) {
+            true => self.with_policy(|policy, cx| policy.first_use(cx, slot)),
+            false => self.with_policy(|policy, cx| policy.hit(cx, slot)),
+        }
+    }
+
+    /// The block in the slot is being read for somebody, whose use of it comes when it is here.
+    pub fn expect_use(&mut self, slot: Slot) {
+        self.block_mut(slot).unused = true;
+    }
+
+    /// How the policy's keys stand, if it has an active and an inactive list.
+    pub fn lists(&self) -> Option<ActiveInactive> {
+        self.policy.lists()
+    }
+
+    /// Tells the policy of the pages that share memory with the cache.
+    pub fn share_with(&mut self, pages: u32, age: u64) {
+        self.policy.share_with(pages, age);
     }
 
     /// A block that is not here comes in; there is a free slot. It is `Reading` or `Changed`.
@@ -203,10 +220,14 @@ impl BlockCache {
         });
         self.slots[key as usize] = slot;
         self.keys[slot as usize] = key;
-        self.blocks[slot as usize] = Some(Block { name, place, state, since: now, key, doomed: false });
+        self.blocks[slot as usize] = Some(Block { name, place, state, since: now, key, doomed: false, unused: false });
         self.used += 1;
-        if state == State::Changed {
-            self.changed.insert((now, slot));
+        match state {
+            State::Changed => _ = self.changed.insert((now, slot)),
+            State::Reading => self.at_drive += 1,
+            State::Clean | State::Writing | State::ChangedAgain => {
+                debug_assert!(false, "a block comes in as {state:?}")
+            }
         }
         self.with_policy(|policy, cx| policy.admit(cx, slot, key));
         slot
@@ -230,6 +251,11 @@ impl BlockCache {
         found
     }
 
+    /// Blocks that the drive is reading or has to write; they cannot be evicted, nor written again.
+    pub fn at_drive(&self) -> u32 {
+        self.at_drive
+    }
+
     /// The victim stays after all.
     pub fn set_aside(&mut self, slot: Slot) {
         self.aside.push(slot);
@@ -240,7 +266,7 @@ impl BlockCache {
         for at in 0..self.aside.len() {
             let slot = self.aside[at];
             let key = self.block(slot).key;
-            self.with_policy(|policy, cx| policy.admit(cx, slot, key));
+            self.with_policy(|policy, cx| policy.returned(cx, slot, key));
         }
         self.aside.clear();
     }
@@ -307,6 +333,7 @@ impl BlockCache {
         let since = block.since;
         self.changed.remove(&(since, slot));
         self.writing += 1;
+        self.at_drive += 1;
     }
 
     /// The drive has finished with the block. Says whether the slot is free now, the block having been deleted meanwhile.
@@ -316,6 +343,7 @@ impl BlockCache {
         block.state = if before == State::ChangedAgain { State::Changed } else { State::Clean };
         let doomed = block.doomed;
         self.writing -= u32::from(matches!(before, State::Writing | State::ChangedAgain));
+        self.at_drive -= u32::from(!matches!(before, State::Clean | State::Changed));
         if doomed {
             self.doomed -= 1;
             self.free_slot(slot);

@@ -3,16 +3,22 @@
 //! Every page of memory is free, in the block cache, a task's own, or a page of a program file that tasks have in their
 //! tables; the numbers add up at any time ([`Memory::check`]). A page of a program file may at the same time be a block of the
 //! cache, where blocks are as large as pages.
+//!
+//! Long, because every way of a page between these states changes the same few counts.
 
 use crate::{
     cache::{BlockCache, Name, Part, State},
     swap::SwapArea,
 };
-use schedlab_model::page::{Home, Page, PageId, Segment, Space, SpaceId, SwapSlot};
+use schedlab_model::{
+    Nanos,
+    page::{Home, Page, PageId, Segment, Space, SpaceId, SwapSlot},
+};
 use schedlab_policies::{
     caches::Slot,
-    reclaim::{Context, Reclaim},
+    reclaim::{Context, FileLists, Reclaim},
 };
+use std::collections::BTreeMap;
 
 /// What memory is made from.
 #[derive(Debug)]
@@ -86,6 +92,8 @@ pub struct Memory {
     pub(crate) spaces: Vec<Space>,
     pub(crate) images: Vec<Vec<ImagePage>>,
     pub(crate) swap: SwapArea,
+    /// Places of the swap area that pages in memory have kept.
+    pub(crate) kept: BTreeMap<(SpaceId, PageId), SwapSlot>,
     pub(crate) policy: Box<dyn Reclaim>,
     pub(crate) free: u32,
     /// Pages of blocks of the cache.
@@ -93,6 +101,8 @@ pub struct Memory {
     pub(crate) leaving: u32,
     /// The next block may take of the pages that the cache leaves.
     pub(crate) reserve_open: bool,
+    /// When the policy's counters are brought up to date next.
+    pub(crate) next_refresh: Nanos,
     born: u32,
 }
 
@@ -103,7 +113,9 @@ impl Memory {
             cache,
             spaces: Vec::new(),
             images: setup.images.iter().map(|&pages| vec![ImagePage::default(); pages as usize]).collect(),
+            next_refresh: policy.refresh_period().unwrap_or(Nanos::MAX),
             swap: SwapArea::new(setup.swap),
+            kept: BTreeMap::new(),
             policy,
             free: setup.pages.unwrap_or(u32::MAX),
             cached: 0,
@@ -151,16 +163,32 @@ impl Memory {
 
     /// What the policy of reclaim sees, borrowed apart from the policy.
     pub(crate) fn with_policy<T>(&mut self, ask: impl FnOnce(&mut dyn Reclaim, &mut Context<'_>) -> T) -> T {
+        let files = self.file_lists();
         let mut cx = Context {
             spaces: &mut self.spaces,
             born: self.born,
             pages: self.setup.pages.unwrap_or(u32::MAX),
             free: self.free,
             cached: [self.cache.len(), self.cached],
+            files,
             leaving: self.leaving,
-            swap_free: self.swap.free(),
+            swap_free: self.swap.free() + self.kept.len() as u32,
         };
         ask(&mut *self.policy, &mut cx)
+    }
+
+    /// The cache's lists in pages; all of them are inactive if its policy has no active list.
+    fn file_lists(&self) -> FileLists {
+        let Some(lists) = self.cache.lists() else {
+            return FileLists { inactive: self.cached, ..FileLists::default() };
+        };
+        let pages = self.setup.pages_per_block;
+        FileLists {
+            inactive: lists.inactive * pages,
+            active: lists.active * pages,
+            activated: lists.activated,
+            age: lists.age * u64::from(pages),
+        }
     }
 
     /// A task's space, empty if it is new.
@@ -260,16 +288,21 @@ impl Memory {
         self.spaces[space as usize].major_faults += 1;
     }
 
-    /// The drive has read a page from the swap area, whose place there is free again.
+    /// The drive has read a page from the swap area, whose place there is free again unless the policy has it kept.
     pub fn swapped_in(&mut self, space: SpaceId, page: PageId, slot: SwapSlot) {
-        self.swap.give_back(slot);
-        self.policy.paid(true);
-        if !self.spaces[space as usize].swappable {
+        let here = self.spaces[space as usize].swappable;
+        let keeps = here && self.policy.keeps_places() && self.swap.used() <= self.swap.free();
+        if keeps {
+            self.kept.insert((space, page), slot);
+        } else {
+            self.swap.give_back(slot);
+        }
+        if !here {
             self.spaces[space as usize].pages[page as usize].home = Home::Absent;
             return self.give(1);
         }
         self.enter(space, page);
-        self.spaces[space as usize].pages[page as usize].dirty = true;
+        self.spaces[space as usize].pages[page as usize].dirty = !keeps;
         self.with_policy(|policy, cx| policy.brought_in(cx, space, page));
     }
 
@@ -287,8 +320,14 @@ impl Memory {
     /// A task takes a page of a program file out of its table. Says whether a page was gained.
     pub(crate) fn unmap(&mut self, space: SpaceId, page: PageId) -> bool {
         let segment = *self.spaces[space as usize].segment(page);
-        self.spaces[space as usize].pages[page as usize].home = Home::Absent;
+        let own = &mut self.spaces[space as usize].pages[page as usize];
+        own.home = Home::Absent;
         let Some(image) = segment.image else {
+            let mark = own.mark;
+            self.policy.gone(mark);
+            if let Some(slot) = self.kept.remove(&(space, page)) {
+                self.swap.give_back(slot);
+            }
             self.give(1);
             return true;
         };

@@ -104,10 +104,18 @@ impl Memory {
 
     /// A block comes in, for which there is room.
     pub fn admit(&mut self, name: Name, place: Sector, state: State, now: Nanos) -> Slot {
-        if self.cache.knew(name) {
-            self.policy.paid(false);
-        }
+        self.refresh(now);
+        let (pages, age) = self.policy.own_pages();
+        let per_block = self.setup.pages_per_block;
+        self.cache.share_with(pages / per_block, age / u64::from(per_block));
+        let restored = self.cache.lists().unwrap_or_default().restored;
         let slot = self.cache.admit(name, place, state, now);
+        if state == State::Reading {
+            self.cache.expect_use(slot);
+        }
+        if self.cache.lists().unwrap_or_default().restored > restored {
+            self.with_policy(|policy, cx| policy.file_refaulted(cx));
+        }
         if let (image, Part::Image(index)) = name {
             self.images[usize::from(image)][index as usize].cached = Some(slot);
         }

@@ -8,16 +8,64 @@ use schedlab_model::{
     rng::Rng,
 };
 use schedlab_policies::{
-    caches::{self, CACHES},
+    caches::{self, ActiveInactive, CACHES, Context, Eviction, Key, Slot},
     reclaim::{self, RECLAIMS},
 };
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
 const FILES: u32 = 3;
 const BLOCKS: u32 = 30;
 const SPACES: SpaceId = 3;
 const PAGES: PageId = 24;
 const IMAGE_PAGES: u32 = 8;
+/// How often one search may go through the cache: rounds of growing size are two passes in all, and again with every
+/// active page in reach.
+const MOST_PASSES: u32 = 4;
+
+/// An eviction policy that counts the victims that it is asked for.
+#[derive(Debug)]
+struct Counted(Box<dyn Eviction>, Arc<AtomicU32>);
+
+impl Eviction for Counted {
+    fn hit(&mut self, cx: &mut Context<'_>, slot: Slot) {
+        self.0.hit(cx, slot);
+    }
+
+    fn victim(&mut self, cx: &mut Context<'_>, incoming: Key) -> Slot {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.victim(cx, incoming)
+    }
+
+    fn admit(&mut self, cx: &mut Context<'_>, slot: Slot, key: Key) {
+        self.0.admit(cx, slot, key);
+    }
+
+    fn remove(&mut self, cx: &mut Context<'_>, slot: Slot) {
+        self.0.remove(cx, slot);
+    }
+
+    fn first_use(&mut self, cx: &mut Context<'_>, slot: Slot) {
+        self.0.first_use(cx, slot);
+    }
+
+    fn returned(&mut self, cx: &mut Context<'_>, slot: Slot, key: Key) {
+        self.0.returned(cx, slot, key);
+    }
+
+    fn lists(&self) -> Option<ActiveInactive> {
+        self.0.lists()
+    }
+
+    fn share_with(&mut self, pages: u32, age: u64) {
+        self.0.share_with(pages, age);
+    }
+}
 
 /// What somebody does.
 #[derive(Debug, Clone)]
@@ -61,17 +109,25 @@ struct World {
     /// For each block: the version that programs have written last, the one on the drive, and the one on its way there.
     versions: BTreeMap<Name, [u32; 3]>,
     now: u64,
+    /// Victims that the cache was asked for.
+    victims: Arc<AtomicU32>,
 }
 
 impl World {
     fn new(cache: &str, reclaim: &str) -> World {
+        World::of_blocks(1, cache, reclaim)
+    }
+
+    /// One with that number of pages in each block.
+    fn of_blocks(pages_per_block: u32, cache: &str, reclaim: &str) -> World {
         let of = |family: &[schedlab_model::info::Info], name: &str| {
             Params::check(family.iter().find(|info| info.name == name).unwrap(), []).unwrap()
         };
-        let policy = caches::build(cache, &of(CACHES, cache), 20).unwrap();
+        let victims = Arc::new(AtomicU32::new(0));
+        let policy = Box::new(Counted(caches::build(cache, &of(CACHES, cache), 20).unwrap(), victims.clone()));
         let setup = Setup {
-            pages: Some(40),
-            pages_per_block: 1,
+            pages: Some(40 * pages_per_block),
+            pages_per_block,
             caches_images: true,
             cache_leaves: 2,
             swap: 30,
@@ -82,7 +138,7 @@ impl World {
             BlockCache::new(policy, 20, Rng::stream(1, 1)),
             reclaim::build(reclaim, &of(RECLAIMS, reclaim)).unwrap(),
         );
-        World { memory, drive: Vec::new(), versions: BTreeMap::new(), now: 0 }
+        World { memory, drive: Vec::new(), versions: BTreeMap::new(), now: 0, victims }
     }
 
     fn act(&mut self, act: &Act) {
@@ -154,11 +210,15 @@ impl World {
         }
     }
 
-    /// Searches for a page once, without waiting.
+    /// Searches for a page once, without waiting: no block changes meanwhile, and to look at all of them again and again helps
+    /// as little as it would help a kernel.
     fn search(&mut self) -> bool {
-        let mut walk = self.memory.begin();
+        let mut walk = self.memory.begin(self.now);
         let mut write = Vec::new();
-        let found = self.memory.search(&mut walk, &mut write);
+        let (before, blocks) = (self.victims.load(Ordering::Relaxed), self.memory.cache.len());
+        let found = self.memory.search(self.now, &mut walk, &mut write);
+        let victims = self.victims.load(Ordering::Relaxed) - before;
+        assert!(victims <= MOST_PASSES * blocks, "a search at one moment looks {victims} times at {blocks} blocks");
         self.write(&write);
         if let Found::PageOut { space, page, .. } = found {
             let walk = self.memory.waits().then_some(walk);
@@ -253,4 +313,21 @@ fn a_page_that_was_touched_since_the_last_look_has_a_second_chance() {
     world.finish_one();
     assert_eq!((world.memory.usage().free, world.memory.usage().swapped), (1, 1));
     assert!(matches!(world.memory.fault(0, first), Fault::SwapIn(0)));
+}
+
+#[test]
+fn a_search_among_blocks_that_cannot_go_looks_at_each_a_few_times() {
+    let caches = CACHES.iter().filter(|info| info.name != "belady");
+    for (cache, pages_per_block) in caches.flat_map(|cache| [(cache, 1), (cache, 8)]) {
+        for reclaim in RECLAIMS {
+            let mut world = World::of_blocks(pages_per_block, cache.name, reclaim.name);
+            // As many blocks as the cache has slots, half of them at the drive; tasks have the rest, and use it.
+            (0..20).for_each(|block| world.change((0, Part::Data(0, block))));
+            (0..20).for_each(|_| world.finish_one());
+            (0..20).for_each(|block| world.change((0, Part::Data(0, block))));
+            let changed: Vec<u32> = world.memory.cache.to_write().map(|(_, slot)| slot).take(10).collect();
+            world.write(&changed);
+            world.search();
+        }
+    }
 }

@@ -3,19 +3,21 @@
 //!
 //! Events may come from a damaged recording, so sums saturate, and an event of an unknown task or processor is
 //! counted as stray instead of believed.
+//!
+//! Long, because it has an arm for each kind of event.
 
 use crate::{
     distribution::Distribution,
     job::{Job, Place, Task},
     load::Loads,
     processor::{Processor, Totals},
-    report::{Report, Warning},
+    report::Report,
     storage::Storage,
     table,
 };
 use schedlab_model::{
     Nanos,
-    event::{Event, Kind, NO_TASK, Observer},
+    event::{Event, Kind, NO_TASK, Observer, Unfinished},
     machine::Accounting,
     task::TaskId,
 };
@@ -48,6 +50,8 @@ pub(crate) struct Counts {
     pub interrupts: u64,
     pub system_calls: u64,
     pub migrations: u64,
+    /// Circles of tasks that wait for each other's locks.
+    pub deadlocks: u64,
     /// Events that name a task or a processor never announced.
     pub stray: u64,
 }
@@ -102,10 +106,13 @@ impl Collector {
                 self.loads.slept(task, end);
             }
             let job = &mut self.jobs[task.job as usize];
-            job.collect(task);
             if let Some(cause) = task.place.cause() {
                 job.unserved(end.saturating_sub(task.since), cause);
             }
+            if task.place != Place::Ended {
+                job.cut(end.saturating_sub(task.created), task.ran);
+            }
+            job.collect(task);
         }
         self.storage.finish(end);
         Report { rows: table::rows(self), warnings: self.warnings() }
@@ -132,30 +139,9 @@ impl Collector {
         }
     }
 
-    fn warnings(&self) -> Vec<Warning> {
-        let named = self.setup.jobs.iter().zip(&self.jobs);
-        let mut all: Vec<_> = named.filter(|(_, j)| j.first_ended < j.first).map(|(n, j)| self.cut(n, j)).collect();
-        if self.counts.stray > 0 {
-            all.push(Warning {
-                metric: None,
-                seen: format!("{} events name a task or a processor that was never announced", self.counts.stray),
-                why: "they are missing from every metric".to_owned(),
-                advice: "check that the recording is complete and of this machine".to_owned(),
-            });
-        }
-        all
-    }
-
-    fn cut(&self, name: &str, job: &Job) -> Warning {
-        let (left, all) = (job.first - job.first_ended, job.first);
-        let end = self.end as f64 / 1e9;
-        Warning {
-            metric: Some(format!("tasks.{name}.real")),
-            seen: format!("{left} of {all} tasks of `{name}` had not ended when the run ended at {end} s"),
-            why: "its `real` is left out: a mean over the others would favour short tasks, and so does `response`"
-                .to_owned(),
-            advice: "let the run last longer, or ask for `passes` or `share` of a job that never ends".to_owned(),
-        }
+    /// The jobs that have names.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &Job> {
+        self.jobs[..self.setup.jobs.len()].iter().filter(|job| job.created > 0)
     }
 
     #[cold]
@@ -281,6 +267,7 @@ impl Collector {
                 }
             }
             Kind::Memory => self.memory(e),
+            Kind::Unfinished => self.unfinished(e),
             Kind::Refused => {
                 if let Some(job) = self.job(e) {
                     job.refused += 1;
@@ -289,6 +276,30 @@ impl Collector {
             Kind::Mark | Kind::Charged => {}
             Kind::Wakeup | Kind::SwitchIn | Kind::SwitchOut | Kind::Overhead => unreachable!("taken by observe"),
             Kind::Idle | Kind::Interrupt | Kind::SystemCall => unreachable!("taken by observe"),
+        }
+    }
+
+    /// The run's end cut something off.
+    fn unfinished(&mut self, e: Event) {
+        const PASS: u8 = Unfinished::Pass as u8;
+        const PERIOD: u8 = Unfinished::Period as u8;
+        const DEADLOCK: u8 = Unfinished::Deadlock as u8;
+        if e.flag == Unfinished::Request as u8 {
+            return self.storage.observe(e);
+        }
+        let Some(task) = self.tasks.get(e.task as usize) else { return self.stray() };
+        let job = &mut self.jobs[task.job as usize];
+        match e.flag {
+            PASS => job.pass_time.censor(e.a),
+            PERIOD => {
+                job.lateness.censor(e.a);
+                job.misses += 1;
+            }
+            stuck => {
+                job.stuck += 1;
+                job.stuck_first += u64::from(task.first);
+                self.counts.deadlocks += u64::from(stuck == DEADLOCK);
+            }
         }
     }
 

@@ -1,7 +1,14 @@
 //! Lengths of time as a distribution: quantiles to 1 %, and mean, smallest and largest exactly.
+//!
+//! What has not ended when a run ends is *censored*: of its length only a lower bound is known, its age. It is in none of these
+//! numbers, but kept beside them, so that they come with bounds: every censored value may be as short as its age, or
+//! longer than all others.
 
-use crate::histogram::Histogram;
-use schedlab_model::{Nanos, SECOND};
+use crate::histogram::{Histogram, class_of};
+use schedlab_model::{Nanos, SECOND, info::MetricInfo};
+
+/// Statistics that differ by a smaller factor are the same.
+const CLOSE: f64 = 1.01;
 
 /// A distribution of lengths of time.
 #[derive(Debug, Clone)]
@@ -12,18 +19,39 @@ pub struct Distribution {
     carried: u64,
     min: Nanos,
     max: Nanos,
+    /// Apart, since most have none and their size counts: those of a job stand one after the other.
+    censored: Option<Box<Censored>>,
+}
+
+/// The ages of values that had not ended.
+#[derive(Debug, Clone, Default)]
+struct Censored {
+    ages: Histogram,
+    sum: u128,
+    longest: Nanos,
 }
 
 impl Default for Distribution {
     fn default() -> Self {
-        Distribution { histogram: Histogram::default(), sum: 0, carried: 0, min: Nanos::MAX, max: 0 }
+        Distribution { histogram: Histogram::default(), sum: 0, carried: 0, min: Nanos::MAX, max: 0, censored: None }
     }
 }
 
 impl Distribution {
     /// The distribution of values that were counted elsewhere: by their [`crate::class_of`], with their sum, smallest and largest.
     pub fn of_counts(counts: Vec<u64>, sum: u64, min: Nanos, max: Nanos) -> Distribution {
-        Distribution { histogram: Histogram::of_counts(counts), sum, carried: 0, min, max }
+        Distribution { histogram: Histogram::of_counts(counts), sum, carried: 0, min, max, censored: None }
+    }
+
+    /// Counts a value that had not ended at that age, ns. One that has just begun tells nothing and is not counted.
+    #[cold]
+    pub fn censor(&mut self, age: Nanos) {
+        if age > 0 {
+            let censored = self.censored.get_or_insert_default();
+            censored.ages.record(age);
+            censored.sum += u128::from(age);
+            censored.longest = censored.longest.max(age);
+        }
     }
 
     /// Counts a value, ns. What is rare is a call, so that a value takes three comparisons beside its histogram.
@@ -68,6 +96,12 @@ impl Distribution {
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
         self.histogram.merge(&other.histogram);
+        if let Some(more) = &other.censored {
+            let censored = self.censored.get_or_insert_default();
+            censored.ages.merge(&more.ages);
+            censored.sum += more.sum;
+            censored.longest = censored.longest.max(more.longest);
+        }
     }
 
     /// How many values there were.
@@ -85,41 +119,116 @@ impl Distribution {
         self.max
     }
 
-    /// One of [`schedlab_model::info::MetricInfo::STATISTICS`], in seconds (the count as a number). Nothing has no
-    /// statistic but its count.
+    /// How many values had not ended.
+    pub fn censored(&self) -> u64 {
+        self.censored.as_ref().map_or(0, |censored| censored.ages.count())
+    }
+
+    /// Sum of their ages, ns.
+    pub fn censored_sum(&self) -> u128 {
+        self.censored.as_ref().map_or(0, |censored| censored.sum)
+    }
+
+    /// The largest of them all, ended or not so far, ns; 0 if there is none.
+    pub fn longest(&self) -> Nanos {
+        self.max.max(self.censored_longest())
+    }
+
+    fn censored_longest(&self) -> Nanos {
+        self.censored.as_ref().map_or(0, |censored| censored.longest)
+    }
+
+    /// One of [`MetricInfo::STATISTICS`], in seconds (counts as numbers). Nothing has no statistic but its counts.
     pub fn statistic(&self, name: &str) -> Option<f64> {
-        let seconds = |ns: f64| ns / SECOND as f64;
         match name {
             "count" => Some(self.count() as f64),
+            "censored" => Some(self.censored() as f64),
+            "censored_max" => Some(seconds(self.censored_longest() as f64)),
             _ if self.count() == 0 => None,
             "mean" => Some(seconds(self.sum() as f64 / self.count() as f64)),
             "min" => Some(seconds(self.min as f64)),
             "max" => Some(seconds(self.max as f64)),
-            _ => Some(seconds(self.quantile(name.strip_prefix('p')?)? as f64)),
+            _ => {
+                let quantile = self.histogram.quantile(share(name)?)?;
+                Some(seconds(quantile.clamp(self.min, self.max) as f64))
+            }
         }
     }
 
-    /// `digits` are those behind the decimal point: "99" is 0.99, "999" is 0.999. Never outside smallest and largest.
-    fn quantile(&self, digits: &str) -> Option<Nanos> {
-        let share: f64 = format!("0.{digits}").parse().ok()?;
-        Some(self.histogram.quantile(share)?.clamp(self.min, self.max))
+    /// Between what one of [`MetricInfo::BOUNDED`] lies, in seconds, if censored values could change it by more than the 1 % to
+    /// which it is known. The upper bound is missing where there is none.
+    pub fn bounds(&self, name: &str) -> Option<(f64, Option<f64>)> {
+        let (censored, value) = (self.censored.as_ref()?, self.statistic(name)?);
+        let (low, high) = match name {
+            "mean" => {
+                let count = self.count() + self.censored();
+                (seconds((self.sum() + censored.sum) as f64 / count as f64), None)
+            }
+            "max" => (seconds(self.longest() as f64), None),
+            _ => {
+                let share = share(name)?;
+                let low = self.histogram.quantile_with(&censored.ages, share)?;
+                let shown = self.histogram.quantile(share)?.clamp(self.min, self.max);
+                let low = if class_of(low) == class_of(shown) { shown } else { low };
+                let high = self.histogram.quantile_below(self.censored(), share);
+                (seconds(low as f64), high.map(|high| seconds(high.min(self.max) as f64)))
+            }
+        };
+        let changed = match name {
+            // Of these the values that ended tell nothing about the others.
+            "mean" | "max" => low > value * CLOSE,
+            _ => value > low * CLOSE || high.is_none_or(|high| high > value * CLOSE),
+        };
+        changed.then_some((low, high))
     }
+
+    /// Tells every statistic that there is, and the bounds where they matter.
+    pub fn tell(&self, mut row: impl FnMut(&str, f64)) {
+        for name in MetricInfo::STATISTICS {
+            if let Some(value) = self.statistic(name) {
+                row(name, value);
+            }
+        }
+        for name in MetricInfo::BOUNDED {
+            let Some((low, high)) = self.bounds(name) else { continue };
+            row(&format!("{name}_low"), low);
+            if let Some(high) = high {
+                row(&format!("{name}_high"), high);
+            }
+        }
+    }
+}
+
+fn seconds(ns: f64) -> f64 {
+    ns / SECOND as f64
+}
+
+/// The share that a quantile is named after: "p99" is 0.99, "p999" is 0.999.
+fn share(quantile: &str) -> Option<f64> {
+    format!("0.{}", quantile.strip_prefix('p')?).parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_model::info::MetricInfo;
+    use proptest::prelude::*;
+
+    fn of(values: impl IntoIterator<Item = u64>) -> Distribution {
+        let mut all = Distribution::default();
+        values.into_iter().for_each(|value| all.record(value));
+        all
+    }
 
     #[test]
     fn a_distribution_answers_every_statistic_of_the_table() {
-        let mut d = Distribution::default();
-        (1..=1000).for_each(|i| d.record(i * 1_000_000));
+        let d = of((1..=1000).map(|i| i * 1_000_000));
         let expected = [0.5005, 0.001, 1.0, 0.5, 0.9, 0.99, 0.999, 1000.0];
         for (name, expected) in MetricInfo::STATISTICS.iter().zip(expected) {
             let value = d.statistic(name).unwrap();
             assert!((value / expected - 1.0).abs() < 0.01, "{name}: {value} for {expected}");
         }
+        assert_eq!((d.statistic("censored"), d.statistic("censored_max")), (Some(0.0), Some(0.0)));
+        assert!(MetricInfo::BOUNDED.iter().all(|name| d.bounds(name).is_none()));
     }
 
     #[test]
@@ -130,13 +239,62 @@ mod tests {
     }
 
     #[test]
-    fn days_are_kept_in_mean_and_maximum() {
-        let mut d = Distribution::default();
-        d.record(u64::MAX);
-        d.record(u64::MAX);
+    fn days_are_kept_in_mean_maximum_and_quantiles() {
+        let mut d = of([u64::MAX, u64::MAX]);
         assert_eq!((d.max(), d.sum()), (u64::MAX, 2 * u128::from(u64::MAX)));
         let once = d.clone();
         d.merge(&once);
         assert_eq!(d.sum(), 4 * u128::from(u64::MAX));
+        // Fifty of 5,000 s to 9,000 s: the 25th is 6,959 s, the 45th 8,592 s.
+        let d = of((0..50).map(|i| 5_000_000_000_000 + i * 81_632_653_061));
+        for (name, expected) in [("p50", 6959.2), ("p90", 8591.8), ("p99", 9000.0)] {
+            let value = d.statistic(name).unwrap();
+            assert!((value / expected - 1.0).abs() < 0.01, "{name}: {value} for {expected}");
+        }
+    }
+
+    #[test]
+    fn a_maximum_that_is_smaller_than_a_censored_age_says_so() {
+        let mut d = of([79_000_000; 100]);
+        d.censor(10_000_000);
+        assert_eq!((d.bounds("max"), d.bounds("p50")), (None, None));
+        d.censor(60 * SECOND);
+        assert_eq!(d.statistic("max"), Some(0.079));
+        assert_eq!(d.bounds("max"), Some((60.0, None)));
+        // The 99th of 100 is the 101st of 102, which may be the short one or any longer.
+        assert_eq!(d.bounds("p99"), Some((0.079, None)));
+        assert_eq!((d.statistic("censored"), d.statistic("censored_max")), (Some(2.0), Some(60.0)));
+        let mut both = of([80_000_000]);
+        both.merge(&d);
+        assert_eq!((both.bounds("max"), both.censored(), both.longest()), (Some((60.0, None)), 2, 60 * SECOND));
+    }
+
+    #[test]
+    fn what_has_just_begun_is_not_censored() {
+        let mut d = of([1]);
+        d.censor(0);
+        assert_eq!((d.censored(), d.bounds("p50")), (0, None));
+    }
+
+    proptest! {
+        /// Whatever the censored values become, a statistic of all of them lies within its bounds, and what has no bounds
+        /// differs by no more than is known of it.
+        #[test]
+        fn whatever_the_censored_values_become_statistics_lie_within_their_bounds(
+            ended in prop::collection::vec(1..1000u64, 1..60),
+            cut in prop::collection::vec((1..1000u64, prop::sample::select(vec![0, 1, 500, 1 << 20])), 0..30),
+        ) {
+            let (mut shown, mut whole) = (of(ended.clone()), of(ended));
+            for (age, more) in cut {
+                shown.censor(age);
+                whole.record(age + more);
+            }
+            for name in ["max", "p50", "p90", "p99", "p999"] {
+                let (value, truth) = (shown.statistic(name).unwrap(), whole.statistic(name).unwrap());
+                let (low, high) = shown.bounds(name).unwrap_or((value, (name != "max").then_some(value)));
+                prop_assert!(truth * 1.02 >= low, "{name}: {truth} below {low}");
+                prop_assert!(high.is_none_or(|high| truth <= high * 1.02), "{name}: {truth} above {high:?}");
+            }
+        }
     }
 }

@@ -6,12 +6,10 @@
 //!   value < 256                 a class of its own
 //!   2^k <= value < 2^(k + 1)    128 classes, for k from 8 on
 
-use schedlab_model::{Nanos, SECOND};
+use schedlab_model::Nanos;
 
 /// Classes of each power of two; the first two powers' worth have a value each.
 const PER_POWER: u32 = 128;
-/// Values above this one count as this one, which bounds the memory to 36 KiB.
-const LARGEST: Nanos = 3600 * SECOND;
 
 /// How many values of which size there were.
 #[derive(Debug, Clone, Default)]
@@ -20,8 +18,8 @@ pub struct Histogram {
     counts: Vec<u64>,
 }
 
-/// How many classes there are: enough for every value, larger ones counting as the largest.
-pub const CLASSES: usize = class(LARGEST) + 1;
+/// How many classes there are: every value has one, and all of them take 58 KiB.
+pub const CLASSES: usize = class_of(Nanos::MAX) + 1;
 
 impl Histogram {
     /// The histogram of values that were counted elsewhere, by their [`class_of`].
@@ -32,7 +30,7 @@ impl Histogram {
     /// Counts a value.
     #[inline(always)]
     pub fn record(&mut self, value: Nanos) {
-        match self.counts.get_mut(class(value)) {
+        match self.counts.get_mut(class_of(value)) {
             Some(count) => *count += 1,
             None => self.record_large(value),
         }
@@ -41,7 +39,7 @@ impl Histogram {
     #[cold]
     #[inline(never)]
     fn record_large(&mut self, value: Nanos) {
-        let class = class(value.min(LARGEST));
+        let class = class_of(value);
         if class >= self.counts.len() {
             self.counts.resize(class + 1, 0);
         }
@@ -63,25 +61,38 @@ impl Histogram {
 
     /// The value that this share of all values, from 0 to 1, does not exceed: the largest of its class. None of nothing.
     pub fn quantile(&self, share: f64) -> Option<Nanos> {
-        let wanted = ((share * self.count() as f64).ceil() as u64).max(1);
+        self.reaches(rank(share, self.count()), &[]).map(largest)
+    }
+
+    /// The same of these values and others together, but the smallest of its class.
+    pub(crate) fn quantile_with(&self, others: &Histogram, share: f64) -> Option<Nanos> {
+        self.reaches(rank(share, self.count() + others.count()), &others.counts).map(smallest)
+    }
+
+    /// The same of these values and so many that are larger than all of them. None if it is one of those.
+    pub(crate) fn quantile_below(&self, larger: u64, share: f64) -> Option<Nanos> {
+        self.reaches(rank(share, self.count() + larger), &[]).map(largest)
+    }
+
+    /// The class in which these counts and others reach that number, from the smallest values on.
+    fn reaches(&self, wanted: u64, others: &[u64]) -> Option<usize> {
+        let count = |counts: &[u64], class| counts.get(class).copied().unwrap_or(0);
         let mut passed = 0;
-        let class = self.counts.iter().position(|count| {
-            passed += count;
+        (0..self.counts.len().max(others.len())).find(|&class| {
+            passed += count(&self.counts, class) + count(others, class);
             passed >= wanted
-        })?;
-        Some(largest(class))
+        })
     }
 }
 
-/// The class in which a value is counted, below [`CLASSES`].
-#[inline]
-pub fn class_of(value: Nanos) -> usize {
-    class(value.min(LARGEST))
+/// Which of so many values, counted from 1 in order of size, a share of all does not exceed.
+fn rank(share: f64, count: u64) -> u64 {
+    ((share * count as f64).ceil() as u64).max(1)
 }
 
-/// The class of a value.
+/// The class in which a value is counted, below [`CLASSES`].
 #[inline(always)]
-const fn class(value: Nanos) -> usize {
+pub const fn class_of(value: Nanos) -> usize {
     // How far to shift the value to have it below 256.
     let shift = 63 - (value | (2 * PER_POWER - 1) as u64).leading_zeros() - PER_POWER.trailing_zeros();
     (shift * PER_POWER) as usize + (value >> shift) as usize
@@ -92,7 +103,12 @@ fn largest(class: usize) -> Nanos {
     let class = class as u64;
     let shift = (class / u64::from(PER_POWER)).saturating_sub(1);
     let first = class - shift * u64::from(PER_POWER);
-    ((first + 1) << shift) - 1
+    (first << shift) + ((1 << shift) - 1)
+}
+
+/// The smallest value of a class.
+fn smallest(class: usize) -> Nanos {
+    class.checked_sub(1).map_or(0, |before| largest(before) + 1)
 }
 
 #[cfg(test)]
@@ -102,21 +118,23 @@ mod tests {
 
     #[test]
     fn every_value_is_within_a_hundredth_of_the_largest_of_its_class() {
-        let powers = (0..42).flat_map(|power| [0, 1, 2].map(|more| (1u64 << power) - 1 + more));
-        for value in powers.chain(0..100_000).chain([LARGEST]) {
-            let largest = largest(class(value));
+        let powers = (0..64).flat_map(|power| [0, 1, 2].map(|more| (1u64 << power) - 1 + more));
+        for value in powers.chain(0..100_000).chain([Nanos::MAX]) {
+            let largest = largest(class_of(value));
             assert!(largest >= value && largest - value <= value / 100, "{largest} for {value}");
-            assert_eq!((class(largest), class(largest + 1)), (class(value), class(value) + 1));
+            let next = largest.checked_add(1).map_or(CLASSES, class_of);
+            assert_eq!((class_of(largest), next), (class_of(value), class_of(value) + 1));
         }
     }
 
     #[test]
-    fn memory_is_bounded_whatever_comes() {
+    fn memory_is_bounded_and_no_value_is_too_large() {
         let mut histogram = Histogram::default();
-        [u64::MAX, LARGEST + 1, LARGEST, 0].iter().for_each(|&value| histogram.record(value));
-        assert_eq!(histogram.count(), 4);
-        assert_eq!(histogram.quantile(1.0), Some(largest(class(LARGEST))));
-        assert!(histogram.counts.len() * size_of::<u64>() <= 36 << 10);
+        [u64::MAX, u64::MAX / 2, 0].iter().for_each(|&value| histogram.record(value));
+        assert_eq!((histogram.count(), histogram.quantile(1.0)), (3, Some(u64::MAX)));
+        assert_eq!(histogram.quantile(0.5), Some(u64::MAX / 2));
+        assert_eq!(histogram.counts.len(), CLASSES);
+        const { assert!(CLASSES * size_of::<u64>() <= 58 << 10) };
     }
 
     proptest! {
@@ -126,7 +144,7 @@ mod tests {
             share in 0.001..1.0f64,
         ) {
             let (mut ours, mut theirs) = (Histogram::default(), hdrhistogram::Histogram::<u32>::new(2).unwrap());
-            for value in values.into_iter().map(|(value, shift)| (value >> shift).min(LARGEST)) {
+            for value in values.into_iter().map(|(value, shift)| value >> shift >> 1) {
                 ours.record(value);
                 theirs.record(value).unwrap();
             }

@@ -86,11 +86,9 @@ pub(crate) struct Job {
     pub sampled: [Nanos; 3],
     /// Switch-outs, by [`Leave`].
     pub left: [u64; 6],
-    /// Waits in the runqueue that ended on a processor, by [`Cause`].
+    /// Waits in the runqueue, by [`Cause`]. Those that did not end on a processor, because the task or the run ended first, are
+    /// censored.
     pub waits: [Distribution; 3],
-    /// Waits that did not, because the task or the run ended first: all together, and the longest not after a yield.
-    pub unserved: Nanos,
-    pub unserved_longest: Nanos,
     pub pass_time: Distribution,
     pub lateness: Distribution,
     pub misses: u64,
@@ -100,6 +98,9 @@ pub(crate) struct Job {
     pub memory_refused: u64,
     /// Tasks whose reservation was refused.
     pub refused: u64,
+    /// Tasks that can never go on, and those of them that are of the first generation.
+    pub stuck: u64,
+    pub stuck_first: u64,
     /// Bytes set aside and not used, of the tasks that ended.
     pub memory_unused: u128,
 }
@@ -129,12 +130,17 @@ impl Job {
 
     /// Time in the runqueue of all tasks, ns.
     pub fn waited(&self) -> u128 {
-        self.waits.iter().map(Distribution::sum).sum::<u128>() + u128::from(self.unserved)
+        self.waits.iter().map(|waits| waits.sum() + waits.censored_sum()).sum()
     }
 
+    /// The longest wait for a processor that was not a task's own wish.
     pub fn longest_gap(&self) -> Nanos {
-        let served = [Cause::Woken, Cause::Taken].map(|cause| self.waits[cause as usize].max());
-        served.into_iter().fold(self.unserved_longest, Nanos::max)
+        [Cause::Woken, Cause::Taken].map(|cause| self.waits[cause as usize].longest()).into_iter().fold(0, Nanos::max)
+    }
+
+    /// The longest wait for a processor, whatever led to it.
+    pub fn longest_wait(&self) -> Nanos {
+        self.waits.iter().map(Distribution::longest).fold(0, Nanos::max)
     }
 
     /// True processor time of its tasks in their own code, ns.
@@ -147,12 +153,15 @@ impl Job {
         self.ran = self.ran.saturating_add(std::mem::take(&mut task.ran));
     }
 
-    /// A task left the runqueue without getting a processor.
+    /// A task left the runqueue without getting a processor, or the run ended.
     pub fn unserved(&mut self, waited: Nanos, cause: Cause) {
-        self.unserved = self.unserved.saturating_add(waited);
-        if cause != Cause::Yielded {
-            self.unserved_longest = self.unserved_longest.max(waited);
-        }
+        self.waits[cause as usize].censor(waited);
+    }
+
+    /// The run ended before a task did, which has had so much processor time.
+    pub fn cut(&mut self, age: Nanos, ran: Nanos) {
+        self.response.censor(age);
+        self.queueing.censor(age.saturating_sub(ran));
     }
 
     /// A task ended at `time`, with all its processor time known, and did not use so many bytes of its memory.

@@ -12,6 +12,7 @@ mod processor;
 mod report;
 mod storage;
 mod table;
+mod warnings;
 
 pub use collector::{Collector, Setup};
 pub use distribution::Distribution;

@@ -46,6 +46,9 @@ pub(crate) struct Storage {
     swap: [u64; 2],
     pub requests: u64,
     done: u64,
+    /// Requests that the run's end cut off, and the age of the oldest.
+    pub unfinished: u64,
+    pub unfinished_longest: Nanos,
     /// Requests queued or in service, and those in service.
     queued: Level,
     in_service: Level,
@@ -85,6 +88,10 @@ impl Storage {
                 self.free.set(e.time, e.a);
                 self.cached.set(e.time, e.b >> 32);
                 self.swapped.set(e.time, e.b & u64::from(u32::MAX));
+            }
+            Kind::Unfinished => {
+                self.unfinished += 1;
+                self.unfinished_longest = self.unfinished_longest.max(e.a);
             }
             _ => {}
         }

@@ -175,6 +175,19 @@ const ENTRIES: &[Entry] = &[
         "a wait in the runqueue, whatever led to it, to its end on a processor",
     ),
     entry(
+        "longest_gap",
+        "s",
+        System(|c| c.named().map(Job::longest_gap).max().and_then(s)),
+        "longest time that a ready task of any job had no processor, unless it had yielded",
+    ),
+    entry(
+        "stuck",
+        "1",
+        System(|c| count(c.named().map(|j| j.stuck).sum())),
+        "tasks that wait for what no task can ever give them: a lock, a message, the end of a child, a signal",
+    ),
+    entry("deadlocks", "1", System(|c| count(c.counts.deadlocks)), "circles of tasks that wait for each other's locks"),
+    entry(
         "throughput",
         "1/s",
         System(|c| ratio(passes(c) as f64, c.end as f64 / SECOND as f64)),
@@ -208,6 +221,13 @@ const ENTRIES: &[Entry] = &[
         "1 - bread/lread, as sar -b: read-ahead that nobody uses lowers it, down to 0",
     ),
     entry("wcache", "%", System(|c| c.storage.cached_share(1)), "1 - bwrit/lwrit, as sar -b"),
+    entry(
+        "await_censored",
+        "1",
+        System(|c| count(c.storage.unfinished)),
+        "requests queued or in service when the run ended, which `await` knows only so far",
+    ),
+    entry("await_censored_max", "s", System(|c| s(c.storage.unfinished_longest)), "the age of the oldest of them"),
     entry("disk_requests", "1", System(|c| count(c.storage.requests)), "requests that drives began"),
     entry("disk_bytes", "B", System(|c| count(c.storage.bytes())), "bytes of these requests"),
     entry(
@@ -342,8 +362,19 @@ const ENTRIES: &[Entry] = &[
         Task(|j, _| count(j.involuntary_switches())),
         "times its tasks were preempted or used up their slice",
     ),
-    entry("deadlines", "1", Task(|j, _| count(j.lateness.count())), "periods that ended, met or not"),
-    entry("deadline_misses", "1", Task(|j, _| count(j.misses)), "periods that were missed"),
+    entry(
+        "stuck",
+        "1",
+        Task(|j, _| count(j.stuck)),
+        "tasks that wait for what no task can ever give them: a lock, a message, the end of a child, a signal",
+    ),
+    entry(
+        "deadlines",
+        "1",
+        Task(|j, _| count(j.lateness.count() + j.lateness.censored())),
+        "periods that ended, met or not, and deadlines that had passed when the run ended, with the work not done",
+    ),
+    entry("deadline_misses", "1", Task(|j, _| count(j.misses)), "periods that were missed, done late or not at all"),
     entry("lateness", "s", TaskSpread(|j| j.lateness.clone()), "how late a period's work was done, 0 if in time"),
     entry(
         "signals_overlapped",
@@ -404,11 +435,11 @@ impl Entry {
     }
 
     fn spread(&self, prefix: &str, values: &Distribution, rows: &mut Vec<Row>) {
-        for statistic in MetricInfo::STATISTICS {
-            let unit = if *statistic == "count" { "1" } else { self.unit };
-            let value = values.statistic(statistic);
-            rows.extend(value.map(|value| Row { metric: format!("{prefix}{}.{statistic}", self.name), unit, value }));
-        }
+        let row = |statistic: &str, value| {
+            let unit = self.info().unit_of(statistic);
+            rows.push(Row { metric: format!("{prefix}{}.{statistic}", self.name), unit, value });
+        };
+        values.tell(row);
     }
 }
 
@@ -464,7 +495,7 @@ pub fn find<S: AsRef<str>>(asked: &str, jobs: &[S]) -> Result<&'static MetricInf
         Some(statistic) if !found.distribution => {
             Err(format!("{asked:?}: {name:?} is one number, leave out {:?}", format!(".{statistic}")))
         }
-        Some(statistic) if !MetricInfo::STATISTICS.contains(&statistic) => {
+        Some(statistic) if !MetricInfo::is_statistic(statistic) => {
             Err(format!("{asked:?}: {statistic:?} is not one of {}", MetricInfo::STATISTICS.join(", ")))
         }
         _ => Ok(found),

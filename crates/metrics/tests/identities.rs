@@ -239,7 +239,7 @@ proptest! {
 
     #[test]
     fn no_number_is_negative_or_undefined_whatever_comes(
-        events in prop::collection::vec((0..9u32, 0..9u16, 0..19usize, any::<u8>(), any::<(u64, u64, u64)>()), 0..200),
+        events in prop::collection::vec((0..9u32, 0..9u16, 0..20usize, any::<u8>(), any::<(u64, u64, u64)>()), 0..200),
         end in any::<u64>(),
     ) {
         let mut collector = Collector::new(setup(2));
@@ -281,8 +281,8 @@ proptest! {
 }
 
 #[rustfmt::skip]
-const KINDS: [Kind; 19] = [
+const KINDS: [Kind; 20] = [
     Kind::Created, Kind::Exited, Kind::Wakeup, Kind::SwitchIn, Kind::SwitchOut, Kind::Overhead, Kind::Sampled,
     Kind::Interrupt, Kind::SystemCall, Kind::CacheLookup, Kind::DiskStart, Kind::DiskDone, Kind::Idle, Kind::Pass,
-    Kind::Period, Kind::Mark, Kind::Signal, Kind::Migrated, Kind::Memory,
+    Kind::Period, Kind::Mark, Kind::Signal, Kind::Migrated, Kind::Memory, Kind::Unfinished,
 ];

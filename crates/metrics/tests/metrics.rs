@@ -2,7 +2,7 @@
 
 use schedlab_metrics::{Collector, METRICS, Report, Setup, find};
 use schedlab_model::{
-    event::{Event, Irq, Kind, Leave, NO_TASK, Observer, Sample},
+    event::{Event, Irq, Kind, Leave, NO_TASK, Observer, Sample, Unfinished},
     info::{MetricInfo, Scope},
     machine::Accounting,
 };
@@ -274,6 +274,57 @@ fn a_task_still_waiting_at_the_end_counts_with_its_wait_so_far() {
 }
 
 #[test]
+fn what_the_end_cuts_off_is_counted_with_its_age_and_bounds() {
+    let cut = |ms, task, what: Unfinished, age_ms| at(ms, task, Kind::Unfinished, what as u8, age_ms * MS, 0);
+    let events = [
+        created(0, 0, 0),
+        starts(0, 0),
+        runs(0, 0),
+        at(79, 0, Kind::Pass, 0, 79 * MS, 0),
+        created(1000, 1, 0),
+        starts(1000, 1),
+        at(90_000, 0, Kind::DiskQueued, 0, 8, 4),
+        cut(100_000, 0, Unfinished::Pass, 60_000),
+        cut(100_000, 0, Unfinished::Period, 3000),
+        cut(100_000, 0, Unfinished::Request, 10_000),
+        cut(100_000, 1, Unfinished::Deadlock, 0),
+    ];
+    let report = report(&["job", "none"], 100_000, &events);
+    expect(
+        &report,
+        &[
+            ("tasks.job.pass_time.max", 0.079),
+            ("tasks.job.pass_time.max_low", 60.0),
+            ("tasks.job.pass_time.censored", 1.0),
+            ("tasks.job.pass_time.censored_max", 60.0),
+            ("tasks.job.response.censored", 2.0),
+            ("tasks.job.response.censored_max", 100.0),
+            // The first one has had the processor all the time.
+            ("tasks.job.queueing.censored", 1.0),
+            ("tasks.job.queueing.censored_max", 99.0),
+            ("tasks.job.run_wait.censored_max", 99.0),
+            ("tasks.job.longest_gap", 99.0),
+            ("longest_gap", 99.0),
+            ("tasks.job.deadlines", 1.0),
+            ("tasks.job.deadline_misses", 1.0),
+            ("await_censored", 1.0),
+            ("await_censored_max", 10.0),
+            ("stuck", 1.0),
+            ("deadlocks", 1.0),
+            ("tasks.job.stuck", 1.0),
+            ("tasks.none.run_wait.censored", 0.0),
+        ],
+    );
+    let told: Vec<String> = report.warnings.iter().map(|warning| warning.seen.clone()).collect();
+    let expected = [
+        "1 of 2 tasks of `job` had not ended when the run ended at 100 s",
+        "a ready task of `job` had no processor for 99.000 s",
+        "a request had waited for a drive for 10.000 s when the run ended",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
 fn children_count_for_the_job_but_not_as_its_tasks() {
     let events = [
         created(0, 0, 0),
@@ -496,7 +547,8 @@ fn every_metric_of_the_table_has_a_row_and_every_row_is_of_the_table() {
     for row in &report.rows {
         let metric = find(&row.metric, &jobs).unwrap();
         assert!(row.value.is_finite(), "{row:?}");
-        assert!(row.unit == metric.unit || row.metric.ends_with(".count"), "{row:?}");
+        let counts = row.metric.ends_with(".count") || row.metric.ends_with(".censored");
+        assert!(row.unit == metric.unit || counts, "{row:?}");
     }
     for metric in METRICS {
         let statistics = if metric.distribution { MetricInfo::STATISTICS } else { &[""] };

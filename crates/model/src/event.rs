@@ -81,6 +81,25 @@ pub enum Kind {
     MemoryUse,
     /// A kernel that was recorded looked at its clock, and charged the running task with `a` ns. A simulated one does not tell.
     Charged,
+    /// The run ended before this did. `flag`: [`Unfinished`]; `a`: its age in ns.
+    Unfinished,
+}
+
+/// What the end of a run cut off; stands in [`Event::flag`] of a [`Kind::Unfinished`]. What ran or waited for a processor is
+/// known from the other events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Unfinished {
+    /// A pass of a repeating job.
+    Pass,
+    /// A period whose deadline has passed; its age counts from the deadline.
+    Period,
+    /// A request of a drive, queued or in service.
+    Request,
+    /// A wait that no task can ever end: of a lock, a message, a child or a signal. Its age is not told.
+    Stuck,
+    /// The same, of the first task in a circle of tasks that wait for each other's locks.
+    Deadlock,
 }
 
 /// Where a tick found the processor; stands in [`Event::flag`] of a [`Kind::Sampled`].

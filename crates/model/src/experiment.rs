@@ -84,7 +84,8 @@ pub struct Experiment {
     /// The disk policy: its name and parameters; `fifo`, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elevator: Option<Value>,
-    /// The eviction policy of the block cache: its name and parameters; `lru`, if left out.
+    /// The eviction policy of the block cache: its name and parameters. If left out, the one that has the name of the policy of
+    /// reclaim (`two_list`), where memory has a size; else `lru`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Value>,
     /// The policy by which pages give way when memory is short: its name and parameters; `two_list`, if left out.

@@ -5,20 +5,50 @@ use crate::units;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What an entry guarantees; each is held by the conformance tests.
+/// What an entry guarantees, with its default parameters. The definitions are those that the conformance tests check:
+/// `crates/sim/tests/kernel/conformance` for schedulers, `crates/policies/tests/elevators/conformance.rs` for elevators.
+///
+/// A task *waits* from when it becomes able to run until it gets a processor. No promise covers a task that is held back by
+/// a limit that was set for it: a group's quota, the throttling of real-time tasks, the processor of its reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", tag = "promise", content = "reach")]
 pub enum Promise {
-    /// Never idle while a task could run.
-    WorkConserving,
-    /// Every runnable task runs within a bounded time.
-    StarvationFree,
-    /// Equal tasks get equal shares.
-    FairToEquals,
-    /// Tasks run to their next wait; nobody takes the processor from them.
+    /// No processor idles while a task waits for it, not even for a nanosecond.
+    ///
+    /// Of an elevator: the drive never stands still while a request is queued that it could take.
+    WorkConserving(Reach),
+    /// No task waits for more than a second times the number of tasks that exist meanwhile, itself included, whatever the
+    /// others do: compute, sleep, fork, end, arrive. All have the same nice level and the policy `other`. (With other nice
+    /// levels the wait is bounded too, by a longer time.)
+    ///
+    /// Of an elevator: no request of the best-effort class stays queued for more than ten seconds, whatever other tasks of that
+    /// class request, as long as the drive serves at least fifty requests a second.
+    StarvationFree(Reach),
+    /// Tasks that are alike and always able to run get equal processor time, whatever others run beside them: from 100 s on, none
+    /// is farther from their mean than a twentieth of it or 200 ms. Alike are tasks of the same nice level, policy, group and
+    /// processors that started together.
+    ///
+    /// Of an elevator: tasks of the same class and level that read files one block after the other without a pause are served
+    /// for equal times, to within a tenth.
+    FairToEquals(Reach),
+    /// Tasks run to their next wait; no other task takes the processor from them.
     RunsToBlock,
     /// It is told the future, as no real system can be: a yardstick for the others.
     Clairvoyant,
+}
+
+/// Where a promise holds. On a machine with one processor all three say the same. An elevator has one drive, and reaches
+/// everywhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    /// Of one processor and the tasks that are bound to it or, where a processor idles, queued on it. Nothing is promised
+    /// about a task that could use another processor.
+    EachProcessor,
+    /// Of all processors together, as long as no task is bound to some of them.
+    Unbound,
+    /// Of all processors together, whatever tasks are bound to.
+    Everywhere,
 }
 
 /// What values a parameter takes.
@@ -143,7 +173,23 @@ pub struct MetricInfo {
 
 impl MetricInfo {
     /// What may be asked of a distribution, behind its name: `wakeup_latency.p99`.
-    pub const STATISTICS: &'static [&'static str] = &["mean", "min", "max", "p50", "p90", "p99", "p999", "count"];
+    /// `censored` counts the values that had begun and not ended when the run ended, which the others leave out, and
+    /// `censored_max` is the age of the oldest of them.
+    pub const STATISTICS: &'static [&'static str] =
+        &["mean", "min", "max", "p50", "p90", "p99", "p999", "count", "censored", "censored_max"];
+    /// Those that censored values could change. Where they do, the bounds stand behind their names: `p99_low` and `p99_high`.
+    pub const BOUNDED: &'static [&'static str] = &["mean", "max", "p50", "p90", "p99", "p999"];
+
+    /// Whether a distribution may have this statistic, or bound of one.
+    pub fn is_statistic(name: &str) -> bool {
+        let bounded = name.strip_suffix("_low").or_else(|| name.strip_suffix("_high"));
+        MetricInfo::STATISTICS.contains(&name) || bounded.is_some_and(|name| MetricInfo::BOUNDED.contains(&name))
+    }
+
+    /// The unit of a distribution's statistic.
+    pub fn unit_of(&self, statistic: &str) -> &'static str {
+        if matches!(statistic, "count" | "censored") { "1" } else { self.unit }
+    }
 }
 
 /// A checked value, in base units.

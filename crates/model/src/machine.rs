@@ -125,7 +125,8 @@ pub enum InterruptAccounting {
 pub enum Preemption {
     /// On its return to its own code, or when it waits.
     None,
-    /// Also between two parts of a system call.
+    /// Also between two parts of a system call, and anywhere in the copying and giving back of a process's memory (fork and
+    /// exit), which looks after every few pages.
     Voluntary,
     /// As `none`, but at the next clock tick at the latest.
     Lazy,
@@ -173,6 +174,10 @@ pub struct Device {
     pub cpu: u16,
 }
 
+fn costs_nothing(cost: &Sourced<Duration>) -> bool {
+    *cost == Sourced::default()
+}
+
 fn one_node() -> Sourced<u16> {
     Sourced::Bare(1)
 }
@@ -200,6 +205,10 @@ pub struct Machine {
     /// When a task inside the kernel can be made to give way.
     #[serde(default)]
     pub preemption: Preemption,
+    /// Whether the processes of the workload's tasks are made before the run and taken away after it, as on a live host. Their
+    /// end costs nothing then; that of a forked child costs what it costs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub prepared: bool,
     /// The periodic clock.
     #[serde(default)]
     pub clock: Clock,
@@ -307,11 +316,38 @@ pub struct Calls {
     pub open: Sourced<Duration>,
     /// Closing a file.
     pub close: Sourced<Duration>,
-    /// Creating a process.
+    /// Creating a process: the parent's part.
     pub fork: Sourced<Duration>,
+    /// The child's part: from its first turn to its program's begin.
+    #[serde(skip_serializing_if = "costs_nothing")]
+    pub start: Sourced<Duration>,
     /// Ending a process.
     pub exit: Sourced<Duration>,
-    /// Any other call of the memory manager (alarm, kill, wait, memory).
+    /// Waiting for the end of a child; as `manage`, if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Sourced<Duration>>,
+    /// Sleeping until a time; as `manage`, if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sleep: Option<Sourced<Duration>>,
+    /// Sending a message through a pipe; as `manage`, if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send: Option<Sourced<Duration>>,
+    /// Receiving one that is there; as `manage`, if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive: Option<Sourced<Duration>>,
+    /// What a call costs more that wakes a task, for each task that it wakes: a message for which one waits, a lock's return, a signal.
+    /// It comes after the wakeup. The end of a child has it in `exit`. (Monolithic kernels only, as `block`.)
+    #[serde(skip_serializing_if = "costs_nothing")]
+    pub wake: Sourced<Duration>,
+    /// What a call costs more that has to wait for another task (a message, a lock, a child, a signal). It comes when the wait is
+    /// over. A sleep has it in `sleep`.
+    #[serde(skip_serializing_if = "costs_nothing")]
+    pub block: Sourced<Duration>,
+    /// Waiting for a lock that is held, or waking the task that waits for one. Locks are futexes then: a free lock is taken, and one for
+    /// which no task waits is given back, without a call. If not given, every use of a lock is a call that costs `manage`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub futex: Option<Sourced<Duration>>,
+    /// Any other call of the memory manager (alarm, kill, memory).
     pub manage: Sourced<Duration>,
     /// A page fault, without what it waits for.
     pub fault: Sourced<Duration>,

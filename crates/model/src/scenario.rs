@@ -101,8 +101,9 @@ pub struct Job {
     /// Slice that each task asks for, where the scheduler heeds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<Duration>,
-    /// Processors it may use; all, if empty.
+    /// Processors it may use, at least one; all, if not given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1))]
     pub cpus: Vec<u16>,
     /// Group it belongs to; the root group, if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -171,6 +172,9 @@ fn default_period() -> Duration {
     Duration(100 * crate::MILLISECOND)
 }
 
+/// The policy of reclaim of a scenario that gives none.
+pub const RECLAIM: &str = "two_list";
+
 /// What is simulated: a run is a scenario and a seed. The machine is resolved (no preset names).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -182,10 +186,11 @@ pub struct Scenario {
     /// The disk policy; `fifo`, if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elevator: Option<Choice>,
-    /// The eviction policy of the block cache; `lru`, if not given.
+    /// The eviction policy of the block cache; `lru`, if not given. An experiment that gives none has, where memory has a size, the
+    /// lists of the policy of reclaim (`two_list`), if there is an eviction policy of that name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Choice>,
-    /// The policy by which pages give way when memory is short; `two_list`, if not given.
+    /// The policy by which pages leave when memory is short; [`RECLAIM`], if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim: Option<Choice>,
     /// Jobs by name.

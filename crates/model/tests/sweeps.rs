@@ -53,6 +53,25 @@ fn several_zips_combine_with_each_other() {
 }
 
 #[test]
+fn a_value_may_stand_twice_where_it_makes_other_cells() {
+    let zip = "[sweep.zip]\n\"scheduler.slice\" = [\"1ms\", \"1ms\"]\n\"workload.hog.nice\" = [1, 2]\n";
+    assert_eq!(cells(&format!("{PLAIN}{zip}"), &[]).len(), 2);
+}
+
+#[test]
+fn a_lock_may_be_taken_again_after_it_was_given_back_or_where_nothing_is_reached() {
+    for steps in [
+        "[{ lock = \"a\" }, { unlock = \"a\" }, { lock = \"a\" }, { unlock = \"a\" }, { compute = \"1ms\" }]",
+        "[{ lock = \"a\" }, { fork = [{ lock = \"a\" }, { compute = \"1ms\" }] }, { unlock = \"a\" }, { compute = \"1ms\" }]",
+        "[{ lock = \"a\" }, { compute = \"1ms\" }, \"exit\", { lock = \"a\" }]",
+        "[{ repeat = { times = \"forever\", steps = [{ compute = \"1ms\" }] } }, { lock = \"a\" }, { lock = \"a\" }]",
+    ] {
+        let set = format!("workload.hog={{ passes = 3, steps = {steps} }}");
+        parse(PLAIN, &[&set, "duration=1s"]).unwrap();
+    }
+}
+
+#[test]
 fn without_a_sweep_there_is_one_cell() {
     let cells = cells(PLAIN, &[]);
     assert_eq!(cells.len(), 1);
@@ -121,6 +140,10 @@ fn an_overridden_field_is_no_longer_swept() {
     assert!(pinned.iter().all(|cell| cell.scenario.scheduler.settings["slice"].to_string() == "36ms"));
     assert_eq!(cells_of(&["workload.hog.nice=1", "workload.io.files=5"]).len(), 4);
     assert_eq!(cells_of(&["sweep.\"scheduler.slice\"=[\"20ms\"]"]).len(), 2);
+    let steps = format!(
+        "{PLAIN}[workload.s]\nsteps = [{{ compute = \"1ms\" }}]\n[sweep]\n\"workload.s.steps[0].compute\" = [\"1ms\", \"2ms\"]\n"
+    );
+    assert_eq!(cells(&steps, &["workload.s.steps.0.compute=5ms"]).len(), 1);
 }
 
 #[test]
@@ -214,6 +237,19 @@ fn parameters_come_with_their_defaults() {
     assert_eq!(parameters.loads["io"].whole("files"), 7);
     assert_eq!(parameters.loads["io"].whole("size"), 4096);
     assert_eq!(parameters.loads["hog"].whole("compute"), 1_000_000_000);
+}
+
+#[test]
+fn where_memory_has_a_size_the_cache_has_the_lists_of_reclaim_unless_one_is_named() {
+    const SMALL: &str = r#"machine={preset="ideal",memory={size="16MiB"}}"#;
+    let cache = |set: &[&str]| cells(PLAIN, set).remove(0).scenario.cache.map(|cache| cache.name);
+    assert_eq!(cache(&[SMALL, r#"reclaim.name="two_list""#]).as_deref(), Some("two_list"));
+    assert_eq!(cache(&[SMALL]).as_deref(), Some("two_list"), "the policy of reclaim of an experiment that names none");
+    assert_eq!(cache(&[SMALL, r#"cache.name="lru""#]).as_deref(), Some("lru"), "what is named stays");
+    assert_eq!(cache(&[SMALL, r#"reclaim.name="by_age""#]), None, "there is no cache of that name");
+    assert_eq!(cache(&[r#"machine="ideal""#, r#"reclaim.name="two_list""#]), None, "nothing is ever reclaimed");
+    let (named, left_out) = (only_hash(PLAIN, &[SMALL, r#"cache.name="two_list""#]), only_hash(PLAIN, &[SMALL]));
+    assert_eq!(named, left_out, "what is filled in is as if it were named");
 }
 
 #[test]

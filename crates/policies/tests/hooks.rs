@@ -5,10 +5,10 @@ use schedlab_model::{
     info::Params,
     processors::PerProcessor,
     rng::Rng,
-    task::{Class, CpuId, Group, Task, TaskId, Wait},
+    task::{Class, CpuId, Group, Policy, Task, TaskId, Wait},
 };
 use schedlab_policies::schedulers::{
-    Context, Dequeue, Enqueue, Fifo, Minix, Pick, Preempt, Processor, RoundRobin, Scheduler, View, Wishes,
+    Balance, Context, Dequeue, Enqueue, Fifo, Minix, Pick, Preempt, Processor, RoundRobin, Scheduler, Ule, View, Wishes,
 };
 use std::collections::VecDeque;
 
@@ -80,42 +80,47 @@ impl<S: Scheduler> Bench<S> {
     }
 }
 
-/// Random arrivals, removals from anywhere and picks on two processors, against two double-ended queues.
-fn behaves_like_queues<S: Scheduler>(slice: Option<Nanos>) {
+/// Random arrivals, moves and picks on two processors, some tasks bound to one of them, against one list in order of arrival.
+fn behaves_like_one_queue<S: Scheduler>(slice: Option<Nanos>) {
     let mut bench = Bench::<S>::new(&[], 12);
-    let mut queues = [VecDeque::new(), VecDeque::new()];
+    (0..12).for_each(|task: usize| bench.view.tasks[task].allowed = [3, 1, 2][task % 3]);
+    let mut queue = VecDeque::new();
     let mut free: Vec<TaskId> = (0..12).collect();
     let mut rng = Rng::stream(1, 1);
     for _ in 0..20_000 {
-        let cpu = rng.below(2) as CpuId;
-        let queue = &mut queues[cpu as usize];
-        match rng.below(3) {
-            0 if !free.is_empty() => {
-                let task = free.swap_remove(rng.below(free.len() as u64) as usize);
-                queue.push_back(task);
-                bench.enqueue(cpu, task, Enqueue::Wakeup);
-            }
-            1 if !queue.is_empty() => {
-                let task = queue.remove(rng.below(queue.len() as u64) as usize).unwrap();
-                free.push(task);
-                bench.dequeue(cpu, task, Dequeue::Migrate);
-            }
-            _ => {
-                let expected = queue.pop_front();
-                assert_eq!(bench.pick(cpu), expected.map(|task| Pick { task, slice }));
-                let Some(task) = expected else { continue };
-                bench.dequeue(cpu, task, Dequeue::Sleep(Wait::Timer));
-                bench.view.processors[cpu as usize].running = None;
-                free.push(task);
-            }
+        if rng.below(2) == 0 && !free.is_empty() {
+            let task = free.swap_remove(rng.below(free.len() as u64) as usize);
+            let cpu = bench.hook(|policy, cx| policy.select_cpu(cx, task, Enqueue::Wakeup));
+            bench.view.tasks[task as usize].cpu = cpu;
+            queue.push_back(task);
+            bench.enqueue(cpu, task, Enqueue::Wakeup);
+            continue;
         }
+        let cpu = rng.below(2) as CpuId;
+        let allowed = |task: &TaskId| bench.view.tasks[*task as usize].allowed >> cpu & 1 == 1;
+        let expected = queue.iter().position(allowed).and_then(|at| queue.remove(at));
+        let mut picked = bench.pick(cpu);
+        if picked.is_none() {
+            let pulled = bench.hook(|policy, cx| policy.balance(cx, cpu, Balance::Idle));
+            assert_eq!(pulled, expected);
+            let Some(task) = pulled else { continue };
+            bench.dequeue(1 - cpu, task, Dequeue::Migrate);
+            bench.view.tasks[task as usize].cpu = cpu;
+            bench.enqueue(cpu, task, Enqueue::Migrate);
+            picked = bench.pick(cpu);
+        }
+        assert_eq!(picked, expected.map(|task| Pick { task, slice }));
+        let Some(task) = expected else { continue };
+        bench.dequeue(cpu, task, Dequeue::Sleep(Wait::Timer));
+        bench.view.processors[cpu as usize].running = None;
+        free.push(task);
     }
 }
 
 #[test]
-fn fifo_and_round_robin_are_queues_a_processor() {
-    behaves_like_queues::<Fifo>(None);
-    behaves_like_queues::<RoundRobin>(Some(100 * MILLISECOND));
+fn fifo_and_round_robin_are_one_queue_from_which_each_processor_takes_what_it_may_run() {
+    behaves_like_one_queue::<Fifo>(None);
+    behaves_like_one_queue::<RoundRobin>(Some(100 * MILLISECOND));
 }
 
 #[test]
@@ -197,4 +202,49 @@ fn a_clock_task_that_an_alarm_woke_ends_no_quantum_of_who_was_not_billed_at_both
     assert_eq!((bench.wishes.resched, bench.pick(0).unwrap().task), (0, 0));
     bench.hook(|policy, cx| policy.clock_task(cx, 0));
     assert_eq!((bench.wishes.resched, bench.pick(0).unwrap().task), (1, 1));
+}
+
+/// A ule with A on processor 0 and B on processor 1, both new and so batch threads of priority 180, and a third thread.
+fn two_threads_run(settings: &[(&str, &str)]) -> Bench<Ule> {
+    let mut bench = Bench::<Ule>::new(settings, 3);
+    for cpu in [0, 1] {
+        bench.view.tasks[usize::from(cpu)].cpu = cpu;
+        bench.enqueue(cpu, cpu.into(), Enqueue::New);
+        bench.pick(cpu);
+    }
+    bench
+}
+
+#[test]
+fn ule_of_2007_counts_a_woken_thread_with_the_priority_of_its_sleep_until_the_next_switch() {
+    for (variant, expected) in [("2007", 0), ("2011", 1)] {
+        let mut bench = two_threads_run(&[("variant", variant)]);
+        bench.dequeue(1, 1, Dequeue::Sleep(Wait::Timer));
+        bench.view.processors[1].running = None;
+        bench.enqueue(1, 1, Enqueue::Wakeup);
+        bench.pick(1);
+        bench.hook(|ule, cx| ule.return_to_user(cx, 1, 1));
+        // Both processors run a thread of priority 180; that of B was 92 at the switch. The worse one is chosen, and among
+        // equals the last.
+        let cpu = bench.hook(|ule, cx| ule.select_cpu(cx, 2, Enqueue::New));
+        assert_eq!(cpu, expected, "{variant}");
+    }
+}
+
+#[test]
+fn a_batch_thread_that_another_processor_queues_does_not_preempt_a_thread_of_the_idle_class() {
+    let mut bench = Bench::<Ule>::new(&[], 3);
+    bench.view.tasks[1].policy = Policy::Idle;
+    for cpu in [0, 1] {
+        bench.view.tasks[usize::from(cpu)].cpu = cpu;
+        bench.enqueue(cpu, cpu.into(), Enqueue::New);
+        bench.pick(cpu);
+    }
+    bench.enqueue(1, 2, Enqueue::New);
+    let mut preempts = |waker: Option<TaskId>| {
+        bench.view.waker = waker;
+        bench.hook(|ule, cx| ule.wakeup_preempts(cx, 1, 1, 2))
+    };
+    assert_eq!(preempts(Some(0)), Preempt::No, "priority 224 is not above 224 (tdq_notify)");
+    assert_eq!(preempts(Some(1)), Preempt::AtOnce, "it is the idle class (sched_setpreempt)");
 }

@@ -37,6 +37,9 @@ fn from_json<'a, T: serde::Deserialize<'a>>(what: &str, text: &'a str) -> Result
     serde_json::from_str(text).map_err(|why| format!("{what}: {why}"))
 }
 
+/// Keys, the bytes of each request, and the rest as JSON.
+type ReadTrace<'py> = (Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>, String);
+
 /// Bridge to the engine.
 #[pymodule]
 mod _core {
@@ -150,23 +153,29 @@ mod _core {
         released(py, || caches::check(plan_json))
     }
 
-    /// Reads a trace of requests: its keys as numbers of 32 bits, and what there is to say of it as JSON; see `caches`.
+    /// Reads a trace of requests: its keys as numbers of 32 bits, the bytes of each request as numbers of 64 bits if they are
+    /// wanted, and what there is to say of it as JSON; see `caches`.
     #[pyfunction]
-    fn read_requests<'py>(py: Python<'py>, path: &str, wanted_json: &str) -> PyResult<(Bound<'py, PyBytes>, String)> {
-        let (keys, told) = released(py, || caches::read(path.as_ref(), wanted_json))?;
-        Ok((PyBytes::new(py, bytemuck::cast_slice(&keys)), told))
+    fn read_requests<'py>(py: Python<'py>, path: &str, wanted_json: &str) -> PyResult<ReadTrace<'py>> {
+        let (keys, bytes, told) = released(py, || caches::read(path.as_ref(), wanted_json))?;
+        let bytes = bytes.map(|bytes| PyBytes::new(py, bytemuck::cast_slice(&bytes)));
+        Ok((PyBytes::new(py, bytemuck::cast_slice(&keys)), bytes, told))
     }
 
-    /// Runs eviction policies over keys that `read_requests` gave; see `caches` for the columns of the Arrow stream.
+    /// Runs eviction policies over keys, and bytes, that `read_requests` gave; see `caches` for the columns of the Arrow stream.
     #[pyfunction]
+    #[pyo3(signature = (keys, objects, plan_json, threads, bytes=None, object_bytes=None))]
     fn cache_curves<'py>(
         py: Python<'py>,
         keys: &[u8],
         objects: u32,
         plan_json: &str,
         threads: usize,
+        bytes: Option<&[u8]>,
+        object_bytes: Option<u64>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let stream = released(py, || caches::curves(keys, objects, plan_json, threads))?;
+        let trace = caches::Trace { keys, objects, bytes, object_bytes };
+        let stream = released(py, || caches::curves(&trace, plan_json, threads))?;
         Ok(PyBytes::new(py, &stream))
     }
 }

@@ -109,7 +109,13 @@ fn metric(info: &MetricInfo) -> Entry {
     };
     let statistic = if info.distribution { ".STATISTIC" } else { "" };
     let choices = match info.distribution {
-        true => format!("\n\nSTATISTIC is one of {}.", MetricInfo::STATISTICS.join(", ")),
+        true => format!(
+            "\n\nSTATISTIC is one of {}. `censored` counts the values that had not ended when the run ended, and `censored_max` is \
+             the age of the oldest: no other statistic has them. Where they could change one of {} by more than 1 %, its bounds \
+             are `STATISTIC_low` and `STATISTIC_high`.",
+            MetricInfo::STATISTICS.join(", "),
+            MetricInfo::BOUNDED.join(", ")
+        ),
         false => String::new(),
     };
     let page = format!(

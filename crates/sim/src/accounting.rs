@@ -31,6 +31,8 @@ pub(crate) struct Cpu {
     pub leaving: Enqueue,
     /// Time that the running task has had since it got the processor, by [`Mode`].
     pub spent: [Nanos; 2],
+    /// Of the overhead, how much at most is work for a device: it is done to its end, whoever comes next.
+    for_device: Nanos,
 }
 
 impl Default for Cpu {
@@ -45,6 +47,7 @@ impl Default for Cpu {
             mode: Mode::User,
             leaving: Enqueue::Preempted,
             spent: [0; 2],
+            for_device: 0,
         }
     }
 }
@@ -109,6 +112,21 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
     }
 
+    /// Work for a device takes time from whoever runs, and what is left of it from the next task if that one leaves: a reader
+    /// blocks as soon as it has sent a command, and one that is woken may take the processor from the task interrupted. An idle
+    /// processor does it in its idle time; the device's own time has it.
+    pub fn work_for_device(&mut self, cpu: usize, cost: Nanos) {
+        let chooses = self.wishes.resched >> cpu & 1 == 1;
+        let state = &mut self.cpus[cpu];
+        match (state.running, chooses) {
+            (NO_TASK, false) => return,
+            (NO_TASK, true) => {}
+            _ => state.for_device = state.for_device.min(state.overhead),
+        }
+        state.for_device += cost;
+        self.steal(cpu, cost);
+    }
+
     /// A tick charges its whole length to whoever it finds: a user's own code is that user's user time; the kernel,
     /// a server or a driver is system time of the user who is billed.
     pub fn sample(&mut self, cpu: usize, tick: Nanos) {
@@ -132,6 +150,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let cpu = &mut self.cpus[index];
         cpu.mode = process.mode;
         cpu.overhead = if stayed { 0 } else { self.costs.context_switch };
+        cpu.overhead += cpu.for_device;
         cpu.running = task;
         cpu.slice_end = pick.slice.map_or(Nanos::MAX, |slice| self.now + cpu.overhead + slice);
         let left = if self.caches.is_some() { self.move_in(index, task, left, stayed) } else { left };
@@ -172,6 +191,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn take_off(&mut self, index: usize, task: TaskId, leave: Leave) -> Event {
         let cpu = &mut self.cpus[index];
         let process = &mut self.processes[task as usize];
+        cpu.for_device = cpu.for_device.min(cpu.overhead);
         process.left = cpu.burst_end - self.now - cpu.overhead;
         process.mode = cpu.mode;
         if let Some(caches) = &mut self.caches {
@@ -198,6 +218,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if self.cpus[index].running != NO_TASK {
             self.vacate(index);
         }
+        self.cpus[index].for_device = 0;
         self.view.processors[index].billed = None;
         self.emit(Kind::Idle, u8::from(self.disk_waiters > 0), index as CpuId, NO_TASK, 0, 0);
     }

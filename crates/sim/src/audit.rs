@@ -324,7 +324,7 @@ impl Audit {
         let task = match event.kind {
             Kind::Created => event.task != NO_TASK,
             Kind::Overhead | Kind::Idle | Kind::Interrupt | Kind::Sampled => true,
-            Kind::DiskQueued | Kind::DiskStart | Kind::DiskDone | Kind::MemoryUse => true,
+            Kind::DiskQueued | Kind::DiskStart | Kind::DiskDone | Kind::MemoryUse | Kind::Unfinished => true,
             _ => self.place(event.task) != Place::Unknown,
         };
         let processor = (event.cpu as usize) < self.processors.len();
@@ -364,6 +364,7 @@ impl Observer for Audit {
                 let new = self.place(event.task) == Place::New;
                 self.hold(new, &event, "a task that is not new is refused");
             }
+            Kind::Unfinished => {}
             Kind::Interrupt | Kind::Sampled | Kind::CacheLookup | Kind::Signal | Kind::Memory | Kind::Charged => {}
         }
     }

@@ -16,12 +16,13 @@ use schedlab_model::{
     Nanos, SECOND,
     event::{Kind, NO_TASK, Observer},
     info::{Info, Params},
-    machine::{self, Machine},
+    machine::{self, Machine, Sourced},
     processors::PerProcessor,
     program::{Repeat, Step},
     rng::Rng,
     scenario::{Job, Scenario, Setting},
     task::{Class, CpuId, Group, GroupId, Reservation, Task, TaskId, Wait},
+    units::Duration,
 };
 use schedlab_policies::schedulers::{Clocks, Processor, SCHEDULERS, Scheduler, View, Wishes};
 use schedlab_workloads::{
@@ -98,6 +99,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             endless: scenario.workload.values().all(|job| job.passes.count().is_none()),
             personality,
             disk_waiters: 0,
+            stuck: None,
             seed,
         };
         let stat_ticks = S::STAT_TICKS && kernel.stat_clock.is_none();
@@ -340,7 +342,19 @@ pub(crate) struct Costs {
     pub open: Nanos,
     pub close: Nanos,
     pub fork: Nanos,
+    pub start: Nanos,
     pub exit: Nanos,
+    /// Of a task of the workload.
+    pub last_exit: Nanos,
+    pub wait: Nanos,
+    pub sleep: Nanos,
+    pub send: Nanos,
+    pub receive: Nanos,
+    pub wake: Nanos,
+    pub block: Nanos,
+    pub lock: Nanos,
+    /// Whether locks are futexes: taken and given back without a call where nobody waits.
+    pub futexes: bool,
     pub manage: Nanos,
     pub fault: Nanos,
     pub print_per_kib: Nanos,
@@ -350,6 +364,8 @@ pub(crate) struct Costs {
 
 fn costs(machine: &Machine) -> Costs {
     let (costs, calls) = (&machine.costs, &machine.calls);
+    let own = |cost: &Option<Sourced<Duration>>| cost.as_ref().unwrap_or(&calls.manage).get().0;
+    let rotating = machine.disk.as_ref().map(|disk| disk.command.get().0);
     Costs {
         context_switch: costs.context_switch.get().0,
         migration: costs.migration.get().0,
@@ -364,14 +380,21 @@ fn costs(machine: &Machine) -> Costs {
         open: calls.open.get().0,
         close: calls.close.get().0,
         fork: calls.fork.get().0,
+        start: calls.start.get().0,
         exit: calls.exit.get().0,
+        last_exit: if machine.prepared { 0 } else { calls.exit.get().0 },
+        wait: own(&calls.wait),
+        sleep: own(&calls.sleep),
+        send: own(&calls.send),
+        receive: own(&calls.receive),
+        wake: calls.wake.get().0,
+        block: calls.block.get().0,
+        lock: own(&calls.futex),
+        futexes: calls.futex.is_some(),
         manage: calls.manage.get().0,
         fault: calls.fault.get().0,
         print_per_kib: machine.terminal.per_kib.get().0,
-        disk_command: {
-            let rotating = machine.disk.as_ref().map(|disk| disk.command.get().0);
-            rotating.or(machine.solid_state.as_ref().map(|chips| chips.command.get().0)).unwrap_or(0)
-        },
+        disk_command: rotating.or(machine.solid_state.as_ref().map(|chips| chips.command.get().0)).unwrap_or(0),
         sector_copy: machine.disk.as_ref().map_or(0, |disk| disk.sector_copy.get().0),
     }
 }

@@ -263,7 +263,7 @@ mod tests {
                 let mut heard = Heard::default();
                 let mut kernel = Kernel::<S, _>::boot(&scenario, 7, &mut heard).expect("it can be run");
                 assert!(std::mem::replace(&mut kernel.passes_ticks, passes), "{}", S::INFO.name);
-                kernel.run();
+                kernel.run(&[]);
                 heard
             }))
         }

@@ -18,7 +18,7 @@ use schedlab_model::{
     machine::{self, Machine},
     request::SECTOR_SIZE,
     rng::Rng,
-    scenario::{Choice, Scenario},
+    scenario::{Choice, RECLAIM, Scenario},
 };
 use schedlab_policies::{
     caches::{self, CACHES},
@@ -31,7 +31,6 @@ use schedlab_workloads::Programs;
 /// What there is where the scenario chooses nothing.
 const ELEVATOR: &str = "fifo";
 const CACHE: &str = "lru";
-const RECLAIM: &str = "two_list";
 
 /// What carries out system calls, with its drive, memory and cache.
 pub(crate) fn personality(scenario: &Scenario, programs: &Programs, seed: u64) -> Result<Personality, RunError> {

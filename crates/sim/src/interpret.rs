@@ -3,12 +3,13 @@
 use crate::{
     process::{Action, Call, Mode, Served, State, Touching},
     run::{Kernel, Personality, context},
+    standing_still::MOST_STEPS_AT_ONCE,
 };
 use schedlab_model::{
     Nanos,
     event::{Kind, Observer},
     machine::Preemption,
-    task::{CpuId, TaskId},
+    task::{CpuId, TaskId, Wait},
 };
 use schedlab_policies::schedulers::{Context, Enqueue, Scheduler};
 use schedlab_workloads::{Instruction, draws::draw};
@@ -29,6 +30,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn advance(&mut self, cpu: usize) {
         let task = self.cpus[cpu].running;
         self.view.waker = Some(task);
+        // Whoever was to give way in the kernel, or is looked at on its way out, does so before its next instruction.
+        let looks = self.deferred >> cpu & 1 == 1 || S::USER_RETURNS && self.cpus[cpu].mode == Mode::System;
+        if looks && self.gives_way(cpu, task) {
+            return;
+        }
         match self.step(cpu, task) {
             Flow::Burst(0, _) | Flow::Continue => self.advance_further(cpu, task),
             Flow::Burst(length, mode) => self.run_for(cpu, task, length, mode),
@@ -40,13 +46,50 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// loop each time.
     #[inline(never)]
     fn advance_further(&mut self, cpu: usize, task: TaskId) {
-        loop {
+        for _ in 0..MOST_STEPS_AT_ONCE {
+            if self.gives_way(cpu, task) {
+                return;
+            }
             match self.step(cpu, task) {
                 Flow::Burst(0, _) | Flow::Continue => {}
                 Flow::Burst(length, mode) => return self.run_for(cpu, task, length, mode),
                 Flow::Stop => return,
             }
         }
+        self.stand_still(Some(task));
+    }
+
+    /// Whether the running task, which stands between two stretches, gives way before the next one. The kernel's own tasks do
+    /// what takes no time as one.
+    #[inline(always)]
+    fn gives_way(&mut self, cpu: usize, task: TaskId) -> bool {
+        let process = &self.processes[task as usize];
+        if process.kernel {
+            return false;
+        }
+        if process.busy() {
+            let at_once = self.preemption == Preemption::Full || self.wishes.at_once >> cpu & 1 == 1;
+            return at_once && self.wishes.resched >> cpu & 1 == 1;
+        }
+        self.back_in_user_mode(cpu, task)
+    }
+
+    /// The running task's program goes on, if only with another call: the moment at which every kernel looks whether a wakeup
+    /// or a tick asked for a new choice. Tells whether one did.
+    #[inline(always)]
+    fn back_in_user_mode(&mut self, cpu: usize, task: TaskId) -> bool {
+        let bit = 1 << cpu;
+        if S::USER_RETURNS && self.cpus[cpu].mode == Mode::System {
+            self.cpus[cpu].mode = Mode::User;
+            self.scheduler.return_to_user(&mut context!(self), cpu as CpuId, task);
+        }
+        if (self.deferred | self.wishes.resched) & bit == 0 {
+            return false;
+        }
+        self.cpus[cpu].mode = Mode::User;
+        self.wishes.resched |= bit;
+        self.wishes.at_once |= self.deferred & bit;
+        true
     }
 
     /// The running task has a new stretch.
@@ -83,44 +126,53 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if process.kernel {
             return self.receive(cpu, task);
         }
-        let program = &self.programs.programs[process.program as usize];
-        let mut next = process.next_instruction;
         loop {
-            let instruction = &program[next as usize];
-            next += 1;
-            match *instruction {
-                Instruction::Enter { depth } => process.life.loops[depth as usize] = 0,
-                Instruction::Again { start, times: u32::MAX, .. } => next = start,
-                Instruction::Again { depth, start, times } => {
-                    let done = &mut process.life.loops[depth as usize];
-                    *done += 1;
-                    if *done < times {
-                        next = start;
+            let process = &mut self.processes[task as usize];
+            let program = &self.programs.programs[process.program as usize];
+            let mut next = process.next_instruction;
+            loop {
+                let instruction = &program[next as usize];
+                next += 1;
+                match *instruction {
+                    Instruction::Enter { depth } => process.life.loops[depth as usize] = 0,
+                    Instruction::Again { start, times: u32::MAX, .. } => next = start,
+                    Instruction::Again { depth, start, times } => {
+                        let done = &mut process.life.loops[depth as usize];
+                        *done += 1;
+                        if *done < times {
+                            next = start;
+                        }
+                    }
+                    Instruction::Compute { span, then } => {
+                        process.next_instruction = then;
+                        return Flow::Burst(draw(span, &mut process.rng), Mode::User);
+                    }
+                    Instruction::Sleep { span, then } => {
+                        process.next_instruction = then;
+                        let length = draw(span, &mut process.rng);
+                        return self.call(cpu, task, Call::Sleep(self.now.saturating_add(length)));
+                    }
+                    // A program that passes for ever goes on with its beginning at once.
+                    Instruction::Pass => {
+                        process.next_instruction = next;
+                        break;
+                    }
+                    other => {
+                        process.next_instruction = next;
+                        return self.rare(cpu, task, other);
                     }
                 }
-                Instruction::Compute { span, then } => {
-                    process.next_instruction = then;
-                    return Flow::Burst(draw(span, &mut process.rng), Mode::User);
-                }
-                Instruction::Sleep { span, then } => {
-                    process.next_instruction = then;
-                    let length = draw(span, &mut process.rng);
-                    return self.call(cpu, task, Call::Sleep(self.now.saturating_add(length)));
-                }
-                other => {
-                    process.next_instruction = next;
-                    return self.rare(cpu, task, other);
-                }
             }
+            self.pass(cpu, task);
         }
     }
 
     /// A pass over the program is done.
-    fn pass(&mut self, cpu: usize, task: TaskId) -> Flow {
+    #[inline(never)]
+    fn pass(&mut self, cpu: usize, task: TaskId) {
         let life = &mut self.processes[task as usize].life;
         let length = self.now - std::mem::replace(&mut life.pass_began, self.now);
         self.emit(Kind::Pass, 0, cpu as CpuId, task, length, 0);
-        Flow::Continue
     }
 
     /// Instructions that are no part of a hot loop.
@@ -128,7 +180,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn rare(&mut self, cpu: usize, task: TaskId, instruction: Instruction) -> Flow {
         let process = &mut self.processes[task as usize];
         let call = match instruction {
-            Instruction::Pass => return self.pass(cpu, task),
             Instruction::Period(length) => return self.period(cpu, task, length),
             Instruction::Yield => {
                 self.cpus[cpu].leaving = Enqueue::Yield;
@@ -165,10 +216,13 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Instruction::Exit => Call::Exit,
             Instruction::Run(_) => unreachable!("refused by boot"),
             Instruction::Compute { .. } | Instruction::Sleep { .. } => unreachable!("taken by step"),
-            Instruction::Enter { .. } | Instruction::Again { .. } => {
+            Instruction::Enter { .. } | Instruction::Again { .. } | Instruction::Pass => {
                 unreachable!("taken by step")
             }
         };
+        if matches!(call, Call::Lock(_) | Call::Unlock(_)) && self.without_call(task, call) {
+            return Flow::Continue;
+        }
         self.call(cpu, task, call)
     }
 
@@ -199,7 +253,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
         match self.personality {
             Personality::Monolithic(_) => {
-                let cost = self.costs.trap + self.cost_of(call);
+                let cost = self.costs.trap + self.cost_of(task, call);
                 if cost == 0 {
                     return self.serve_caller(cpu, task, call);
                 }
@@ -234,12 +288,17 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn serve_caller(&mut self, cpu: usize, task: TaskId, call: Call) -> Flow {
         match self.serve(task, call) {
             Served::Done => Flow::Continue,
+            // The woken task waits for the rest of the call, if it is to run here.
+            Served::Woke(tasks) => Flow::Burst(self.costs.wake.saturating_mul(tasks.into()), Mode::System),
             Served::Ended { cut_off } => {
                 self.block(cpu, State::Dead);
                 self.bury(task, cut_off);
                 Flow::Stop
             }
             Served::Waits(wait) => {
+                if self.costs.block > 0 && wait != Wait::Timer {
+                    self.processes[task as usize].plan_first(Action::Burst(self.costs.block, Mode::System));
+                }
                 self.give_up(cpu, State::Waiting(wait));
                 Flow::Stop
             }

@@ -1,6 +1,6 @@
 //! The simulated kernel: takes a scenario and a seed and gives numbers, the same every time.
 //!
-//! `run.rs` is the loop; `clock.rs` what ticks; `expiry.rs` what timers do; `accounting.rs` a processor and whose its time is;
+//! `run.rs` is the loop; `ends.rs` where it ends and what that cuts off; `clock.rs` what ticks; `expiry.rs` what timers do; `accounting.rs` a processor and whose its time is;
 //! `caches.rs` what coming back costs; `oracle.rs` what no kernel knows; `interpret.rs` what a task does next;
 //! `services.rs` what system calls do; `monolithic.rs` and `messages.rs` the two personalities, over `storage/` and `files.rs`;
 //! `layout.rs` where files lie; `boot.rs` and `hardware.rs` build it all from a scenario. `follow.rs` leads a policy through what
@@ -11,6 +11,7 @@ mod audit;
 mod boot;
 mod caches;
 mod clock;
+mod ends;
 mod expiry;
 mod files;
 mod follow;
@@ -23,6 +24,7 @@ mod oracle;
 mod process;
 mod run;
 mod services;
+mod standing_still;
 mod storage;
 mod timers;
 
@@ -31,7 +33,7 @@ pub use follow::{Difference, Followed, Story, follow};
 
 use rayon::prelude::*;
 use run::Kernel;
-use schedlab_metrics::{Collector, Report, Setup};
+use schedlab_metrics::{Collector, Report, Setup, Warning};
 use schedlab_model::{Nanos, event::Observer, machine::Personality, scenario::Scenario};
 use schedlab_policies::schedulers::{self, Scheduler, Visitor};
 
@@ -45,10 +47,14 @@ pub struct RunError(pub String);
 /// # Errors
 /// If the scenario names a scheduler, load or parameter that does not exist; a checked experiment has no such names.
 pub fn observe<O: Observer>(scenario: &Scenario, seed: u64, observer: O) -> Result<Nanos, RunError> {
+    simulate(scenario, seed, observer).map(|ended| ended.at)
+}
+
+fn simulate<O: Observer>(scenario: &Scenario, seed: u64, observer: O) -> Result<Ended, RunError> {
     boot::known_scheduler(&scenario.scheduler.name)?;
     let name = &scenario.scheduler.name;
     match schedulers::visit(name, Simulation { scenario, seed, observer }) {
-        Some(end) => end,
+        Some(ended) => ended,
         None => Err(RunError(format!("scheduler.name: {name:?} is no scheduler"))),
     }
 }
@@ -62,7 +68,7 @@ pub fn observe_under<S: Scheduler, O: Observer>(
     seed: u64,
     observer: O,
 ) -> Result<Nanos, RunError> {
-    Simulation { scenario, seed, observer }.visit::<S>()
+    Simulation { scenario, seed, observer }.visit::<S>().map(|ended| ended.at)
 }
 
 /// Runs a scenario to its metrics.
@@ -79,8 +85,9 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<Report, RunError> {
 /// As [`observe`].
 pub fn run_with<O: Observer>(scenario: &Scenario, seed: u64, mut beside: O) -> Result<Report, RunError> {
     let mut collector = Collector::new(setup(scenario));
-    let end = observe(scenario, seed, (&mut collector, &mut beside))?;
-    let mut report = collector.finish(end);
+    let ended = simulate(scenario, seed, (&mut collector, &mut beside))?;
+    let mut report = collector.finish(ended.at);
+    report.warnings.extend(ended.stuck);
     report.warnings.retain(|warning| !of_endless_job(scenario, warning.metric.as_deref()));
     Ok(report)
 }
@@ -130,6 +137,13 @@ fn of_endless_job(scenario: &Scenario, metric: Option<&str>) -> bool {
     job.and_then(|job| scenario.workload.get(job)).is_some_and(|job| job.passes.count().is_none())
 }
 
+/// How a run ended.
+struct Ended {
+    at: Nanos,
+    /// What is to be said of tasks that can never go on.
+    stuck: Option<Warning>,
+}
+
 /// One run, for a scheduler whose type the compiler knows.
 struct Simulation<'a, O> {
     scenario: &'a Scenario,
@@ -138,11 +152,15 @@ struct Simulation<'a, O> {
 }
 
 impl<O: Observer> Visitor for Simulation<'_, O> {
-    type Output = Result<Nanos, RunError>;
+    type Output = Result<Ended, RunError>;
 
     fn visit<S: Scheduler>(self) -> Self::Output {
         let mut kernel = Kernel::<S, O>::boot(self.scenario, self.seed, self.observer)?;
-        kernel.run();
-        Ok(kernel.now)
+        let jobs: Vec<String> = self.scenario.workload.keys().cloned().collect();
+        let stuck = kernel.run(&jobs);
+        match kernel.stuck {
+            Some(task) => Err(kernel.loop_of(self.scenario, task)),
+            None => Ok(Ended { at: kernel.now, stuck }),
+        }
     }
 }

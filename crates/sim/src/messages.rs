@@ -111,6 +111,11 @@ impl Servers {
         !self.alarms.is_empty()
     }
 
+    /// The command that the drive is carrying out: whose, and since when.
+    pub fn unfinished(&self) -> Option<(TaskId, Nanos)> {
+        self.transfer.map(|(_, began, _)| (DISK, began))
+    }
+
     fn alarm_due(&self, now: Nanos) -> bool {
         self.alarms.peek().is_some_and(|Reverse((when, ..))| *when <= now)
     }
@@ -291,7 +296,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// A server's work for one call.
     fn plan_request(&mut self, caller: TaskId, call: Call) -> Vec<Action> {
-        let (trap, cost) = (self.costs.trap, self.cost_of(call));
+        let (trap, cost) = (self.costs.trap, self.cost_of(caller, call));
         match call {
             Call::Print(bytes) => vec![
                 self.work(cost + trap),
@@ -384,7 +389,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// A server carries out a call for its caller, who is answered unless the call means waiting.
     pub fn serve_other(&mut self, caller: TaskId, call: Call) -> Flow {
         match self.serve(caller, call) {
-            Served::Done => return self.reply(caller),
+            Served::Done | Served::Woke(_) => return self.reply(caller),
             Served::Ended { cut_off } => self.bury(caller, cut_off),
             Served::Waits(wait) => self.processes[caller as usize].state = State::Waiting(wait),
         }

@@ -12,7 +12,7 @@ use schedlab_model::{
     event::{Irq, Kind, Observer},
     page::SpaceId,
     program::{Place, Span, TouchOrder},
-    request::IoClass,
+    request::{Direction, IoClass},
     task::{TaskId, Wait},
 };
 use schedlab_policies::schedulers::Scheduler;
@@ -83,14 +83,15 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if end <= position {
             return Vec::new();
         }
-        let (from, to) = ((position / block) as u32, end.div_ceil(block) as u32);
-        match direct {
-            true => store.read_direct(now, owner, (set, index), [from, to]),
-            false => store.read_ahead(now, owner, (set, index), [from, to], length.div_ceil(block) as u32, &mut window),
+        let range = [(position / block) as u32, end.div_ceil(block) as u32];
+        if direct {
+            self.processes[caller as usize].life.file = Some(OpenFile { position: end, ..file });
+            return directly(set, index, range, [position, end], None);
         }
+        store.read_ahead(now, owner, (set, index), range, length.div_ceil(block) as u32, &mut window);
         self.processes[caller as usize].life.file = Some(OpenFile { position: end, window, ..file });
-        let blocks = storage(Work::Blocks(Blocks::data(set, index, from, to, None)));
-        vec![blocks, self.copy(to - from, end - position)]
+        let blocks = storage(Work::Blocks(Blocks::data(set, index, range, None)));
+        vec![blocks, self.copy(range[1] - range[0], end - position)]
     }
 
     fn write(&mut self, caller: TaskId, bytes: u64) -> Vec<Action> {
@@ -101,14 +102,15 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let block = store.layout.block;
         let length = store.length(set, index, size);
         let end = position + bytes;
-        let (from, to) = ((position / block) as u32, end.div_ceil(block) as u32);
+        let range = [(position / block) as u32, end.div_ceil(block) as u32];
         store.set_length(set, index, length.max(end));
         self.processes[caller as usize].life.file = Some(OpenFile { position: end, ..file });
         let covers = Write { from: position, to: end, length };
-        let blocks = storage(Work::Blocks(Blocks::data(set, index, from, to, Some(covers))));
-        let through = Direct { set, file: index, range: [from, to], begun: false };
-        let after = if direct { Work::Through(through) } else { Work::Throttle };
-        vec![blocks, self.copy(to - from, bytes), storage(after)]
+        if direct {
+            return directly(set, index, range, [position, end], Some(covers));
+        }
+        let blocks = storage(Work::Blocks(Blocks::data(set, index, range, Some(covers))));
+        vec![blocks, self.copy(range[1] - range[0], bytes), storage(Work::Throttle)]
     }
 
     /// Time for the blocks beyond the first, for which the call itself was charged, and for copying.
@@ -176,9 +178,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.interrupt(Irq::Disk);
         }
         let handled = self.costs.disk_command * u64::from(begun) + self.costs.sector_copy * moved;
-        if handled + searched > 0 {
-            self.steal(0, handled + searched);
-        }
+        self.work_for_device(0, handled + searched);
         for Told { kind, flag, task, a, b } in events.drain(..) {
             let cpu =
                 if matches!(kind, Kind::CacheLookup | Kind::Fault) { self.view.tasks[task as usize].cpu } else { 0 };
@@ -304,6 +304,13 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
 fn storage(work: Work) -> Action {
     Action::Storage(Box::new(work))
+}
+
+/// A call past the cache: what names the blocks comes through the cache first, then the data move without it.
+fn directly(set: u16, file: u32, blocks: [u32; 2], bytes: [u64; 2], write: Option<Write>) -> Vec<Action> {
+    let direction = if write.is_some() { Direction::Write } else { Direction::Read };
+    let names = Blocks::names(set, file, blocks, write);
+    vec![storage(Work::Blocks(names)), storage(Work::Direct(Direct::new(set, file, bytes, direction)))]
 }
 
 /// A cost per KiB for so many bytes.

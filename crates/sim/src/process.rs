@@ -66,6 +66,8 @@ pub(crate) enum Call {
 pub(crate) enum Served {
     /// The caller goes on; what its agenda has comes first.
     Done,
+    /// The same, after it has woken n tasks.
+    Woke(u32),
     /// The caller waits.
     Waits(Wait),
     /// The caller has ended, of itself or cut off.
@@ -222,6 +224,11 @@ impl Process {
         let action = self.life.agenda.pop_front();
         self.busy = !self.life.agenda.is_empty();
         action
+    }
+
+    /// Whether it is in a call that copies or gives back the memory of a process, page by page.
+    pub fn goes_through_memory(&self) -> bool {
+        matches!(self.life.agenda.front(), Some(Action::Serve(_, Call::Fork(_) | Call::Exit)))
     }
 
     /// Forgets its agenda.

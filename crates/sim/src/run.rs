@@ -12,6 +12,7 @@ use crate::{
     messages::Servers,
     process::{Mode, Process, State},
     services::{Device, Resources},
+    standing_still::MOST_STEPS_AT_ONCE,
     storage::Storage,
     timers::Timers,
 };
@@ -81,6 +82,8 @@ pub(crate) struct Kernel<S, O> {
     pub resources: Resources,
     /// Tasks that wait for the drive.
     pub disk_waiters: u32,
+    /// The task that goes on and on while the clock stands still.
+    pub stuck: Option<TaskId>,
     pub seed: u64,
 }
 
@@ -93,18 +96,15 @@ macro_rules! context {
 pub(crate) use context;
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
-    /// Runs to the end: every awaited task has ended, or the limit is reached.
-    pub fn run(&mut self) {
-        if self.cpus.count() == 1 {
-            self.run_all::<true>()
-        } else {
-            self.run_all::<false>()
-        }
-        self.stop();
+    /// Runs until every awaited task has ended, or nothing more happens up to the limit.
+    pub fn run_to_limit(&mut self) {
+        if self.cpus.count() == 1 { self.run_all::<true>() } else { self.run_all::<false>() }
     }
 
     /// The loop. Where there is but `ONE` processor, its number is known to the compiler: it finds all of it at once.
     fn run_all<const ONE: bool>(&mut self) {
+        let mut rounds = 0u32;
+        let mut checked: Nanos = Nanos::MAX;
         while self.awaited > 0 || self.endless {
             let (cpu, ends) = if ONE { (0, self.cpus[0].next()) } else { self.earliest() };
             let burst = self.cpus[cpu].burst_end == ends;
@@ -118,7 +118,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 let over = if burst { self.burst_ended(cpu) } else { self.slice_ended(cpu) };
                 over.then_some(cpu)
             } else {
-                if other > self.limit || self.stalled::<ONE>() {
+                if other > self.limit || self.nothing_happens::<ONE>() {
                     break;
                 }
                 if S::PASSES_TICKS && self.pass_ticks(ends) {
@@ -136,6 +136,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 if let Some(cpu) = over {
                     self.advance(cpu);
                 }
+                rounds = rounds.wrapping_add(1);
+                if rounds.is_multiple_of(MOST_STEPS_AT_ONCE) && std::mem::replace(&mut checked, self.now) == self.now {
+                    return self.stand_still(self.view.waker);
+                }
                 if self.wishes.resched == 0 {
                     break;
                 }
@@ -151,8 +155,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// Whether nothing but clock ticks can happen any more: every task that is left waits for another one.
+    pub fn stalled(&self) -> bool {
+        if self.cpus.count() == 1 { self.nothing_happens::<true>() } else { self.nothing_happens::<false>() }
+    }
+
     #[inline(always)]
-    fn stalled<const ONE: bool>(&self) -> bool {
+    fn nothing_happens<const ONE: bool>(&self) -> bool {
         let idle = |cpu: &Cpu| cpu.running == NO_TASK;
         let all_idle = if ONE { idle(&self.cpus[0]) } else { self.cpus.iter().all(idle) };
         all_idle && self.timers.len() <= self.perpetual && !self.has_alarms()
@@ -170,16 +178,21 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let bit = 1 << cpu;
         let at_once = self.wishes.at_once & bit != 0;
         self.wishes.at_once &= !bit;
-        let state = &mut self.cpus[cpu];
+        let state = &self.cpus[cpu];
         let in_kernel = state.running != NO_TASK && state.leaving != Enqueue::Yield && state.mode == Mode::System;
-        let holds = in_kernel && !at_once;
+        let holds = in_kernel && !at_once && !self.looks_all_along(state.running);
         if holds {
             self.deferred |= bit;
-            state.slice_end = Nanos::MAX;
+            self.cpus[cpu].slice_end = Nanos::MAX;
         } else {
             self.deferred &= !bit;
         }
         !holds
+    }
+
+    /// Whether a task is in a call in which a kernel of voluntary preemption looks after every few pages.
+    fn looks_all_along(&self, task: TaskId) -> bool {
+        self.preemption == Preemption::Voluntary && self.processes[task as usize].goes_through_memory()
     }
 
     /// The processor whose running task has something to do first, and when.
@@ -367,11 +380,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// The run ends: what is under way is accounted for.
-    fn stop(&mut self) {
-        // Without a limit, a run whose awaited tasks wait for ever ends where nothing more can happen.
-        if (self.awaited > 0 || self.endless) && self.limit < FOREVER {
-            self.now = self.limit;
-        }
+    pub fn stop(&mut self) {
         for cpu in 0..self.cpus.count() {
             let task = self.cpus[cpu].running;
             if task != NO_TASK {

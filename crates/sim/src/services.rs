@@ -1,7 +1,7 @@
 //! What system calls do, whoever carries them out: sleeping, children, signals, locks, pipes, memory.
 
 use crate::{
-    process::{Call, OpenFile, Process, Served, State, Use},
+    process::{Action, Call, Mode, OpenFile, Process, Served, State, Use},
     run::{Kernel, Personality, context},
     storage::Window,
     timers::Expiry,
@@ -38,21 +38,22 @@ pub(crate) struct Resources {
 /// Who holds a lock, and who waits for it.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Lock {
-    holder: Option<TaskId>,
-    waiting: VecDeque<TaskId>,
+    pub holder: Option<TaskId>,
+    pub waiting: VecDeque<TaskId>,
 }
 
 /// Messages in a pipe (without limit), or tasks that wait for one.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Pipe {
     messages: u64,
-    waiting: VecDeque<TaskId>,
+    pub waiting: VecDeque<TaskId>,
 }
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Processor time of a call in the kernel, without entering, leaving and copying.
-    pub fn cost_of(&self, call: Call) -> Nanos {
+    pub fn cost_of(&self, caller: TaskId, call: Call) -> Nanos {
         match call {
+            Call::Sleep(_) => self.costs.sleep,
             Call::Plain(cost) => cost,
             Call::Open(_) | Call::Create(_) | Call::Delete(_) => self.costs.open,
             Call::Read(_) => self.costs.read,
@@ -60,7 +61,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Call::Close => self.costs.close,
             Call::Print(_) => self.costs.write,
             Call::Fork(_) => self.costs.fork,
+            Call::Exit if self.view.tasks[caller as usize].parent.is_none() => self.costs.last_exit,
             Call::Exit => self.costs.exit,
+            Call::Wait => self.costs.wait,
+            Call::Send(_) => self.costs.send,
+            Call::Receive(_) => self.costs.receive,
+            Call::Lock(_) | Call::Unlock(_) => self.costs.lock,
             _ => self.costs.manage,
         }
     }
@@ -167,18 +173,42 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             lock.holder = lock.waiting.pop_front();
             if let Some(next) = lock.holder {
                 self.complete(next);
+                return Served::Woke(1);
             }
         }
         Served::Done
     }
 
+    /// Takes a free lock, or gives back one for which nobody waits, where that is no call; says whether it was done.
+    pub fn without_call(&mut self, task: TaskId, call: Call) -> bool {
+        if !self.costs.futexes {
+            return false;
+        }
+        match call {
+            Call::Lock(lock) if self.resources.locks[usize::from(lock)].holder.is_none() => {
+                self.resources.locks[usize::from(lock)].holder = Some(task);
+                true
+            }
+            Call::Unlock(lock) => {
+                let lock = &mut self.resources.locks[usize::from(lock)];
+                let held = lock.holder == Some(task);
+                if held && lock.waiting.is_empty() {
+                    lock.holder = None;
+                }
+                !held || lock.holder.is_none()
+            }
+            _ => false,
+        }
+    }
+
     fn send(&mut self, pipe: u16) -> Served {
         let pipe = &mut self.resources.pipes[pipe as usize];
-        match pipe.waiting.pop_front() {
-            Some(receiver) => self.complete(receiver),
-            None => pipe.messages += 1,
-        }
-        Served::Done
+        let Some(receiver) = pipe.waiting.pop_front() else {
+            pipe.messages += 1;
+            return Served::Done;
+        };
+        self.complete(receiver);
+        Served::Woke(1)
     }
 
     fn take(&mut self, task: TaskId, pipe: u16) -> Served {
@@ -204,6 +234,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             caches.inherit(parent, child);
         }
         self.awaited += u32::from(self.finite[job as usize]);
+        if self.costs.start > 0 && matches!(self.personality, Personality::Monolithic(_)) {
+            self.processes[child as usize].plan([Action::Burst(self.costs.start, Mode::System)]);
+        }
         self.begin(child);
         Served::Done
     }
@@ -279,6 +312,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// A signal to every other living task of the job, in order of age. Waits that a signal may interrupt end.
     fn signal(&mut self, sender: TaskId) -> Served {
         let job = self.processes[sender as usize].job;
+        let mut woken = 0;
         for task in 0..self.view.tasks.len() as TaskId {
             let process = &mut self.processes[task as usize];
             let alive = !matches!(process.state, State::Unborn | State::Dead);
@@ -290,9 +324,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.emit(Kind::Signal, 0, self.view.tasks[task as usize].cpu, task, unhandled.into(), 0);
             if matches!(state, State::Waiting(Wait::Signal | Wait::Child | Wait::Timer)) {
                 self.complete(task);
+                woken += 1;
             }
         }
-        Served::Done
+        Served::Woke(woken)
     }
 
     /// The handlers of all signals that came since the task last ran begin.

@@ -281,7 +281,7 @@ mod tests {
         let mut kernel = Kernel::<RoundRobin, _>::boot(&scenario, 1, &mut events).unwrap();
         // The tasks' starts are numbered already.
         kernel.timers.number_from(first_number);
-        kernel.run();
+        kernel.run(&[]);
         events
     }
 

@@ -3,6 +3,7 @@
 pub mod draws;
 pub mod loads;
 pub mod program;
+pub mod stuck;
 
 pub use loads::{WORKLOADS, steps_of};
 pub use program::{Instruction, Program, Programs};

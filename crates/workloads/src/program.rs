@@ -1,5 +1,7 @@
 //! Programs as instructions: steps flattened, names made indices, loops made jumps, so that an interpreter needs no
 //! recursion, no strings and no allocation.
+//!
+//! Long, because every instruction is described and compiled here.
 
 use schedlab_model::{
     Nanos,
@@ -151,6 +153,33 @@ pub struct Programs {
     pub pipes: Vec<String>,
     /// Names of marks.
     pub marks: Vec<String>,
+    /// The loops of each program.
+    pub loops: Vec<Vec<Loop>>,
+}
+
+/// A loop of a program, for messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loop {
+    /// Its body: from the first instruction to the one that jumps back.
+    pub body: std::ops::Range<u32>,
+    /// Where it stands in the job: `steps[0].repeat`.
+    pub place: String,
+}
+
+/// A program that is being compiled.
+#[derive(Default)]
+struct Draft {
+    program: Program,
+    loops: Vec<Loop>,
+}
+
+impl Draft {
+    /// Ends a loop whose body begins at `start`.
+    fn again(&mut self, depth: u8, start: u32, times: Times, place: &str) {
+        let end = self.program.len() as u32;
+        self.loops.push(Loop { body: start..end, place: place.to_owned() });
+        self.program.push(Instruction::Again { depth, start, times: times.count().unwrap_or(u32::MAX) });
+    }
 }
 
 impl Programs {
@@ -160,30 +189,68 @@ impl Programs {
         let mut all = Programs::default();
         let jobs: Vec<_> = jobs.into_iter().collect();
         all.programs.resize(jobs.len(), Program::new());
+        all.loops.resize(jobs.len(), Vec::new());
         for (index, (steps, passes)) in jobs.into_iter().enumerate() {
-            let mut program = vec![Instruction::Enter { depth: 0 }];
-            all.append(&mut program, steps, 1);
-            program.push(Instruction::Pass);
-            program.push(Instruction::Again { depth: 0, start: 1, times: passes.count().unwrap_or(u32::MAX) });
-            program.push(Instruction::Exit);
-            all.programs[index] = program;
+            let mut draft = Draft { program: vec![Instruction::Enter { depth: 0 }], loops: Vec::new() };
+            all.append(&mut draft, steps, 1, "steps");
+            draft.program.push(Instruction::Pass);
+            draft.again(0, 1, passes, "steps");
+            draft.program.push(Instruction::Exit);
+            (all.programs[index], all.loops[index]) = (draft.program, draft.loops);
         }
         all.programs.iter_mut().for_each(link);
         all
     }
 
-    fn append(&mut self, program: &mut Program, steps: &[Step], depth: u8) {
-        for step in steps {
+    /// The length of a program's periods, if all are of one length.
+    pub fn period(&self, program: u32) -> Option<Nanos> {
+        let mut lengths = self.programs[program as usize].iter().filter_map(|instruction| match *instruction {
+            Instruction::Period(length) => Some(length),
+            _ => None,
+        });
+        let first = lengths.next()?;
+        lengths.all(|length| length == first).then_some(first)
+    }
+
+    fn append(&mut self, draft: &mut Draft, steps: &[Step], depth: u8, place: &str) {
+        for (i, step) in steps.iter().enumerate() {
             if let Step::Repeat(Repeat { times, steps }) = step {
-                program.push(Instruction::Enter { depth });
-                let start = program.len() as u32;
-                self.append(program, steps, depth + 1);
-                program.push(Instruction::Again { depth, start, times: times.count().unwrap_or(u32::MAX) });
+                draft.program.push(Instruction::Enter { depth });
+                let start = draft.program.len() as u32;
+                let here = format!("{place}[{i}].repeat");
+                self.append(draft, steps, depth + 1, &format!("{here}.steps"));
+                draft.again(depth, start, *times, &here);
+            } else if let Step::Fork(steps) = step {
+                let child = self.child(steps, &format!("{place}[{i}].fork"));
+                draft.program.push(Instruction::Fork(child));
             } else {
                 let instruction = self.instruction(step);
-                program.push(instruction);
+                draft.program.push(instruction);
             }
         }
+    }
+
+    /// Compiles a child's steps; gives the number of its program.
+    fn child(&mut self, steps: &[Step], place: &str) -> u32 {
+        let mut draft = Draft::default();
+        self.append(&mut draft, steps, 0, place);
+        draft.program.push(Instruction::Exit);
+        self.programs.push(draft.program);
+        self.loops.push(draft.loops);
+        (self.programs.len() - 1) as u32
+    }
+
+    /// The place of the innermost loop around an instruction that goes on without end, or else of the outermost one.
+    pub fn loop_around(&self, program: u32, instruction: u32) -> Option<&str> {
+        let endless = |one: &&Loop| {
+            let again = &self.programs[program as usize][one.body.end as usize];
+            matches!(again, Instruction::Again { times: u32::MAX, .. })
+        };
+        // Loops stand in the order of their ends: inner ones before outer ones.
+        let around = || {
+            self.loops[program as usize].iter().filter(|one| (one.body.start..=one.body.end + 1).contains(&instruction))
+        };
+        around().find(endless).or_else(|| around().next_back()).map(|one| one.place.as_str())
     }
 
     /// The index of a file set: of the one with its name and size, or of a new one.
@@ -231,13 +298,6 @@ impl Programs {
             Step::Unlock(name) => Instruction::Unlock(index_of(&mut self.locks, name)),
             Step::Send(name) => Instruction::Send(index_of(&mut self.pipes, name)),
             Step::Receive(name) => Instruction::Receive(index_of(&mut self.pipes, name)),
-            Step::Fork(steps) => {
-                let mut child = Program::new();
-                self.append(&mut child, steps, 0);
-                child.push(Instruction::Exit);
-                self.programs.push(child);
-                Instruction::Fork((self.programs.len() - 1) as u32)
-            }
             Step::Wait => Instruction::Wait,
             Step::Signal => Instruction::Signal,
             Step::Pause => Instruction::Pause,
@@ -246,7 +306,7 @@ impl Programs {
             Step::Yield => Instruction::Yield,
             Step::Exit => Instruction::Exit,
             Step::Mark(name) => Instruction::Mark(index_of(&mut self.marks, name)),
-            Step::Repeat(_) => unreachable!("loops are flattened by append"),
+            Step::Repeat(_) | Step::Fork(_) => unreachable!("taken by append"),
         }
     }
 }
@@ -328,6 +388,19 @@ mod tests {
         let all = Programs::compile([(&steps[..], Times::Count(1)), (&again[..], Times::Count(1))]);
         assert_eq!(all.programs[0][1..4], [Instruction::Create(0), Instruction::Open(0), Instruction::Open(1)]);
         assert_eq!(all.programs[1][1..3], [Instruction::Delete(0), Instruction::Open(2)]);
+    }
+
+    #[test]
+    fn an_instruction_s_loop_is_known_by_its_place() {
+        let forever = Times::Word(Forever::Forever);
+        let yields = || Step::Repeat(Repeat { times: Times::Count(9), steps: vec![Step::Yield] });
+        let endless = Step::Repeat(Repeat { times: forever, steps: vec![yields()] });
+        let child = Step::Fork(vec![Step::Wait, endless]);
+        let all = Programs::compile([(&[Step::Yield, child][..], Times::Count(1)), (&[yields()][..], Times::Count(2))]);
+        // Child: wait, enter, enter, yield, again, again, exit.
+        assert_eq!(all.loop_around(2, 4), Some("steps[1].fork[1].repeat"));
+        assert_eq!(all.loop_around(1, 3), Some("steps"), "none is endless: the outermost");
+        assert_eq!(all.loop_around(2, 0), None);
     }
 
     #[test]

@@ -1,13 +1,17 @@
 """The command `schedlab`: one file a verb. A verb imports what it needs when it runs, so that the rest answer at once.
 
-Exit status: 0 done, 2 the user can mend it (one message on stderr), 70 a fault of schedlab, 130 stopped by Ctrl-C.
+Exit status: 0 done, 1 done with runs in which tasks wait for ever, 2 the user can mend it (one message on stderr),
+70 a fault of schedlab, 130 stopped by Ctrl-C, 141 nobody reads the output any more.
 """
 
+import functools
 import os
 import sys
+from collections.abc import Callable
 
 import typer
 
+from schedlab import escaped
 from schedlab.cli import (
     cache,
     describe,
@@ -26,6 +30,8 @@ from schedlab.cli import (
     unseal,
     watch,
 )
+from schedlab.cli.ending import OF_STREAMS, command, flushed, pressed, say, unwritten
+from schedlab.start import STOPPED
 
 app = typer.Typer(
     name="schedlab",
@@ -42,6 +48,22 @@ for verb in VERBS:
     app.command(verb.NAME, epilog=f"Example: {verb.EXAMPLE}")(verb.verb)
 app.add_typer(guest.app, name=guest.NAME, epilog=f"Example: {guest.EXAMPLE}")
 app.add_typer(host.app, name=host.NAME, epilog=f"Example: {host.EXAMPLE}")
+
+
+def _escaping(verb: Callable) -> Callable:
+    """The verb, with all that it prints escaped: much of it is text of others."""
+
+    @functools.wraps(verb)
+    def wrapped(*arguments, **options):
+        with escaped.streams():
+            return verb(*arguments, **options)
+
+    return wrapped
+
+
+for _typer in (app, guest.app, host.app):
+    for _entry in _typer.registered_commands:
+        _entry.callback = _escaping(_entry.callback)
 
 
 def _show_version(wanted: bool) -> None:
@@ -62,9 +84,26 @@ def _root(
 def main() -> None:
     """Run the command; every error becomes one message and an exit status."""
     try:
-        app()
+        status = command(_run)
+    except KeyboardInterrupt:
+        # Pressed once more while the first one was being answered.
+        os._exit(STOPPED)
+    sys.exit(status)
+
+
+def _run() -> int:
+    """The verb, or help; gives the exit status."""
+    try:
+        # By its name, whatever started it: `python -m schedlab` is no command that a user typed.
+        app(prog_name="schedlab")
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):
+            # The library that writes help ends with a status of its own.
+            return unwritten(end.__context__)
+        return end.code if isinstance(end.code, int) else 0 if end.code is None else 2
     except Exception as error:
-        sys.exit(_explain(error))
+        return _explain(error)
+    return 0
 
 
 def _explain(error: Exception) -> int:
@@ -72,22 +111,22 @@ def _explain(error: Exception) -> int:
     from schedlab.errors import Interrupted, Stopped, UsageError
 
     if isinstance(error, Interrupted | Stopped):
-        _say(str(error))
+        say(str(error))
         # The engine may still be busy with the work in hand; nobody waits for it.
-        sys.stdout.flush()
-        os._exit(130)
+        flushed()
+        os._exit(STOPPED)
+    if pressed():
+        return STOPPED
     if isinstance(error, ScenarioError | UsageError):
-        _say(f"error: {error}")
+        say(f"error: {error}")
         return 2
     if isinstance(error, OSError) and error.filename:
-        _say(f"error: {error.filename}: {error.strerror}")
+        say(f"error: {os.fsdecode(error.filename)}: {error.strerror}")
         return 2
+    if isinstance(error, OSError) and error.errno in OF_STREAMS:
+        return unwritten(error)
     if os.environ.get("SCHEDLAB_DEBUG"):
         raise error
     reason = str(error).partition("\n")[0]
-    _say(f"schedlab failed ({type(error).__name__}: {reason}); SCHEDLAB_DEBUG=1 shows where. Please report it.")
+    say(f"schedlab failed ({type(error).__name__}: {reason}); SCHEDLAB_DEBUG=1 shows where. Please report it.")
     return 70
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

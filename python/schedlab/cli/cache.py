@@ -11,21 +11,25 @@ if TYPE_CHECKING:
 NAME = "cache"
 EXAMPLE = "schedlab cache trace.csv --policy lru,arc --sizes 0.1%..50%:16 --html curves.html"
 
+#: The formats of traces.
+FORMATS = "oracle_general, oracle_general_op_ns, oracle_sim_twr_ns, oracle_sys_twr_ns, vscsi, lcs, twitter, csv or txt"
 #: Sizes that stand side by side in a table.
 COLUMNS = 8
 
 
 def verb(
-    trace: Annotated[Path, typer.Argument(help="The trace; it may be packed with zstd.")],
+    trace: Annotated[Path, typer.Argument(help="The trace, or a pipe; packed with zstd or gzip if you like.")],
     policy: Annotated[
         str, typer.Option("--policy", help="Eviction policies with commas, as lru,arc or NAME:parameter=value.")
     ] = "all",
     sizes: Annotated[
-        str, typer.Option("--sizes", help="In things (1000), shares of the different ones (1%), ranges (0.1%..50%:16).")
+        str,
+        typer.Option("--sizes", help="Objects (1000), bytes (64MiB), shares of either (1%), ranges (0.1%..50%:16)."),
     ] = "0.1%,1%,10%",
-    format: Annotated[
-        str | None, typer.Option("--format", help="csv, twitter or oracle_general; found out by default.")
-    ] = None,
+    bytes: Annotated[
+        bool, typer.Option("--bytes", help="Count bytes: objects have their sizes, and byte miss ratios are reported.")
+    ] = False,
+    format: Annotated[str | None, typer.Option("--format", help=f"{FORMATS}; recognised by default.")] = None,
     columns: Annotated[
         str | None, typer.Option("--columns", help="Of a csv: time,key,size,op in its order, - for any other.")
     ] = None,
@@ -34,25 +38,28 @@ def verb(
     ] = None,
     first: Annotated[int | None, typer.Option("--first", min=1, help="Read only so many requests.")] = None,
     sample: Annotated[
-        float | None, typer.Option("--sample", help="Look at samples of the things, 0.01 each, and tell intervals.")
+        float | None,
+        typer.Option("--sample", help="Sample a fraction of the objects (0.01) and report confidence intervals."),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another number: other samples, other lots.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")] = None,
     output: Annotated[Path | None, typer.Option("--output", help="Write every run, as .parquet.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write one self-contained page with the curves.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Run eviction policies over a trace of requests: miss ratios by size of the cache, in things, not bytes."""
+    """Run eviction policies over a trace of requests: miss ratios by size of the cache, in objects or in bytes."""
     from schedlab import caches
     from schedlab.cli.output import print_json, progress_bar
+    from schedlab.reading import refuse_unusual_but_pipes
 
     # What is wrong shall be said before a long trace is read.
     _check_places(output, html)
-    caches.check(policy, sizes, sample, seed)
+    in_bytes = caches.check(policy, sizes, sample, seed, bytes)["bytes"]
+    refuse_unusual_but_pipes(trace)
     operations = [name.strip() for name in only.split(",")] if only else []
     with progress_bar(trace.name) as progress:
-        read = caches.read(trace, format, columns, operations, first)
-        curves = caches.curves(read, policy, sizes, sample, seed, threads, progress)
+        read = caches.read(trace, format, columns, operations, first, in_bytes)
+        curves = caches.curves(read, policy, sizes, sample, seed, threads, progress, bytes)
     if output:
         from schedlab.store import parquet, replace
 
@@ -68,26 +75,24 @@ def verb(
 
 
 def _check_places(output: Path | None, html: Path | None) -> None:
+    from schedlab.cli.output import refuse_unwritable
     from schedlab.errors import UsageError
 
     if output and output.suffix != ".parquet":
         raise UsageError(f"--output {output}: the name must end in .parquet")
-    for option, path in {"--output": output, "--html": html}.items():
-        if path and not path.parent.is_dir():
-            raise UsageError(f"{option} {path}: there is no folder {path.parent}")
-        if path and path.is_dir():
-            raise UsageError(f"{option} {path}: is a folder")
+    refuse_unwritable(output=output, html=html)
 
 
 def _print(curves: "Curves", output: Path | None, html: Path | None) -> None:
     from schedlab.cli.output import print_table
-    from schedlab.report.curves import heading, rows, story
+    from schedlab.report.curves import heading, ratios, rows, story
 
     print(story(curves))
-    for place in range(0, len(curves.sizes), COLUMNS):
-        shown = curves.sizes[place : place + COLUMNS]
-        header = ["miss ratio", *(heading(size) for size in shown)]
-        print_table(header, rows(curves, shown), numeric=range(1, len(header)))
+    for ratio in ratios(curves):
+        for place in range(0, len(curves.sizes), COLUMNS):
+            shown = curves.sizes[place : place + COLUMNS]
+            header = [ratio.replace("_", " "), *(heading(size) for size in shown)]
+            print_table(header, rows(curves, shown, ratio), numeric=range(1, len(header)))
     for note in curves.notes:
         print(note)
     for what, path in {"every run": output, "the page with the curves": html}.items():
@@ -109,6 +114,9 @@ def _as_json(curves: "Curves", output: Path | None, html: Path | None) -> dict:
             "compulsory_miss_ratio": trace.compulsory_miss_ratio,
             "smallest_bytes": trace.smallest_bytes,
             "largest_bytes": trace.largest_bytes,
+            "object_bytes": trace.object_bytes,
+            "requested_bytes": trace.requested_bytes,
+            "left_out": trace.left_out,
         },
         "sample": {"rate": curves.sample, "samples": curves.samples} if curves.sample else None,
         "curves": [{"policy": policy, "points": found} for policy, found in points.items()],

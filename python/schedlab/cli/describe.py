@@ -20,13 +20,14 @@ def verb(
     if json:
         print_json(entry)
         return
-    from rich.console import Console
     from rich.markdown import Markdown
+
+    from schedlab.cli.output import console
 
     # A name may stand in several families: each has its page and its parameters.
     for number, one in enumerate(entry.get("entries", [entry])):
         page = one["page"].strip()
-        Console().print(Markdown(f"---\n\n{page}" if number else page))
+        console().print(Markdown(f"---\n\n{page}" if number else page))
         _print_parameters(one["info"])
 
 

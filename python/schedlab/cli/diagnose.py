@@ -1,11 +1,13 @@
 """`schedlab diagnose`: which resource of this host is short, by what signs, who uses it up, and what to try."""
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from schedlab.live.blame import Task
     from schedlab.live.diagnose import Finding
     from schedlab.live.watch import Means
 
@@ -22,41 +24,84 @@ def verb(
     write: Annotated[Path | None, typer.Option("--write", help="Write an experiment that tries what may help.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Watch this host and name the resource that is short, the evidence, and who uses it up. Nothing is changed."""
-    from schedlab.errors import Stopped, UsageError
+    """Watch this host and name the resource that is short, the evidence, and who uses it up.
 
-    if write and not write.absolute().parent.is_dir():
-        raise UsageError(f"--write {write}: there is no folder {write.parent}")
+    No setting is changed. As root, calls of futex are traced for a second, in a tracing instance of its own.
+    """
+    from schedlab.cli.output import refuse_unwritable
+    from schedlab.errors import Stopped
+
+    refuse_unwritable(write=write)
     try:
-        findings, means, missing = _watch(lasting, every)
+        findings, means, missing, whole = _watch(lasting, every)
     except KeyboardInterrupt:
         raise Stopped("stopped while watching; nothing was judged") from None
     written, note = _write(findings[0], write) if write else (None, None)
     if json:
         _print_json(findings, means, missing, written, note)
     else:
-        _print(findings, means, missing, written, note)
+        _print(findings, means, missing, whole, note)
 
 
-def _watch(lasting: str, every: str) -> tuple[list["Finding"], "Means", list[dict]]:
+def _watch(lasting: str, every: str) -> tuple[list["Finding"], "Means", list[dict], list["Task"]]:
     from contextlib import closing
 
     from schedlab.errors import UsageError
     from schedlab.live import agent
-    from schedlab.live.diagnose import Blame, judge
+    from schedlab.live.blame import Blame
+    from schedlab.live.diagnose import at_full_speed, judge
     from schedlab.live.watch import Means, Rows, Wish, samples
 
     wish = Wish(every=every, lasting=lasting, tasks=TASKS, by="disk")
     schema = agent.ask(["sample", "--schema"])
-    header, lines = samples(wish)
-    rows, means, blame = Rows(header, schema, wish), Means(), Blame()
-    with closing(lines):
-        for line in lines:
-            means.add(rows.row(line))
-            blame.add(line)
-    if not means.samples:
-        raise UsageError(f"--for {lasting}: shorter than --every {every}, nothing was seen")
-    return judge(header, means, blame, header["pid"]), means, header["missing"]
+    with _suspects(lasting) as suspects:
+        header, lines = samples(wish)
+        rows, means, blame = Rows(header, schema, wish), Means(), Blame([header["pid"]])
+        with closing(lines):
+            for line in lines:
+                means.add(rows.row(line))
+                blame.add(line)
+        if not means.samples:
+            raise UsageError(f"--for {lasting}: shorter than --every {every}, nothing was seen")
+        seen, unknown = suspects()
+    findings = judge(header, means, blame, seen)
+    return findings, means, header["missing"] + unknown, at_full_speed(blame)
+
+
+@contextmanager
+def _suspects(lasting: str):
+    """The agent's `suspects`, at work beside the sampler; gives a function that waits for its answer."""
+    import threading
+
+    from schedlab.errors import UsageError
+    from schedlab.live import agent
+
+    answer, stop = {}, threading.Event()
+
+    def ask() -> None:
+        try:
+            answer["seen"] = agent.ask(["suspects", "--for", lasting], stop=stop)
+        except UsageError as why:
+            answer["why"] = str(why)
+        except KeyboardInterrupt:
+            return
+
+    def wait() -> tuple[dict, list[dict]]:
+        thread.join()
+        seen = answer.get("seen") or {}
+        told = [line.split(": ", 1) for line in seen.get("unknown", [])]
+        unknown = [{"what": what, "why": why} for what, why in told]
+        if "why" in answer:
+            unknown.append({"what": "groups, locks, sockets, ends of tasks", "why": answer["why"]})
+        return seen, unknown
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield wait
+    finally:
+        stop.set()
+        thread.join()
 
 
 def _write(finding: "Finding", path: Path) -> tuple[str | None, str]:
@@ -98,6 +143,7 @@ def _print_json(
 
     print_json(
         {
+            "summary": _first_line(findings),
             "short": [finding.resource for finding in findings if finding.short],
             "findings": [_as_json(finding) for finding in findings],
             "seconds": means.seconds,
@@ -112,35 +158,55 @@ def _print_json(
 
 
 def _print(
-    findings: list["Finding"], means: "Means", missing: list[dict], written: str | None, note: str | None
+    findings: list["Finding"], means: "Means", missing: list[dict], whole: list["Task"], note: str | None
 ) -> None:
     from schedlab.cli.output import print_table
 
-    short = [finding for finding in findings if finding.short]
-    print(f"short of {', then '.join(finding.resource for finding in short)}" if short else "short of nothing")
+    print(_first_line(findings))
     rows = [
         [
             finding.resource,
             entry["sign"],
             "–" if entry["value"] is None else f"{entry['value']:.1f} {entry['unit']}",
             f"{entry['threshold']} {entry['unit']}",
-            {True: "short", False: "", None: "not known"}[entry["over"]],
+            _mark(finding, entry),
             entry["why"],
         ]
         for finding in findings
         for entry in finding.evidence
     ]
     print_table(["resource", "sign", "seen", "short from", "", "because"], rows, numeric=(2, 3))
-    for finding in short:
+    for finding in findings:
         if finding.device:
             print(f"{finding.resource}: mostly {finding.device}")
         for group in finding.groups:
             print(f"{finding.resource}: the control group {group} has reached its limit")
         for task in finding.tasks:
-            where = f", in {task.group}" if task.group else ""
-            print(f"{finding.resource}: {task.name} ({task.pid}{where}) {task.amount:.0f} {finding.unit}")
+            print(f"{finding.resource}: {task}: {task.amount:,.1f} {task.unit or finding.unit}".rstrip())
+        for line in finding.notes:
+            print(f"{finding.resource}: {line}")
+    if whole and not any(finding.short for finding in findings):
+        for task in whole:
+            print(f"no shortage, but {task} uses a whole processor and can go no faster")
     for entry in missing:
         print(f"not known: {entry['what']}: {entry['why']}")
     print(means.story())
     if note:
         print(note)
+
+
+def _first_line(findings: list["Finding"]) -> str:
+    """Says no more and no less than the marks in the table below."""
+    short = [finding for finding in findings if finding.short]
+    if short:
+        return f"short of {'; then '.join(finding.story for finding in short)}"
+    high = [entry["sign"] for finding in findings for entry in finding.evidence if entry["over"]]
+    return f"short of nothing (high, and no task is held up: {', '.join(high)})" if high else "short of nothing"
+
+
+def _mark(finding: "Finding", entry: dict) -> str:
+    if entry["over"] is None:
+        return "not known"
+    if not entry["over"]:
+        return ""
+    return "short" if finding.short else "high"

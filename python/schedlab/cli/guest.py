@@ -92,17 +92,32 @@ def boot(
         list[str] | None,
         typer.Option("--module", help="A module to load first: null_blk, or null_blk:hw_queue_depth=2."),
     ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", min=1, help="End a guest that takes longer, in seconds (default: 180)."),
+    ] = None,
+    console: Annotated[
+        bool, typer.Option("--console", help="Show all messages of the kernel while it boots, on standard error.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Boot a kernel, run a command of the agent in it, and show what it says."""
+    """Boot a kernel, run a command of the agent in it, and show what it says.
+
+    A kernel that hangs is ended after --timeout seconds of real time, and the end of its console is shown.
+    """
     from schedlab.cli.output import print_json
-    from schedlab.guest import machine
+    from schedlab.guest import emulation, machine
     from schedlab.guest.setup import Setup
     from schedlab.interrupt import ctrl_c
     from schedlab.places import say
 
     modules = {name: value for name, _, value in (text.partition(":") for text in module or [])}
-    guest = replace(machine.ready(kernel, say), setup=Setup(modules=modules))
+    guest = replace(
+        machine.ready(kernel, say),
+        setup=Setup(modules=modules, words=emulation.TALKATIVE if console else ()),
+        longest=timeout or emulation.BOOT_LIMIT,
+        console=say if console else None,
+    )
     with ctrl_c() as stop:
         report = guest.ask(command or ["machine"], settle_ns=0, stop=stop, plain=True)
     if json:

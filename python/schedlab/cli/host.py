@@ -165,13 +165,22 @@ def confirm(journal: Journal = None, json: Json = False) -> None:
         print("The settings stay.")
 
 
+#: What is printed of what else a restore has found.
+LISTS = {
+    "gone": "gone",
+    "living": "left alone",
+    "unreadable": "cannot be read",
+    "strays": "not in the journal, left alone",
+}
+
+
 @app.command("restore", epilog="Example: schedlab host restore --dry-run")
 def restore(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be put back.")] = False,
     journal: Journal = None,
     json: Json = False,
 ) -> None:
-    """Put back what dead runs have left changed, and end trials; what living runs hold is left alone."""
+    """Put back and remove what dead runs have left, and end trials; what living runs hold is left alone."""
     from schedlab.cli.output import print_json
     from schedlab.live import host
 
@@ -183,10 +192,10 @@ def restore(
         print(f"{'would put back' if dry_run else 'put back'}: {text}")
     for one in done["foreign"]:
         print(f"left alone: {one['path']} reads {one['actual']}, which is neither ours ({one['expected']}) nor the old")
-    for name, what in (("gone", "gone"), ("living", "left alone"), ("unreadable", "no entry of the journal")):
+    for name, what in LISTS.items():
         for text in done[name]:
             print(f"{what}: {text}")
-    if not any(done.values()):
+    if not any(found for name, found in done.items() if name != "strays"):
         print("Nothing is left to put back.")
 
 

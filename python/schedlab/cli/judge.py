@@ -1,10 +1,12 @@
 """`schedlab judge`: a person scores sessions without knowing which setting was at work."""
 
+import select
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -18,19 +20,37 @@ def verb(
     best: Annotated[int, typer.Option(min=1, help="The best score; the worst is 0.")] = 10,
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
     set: Annotated[list[str] | None, typer.Option("--set", help="Override a field.")] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Run what the file runs and changes on this host, and remember it.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, after the last score.")] = False,
 ) -> None:
     """Run every setting in random order while a person works at this machine, and ask for a score after each.
 
     Neither the person nor the screen knows the setting: it has a letter until `schedlab unseal`.
     """
-    from schedlab.cli.output import print_json
+    from schedlab import effects
+    from schedlab.cli.output import print_json, say
     from schedlab.cli.run import as_json, show
+    from schedlab.errors import UsageError
+    from schedlab.escaped import escaped
     from schedlab.experiment import Experiment
     from schedlab.live.blind import Blind
     from schedlab.live.runs import SCORE, Conditions, LiveHost
+    from schedlab.trust import permit
 
     experiment = Experiment.from_toml(file, set=[*(set or []), f"seeds={sessions}"])
+    if not experiment.is_of_host:
+        raise UsageError(
+            f"{file}: its machine is simulated, and a person judges the machine in front of them: write machine = "
+            '"host" (or --set machine=host), or compare simulated runs with: schedlab run'
+        )
+    permit(escaped(str(file)), effects.of(experiment.cells()), trust, say)
+    if _is_at_its_end(sys.stdin):
+        raise UsageError(
+            "standard input is at its end, so no session could be scored: start this in a terminal; scores that are "
+            f"there are shown by: schedlab report {out}/NAME"
+        )
     host = LiveHost(Conditions(quiet_below=100.0, dirty=True), judge=lambda seen, session: asked(seen, session, best))
     results = experiment.run(out, places=[Blind(host, experiment, out)])
     results.metrics[:] = [SCORE, *results.metrics]
@@ -39,6 +59,14 @@ def verb(
         return
     show(results, experiment)
     print(f"conclude from the letters, then: schedlab unseal {results.folder} --verdict ...")
+
+
+def _is_at_its_end(stream: TextIO | None) -> bool:
+    """Whether nothing will ever be read from it, as far as can be known without waiting; None is a closed one."""
+    if stream is None:
+        return True
+    ready, _, _ = select.select([stream], [], [], 0)
+    return bool(ready) and not stream.isatty() and not stream.buffer.peek(1)
 
 
 def asked(seen: dict[str, str], session: int, best: int) -> float:

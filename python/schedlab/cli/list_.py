@@ -64,10 +64,18 @@ def _reproductions() -> list[dict]:
 
 
 def _results(out: Path) -> list[dict]:
-    """From the manifests alone: the rows need not be read for this."""
+    """From the manifests alone: rows need not be read for this. A damaged one is named, and the others are listed."""
+    from schedlab.cli.output import say
+    from schedlab.errors import UsageError
+    from schedlab.manifests import read_manifest
+
     entries = []
     for file in sorted(out.glob("*/manifest.json")):
-        manifest = json_text.loads(file.read_text())
+        try:
+            manifest = read_manifest(file.parent)
+        except (UsageError, OSError) as why:
+            say(f"warning: {why}")
+            continue
         seeds = manifest["seeds"]
         entries.append(
             {

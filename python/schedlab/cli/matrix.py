@@ -27,8 +27,9 @@ def verb(
 ) -> None:
     """Run every scheduler on a standard set of loads: fairness, latency, switches, throughput, missed deadlines."""
     from schedlab import matrix
-    from schedlab.cli.output import print_json, progress_bar
+    from schedlab.cli.output import print_json, progress_bar, refuse_unwritable
 
+    refuse_unwritable(html=html)
     named = [name.strip() for names in loads or [] for name in names.split(",")]
     with progress_bar("matrix") as progress:
         done = matrix.run(schedulers or [], named, seeds, out, threads, fresh, progress)

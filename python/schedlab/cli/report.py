@@ -16,9 +16,11 @@ def verb(
     json: Annotated[bool, typer.Option("--json", help="Print JSON: what was written.")] = False,
 ) -> None:
     """Write one HTML page about a result: tables and pictures, light and dark, no network needed."""
+    from schedlab.cli.output import refuse_unwritable
     from schedlab.report.measured import write
     from schedlab.results import Results
 
+    refuse_unwritable(output=output)
     results = Results.open(_find(result, out))
     write(results, output)
     if json:

@@ -47,7 +47,9 @@ def verb(
     With --on host or --on guest:KERNEL, the reports are asked again: what a present kernel makes of the same questions.
     """
     from schedlab import reproductions
+    from schedlab.cli.output import refuse_unwritable
 
+    refuse_unwritable(html=html)
     if on != "sim":
         return _live(names, on, seeds, out, dirty, json, html)
     from schedlab.cli.output import print_json, progress_bar
@@ -94,6 +96,7 @@ def _print_live(live: "Live") -> None:
     from schedlab.live.reports import Skipped
     from schedlab.report.tables import summary_table
     from schedlab.report.warnings import gathered
+    from schedlab.reproduction import notes
 
     print(f"{live.name}: {live.title}")
     for title, results in live.experiments:
@@ -106,9 +109,11 @@ def _print_live(live: "Live") -> None:
             print(f"note: {note}")
         for warning, runs in gathered(results.warnings).items():
             print(f"warning: {warning} ({runs} runs)")
-    claims = [[text, _styled(finding.verdict), finding.evidence] for _, text, finding in live.claims]
+    claims = [[text, _styled(f.verdict, f.afterwards), f.evidence] for _, text, f in live.claims]
     if claims:
         print_table(["claim", "verdict", "evidence"], claims)
+    for note in notes((id, finding.afterwards) for id, _, finding in live.claims):
+        print(note)
 
 
 def _live_json(live: "Live") -> dict:
@@ -129,7 +134,7 @@ def _live_json(live: "Live") -> dict:
         "report": live.name,
         "title": live.title,
         "experiments": [{"title": title} | result(results) for title, results in live.experiments],
-        "claims": [{"id": id, "verdict": f.verdict, "evidence": f.evidence} for id, _, f in live.claims],
+        "claims": [{"id": id, **finding.as_json()} for id, _, finding in live.claims],
     }
 
 
@@ -140,21 +145,25 @@ def _print(outcome: "Outcome") -> None:
     print(f"{report.name}: {report.published['title']}\n{report.published['source']}")
     header = ["row", "published", "predicted", "95 % interval", "error", "allowed", "verdict"]
     print_table(header, [_row(row) for row in outcome.rows], numeric=range(1, 6))
-    claims = [[name, _styled(f.verdict), f.evidence] for name, f in outcome.claims.items()]
+    claims = [[name, _styled(f.verdict, f.afterwards), f.evidence] for name, f in outcome.claims.items()]
     print_table(["claim", "verdict", "evidence"], claims)
+    for note in outcome.notes():
+        print(note)
     print(_count(outcome))
 
 
 def _row(row) -> list:
     from schedlab.report.reproduced import row_texts
 
-    return [*row_texts(row), _styled(row.verdict)]
+    return [*row_texts(row), _styled(row.verdict, row.afterwards)]
 
 
-def _styled(verdict: str):
+def _styled(verdict: str, afterwards: str):
     from rich.text import Text
 
-    return Text(verdict, style=_STYLES.get(verdict, ""))
+    from schedlab.reproduction import marked
+
+    return Text(marked(verdict, afterwards), style=_STYLES.get(verdict, ""))
 
 
 def _count(outcome: "Outcome") -> str:

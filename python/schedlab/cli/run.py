@@ -1,4 +1,4 @@
-"""`schedlab run`: an experiment file in, a table with intervals out."""
+"""`schedlab run`: an experiment file in, a table with intervals out. Long, because the verb declares every option."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from schedlab.experiment import Experiment
+    from schedlab.live.runs import Conditions
     from schedlab.results import Results
     from schedlab.runner import Place
 
@@ -42,6 +43,10 @@ def verb(
     baseline: Annotated[
         str | None, typer.Option(help="Compare every cell with this one: KEY=VALUE[,KEY=VALUE] of what is swept.")
     ] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Run what the file runs and changes on this host, and remember it.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the whole plan; run and write nothing.")] = False,
     quiet_below: Annotated[
         float,
         typer.Option(min=0.0, help="Most processor time of others, %, in an undisturbed run.", rich_help_panel=HOST),
@@ -68,20 +73,33 @@ def verb(
         bool, typer.Option("--no-record", help="Do not record the scheduler's events.", rich_help_panel=HOST)
     ] = False,
 ) -> None:
-    """Run an experiment file and print means with 95 % intervals; what was run before is not run again."""
-    from schedlab.cli.output import say
+    """Run an experiment file and print means with 95 % intervals; what was run before is not run again.
+
+    The exit status is 1 if tasks of a run can never go on (a deadlock), and 2 if a metric that was asked for has no
+    value in any run.
+    """
+    from schedlab import effects
+    from schedlab.cli.output import refuse_unwritable, say
+    from schedlab.escaped import escaped
     from schedlab.experiment import Experiment
     from schedlab.live.runs import Conditions
     from schedlab.pictures import draw, refuse_impossible
-    from schedlab.places import places
+    from schedlab.places import named, places
     from schedlab.results import read_baseline
     from schedlab.runner import placed
+    from schedlab.trust import permit
 
     pictures = _pictures(trace, gantt)
+    refuse_unwritable(trace=trace, gantt=gantt)
     experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
     if resume:
         _refuse_beginning(experiment.name, out, fresh)
     conditions = Conditions(quiet_below, patience, "off" if no_record else "auto", scratch, warm_up, drop_caches, dirty)
+    names = named(on, experiment)
+    if dry_run:
+        return _show_plan(experiment, names, conditions, file, blind, json)
+    if "host" in names:
+        permit(escaped(str(file)), effects.of(experiment.cells()), trust, say)
     where = places(on, experiment, threads, conditions, out if blind else None, say)
     refuse_impossible(pictures, where[0])
     if baseline:
@@ -90,6 +108,40 @@ def verb(
     for path, kind in pictures:
         draw(experiment, where, path, kind, None if kind == "perfetto" else first)
     _tell(results, experiment, pictures, baseline, json)
+    return _judge(results, unrecorded=no_record and "host" in names)
+
+
+def _show_plan(
+    experiment: "Experiment", names: list[str], conditions: "Conditions", file: Path, blind: bool, json: bool
+) -> None:
+    """Print what would be run, set and made."""
+    from schedlab import plan
+    from schedlab.cli.output import print_json
+    from schedlab.errors import UsageError
+
+    if blind:
+        raise UsageError("--dry-run shows the settings that --blind hides: leave out one of them")
+    found = plan.document(experiment, names, conditions)
+    if json:
+        print_json(found)
+    else:
+        print("\n".join(plan.lines(found, file)))
+
+
+def _judge(results: "Results", unrecorded: bool) -> None:
+    """Say what no table may hide: numbers that were asked for and are not there, and tasks that wait for ever.
+
+    `unrecorded`: the user wanted no events recorded, and numbers that need them are left out.
+    """
+    from schedlab.errors import UsageError
+    from schedlab.places import say
+
+    if results.missing and unrecorded:
+        say(f"left out, since nothing was recorded: {', '.join(one.partition(';')[0] for one in results.missing)}")
+    elif results.missing:
+        raise UsageError(f"{results.name}: no run has {'; nor '.join(results.missing)}")
+    if results.stuck:
+        raise typer.Exit(1)
 
 
 def _tell(
@@ -129,10 +181,10 @@ def _pictures(trace: Path | None, gantt: Path | None) -> list[tuple[Path, str]]:
 
 
 def _run(experiment: "Experiment", out: Path, threads: int | None, fresh: bool, places: "list[Place]") -> "Results":
-    from schedlab.cli.output import progress_bar
+    from schedlab.cli.output import progress_bar, say
 
     with progress_bar(experiment.name) as progress:
-        return experiment.run(out, threads, fresh, progress, places)
+        return experiment.run(out, threads, fresh, progress, places, say)
 
 
 def show(results: "Results", experiment: "Experiment", pictures: Sequence[tuple[Path, str]] = ()) -> None:
@@ -152,6 +204,8 @@ def show(results: "Results", experiment: "Experiment", pictures: Sequence[tuple[
     print(f" ({known} known before); {results.folder}")
     for note in results.notes:
         print(f"note: {note}")
+    for place, ignored in results.ignored.items():
+        print(f"ignored on {place}: {'; '.join(ignored)}")
     for text, runs in gathered(results.warnings).items():
         print(f"warning: {text} ({runs} of {total} runs)")
     for path, kind in pictures:
@@ -201,6 +255,7 @@ def as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[P
         ],
         "noisy": results.noisy,
         "notes": results.notes,
+        "ignored": results.ignored,
         "warnings": results.warnings,
         "pictures": [{"kind": kind, "path": str(path)} for path, kind in pictures],
     }

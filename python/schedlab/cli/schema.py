@@ -20,6 +20,8 @@ def verb(
     if output is None:
         print(text, end="")
         return
+    from schedlab.cli.output import refuse_unwritable
     from schedlab.store import replace
 
+    refuse_unwritable(output=output)
     replace(output, text.encode())

@@ -1,5 +1,7 @@
 """`schedlab time`: where the time of a command goes, or how two commands differ."""
 
+from json import dumps
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,22 +36,36 @@ def verb(
         bool, typer.Option("--touch-nothing", help="Change no setting of the kernel, even if waits stay unknown.")
     ] = False,
     seed: Annotated[int | None, typer.Option("--seed", help="Of the random order of two commands.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON; what the command prints goes to standard error.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Write JSON to this file, or /dev/fd/N, and print only what the command does."
+        ),
+    ] = None,
 ) -> None:
     """Run a command and say where its time went: user, system, waiting for processor, disk and memory, asleep.
 
     The command's own output passes through. Two commands are run in interleaved random order and compared.
     The exit status is the command's if it is run once, else 0.
     """
-    from schedlab.cli.output import print_json
+    from schedlab.cli.output import print_json, refuse_unwritable
     from schedlab.live.timing import NotTimed, measure
+    from schedlab.store import replace
 
     commands = _commands(command)
+    refuse_unwritable(output=output)
     try:
-        timings = measure(commands, repeat, warm_up, touch_nothing, seed)
+        timings = measure(commands, repeat, warm_up, touch_nothing, seed, aside=json and not output)
     except NotTimed as not_timed:
         raise typer.Exit(not_timed.status) from None
-    if json:
+    if output:
+        replace(
+            output, f"{dumps(_document(timings), indent=2, ensure_ascii=False)}\n".encode(errors="backslashreplace")
+        )
+    elif json:
         print_json(_document(timings))
     elif len(timings) == 1:
         _show(timings[0])
@@ -89,11 +105,12 @@ def _document(timings) -> dict:
 def _summary(timing) -> dict:
     from schedlab.live.timing import PARTS
 
-    seconds = {whose: {part: timing.interval(part, whose) for part in PARTS} for whose in ("main", "whole")}
+    parts = {whose: {part: timing.interval(part, whose) for part in PARTS} for whose in ("main", "whole")}
     return {
         "command": list(timing.command),
-        "seconds": {whose: {part: it and _interval(it) for part, it in of.items()} for whose, of in seconds.items()},
+        "parts": {whose: {part: it and _interval(it) for part, it in of.items()} for whose, of in parts.items()},
         "counts": {name: (it := timing.count(name)) and _interval(it) for name in COUNTS},
+        "outlived": timing.outlived,
         "foreign_percent": timing.foreign_percent,
         "unknown": timing.unknown,
         "runs": timing.runs,
@@ -121,7 +138,9 @@ def _show(timing) -> None:
         own = timing.interval(part)
         share = f"{own.mean / whole.mean * 100:.1f} %" if own and whole and whole.mean else ""
         rows.append([words, _spell(own), share, _spell(timing.interval(part, "whole"))])
-    print_table(["", "first task, s", "", "all tasks, task-seconds"], rows, " ".join(timing.command), numeric=(1, 2, 3))
+    lives = timing.interval("elapsed_ns", "whole") is not None
+    holds = "all tasks, task-seconds" if lives else "all tasks, s of processor time"
+    print_table(["", "first task, s", "", holds], rows, " ".join(timing.command), numeric=(1, 2, 3))
     counts = [[words, _spell_count(timing.count(name), size)] for name, (words, size) in COUNTS.items()]
     print_table(["all tasks", ""], counts, numeric=(1,))
     _say_limits([timing])
@@ -149,7 +168,8 @@ def _verdict(found) -> str:
         return "One run of each cannot tell whether they differ: --repeat 10."
     if not found.real:
         return f"No difference of elapsed time can be told from chance, in {found.of.n} blocks."
-    mean, low, high, blocks = found.of
+    mean, low, high = (value / 1e9 for value in found.of[:3])
+    blocks = found.of.n
     if mean < 0:
         mean, low, high = -mean, -high, -low
     which = "longer" if found.of.mean > 0 else "less"
@@ -158,6 +178,11 @@ def _verdict(found) -> str:
 
 def _say_limits(timings) -> None:
     """What makes the numbers worth less than they look."""
+    for process in (process for timing in timings for process in timing.outlived):
+        ran = f"{process['ran_ns'] / 1e9:.3f} s of processor time"
+        print(
+            f"still running when the command had ended: {process['name']} ({process['pid']}), counted up to then: {ran}"
+        )
     for line in dict.fromkeys(line for timing in timings for line in timing.unknown):
         print(f"not known: {line}")
     foreign = max((timing.foreign_percent or 0.0 for timing in timings), default=0.0)
@@ -166,11 +191,11 @@ def _say_limits(timings) -> None:
 
 
 def _spell(interval) -> str:
+    """Of ns, in seconds."""
     if interval is None:
         return "?"
-    if interval.n < 2:
-        return f"{interval.mean:.3f}"
-    return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+    mean, low, high = (value / 1e9 for value in (interval.mean, interval.low, interval.high))
+    return f"{mean:.3f}" if interval.n < 2 else f"{mean:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def _spell_count(interval, size: bool) -> str:

@@ -164,9 +164,9 @@ class _JsonLines:
         return self
 
     def show(self, line: dict, row: dict) -> None:
-        import json
+        from schedlab.escaped import json
 
-        print(json.dumps(line, ensure_ascii=False), flush=True)
+        print(json(line), flush=True)
 
     def __exit__(self, *_) -> None:
         pass
@@ -223,10 +223,11 @@ class _Panels:
         self._header, self._live = header, live
 
     def __enter__(self):
-        from rich.console import Console
         from rich.live import Live
 
-        self._console = Console(width=None if sys.stdout.isatty() else 120)
+        from schedlab.cli.output import console
+
+        self._console = console(width=None if sys.stdout.isatty() else 120)
         if self._live:
             self._display = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
             self._display.__enter__()

@@ -24,6 +24,8 @@ BESIDE = "-backports"
 FRESH_FOR = 7 * 86400
 #: Longest time for lists, and for the packages of one thing, s.
 LISTS_TIMEOUT, PACKAGES_TIMEOUT = 300, 1800
+#: Lists, and the packages of one thing with what is unpacked of them, take less than this, bytes.
+ROOM = 512 << 20
 SOURCES = Path("/etc/apt")
 ABOUT_SYSTEM = Path("/etc/os-release")
 
@@ -83,6 +85,7 @@ class Apt:
         same = file.exists() and file.read_text() == sources
         if same and stamp.exists() and time.time() - stamp.stat().st_mtime < FRESH_FOR:
             return
+        cache.refuse_full(self.folder, ROOM)
         for name in ("lists/partial", "cache/archives/partial"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         file.write_text(sources)
@@ -115,6 +118,7 @@ class Apt:
     def unpack(self, packages: Iterable[str], into: Path, say: Say) -> None:
         """Fetch packages (NAME=VERSION) and unpack them into a folder."""
         wanted = list(packages)
+        cache.refuse_full(into, ROOM)
         parcel = into / ".packages"
         parcel.mkdir()
         say(f"fetching {', '.join(wanted)}")

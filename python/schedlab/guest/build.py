@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from schedlab.errors import UsageError
-from schedlab.guest import apt, cache, ext, kernels
+from schedlab.guest import apt, cache, constants, ext, kernels
 from schedlab.guest.apt import Apt, Say
 from schedlab.guest.machine import Machine
 from schedlab.guest.qemu import LIBRARIES
@@ -62,6 +62,11 @@ def types(machine: Machine, say: Say) -> Path:
             words = [*ext.COMMAND, "btf", "dump", "file", TYPES, "format", "c"]
             (new / "vmlinux.h").write_text(with_tool.ask(words, settle_ns=0, plain=True).answer)
     return folder
+
+
+def enumerators(machine: Machine, say: Say) -> dict[str, int]:
+    """Values of the kernel's enumerations that schedulers use, by name."""
+    return constants.enumerators((types(machine, say) / "vmlinux.h").read_text())
 
 
 def _compile(source: Path, included: list[Path], target: Path, say: Say) -> None:

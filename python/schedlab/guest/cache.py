@@ -1,5 +1,6 @@
 """Where guests' kernels, emulator, images and machines are kept: `~/.cache/schedlab`, or below `XDG_CACHE_HOME`."""
 
+import errno
 import fcntl
 import glob
 import os
@@ -12,7 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from schedlab import marked
+from schedlab.errors import UsageError
 from schedlab.interrupt import HEARD_SECONDS
+
+#: Why nothing can be written to a folder, whatever it is.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EFBIG)
 
 
 def folder() -> Path:
@@ -22,6 +28,31 @@ def folder() -> Path:
     path = base / "schedlab" / "guest"
     path.mkdir(parents=True, exist_ok=True)
     return path
+
+
+@contextmanager
+def room(place: Path, variable: str = "XDG_CACHE_HOME") -> Iterator[None]:
+    """Report a file that cannot be written because its disk is full or not to be written to, as an error for the user.
+
+    `variable` is that of the environment which names another folder.
+    """
+    try:
+        yield
+    except OSError as why:
+        if why.errno not in NO_ROOM:
+            raise
+        free = f", {shutil.disk_usage(place).free >> 20} MiB free" if place.exists() else ""
+        raise UsageError(
+            f"{place} cannot be written to: {why.strerror}{free}; {variable} names another folder"
+        ) from None
+
+
+def refuse_full(place: Path, needed: int) -> None:
+    """Refuse a disk with less than `needed` bytes free: programs that fill one do not always say so."""
+    free = shutil.disk_usage(place).free
+    if free < needed:
+        room = f"{free >> 20} MiB free, and up to {needed >> 20} are needed"
+        raise UsageError(f"{place} has {room}; XDG_CACHE_HOME names another folder")
 
 
 @contextmanager
@@ -35,13 +66,16 @@ def building(target: Path, stop: threading.Event | None = None) -> Iterator[Path
         if target.exists():
             yield None
             return
-        for left in target.parent.glob(f".{glob.escape(target.name)}-*"):
-            shutil.rmtree(left, ignore_errors=True)
-        new = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        marked.remove_left(target.parent.glob(f".{glob.escape(target.name)}-*"))
+        with room(target.parent):
+            new = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
         try:
-            yield new
-            new.chmod(0o755)
-            new.rename(target)
+            with room(target.parent):
+                marked.mark(new)
+                yield new
+                marked.unmark(new)
+                new.chmod(0o755)
+                new.rename(target)
         finally:
             shutil.rmtree(new, ignore_errors=True)
 
@@ -74,6 +108,11 @@ def locked(file: IO, how: int) -> bool:
 
 def write(target: Path, contents: bytes) -> None:
     """Write a file as a whole: whoever reads it finds all of it or none."""
+    with room(target.parent):
+        _write(target, contents)
+
+
+def _write(target: Path, contents: bytes) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}-", delete=False) as new:
         try:

@@ -9,8 +9,8 @@ the host's time, and whatever goes on from it does the same each time, too.
 """
 
 import os
+import re
 import shlex
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -18,11 +18,13 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from schedlab import marked
 from schedlab.errors import UsageError
-from schedlab.guest import qemu
+from schedlab.guest import cache, qemu
+from schedlab.guest.apt import Say
 from schedlab.guest.kernels import Kernel
 from schedlab.guest.monitor import Gone, Monitor, Refused
 from schedlab.guest.qemu import Emulator, Processors
@@ -33,10 +35,18 @@ from schedlab.interrupt import HEARD_SECONDS
 FOLDER = "schedlab-guest-"
 #: A guest that takes longer, s of real time, is ended.
 LONGEST = 600.0
+#: A boot takes 4 to 7 s of a processor. A kernel that takes longer than this, s of real time, is taken to hang.
+BOOT_LIMIT = 180.0
+#: While a boot lasts, its state is reported this often, s.
+REPORTED_EVERY = 20.0
+#: Behind the kernel's command line, for a console that says everything from the first instruction on.
+TALKATIVE = ("ignore_loglevel", "earlyprintk=ttyS0")
 #: No guest writes more than this to a port, bytes.
 LARGEST_OUTPUT = 64 << 20
 #: So much of a console's end is shown, lines.
 SHOWN_LINES = 12
+#: Sequences that control a terminal, and other characters that are no text.
+ESCAPED, CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|.)"), re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 #: What a kernel says when it gives up, before it lists where.
 GAVE_UP = "Kernel panic"
 #: What a kept machine consists of: its memory, the state of its devices, and what its kernel had said.
@@ -71,8 +81,13 @@ class Emulation:
     words: str = ""
     memory_mib: int = MEMORY_MIB
     processors: Processors = qemu.COUNTED
-    #: Whoever takes longer is ended, s.
+    #: A guest that takes longer is ended, s; and one that takes longer to boot.
     longest: float = LONGEST
+    boot_limit: float = BOOT_LIMIT
+    #: Receives a line about a boot that takes long.
+    say: Say = field(default=lambda text: None, compare=False, repr=False)
+    #: Receives the console as it is written, if given.
+    console: Say | None = field(default=None, compare=False, repr=False)
 
     def boot(
         self, images: Sequence[bytes | Path], handed: Mapping[str, bytes], stop: threading.Event | None = None
@@ -83,13 +98,15 @@ class Emulation:
         a process or a file left in any case.
         """
         memory = f"memory-backend-ram,id=ram,size={self.memory_mib}M"
-        with self._running(memory, handed, images, ["-action", "watchdog=none"], stop) as running:
+        with self._running(memory, handed, images, ["-action", "watchdog=none"], stop, self.longest) as running:
+            running.say, running.follow = self.say, self.console
             return running.end()
 
     def keep(self, images: Sequence[bytes | Path], into: Path, stop: threading.Event | None = None) -> None:
         """Boot till the guest pauses itself, and keep it there. Raises as `boot` does, and if it never pauses."""
         memory = self._mapped(into, "on")
-        with self._running(memory, {}, images, ["-action", "watchdog=pause"], stop) as running:
+        with self._running(memory, {}, images, ["-action", "watchdog=pause"], stop, self.boot_limit) as running:
+            running.say, running.follow = self.say, self.console
             try:
                 self._save(running, into)
             except Gone:
@@ -104,7 +121,7 @@ class Emulation:
     def resume(self, kept: Path, handed: Mapping[str, bytes], stop: threading.Event | None = None) -> Ended:
         """Go on with a kept machine, and wait for the end. Raises as `boot` does."""
         more = ["-action", "watchdog=none", "-S", "-global", SAVED_ALONE, "-incoming", "defer"]
-        with self._running(self._mapped(kept, "off"), handed, [], more, stop) as running:
+        with self._running(self._mapped(kept, "off"), handed, [], more, stop, self.longest) as running:
             running.before = (kept / CONSOLE).read_text(errors="replace")
             try:
                 monitor = running.monitor()
@@ -143,11 +160,11 @@ class Emulation:
         images: Sequence[bytes | Path],
         more: Sequence[str],
         stop: threading.Event | None,
+        limit: float,
     ) -> Iterator["_Running"]:
         """The emulator at work; it ends with this, and with this process."""
         sweep()
-        with tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
-            place = Path(folder)
+        with _folder() as place:
             command = [
                 *self.emulator.command(self.kernel, self.words, self.memory_mib, self.processors),
                 *("-object", memory, "-serial", f"file:{place / 'console'}", "-serial", f"file:{place / 'port'}"),
@@ -165,12 +182,16 @@ class Emulation:
                     process_group=0,
                 )
             try:
-                yield _Running(guest, self.kernel, place, time.monotonic(), self.longest, stop)
+                yield _Running(guest, self.kernel, place, time.monotonic(), limit, stop)
             finally:
                 guest.kill()
                 guest.wait()
                 guest.stdout.close()
                 _close(guest)
+
+
+class Late(UsageError):
+    """A guest did not end in its time."""
 
 
 @dataclass
@@ -185,6 +206,11 @@ class _Running:
     stop: threading.Event | None
     #: What its kernel had said when it was kept.
     before: str = ""
+    #: Receives a line every `REPORTED_EVERY` s, and the console as it is written.
+    say: Say | None = None
+    follow: Say | None = None
+    _reported: float = 0.0
+    _followed: int = 0
 
     def monitor(self) -> Monitor:
         """What the emulator is told through."""
@@ -200,6 +226,7 @@ class _Running:
                 break
             except subprocess.TimeoutExpired:
                 self.look()
+        self._hand_on(last=True)
         seconds = time.monotonic() - self.began
         if self.guest.returncode:
             raise UsageError(f"guest:{self.kernel.name}: {self.errors()}")
@@ -209,12 +236,41 @@ class _Running:
         """Raise what ends a guest before its time."""
         if self.stop and self.stop.is_set():
             raise KeyboardInterrupt
+        self._report()
         late = time.monotonic() > self.began + self.longest
         outputs = [self.place / name for name in ("console", "port")]
         full = any(path.exists() and path.stat().st_size > LARGEST_OUTPUT for path in outputs)
         if late or full:
-            why = "did not end in time" if late else "wrote without end"
-            raise UsageError(f"guest:{self.kernel.name} ({self.kernel.release}) {why}; {self.said()}")
+            self._hand_on(last=True)
+            why = f"did not end within {self.longest:g} s" if late else "wrote without end"
+            fault = Late if late else UsageError
+            raise fault(f"guest:{self.kernel.name} ({self.kernel.release}) {why}; {self.said()}{self._hint()}")
+
+    def _report(self) -> None:
+        """Say how long it has taken so far, and hand on what is new on the console."""
+        self._hand_on()
+        seconds = time.monotonic() - self.began
+        if self.say and seconds >= self._reported + REPORTED_EVERY:
+            self._reported = seconds
+            lines = [line.strip() for line in self.console().splitlines() if line.strip()]
+            said = f"the console's last line: {lines[-1]}" if lines else "the console is empty"
+            self.say(f"guest:{self.kernel.name}: {seconds:.0f} s of at most {self.longest:g} s; {said}")
+
+    def _hand_on(self, last: bool = False) -> None:
+        """Hand on the lines that are new on the console; the `last` one need not be whole."""
+        if not self.follow:
+            return
+        new = self.console()[self._followed :]
+        whole = new if last else new[: new.rfind("\n") + 1]
+        self._followed += len(whole)
+        for line in whole.splitlines():
+            self.follow(line)
+
+    def _hint(self) -> str:
+        """How to learn more of a kernel that is told to say little."""
+        return (
+            "" if self.follow else f"\nsee all messages of the kernel: schedlab guest boot {self.kernel.name} --console"
+        )
 
     def console(self) -> str:
         """All that its kernel has said."""
@@ -243,10 +299,19 @@ def end_of(console: str) -> str:
 
 def sweep() -> None:
     """Remove the folders of processes that were killed; their guests have died with them."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
-        owner = folder.name.removeprefix(FOLDER).partition("-")[0]
-        if owner.isdigit() and not Path("/proc", owner).exists():
-            shutil.rmtree(folder, ignore_errors=True)
+    marked.remove_left(Path(tempfile.gettempdir()).glob(f"{FOLDER}*"))
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A new folder for what the emulator reads and writes; it goes with this."""
+    try:
+        folder = tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-")
+    except OSError as why:
+        raise UsageError(f"no folder for temporary files: {why.strerror}; TMPDIR names one") from None
+    with folder, cache.room(Path(folder.name), "TMPDIR"):
+        marked.mark(Path(folder.name))
+        yield Path(folder.name)
 
 
 def _initial(place: Path, images: Sequence[bytes | Path]) -> list[str]:
@@ -279,4 +344,6 @@ def _close(guest: subprocess.Popen) -> None:
 
 
 def _text(path: Path) -> str:
-    return path.read_text(errors="replace") if path.exists() else ""
+    """What a guest has written, without what would control the terminal that it is shown on."""
+    text = path.read_text(errors="replace") if path.exists() else ""
+    return CONTROL.sub("", ESCAPED.sub("", text))

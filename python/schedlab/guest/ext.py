@@ -1,16 +1,22 @@
 """Schedulers of one's own in a guest, by the kernel's sched_ext: `[tunables] sched_ext = "fifo.bpf.o"`, or "none".
 
+Behind the path, constants of the object can be given (`guest/constants.py`): "weighted.bpf.o slice_ns=20000000".
+
 The object lies in the guest's initial file system, beside the tool that hands it to the kernel: bpftool, with the few
 libraries that it needs, of the distribution's packages. The agent attaches it before anything is measured, and refuses
 to report if the kernel has thrown it out (`crates/host/src/guest/ext.rs` tells what it finds where).
 """
 
 import re
+import shlex
 import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from schedlab import reading
 from schedlab.errors import UsageError
-from schedlab.guest import apt, cache, elf
+from schedlab.guest import apt, cache, constants, elf
 from schedlab.guest.apt import Say
 from schedlab.guest.kernels import Kernel
 from schedlab.guest.qemu import LIBRARIES
@@ -30,23 +36,58 @@ OPTION = "CONFIG_SCHED_CLASS_EXT=y"
 COMMAND = (f"/{FOLDER}/{LOADER}", "--library-path", f"/{FOLDER}", f"/{FOLDER}/{TOOL}")
 
 
-def files(named: str, folder: Path, kernel: Kernel, say: Say) -> dict[str, bytes]:
+def files(
+    named: str, folder: Path, kernel: Kernel, say: Say, enumerators: Callable[[], Mapping[str, int]] = dict
+) -> dict[str, bytes]:
     """What the initial file system must have for the scheduler that is named by its path, which begins at `folder`.
 
-    Raises `UsageError` if there is no such object, or the kernel takes none.
+    `enumerators` gives those of the kernel, by name. Raises `UsageError` if there is no such object, if the kernel
+    takes none, or if constants of the object have no value.
     """
     if named == NONE:
         return {}
     refuse_without(kernel)
-    scheduler = read(folder / Path(named).expanduser())
-    return {**tool(say), f"{FOLDER}/{SCHEDULER}": scheduler}
+    path, words = _split(named, folder)
+    scheduler = read(path)
+    of_guest = tool(say)
+    label = f"tunables.{SCHED_EXT}: {path}"
+    known = constants.found(scheduler, types(scheduler, label))
+    values = constants.given(words, label)
+    return {**of_guest, f"{FOLDER}/{SCHEDULER}": constants.filled(scheduler, known, values, enumerators, label)}
+
+
+def _split(named: str, folder: Path) -> tuple[Path, list[str]]:
+    """The path of an object, and the words behind it; a path may have spaces if it is quoted, or if nothing follows."""
+    whole = folder / Path(named).expanduser()
+    if whole.exists():
+        return whole, []
+    try:
+        first, *words = shlex.split(named)
+    except ValueError as why:
+        raise UsageError(f"tunables.{SCHED_EXT}: {named!r}: {why}") from None
+    return folder / Path(first).expanduser(), words
+
+
+def types(scheduler: bytes, label: str) -> list[dict]:
+    """The types of an object (BTF), as bpftool lists them; the tool runs here, and needs no right."""
+    found = _needed(cache.folder() / TOOL)
+    libraries = ":".join(sorted({str(path.parent) for path in found.values()}))
+    with tempfile.TemporaryDirectory() as folder, cache.room(Path(folder), "TMPDIR"):
+        file = Path(folder, SCHEDULER)
+        file.write_bytes(scheduler)
+        command = [found[LOADER], "--library-path", libraries, found[TOOL], "-j", "btf", "dump", "file", str(file)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    try:
+        return constants.read_types(done.stdout)
+    except UsageError as why:
+        raise UsageError(f"{label}: {why} {done.stderr.strip()}".rstrip()) from None
 
 
 def read(path: Path) -> bytes:
     """The contents of a scheduler's object."""
     known = f"tunables.{SCHED_EXT}: {path}"
     try:
-        contents = path.read_bytes()
+        contents = reading.data(path, reading.OBJECT)
     except OSError as why:
         raise UsageError(f"{known} cannot be read: {why.strerror}; {NONE!r} is the kernel's own scheduler") from None
     if not elf.is_bpf(contents):

@@ -6,7 +6,7 @@
         they differ              a third guest votes, and the result is marked
 
 `--on guest:6.1@2` has two processors, which cannot be counted: such a guest is noisy, as a live host is. Its runs are
-made once each, repeat by repeat in an order of their own, and every result of it says so.
+made once each, in the runner's order (`order`), and every result of it says so.
 
 Emulation has no caches, no TLB and no branch costs: what asks for them is refused.
 """
@@ -16,12 +16,12 @@ import binascii
 import hashlib
 import json
 import os
-import random
 import threading
 import time
 import zlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,20 +29,21 @@ from pathlib import Path
 
 import polars as pl
 
-from schedlab import store
+from schedlab import honoured, reading, store
 from schedlab.errors import UsageError
-from schedlab.experiment import Cell
-from schedlab.guest import cache, drive, ext, machine, qemu, setup
+from schedlab.experiment import Cell, Experiment
+from schedlab.guest import build, cache, drive, ext, machine, qemu, setup
 from schedlab.guest.apt import Say
 from schedlab.guest.ballot import Ballot
 from schedlab.guest.drive import Drive, elevators
+from schedlab.guest.kernels import order
 from schedlab.guest.machine import Machine, Report
 from schedlab.guest.qemu import Processors
 from schedlab.guest.refused import number, refuse_impossible
 from schedlab.interrupt import result
-from schedlab.live.runs import ROW, SCHED_EXT, SLICE, blocked
+from schedlab.live.runs import ROW, SCHED_EXT, SLICE
+from schedlab.order import Chunk, Run
 from schedlab.places import KERNEL_WORDS, REQUEST_TIME
-from schedlab.runner import Chunk, Run
 
 #: Each run is done so often before its answers are compared, where instructions are counted.
 TIMES = 2
@@ -71,6 +72,8 @@ LOG = "guests.jsonl"
 PREFIX = "guest:"
 #: Settings that decide what a guest is, and are no settings of its kernel's.
 OF_THE_SETUP = (KERNEL_WORDS, REQUEST_TIME, SCHED_EXT)
+#: The first Linux with EEVDF.
+EEVDF_SINCE = (6, 6)
 #: In place of one, where nothing runs.
 NO_CALIBRATION = {"rounds_per_second": 1e9, "calls_per_second": 1e6, "spread": 0.0}
 
@@ -124,6 +127,7 @@ class Guest:
     def cells(self, cells: list[Cell]) -> list[Cell]:
         """The cells with a guest's processors. What cannot be asked of a guest is refused."""
         placed = []
+        honoured.refuse_alike(cells, self.name, partial(honoured.of_kernel, takes=honoured.OF_A_GUEST))
         for cell in cells:
             refuse_impossible(cell, self.of_host, self.processors)
             scenario = deepcopy(cell.scenario)
@@ -134,6 +138,10 @@ class Guest:
             self._fitted[digest] = fitted
             placed.append(replace(cell, scenario=scenario, hash=digest))
         return placed
+
+    def ignores(self, experiment: Experiment) -> list[str]:
+        """What its kernel and its machine have of their own."""
+        return honoured.by_kernel(experiment, scheduler(self.machine.kernel.release), honoured.OF_A_GUEST)
 
     def _of_the_guest(self, processors: object) -> object:
         """How many an experiment's machine has in the guest."""
@@ -160,37 +168,49 @@ class Guest:
         machines = (self.machine, *(self._fit_of(run[0]).machine for run in pending))
         return [one.keep for one in {one.engine: one for one in machines}.values()]
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether instructions are counted, so that no run depends on its moment."""
+        return self.processors.counted
+
     def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
         """Yield one run at a time, in order; guests of the next ones are at work meanwhile."""
         if not pending:
             return
         over = threading.Event()
-        pool = ThreadPoolExecutor(max(1, self.at_once // self.processors.threads), "guest")
-        times = self.times if self.processors.counted else 1
-        ordered = pending if self.processors.counted else blocked(pending, random.Random(folder.name))
+        pool = ThreadPoolExecutor(max(1, self.at_once), "guest")
         try:
-            calibration = result(pool.submit(self._calibration, folder, over), stop)
-            ballots = [Ballot(partial(self.ask, *run, calibration, over), times) for run in ordered]
-            asked = [[pool.submit(ballot.cast, guest) for guest in range(times)] for ballot in ballots]
-            for run, ballot, futures in zip(ordered, ballots, asked, strict=True):
+            calibration = result(pool.submit(self.machine.calibration, over), stop)
+            ballots = [Ballot(partial(self.ask, *run, calibration, over), self.times) for run in pending]
+            asked = [[pool.submit(ballot.cast, guest) for guest in range(self.times)] for ballot in ballots]
+            for run, ballot, futures in zip(pending, ballots, asked, strict=True):
                 for future in futures:
                     result(future, stop)
                 chosen, doubt = ballot.outcome()
-                _note(folder, self.name, run, ballot.reports)
-                yield [run], _rows(chosen.answer, [doubt, _unsteady(calibration), self._note(run[0])])
+                yield [run], self.told(run, folder, calibration, chosen, doubt, ballot.reports)
         finally:
             over.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
+    @contextmanager
+    def session(self, pending: list[Run], folder: Path, stop: threading.Event) -> Iterator["_Noisy"]:
+        """A noisy guest at work: each run is made once."""
+        yield _Noisy(self, folder, self._calibration(folder, stop), stop)
+
+    def told(
+        self, run: Run, folder: Path, calibration: dict, chosen: Report, doubt: str | None, reports: list[Report]
+    ) -> pl.DataFrame:
+        """The rows of a run; the guests that made it are a line of the log."""
+        _note(folder, self.name, run, reports)
+        return _rows(chosen.answer, [doubt, _unsteady(calibration), self._note(run[0])])
+
     def _calibration(self, folder: Path, over: threading.Event) -> dict:
-        """How much work a second is: of a noisy guest once for a folder of results, the same for resumed runs."""
-        if self.processors.counted:
-            return self.machine.calibration(over)
+        """How much work a second is to a noisy guest: once for a folder of results, the same for resumed runs."""
         digest = hashlib.sha256(self.engine.encode()).hexdigest()[: setup.DIGITS]
         path = folder / f"calibration-{digest}.json"
         if not path.exists():
             store.replace(path, json.dumps(self.machine.steadiest_calibration(over)).encode())
-        return json.loads(path.read_text())
+        return reading.json(path, reading.SMALL, "remove that file, and it is measured again")
 
     def _note(self, cell: Cell) -> str | None:
         """What a cell's numbers suffer from, however it goes."""
@@ -239,8 +259,30 @@ class Guest:
         """The files of the scheduler that the tunables name."""
         named = tunables.get(SCHED_EXT, ext.NONE)
         if named not in self._schedulers:
-            self._schedulers[named] = ext.files(named, self.folder, self.machine.kernel, self.say)
+            self._schedulers[named] = ext.files(
+                named, self.folder, self.machine.kernel, self.say, lambda: build.enumerators(self.machine, self.say)
+            )
         return self._schedulers[named]
+
+
+@dataclass(frozen=True)
+class _Noisy:
+    """A guest at work in the host's time."""
+
+    guest: Guest
+    folder: Path
+    calibration: dict
+    stop: threading.Event
+
+    @property
+    def processors(self) -> int:
+        """Each of its own takes one of the host's."""
+        return self.guest.processors.threads
+
+    def run(self, cell: Cell, seed: int) -> pl.DataFrame:
+        """Make one run."""
+        report = self.guest.ask(cell, seed, self.calibration, self.stop)
+        return self.guest.told((cell, seed), self.folder, self.calibration, report, None, [report])
 
 
 @dataclass(frozen=True)
@@ -268,6 +310,11 @@ def _plan(cell: Cell, seed: int, calibration: dict, trace: str, drive: Drive | N
     }
 
 
+def scheduler(release: str) -> str:
+    """What Linux of that release schedules ordinary tasks with."""
+    return "eevdf" if order(release)[0] >= EEVDF_SINCE else "cfs"
+
+
 def unpacked(text: str, name: str) -> bytes:
     """The recording that came as text: base 64 of what zlib has compressed."""
     try:
@@ -292,10 +339,18 @@ def _unsteady(calibration: dict) -> str | None:
 
 def _note(folder: Path, name: str, run: Run, reports: list[Report]) -> None:
     """A line of the log."""
-    guests = [{"digest": report.digest, "seconds": round(report.ended.seconds, 3)} for report in reports]
+    guests = [
+        {"digest": report.digest, "seconds": round(report.ended.seconds, 3), **_of_the_agent(report.answer)}
+        for report in reports
+    ]
     line = {"time": time.time(), "on": name, "scenario": run[0].hash, "seed": run[1], "guests": guests}
     with open(folder / LOG, "a") as log:
         log.write(json.dumps(line) + "\n")
+
+
+def _of_the_agent(answer: dict) -> dict:
+    """What the agent took to make a task and to take it away, ns, mean."""
+    return {name: answer.get("environment", {}).get(name) for name in ("making_ns", "unmaking_ns")}
 
 
 def _rows(outcome: dict, more: list[str | None]) -> pl.DataFrame:

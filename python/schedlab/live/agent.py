@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +18,8 @@ from schedlab.interrupt import HEARD_SECONDS
 ELSEWHERE = "SCHEDLAB_AGENT"
 #: Seconds that an agent has to put everything back after it was told to stop.
 GRACE_SECONDS = 30
+#: Seconds that the warden of a killed agent has to do it.
+WARDEN_SECONDS = 15
 
 
 def program() -> Path:
@@ -53,8 +56,9 @@ def lines(arguments: Sequence[str], given: Any = None) -> Iterator[Any]:
         _ended(agent, arguments, agent.stderr.read())
 
 
-def through(arguments: Sequence[str]) -> int:
+def through(arguments: Sequence[str], aside: bool = False) -> int:
     """Run the agent with this process's standard streams, for a command that a person sees; give its exit status.
+    With `aside`, standard output is for something else: what would go there goes to standard error.
 
     It is in the same process group: a signal from the terminal reaches the command, and what becomes of it is the
     command's affair, so this process only waits.
@@ -63,7 +67,7 @@ def through(arguments: Sequence[str]) -> int:
     with suppress(ValueError):  # Only the main thread gets signals.
         heard = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
     try:
-        return subprocess.Popen([str(program()), *arguments]).wait()
+        return subprocess.Popen([str(program()), *arguments], stdout=2 if aside else None).wait()
     finally:
         for number, before in heard.items():
             signal.signal(number, before)
@@ -108,6 +112,25 @@ def _ended(agent: subprocess.Popen, arguments: Sequence[str], errors: str) -> No
     if status > 0:
         raise UsageError(f"schedlab-agent {arguments[0]} ended with status {status}: {said}")
     raise UsageError(
-        f"schedlab-agent {arguments[0]} was ended by signal {-status}: {said}; what it had changed is put back (see: "
-        "schedlab host restore --dry-run), finished runs are kept, and the same command goes on from there"
+        f"schedlab-agent {arguments[0]} was ended by signal {-status}: {said}; {_left_behind()}; finished runs are "
+        "kept, and the same command goes on from there"
     )
+
+
+def _left_behind() -> str:
+    """What a killed agent has left on the host, once its warden has had time to put it back."""
+    end = time.monotonic() + WARDEN_SECONDS
+    while True:
+        done = subprocess.run([str(program()), "restore", "--dry-run"], capture_output=True, text=True, check=False)
+        if done.returncode:
+            return f"what it has left could not be found out ({done.stderr.strip()})"
+        try:
+            found = json.loads(done.stdout)
+        except ValueError:
+            return "what it has left could not be found out (restore gave no answer)"
+        left = [*found["back"], *found["unreadable"], *found["strays"]]
+        if not left:
+            return "nothing that it had changed is left"
+        if time.monotonic() > end:
+            return f"it has left {', '.join(left)}: see schedlab host restore"
+        time.sleep(HEARD_SECONDS)

@@ -12,7 +12,8 @@ import json
 import os
 import threading
 import zlib
-from collections.abc import Generator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,11 +21,13 @@ from typing import Any
 
 import polars as pl
 
-from schedlab import store
+from schedlab import reading, store
 from schedlab.errors import UsageError
 from schedlab.experiment import Cell, Experiment
 from schedlab.live.runs import LOG, LiveHost
-from schedlab.runner import Chunk, Run, folder_hash
+from schedlab.manifests import read_manifest
+from schedlab.order import Run, Session
+from schedlab.runner import folder_hash
 
 #: The one factor of a blind experiment.
 SETTING = "setting"
@@ -68,6 +71,8 @@ def letters(rank: int) -> str:
 class Blind:
     """A live host whose settings nobody is told."""
 
+    repeatable = False
+
     def __init__(self, host: LiveHost, experiment: Experiment, out: Path):
         """Finds the seal of this experiment under `out`, or makes one."""
         self.host = replace(host, conditions=replace(host.conditions, sealed=True))
@@ -80,6 +85,10 @@ class Blind:
         """The cells under their letters, in the order of these: that of the file would tell."""
         return [self.seal.blind(cell) for cell in self.seal.cells.values()]
 
+    def ignores(self, experiment: Experiment) -> list[str]:
+        """As any host; what is swept is never among it."""
+        return self.host.ignores(experiment)
+
     def describe(self) -> dict:
         """That it is blind, and where its seal is not."""
         return self.host.describe() | {"blind": True}
@@ -89,20 +98,36 @@ class Blind:
         return self.host.seen()
 
     def ahead(self, pending: list[Run]) -> list:
-        """Nothing, as of any host."""
-        return []
+        """As of any host."""
+        return self.host.ahead([(self.true(cell), seed) for cell, seed in pending])
 
-    def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
+    @contextmanager
+    def session(self, pending: list[Run], folder: Path, stop: threading.Event) -> Iterator["_Sealed"]:
         """Have the true cells run, and tell of the blind ones."""
-        seen = {run[0].hash: run[0] for run in pending}
-        known = {self.seal.hash(cell): cell for cell in self.seal.cells.values()}
-        true = [
-            (replace(known[cell.hash], hash=cell.hash, factors=cell.factors, on=cell.on), seed)
-            for cell, seed in pending
-        ]
         write_seal(folder, self.seal)
-        for chunk, table in self.host.runs(true, folder, stop):
-            yield [(seen[cell.hash], seed) for cell, seed in chunk], _without_words(table)
+        with self.host.session([(self.true(cell), seed) for cell, seed in pending], folder, stop) as session:
+            yield _Sealed(session, self)
+
+    def true(self, cell: Cell) -> Cell:
+        """What is to run under a letter; it still goes by that."""
+        known = next(one for one in self.seal.cells.values() if self.seal.hash(one) == cell.hash)
+        return replace(known, hash=cell.hash, factors=cell.factors, on=cell.on)
+
+
+@dataclass(frozen=True)
+class _Sealed:
+    """A host at work under letters."""
+
+    session: Session
+    blind: Blind
+
+    @property
+    def processors(self) -> int:
+        return self.session.processors
+
+    def run(self, cell: Cell, seed: int) -> pl.DataFrame:
+        """The numbers of the true cell."""
+        return _without_words(self.session.run(self.blind.true(cell), seed))
 
 
 def _without_words(table: pl.DataFrame) -> pl.DataFrame:
@@ -119,7 +144,7 @@ def _key(path: Path) -> bytes:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         store.replace(path, base64.b64encode(os.urandom(16)))
-    return base64.b64decode(path.read_bytes())
+    return base64.b64decode(reading.data(path, reading.SMALL))
 
 
 def write_seal(folder: Path, seal: Seal) -> None:
@@ -134,8 +159,15 @@ def closed(what: Any) -> bytes:
 
 
 def opened(text: bytes) -> Any:
-    """What `closed` hid."""
-    return json.loads(zlib.decompress(base64.b64decode(text)))
+    """What `closed` hid. ValueError if it is damaged, or as large as nothing that was hidden."""
+    try:
+        unpacker = zlib.decompressobj()
+        found = unpacker.decompress(base64.b64decode(text, validate=True), reading.MANIFEST)
+    except zlib.error as why:
+        raise ValueError(why) from None
+    if not unpacker.eof:
+        raise ValueError(f"it is cut off, or holds more than {reading.MANIFEST >> 20} MiB")
+    return json.loads(found)
 
 
 def unseal(folder: Path, verdict: str) -> dict[str, dict[str, str]]:
@@ -143,7 +175,7 @@ def unseal(folder: Path, verdict: str) -> dict[str, dict[str, str]]:
 
     Stopped half way, it can be done again. Raises `UsageError` where nothing is sealed.
     """
-    manifest = store.read_manifest(folder)
+    manifest = read_manifest(folder)
     seal = folder / "seal"
     if not manifest or not seal.exists():
         raise UsageError(
@@ -151,7 +183,7 @@ def unseal(folder: Path, verdict: str) -> dict[str, dict[str, str]]:
         )
     if not verdict.strip():
         raise UsageError("--verdict: say first which letter is better, and how sure you are; then the seal is opened")
-    cells = opened(seal.read_bytes())
+    cells = _cells(seal)
     manifest.setdefault("blind", {"verdict": verdict, "at": datetime.now(UTC).isoformat(timespec="seconds")})
     manifest["blind"]["letters"] = {letter: factors for letter, (_, factors, _, _) in cells.items()}
     store.write_manifest(folder, manifest)
@@ -177,6 +209,22 @@ def unseal(folder: Path, verdict: str) -> dict[str, dict[str, str]]:
     return manifest["blind"]["letters"]
 
 
+def _cells(seal: Path) -> dict[str, list]:
+    """What stands in a seal: scenario, factors, and both hashes, by letter."""
+    try:
+        cells = opened(reading.data(seal, reading.MANIFEST))
+    except (ValueError, RecursionError) as why:
+        raise UsageError(f"{seal} is damaged ({why}); without it nobody can tell what the letters mean") from None
+    kinds = (dict, dict, str, str)
+    whole = isinstance(cells, dict) and all(
+        isinstance(cell, list) and len(cell) == len(kinds) and all(map(isinstance, cell, kinds))
+        for cell in cells.values()
+    )
+    if not whole or not all(isinstance(scenario.get("machine"), dict) for scenario, *_ in cells.values()):
+        raise UsageError(f"{seal} is damaged (it is no seal's text); without it nobody can tell what the letters mean")
+    return cells
+
+
 def _named(rows: pl.DataFrame, true: dict[str, tuple[str, dict[str, str], str]]) -> pl.DataFrame:
     """The rows with the factors and hashes of their true cells."""
     if not rows["scenario"].is_in(list(true)).any():
@@ -187,6 +235,9 @@ def _named(rows: pl.DataFrame, true: dict[str, tuple[str, dict[str, str], str]])
 
 
 def _open_log(log: Path) -> None:
-    lines = log.read_bytes().splitlines() if log.exists() else []
-    plain = [line if line.startswith(b"{") else json.dumps(opened(line)).encode() for line in lines]
+    lines = reading.data(log, reading.LOG).splitlines() if log.exists() else []
+    try:
+        plain = [line if line.startswith(b"{") else json.dumps(opened(line)).encode() for line in lines]
+    except (ValueError, RecursionError) as why:
+        raise UsageError(f"{log} is damaged ({why}); move it away, and unseal again") from None
     store.replace(log, b"".join(line + b"\n" for line in plain))

@@ -1,167 +1,22 @@
-"""Which resource of a live host is short, by what signs, and who uses it up: judged from means over a while.
+"""Which resource of a live host is short, by what signs, and who uses it up: judged from means over a while."""
 
-A resource is short if its signs say so; the thresholds stand in one table, each with its reason. Pressure (the share of
-time in which tasks were held up) is asked first: it tells of tasks, where a busy device alone may be no harm. A kernel
-without pressure is judged by what it has.
-"""
-
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from schedlab.errors import UsageError
-from schedlab.live import agent
-from schedlab.live.watch import Means, Wish
+from schedlab.live import signs
+from schedlab.live.blame import Blame, Task
+from schedlab.live.signs import Sign, View, over, some
+from schedlab.live.watch import Means
 
-#: Tasks that are named for a resource at most.
-MOST_TASKS = 5
-#: Control groups that are looked at at most.
-MOST_GROUPS = 64
 #: Share of its limit from which a group's memory is full: reclaim begins a little below it.
 FULL = 0.95
+#: Share of a processor from which a task is held back by nothing but the speed of the processor, percent.
+WHOLE_PROCESSOR = 90
 MEMORY = "memory and paging"
-
-
-@dataclass(frozen=True)
-class View:
-    """What a while of samples came to."""
-
-    means: dict[str, float]
-    processors: int
-    disks: list[str]
-    links: list[str]
-    speeds: dict[str, float]
-
-    def largest(self, section: str, names: list[str], column: str) -> float | None:
-        """The largest mean of a column over devices."""
-        found = [self.means.get(f"{section}.{name}.{column}") for name in names]
-        return max((value for value in found if value is not None), default=None)
-
-    def sum(self, *columns: str) -> float | None:
-        """The sum of means that must all be known."""
-        found = [self.means.get(column) for column in columns]
-        return None if None in found else sum(found)
-
-    def device(self, section: str, names: list[str], *columns: str) -> str | None:
-        """The device that has most of the columns together."""
-        return max(names, key=lambda name: self.sum(*(f"{section}.{name}.{c}" for c in columns)) or 0, default=None)
-
-
-@dataclass(frozen=True)
-class Sign:
-    """A number and the threshold from which it says that a resource is short."""
-
-    name: str
-    unit: str
-    threshold: float
-    why: str
-    of: Callable[[View], float | None]
-
-
-def _ready(view: View) -> float | None:
-    # The sampler itself is running whenever it looks.
-    running = view.means.get("system.r")
-    return None if running is None else max(0.0, running - 1) / view.processors
-
-
-def _busy(view: View) -> float | None:
-    left = view.sum("cpu.idl", "cpu.wai")
-    return None if left is None else 100 - left
-
-
-def _line_rate(view: View) -> float | None:
-    shares = [
-        100 * rate / speed
-        for name, speed in view.speeds.items()
-        for way in ("rx", "tx")
-        if speed > 0 and (rate := view.means.get(f"net.{name}.{way}kB/s")) is not None
-    ]
-    return max(shares, default=None)
-
-
-def _dropped(view: View) -> float | None:
-    found = [view.sum(f"net.{name}.rxdrop/s", f"net.{name}.txdrop/s") for name in view.links]
-    return max((value for value in found if value is not None), default=None)
-
-
-CPU_HELD = Sign(
-    "pressure.cpu.some",
-    "%",
-    20,
-    "some task was ready and had no processor for a fifth of the time",
-    lambda view: view.means.get("pressure.cpu.some"),
-)
-BUSY = Sign("processors busy", "%", 90, "less than a tenth of the processors' time is left for more work", _busy)
-READY = Sign(
-    "ready tasks a processor", "tasks", 3, "whoever becomes ready waits for two others' turns, or more", _ready
-)
-IDLE_BESIDE = Sign(
-    "idle beside waiting tasks",
-    "%",
-    25,
-    "tasks wait though a quarter of the processors is idle: they are tied to some, or held by a quota",
-    lambda view: view.means.get("cpu.idl"),
-)
-IO_HELD = Sign(
-    "pressure.io.some",
-    "%",
-    20,
-    "some task waited for a drive for a fifth of the time",
-    lambda view: view.means.get("pressure.io.some"),
-)
-WAITING = Sign(
-    "idle, waiting for drives",
-    "%",
-    20,
-    "a fifth of the processors' time had nothing to do but to wait for drives",
-    lambda view: view.means.get("cpu.wai"),
-)
-QUEUE = Sign(
-    "requests at the busiest drive",
-    "requests",
-    4,
-    "more requests than a drive without parallelism can have in hand: the rest wait in its queue",
-    lambda view: view.largest("disks", view.disks, "aqu-sz"),
-)
-MEMORY_HELD = Sign(
-    "pressure.memory.some",
-    "%",
-    5,
-    "tasks were held up for memory: reclaim, swapping in, or reading again what was evicted; a healthy host has none",
-    lambda view: view.means.get("pressure.memory.some"),
-)
-SWAPPING = Sign(
-    "swapped in and out",
-    "pages/s",
-    50,
-    "pages move between memory and swap all the time: what is in use does not fit",
-    lambda view: view.sum("paging.pswpin", "paging.pswpout"),
-)
-STALLS = Sign(
-    "allocations that had to evict pages themselves",
-    "1/s",
-    10,
-    "free memory is used up faster than it is found in the background",
-    lambda view: view.means.get("paging.stall"),
-)
-LINE = Sign("busiest direction of a link", "%", 70, "of the speed that the link says it has", _line_rate)
-DROPPED = Sign("packets thrown away", "1/s", 10, "a queue of the network is full", _dropped)
-
-
-def over(sign: Sign, view: View) -> bool | None:
-    """Whether it says that its resource is short; None if this kernel does not tell."""
-    value = sign.of(view)
-    return None if value is None else value >= sign.threshold
-
-
-def _all(*signs: Sign) -> Callable[[View], bool]:
-    """All that are known, one at least."""
-    return lambda view: bool(said := [s for sign in signs if (s := over(sign, view)) is not None]) and all(said)
-
-
-def _any(*signs: Sign) -> Callable[[View], bool]:
-    return lambda view: any(over(sign, view) for sign in signs)
+QUOTA = "processor quota"
+#: Effects that other shortages have: named after these.
+EFFECTS = ("run queue", "processor")
 
 
 @dataclass(frozen=True)
@@ -171,44 +26,131 @@ class Resource:
     name: str
     signs: tuple[Sign, ...]
     short: Callable[[View], bool]
-    #: The numbers of tasks by which they are blamed for it, added up, and their unit.
-    blame: tuple[str, ...]
+    #: Who used it up, and the unit of their amounts.
+    blame: Callable[[View, Blame], list[Task]]
     unit: str
-
-
-def _memory(view: View) -> bool:
-    return _any(MEMORY_HELD, SWAPPING, STALLS)(view)
+    #: The control groups at fault.
+    groups: Callable[[View], list[dict]] = lambda view: []
 
 
 def _disk(view: View) -> bool:
-    """A long queue alone is no harm: write-back makes one, and nobody waits for it."""
-    unknown = over(IO_HELD, view) is None
-    return _any(IO_HELD, WAITING)(view) or (unknown and _any(QUEUE)(view))
+    """A long queue alone is no harm: write-back makes one, and no task waits for it."""
+    unknown = over(signs.IO_HELD, view) is None
+    return some(signs.IO_HELD, signs.WAITING)(view) or (unknown and some(signs.QUEUE)(view))
 
 
 def _run_queue(view: View) -> bool:
-    """Tasks wait, and more processor time is not all that they lack: the queue is long, or others are idle."""
-    held = over(CPU_HELD, view)
-    return _any(READY)(view) if held is None else held and _any(READY, IDLE_BESIDE)(view)
+    """Tasks wait, and more processor time is not all that they lack: the queue is long, or other processors are idle.
+    Where a quota holds tasks back, idle processors are explained.
+    """
+    held = over(signs.CPU_HELD, view)
+    if held is None:
+        return some(signs.READY)(view)
+    idle = over(signs.IDLE_BESIDE, view) and not over(signs.THROTTLED, view)
+    return held and bool(over(signs.READY, view) or idle)
+
+
+def _processor(view: View) -> bool:
+    """Used up, whether or not tasks wait already: the next one will. Or tasks wait, and little is left idle."""
+    return bool(over(signs.BUSY, view) or (over(signs.CPU_HELD, view) and not over(signs.IDLE_BESIDE, view)))
+
+
+def _thrashing(view: View) -> list[dict]:
+    full = [g for g in view.groups if g["limit"] and (g["memory"] or 0) >= FULL * g["limit"] and g["failed_per_s"]]
+    held = [
+        g
+        for g in view.groups
+        if (signs.thrashing(g) or 0) >= signs.CHARGES.threshold
+        or (signs.group_held(g) or 0) >= signs.GROUP_HELD.threshold
+    ]
+    return sorted(held or full, key=lambda g: -((g["failed_per_s"] or 0) + (signs.group_held(g) or 0)))
+
+
+def _throttled(view: View) -> list[dict]:
+    found = [g for g in view.groups if (signs.throttled(g) or 0) >= signs.THROTTLED.threshold]
+    return sorted(found, key=lambda g: -(g["throttled_time_percent"] or 0))
+
+
+def _in_groups(groups: Callable[[View], list[dict]], column: str) -> Callable[[View, Blame], list[Task]]:
+    def blame(view: View, by: Blame) -> list[Task]:
+        pids = [pid for group in groups(view) for pid in group["tasks"]]
+        if pids or column != "rss":
+            return by.members(pids, column)
+        return by.memory()
+
+    return blame
+
+
+def _users_of_locks(view: View, by: Blame) -> list[Task]:
+    waiting: dict[int, float] = {}
+    for lock in view.seen.get("locks") or []:
+        if lock["waiting"] >= signs.LOCK.threshold:
+            waiting[lock["pid"]] = max(waiting.get(lock["pid"], 0.0), lock["waiting"])
+    return by.named(waiting)
+
+
+def _users_of_network(view: View, by: Blame) -> list[Task]:
+    owners = {owner["pid"]: owner["waiting_percent"] for owner in view.seen.get("sockets") or []}
+    # Of those with sockets, the ones that work: an idle connection costs nothing.
+    return by.named({pid: by.of(pid, "cpu") for pid in owners}, "over the loopback")
+
+
+def _behind_interrupts(view: View, by: Blame) -> list[Task]:
+    """Those whose work the commonest softirq does: drives, the network; else those that wait most often."""
+    network = _users_of_network(view, by) if some(signs.LOOPBACK_WAITS, signs.LOOPBACK_KERNEL)(view) else []
+    softirqs = view.seen.get("softirqs") or {}
+    of_drives = max(softirqs, key=softirqs.get, default="") in ("BLOCK", "IRQ_POLL")
+    return network or (by.disk() if of_drives else []) or by.switching()
 
 
 RESOURCES = (
-    Resource(MEMORY, (MEMORY_HELD, SWAPPING, STALLS), _memory, ("rss",), "KiB"),
-    Resource("disk", (IO_HELD, WAITING, QUEUE), _disk, ("rkB/s", "wkB/s"), "KiB/s"),
-    Resource("run queue", (CPU_HELD, READY, IDLE_BESIDE), _run_queue, ("cpu",), "% of a processor"),
-    Resource("processor", (BUSY, CPU_HELD), _all(BUSY, CPU_HELD), ("cpu",), "% of a processor"),
-    Resource("network", (LINE, DROPPED), _any(LINE, DROPPED), (), ""),
+    Resource(
+        MEMORY,
+        (signs.MEMORY_HELD, signs.SWAPPING, signs.STALLS, signs.CHARGES, signs.GROUP_HELD),
+        some(signs.MEMORY_HELD, signs.SWAPPING, signs.STALLS, signs.CHARGES, signs.GROUP_HELD),
+        _in_groups(_thrashing, "rss"),
+        "KiB",
+        _thrashing,
+    ),
+    Resource(
+        QUOTA, (signs.THROTTLED,), some(signs.THROTTLED), _in_groups(_throttled, "cpu"), "% of a processor", _throttled
+    ),
+    Resource(
+        "real-time tasks",
+        (signs.REALTIME,),
+        some(signs.REALTIME),
+        lambda view, by: by.realtime(),
+        "% of a processor",
+    ),
+    Resource("lock", (signs.LOCK,), some(signs.LOCK), _users_of_locks, "tasks waiting"),
+    Resource("short-lived tasks", (signs.FORKS,), some(signs.FORKS), lambda view, by: by.begun(), "1/s"),
+    Resource("disk", (signs.IO_HELD, signs.WAITING, signs.QUEUE), _disk, lambda view, by: by.disk(), "KiB/s"),
+    Resource("hypervisor", (signs.STEAL,), some(signs.STEAL), lambda view, by: [], ""),
+    Resource(
+        "interrupts",
+        (signs.INTERRUPTS, signs.INTERRUPT_RATE),
+        some(signs.INTERRUPTS, signs.INTERRUPT_RATE),
+        _behind_interrupts,
+        "",
+    ),
+    Resource(
+        "network",
+        (signs.LINE, signs.DROPPED, signs.LOOPBACK_WAITS, signs.LOOPBACK_KERNEL),
+        some(signs.LINE, signs.DROPPED, signs.LOOPBACK_WAITS, signs.LOOPBACK_KERNEL),
+        _users_of_network,
+        "% of a processor",
+    ),
+    Resource(
+        "run queue",
+        (signs.CPU_HELD, signs.READY, signs.IDLE_BESIDE),
+        _run_queue,
+        lambda view, by: by.processor(),
+        "% of a processor",
+    ),
+    Resource(
+        "processor", (signs.BUSY, signs.CPU_HELD), _processor, lambda view, by: by.processor(), "% of a processor"
+    ),
 )
-
-
-@dataclass(frozen=True)
-class Task:
-    """A task and how much of a resource it had."""
-
-    pid: int
-    name: str
-    amount: float
-    group: str | None
 
 
 @dataclass(frozen=True)
@@ -223,67 +165,21 @@ class Finding:
     device: str | None
     #: Control groups that have used up what they may have.
     groups: list[str]
+    #: What else is known of it, in words.
+    notes: list[str] = field(default_factory=list)
 
     @property
     def severity(self) -> float:
         """How far the clearest of its signs is over its threshold."""
         return max((e["value"] / e["threshold"] for e in self.evidence if e["value"] is not None), default=0.0)
 
-
-class Blame:
-    """What each task used, over all lines."""
-
-    def __init__(self):
-        """Of no lines."""
-        self._lines = 0
-        self._tasks: dict[int, dict] = {}
-
-    def add(self, line: dict) -> None:
-        """One more line."""
-        self._lines += 1
-        for task in line["tasks"] or []:
-            sums = self._tasks.setdefault(task["pid"], {"name": task["name"]})
-            for column in ("cpu", "rkB/s", "wkB/s", "rss"):
-                sums[column] = sums.get(column, 0.0) + (task[column] or 0.0)
-
-    def pids(self) -> list[int]:
-        """The tasks that were seen."""
-        return list(self._tasks)
-
-    def most(self, columns: Iterable[str], but: int) -> list[Task]:
-        """Those that had most, the sampler left out."""
-        columns = tuple(columns)
-        amounts = {
-            pid: sum(sums[column] for column in columns) / max(1, self._lines)
-            for pid, sums in self._tasks.items()
-            if pid != but
-        }
-        most = sorted((pid for pid in amounts if amounts[pid] > 0), key=lambda pid: -amounts[pid])[:MOST_TASKS]
-        return [Task(pid, self._tasks[pid]["name"], amounts[pid], group_of(pid)) for pid in most]
-
-
-def group_of(pid: int) -> str | None:
-    """The control group of a task, of the controller in which it is deepest; None if it has ended or is in no group."""
-    try:
-        lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
-    except OSError:
-        return None
-    paths = [line.split(":", 2)[2] for line in lines if line.count(":") >= 2]
-    deepest = max(paths, key=lambda path: path.count("/") if path != "/" else 0, default="/")
-    return deepest if deepest != "/" else None
-
-
-def full_groups(pids: Iterable[int]) -> list[str]:
-    """The control groups of these tasks whose memory is at their limit: their tasks lack memory, the host may not."""
-    groups = sorted({group for pid in pids if (group := group_of(pid))})[:MOST_GROUPS]
-    # A group's name may have a comma; the agent would take it for the end.
-    groups = [group for group in groups if "," not in group]
-    found = []
-    for group in groups:
-        with suppress(UsageError):
-            _, *lines = agent.lines(Wish(every="10ms", count=1, groups=(group,)).arguments())
-            found += [entry for line in lines for entry in line["groups"]]
-    return [entry["path"] for entry in found if entry["limit"] and (entry["memory"] or 0) >= FULL * entry["limit"]]
+    @property
+    def story(self) -> str:
+        """The resource and what most of it went to."""
+        who = self.groups[0] if self.groups else self.device
+        first = self.tasks[0] if self.tasks else None
+        named = ", ".join(filter(None, (who and str(who), first and str(first))))
+        return f"{self.resource}: {named}" if named else self.resource
 
 
 def speeds(links: list[str]) -> dict[str, float]:
@@ -299,31 +195,76 @@ def speeds(links: list[str]) -> dict[str, float]:
     return found
 
 
-def judge(header: dict, means: Means, blame: Blame, but: int = 0) -> list[Finding]:
-    """All resources, those that are short first: memory at the head, then the clearest."""
+def judge(header: dict, means: Means, blame: Blame, seen: dict | None = None) -> list[Finding]:
+    """All resources, those that are short first: memory at the head, then the clearest, effects after causes. `seen` is
+    what the agent's `suspects` saw meanwhile.
+    """
+    seen = seen or {}
     disks, links = header["disks"], [name for name in header["links"] if name != "lo"]
-    view = View(means.means(), max(1, header["processors"]), disks, links, speeds(links))
-    devices = {
-        "disk": lambda: view.device("disks", disks, "aqu-sz"),
-        "network": lambda: view.device("net", links, "rxkB/s", "txkB/s"),
-    }
-    findings = []
-    for resource in RESOURCES:
-        short = resource.short(view)
-        evidence = [
-            {
-                "sign": sign.name,
-                "value": sign.of(view),
-                "unit": sign.unit,
-                "threshold": sign.threshold,
-                "over": over(sign, view),
-                "why": sign.why,
-            }
-            for sign in resource.signs
-        ]
-        tasks = blame.most(resource.blame, but) if short and resource.blame else []
-        device = devices[resource.name]() if short and resource.name in devices else None
-        groups = full_groups(blame.pids()) if short and resource.name == MEMORY else []
-        findings.append(Finding(resource.name, short, evidence, tasks, resource.unit, device, groups))
+    blame.take(seen)
+    realtime = sum(task.amount for task in blame.realtime()) if blame.lines else None
+    view = View(means.means(), max(1, header["processors"]), disks, links, speeds(links), seen, realtime)
+    findings = [_finding(resource, view, blame) for resource in RESOURCES]
     # Want of memory makes drives busy; busy drives make no memory short.
-    return sorted(findings, key=lambda found: (not found.short, found.resource != MEMORY, -found.severity))
+    return sorted(findings, key=lambda it: (not it.short, it.resource != MEMORY, it.resource in EFFECTS, -it.severity))
+
+
+def _finding(resource: Resource, view: View, blame: Blame) -> Finding:
+    short = resource.short(view)
+    evidence = [
+        {
+            "sign": sign.name,
+            "value": sign.of(view),
+            "unit": sign.unit,
+            "threshold": sign.threshold,
+            "over": over(sign, view),
+            "why": sign.why,
+        }
+        for sign in resource.signs
+    ]
+    tasks = resource.blame(view, blame) if short else []
+    groups = [group["path"] for group in resource.groups(view)] if short else []
+    return Finding(
+        resource.name,
+        short,
+        evidence,
+        tasks,
+        resource.unit,
+        _device(resource, view, short),
+        groups,
+        _notes(resource, view) if short else [],
+    )
+
+
+def _device(resource: Resource, view: View, short: bool) -> str | None:
+    if not short:
+        return None
+    if resource.name == "disk":
+        return view.device("disks", view.disks, "aqu-sz")
+    if resource.name == "network":
+        loopback = some(signs.LOOPBACK_WAITS, signs.LOOPBACK_KERNEL)(view)
+        return "lo" if loopback else view.device("net", view.links, "rxkB/s", "txkB/s")
+    return None
+
+
+def _notes(resource: Resource, view: View) -> list[str]:
+    seen = view.seen
+    if resource.name == "interrupts":
+        rates = {**(seen.get("softirqs") or {}), **(seen.get("interrupts") or {})}
+        most = sorted(rates.items(), key=lambda it: -it[1])[:3]
+        return [f"{name} {rate:,.0f} times a second" for name, rate in most]
+    if resource.name == "lock":
+        used = [lock for lock in seen.get("locks") or [] if lock["waiting"] >= signs.LOCK.threshold]
+        return [
+            f"{it['name']} ({it['pid']}): {it['tasks']} tasks share the lock at {it['address']}, "
+            f"{it['waiting']:.1f} wait on average, {it['waits_per_s']:,.0f} waits a second"
+            for it in used
+        ]
+    if resource.name == "network":
+        return [f"{name} {rate:,.0f} packets dropped a second" for name, rate in (seen.get("dropped") or {}).items()]
+    return []
+
+
+def at_full_speed(blame: Blame) -> list[Task]:
+    """Tasks that use a whole processor: no shortage, but they can go no faster."""
+    return [task for task in blame.alone() if task.amount >= WHOLE_PROCESSOR]

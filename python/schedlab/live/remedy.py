@@ -23,7 +23,7 @@ def experiment(finding: Finding, tunables: list[dict]) -> dict[str, Any] | None:
 
 
 def _processor(finding: Finding, here: dict) -> dict[str, Any]:
-    hogs = min(MOST_HOGS, max(1, sum(task.amount >= 25 for task in finding.tasks)))
+    hogs = min(MOST_HOGS, max(1, sum(max(1, len(task.members)) for task in finding.tasks if task.amount >= 25)))
     return {
         "question": "Which nice value or policy of the hogs keeps a short job quick, and what does it cost them?",
         "duration": "5s",

@@ -29,7 +29,7 @@ from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
 from schedlab.live.runs import Conditions
 from schedlab.places import places, split
-from schedlab.reproduction import Finding, Progress, _silent
+from schedlab.reproduction import Finding, Progress, _silent, checked
 from schedlab.results import Results
 
 NOT_CHECKED = "not checked"
@@ -133,7 +133,7 @@ def carry_out(name: str, lab: LiveLab | None = None, **options: Any) -> Live:
         of = f"{place}: " if version == "guest" else ""
         for claim in spec["claim"]:
             found = _check(module, claim["id"], lab)
-            claims.append((claim["id"], claim["text"], Finding(found.verdict, of + found.evidence)))
+            claims.append((claim["id"], claim["text"], found._replace(evidence=of + found.evidence)))
     return Live(name, spec["title"], experiments, claims)
 
 
@@ -160,6 +160,6 @@ def _or_skipped(lab: LiveLab, file: str) -> Results | Skipped:
 
 def _check(module, claim: str, lab: LiveLab) -> Finding:
     try:
-        return getattr(module, claim.replace("-", "_"))(lab)
+        return checked(getattr(module, claim.replace("-", "_")), lab)
     except Skipped as why:
         return Finding(NOT_CHECKED, f"skipped: {why}")

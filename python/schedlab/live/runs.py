@@ -1,7 +1,9 @@
-"""The live host as a place to run: one run after the other, in random order, each on a quiet machine or marked.
+"""The live host as a place to run: one run after the other, each on a quiet machine or marked. Their order is the
+runner's (`order`). Long, because all that makes a measured run worth believing stands here.
 
-    look at the noise, do pieces of fixed work               what so many repeats can show is told first
-    for each repeat (seed):  all cells of it, shuffled        blocked by repeat, so that drift hits every cell alike
+    before anything is measured            what this host cannot do is refused
+    look at the noise, do pieces of work   what so many repeats can show is told first
+    each run
         wait until the processors are quiet                   else the run is marked
         run the plan; the agent sets, measures, puts back
         disturbed?  keep what was measured apart, and repeat, at most ATTEMPTS times
@@ -16,22 +18,25 @@ Every attempt, disturbed or not, is a line of `attempts.jsonl` in the folder of 
 import hashlib
 import json
 import os
-import random
+import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
-from schedlab import store
+from schedlab import honoured, reading, store
 from schedlab.errors import UsageError
-from schedlab.experiment import Cell
+from schedlab.experiment import Cell, Experiment
 from schedlab.live import agent, preflight
+from schedlab.manifests import read_manifest
+from schedlab.order import LOG, Run
 from schedlab.places import KERNEL_WORDS, REQUEST_TIME
-from schedlab.runner import Chunk, Run
+from schedlab.units import seconds, size
 
 #: A run is repeated so often, at most, when it was disturbed.
 ATTEMPTS = 3
@@ -48,10 +53,11 @@ USUAL_SWAP = "1GiB"
 SLICE = "slice"
 #: The tunable that only a guest has: a scheduler that its kernel is given.
 SCHED_EXT = "sched_ext"
+DROP_CACHES = "/proc/sys/vm/drop_caches"
+#: Processor time of real-time tasks in a period; at most this share of it may be theirs.
+RT_RUNTIME, UNLIMITED, REAL_TIME_SHARE = "rt_runtime", "unlimited", 0.99
 #: What a person gave a run.
 SCORE = "score"
-#: The log of all attempts, in the folder of the results.
-LOG = "attempts.jsonl"
 #: Columns of a run's rows, as the runner wants them.
 ROW = {"run": pl.UInt32, "metric": pl.String, "unit": pl.String, "value": pl.Float64, "warning": pl.String}
 
@@ -88,6 +94,7 @@ class LiveHost:
     #: Hears, a line each, what is seen before the first run.
     tell: Callable[[str], None] = field(default=lambda line: None, repr=False)
     name: str = "host"
+    repeatable: ClassVar[bool] = False
     _engine: str = field(default="", repr=False)
     _seen: dict = field(default_factory=dict, repr=False)
 
@@ -112,7 +119,19 @@ class LiveHost:
                 f"tunables.{SCHED_EXT}: a scheduler that errs stops everybody, so only guests' kernels are given one: "
                 "run it --on guest:6.17"
             )
+        cells = [_capped(cell) for cell in cells]
+        honoured.refuse_alike(cells, self.name, honoured.of_kernel)
         return [replace(cell, hash=self._hash(cell)) for cell in cells]
+
+    def ignores(self, experiment: Experiment) -> list[str]:
+        """What its kernel and its machine have of their own."""
+        capped = [
+            f"{RT_RUNTIME} = {cell.host['tunables'][RT_RUNTIME]}: a real-time task that never sleeps would take its "
+            f"processor from everything else for good; {_capped(cell).host['tunables'][RT_RUNTIME]} is set instead"
+            for cell in experiment.cells()
+            if _capped(cell) is not cell
+        ]
+        return [*dict.fromkeys(capped), *honoured.by_kernel(experiment, preflight.scheduler())]
 
     def _hash(self, cell: Cell) -> str:
         text = f"{self.engine}\n{cell.hash}\n{json.dumps(cell.host, sort_keys=True)}"
@@ -129,38 +148,81 @@ class LiveHost:
         return self._seen
 
     def ahead(self, pending: list[Run]) -> list:
-        """Nothing: whatever is done at once with others disturbs."""
+        """Refuse what this host cannot do, before any place measures. Else nothing: what is done at once disturbs."""
+        if pending:
+            refuse_impossible(_once_each(pending), self.conditions)
         return []
 
-    def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
-        """Yield one run at a time."""
-        if not pending:
-            return
+    @contextmanager
+    def session(self, pending: list[Run], folder: Path, stop: threading.Event) -> Iterator["_Session"]:
+        """Measure what a second's work is, look at the noise, and do what comes before the runs that count."""
         session = _Session(self.conditions, folder, stop, self.judge)
-        session.refuse_impossible([cell for cell, _ in pending])
         seen = session.preflight([cell for cell, _ in pending], _repeats(pending, folder))
         self._seen["preflight"] = seen.document()
         for line in seen.told():
             self.tell(line)
         for cell in _once_each(pending) * self.conditions.warm_up:
             session.attempt(cell, 0)
-        for cell, seed in blocked(pending, random.Random(folder.name)):
-            yield [(cell, seed)], session.run(cell, seed)
+        yield session
 
 
-def blocked(pending: list[Run], rng: random.Random) -> list[Run]:
-    """The runs, repeat by repeat, the cells of each in an order of its own."""
-    order = []
-    for seed in sorted({seed for _, seed in pending}):
-        block = [run for run in pending if run[1] == seed]
-        rng.shuffle(block)
-        order += block
-    return order
+def _capped(cell: Cell) -> Cell:
+    """The cell, with a little of every period left to tasks that are not real time."""
+    tunables = cell.host["tunables"]
+    runtime = tunables.get(RT_RUNTIME)
+    if runtime is None:
+        return cell
+    period = tunables.get("rt_period")
+    period_s = (seconds(period) if period else None) or _rt_period_s()
+    most_s = REAL_TIME_SHARE * period_s
+    if runtime != UNLIMITED and (seconds(runtime) or 0) <= most_s:
+        return cell
+    capped = tunables | {RT_RUNTIME: f"{round(most_s * 1e6)}us"}
+    return replace(cell, host=cell.host | {"tunables": capped})
+
+
+def _rt_period_s() -> float:
+    try:
+        return int(Path("/proc/sys/kernel/sched_rt_period_us").read_text()) / 1e6
+    except (OSError, ValueError):
+        return 1.0
+
+
+def refuse_impossible(cells: list[Cell], conditions: Conditions) -> None:
+    """Have the host check every cell's settings, and what the runs need besides, before anything is touched."""
+    if conditions.drop_caches and not os.access(DROP_CACHES, os.W_OK):
+        raise UsageError(f"--drop-caches: {DROP_CACHES} cannot be written; it needs root")
+    if (wanted := _loop_size(conditions)) is not None:
+        try:
+            size(wanted)
+        except (KeyError, ValueError):
+            raise UsageError(f"--scratch {LOOP}{wanted}: is no size; write loop:2GiB") from None
+    wishes = [settings(cell) if volume(cell, conditions) is None else _of_a_loop(settings(cell)) for cell in cells]
+    for wanted in {json.dumps(wish, sort_keys=True): wish for wish in wishes if wish}.values():
+        agent.ask(["apply", "--dry-run", "--", *(f"{name}={value}" for name, value in wanted.items())])
+
+
+def _of_a_loop(wish: dict[str, str]) -> dict[str, str]:
+    """What is set on a volume's own device is judged by another of its kind; not at all, where there is none."""
+    loop = next((path.name for path in sorted(Path("/sys/block").glob("loop*"))), None)
+    known = agent.ask(["tunables"]) or [] if wish else []
+    of_devices = {name for name, at, _ in (one["name"].partition("@") for one in known) if at}
+    return {
+        f"{name}@{loop}" if name in of_devices else name: value
+        for name, value in wish.items()
+        if loop or name not in of_devices
+    }
+
+
+def settings(cell: Cell) -> dict[str, str]:
+    """What a cell sets on the host, as its kernel spells it."""
+    given = {name: value for name, value in cell.host["tunables"].items() if name != SLICE}
+    return {name: ELEVATORS.get(value, value) if name == "elevator" else value for name, value in given.items()}
 
 
 def _repeats(pending: list[Run], folder: Path) -> int:
     """Repeats of each cell when all is done, those of earlier calls included."""
-    asked = store.read_manifest(folder).get("seeds", [])
+    asked = read_manifest(folder).get("seeds", [])
     return max(asked if isinstance(asked, int) else len(asked), len({seed for _, seed in pending}))
 
 
@@ -170,6 +232,9 @@ def _once_each(pending: list[Run]) -> list[Cell]:
 
 class _Session:
     """All runs of one call: what they share."""
+
+    #: All of the host: a run is measured alone.
+    processors = sys.maxsize
 
     def __init__(self, conditions: Conditions, folder: Path, stop: threading.Event, judge: Callable | None):
         self.conditions = conditions
@@ -185,19 +250,10 @@ class _Session:
         """How much work a second is: measured once, then the same for every run of the folder, resumed ones too."""
         path = self.folder / "calibration.json"
         if path.exists():
-            return json.loads(path.read_text())
+            return reading.json(path, reading.SMALL, "remove that file, and it is measured again")
         measured = agent.ask(["calibrate"], stop=self.stop)
         store.replace(path, json.dumps(measured).encode())
         return measured
-
-    def refuse_impossible(self, cells: list[Cell]) -> None:
-        """Have every cell's settings checked by the host before anything is touched."""
-        # What is set on a volume is judged when there is one, still before anything runs.
-        cells = [cell for cell in cells if volume(cell, self.conditions) is None]
-        settings = [{k: v for k, v in cell.host["tunables"].items() if k != SLICE} for cell in cells]
-        for wanted in {json.dumps(s, sort_keys=True): s for s in settings if s}.values():
-            pairs = [f"{name}={value}" for name, value in wanted.items()]
-            agent.ask(["apply", "--dry-run", *pairs], stop=self.stop)
 
     def preflight(self, cells: list[Cell], repeats: int) -> preflight.Preflight:
         """Look at the noise, refuse a machine that never becomes quiet, and find out what can be seen on it.
@@ -266,15 +322,13 @@ class _Session:
         return agent.ask(["run", "--parent", str(os.getpid())], plan, self.stop)
 
     def _plan(self, cell: Cell, seed: int) -> dict[str, Any]:
-        tunables = dict(cell.host["tunables"])
-        slice_ = tunables.pop(SLICE, None)
-        tunables = {k: ELEVATORS.get(v, v) if k == "elevator" else v for k, v in tunables.items()}
+        slice_ = cell.host["tunables"].get(SLICE)
         own = volume(cell, self.conditions)
         return {
             "scenario": cell.scenario,
             "seed": seed,
             "calibration": self.calibration,
-            "tunables": tunables,
+            "tunables": settings(cell),
             "options": {"scratch": str(self.scratch), "trace": self.conditions.trace}
             | ({} if own is None else {"volume": own}),
         } | ({"slice": slice_} if slice_ else {})
@@ -383,6 +437,6 @@ def drop_caches() -> None:
     """Have the kernel forget its clean caches, after writing the changed ones back."""
     os.sync()
     try:
-        Path("/proc/sys/vm/drop_caches").write_text("3")
+        Path(DROP_CACHES).write_text("3")
     except OSError as why:
         raise UsageError(f"--drop-caches: {why.filename}: {why.strerror}; it needs root") from None

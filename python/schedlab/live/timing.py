@@ -49,8 +49,8 @@ class Timing:
     runs: list[dict[str, Any]]
 
     def interval(self, part: str, whose: str = "main") -> Interval | None:
-        """Seconds of a part, of the first task (`main`) or of all (`whole`); None where it is not known."""
-        return _interval([_seconds(run, part, whose) for run in self.runs])
+        """A part, ns, of the first task (`main`) or of all (`whole`); None where it is not known."""
+        return _interval([_part(run, part, whose) for run in self.runs])
 
     def count(self, name: str) -> Interval | None:
         """One of the counts; None where it is not known."""
@@ -67,6 +67,11 @@ class Timing:
         return max((run["foreign_percent"] for run in self.runs if run["foreign_percent"] is not None), default=None)
 
     @property
+    def outlived(self) -> list[dict[str, Any]]:
+        """Processes that lived on when the command had ended: number, program, processor time up to then."""
+        return [process for run in self.runs for process in run["outlived"]]
+
+    @property
     def status(self) -> int:
         """What the last run ended with."""
         return self.runs[-1]["status"]
@@ -79,16 +84,18 @@ def measure(
     touch_nothing: bool = False,
     seed: int | None = None,
     told: Callable[[int, int], None] = lambda done, total: None,
+    aside: bool = False,
 ) -> list[Timing]:
     """Run each command `repeat` times. Every repeat is a block of all commands, in random order, so that what drifts
-    meets all of them. Warm-up runs come first and do not count.
+    meets all of them. Warm-up runs come first and do not count. With `aside`, the commands' standard output goes to
+    standard error.
     """
     runs: list[list[dict]] = [[] for _ in commands]
     order = random.Random(seed)
     total = (warm_up + repeat) * len(commands)
     for done, (block, which) in enumerate(_blocks(len(commands), warm_up + repeat, order)):
         told(done, total)
-        run = _run(commands[which], touch_nothing)
+        run = _run(commands[which], touch_nothing, aside)
         if run["status"] == CTRL_C and total > 1:
             raise Stopped(f"stopped in run {done + 1} of {total}")
         if block >= warm_up:
@@ -97,11 +104,11 @@ def measure(
 
 
 def difference(first: Timing, second: Timing, part: str, whose: str = "main") -> Difference | None:
-    """The second's part less the first's, block by block; None where either is not known.
+    """The second's part less the first's, ns, block by block; None where either is not known.
 
     Judged alone, so it is real if the interval of 95 % leaves out zero.
     """
-    pairs = [(_seconds(a, part, whose), _seconds(b, part, whose)) for a, b in zip(first.runs, second.runs, strict=True)]
+    pairs = [(_part(a, part, whose), _part(b, part, whose)) for a, b in zip(first.runs, second.runs, strict=True)]
     if any(a is None or b is None for a, b in pairs):
         return None
     return paired([b for _, b in pairs], [a for a, _ in pairs])
@@ -113,20 +120,19 @@ def _blocks(commands: int, blocks: int, order: random.Random) -> Iterator[tuple[
             yield block, which
 
 
-def _run(command: Sequence[str], touch_nothing: bool) -> dict[str, Any]:
+def _run(command: Sequence[str], touch_nothing: bool, aside: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         answer = Path(folder) / "answer.json"
         options = ["--output", str(answer), *(["--touch-nothing"] if touch_nothing else [])]
-        status = agent.through(["time", *options, "--", *command])
+        status = agent.through(["time", *options, "--", *command], aside)
         if not answer.exists() or not (text := answer.read_text()).strip():
             raise NotTimed(status if status > 0 else SIGNALS - status)
         return json.loads(text)
 
 
-def _seconds(run: dict[str, Any], part: str, whose: str) -> float | None:
+def _part(run: dict[str, Any], part: str, whose: str) -> int | None:
     parts = run[whose]
-    value = None if parts is None else parts[part]
-    return None if value is None else value / 1e9
+    return None if parts is None else parts[part]
 
 
 def _interval(values: list[float | None]) -> Interval | None:

@@ -38,10 +38,11 @@ SEEDS = 3
 #: The recorder's buffer is emptied so rarely that nobody notices in a run of seconds.
 UNDISTURBED = "600s"
 #: Words of the command line that let a kernel's own threads sleep: statistics of memory, compaction, huge pages,
-#: write-back, watchdogs and pressure (PSI) all wake one now and then. Those that are left wake once or twice a second.
+#: write-back, watchdogs and pressure (PSI) all wake one now and then. Those that are left wake once or twice a second;
+#: with nohz=off on an idle processor too, else their timers wait until it has something to do.
 QUIET = (
     "sysctl.vm.stat_interval=3600 sysctl.vm.compaction_proactiveness=0 sysctl.vm.dirty_writeback_centisecs=0 "
-    "transparent_hugepage=never nowatchdog tsc=reliable psi=0"
+    "transparent_hugepage=never nowatchdog tsc=reliable psi=0 nohz=off"
 )
 #: Scenarios of the host's suite that one processor cannot play.
 TOO_WIDE = ("three_hogs_on_two_processors",)

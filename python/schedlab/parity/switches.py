@@ -37,7 +37,7 @@ ALONE_MS, APART_MS = 20, 30
 #: From the wakeup of one task to that of the next, ms: no divisor of a tick, so that no two stand in the same place.
 WAKES_APART_MS = 1.3
 #: Between prelude and play, ms: so long that kernel threads with a period of up to two seconds wake once alone, after
-#: which they have no lag either.
+#: which they have no lag either. The clock ticks meanwhile (`guests.QUIET`), or they would wait for the play.
 PAUSE_MS = 2500
 #: The story is followed from so long before the first wakeup of the play, and to so long before the end, ns: then the
 #: agent acts.

@@ -23,7 +23,11 @@ def write(curves: Curves, path: Path) -> None:
         story=story(curves),
         notes=curves.notes,
         header=["policy", *(heading(size) for size in curves.sizes)],
-        rows=rows(curves, curves.sizes),
+        rows=[
+            [f"{policy}, {ratio.replace('_', ' ')}" if len(ratios(curves)) > 1 else policy, *fields]
+            for ratio in ratios(curves)
+            for policy, *fields in rows(curves, curves.sizes, ratio)
+        ],
         figures=_figures(curves),
     )
 
@@ -31,41 +35,54 @@ def write(curves: Curves, path: Path) -> None:
 def story(curves: Curves) -> str:
     """What the trace is, in a line."""
     trace = curves.trace
+    of_bytes = f" of {trace.object_bytes:,} B, {trace.requested_bytes:,} B requested" if trace.sizes else ""
     return (
-        f"{trace.path} ({trace.format}): {trace.requests:,} requests for {trace.objects:,} different things; "
+        f"{trace.path} ({trace.format}): {trace.requests:,} requests for {trace.objects:,} different objects"
+        f"{of_bytes}; "
         f"compulsory misses {trace.compulsory_miss_ratio:.{PLACES}f}"
     )
 
 
+def ratios(curves: Curves) -> list[str]:
+    """The columns of the summary that are miss ratios."""
+    return ["miss_ratio", "byte_miss_ratio"] if curves.room == "bytes" else ["miss_ratio"]
+
+
 def heading(size: tuple[str, int]) -> str:
-    """A size as it was written, and its slots if that says more."""
-    label, slots = size
-    return label if label == str(slots) else f"{label} ({slots:,})"
+    """A size as it was written, and its slots or bytes if that says more."""
+    label, capacity = size
+    return label if label == str(capacity) or not label.endswith("%") else f"{label} ({capacity:,})"
 
 
-def rows(curves: Curves, sizes: list[tuple[str, int]]) -> list[list[str]]:
+def rows(curves: Curves, sizes: list[tuple[str, int]], ratio: str = "miss_ratio") -> list[list[str]]:
     """A row for each policy, with a field for each of the sizes."""
-    fields = {(row["policy"], row["slots"]): _field(row) for row in curves.summary().iter_rows(named=True)}
-    return [[policy, *(fields[policy, slots] for _, slots in sizes)] for policy in curves.policies]
+    fields = {(row["policy"], row[curves.room]): _field(row, ratio) for row in curves.summary().iter_rows(named=True)}
+    return [[policy, *(fields[policy, capacity] for _, capacity in sizes)] for policy in curves.policies]
 
 
-def _field(row: dict[str, Any]) -> str:
+def _field(row: dict[str, Any], ratio: str) -> str:
     if row["low"] is None:
-        return f"{row['miss_ratio']:.{PLACES}f}"
+        return f"{row[ratio]:.{PLACES}f}"
     return spread(row["miss_ratio"], (row["high"] - row["low"]) / 2)
 
 
 def _figures(curves: Curves) -> list[dict[str, str]]:
-    """As many policies a chart as there are colours."""
+    """As many policies a chart as there are colours, and a chart for each ratio."""
+    return [figure for ratio in ratios(curves) for figure in _of_ratio(curves, ratio)]
+
+
+def _of_ratio(curves: Curves, ratio: str) -> list[dict[str, str]]:
     policies, labels = curves.policies, [label for label, _ in curves.sizes]
     points: dict[str, list[Point]] = {policy: [] for policy in policies}
     for row in curves.summary().iter_rows(named=True):
         low, high = (float("nan") if row[bound] is None else row[bound] for bound in ("low", "high"))
         series = points[row["policy"]]
-        series.append(Point(len(series), row["miss_ratio"], low, high))
+        series.append(Point(len(series), row[ratio], low, high))
     figures = []
     for place in range(0, len(policies), COLOURS):
         shown = policies[place : place + COLOURS]
-        picture = chart(labels, [Series(p, points[p]) for p in shown], "size of the cache", "miss ratio", WIDTH)
+        picture = chart(
+            labels, [Series(p, points[p]) for p in shown], "size of the cache", ratio.replace("_", " "), WIDTH
+        )
         figures.append({"title": ", ".join(shown), "picture": picture, "origin": story(curves)})
     return figures

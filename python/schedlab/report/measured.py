@@ -6,6 +6,7 @@ from schedlab.errors import UsageError
 from schedlab.report import page
 from schedlab.report.svg import COLOURS, Point, Series, chart
 from schedlab.report.tables import shown_metrics, summary_table
+from schedlab.report.warnings import gathered
 from schedlab.results import Results
 from schedlab.units import convert, readable_unit
 
@@ -25,6 +26,7 @@ def write(results: Results, path: Path) -> None:
         path,
         title=results.manifest["question"] or results.name,
         results=results,
+        warnings=gathered(results.warnings),
         header=header,
         rows=rows,
         figures=_figures(results),

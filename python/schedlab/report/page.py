@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import _core
+from schedlab.escaped import escaped
 from schedlab.results import Results
 from schedlab.store import replace
 
@@ -22,7 +23,7 @@ def write(template: str, path: Path, **values: Any) -> None:
         loader=PackageLoader("schedlab.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     text = environment.get_template(template).render(engine=_core.version(), **values)
-    replace(Path(path), text.encode())
+    replace(Path(path), escaped(text).encode())
 
 
 def origin(name: str, scenarios: list[str], seeds: str) -> str:

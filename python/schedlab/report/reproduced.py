@@ -4,24 +4,28 @@ In rows.toml, a `[[figure]]` has a title, `x_title`, `y_title`, the labels `x`, 
 its rows with {x} for the label. A `[[schedule]]` has a title, an experiment, the cell, and `first` in seconds.
 """
 
+import math
 from pathlib import Path
 
 from schedlab.report import page
 from schedlab.report.svg import Point, Series, chart
-from schedlab.reproduction import Outcome, Row
+from schedlab.reproduction import Outcome, Row, marked
 from schedlab.units import alike
 
 
 def write(outcomes: list[Outcome], path: Path) -> None:
     """Write one page about all of them."""
     titles = [f"{o.report.name}: {o.report.published['title']}" for o in outcomes]
-    page.write("reproduced.html", path, title="; ".join(titles), reports=[_report(o) for o in outcomes])
+    reports = [_report(outcome) for outcome in outcomes]
+    page.write("reproduced.html", path, title="; ".join(titles), reports=reports, marked=marked)
 
 
 def row_texts(row: Row) -> list[str]:
-    """A row in words: id, published, predicted, interval, error, allowance."""
+    """A row in words: id, published, predicted, interval, error, allowance; "none" where a rule finds no value."""
     unit = "" if row.spec.unit == "1" else f" {row.spec.unit}"
     published = "" if row.spec.published is None else f"{row.spec.published:g}{unit}"
+    if not math.isfinite(row.predicted):
+        return [row.spec.id, published, "none", "", "", _allowed(row)]
     mean, low, high = alike(row.predicted, row.low, row.high)
     return [row.spec.id, published, f"{mean}{unit}", f"{low} – {high}", _error(row), _allowed(row)]
 
@@ -48,6 +52,7 @@ def _report(outcome: Outcome) -> dict:
         "source": outcome.report.published["source"],
         "rows": [(row, row_texts(row)) for row in outcome.rows],
         "claims": [(name, texts[name], finding) for name, finding in outcome.claims.items()],
+        "notes": outcome.notes(),
         "tolerances": {str(r.spec.tolerance): r.spec.tolerance.reason for r in outcome.rows},
         "figures": [_figure(outcome, spec) for spec in outcome.report.figures],
         "schedules": [_schedule(outcome, spec) for spec in outcome.report.schedules],

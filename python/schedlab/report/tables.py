@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from schedlab.escaped import escaped
 from schedlab.units import convert, readable_unit, spread
 
 if TYPE_CHECKING:
@@ -17,21 +18,21 @@ if TYPE_CHECKING:
 USUAL_OF_JOB = ("real", "user", "sys")
 #: A factor of more parts than this goes into the steps of a program.
 LONG_PATH = 4
-USUAL_OF_SYSTEM = ("context_switches", "wakeup_latency.p99")
+USUAL_OF_SYSTEM = ("context_switches", "wakeup_latency.p99", "longest_gap")
 
 
 def shown_metrics(results: "Results") -> list[str]:
     """The metrics that the experiment asked for, or a short useful choice."""
     known = list(results.frame["metric"].unique(maintain_order=True))
     if results.metrics:
-        shown = (name for asked in results.metrics for name in known if _matches(name, asked))
+        shown = (name for asked in results.metrics for name in known if is_meant(name, asked))
         return list(dict.fromkeys(shown))
     jobs = dict.fromkeys(job for cell in results.manifest["cells"] for job in cell["definition"]["workload"])
     usual = [f"tasks.{job}.{name}" for job in jobs for name in USUAL_OF_JOB] + list(USUAL_OF_SYSTEM)
     return [name for name in usual if name in known] or known[:8]
 
 
-def _matches(name: str, asked: str) -> bool:
+def is_meant(name: str, asked: str) -> bool:
     """Whether `asked`, in which `*` stands for any job or nice level, means the metric `name`."""
     return re.fullmatch(re.escape(asked).replace(r"\*", ".+"), name) is not None
 
@@ -111,8 +112,9 @@ def _spell(entry: dict | None, unit: str, seeds: int) -> str:
 
 def html_table(header: list[str], rows: list[list[str]], caption: str = "", notes: Sequence[str] = ()) -> str:
     """A plain HTML table for notebooks and pages, with notes below it."""
-    head = "".join(f"<th>{escape(str(h))}</th>" for h in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(str(c))}</td>" for c in row) + "</tr>" for row in rows)
-    below = "".join(f"<p>note: {escape(note)}</p>" for note in notes)
-    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    text = lambda cell: escape(escaped(str(cell)))  # noqa: E731
+    head = "".join(f"<th>{text(h)}</th>" for h in header)
+    body = "".join("<tr>" + "".join(f"<td>{text(c)}</td>" for c in row) + "</tr>" for row in rows)
+    below = "".join(f"<p>note: {text(note)}</p>" for note in notes)
+    title = f"<caption>{text(caption)}</caption>" if caption else ""
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"

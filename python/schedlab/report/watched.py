@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from schedlab.escaped import escaped
+
 #: Kinds of a processor's time in a bar, with their colours; the rest is idle.
 KINDS = {
     "usr": "green",
@@ -60,7 +62,7 @@ def _panel(title: str, header: list[str], rows: list[list], text: int = 1) -> An
     for index, name in enumerate(header):
         table.add_column(Text(name), justify="left" if index < text else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
+        table.add_row(*(Text(escaped(str(cell))) for cell in row))
     return Panel(table, title=title, title_align="left", box=box.ROUNDED)
 
 
@@ -89,7 +91,7 @@ def _pairs(pairs: dict[str, str]) -> Any:
     text = Text(overflow="fold")
     for name, value in pairs.items():
         text.append(f"{name} ", style="dim")
-        text.append(f"{value}  ")
+        text.append(f"{escaped(value)}  ")
     return text
 
 

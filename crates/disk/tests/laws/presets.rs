@@ -69,3 +69,98 @@ fn drives_have_the_size_and_the_mean_seek_of_their_data_sheets() {
         assert!(near(drive.mean_seek() / 1000, seek), "{name}: {} us, not {seek}", drive.mean_seek() / 1000);
     }
 }
+
+/// Bytes a second that the drive can deliver at most, by its own sheet: from its surface or chips, over its bus, and where the
+/// processor moves the sectors, as fast as that does.
+fn sheet(machine: &Machine) -> f64 {
+    let per_second = |bytes: u64, time: Nanos| if time == 0 { f64::INFINITY } else { bytes as f64 * 1e9 / time as f64 };
+    if let Some(disk) = &machine.disk {
+        let surface = f64::from(disk.sectors.get()) * 512.0 * disk.rotation.get().0;
+        let bus = per_second(1024, disk.bus_per_kib.get().0);
+        return surface.min(bus).min(per_second(512, disk.sector_copy.get().0));
+    }
+    let chips = machine.solid_state.as_ref().unwrap();
+    let fastest = chips.read.get().0.min(chips.write.get().0);
+    let pages = per_second(chips.page.get().0 * u64::from(chips.channels.get()), fastest);
+    pages.min(per_second(1024, chips.bus_per_kib.get().0))
+}
+
+/// Bytes a second of so many requests one behind the other, as many at a time as the drive takes.
+fn throughput(machine: &Machine, sectors: u32, direction: Direction, stride: Sector) -> f64 {
+    let mut drive = AnyDrive::new(machine, &mut Rng::stream(7, 1)).unwrap();
+    let mut ends: Vec<Nanos> = vec![0; drive.depth().min(64) as usize];
+    let mut bytes = 0.0;
+    for n in 0..2000 {
+        let next = (0..ends.len()).min_by_key(|&at| ends[at]).unwrap();
+        ends[next] = drive.serve(ends[next], n * stride % (drive.sectors() / 2), sectors, direction);
+        bytes += f64::from(sectors) * 512.0;
+    }
+    bytes * 1e9 / *ends.iter().max().unwrap() as f64
+}
+
+#[test]
+fn no_drive_is_faster_than_its_sheet_in_any_mode() {
+    let slow_bus = r#"[solid_state]
+        size = "1GB"
+        read = "10us"
+        write = "10us"
+        page = "4KiB"
+        channels = 64
+        queue_depth = 64
+        bus_per_kib = "10us""#;
+    let slow_copy = r#"[disk]
+        rotation = "7200/min"
+        cylinders = 1000
+        heads = 4
+        sectors = 500
+        interleave = 1
+        seek_track = "1ms"
+        seek_full = "10ms"
+        track_buffer = "2MiB"
+        command = "10us"
+        sector_copy = "430us""#;
+    let own =
+        [("slow bus", slow_bus), ("slow copy", slow_copy)].map(|(name, text)| (name.to_owned(), text.parse().unwrap()));
+    for (name, mut preset) in presets().into_iter().chain(own) {
+        preset.extend([("name".to_owned(), name.clone().into()), ("processors".to_owned(), 1.into())]);
+        let machine: Machine = preset.try_into().unwrap();
+        let sheet = sheet(&machine);
+        for direction in [Direction::Read, Direction::Write] {
+            for (sectors, stride) in [(1, 1), (8, 8), (256, 256), (1024, 1024), (8, 100_003)] {
+                let reached = throughput(&machine, sectors, direction, stride);
+                assert!(
+                    reached <= sheet * 1.001,
+                    "{name}: {reached} B/s of {sheet}, {direction:?} of {sectors} sectors"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_preset_says_of_its_skew_what_its_value_is() {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/drives"));
+    for (name, preset) in presets() {
+        let text = fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
+        let comments = text.lines().filter(|line| line.starts_with('#')).collect::<Vec<_>>().join(" ");
+        let skewed = preset.get("disk").is_some_and(|disk| disk.get("skew").is_some());
+        assert_eq!(comments.contains("cylinders are skewed"), skewed, "{name}: {comments}");
+    }
+}
+
+#[test]
+fn a_skewed_drive_reads_in_order_without_losing_a_turn_at_each_cylinder() {
+    for name in ["st380011a", "st336753lw"] {
+        let (_, preset) = presets().into_iter().find(|(own, _)| own == name).unwrap();
+        let disk: Disk = preset["disk"].clone().try_into().unwrap();
+        let turn = (1e9 / disk.rotation.get().0) as Nanos;
+        let per_cylinder = u64::from(disk.sectors.get() * disk.heads.get());
+        let mut drive = Rotating::new(&disk, &mut Rng::stream(1, 1));
+        let begin = drive.serve(0, 0, 1, Direction::Read);
+        let cylinders = 20;
+        let end = drive.serve(begin, 1, (cylinders * per_cylinder) as u32 - 1, Direction::Read);
+        let each = (end - begin) / cylinders;
+        let surface = u64::from(disk.heads.get()) * turn;
+        assert!(each < surface + turn / 2, "{name}: {each} ns for a cylinder whose tracks pass in {surface}");
+    }
+}

@@ -1,7 +1,7 @@
 //! `schedlab-agent time`: runs a command and says where its time went, a JSON line for each run.
 
 use super::run::run;
-use crate::{Fault, Root, tunables};
+use crate::{Fault, Root, shown, tunables};
 use std::{
     collections::BTreeMap,
     ffi::OsString,
@@ -23,7 +23,7 @@ pub struct Time {
     /// File for the answer; the command has standard output, too.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Leave the kernel's settings alone, even if waits are then not known.
+    /// Change no setting of the kernel and make no control group, even if less is then known.
     #[arg(long)]
     touch_nothing: bool,
     /// Where changed settings are remembered until they are put back.
@@ -40,12 +40,13 @@ impl Time {
         let root = Root::default();
         let mut output = answers(self.output.as_deref())?;
         let delays = Delays::on(&root, &self.journal, self.touch_nothing);
+        let journal = (!self.touch_nothing).then_some(self.journal.as_path());
         let mut status = 0;
         for _ in 0..self.repeat {
-            let timed = match run(&root, &self.command, delays.known.clone())? {
+            let timed = match run(&root, &self.command, delays.known.clone(), journal)? {
                 Ok(timed) => timed,
                 Err(not) => {
-                    eprintln!("error: {}", not.why);
+                    eprintln!("error: {}", shown(&not.why));
                     return Ok(ExitCode::from(not.status));
                 }
             };

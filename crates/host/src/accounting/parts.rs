@@ -12,7 +12,7 @@
 use super::record::Record;
 use serde::Serialize;
 
-/// Parts of a time, ns. Without delay accounting the middle three are unknown, and `asleep_ns` holds them, too.
+/// Parts of a time, ns. A wait that the kernel does not tell of is none, and `asleep_ns` holds it, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Parts {
     /// The whole.
@@ -31,26 +31,35 @@ pub struct Parts {
     pub asleep_ns: u64,
 }
 
+/// Which waits the kernel tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// For a processor.
+    pub processor: bool,
+    /// For drives and memory.
+    pub waits: bool,
+}
+
 impl Parts {
     /// The parts of `elapsed_ns` of that task.
-    pub fn of(task: &Record, elapsed_ns: u64, delays: bool) -> Parts {
+    pub fn of(task: &Record, elapsed_ns: u64, known: Known) -> Parts {
         let ran = task.ran_ns.min(elapsed_ns);
         let ticks = u128::from(task.user_ns) + u128::from(task.system_ns);
         // A task that no tick met has most likely been in its own code.
         let by_ticks = (u128::from(ran) * u128::from(task.user_ns)).checked_div(ticks);
         let user_ns = by_ticks.map_or(ran, |ns| ns as u64);
         let mut rest = elapsed_ns - ran;
-        let mut take = |wanted: u64| {
-            let part = wanted.min(rest);
-            rest -= part;
-            delays.then_some(part)
+        let mut take = |told: bool, wanted: u64| {
+            told.then(|| {
+                let part = wanted.min(rest);
+                rest -= part;
+                part
+            })
         };
-        if !delays {
-            return Parts { elapsed_ns, user_ns, system_ns: ran - user_ns, asleep_ns: rest, ..Parts::default() };
-        }
-        let processor_ns = take(task.processor_delay_ns);
-        let memory_ns = take(task.refault_delay_ns.min(task.disk_delay_ns));
-        let disk_ns = take(task.disk_delay_ns - task.refault_delay_ns.min(task.disk_delay_ns));
+        let memory = task.refault_delay_ns.min(task.disk_delay_ns);
+        let processor_ns = take(known.processor, task.processor_delay_ns);
+        let memory_ns = take(known.waits, memory);
+        let disk_ns = take(known.waits, task.disk_delay_ns - memory);
         Parts { elapsed_ns, user_ns, system_ns: ran - user_ns, processor_ns, disk_ns, memory_ns, asleep_ns: rest }
     }
 

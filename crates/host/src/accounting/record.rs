@@ -1,11 +1,14 @@
 //! The kernel's record of a task that has ended (`struct taskstats`). It grows at its end from version to version, so each
 //! field stands at one place for good. Only version 15 (Linux 6.14) had fields put in between: it is not believed.
 
+use crate::sample::Name;
+
 /// Offsets in bytes, each with the version that brought the field.
 const CPU_DELAY: Field = (24, 1);
 const DISK_DELAY: Field = (40, 1);
 const SWAP_IN_DELAY: Field = (56, 1);
 const RAN: Field = (72, 1);
+const NAME: std::ops::Range<usize> = 80..112;
 const PID: usize = 128;
 const PARENT: usize = 132;
 const ELAPSED_US: Field = (144, 3);
@@ -23,6 +26,7 @@ const INVOLUNTARY: Field = (280, 4);
 const RECLAIM_DELAY: Field = (320, 7);
 const THRASHING_DELAY: Field = (336, 9);
 const COMPACTION_DELAY: Field = (360, 11);
+const PROCESS: (usize, u16) = (368, 12);
 const COPY_DELAY: Field = (408, 13);
 /// Fields stand elsewhere in this one.
 const MISPLACED: u16 = 15;
@@ -34,8 +38,12 @@ type Field = (usize, u16);
 /// What the kernel kept of a task. Times in ns. None: this kernel does not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Record {
+    /// Of its program.
+    pub name: Name,
     /// Its number.
     pub pid: u32,
+    /// Number of its process; older kernels do not tell.
+    pub process: Option<u32>,
     /// Number of the process that would have been told of its end.
     pub parent: u32,
     /// From its creation to its end.
@@ -85,8 +93,11 @@ impl Record {
         let or_none = |it: Field| field(it).unwrap_or(0);
         let ns = |it: Field| Some(field(it)?.saturating_mul(1000));
         let (user_ns, system_ns) = (ns(USER_US)?, ns(SYSTEM_US)?);
+        let name = bytes.get(NAME)?;
         Some(Record {
+            name: Name::new(name.split(|&byte| byte == 0).next().unwrap_or(name)),
             pid: word(PID)?,
+            process: word(PROCESS.0).filter(|_| version >= PROCESS.1),
             parent: word(PARENT)?,
             elapsed_ns: ns(ELAPSED_US)?,
             ran_ns: Some(field(RAN)?).filter(|&ran| ran > 0).unwrap_or(user_ns.saturating_add(system_ns)),

@@ -7,7 +7,10 @@ use super::{system::Usage, tally::Tally};
 use crate::Fault;
 use std::{
     ops::Deref,
-    sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed},
+    sync::atomic::{
+        AtomicI32, AtomicU32, AtomicU64,
+        Ordering::{Acquire, Relaxed, Release},
+    },
 };
 
 /// A type that may lie in shared memory, and of which all bits zero is a value.
@@ -89,8 +92,19 @@ pub(super) struct Slot {
     pub seen: AtomicU64,
     /// Signals sent to it whose handler has not run.
     pub signals: AtomicU32,
-    /// What it had used when it began: its [`Usage`], field by field.
-    before: [AtomicU64; 6],
+    /// The program that it plays, of the workload's.
+    pub program: AtomicU32,
+    /// What it waits for, if only another task can give it, as a number: see `stuck`.
+    pub awaits: AtomicU32,
+    /// When its present pass began, and the last deadline so far.
+    pub pass_began: AtomicU64,
+    pub due: AtomicU64,
+    /// When the sleep ends in which it is; 0 if it is in none.
+    pub until: AtomicU64,
+    /// A [`Usage`], field by field: what it had used when it began, and once `closed`, what it has used since.
+    account: [AtomicU64; 6],
+    /// When its account was closed, after its program's end; 0 before.
+    closed: AtomicU64,
     /// Bytes that its calls read, and bytes read from drives for it, since it began.
     pub reads: [AtomicU64; 2],
     /// By [`Trouble`], the number and 1; 0 for none.
@@ -100,25 +114,38 @@ pub(super) struct Slot {
 unsafe impl Shareable for Slot {}
 
 impl Slot {
-    /// Remembers what it has used before its work begins.
-    pub fn set_before(&self, usage: Usage) {
+    /// Its work begins: what it has used before does not count.
+    pub fn open_account(&self, before: Usage) {
+        self.set_account(before);
+    }
+
+    /// Its work is over, and this is what it has used by now; what comes after does not count.
+    pub fn close_account(&self, usage: Usage, now: u64) {
+        self.set_account(self.since_begin(usage));
+        self.closed.store(now, Release);
+    }
+
+    /// What it has used from its begin to its end, and when that was known; none while it is at work.
+    pub fn closed_account(&self) -> Option<(Usage, u64)> {
+        let closed = self.closed.load(Acquire);
+        (closed > 0).then(|| (self.account(), closed))
+    }
+
+    fn set_account(&self, usage: Usage) {
         let Usage { user_us, system_us, minor_faults, major_faults, voluntary, involuntary } = usage;
         let values = [user_us, system_us, minor_faults, major_faults, voluntary, involuntary];
-        self.before.iter().zip(values).for_each(|(place, value)| place.store(value, Relaxed));
+        self.account.iter().zip(values).for_each(|(place, value)| place.store(value, Relaxed));
+    }
+
+    fn account(&self) -> Usage {
+        let [user_us, system_us, minor_faults, major_faults, voluntary, involuntary] =
+            std::array::from_fn(|i| self.account[i].load(Relaxed));
+        Usage { user_us, system_us, minor_faults, major_faults, voluntary, involuntary }
     }
 
     /// Its use without what it had used before its work began.
     pub fn since_begin(&self, usage: Usage) -> Usage {
-        let [user, system, minor, major, voluntary, involuntary] =
-            std::array::from_fn(|i| self.before[i].load(Relaxed));
-        Usage {
-            user_us: usage.user_us.saturating_sub(user),
-            system_us: usage.system_us.saturating_sub(system),
-            minor_faults: usage.minor_faults.saturating_sub(minor),
-            major_faults: usage.major_faults.saturating_sub(major),
-            voluntary: usage.voluntary.saturating_sub(voluntary),
-            involuntary: usage.involuntary.saturating_sub(involuntary),
-        }
+        usage.minus(self.account())
     }
 
     /// Notes what it could not have.
@@ -140,6 +167,9 @@ impl Slot {
 /// What the tasks of a job have measured.
 #[repr(C)]
 pub(super) struct Board {
+    /// Tasks of the workload that have begun, and what they had used by then, microseconds: it was the agent's work.
+    pub made: AtomicU64,
+    pub making_us: AtomicU64,
     pub created: AtomicU64,
     /// Tasks that came to their program's end.
     pub ended: AtomicU64,
@@ -163,6 +193,8 @@ unsafe impl Shareable for Board {}
 /// The starting shot.
 #[repr(C)]
 pub(super) struct Gate {
+    /// 1 when the tasks are the agent's children.
+    pub adopted: AtomicU32,
     /// Tasks that are ready.
     pub ready: AtomicU32,
     /// 1 when `start` stands.
@@ -173,6 +205,8 @@ pub(super) struct Gate {
     pub slots: AtomicU32,
     /// Why a task could not be made: the system's error; 0 if all could.
     pub broken: AtomicU32,
+    /// Tasks that the run waits for and whose accounts are not closed.
+    pub awaited: AtomicU32,
 }
 // SAFETY: atomic numbers, in C's layout.
 unsafe impl Shareable for Gate {}

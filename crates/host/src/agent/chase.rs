@@ -48,6 +48,11 @@ pub(super) struct Chase {
 }
 
 impl Chase {
+    /// Gives its memory back.
+    pub fn give_back(self) {
+        self.memory.give_back();
+    }
+
     /// The pace of a job's footprint on the first of those processors; none for a job without one.
     pub fn rate_of(job: &Job, processors: &[u16]) -> Result<Option<Pace>, Fault> {
         let Some(footprint) = job.footprint else { return Ok(None) };

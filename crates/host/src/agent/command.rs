@@ -36,7 +36,7 @@ impl Run {
     /// Does it.
     pub fn run(self) -> Result<ExitCode, Fault> {
         let plan = self.read()?;
-        guarded(&plan, self.parent, |held, volume| match conduct(&Root::default(), &plan, held, volume)? {
+        guarded(&plan, self.parent, |book, held, volume| match conduct(book, &plan, held, volume)? {
             Some(outcome) => answer(&outcome),
             None => Ok(ExitCode::from(STOPPED)),
         })

@@ -4,37 +4,27 @@
 //! files deleted. If the agent itself is killed, its tasks are killed with it by the kernel.
 
 use super::{
+    arena::Slot,
     attributes::{self, Standing},
-    outcome,
-    player::{Player, die_with},
-    reads,
+    launch::{adopt, launch},
+    outcome, reads,
     records::{self, Kept, Records},
+    signals::Signals,
     stage::Stage,
     stat::Stat,
     stopped::Stopped,
     system::{self, Ended, Usage},
 };
 use crate::{
-    Fault, Root,
+    Fault,
     plan::{Outcome, Plan},
-    tunables::{Held, Mismatch},
+    tunables::{Book, Held, Mismatch},
     volume::{Mounted, counts::Counts},
-};
-use nix::{
-    poll::{PollFd, PollFlags},
-    sys::{
-        signal::{SigSet, SigmaskHow, Signal, sigprocmask},
-        signalfd::{SfdFlags, SignalFd},
-        time::TimeSpec,
-    },
 };
 use std::{
     collections::BTreeMap,
     io,
-    os::fd::{AsFd, AsRawFd},
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::atomic::Ordering::{Relaxed, Release},
-    time::Duration,
 };
 
 /// Time between the opening of the gate and the start: the tasks have to get to their timers.
@@ -48,8 +38,14 @@ const MOST_READYING_NS: u64 = 60_000_000_000;
 pub(super) struct Played<'a> {
     pub stage: &'a Stage,
     pub ends: Vec<Option<End>>,
+    /// Jobs of children that were at work when the run was over, and what each had used.
+    pub orphans: Vec<(usize, Usage)>,
+    /// What the end of a task takes that no account of the run has, ns, mean.
+    pub unmaking_ns: u64,
     /// Begin and end of the run, ns of the monotonic clock.
     pub span: (u64, u64),
+    /// When the last account of a task was read that is in `ends`: what they have used lies between the begin and this.
+    pub counted_until: u64,
     pub stats: (Stat, Stat),
     /// What the volume's device had done before and after it, if there is a volume.
     pub moved: Option<(Counts, Counts)>,
@@ -79,49 +75,53 @@ pub(super) struct End {
 
 /// Runs the plan; `None` if a signal told the agent to stop, after everything has been put back.
 pub(super) fn conduct(
-    root: &Root,
+    book: &Book,
     plan: &Plan,
     held: &Held,
     volume: Option<&Mounted>,
 ) -> Result<Option<Outcome>, Fault> {
-    let signals = Signals::block()?;
-    let mut stage = Stage::new(root, plan, volume)?;
+    let (signals, root) = (Signals::block()?, book.root());
+    let mut stage = Stage::new(book, plan, volume)?;
     system::prctl(libc::PR_SET_CHILD_SUBREAPER, 1)
         .map_err(|why| Fault::Call { doing: "becoming the reaper of tasks".to_owned(), why })?;
-    let mut troupe = Troupe::new(stage.company.members.len());
-    launch(&stage)?;
-    if !troupe.get_ready(&stage, &signals)? {
+    let mut troupe = Troupe::new();
+    let leaders = launch(&stage)?;
+    if !troupe.get_ready(&stage, &leaders, &signals)? {
         return Ok(None);
     }
     let apart = attributes::keep_off(&stage.used);
-    let mut records = Records::start(root, &plan.options, &stage)?;
+    let mut records = Records::start(book, &plan.options, &stage)?;
     stage.groups.limit();
     let standing = attributes::stand_out();
     let (before, own_before, began_unix_ns) = (Stat::read(root)?, system::process_time(), system::wall_clock());
     let moved_before = volume.map(Mounted::begin).transpose()?;
     let start = open_gate(&stage);
     let reason = troupe.watch(plan, &stage, start, &signals, &mut records)?;
-    let end = system::now();
+    // At once: what they still do is not the run's.
+    let mut stopped = troupe.stop(&stage);
+    let (end, counted_until) = (stopped.at, last_account(&stage, &stopped));
     reads::of_the_living(&stage);
     let moved = moved_before.zip(volume.map(Mounted::end));
     let (after, own_ns) = (Stat::read(root)?, system::process_time() - own_before);
-    // At once: what they still do is counted as theirs.
     stage.groups.lift();
-    troupe.finish(&stage);
+    troupe.finish(&stage, &mut stopped);
     let (rounded, changed) = (held.rounded().to_vec(), held.check());
     let kept = records.stop();
     if reason == Reason::Told {
         return Ok(None);
     }
-    let ends = std::mem::take(&mut troupe.ends);
-    let end = if reason == Reason::AllEnded { last_end(plan, &stage).unwrap_or(end) } else { end };
+    let (ends, orphans) = (std::mem::take(&mut troupe.ends), std::mem::take(&mut troupe.orphans));
+    let end = if reason == Reason::AllEnded { last_end(&stage).unwrap_or(end) } else { end };
     let cut = reason == Reason::TooLong;
     let stats = (before, after);
     let span = (start, end);
     let played = Played {
         stage: &stage,
         ends,
+        orphans,
+        unmaking_ns: stopped.mean_end(),
         span,
+        counted_until,
         stats,
         moved,
         own_ns,
@@ -138,10 +138,23 @@ pub(super) fn conduct(
 }
 
 /// When the last task of the jobs that end has ended.
-fn last_end(plan: &Plan, stage: &Stage) -> Option<u64> {
-    let finite: Vec<bool> = plan.scenario.workload.values().map(|job| job.passes.count().is_some()).collect();
-    let ended = stage.arena.used().iter().filter(|slot| finite[slot.job.load(Relaxed) as usize]);
+fn last_end(stage: &Stage) -> Option<u64> {
+    let ended = stage.arena.used().iter().filter(|slot| stage.is_awaited(slot.job.load(Relaxed) as usize));
     ended.map(|slot| slot.ended.load(Relaxed)).max().filter(|&end| end > 0)
+}
+
+/// The tasks of the workload, and then their children that have not ended: the end of one that has is its parent's to take,
+/// and its number may be another's by now.
+fn there(stage: &Stage) -> (&[Slot], impl Iterator<Item = &Slot>) {
+    let (members, children) = stage.arena.used().split_at(stage.company.members.len());
+    (members, children.iter().filter(|slot| slot.ended.load(Relaxed) == 0))
+}
+
+/// When the last of the tasks' accounts was read: by the tasks themselves, if all of them have closed theirs.
+fn last_account(stage: &Stage, stopped: &Stopped) -> u64 {
+    let members = &stage.arena.slots[..stage.company.members.len()];
+    let closed = members.iter().map(|slot| slot.closed_account().map(|(_, when)| when)).collect::<Option<Vec<_>>>();
+    closed.filter(|_| stopped.is_empty()).and_then(|all| all.into_iter().max()).unwrap_or(stopped.at)
 }
 
 /// Lets the tasks go, and gives the time at which the run begins.
@@ -149,64 +162,15 @@ fn open_gate(stage: &Stage) -> u64 {
     let gate = stage.arena.gate();
     let start = system::now() + LEAD_NS + LEAD_PER_TASK_NS * stage.company.members.len() as u64;
     gate.start.store(start, Relaxed);
+    gate.awaited.store(awaited(stage).count() as u32, Relaxed);
     gate.open.store(1, Release);
     system::futex_wake(&gate.open, i32::MAX);
     start
 }
 
-/// Makes the tasks. A session's tasks have a common ancestor, who leads it and leaves: they become the agent's children.
-fn launch(stage: &Stage) -> Result<(), Fault> {
-    let agent = system::own_pid();
-    for session in &stage.company.sessions {
-        let leader =
-            system::fork().map_err(|why| Fault::Call { doing: "making a session's leader".to_owned(), why })?;
-        if leader.is_none() {
-            in_child(|| lead(stage, session, agent));
-        }
-    }
-    Ok(())
-}
-
-/// Nothing of the agent's may be done by a child's end: not even if it panics.
-fn in_child(act: impl FnOnce()) -> ! {
-    let _ = catch_unwind(AssertUnwindSafe(act));
-    system::exit_at_once(101)
-}
-
-/// A session's leader: makes its tasks.
-fn lead(stage: &Stage, session: &[usize], agent: i32) {
-    die_with(agent);
-    let gate = stage.arena.gate();
-    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
-    (0..3).for_each(|number| system::replace(stage.null.as_raw_fd(), number));
-    if system::new_session().is_err() {
-        gate.broken.store(libc::EPERM as u32, Relaxed);
-    }
-    let leader = system::own_pid();
-    for &number in session {
-        match system::fork() {
-            Ok(Some(pid)) => stage.arena.slots[number].pid.store(pid, Relaxed),
-            Ok(None) => {
-                wait_for_adoption(leader, agent);
-                let mut player = Player::new(stage, number);
-                player.wait_for_start();
-                player.perform();
-            }
-            Err(why) => gate.broken.store(why.raw_os_error().unwrap_or(libc::EAGAIN) as u32, Relaxed),
-        }
-    }
-    system::exit_at_once(0);
-}
-
-/// Waits until the session's leader has left and the agent is the parent, with whom this task is to die.
-fn wait_for_adoption(leader: i32, agent: i32) {
-    loop {
-        match system::parent() {
-            parent if parent == agent => return die_with(agent),
-            parent if parent != leader => system::exit_at_once(1),
-            _ => system::sleep_until(system::now() + 100_000),
-        }
-    }
+/// The tasks of the workload that the run waits for.
+fn awaited(stage: &Stage) -> impl Iterator<Item = usize> {
+    (0..stage.company.members.len()).filter(|&number| stage.is_awaited(stage.company.members[number].job))
 }
 
 /// Why a run is over.
@@ -222,52 +186,18 @@ enum Reason {
     Told,
 }
 
-/// The signals that the agent takes from a file, when it is ready for them.
-pub(super) struct Signals(SignalFd);
-
-impl Signals {
-    pub fn block() -> Result<Signals, Fault> {
-        let fault = |why: nix::Error| Fault::Call { doing: "taking signals".to_owned(), why: why.into() };
-        let mut set = SigSet::empty();
-        [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().for_each(|one| set.add(one));
-        set.thread_block().map_err(fault)?;
-        Ok(Signals(SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).map_err(fault)?))
-    }
-
-    /// Waits for one, at most so long (ns); says whether one of them tells the agent to stop.
-    fn wait(&self, at_most: u64) -> bool {
-        self.poll(Some(TimeSpec::from_duration(Duration::from_nanos(at_most)))).is_some()
-    }
-
-    /// Waits for one; gives the one that tells the agent to stop, if there is one.
-    pub fn wait_for_any(&self) -> Option<i32> {
-        self.poll(None)
-    }
-
-    fn poll(&self, limit: Option<TimeSpec>) -> Option<i32> {
-        let mut files = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
-        // An error here is another signal, after which the caller looks again at what it waits for.
-        let _ = nix::poll::ppoll(&mut files, limit, None);
-        let mut told = None;
-        while let Ok(Some(signal)) = self.0.read_signal() {
-            let signal = signal.ssi_signo as i32;
-            told = if signal == libc::SIGCHLD { told } else { Some(signal) };
-        }
-        told
-    }
-}
-
 /// The tasks as processes; killed and reaped when this goes away.
 struct Troupe {
     ends: Vec<Option<End>>,
+    orphans: Vec<(usize, Usage)>,
     /// Ends of the workload's tasks so far.
     raw: BTreeMap<i32, Ended>,
     finished: bool,
 }
 
 impl Troupe {
-    fn new(members: usize) -> Troupe {
-        Troupe { ends: vec![None; members], raw: BTreeMap::new(), finished: false }
+    fn new() -> Troupe {
+        Troupe { ends: Vec::new(), orphans: Vec::new(), raw: BTreeMap::new(), finished: false }
     }
 
     /// Takes the ends that have come.
@@ -278,25 +208,29 @@ impl Troupe {
     }
 
     /// Waits until all tasks are ready; says no if a signal told us to stop.
-    fn get_ready(&mut self, stage: &Stage, signals: &Signals) -> Result<bool, Fault> {
+    fn get_ready(&mut self, stage: &Stage, leaders: &[i32], signals: &Signals) -> Result<bool, Fault> {
         let (gate, members) = (stage.arena.gate(), stage.company.members.len() as u32);
         let limit = system::now() + MOST_READYING_NS;
+        let mut adopted = false;
         loop {
             let ready = gate.ready.load(Relaxed);
             self.reap();
             let broken = gate.broken.load(Relaxed);
-            let lost = stage.arena.slots.iter().any(|slot| self.raw.contains_key(&slot.pid.load(Relaxed)));
             if broken != 0 {
                 let why = io::Error::from_raw_os_error(broken as i32);
                 return Err(Fault::Call { doing: format!("making {members} tasks"), why });
             }
-            if lost || system::now() > limit {
-                let why = if lost { "a task ended before the start" } else { "they were not ready in a minute" };
+            let late = (system::now() > limit).then(|| "they were not ready in a minute".to_owned());
+            if let Some(why) = self.lost(stage, leaders).or(late) {
                 return Err(Fault::Refused {
                     what: format!("{members} tasks"),
-                    why: why.to_owned(),
+                    why,
                     advice: "look at the kernel's log, and for a lack of memory".to_owned(),
                 });
+            }
+            if !adopted && leaders.iter().all(|leader| self.raw.contains_key(leader)) {
+                adopted = true;
+                adopt(gate);
             }
             if ready >= members {
                 return Ok(true);
@@ -305,6 +239,15 @@ impl Troupe {
                 return Ok(false);
             }
         }
+    }
+
+    /// What became of a task that is gone before the start, or of a session's leader that did not leave by itself.
+    fn lost(&self, stage: &Stage, leaders: &[i32]) -> Option<String> {
+        let members = &stage.arena.slots[..stage.company.members.len()];
+        let task = members.iter().find_map(|slot| self.raw.get(&slot.pid.load(Relaxed)));
+        let leader = leaders.iter().filter_map(|leader| self.raw.get(leader)).find(|ended| ended.signal.is_some());
+        let how = |signal: Option<i32>| signal.map_or("ended".to_owned(), |it| format!("was ended by signal {it}"));
+        task.or(leader).map(|ended| format!("a task {} before the start", how(ended.signal)))
     }
 
     /// Sleeps until the run is over, but for the emptying of the recorder's buffers.
@@ -316,18 +259,20 @@ impl Troupe {
         signals: &Signals,
         records: &mut Records,
     ) -> Result<Reason, Fault> {
-        let finite: Vec<bool> = plan.scenario.workload.values().map(|job| job.passes.count().is_some()).collect();
         let too_long = start.saturating_add(plan.options.at_most.0);
         let duration = plan.scenario.duration.map(|length| start.saturating_add(length.0));
         let (limit, at_limit) = match duration {
             Some(end) if end <= too_long => (end, Reason::Duration),
             _ => (too_long, Reason::TooLong),
         };
-        let awaited: Vec<usize> =
-            (0..stage.company.members.len()).filter(|&n| finite[stage.company.members[n].job]).collect();
+        let awaited: Vec<usize> = awaited(stage).collect();
         loop {
             self.reap();
-            let gone = |n: &usize| self.raw.contains_key(&stage.arena.slots[*n].pid.load(Relaxed));
+            // Of itself, or killed by somebody.
+            let gone = |n: &usize| {
+                let slot = &stage.arena.slots[*n];
+                slot.closed_account().is_some() || self.raw.contains_key(&slot.pid.load(Relaxed))
+            };
             if !awaited.is_empty() && awaited.iter().all(gone) {
                 return Ok(Reason::AllEnded);
             }
@@ -343,25 +288,43 @@ impl Troupe {
         }
     }
 
-    /// Ends all tasks and takes their ends.
-    fn finish(&mut self, stage: &Stage) {
+    /// The run is over: what those have used by now that are at work.
+    fn stop(&mut self, stage: &Stage) -> Stopped {
         self.reap();
-        let killed_by_us = |ended: &Ended, raw: &BTreeMap<i32, Ended>| !raw.contains_key(&ended.pid);
-        let earlier = self.raw.clone();
-        let alive =
-            stage.arena.slots.iter().map(|slot| slot.pid.load(Relaxed)).filter(|pid| !earlier.contains_key(pid));
-        let stopped = Stopped::now(alive);
-        self.kill_all();
-        for (slot, end) in stage.arena.slots.iter().zip(&mut self.ends) {
-            let Some(ended) = self.raw.get(&slot.pid.load(Relaxed)).map(|&ended| stopped.cut(ended)) else { continue };
-            let signal = if killed_by_us(&ended, &earlier) { None } else { ended.signal };
-            *end = Some(End { usage: slot.since_begin(ended.usage), signal });
-        }
+        let (members, children) = there(stage);
+        let all = members.iter().chain(children);
+        let (closed, open): (Vec<_>, Vec<_>) = all.partition(|slot| slot.closed_account().is_some());
+        let pid = |slot: &Slot| Some(slot.pid.load(Relaxed)).filter(|pid| *pid > 0 && !self.raw.contains_key(pid));
+        let stopped = Stopped::now(open.into_iter().filter_map(pid));
+        stopped.with_the_done(closed.into_iter().filter_map(pid))
+    }
+
+    /// Ends all tasks and takes their ends.
+    fn finish(&mut self, stage: &Stage, stopped: &mut Stopped) {
+        let earlier = std::mem::take(&mut self.raw);
+        self.kill_all(|pid| stopped.has_ended(pid));
+        let end = |slot: &Slot| self.end_of(slot, &earlier, stopped);
+        let (members, children) = there(stage);
+        let of_child = |slot: &Slot| Some((slot.job.load(Relaxed) as usize, end(slot)?.usage));
+        (self.ends, self.orphans) = (members.iter().map(end).collect(), children.filter_map(of_child).collect());
         self.finished = true;
     }
 
-    fn kill_all(&mut self) {
-        for ended in kill_children() {
+    /// What a task used, and what ended it, if neither it itself nor the agent did. A child whose end its parent has taken is
+    /// in its parent's account.
+    fn end_of(&self, slot: &Slot, earlier: &BTreeMap<i32, Ended>, stopped: &Stopped) -> Option<End> {
+        if let Some((usage, _)) = slot.closed_account() {
+            return Some(End { usage, signal: None });
+        }
+        let pid = slot.pid.load(Relaxed);
+        let killed_by_others = earlier.get(&pid);
+        let ended = killed_by_others.or_else(|| self.raw.get(&pid))?;
+        let signal = killed_by_others.and_then(|ended| ended.signal);
+        Some(End { usage: slot.since_begin(stopped.cut(*ended).usage), signal })
+    }
+
+    fn kill_all(&mut self, told: impl FnMut(i32)) {
+        for ended in kill_children(told) {
             self.raw.insert(ended.pid, ended);
         }
     }
@@ -370,23 +333,26 @@ impl Troupe {
 impl Drop for Troupe {
     fn drop(&mut self) {
         if !self.finished {
-            self.kill_all();
+            self.kill_all(|_| ());
         }
     }
 }
 
-/// Kills children until there are none: whoever loses its parent becomes ours, or dies with it. Gives their ends.
-pub(super) fn kill_children() -> Vec<Ended> {
+/// Kills children until there are none: whoever loses its parent becomes ours, or dies with it. `told` hears of each that has
+/// ended before it is reaped. Gives their ends.
+pub(super) fn kill_children(mut told: impl FnMut(i32)) -> Vec<Ended> {
     let mut ends = Vec::new();
     loop {
-        children().into_iter().for_each(|pid| system::kill(pid, libc::SIGKILL));
-        match system::reap(true) {
-            Ok(ended) => ends.extend(ended),
-            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return ends,
-        }
-        while let Ok(Some(ended)) = system::reap(false) {
-            ends.push(ended);
+        let all = children();
+        all.iter().for_each(|&pid| system::kill(pid, libc::SIGKILL));
+        for _ in 0..all.len().max(1) {
+            let pid = match system::await_end() {
+                Ok(pid) => pid,
+                Err(why) if why.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return ends,
+            };
+            told(pid);
+            ends.extend(system::reap_ended(pid).ok().flatten());
         }
     }
 }

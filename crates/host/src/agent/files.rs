@@ -1,8 +1,11 @@
 //! The files of a run: made and filled before it in a folder of its own, written to the drive and forgotten by the block
-//! cache, and deleted with the folder afterwards, on every way out.
+//! cache, and deleted with the folder afterwards, on every way out. The folder is in the journal and carries its marker.
 
-use super::system::{forget_cached, open_at, own_pid};
-use crate::Fault;
+use super::system::{forget_cached, open_at};
+use crate::{
+    Fault,
+    tunables::{Book, Memory},
+};
 use schedlab_workloads::{Instruction, Programs, program::Files};
 use std::{
     ffi::CStr,
@@ -12,40 +15,38 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What every folder of a run is called, before the agent's number.
-const PREFIX: &str = "schedlab-";
 /// Bytes written at a time.
 const BLOCK: usize = 1 << 20;
 
 /// The files of a run.
+#[derive(Default)]
 pub(super) struct Store {
-    folder: PathBuf,
     /// A folder for each file set.
     pub sets: Vec<OwnedFd>,
     pub images: Vec<File>,
+    /// Deletes the folder; last, so that nothing in it is open.
+    _memory: Option<Memory>,
 }
 
 impl Store {
     /// Makes the files that programs expect to find, for so many tasks; nothing where no program uses any. `settle` is called
     /// when they are filled and none of them is open.
     pub fn new(
+        book: &Book,
         scratch: &Path,
         programs: &Programs,
         tasks: usize,
         settle: impl FnOnce() -> Result<(), Fault>,
     ) -> Result<Store, Fault> {
-        sweep(scratch);
-        let mut store =
-            Store { folder: scratch.join(format!("{PREFIX}{}", own_pid())), sets: Vec::new(), images: Vec::new() };
         if programs.files.is_empty() && programs.images.is_empty() {
-            return settle().map(|()| store);
+            return settle().map(|()| Store::default());
         }
         check_space(scratch, programs, tasks)?;
-        fs::create_dir(&store.folder).map_err(|why| Fault::file(&store.folder, "make a folder", why))?;
+        let (folder, memory) = book.folder(scratch)?;
         let set_folder = |folder: &Path, index: usize| folder.join(format!("set{index}"));
         let image = |folder: &Path, index: usize| folder.join(format!("image{index}"));
         for (index, set) in programs.files.iter().enumerate() {
-            let path = set_folder(&store.folder, index);
+            let path = set_folder(&folder, index);
             fs::create_dir(&path).map_err(|why| Fault::file(&path, "make a folder", why))?;
             if is_opened(programs, index as u16) {
                 let copies = if set.own { tasks as u64 } else { 1 };
@@ -53,14 +54,14 @@ impl Store {
             }
         }
         for (index, &size) in programs.images.iter().enumerate() {
-            fill(&image(&store.folder, index), size)?;
+            fill(&image(&folder, index), size)?;
         }
         settle()?;
         let open = |path: PathBuf| File::open(&path).map_err(|why| Fault::file(path, "open", why));
-        let sets = (0..programs.files.len()).map(|index| open(set_folder(&store.folder, index)).map(OwnedFd::from));
-        store.sets = sets.collect::<Result<_, _>>()?;
-        store.images = (0..programs.images.len()).map(|n| open(image(&store.folder, n))).collect::<Result<_, _>>()?;
-        Ok(store)
+        let sets = (0..programs.files.len()).map(|index| open(set_folder(&folder, index)).map(OwnedFd::from));
+        let sets = sets.collect::<Result<_, _>>()?;
+        let images = (0..programs.images.len()).map(|n| open(image(&folder, n))).collect::<Result<_, _>>()?;
+        Ok(Store { sets, images, _memory: Some(memory) })
     }
 }
 
@@ -87,25 +88,6 @@ fn check_space(scratch: &Path, programs: &Programs, tasks: usize) -> Result<(), 
         return Err(Fault::Refused { what: "the run's files".to_owned(), why, advice });
     }
     Ok(())
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        // What cannot be deleted now is swept by the next run in this folder.
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// Deletes what runs have left that were killed.
-pub(super) fn sweep(scratch: &Path) {
-    let Ok(entries) = fs::read_dir(scratch) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
-        if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
 }
 
 /// Whether any program opens files of the set, which must be there then.

@@ -1,5 +1,5 @@
 //! Groups of tasks as control groups: of version 1 where the controller is mounted so, else of version 2. Made before the
-//! tasks, and removed after them on every way out.
+//! tasks, and removed after them on every way out: each that does not lie in another is in the journal and carries its marker.
 //!
 //! The weights and limits are written only when all tasks are in their groups and wait for the start, and lifted before they
 //! are killed: a task in a group with next to no share can neither get ready nor die.
@@ -7,22 +7,17 @@
 //! They stand beside the agent's own control group's other contents, so that a group competes with the tasks that have none, as
 //! in a scenario.
 
-use super::{memory::PAGE, system::own_pid};
-use crate::Root;
+use super::memory::PAGE;
+use crate::{
+    Root,
+    tunables::{Book, Memory, Thing, mark::mark_group},
+};
 use schedlab_model::{scenario::GroupSpec, units::Size};
 use std::{
     collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
-    thread,
-    time::Duration,
 };
-
-/// What every control group of ours is called, before the agent's number.
-const PREFIX: &str = "schedlab-";
-/// How often a group is tried to be removed, and with what pauses: the kernel needs a moment to forget dead tasks.
-const TRIES: u32 = 100;
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// Where a controller is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,22 +46,26 @@ pub(super) struct Groups {
     hierarchies: [Option<Hierarchy>; 2],
     /// Parents before their children.
     made: Vec<Made>,
+    /// Remove them.
+    memories: Vec<Memory>,
     /// What could not be done, in words.
     pub refused: Vec<String>,
 }
 
 impl Groups {
     /// Makes them. What this host does not permit is told in `refused`, and the tasks run without.
-    pub fn new(root: &Root, specs: &BTreeMap<String, GroupSpec>) -> Groups {
-        let hierarchies = CONTROLLERS.map(|controller| hierarchy(root, controller));
-        hierarchies.iter().flatten().for_each(|hierarchy| sweep(&hierarchy.base));
-        let mut groups = Groups { hierarchies, made: Vec::new(), refused: Vec::new() };
+    pub fn new(book: &Book, specs: &BTreeMap<String, GroupSpec>) -> Groups {
+        let hierarchies = CONTROLLERS.map(|controller| hierarchy(book.root(), controller));
+        let mut groups = Groups { hierarchies, made: Vec::new(), memories: Vec::new(), refused: Vec::new() };
         let wanted = [true, specs.values().any(|spec| spec.memory.is_some())];
         let mut left: Vec<&String> = specs.keys().collect();
         // A parent may stand behind its child in the alphabet.
         while let Some(at) = left.iter().position(|name| groups.parent_is_made(&specs[*name])) {
             let name = left.remove(at);
-            let folders = [0, 1].map(|which| if wanted[which] { groups.make(name, &specs[name], which) } else { None });
+            let mut folders = [None, None];
+            for which in [0, 1].into_iter().filter(|&which| wanted[which]) {
+                folders[which] = groups.make(book, name, &specs[name], which, &folders);
+            }
             groups.made.push(Made { name: name.clone(), spec: specs[name].clone(), folders });
         }
         groups
@@ -76,19 +75,44 @@ impl Groups {
         spec.parent.as_ref().is_none_or(|parent| self.made.iter().any(|made| made.name == *parent))
     }
 
-    /// The group's folder under that controller.
-    fn make(&mut self, name: &str, spec: &GroupSpec, which: usize) -> Option<PathBuf> {
+    /// The group's folder under that controller; `folders` are those that it has under others.
+    fn make(
+        &mut self,
+        book: &Book,
+        name: &str,
+        spec: &GroupSpec,
+        which: usize,
+        folders: &[Option<PathBuf>],
+    ) -> Option<PathBuf> {
         let number = self.made.len();
         let parent = self.made.iter().find(|made| Some(&made.name) == spec.parent.as_ref());
-        let made = match (&self.hierarchies[which], parent.map(|parent| &parent.folders[which])) {
+        let parent = parent.map(|parent| parent.folders[which].clone());
+        let made = match (self.hierarchies[which].clone(), parent) {
             (None, _) => Err(format!("no control groups with the controller {:?} are mounted", CONTROLLERS[which])),
             (Some(_), Some(None)) => Err("its parent could not be made".to_owned()),
-            (Some(hierarchy), Some(Some(folder))) => make_below(hierarchy, which, folder, &format!("g{number}")),
+            (Some(hierarchy), Some(Some(folder))) => {
+                delegate(&hierarchy, which, &folder);
+                create(&folder.join(format!("g{number}")))
+            }
             (Some(hierarchy), None) => {
-                make_below(hierarchy, which, &hierarchy.base, &format!("{PREFIX}{}-g{number}", own_pid()))
+                delegate(&hierarchy, which, &hierarchy.base);
+                let there = folders.iter().flatten().find(|folder| folder.parent() == Some(&hierarchy.base));
+                there.cloned().map_or_else(|| self.make_marked(book, &hierarchy.base), Ok)
             }
         };
         made.map_err(|why| self.refused.push(format!("group {name}: {why}"))).ok()
+    }
+
+    /// One that lies in none of ours: what is in it goes with it.
+    fn make_marked(&mut self, book: &Book, base: &Path) -> Result<PathBuf, String> {
+        let (name, id) = book.name().map_err(|why| why.to_string())?;
+        let path = base.join(name);
+        let thing = Thing::Cgroup { path: path.clone(), id: id.clone() };
+        let memory = book.remember(thing).map_err(|why| why.to_string())?;
+        create(&path)?;
+        mark_group(&path, &id).map_err(|why| format!("{} cannot be marked as ours: {why}", path.display()))?;
+        self.memories.push(memory);
+        Ok(path)
     }
 
     /// Moves the calling process into the group.
@@ -137,14 +161,7 @@ impl Groups {
 impl Drop for Groups {
     fn drop(&mut self) {
         self.lift();
-        for (_, _, folder, _) in self.folders().rev() {
-            for _ in 0..TRIES {
-                match fs::remove_dir(folder) {
-                    Err(why) if why.kind() != io::ErrorKind::NotFound => thread::sleep(PAUSE),
-                    _ => break,
-                }
-            }
-        }
+        while self.memories.pop().is_some() {}
     }
 }
 
@@ -194,17 +211,21 @@ fn set(file: &Path, value: &str) -> Result<(), String> {
     }
 }
 
-fn make_below(hierarchy: &Hierarchy, which: usize, folder: &Path, name: &str) -> Result<PathBuf, String> {
-    let path = folder.join(name);
+/// Has groups in this folder have the controller.
+fn delegate(hierarchy: &Hierarchy, which: usize, folder: &Path) {
     if hierarchy.unified {
         // Said already is as good; refused shows when the group's files are missing.
         let _ = fs::write(folder.join("cgroup.subtree_control"), format!("+{}", CONTROLLERS[which]));
     }
-    if path.is_dir() {
-        return Ok(path);
+}
+
+/// Makes a group's folder. One that lies in a group of ours may be there: under version 2 both controllers have the same.
+fn create(path: &Path) -> Result<PathBuf, String> {
+    match fs::create_dir(path) {
+        Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Ok(path.to_owned()),
+        Err(why) => Err(format!("{} cannot be made: {why}", path.display())),
+        Ok(()) => Ok(path.to_owned()),
     }
-    fs::create_dir(&path).map_err(|why| format!("{} cannot be made: {why}", path.display()))?;
-    Ok(path)
 }
 
 /// Where a controller is, as this process sees it.
@@ -236,30 +257,4 @@ fn hierarchy(root: &Root, controller: &str) -> Option<Hierarchy> {
         let below = path.strip_prefix(mounted.trim_end_matches('/')).unwrap_or(path).trim_start_matches('/');
         Some(Hierarchy { unified, base: folder.join(below) })
     })
-}
-
-/// Removes what agents have left that were killed.
-pub(super) fn sweep_all(root: &Root) {
-    CONTROLLERS.iter().filter_map(|controller| hierarchy(root, controller)).for_each(|found| sweep(&found.base));
-}
-
-/// The same in one place.
-fn sweep(base: &Path) {
-    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let rest = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
-        let owner = rest.and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
-        if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            remove_with_children(&entry.path());
-        }
-    }
-}
-
-fn remove_with_children(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            remove_with_children(&entry.path());
-        }
-    }
-    let _ = fs::remove_dir(folder);
 }

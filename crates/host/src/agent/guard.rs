@@ -2,29 +2,28 @@
 //! wait, the inner one does the run.
 //!
 //! ```text
-//! outer is killed     the kernel sends the inner one a SIGTERM: it ends its tasks and puts everything back
-//! inner is killed     its tasks die with it; the outer one ends what is left (it becomes its child) and removes what is left
+//! outer is killed     the kernel sends the inner one a SIGTERM: it ends its tasks and puts back what it has made; when it is
+//!                     dead, the outer one's warden puts back the rest
+//! inner is killed     its tasks die with it; the outer one ends what is left (it becomes its child) and, by the journal,
+//!                     removes what is left
+//! all are killed      whoever comes next, or schedlab host restore, does it by the journal
 //! outer is told       it passes the signal on, and ends as the inner one does
 //! the asker dies      the kernel tells the outer one
 //! ```
 
-use super::{
-    attributes,
-    company::Company,
-    conduct::{Signals, kill_children},
-    files, groups, system,
+use super::{attributes, company::Company, conduct::kill_children, files, signals::Signals, system};
+use crate::{
+    Fault, Root,
+    plan::Plan,
+    tunables::{Book, Held},
+    volume::Mounted,
 };
-use crate::{Fault, Root, plan::Plan, tunables::Held, volume::Mounted};
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 /// The volume that the plan asks for. What it made before a fault is undone.
-fn volume(plan: &Plan) -> Result<Option<Mounted>, Fault> {
+fn volume(plan: &Plan, book: &Book) -> Result<Option<Mounted>, Fault> {
     let Some(wish) = &plan.options.volume else { return Ok(None) };
-    let bytes = files_of(plan)?;
-    Mounted::new(&Root::default(), wish, &plan.options.scratch, &plan.options.journal, bytes).map(Some)
+    Mounted::new(book, wish, &plan.options.scratch, files_of(plan)?).map(Some)
 }
 
 /// Bytes of all files of the plan's tasks.
@@ -55,7 +54,7 @@ fn hold(plan: &Plan, volume: Option<&Mounted>) -> Result<Held, Fault> {
 pub(super) fn guarded(
     plan: &Plan,
     asker: Option<i32>,
-    act: impl FnOnce(&Held, Option<&Mounted>) -> Result<ExitCode, Fault>,
+    act: impl FnOnce(&Book, &Held, Option<&Mounted>) -> Result<ExitCode, Fault>,
 ) -> Result<ExitCode, Fault> {
     let fault = |doing: &str| {
         let doing = doing.to_owned();
@@ -65,17 +64,19 @@ pub(super) fn guarded(
     if let Some(asker) = asker {
         end_with(asker)?;
     }
-    // Before orphans become ours: the warden of the settings is one, and must outlive us.
-    let volume = volume(plan)?;
+    // Before orphans become ours: the warden is one, and must outlive us.
+    let book = Book::open(&Root::default(), &plan.options.journal);
+    let volume = volume(plan, &book)?;
     let held = hold(plan, volume.as_ref())?;
     system::prctl(libc::PR_SET_CHILD_SUBREAPER, 1).map_err(fault("becoming the reaper of tasks"))?;
-    let outer = system::own_pid();
+    let (outer, moment) = (system::own_pid(), book.moment());
     let Some(inner) = system::fork().map_err(fault("making a second process"))? else {
         let _ = system::signal_at_parents_end(libc::SIGTERM);
-        if system::parent() != outer {
-            system::exit_at_once(1);
-        }
-        let status = act(&held, volume.as_ref());
+        // Where nothing can be entered, nothing will be made that would have to be undone.
+        let membership = book.join().ok();
+        let orphaned = system::parent() != outer;
+        let status = if orphaned { Ok(ExitCode::FAILURE) } else { act(&book, &held, volume.as_ref()) };
+        drop(membership);
         // They are the outer process's to put back.
         std::mem::forget((held, volume));
         return status;
@@ -92,17 +93,17 @@ pub(super) fn guarded(
             Err(why) => return Err(Fault::Call { doing: "waiting for the run".to_owned(), why }),
         }
     };
-    kill_children();
+    kill_children(|_| ());
+    let left = book.undo_since(moment).succeeded();
     // The settings of the volume's device go back before it goes.
     let restored = held.restore();
     drop(volume);
     if libc::WIFEXITED(status) {
-        return restored.map(|_| ExitCode::from(libc::WEXITSTATUS(status) as u8));
+        return left.and(restored).map(|_| ExitCode::from(libc::WEXITSTATUS(status) as u8));
     }
-    let _ = catch_unwind(AssertUnwindSafe(|| {
-        groups::sweep_all(&Root::default());
-        files::sweep(&plan.options.scratch);
-    }));
+    for fault in [left, restored].into_iter().filter_map(Result::err) {
+        eprintln!("warning: {}", crate::shown(&fault.to_string()));
+    }
     Err(Fault::Refused {
         what: "the run".to_owned(),
         why: format!("its process was killed by signal {}", libc::WTERMSIG(status)),

@@ -40,3 +40,8 @@ pub(super) fn give_back(word: &AtomicU32, holder: u32) {
         futex_wake(word, 1);
     }
 }
+
+/// Who holds it: a number from 1; 0 if nobody does.
+pub(super) fn holder(word: &AtomicU32) -> u32 {
+    word.load(Ordering::Relaxed) & !WAITED_FOR
+}

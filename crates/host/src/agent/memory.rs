@@ -3,7 +3,7 @@
 
 use std::{fs::File, io, os::fd::AsRawFd};
 
-/// A mapping for the life of the process.
+/// A mapping for the life of the task.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mapping {
     start: *mut u8,
@@ -31,6 +31,14 @@ impl Mapping {
         // SAFETY: the range is the mapping just made. Read-ahead of whole neighbourhoods would hide the faults.
         unsafe { libc::madvise(mapping.start.cast(), length, libc::MADV_RANDOM) };
         Ok(mapping)
+    }
+
+    /// Gives it back to the kernel. Nobody may have a copy of it that is still used.
+    pub fn give_back(self) {
+        if self.length > 0 {
+            // SAFETY: the range is a mapping of this module's making, and nothing refers to it any more.
+            unsafe { libc::munmap(self.start.cast(), self.length) };
+        }
     }
 
     /// Touches the page with that number; beyond the end, nothing.

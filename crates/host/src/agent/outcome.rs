@@ -5,12 +5,15 @@ use super::{
     conduct::{End, Played},
     memory::PAGE,
     records::Told,
+    stuck::Hopeless,
     system::Usage,
+    tally::Tally,
     warnings,
 };
 use crate::plan::{Environment, Number, Outcome};
-use schedlab_metrics::{Distribution, METRICS};
+use schedlab_metrics::{Distribution, METRICS, Warning};
 use schedlab_model::info::{MetricInfo, Scope};
+use schedlab_workloads::Programs;
 use std::{
     collections::BTreeSet,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -26,7 +29,7 @@ impl Rows {
     }
 
     /// A number of the system, or of a job if `prefix` names one. A metric that is not in the table has no row.
-    fn number(&mut self, prefix: &str, name: &str, value: Option<f64>) {
+    pub fn number(&mut self, prefix: &str, name: &str, value: Option<f64>) {
         let scope = if prefix.is_empty() { Scope::System } else { Scope::Task };
         let (Some(value), Some(metric)) = (value.filter(|value| value.is_finite()), Rows::of(scope, name)) else {
             return;
@@ -37,23 +40,31 @@ impl Rows {
     /// Takes these rows in place of those of the same metric.
     fn replace(&mut self, better: &[Number]) {
         let names: BTreeSet<&str> = better.iter().map(|row| row.metric.as_str()).collect();
-        self.0.retain(|row| !names.contains(row.metric.as_str()));
+        // Bounds go with what they are the bounds of.
+        let of = |name: &'_ str| {
+            let bounded = name.strip_suffix("_low").or_else(|| name.strip_suffix("_high"));
+            bounded.is_some_and(|name| names.contains(name))
+        };
+        self.0.retain(|row| !names.contains(row.metric.as_str()) && !of(&row.metric));
         self.0.extend(better.iter().filter(|row| row.value.is_finite()).cloned());
     }
 
     fn spread(&mut self, prefix: &str, name: &str, values: &Distribution) {
         let scope = if prefix.is_empty() { Scope::System } else { Scope::Task };
         let Some(metric) = Rows::of(scope, name) else { return };
-        for statistic in MetricInfo::STATISTICS {
-            let unit = if *statistic == "count" { "1" } else { metric.unit };
-            let value = values.statistic(statistic).filter(|value| value.is_finite());
-            let row = value.map(|value| Number {
-                metric: format!("{prefix}{name}.{statistic}"),
-                unit: unit.to_owned(),
-                value,
-            });
-            self.0.extend(row);
-        }
+        values.tell(|statistic, value| {
+            let unit = metric.unit_of(statistic).to_owned();
+            self.0.push(Number { metric: format!("{prefix}{name}.{statistic}"), unit, value });
+        });
+    }
+
+    /// Which of these numbers of a job is the largest, in its unit; 0 if there is none.
+    fn largest(&self, job: &str, names: &[&str]) -> f64 {
+        let of = |row: &&Number| {
+            let name = row.metric.strip_prefix("tasks.").and_then(|rest| rest.strip_prefix(job)?.strip_prefix('.'));
+            name.is_some_and(|name| names.contains(&name))
+        };
+        self.0.iter().filter(of).map(|row| row.value).fold(0.0, f64::max)
     }
 }
 
@@ -72,7 +83,9 @@ impl<'a> JobSeen<'a> {
         let of_job = |slot: &&Slot| slot.job.load(Relaxed) as usize == job && slot.began.load(Relaxed) > 0;
         let first = arena.slots.iter().zip(&played.ends).filter(|(slot, _)| of_job(slot));
         let first: Vec<_> = first.map(|(slot, end)| (slot, *end)).collect();
-        let used = first.iter().filter_map(|(_, end)| *end).fold(Usage::default(), |sum, end| sum.plus(end.usage));
+        let of_first = first.iter().filter_map(|(_, end)| Some((*end)?.usage));
+        let of_orphans = played.orphans.iter().filter(|(theirs, _)| *theirs == job).map(|(_, usage)| *usage);
+        let used = of_first.chain(of_orphans).fold(Usage::default(), Usage::plus);
         JobSeen { board: &arena.boards[job], slots: arena.used().iter().filter(of_job).collect(), first, used }
     }
 
@@ -93,9 +106,67 @@ impl<'a> JobSeen<'a> {
         let of_slot = |slot: &&Slot| {
             let (seen, ended) = (slot.seen.load(Relaxed), slot.ended.load(Relaxed));
             let last = if seen > 0 && ended == 0 { end.saturating_sub(seen) } else { 0 };
-            slot.longest_gap.load(Relaxed).max(last)
+            slot.longest_gap.load(Relaxed).max(last).max(overslept(slot, end))
         };
         self.slots.iter().map(of_slot).max().map(|ns| ns as f64 / 1e9)
+    }
+
+    fn living(&self) -> impl Iterator<Item = &&'a Slot> {
+        self.slots.iter().filter(|slot| slot.ended.load(Relaxed) == 0)
+    }
+
+    /// The values of a tally, and with them how old those were that the run's end cut off.
+    fn with_cut(&self, tally: &Tally, age: impl Fn(&Slot) -> u64) -> Distribution {
+        let mut all = tally.distribution();
+        self.living().for_each(|slot| all.censor(age(slot)));
+        all
+    }
+
+    fn wakeup_latency(&self, end: u64) -> Distribution {
+        self.with_cut(&self.board.wakeup_latency, |slot| overslept(slot, end))
+    }
+
+    fn response(&self, end: u64) -> Distribution {
+        self.with_cut(&self.board.response, |slot| end.saturating_sub(slot.began.load(Relaxed)))
+    }
+
+    /// Of the processor time of children that were cut off nothing is known here: they may not have waited at all.
+    fn queueing(&self, end: u64) -> Distribution {
+        let mut all = self.board.queueing.distribution();
+        for (slot, ended) in self.first.iter().filter(|(slot, _)| slot.ended.load(Relaxed) == 0) {
+            let used = ended.map_or(u64::MAX, |end| (end.usage.user_us + end.usage.system_us) * 1000);
+            all.censor(end.saturating_sub(slot.began.load(Relaxed)).saturating_sub(used));
+        }
+        all
+    }
+
+    fn pass_time(&self, end: u64) -> Distribution {
+        let mut all = self.board.pass_time.distribution();
+        // Children have no passes.
+        let first = self.living().filter(|slot| slot.parent.load(Relaxed) == 0);
+        first.for_each(|slot| all.censor(end.saturating_sub(slot.pass_began.load(Relaxed))));
+        all
+    }
+
+    /// How late periods were, with the deadlines that had passed when the run ended.
+    fn lateness(&self, programs: &Programs, end: u64) -> Distribution {
+        let mut all = self.board.lateness.distribution();
+        for slot in self.living() {
+            let Some(length) = programs.period(slot.program.load(Relaxed)) else { continue };
+            let (began, last) = (slot.began.load(Relaxed), slot.due.load(Relaxed));
+            let next = last - last.saturating_sub(began) % length + length;
+            (next..end).step_by(length as usize).for_each(|deadline| all.censor(end - deadline));
+        }
+        all
+    }
+}
+
+/// How long ago a sleep should have ended in which a task still is.
+fn overslept(slot: &Slot, end: u64) -> u64 {
+    match slot.until.load(Relaxed) {
+        0 => 0,
+        _ if slot.ended.load(Relaxed) > 0 => 0,
+        until => end.saturating_sub(until),
     }
 }
 
@@ -112,9 +183,16 @@ pub(super) fn of(played: &Played<'_>, mut told: Told) -> Outcome {
         of_job(played, name, seen, &mut rows);
     }
     rows.replace(&told.rows);
+    let hopeless = Hopeless::of(played);
+    hopeless.rows(&played.stage.company.jobs, &mut rows);
+    let mut warnings = warnings::of(played, &told, &hopeless);
+    for job in &played.stage.company.jobs {
+        let longest = rows.largest(job, &["longest_gap", "run_wait.max", "run_wait.censored_max"]);
+        warnings.extend(Warning::of_starved(job, (longest * 1e9) as u64).map(warnings::told));
+    }
     Outcome {
         rows: rows.0,
-        warnings: warnings::of(played, &told),
+        warnings,
         changed: played.changed.clone(),
         recording: told.enclosed.take(),
         environment: environment(played, &jobs, &told),
@@ -126,9 +204,9 @@ fn elapsed(played: &Played<'_>) -> u64 {
     played.span.1.saturating_sub(played.span.0).max(1)
 }
 
-/// All processor time there was, ns.
+/// All processor time there was for what the tasks are counted to have used, ns: so shares do not add up to more than all.
 fn capacity(played: &Played<'_>) -> f64 {
-    elapsed(played) as f64 * played.stage.cpus.len() as f64
+    played.counted_until.saturating_sub(played.span.0).max(1) as f64 * played.stage.cpus.len() as f64
 }
 
 /// Processor time between the two readings of the system's counters, ns.
@@ -156,7 +234,9 @@ fn system(played: &Played<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
     storage(played, jobs, rows);
     let passes: u64 = jobs.iter().map(|job| job.board.pass_time.distribution().count()).sum();
     rows.number("", "throughput", Some(passes as f64 * 1e9 / elapsed(played) as f64));
-    let all = jobs.iter().map(|job| job.board.wakeup_latency.distribution());
+    let gaps = jobs.iter().filter_map(|job| job.longest_gap(played.span.1));
+    rows.number("", "longest_gap", gaps.reduce(f64::max));
+    let all = jobs.iter().map(|job| job.wakeup_latency(played.span.1));
     if let Some(all) = all.reduce(|mut all, more| {
         all.merge(&more);
         all
@@ -204,20 +284,32 @@ fn of_job(played: &Played<'_>, name: &str, seen: &JobSeen<'_>, rows: &mut Rows) 
     number("completed", count(&board.ended));
     number("voluntary_switches", Some(used.voluntary as f64));
     number("involuntary_switches", Some(used.involuntary as f64));
-    number("deadline_misses", count(&board.misses));
     number("signals_overlapped", count(&board.signals_overlapped));
     number("memory_refused", count(&board.memory_refused));
     number("refused", Some(warnings::refused(&seen.first.iter().map(|(slot, _)| *slot).collect::<Vec<_>>()) as f64));
     let ended = board.ended.load(Relaxed);
     number("memory_unused", (ended > 0).then(|| board.memory_unused.load(Relaxed) as f64 / ended as f64));
-    let (passes, lateness) = (board.pass_time.distribution(), board.lateness.distribution());
+    let end = played.span.1;
+    let (passes, lateness) = (seen.pass_time(end), seen.lateness(&played.stage.company.programs, end));
     number("passes", Some(passes.count() as f64));
-    number("deadlines", Some(lateness.count() as f64));
-    rows.spread(&prefix, "wakeup_latency", &board.wakeup_latency.distribution());
-    rows.spread(&prefix, "response", &board.response.distribution());
-    rows.spread(&prefix, "queueing", &board.queueing.distribution());
+    number("deadlines", Some((lateness.count() + lateness.censored()) as f64));
+    number("deadline_misses", Some((board.misses.load(Relaxed) + lateness.censored()) as f64));
+    rows.spread(&prefix, "wakeup_latency", &seen.wakeup_latency(end));
+    rows.spread(&prefix, "response", &seen.response(end));
+    rows.spread(&prefix, "queueing", &seen.queueing(end));
     rows.spread(&prefix, "pass_time", &passes);
     rows.spread(&prefix, "lateness", &lateness);
+}
+
+/// Mean processor time that a task of the workload had taken before it began, ns.
+fn making(played: &Played<'_>) -> u64 {
+    let (us, tasks) = played
+        .stage
+        .arena
+        .boards
+        .iter()
+        .fold((0, 0), |(us, tasks), board| (us + board.making_us.load(Relaxed), tasks + board.made.load(Relaxed)));
+    us * 1000 / tasks.max(1)
 }
 
 fn environment(played: &Played<'_>, jobs: &[JobSeen<'_>], told: &Told) -> Environment {
@@ -236,5 +328,7 @@ fn environment(played: &Played<'_>, jobs: &[JobSeen<'_>], told: &Told) -> Enviro
         longest_hole_ns: None,
         foreign_wakeups: told.foreign_wakeups,
         lost_events: told.lost,
+        making_ns: making(played),
+        unmaking_ns: played.unmaking_ns,
     }
 }

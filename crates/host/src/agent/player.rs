@@ -1,4 +1,6 @@
 //! A task of the workload: it gets ready, waits for the start, and does its program's instructions with real work.
+//!
+//! Long, because each of its parts is a step that one task takes.
 
 use super::{
     arena::{Board, Slot, Trouble},
@@ -8,6 +10,7 @@ use super::{
     memory::{Buffer, Mapping},
     reads,
     stage::Stage,
+    stuck,
     system::{self, Usage},
     work::{Watch, call, compute},
 };
@@ -16,11 +19,15 @@ use schedlab_workloads::{
     Instruction,
     draws::{draw, of_child, of_task},
     program::MAX_DEPTH,
+    stuck::Awaited,
 };
 use std::{
     io,
     os::fd::OwnedFd,
-    sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed},
+    sync::atomic::{
+        AtomicPtr, AtomicU32,
+        Ordering::{Relaxed, Release},
+    },
 };
 
 /// Where this task's slot counts the signals that wait for their handler.
@@ -70,6 +77,8 @@ pub(super) struct Player<'a> {
     pub buffer: Buffer,
     pub memory: Mapping,
     pub images: Vec<Mapping>,
+    /// What it has grown by.
+    pub grown: Vec<Mapping>,
     /// Bytes it holds, and what it was given.
     pub held: (u64, u64),
 }
@@ -85,6 +94,7 @@ impl<'a> Player<'a> {
         {
             slot.failed(Trouble::Group, &why);
         }
+        slot.program.store(member.job as u32, Relaxed);
         attributes::take(job, stage.slices[member.job], &stage.processors[member.job], slot);
         listen(slot);
         let needs = stage.needs[member.job];
@@ -110,6 +120,7 @@ impl<'a> Player<'a> {
             buffer: Buffer::new(needs.buffer),
             memory: Mapping::NONE,
             images: Vec::new(),
+            grown: Vec::new(),
             held: (0, 0),
         };
         // Before the locking, so that it stays.
@@ -134,8 +145,10 @@ impl<'a> Player<'a> {
         player
     }
 
-    /// Waits for the start of the run, and then for this task's own.
+    /// Waits for the start of the run, and then for this task's own. What a task does for the agent is done before the gate
+    /// opens, or does not count.
     pub fn wait_for_start(&mut self) {
+        self.reads_before = reads::own().unwrap_or_default();
         let gate = self.stage.arena.gate();
         gate.ready.fetch_add(1, Relaxed);
         system::futex_wake(&gate.ready, 1);
@@ -143,19 +156,21 @@ impl<'a> Player<'a> {
             system::futex_wait(&gate.open, 0, None);
         }
         let start = gate.start.load(Relaxed) + self.stage.company.members[self.number].start;
-        self.slot.set_before(Usage::own());
-        self.reads_before = reads::own().unwrap_or_default();
-        self.used_before = system::process_time();
         while system::now() < start {
             system::sleep_until(start);
         }
+        let before = Usage::own();
+        self.slot.open_account(before);
+        self.used_before = before.time_us() * 1000;
+        self.board.made.fetch_add(1, Relaxed);
+        self.board.making_us.fetch_add(before.time_us(), Relaxed);
         self.begin(start);
     }
 
     /// A task comes to be.
     fn begin(&mut self, began: Nanos) {
         (self.began, self.pass_began, self.deadline) = (began, began, began);
-        self.slot.began.store(began, Relaxed);
+        [&self.slot.pass_began, &self.slot.due, &self.slot.began].into_iter().for_each(|it| it.store(began, Relaxed));
         self.board.created.fetch_add(1, Relaxed);
         let running = self.watch.restart();
         self.watch.gap(running.saturating_sub(began));
@@ -198,10 +213,10 @@ impl<'a> Player<'a> {
                 Instruction::Fork(program) => self.fork(program),
                 Instruction::Wait => self.wait(),
                 Instruction::Signal => self.signal(),
-                Instruction::Pause => self.idly(|_| system::pause()),
+                Instruction::Pause => self.await_others(Awaited::Signal, |_| system::pause()),
                 Instruction::Lock(lock) => {
                     let (word, holder) = (&self.stage.arena.locks[usize::from(lock)], self.number as u32 + 1);
-                    self.idly(|_| lock::take(word, holder));
+                    self.await_others(Awaited::Lock(lock), |_| lock::take(word, holder));
                 }
                 Instruction::Unlock(lock) => self.unlock(lock.into()),
                 Instruction::Exit => self.end(),
@@ -226,10 +241,20 @@ impl<'a> Player<'a> {
         done
     }
 
+    /// Does what may wait for something that only another task can give.
+    pub fn await_others<T>(&mut self, what: Awaited, act: impl FnOnce(&mut Self) -> T) -> T {
+        self.slot.awaits.store(stuck::number(what), Relaxed);
+        let done = self.idly(act);
+        self.slot.awaits.store(0, Relaxed);
+        done
+    }
+
     /// Sleeps; from the expiry of the timer to running again is a wakeup latency. A signal ends it early, without one.
     fn sleep(&mut self, until: Nanos) {
         self.watch.rest();
+        self.slot.until.store(until, Relaxed);
         system::sleep_until(until);
+        self.slot.until.store(0, Relaxed);
         let running = self.watch.restart();
         if let Some(latency) = running.checked_sub(until) {
             self.board.wakeup_latency.record(latency);
@@ -244,6 +269,7 @@ impl<'a> Player<'a> {
         let now = system::now();
         if now <= deadline {
             self.deadline = deadline;
+            self.slot.due.store(deadline, Relaxed);
             self.board.lateness.record(0);
             return self.sleep(deadline);
         }
@@ -253,11 +279,13 @@ impl<'a> Player<'a> {
             self.deadline = deadline;
             deadline += length;
         }
+        self.slot.due.store(self.deadline, Relaxed);
     }
 
     fn pass(&mut self) {
         let now = system::now();
         self.board.pass_time.record(now - std::mem::replace(&mut self.pass_began, now));
+        self.slot.pass_began.store(now, Relaxed);
     }
 
     /// A child, that plays another program from here on.
@@ -279,6 +307,7 @@ impl<'a> Player<'a> {
                 (self.number, self.slot, self.rng, self.watch) = (number, slot, rng, Watch::new(slot));
                 SIGNALS.store(std::ptr::from_ref(&slot.signals).cast_mut(), Relaxed);
                 self.program = &self.stage.company.programs.programs[program as usize];
+                slot.program.store(program, Relaxed);
                 (self.next, self.loops, self.file, self.held) = (0, [0; MAX_DEPTH], None, (0, 0));
                 self.taken.fill([0; 3]);
                 self.used_before = 0;
@@ -290,7 +319,7 @@ impl<'a> Player<'a> {
 
     /// Waits until a child has ended; without one, or when a signal comes, it returns at once.
     fn wait(&mut self) {
-        let ended = self.idly(|_| system::reap(true));
+        let ended = self.await_others(Awaited::Child, |_| system::reap(true));
         self.note_end(ended);
     }
 
@@ -344,23 +373,50 @@ impl<'a> Player<'a> {
         let (now, used) = (system::now(), system::process_time());
         let response = now.saturating_sub(self.began);
         self.board.response.record(response);
-        self.board.queueing.record(response.saturating_sub(used - self.used_before));
+        self.board.queueing.record(response.saturating_sub(used.saturating_sub(self.used_before)));
         let (held, given) = self.held;
         if held > 0 {
             self.board.high_water.fetch_max(held, Relaxed);
             self.board.memory_unused.fetch_add(given - held, Relaxed);
         }
-        if self.number < self.stage.company.members.len() {
+        let of_workload = self.number < self.stage.company.members.len();
+        if of_workload {
             reads::note(self.slot, reads::own(), self.reads_before);
         }
         self.slot.ended.store(now, Relaxed);
         self.board.ended.fetch_add(1, Relaxed);
+        self.outlive_children();
+        if of_workload {
+            self.stay();
+        }
+        system::exit_at_once(0)
+    }
+
+    fn outlive_children(&self) {
         loop {
             let ended = system::reap(true);
             if ended.as_ref().is_err_and(|why| why.raw_os_error() == Some(libc::ECHILD)) {
-                system::exit_at_once(0);
+                return;
             }
             self.note_end(ended);
+        }
+    }
+
+    /// A task of the workload was made before the run, and is taken away after it: its process has the agent's whole memory,
+    /// and to give that back takes a kernel longer than many a task's work. What its program had goes now.
+    fn stay(&mut self) -> ! {
+        self.file = None;
+        self.chase.take().into_iter().for_each(Chase::give_back);
+        std::mem::replace(&mut self.memory, Mapping::NONE).give_back();
+        self.images.drain(..).chain(self.grown.drain(..)).for_each(Mapping::give_back);
+        let used = Usage::own().plus(Usage::of_children());
+        self.slot.close_account(used, system::now());
+        if self.stage.is_awaited(self.job) && self.stage.arena.gate().awaited.fetch_sub(1, Release) == 1 {
+            // The last of them: the agent sleeps until something is told of a child.
+            system::kill(system::parent(), libc::SIGCHLD);
+        }
+        loop {
+            system::pause();
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use super::{attributes, conduct::Played, stage::Stage};
 use crate::{
-    Fault, Root,
+    Fault,
     plan::{Number, Options, Trace},
     tracing::{Cast, CastMember, Recorded, Recorder, Whole},
+    tunables::Book,
 };
 use schedlab_metrics::find;
 use schedlab_model::units::spell_duration;
@@ -49,14 +50,14 @@ pub(super) struct Kept {
 
 impl Records {
     /// Begins what the options want, before the tasks begin.
-    pub fn start(root: &Root, options: &Options, stage: &Stage) -> Result<Records, Fault> {
+    pub fn start(book: &Book, options: &Options, stage: &Stage) -> Result<Records, Fault> {
         let mut records = Records { recorder: None, sampler: sampler(options)?, missing: None };
         if options.trace == Trace::Off {
             return Ok(records);
         }
         let processors = std::thread::available_parallelism().map_or(1, usize::from) as u32;
         let kib = options.buffer_kib.min(ALL_BUFFERS_KIB / processors.max(1));
-        match Recorder::start(root, &stage.cpus, kib) {
+        match Recorder::start(book, &stage.cpus, kib) {
             Ok(mut recorder) => {
                 // What leaves a guest serves to follow its kernel's account.
                 recorder.charges = options.enclose.is_some();

@@ -9,7 +9,7 @@ use super::{
     groups::Groups,
     work::Measure,
 };
-use crate::{Fault, Root, plan::Plan, volume::Mounted};
+use crate::{Fault, plan::Plan, tunables::Book, volume::Mounted};
 use nix::{fcntl, unistd};
 use schedlab_model::{machine::Sizing, scenario::Job};
 use schedlab_workloads::{Instruction, Programs};
@@ -66,7 +66,12 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub fn new(root: &Root, plan: &Plan, volume: Option<&Mounted>) -> Result<Stage, Fault> {
+    /// Whether the run waits for the end of that job's tasks.
+    pub fn is_awaited(&self, job: usize) -> bool {
+        self.jobs[job].passes.count().is_some()
+    }
+
+    pub fn new(book: &Book, plan: &Plan, volume: Option<&Mounted>) -> Result<Stage, Fault> {
         let company = Company::new(plan)?;
         let jobs: Vec<Job> = jobs(&plan.scenario).into_iter().cloned().collect();
         let cpus = processors(plan)?;
@@ -97,8 +102,8 @@ impl Stage {
             pipes: programs.pipes.iter().map(|name| pipe(name)).collect::<Result<_, _>>()?,
             commands: programs.commands.iter().map(|text| command(text)).collect::<Result<_, _>>()?,
             arena,
-            store: Store::new(scratch, programs, company.members.len(), settle)?,
-            groups: groups(root, plan)?,
+            store: Store::new(book, scratch, programs, company.members.len(), settle)?,
+            groups: groups(book, plan)?,
             cpus,
             jobs,
             company,
@@ -107,8 +112,8 @@ impl Stage {
 }
 
 /// The groups. Where what the kernel lacks is a fault, that fault.
-fn groups(root: &Root, plan: &Plan) -> Result<Groups, Fault> {
-    let groups = Groups::new(root, &plan.scenario.groups);
+fn groups(book: &Book, plan: &Plan) -> Result<Groups, Fault> {
+    let groups = Groups::new(book, &plan.scenario.groups);
     if !plan.options.strict || groups.refused.is_empty() {
         return Ok(groups);
     }

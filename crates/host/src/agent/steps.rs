@@ -12,7 +12,7 @@ use schedlab_model::{
     machine::Sizing,
     program::{Demand, Place, TouchOrder},
 };
-use schedlab_workloads::{Instruction, draws::draw};
+use schedlab_workloads::{Instruction, draws::draw, stuck::Awaited};
 use std::{io, os::fd::AsRawFd, sync::atomic::Ordering::Relaxed};
 
 /// What a file of a set is taken for. Each use goes through the set by itself.
@@ -56,7 +56,9 @@ impl Player<'_> {
             Instruction::Touch(touch) => self.touch(touch),
             Instruction::Send(pipe) => self.message(|stage| unistd::write(&stage.pipes[usize::from(pipe)].write, &[1])),
             Instruction::Receive(pipe) => {
-                self.message(|stage| unistd::read(&stage.pipes[usize::from(pipe)].read, &mut [0]));
+                self.await_others(Awaited::Message(pipe), |player| {
+                    player.message(|stage| unistd::read(&stage.pipes[usize::from(pipe)].read, &mut [0]));
+                });
             }
             Instruction::Grow(demand) => self.grow(demand),
             Instruction::Run(command) => self.run(command),
@@ -168,7 +170,10 @@ impl Player<'_> {
             self.end();
         }
         match self.idly(|_| Mapping::own(wanted as usize)) {
-            Ok(mapping) => (0..(wanted as usize).div_ceil(PAGE)).for_each(|page| mapping.touch(page, true)),
+            Ok(mapping) => {
+                (0..(wanted as usize).div_ceil(PAGE)).for_each(|page| mapping.touch(page, true));
+                self.grown.push(mapping);
+            }
             Err(why) => self.slot.failed(Trouble::Memory, &why),
         }
         self.held = (wanted, given);

@@ -1,44 +1,77 @@
 //! What tasks had used when a run stopped them. The kernel's account of a task that is killed holds what its end took, too: giving
 //! back a gigabyte takes a hundred milliseconds, and on an emulated processor a few pages take some.
+//!
+//! ```text
+//! used  =  what the kernel says when it is reaped  -  (its clock when it has ended  -  its clock when it was stopped)
+//! ```
 
-use super::system::{Ended, Usage};
+use super::system::{self, Ended, Usage};
 use nix::{time::clock_getcpuclockid, unistd::Pid};
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
-/// Where the faults of children that were waited for stand in /proc/PID/stat, counted from behind the name.
-const CHILDRENS_FAULTS: usize = 8;
-
-/// Processor time of each task up to a moment.
-pub(super) struct Stopped(BTreeMap<i32, Duration>);
+/// Processor time of tasks that were stopped.
+pub(super) struct Stopped {
+    /// Up to that moment, by the kernel's number of the task.
+    then: BTreeMap<i32, Duration>,
+    /// The same of those that were done with their work.
+    done: BTreeMap<i32, Duration>,
+    /// What the end of those took that have ended.
+    ends: BTreeMap<i32, Duration>,
+    /// When all had been asked, ns of the monotonic clock.
+    pub at: u64,
+}
 
 impl Stopped {
-    /// Of those that live now. Of those that have had children the account is both theirs and the children's, and stays.
+    /// Of those that live now.
     pub(super) fn now(pids: impl Iterator<Item = i32>) -> Stopped {
-        let used = |pid: i32| Some((pid, Duration::from(clock_getcpuclockid(Pid::from_raw(pid)).ok()?.now().ok()?)));
-        let mut times: BTreeMap<i32, Duration> = pids.filter_map(used).collect();
-        times.retain(|&pid, _| childrens_faults(pid) == Some(0));
-        Stopped(times)
+        let then = pids.filter_map(|pid| Some((pid, used(pid)?))).collect();
+        Stopped { then, done: BTreeMap::new(), ends: BTreeMap::new(), at: system::now() }
     }
 
-    /// The end of one of them without what came after that moment.
+    /// Beside them, those that were done before: what their end takes is all that there is to know.
+    pub(super) fn with_the_done(mut self, pids: impl Iterator<Item = i32>) -> Stopped {
+        self.done = pids.filter_map(|pid| Some((pid, used(pid)?))).collect();
+        self
+    }
+
+    /// Mean time that the end of a task took, ns.
+    pub(super) fn mean_end(&self) -> u64 {
+        let all: u64 = self.ends.values().map(|end| end.as_nanos() as u64).sum();
+        all / (self.ends.len() as u64).max(1)
+    }
+
+    /// Whether it was none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.then.is_empty()
+    }
+
+    /// One has ended, and can still be asked about.
+    pub(super) fn has_ended(&mut self, pid: i32) {
+        let then = self.then.get(&pid).or_else(|| self.done.get(&pid)).copied();
+        if let Some((then, now)) = then.zip(used(pid)) {
+            self.ends.insert(pid, now.saturating_sub(then));
+        }
+    }
+
+    /// What was told of it when it was reaped, without what came after that moment.
     pub(super) fn cut(&self, ended: Ended) -> Ended {
-        match self.0.get(&ended.pid) {
-            Some(until) => Ended { usage: without_end(ended.usage, until.as_micros() as u64), ..ended },
+        match self.ends.get(&ended.pid) {
+            Some(end) => Ended { usage: without_end(ended.usage, end.as_micros() as u64), ..ended },
             None => ended,
         }
     }
 }
 
-fn childrens_faults(pid: i32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    text.rsplit_once(')')?.1.split_ascii_whitespace().nth(CHILDRENS_FAULTS)?.parse().ok()
+/// Processor time of a process so far, without its children.
+fn used(pid: i32) -> Option<Duration> {
+    Some(Duration::from(clock_getcpuclockid(Pid::from_raw(pid)).ok()?.now().ok()?))
 }
 
-/// What is beyond `until`, microseconds, is taken from the system time, since the kernel does it.
-fn without_end(usage: Usage, until: u64) -> Usage {
-    let beyond = (usage.user_us + usage.system_us).saturating_sub(until);
-    let of_system = beyond.min(usage.system_us);
-    Usage { user_us: usage.user_us.saturating_sub(beyond - of_system), system_us: usage.system_us - of_system, ..usage }
+/// So much, microseconds, is taken from the system time, since the kernel does it.
+fn without_end(usage: Usage, end: u64) -> Usage {
+    let of_system = end.min(usage.system_us);
+    let of_user = (end - of_system).min(usage.user_us);
+    Usage { user_us: usage.user_us - of_user, system_us: usage.system_us - of_system, ..usage }
 }
 
 #[cfg(test)]
@@ -48,15 +81,18 @@ mod tests {
     #[test]
     fn the_end_is_taken_from_system_time_first() {
         let usage = Usage { user_us: 900, system_us: 100, ..Usage::default() };
-        let after = |until| {
-            let Usage { user_us, system_us, .. } = without_end(usage, until);
+        let without = |end| {
+            let Usage { user_us, system_us, .. } = without_end(usage, end);
             (user_us, system_us)
         };
-        assert_eq!((after(1000), after(950), after(850), after(2000)), ((900, 100), (900, 50), (850, 0), (900, 100)));
+        assert_eq!((without(0), without(50), without(150), without(2000)), ((900, 100), (900, 50), (850, 0), (0, 0)));
     }
+
+    /// One more than any kernel's largest number of a process (PID_MAX_LIMIT).
+    const NOBODY: i32 = (1 << 22) + 1;
 
     #[test]
     fn of_nobody_nothing_is_known() {
-        assert!(Stopped::now([i32::MAX].into_iter()).0.is_empty());
+        assert!(Stopped::now([NOBODY].into_iter()).is_empty());
     }
 }

@@ -131,12 +131,38 @@ impl Usage {
         }
     }
 
+    /// What is left of it without an earlier one.
+    pub fn minus(self, earlier: Usage) -> Usage {
+        Usage {
+            user_us: self.user_us.saturating_sub(earlier.user_us),
+            system_us: self.system_us.saturating_sub(earlier.system_us),
+            minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
+            major_faults: self.major_faults.saturating_sub(earlier.major_faults),
+            voluntary: self.voluntary.saturating_sub(earlier.voluntary),
+            involuntary: self.involuntary.saturating_sub(earlier.involuntary),
+        }
+    }
+
+    /// Processor time, microseconds.
+    pub fn time_us(self) -> u64 {
+        self.user_us + self.system_us
+    }
+
     /// This process's own, so far.
     pub fn own() -> Usage {
+        Usage::asked(libc::RUSAGE_SELF)
+    }
+
+    /// That of its children that were waited for.
+    pub fn of_children() -> Usage {
+        Usage::asked(libc::RUSAGE_CHILDREN)
+    }
+
+    fn asked(whose: i32) -> Usage {
         // SAFETY: a rusage is plain numbers, for which zero is a value; the pointer is of one that outlives the call.
         let raw = unsafe {
             let mut raw: libc::rusage = std::mem::zeroed();
-            libc::getrusage(libc::RUSAGE_SELF, &mut raw);
+            libc::getrusage(whose, &mut raw);
             raw
         };
         Usage::of(&raw)
@@ -146,18 +172,38 @@ impl Usage {
 /// Takes the end of a child, waiting for it if `block`; `None` if none has ended, an error if there are no children or a
 /// signal came.
 pub(super) fn reap(block: bool) -> io::Result<Option<Ended>> {
-    let options = if block { 0 } else { libc::WNOHANG };
+    take_end(-1, if block { 0 } else { libc::WNOHANG })
+}
+
+/// Takes the end of that child, if it has ended.
+pub(super) fn reap_ended(pid: i32) -> io::Result<Option<Ended>> {
+    take_end(pid, libc::WNOHANG)
+}
+
+fn take_end(whose: i32, options: i32) -> io::Result<Option<Ended>> {
     let mut status = 0;
     // SAFETY: a rusage is plain numbers, for which zero is a value; both pointers are of locals that outlive the call.
     let (pid, raw) = unsafe {
         let mut raw: libc::rusage = std::mem::zeroed();
-        (libc::wait4(-1, &mut status, options, &mut raw), raw)
+        (libc::wait4(whose, &mut status, options, &mut raw), raw)
     };
     if checked(pid.into())? == 0 {
         return Ok(None);
     }
     let signal = libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status));
     Ok(Some(Ended { pid, signal, usage: Usage::of(&raw) }))
+}
+
+/// Waits until a child has ended, and gives its number; it can still be asked about until it is reaped. An error if there are
+/// no children or a signal came.
+pub(super) fn await_end() -> io::Result<i32> {
+    // SAFETY: a siginfo is plain numbers, for which zero is a value; the pointer is of a local that outlives the call, which
+    // fills in the number if it succeeds.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        checked(libc::waitid(libc::P_ALL, 0, &mut info, libc::WEXITED | libc::WNOWAIT).into())?;
+        Ok(info.si_pid())
+    }
 }
 
 /// Sends a signal; one who is gone is no error.

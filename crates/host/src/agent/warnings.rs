@@ -5,8 +5,10 @@ use super::{
     attributes::Standing,
     conduct::Played,
     records::Told,
+    stuck::Hopeless,
 };
 use crate::{plan::Caution, tracing::Whole, tunables::Mismatch};
+use schedlab_metrics::Warning;
 use schedlab_model::task::Policy;
 use std::{io, sync::atomic::Ordering::Relaxed};
 
@@ -46,8 +48,8 @@ pub(super) fn refused(slots: &[&Slot]) -> usize {
     slots.iter().filter(|slot| slot.trouble(Trouble::Reservation).is_some()).count()
 }
 
-pub(super) fn of(played: &Played<'_>, told: &Told) -> Vec<Caution> {
-    let mut all = Vec::new();
+pub(super) fn of(played: &Played<'_>, told: &Told, hopeless: &Hopeless) -> Vec<Caution> {
+    let mut all: Vec<Caution> = hopeless.caution().into_iter().collect();
     of_run(played, &mut all);
     of_records(played, told, &mut all);
     for (index, name) in played.stage.company.jobs.iter().enumerate() {
@@ -55,9 +57,14 @@ pub(super) fn of(played: &Played<'_>, told: &Told) -> Vec<Caution> {
         let slots: Vec<&Slot> = played.stage.arena.used().iter().filter(of_job).collect();
         troubles(name, &slots, &mut all);
         wishes(played, index, &slots, &mut all);
-        ends(played, index, &mut all);
+        ends(played, index, hopeless.of_job[index].1 as usize, &mut all);
     }
     all
+}
+
+/// A warning of the metrics.
+pub(super) fn told(Warning { seen, why, advice, .. }: Warning) -> Caution {
+    Caution { seen, why, advice }
 }
 
 fn caution(seen: String, why: &str, advice: &str) -> Caution {
@@ -170,7 +177,7 @@ fn wishes(played: &Played<'_>, index: usize, slots: &[&Slot], all: &mut Vec<Caut
 }
 
 /// Tasks that did not end of themselves.
-fn ends(played: &Played<'_>, index: usize, all: &mut Vec<Caution>) {
+fn ends(played: &Played<'_>, index: usize, stuck: usize, all: &mut Vec<Caution>) {
     let stage = played.stage;
     let name = &stage.company.jobs[index];
     let members = || (0..stage.company.members.len()).filter(|&n| stage.company.members[n].job == index);
@@ -192,6 +199,8 @@ fn ends(played: &Played<'_>, index: usize, all: &mut Vec<Caution>) {
         ));
     }
     let left = members().filter(|&n| stage.arena.slots[n].ended.load(Relaxed) == 0).count();
+    // Who can never end is told of with the deadlock.
+    let left = left.saturating_sub(stuck);
     if stage.jobs[index].passes.count().is_some() && left > died.len() {
         let all_of_it = members().count();
         all.push(caution(

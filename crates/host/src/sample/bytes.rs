@@ -39,7 +39,7 @@ pub(super) fn decimal(word: &[u8]) -> Option<f64> {
 }
 
 /// A short name, kept in place: of a disk, an interface, a task.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
     bytes: [u8; Name::MOST],
     length: u8,

@@ -33,5 +33,5 @@ pub use column::Column;
 pub use header::{Header, Missing, schema};
 pub use line::Line;
 pub use rates::Rates;
-pub use sampler::{Sample, Sampler, Wanted};
+pub use sampler::{Sample, Sampler, Wanted, ticks_per_second};
 pub use tasks::{By, Chosen};

@@ -196,6 +196,11 @@ fn keys<const N: usize>(file: &mut Option<Kept>, keys: &[keyed::Key]) -> [Option
     file.as_mut().and_then(Kept::read).map_or([None; N], |text| keyed::read(text, keys))
 }
 
+/// Clock ticks a second, in which the kernel tells processor time.
+pub fn ticks_per_second() -> u64 {
+    units().ticks
+}
+
 /// In what this kernel counts time and memory.
 pub(super) fn units() -> tasks::Units {
     // SAFETY: sysconf takes a number and touches no memory of ours.

@@ -63,6 +63,7 @@ pub struct Task {
     processor: Option<u64>,
     user_ns: Option<u64>,
     system_ns: Option<u64>,
+    children_ns: [Option<u64>; 2],
     minor: Option<u64>,
     major: Option<u64>,
     present_kib: Option<u64>,
@@ -95,6 +96,8 @@ impl Task {
                 12 => task.major = number(word),
                 14 => task.user_ns = ns(word),
                 15 => task.system_ns = ns(word),
+                16 => task.children_ns[0] = ns(word),
+                17 => task.children_ns[1] = ns(word),
                 19 => task.nice = signed(word),
                 20 => task.threads = number(word),
                 22 => task.began = number(word)?,
@@ -110,6 +113,11 @@ impl Task {
 
     fn busy_ns(&self) -> Option<u64> {
         self.user_ns?.checked_add(self.system_ns?)
+    }
+
+    /// Of the children that it has waited for, and theirs.
+    fn ended_ns(&self) -> Option<u64> {
+        self.children_ns[0]?.checked_add(self.children_ns[1]?)
     }
 
     /// How much it used of what tasks are ordered by; of a task that was not there before, all.
@@ -140,6 +148,9 @@ pub const TASK: &[Column<Task>] = &[
     column("cpu", "%", "of one processor", |now, was, s| share(now.busy_ns(), was.busy_ns(), s)),
     column("usr", "%", "of one processor, in the program", |now, was, s| share(now.user_ns, was.user_ns, s)),
     column("sys", "%", "of one processor, in the kernel", |now, was, s| share(now.system_ns, was.system_ns, s)),
+    column("ended", "%", "of one processor: children that have ended and were waited for", |now, was, s| {
+        share(now.ended_ns(), was.ended_ns(), s)
+    }),
     column("wai", "%", "of the time: waiting for a drive; needs kernel.task_delayacct, else 0", |now, was, s| {
         share(now.blocked_ns, was.blocked_ns, s)
     }),

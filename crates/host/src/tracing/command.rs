@@ -1,7 +1,10 @@
 //! `schedlab-agent record`: the scheduler's events of the whole host for a while, into a file.
 
 use super::{Cast, CastMember, Recorder, monotonic_ns};
-use crate::{Fault, Root};
+use crate::{
+    Fault, Root,
+    tunables::{Book, journal_folder},
+};
 use nix::sys::signal::{SigSet, Signal};
 use schedlab_model::units::parse_duration;
 use serde_json::json;
@@ -30,6 +33,9 @@ pub struct Record {
     /// Whether lost events are no failure.
     #[arg(long)]
     lossy: bool,
+    /// Folder of the journal.
+    #[arg(long, default_value_os_t = journal_folder())]
+    journal: PathBuf,
 }
 
 impl Record {
@@ -39,7 +45,7 @@ impl Record {
         let stops = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
         stops.thread_block().map_err(|why| Fault::Call { doing: "blocking signals".to_owned(), why: why.into() })?;
         let mut cast = everybody(&root);
-        let mut recorder = Recorder::start(&root, &self.cpus, self.buffer)?;
+        let mut recorder = Recorder::start(&Book::open(&root, &self.journal), &self.cpus, self.buffer)?;
         cast.processors = if self.cpus.is_empty() { recorder.processors() } else { self.cpus };
         cast.begin_ns = monotonic_ns();
         let until = cast.begin_ns.saturating_add(self.length_ns);

@@ -31,7 +31,7 @@ pub use cast::{Cast, CastMember};
 pub use numbers::{RunLengths, Spread};
 pub use story::Whole;
 
-use crate::{Fault, Root};
+use crate::{Fault, tunables::Book};
 use layout::{EVENTS, Layout};
 use pages::{Decoder, Happening, Losses};
 use place::{Instance, Tracefs};
@@ -71,11 +71,12 @@ struct Buffer {
 
 impl Recorder {
     /// Records the scheduler's events from now on. All processors are recorded, since a task of one may be woken on any
-    /// other; `processors` must be among them. Each has a buffer of so many KiB, whose oldest events give way.
-    pub fn start(root: &Root, processors: &[u16], kib_per_cpu: u32) -> Result<Recorder, Fault> {
-        let tracefs = Tracefs::open(root)?;
+    /// other; `processors` must be among them. Each has a buffer of so many KiB, whose oldest events give way. The book is
+    /// where the instance is entered first.
+    pub fn start(book: &Book, processors: &[u16], kib_per_cpu: u32) -> Result<Recorder, Fault> {
+        let tracefs = Tracefs::open(book.root())?;
         let layout = Layout::of(&tracefs)?;
-        let instance = Instance::make(tracefs)?;
+        let instance = Instance::make(tracefs, book)?;
         instance.set("tracing_on", "0")?;
         instance.set("trace_clock", "mono")?;
         instance.set("options/overwrite", "1")?;

@@ -2,25 +2,27 @@
 //!
 //! An instance has buffers, a clock and switches of its own, so that what others trace is neither seen nor disturbed.
 //! Where tracefs is not mounted, it is opened without being mounted anywhere: the kernel lets it go with the last file
-//! descriptor, so that even after SIGKILL no mount is left. What can be left then is the instance; the next recorder
-//! removes those whose process is gone.
+//! descriptor, so that even after SIGKILL no mount is left. What can be left then is the instance: it is in the journal before it
+//! is made, and carries the entry's marker.
 
-use crate::{Fault, Root};
+use crate::{
+    Fault, Root,
+    tunables::{
+        Book, Memory, Thing,
+        mark::{Id, instance_carries, mark_instance},
+        remove::until,
+        thing::Undone,
+    },
+};
 use std::{
     fs::{self, File, OpenOptions},
     io,
     os::{fd::AsRawFd, fd::FromRawFd, fd::OwnedFd, unix::fs::OpenOptionsExt},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering},
 };
 
 /// Where distributions mount it, newest custom first.
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// How the names of our instances begin; the process and a number follow.
-const NAME: &str = "schedlab-";
-
-/// Instances of this process so far, since one process may record twice at a time.
-static INSTANCES: AtomicU32 = AtomicU32::new(0);
 
 /// A tracefs that can be used.
 #[derive(Debug)]
@@ -52,18 +54,6 @@ impl Tracefs {
     /// A file of it.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.folder.join(name)
-    }
-
-    /// Removes instances whose process is gone. One that is in use cannot be removed, whatever its name says.
-    fn clear(&self) {
-        for entry in fs::read_dir(self.path("instances")).into_iter().flatten().flatten() {
-            let name = entry.file_name().into_string().unwrap_or_default();
-            let process = name.strip_prefix(NAME).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
-            if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
-                // Best effort: what is left costs memory and harms nobody.
-                let _ = fs::remove_dir(entry.path());
-            }
-        }
     }
 }
 
@@ -109,16 +99,19 @@ fn open_unmounted() -> io::Result<OwnedFd> {
 pub struct Instance {
     folder: PathBuf,
     _tracefs: Tracefs,
+    /// Removes it.
+    _memory: Memory,
 }
 
 impl Instance {
     /// Makes one.
-    pub fn make(tracefs: Tracefs) -> Result<Instance, Fault> {
-        tracefs.clear();
-        let number = INSTANCES.fetch_add(1, Ordering::Relaxed);
-        let folder = tracefs.path("instances").join(format!("{NAME}{}-{number}", std::process::id()));
-        fs::create_dir(&folder).map_err(|why| refused(&format!("{}: {why}", folder.display()), advice(&why)))?;
-        Ok(Instance { folder, _tracefs: tracefs })
+    pub fn make(tracefs: Tracefs, book: &Book) -> Result<Instance, Fault> {
+        let (name, id) = book.name()?;
+        let folder = tracefs.path("instances").join(&name);
+        let memory = book.remember(Thing::Instance { name, id: id.clone() })?;
+        let made = fs::create_dir(&folder).and_then(|()| mark_instance(&folder, &id));
+        made.map_err(|why| refused(&format!("{}: {why}", folder.display()), advice(&why)))?;
+        Ok(Instance { folder, _tracefs: tracefs, _memory: memory })
     }
 
     /// Writes a setting of it.
@@ -155,8 +148,30 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         let _ = self.set("tracing_on", "0");
-        if let Err(why) = fs::remove_dir(&self.folder) {
-            eprintln!("warning: {}: cannot remove: {why}; the next recording will", self.folder.display());
-        }
+    }
+}
+
+/// Removes an instance that carries the marker; one that does not, only if it records nothing. One that is open is waited for.
+pub(crate) fn remove_instance(root: &Root, name: &str, id: &Id) -> Result<Undone, Fault> {
+    if name.is_empty() || name.contains('/') || name.starts_with('.') {
+        return Err(Fault::Wrong(format!("{name:?} is no name of a tracing instance")));
+    }
+    let tracefs = Tracefs::open(root)?;
+    let folder = tracefs.path("instances").join(name);
+    if !folder.exists() {
+        return Ok(Undone::Gone);
+    }
+    let records = || fs::read_to_string(folder.join("events/enable")).map_or(true, |text| text.trim() != "0");
+    if !instance_carries(&folder, id) && records() {
+        return Ok(Undone::NotOurs(format!("tracing instance {name}: it does not carry our marker")));
+    }
+    let mut last = Ok(());
+    until(|| {
+        last = fs::remove_dir(&folder);
+        last.as_ref().err().is_none_or(|why| why.kind() != io::ErrorKind::ResourceBusy)
+    });
+    match last {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => Err(Fault::file(folder, "remove", why)),
+        _ => Ok(Undone::Back),
     }
 }

@@ -1,10 +1,10 @@
 //! The subcommands of tunables.
 
 use super::held::Held;
-use super::journal::{Undo, recover};
 use super::script::{Script, script};
 use super::trial::{self, Verdict, decide};
-use super::{check, journal_folder, listing, steps, stop, warden};
+use super::undo::{Undo, recover, would_undo};
+use super::{check, journal_folder, listing, steps, stop, strays, warden};
 use crate::{Fault, Root};
 use schedlab_model::units::parse_duration;
 use serde::Serialize;
@@ -66,7 +66,9 @@ impl Check {
     /// Does it.
     pub fn run(self) -> Result<ExitCode, Fault> {
         let root = Root::at(&self.at.root);
-        let undone = recover(&root, &self.at.journal).unwrap_or_default();
+        let tried = recover(&root, &self.at.journal);
+        let mut undone = tried.unwrap_or_else(|why| Undo::failed(why.to_string()));
+        undone.strays.extend(strays::look(&root, &self.at.journal));
         print(&check::check(&root, Duration::from_nanos(self.look), &undone))
     }
 }
@@ -161,11 +163,13 @@ pub struct Restore {
 impl Restore {
     /// Does it.
     pub fn run(self) -> Result<ExitCode, Fault> {
+        let root = Root::at(&self.at.root);
         if self.dry_run {
-            return print(&super::journal::would_undo(&self.at.journal)?);
+            return print(&would_undo(&root, &self.at.journal)?);
         }
         decide(&self.at.journal, Verdict::End)?;
-        let undone: Undo = recover(&Root::at(&self.at.root), &self.at.journal)?;
+        let mut undone = recover(&root, &self.at.journal)?;
+        undone.strays.extend(strays::look(&root, &self.at.journal));
         print(&undone.succeeded()?)
     }
 }
@@ -200,7 +204,7 @@ impl Hold {
         print(&BTreeMap::from([("rounded", held.rounded())]))?;
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         let changed = held.check();
-        let undo = held.restore()?;
+        let undo: Undo = held.restore()?;
         print(&serde_json::json!({ "changed_meanwhile": changed, "undone": undo }))
     }
 }

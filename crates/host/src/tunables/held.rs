@@ -1,10 +1,13 @@
 //! Settings that are held for a while: applied, watched, put back.
 
-use super::journal::{Entry, Journal, Undo, recover};
+use super::change::Change;
+use super::journal::{Entry, Journal, Lock};
+use super::mark;
 use super::place::DEBUGFS;
 use super::reading::{read_bounded, write_once};
 use super::steps::{Plan, Step, plan};
-use super::thing::{Change, Mismatch, Thing};
+use super::thing::{Mismatch, Thing};
+use super::undo::{Undo, recover};
 use super::{stop, warden};
 use crate::{Fault, Root};
 use std::collections::BTreeMap;
@@ -49,7 +52,7 @@ impl Held {
         let lock = journal.lock()?;
         refuse_what_others_hold(&journal, &first)?;
         held.journal = Some(journal);
-        let done = held.carry_out(first, settings, folder);
+        let done = held.carry_out(&lock, first, settings, folder);
         let Err(fault) = done else { return Ok(held) };
         let undo = held.undo();
         drop(lock);
@@ -59,17 +62,23 @@ impl Held {
         }
     }
 
-    fn carry_out(&mut self, first: Plan, settings: &BTreeMap<String, String>, folder: &Path) -> Result<(), Fault> {
+    fn carry_out(
+        &mut self,
+        lock: &Lock,
+        first: Plan,
+        settings: &BTreeMap<String, String>,
+        folder: &Path,
+    ) -> Result<(), Fault> {
         let plan = if first.unmounted {
-            self.mount_debugfs()?;
+            self.mount_debugfs(lock)?;
             let plan = plan(&self.root, settings, folder)?;
             refuse_what_others_hold(self.journal(), &plan)?;
             plan
         } else {
-            self.share_debugfs(&first)?;
+            self.share_debugfs(lock, &first)?;
             first
         };
-        plan.stages.into_iter().try_for_each(|stage| self.stage(stage))
+        plan.stages.into_iter().try_for_each(|stage| self.stage(lock, stage))
     }
 
     fn journal(&self) -> &Journal {
@@ -77,21 +86,29 @@ impl Held {
     }
 
     /// Where another run has mounted what we use, it is not to go before us.
-    fn share_debugfs(&mut self, plan: &Plan) -> Result<(), Fault> {
-        let mount = Thing::Mount { path: PathBuf::from(DEBUGFS) };
-        let used = plan.steps().any(|step| step.path.starts_with(DEBUGFS));
-        if used && self.journal().entries()?.0.iter().any(|e| e.thing == mount && e.owner.lives()) {
-            self.entries.push(self.journal().remember(mount)?);
+    fn share_debugfs(&mut self, lock: &Lock, plan: &Plan) -> Result<(), Fault> {
+        let is_it = |thing: &Thing| matches!(thing, Thing::Mount { path, .. } if path == Path::new(DEBUGFS));
+        if !plan.steps().any(|step| step.path.starts_with(DEBUGFS)) {
+            return Ok(());
+        }
+        let (all, _) = self.journal().entries()?;
+        if let Some(theirs) = all.into_iter().find(|e| is_it(&e.thing) && e.owner.lives()) {
+            let shared = self.journal().remember(lock, theirs.thing)?;
+            self.entries.push(shared);
         }
         Ok(())
     }
 
-    fn mount_debugfs(&mut self) -> Result<(), Fault> {
+    /// Under a name of our own, so that it is known from one that somebody else mounts there.
+    fn mount_debugfs(&mut self, lock: &Lock) -> Result<(), Fault> {
         use nix::mount::{MsFlags, mount};
-        self.entries.push(self.journal().remember(Thing::Mount { path: PathBuf::from(DEBUGFS) })?);
+        let name = mark::name(self.journal().owner(), &mark::Id::fresh()?);
+        let source = name.to_string_lossy().into_owned();
+        let entry = self.journal().remember(lock, Thing::Mount { path: PathBuf::from(DEBUGFS), source })?;
+        self.entries.push(entry);
         let path = self.root.path(DEBUGFS);
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-        mount(Some("debugfs"), &path, Some("debugfs"), flags, None::<&str>).map_err(|why| Fault::Refused {
+        mount(Some(&name), &path, Some("debugfs"), flags, None::<&str>).map_err(|why| Fault::Refused {
             what: format!("mounting {}", path.display()),
             why: std::io::Error::from(why).to_string(),
             advice: "leave out the scheduler's own numbers and flags, which are there".to_owned(),
@@ -99,7 +116,7 @@ impl Held {
     }
 
     /// Reads, journals and writes the steps of a stage. All are on disk before the first is written.
-    fn stage(&mut self, steps: Vec<Step>) -> Result<(), Fault> {
+    fn stage(&mut self, lock: &Lock, steps: Vec<Step>) -> Result<(), Fault> {
         let mut changes = Vec::new();
         for step in steps {
             let path = self.root.path(&step.path);
@@ -114,7 +131,12 @@ impl Held {
                 self.watch(&step, Change { expected: step.text.clone(), ..change });
                 continue;
             }
-            let entry = self.journal().remember(Thing::Value(change))?;
+            if step.text.is_some() && change.reading.back(&change.old).is_none() {
+                let why = format!("it reads {:?}, which could not be put back", change.old.trim_end());
+                let advice = "leave it out".to_owned();
+                return Err(Fault::Refused { what: step.setting, why, advice });
+            }
+            let entry = self.journal().remember(lock, Thing::Value(change))?;
             self.entries.push(entry);
             changes.push((step, self.entries.len() - 1));
         }
@@ -168,11 +190,7 @@ impl Held {
     }
 
     fn watch(&mut self, step: &Step, change: Change) {
-        let flag = match &change.reading {
-            super::reading::Reading::Flag(name) => name.clone(),
-            _ => String::new(),
-        };
-        let key = (change.path.clone(), flag);
+        let key = change.key();
         if step.passing {
             self.watched.remove(&key);
         } else {
@@ -195,8 +213,8 @@ impl Held {
         &self.recovered
     }
 
-    /// Puts everything back, latest first. What somebody else has changed meanwhile is left alone and reported; a fault names
-    /// what could not be put back, which stays in the journal.
+    /// Puts everything back, latest first, by the values that this process remembers: it needs no journal for it. What somebody
+    /// else has changed meanwhile is left alone and reported; a fault names what could not be put back.
     pub fn restore(mut self) -> Result<Undo, Fault> {
         self.undo_locked().succeeded()
     }
@@ -205,34 +223,29 @@ impl Held {
     pub fn keep(mut self) -> Result<(), Fault> {
         let entries = std::mem::take(&mut self.entries);
         let Some(journal) = &self.journal else { return Ok(()) };
-        let _lock = journal.lock()?;
+        let _lock = journal.lock_to_undo();
         entries.iter().try_for_each(|entry| journal.forget(entry))
     }
 
     fn undo_locked(&mut self) -> Undo {
         let Some(journal) = self.journal.as_ref().filter(|_| !self.entries.is_empty()) else { return Undo::default() };
-        match journal.lock() {
-            Ok(lock) => {
-                let undo = self.undo();
-                drop(lock);
-                undo
-            }
-            Err(fault) => Undo { failed: vec![fault.to_string()], ..Undo::default() },
-        }
+        let _lock = journal.lock_to_undo();
+        self.undo()
     }
 
+    /// What cannot be undone stays remembered.
     fn undo(&mut self) -> Undo {
         let mut report = Undo::default();
         let entries = std::mem::take(&mut self.entries);
         if let Some(journal) = &self.journal {
-            journal.undo(&self.root, entries, &mut report);
+            self.entries = journal.undo(&self.root, entries, &mut report);
         }
         report
     }
 }
 
 impl Drop for Held {
-    /// What fails here stays in the journal; the warden tries again when this process has ended.
+    /// What fails here is in the journal still; the warden tries again when this process has ended.
     fn drop(&mut self) {
         self.undo_locked();
     }
@@ -262,48 +275,4 @@ fn refuse_what_others_hold(journal: &Journal, plan: &Plan) -> Result<(), Fault> 
         });
     }
     Ok(())
-}
-
-/// Something made on the host that has to go again. Whoever drops it undoes it.
-#[derive(Debug)]
-pub struct Memory {
-    root: Root,
-    journal: Journal,
-    entry: Option<Entry>,
-}
-
-/// Puts it on disk that something has to be undone; to be called before it is done. The warden sees to it if we cannot.
-pub fn remember(root: &Root, journal: &Path, thing: Thing) -> Result<Memory, Fault> {
-    let journal = Journal::open(journal)?;
-    warden::guard(root, journal.folder())?;
-    let entry = Some(journal.remember(thing)?);
-    Ok(Memory { root: root.clone(), journal, entry })
-}
-
-impl Memory {
-    /// Undoes it now.
-    pub fn undo(mut self) -> Result<Undo, Fault> {
-        self.undo_now().succeeded()
-    }
-
-    /// Nothing is left to undo: it was undone otherwise, or shall stay.
-    pub fn forget(mut self) -> Result<(), Fault> {
-        self.entry.take().map_or(Ok(()), |entry| self.journal.forget(&entry))
-    }
-
-    fn undo_now(&mut self) -> Undo {
-        let mut report = Undo::default();
-        let Some(entry) = self.entry.take() else { return report };
-        match self.journal.lock() {
-            Ok(_lock) => self.journal.undo(&self.root, vec![entry], &mut report),
-            Err(fault) => report.failed.push(fault.to_string()),
-        }
-        report
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        self.undo_now();
-    }
 }

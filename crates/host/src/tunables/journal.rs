@@ -2,40 +2,41 @@
 //!
 //! A folder with a file an entry, written under another name, flushed, renamed, the folder flushed. An entry goes only when what it
 //! tells of is undone. Entries belong to a process ([`Owner`]); those of a living one are nobody else's affair, those of a
-//! dead one are undone by its warden, or by whoever uses the journal next. A lock on the folder's file `lock` keeps two from
-//! undoing the same.
+//! dead one are undone by its warden, or by whoever uses the journal next ([`super::undo`]).
+//!
+//! Entries are numbered through, whoever writes them: the next number is one more than the largest that is there, found under the
+//! lock of the folder's file `lock`. They are undone in the order of these numbers and of nothing else; clocks step.
 
 use super::owner::Owner;
 use super::stop;
-use super::thing::{Mismatch, Thing, Undone};
-use crate::{Fault, Root};
+use super::thing::Thing;
+use crate::Fault;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// No entry of ours is longer: two settings' worth of text, escaped.
 const MOST_BYTES: u64 = 128 << 10;
 /// More entries than any run makes.
 const MOST_ENTRIES: usize = 4096;
-/// How long the lock is waited for: whoever has it writes a few settings.
+/// A name with a larger number is none of ours.
+const LARGEST_SEQUENCE: u64 = 1 << 52;
+/// How long the lock is waited for: who has it writes a few settings, or waits for a mount or a group to be left.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Of the entries of this process, in order.
-static NEXT: AtomicU64 = AtomicU64::new(1);
+/// The largest number that this process has given, also where the entry is gone again.
+static LARGEST: AtomicU64 = AtomicU64::new(0);
 
 /// An entry on disk.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Whose.
     pub owner: Owner,
-    /// Order among its owner's.
+    /// Order among all entries of the journal.
     pub sequence: u64,
-    /// When, by the wall clock: order among owners.
-    pub unix_ns: u64,
     /// What has to be undone.
     pub thing: Thing,
 }
@@ -44,41 +45,15 @@ impl Entry {
     fn file_name(&self) -> String {
         format!("{}-{}-{:08}.json", self.owner.pid, self.owner.start, self.sequence)
     }
-}
 
-/// What came of undoing entries.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct Undo {
-    /// What is as it was.
-    pub back: Vec<String>,
-    /// What was not there any more, or had reset itself when the machine was started anew.
-    pub gone: Vec<String>,
-    /// What somebody else has changed meanwhile; it was left alone.
-    pub foreign: Vec<Mismatch>,
-    /// What could not be undone, and why; it stays in the journal.
-    pub failed: Vec<String>,
-    /// What living processes hold, and which.
-    pub living: Vec<String>,
-    /// Files of the journal that cannot be read.
-    pub unreadable: Vec<String>,
-}
-
-impl Undo {
-    /// A fault, if something could not be undone.
-    pub fn succeeded(self) -> Result<Undo, Fault> {
-        if self.failed.is_empty() {
-            return Ok(self);
-        }
-        Err(Fault::Refused {
-            what: "putting back".to_owned(),
-            why: self.failed.join("; "),
-            advice: "the journal keeps it: mend that and say schedlab host restore".to_owned(),
-        })
+    /// The order in which entries were made. Journals of earlier versions numbered each process's own: then who began first.
+    pub(super) fn order(&self) -> (u64, u64, i32) {
+        (self.sequence, self.owner.start, self.owner.pid)
     }
 }
 
 /// The journal, as its process sees it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Journal {
     folder: PathBuf,
     owner: Owner,
@@ -114,10 +89,18 @@ impl Journal {
         &self.folder
     }
 
+    /// Whose entries are written: the process that opened it, also after a fork.
+    pub fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
     /// Waits until nobody else writes or undoes entries.
     pub fn lock(&self) -> Result<Lock, Fault> {
         let path = self.folder.join("lock");
-        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(libc::O_NOFOLLOW).mode(0o600);
+        // Where nothing can be written any more, a lock that is there still serves.
+        let file = options.open(&path).or_else(|_| options.create(true).write(true).truncate(false).open(&path));
         let file = file.map_err(|why| Fault::file(&path, "open", why))?;
         let began = Instant::now();
         loop {
@@ -131,19 +114,33 @@ impl Journal {
         }
     }
 
+    /// The same for undoing, which must go on without a lock where there can be none: the folder was removed, or nobody can
+    /// write it any more, or whoever has the lock is stuck. To undo the same thing twice does no harm.
+    pub(super) fn lock_to_undo(&self) -> Option<Lock> {
+        self.lock().ok()
+    }
+
     /// Puts something on disk that has to be undone. When this returns, it is there whatever happens.
-    pub fn remember(&self, thing: Thing) -> Result<Entry, Fault> {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let entry = Entry {
-            owner: self.owner.clone(),
-            sequence: NEXT.fetch_add(1, Ordering::Relaxed),
-            unix_ns: u64::try_from(since.as_nanos()).unwrap_or(u64::MAX),
-            thing,
-        };
+    pub fn remember(&self, _lock: &Lock, thing: Thing) -> Result<Entry, Fault> {
+        let entry = Entry { owner: self.owner.clone(), sequence: self.next()?, thing };
         stop::point();
-        self.write(&entry, true)?;
+        self.write(&entry, entry.thing.is_flushed())?;
         stop::point();
         Ok(entry)
+    }
+
+    /// The next number. The lock must be held.
+    fn next(&self) -> Result<u64, Fault> {
+        let found = fs::read_dir(&self.folder).map_err(|why| Fault::file(&self.folder, "read", why))?;
+        let there = found.flatten().filter_map(|entry| sequence_of(entry.file_name().to_str()?)).max().unwrap_or(0);
+        let next = LARGEST.load(Ordering::Relaxed).max(there) + 1;
+        LARGEST.store(next, Ordering::Relaxed);
+        Ok(next)
+    }
+
+    /// The largest number given by this process so far.
+    pub(super) fn largest() -> u64 {
+        LARGEST.load(Ordering::Relaxed)
     }
 
     /// Changes what an entry says. Not flushed: it tells our own values from others', which matters to this boot only.
@@ -176,22 +173,28 @@ impl Journal {
         File::open(&self.folder)?.sync_all()
     }
 
-    /// Takes an entry off that is undone.
+    /// Takes an entry off that is undone. One that is not there any more is no fault.
     pub fn forget(&self, entry: &Entry) -> Result<(), Fault> {
         let path = self.folder.join(entry.file_name());
         match fs::remove_file(&path) {
-            Err(why) if why.kind() != ErrorKind::NotFound => Err(Fault::file(path, "remove", why)),
-            _ => self.flush().map_err(|why| Fault::file(&self.folder, "flush", why)),
+            Err(why) if why.kind() == ErrorKind::NotFound => Ok(()),
+            Err(why) => Err(Fault::file(path, "remove", why)),
+            Ok(()) if entry.thing.is_flushed() => self.flush().map_err(|why| Fault::file(&self.folder, "flush", why)),
+            Ok(()) => Ok(()),
         }
     }
 
-    /// Removes entries that were never finished: what they would have told of was never done. The lock must be held.
-    fn sweep(&self) {
+    /// Whether the entry can be read from disk.
+    pub(super) fn holds(&self, entry: &Entry) -> bool {
+        read_entry(&self.folder.join(entry.file_name())).is_some()
+    }
+
+    /// Removes entries of these owners that were never finished: what they would have told of was never done. The lock must
+    /// be held.
+    pub(super) fn sweep(&self, whose: impl Fn(&Owner) -> bool) {
         let unfinished = |name: &str| {
-            let (pid, rest) = name.strip_suffix(".new")?.split_once('-')?;
-            let (start, _) = rest.split_once('-')?;
-            let owner = Owner { pid: pid.parse().ok()?, start: start.parse().ok()?, ..self.owner.clone() };
-            Some(!owner.lives())
+            let (pid, start, _) = parts(name.strip_suffix(".new")?)?;
+            Some(whose(&Owner { pid, start, ..self.owner.clone() }))
         };
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if entry.file_name().to_str().and_then(unfinished) == Some(true) {
@@ -207,61 +210,24 @@ impl Journal {
         for path in found.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "json")) {
             match read_entry(&path) {
                 Some(entry) if entries.len() < MOST_ENTRIES => entries.push(entry),
-                _ if path.symlink_metadata().is_ok() => unreadable.push(format!("{} (remove it)", path.display())),
+                _ if path.symlink_metadata().is_ok() => unreadable.push(path.display().to_string()),
                 _ => {}
             }
         }
-        entries.sort_by_key(|e| (e.unix_ns, e.sequence));
+        entries.sort_by_key(Entry::order);
+        unreadable.sort();
         Ok((entries, unreadable))
     }
+}
 
-    /// Undoes entries, the latest first, and forgets those that are undone. The lock must be held.
-    pub fn undo(&self, root: &Root, mut entries: Vec<Entry>, report: &mut Undo) {
-        entries.sort_by_key(|e| std::cmp::Reverse((e.unix_ns, e.sequence)));
-        let waits = |e: &Entry| matches!(&e.thing, Thing::Value(change) if change.by.is_some());
-        let (later, first): (Vec<_>, Vec<_>) = entries.into_iter().partition(waits);
-        let mut lost = BTreeSet::new();
-        for entry in first.into_iter().chain(later) {
-            self.undo_one(root, &entry, &mut lost, report);
-        }
-    }
+/// Process, start and number in the name of an entry's file without its end.
+fn parts(name: &str) -> Option<(i32, u64, u64)> {
+    let mut parts = name.splitn(3, '-');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
 
-    /// Whether somebody else relies on the same mount, who will take it away.
-    fn shared(&self, entry: &Entry) -> bool {
-        let is_other = |e: &Entry| e.thing == entry.thing && (&e.owner, e.sequence) != (&entry.owner, entry.sequence);
-        matches!(entry.thing, Thing::Mount { .. })
-            && self.entries().is_ok_and(|(all, _)| all.iter().any(|e| is_other(e) && e.owner.lives()))
-    }
-
-    /// `lost` are the settings that are somebody else's now: what follows them is left alone too.
-    fn undo_one(&self, root: &Root, entry: &Entry, lost: &mut BTreeSet<PathBuf>, report: &mut Undo) {
-        let name = entry.thing.name();
-        if self.shared(entry) {
-            report.gone.push(format!("{name}: another run uses it"));
-        } else if !entry.owner.of_this_boot() && !entry.thing.outlives_a_boot() {
-            report.gone.push(format!("{name}: reset when the machine was started anew"));
-        } else if let Thing::Value(change) = &entry.thing
-            && change.follows.iter().chain(&change.by).any(|leader| lost.contains(leader))
-        {
-            report.gone.push(format!("{name}: goes with a setting that somebody else has changed"));
-        } else {
-            stop::point();
-            let outcome = entry.thing.undo(root);
-            stop::point();
-            match outcome {
-                Ok(Undone::Back) => report.back.push(name),
-                Ok(Undone::Gone) => report.gone.push(name),
-                Ok(Undone::Foreign(mismatch)) => {
-                    lost.insert(mismatch.path.clone());
-                    report.foreign.push(mismatch);
-                }
-                Err(fault) => return report.failed.push(format!("{name}: {fault}")),
-            }
-        }
-        if let Err(fault) = self.forget(entry) {
-            report.failed.push(fault.to_string());
-        }
-    }
+fn sequence_of(name: &str) -> Option<u64> {
+    parts(name.strip_suffix(".json")?).map(|(_, _, sequence)| sequence).filter(|number| *number < LARGEST_SEQUENCE)
 }
 
 fn read_entry(path: &Path) -> Option<Entry> {
@@ -274,51 +240,4 @@ fn read_entry(path: &Path) -> Option<Entry> {
     file.take(MOST_BYTES).read_to_end(&mut text).ok()?;
     let entry: Entry = serde_json::from_slice(&text).ok()?;
     (path.file_name()?.to_str()? == entry.file_name()).then_some(entry)
-}
-
-/// Undoes what dead processes have left. What living ones hold is left alone.
-pub fn recover(root: &Root, folder: &Path) -> Result<Undo, Fault> {
-    recover_those(root, folder, |_| true)
-}
-
-/// The same for some owners only.
-pub fn recover_those(root: &Root, folder: &Path, whose: impl Fn(&Owner) -> bool) -> Result<Undo, Fault> {
-    if !folder.exists() {
-        return Ok(Undo::default());
-    }
-    let journal = Journal::open(folder)?;
-    let _lock = journal.lock()?;
-    let mut report = Undo::default();
-    journal.sweep();
-    let (entries, unreadable) = journal.entries()?;
-    report.unreadable = unreadable;
-    let (living, dead): (Vec<_>, Vec<_>) =
-        entries.into_iter().filter(|e| whose(&e.owner)).partition(|e| e.owner.lives());
-    report.living = living.iter().map(|e| format!("{}, held by process {}", e.thing.name(), e.owner.pid)).collect();
-    journal.undo(root, dead, &mut report);
-    Ok(report)
-}
-
-/// What stands in a journal: what is held by living processes, and what would be undone.
-pub fn would_undo(folder: &Path) -> Result<Undo, Fault> {
-    let mut report = Undo::default();
-    if !folder.exists() {
-        return Ok(report);
-    }
-    let (entries, unreadable) = Journal::open(folder)?.entries()?;
-    report.unreadable = unreadable;
-    for entry in entries.iter().rev() {
-        let name = entry.thing.name();
-        if entry.owner.lives() {
-            report.living.push(format!("{name}, held by process {}", entry.owner.pid));
-        } else {
-            let old = if let Thing::Value(change) = &entry.thing {
-                format!(" to {}", change.old.trim_end())
-            } else {
-                String::new()
-            };
-            report.back.push(format!("{name}{old}"));
-        }
-    }
-    Ok(report)
 }

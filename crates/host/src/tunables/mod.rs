@@ -1,30 +1,38 @@
 //! The settings of a host: what there is, what it is now, how it is changed and always put back.
 //!
 //! [`Held::apply`] sets and [`Held::restore`] puts back; between them stands the journal on disk ([`journal`]) and a process
-//! that outlives us ([`warden`]). Whoever makes something else on the host that has to go again (a group, a mount, a loop
-//! device, a file, a process) says so first with [`remember`].
+//! that outlives us ([`warden`]). What else a run makes on the host and must remove again (a group, a tracing instance, a mount, a
+//! loop device, a swap area, a folder, a process) is entered into the same journal first, by its [`Book`].
 
+pub mod book;
+mod change;
 pub mod check;
 pub mod command;
 pub mod entry;
 pub mod held;
 pub mod journal;
 mod listing;
+pub mod mark;
 pub mod owner;
 pub mod place;
 mod reading;
+pub(crate) mod remove;
 mod script;
 mod steps;
 mod stop;
+mod strays;
 pub mod table;
 pub mod thing;
 pub mod trial;
+pub mod undo;
 pub mod warden;
 
-pub use held::{Held, Memory, remember};
-pub use journal::{Undo, recover};
+pub use book::{Book, Memory};
+pub use change::Change;
+pub use held::Held;
 pub use table::TUNABLES;
 pub use thing::{Mismatch, Thing};
+pub use undo::{Undo, recover};
 
 use std::path::PathBuf;
 

@@ -2,7 +2,8 @@
 //! what he set gets it back by waiting.
 //!
 //! A process of its own holds them ([`Held`]); the terminal may close. It looks at a file of its own in the journal's folder:
-//! renamed to `kept-...` the settings stay, to `ended-...` they go back at once. When it dies, its warden takes them back.
+//! renamed to `kept-...` the settings stay, to `ended-...` they go back at once, and at a SIGTERM too. When it dies, its warden
+//! takes them back. It remembers the old values itself: whatever becomes of the journal, only `kept-...` makes them stay.
 
 use super::held::Held;
 use super::journal::Journal;
@@ -10,9 +11,11 @@ use super::owner::Owner;
 use super::thing::Mismatch;
 use super::warden::{answer, detached, go_on_detached, ignore, settle_down};
 use crate::{Fault, Root};
+use nix::sys::signal::SigSet;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -87,9 +90,11 @@ impl Trial {
         if self.detach {
             return go_on_detached();
         }
-        use nix::sys::signal::Signal::{SIGHUP, SIGINT};
+        use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGTERM};
         settle_down();
         ignore(&[SIGHUP, SIGINT]);
+        let told = SigSet::from_iter([SIGTERM]);
+        told.thread_block().map_err(|why| Fault::Call { doing: "taking signals".to_owned(), why: why.into() })?;
         let root = Root::at(&self.root);
         let (held, settings) = match self.apply(&root) {
             Ok(it) => it,
@@ -103,7 +108,7 @@ impl Trial {
         fs::write(&marks.pending, b"").map_err(|why| Fault::file(&marks.pending, "write", why))?;
         let (pid, rounded) = (std::process::id() as i32, held.rounded().to_vec());
         say(&Answer::Begun(Begun { pid, settings, rounded, within_seconds: within.as_secs() }))?;
-        let kept = marks.wait(within);
+        let kept = marks.wait(within, &told);
         let done = if kept { held.keep() } else { held.restore().map(|_| ()) };
         if done.is_ok() {
             // Whoever has decided waits for this.
@@ -135,14 +140,15 @@ impl Marks {
         Marks { pending: name("trial"), kept: name("kept"), ended: name("ended") }
     }
 
-    /// Whether they shall stay.
-    fn wait(&self, within: Duration) -> bool {
+    /// Whether they shall stay. Where the file is gone, or nobody can give it another name, nobody can have said so.
+    fn wait(&self, within: Duration, told: &SigSet) -> bool {
         let began = Instant::now();
         while self.pending.exists() {
-            if began.elapsed() >= within && fs::rename(&self.pending, &self.ended).is_ok() {
-                return false;
+            let left = within.saturating_sub(began.elapsed());
+            if left.is_zero() || comes(told, LOOK.min(left)) {
+                // Who renames it first decides.
+                return fs::rename(&self.pending, &self.ended).is_err() && self.kept.exists();
             }
-            std::thread::sleep(LOOK.min(within.saturating_sub(began.elapsed())));
         }
         self.kept.exists()
     }
@@ -152,6 +158,13 @@ impl Marks {
             let _ = fs::remove_file(file);
         }
     }
+}
+
+/// Waits for a signal that is blocked; whether it came.
+fn comes(signals: &SigSet, at_most: Duration) -> bool {
+    let limit = libc::timespec { tv_sec: at_most.as_secs() as _, tv_nsec: at_most.subsec_nanos().into() };
+    // SAFETY: both arguments live through the call; what came is not asked for.
+    unsafe { libc::sigtimedwait(signals.as_ref(), std::ptr::null_mut(), &limit) > 0 }
 }
 
 /// What shall become of all trials that wait.
@@ -174,8 +187,16 @@ pub fn decide(folder: &Path, verdict: Verdict) -> Result<Vec<i32>, Fault> {
             continue;
         }
         let mark = if verdict == Verdict::Keep { &marks.kept } else { &marks.ended };
-        if fs::rename(&marks.pending, mark).is_err() {
-            continue;
+        match fs::rename(&marks.pending, mark) {
+            Ok(()) => {}
+            // Its time was over.
+            Err(why) if why.kind() == ErrorKind::NotFound => continue,
+            Err(why) if verdict == Verdict::Keep => return Err(Fault::file(&marks.pending, "rename", why)),
+            Err(_) => {
+                end(&owner)?;
+                told.push(owner.pid);
+                continue;
+            }
         }
         let began = Instant::now();
         while mark.exists() && owner.lives() && began.elapsed() < PATIENCE {
@@ -191,6 +212,21 @@ pub fn decide(folder: &Path, verdict: Verdict) -> Result<Vec<i32>, Fault> {
         told.push(owner.pid);
     }
     Ok(told)
+}
+
+/// Ends a trial where no file can be renamed.
+fn end(owner: &Owner) -> Result<(), Fault> {
+    let failed =
+        |why: nix::Error| Fault::Call { doing: format!("ending the trial of process {}", owner.pid), why: why.into() };
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(owner.pid), nix::sys::signal::Signal::SIGTERM).map_err(failed)?;
+    let began = Instant::now();
+    while owner.lives() {
+        if began.elapsed() > PATIENCE {
+            return Err(failed(nix::Error::ETIMEDOUT));
+        }
+        std::thread::sleep(LOOK / 5);
+    }
+    Ok(())
 }
 
 fn pending(folder: &Path) -> Vec<Owner> {

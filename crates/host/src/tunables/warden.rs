@@ -5,8 +5,8 @@
 //! touches afterwards cost a copy), detached twice (the owner never sees it among its children), and in a session of its own
 //! (no signal from a terminal reaches it). It waits on a pidfd, which tells of the death whoever else has inherited what.
 
-use super::journal::recover_those;
 use super::owner::{Owner, start_of};
+use super::undo::{Undo, recover_those};
 use crate::{Fault, Root};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::collections::BTreeSet;
@@ -21,6 +21,9 @@ use std::time::Duration;
 
 /// Our own program, also when its file has been replaced meanwhile.
 const OWN: &str = "/proc/self/exe";
+/// What could not be undone is tried again so often, with such a pause.
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_secs(1);
 /// Journals for which this process has a warden.
 static GUARDED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
@@ -124,10 +127,20 @@ impl Warden {
         let handle = pidfd(self.owner);
         answer("ready")?;
         self.wait(handle);
-        let (pid, start) = (self.owner, self.start);
-        recover_those(&Root::at(self.root), &self.journal, |owner| owner.pid == pid && owner.start == start)?
-            .succeeded()?;
-        Ok(ExitCode::SUCCESS)
+        let root = Root::at(&self.root);
+        let recover = || {
+            let is_ours = |owner: &Owner| owner.pid == self.owner && owner.start == self.start;
+            recover_those(&root, &self.journal, is_ours).and_then(Undo::succeeded)
+        };
+        let mut done = recover();
+        for _ in 1..TRIES {
+            if done.is_ok() {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+            done = recover();
+        }
+        done.map(|_| ExitCode::SUCCESS)
     }
 
     fn wait(&self, handle: Option<OwnedFd>) {

@@ -46,7 +46,7 @@ pub(super) fn attach(root: &Root, made: &mut Made, file: &Path) -> Result<PathBu
             return Err(Fault::last("finding a free loop device"));
         }
         let device = PathBuf::from(format!("/dev/loop{number}"));
-        made.remember(root, Thing::Loop { device: device.clone(), file: file.to_owned() })?;
+        made.remember(Thing::Loop { device: device.clone(), file: file.to_owned() })?;
         match configure(&device, &shown) {
             Ok(()) => return direct(root, &device, file),
             Err(why) => last = why,

@@ -2,7 +2,7 @@
 //! drive does are this run's and nobody else's.
 //!
 //! ```text
-//! scratch/schedlab-volume-PID/
+//! scratch/schedlab-PID-NUMBER/
 //!   image            a sparse file                   or   slow/disk   on a modelled disk (see server)
 //!     shown as /dev/loopN, direct I/O, its queue cut where an elevator is to have something to sort
 //!   files            ext4 without a journal on it
@@ -27,7 +27,7 @@ mod swap_area;
 use crate::{
     Fault, Root,
     agent::on_time,
-    tunables::{Memory, Thing, owner::Owner, owner::start_of, remember, warden::detached},
+    tunables::{Book, Memory, Thing, owner::Owner, owner::start_of, warden::detached},
 };
 use counts::Counts;
 use drive::Drive;
@@ -130,13 +130,13 @@ impl Volume {
 
 /// What was made so far; undone latest first.
 struct Made {
-    journal: PathBuf,
+    book: Book,
     all: Vec<Memory>,
 }
 
 impl Made {
-    fn remember(&mut self, root: &Root, thing: Thing) -> Result<(), Fault> {
-        self.all.push(remember(root, &self.journal, thing)?);
+    fn remember(&mut self, thing: Thing) -> Result<(), Fault> {
+        self.all.push(self.book.remember(thing)?);
         Ok(())
     }
 
@@ -166,16 +166,16 @@ pub struct Mounted {
 
 impl Mounted {
     /// Makes it below `scratch`, with room for files of so many bytes.
-    pub fn new(root: &Root, wish: &Volume, scratch: &Path, journal: &Path, files: u64) -> Result<Mounted, Fault> {
+    pub fn new(book: &Book, wish: &Volume, scratch: &Path, files: u64) -> Result<Mounted, Fault> {
+        let root = book.root();
         let Extent { size, .. } = wish.extent(files)?;
         let scratch = scratch.canonicalize().map_err(|why| Fault::file(scratch, "find", why))?;
         if wish.request.is_none() {
             room(&scratch, size.min(files.saturating_add(wish.swap.map_or(0, |swap| swap.0))))?;
         }
-        let folder = scratch.join(format!("schedlab-volume-{}", std::process::id()));
-        let mut made = Made { journal: journal.to_owned(), all: Vec::new() };
-        made.remember(root, Thing::Folder { path: folder.clone() })?;
-        make_folder(&folder)?;
+        let mut made = Made { book: book.clone(), all: Vec::new() };
+        let (folder, memory) = book.folder(&scratch)?;
+        made.all.push(memory);
         let (device, control) = device(root, &mut made, wish, &scratch, &folder, size)?;
         match &wish.blank {
             Some(pieces) => blank::lay(pieces, &device)?,
@@ -183,10 +183,10 @@ impl Mounted {
         }
         let files = folder.join("files");
         make_folder(&files)?;
-        made.remember(root, Thing::Mount { path: files.clone() })?;
+        made.remember(Thing::Mount { path: files.clone(), source: device.to_string_lossy().into_owned() })?;
         let swap = wish.swap.map(|size| (files.join("swap"), size.0));
         if let Some((path, _)) = &swap {
-            made.remember(root, Thing::Swap { path: path.clone() })?;
+            made.remember(Thing::Swap { path: path.clone() })?;
         }
         let mounted = Mounted { root: root.clone(), device, files, control, swap, _made: made };
         mounted.mount()?;
@@ -273,7 +273,7 @@ fn device(
         (None, None) => (plain(&folder.join("image"), size)?, None),
         (Some(disk), _) => {
             let at = folder.join("slow");
-            serve(root, made, &at, scratch, size, disk)?;
+            serve(made, &at, scratch, size, disk)?;
             (at.join(fuse::DISK_NAME), Some(at.join(fuse::CONTROL_NAME)))
         }
     };
@@ -307,12 +307,14 @@ fn plain(path: &Path, size: u64) -> Result<PathBuf, Fault> {
 }
 
 /// Has a modelled disk mounted there.
-fn serve(root: &Root, made: &mut Made, at: &Path, scratch: &Path, size: u64, disk: &Disk) -> Result<(), Fault> {
+fn serve(made: &mut Made, at: &Path, scratch: &Path, size: u64, disk: &Disk) -> Result<(), Fault> {
     make_folder(at)?;
-    made.remember(root, Thing::Mount { path: at.to_owned() })?;
+    let (source, _) = made.book.name()?;
+    made.remember(Thing::Mount { path: at.to_owned(), source: source.clone() })?;
     let (own, text) = (Owner::own(), serde_json::to_string(disk).map_err(|why| Fault::Wrong(why.to_string()))?);
     let mut command = Command::new("/proc/self/exe");
     command.arg("slow-disk").arg("--at").arg(at).arg("--folder").arg(scratch).args(["--size", &size.to_string()]);
+    command.args(["--source", &source]);
     command.args(["--disk", &text, "--owner", &own.pid.to_string(), "--start", &own.start.to_string()]);
     let said = detached(command)?;
     let words: Vec<&str> = said.split_ascii_whitespace().collect();
@@ -325,7 +327,7 @@ fn serve(root: &Root, made: &mut Made, at: &Path, scratch: &Path, size: u64, dis
     };
     let (pid, start) = (pid.parse().unwrap_or(0), start.parse().unwrap_or(0));
     debug_assert_eq!(start_of(pid), Some(start));
-    made.remember(root, Thing::Process { pid, start })
+    made.remember(Thing::Process { pid, start })
 }
 
 /// Makes an empty file system with the host's program.

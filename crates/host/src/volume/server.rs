@@ -49,6 +49,9 @@ pub struct SlowDisk {
     /// Folder of the nameless file
     #[arg(long)]
     folder: PathBuf,
+    /// What the table of mounts is to call it
+    #[arg(long)]
+    source: String,
     #[arg(long)]
     size: u64,
     /// The description, JSON
@@ -106,7 +109,7 @@ impl SlowDisk {
         })?;
         let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", kernel.as_raw_fd());
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-        mount(Some("schedlab-disk"), &self.at, Some("fuse"), flags, Some(options.as_str()))
+        mount(Some(self.source.as_str()), &self.at, Some("fuse"), flags, Some(options.as_str()))
             .map_err(|why| Fault::file(&self.at, "mount a FUSE file system at", why.into()))?;
         Ok(Server {
             kernel,

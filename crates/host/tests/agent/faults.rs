@@ -1,6 +1,6 @@
 //! What goes wrong is told, and leaves nothing behind.
 
-use super::{Lab, agent, is_root};
+use super::{Lab, PATIENCE, agent, is_root};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -13,9 +13,6 @@ use std::{
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
-
-/// Long enough for whatever is asynchronous in a kernel.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A run of everything that could be left behind.
 fn lively(lab: &Lab) -> std::path::PathBuf {
@@ -38,17 +35,16 @@ fn stopped_by(signal: Signal, inner: bool) -> std::process::ExitStatus {
     let mut run = lab.start(&lively(&lab));
     let outer = run.id() as i32;
     let deadline = Instant::now() + PATIENCE;
-    // Outer, inner, and the tasks and children.
-    while lab.processes().len() < 11 && Instant::now() < deadline {
+    // Outer, inner, warden, and the tasks and children.
+    while lab.processes().len() < 12 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
     std::thread::sleep(Duration::from_millis(100));
-    let children = fs::read_to_string(format!("/proc/{outer}/task/{outer}/children")).unwrap();
-    let victim = if inner { children.split_whitespace().next().unwrap().parse().unwrap() } else { outer };
+    let victim = if inner { children(outer)[0] } else { outer };
     kill(Pid::from_raw(victim), signal).unwrap();
     let status = run.wait().unwrap();
     let deadline = Instant::now() + PATIENCE;
-    while Instant::now() < deadline && !(lab.processes().is_empty() && fs::read_dir(lab.path()).unwrap().count() == 1) {
+    while Instant::now() < deadline && !(lab.processes().is_empty() && lab.files().is_empty()) {
         std::thread::sleep(Duration::from_millis(5));
     }
     lab.assert_nothing_left();
@@ -150,4 +146,57 @@ fn wrong_plans_are_refused_in_a_line() {
         json!({ "job": { "steps": [{ "open": { "files": 9000, "size": "4GiB" } }, { "read": "4KiB" }, "close"] } });
     assert!(refused(&plan(&full, json!({}))).contains("MiB free, and the run's files need"));
     lab.assert_nothing_left();
+}
+
+/// The children of a process's first thread.
+fn children(pid: i32) -> Vec<i32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// Starts a run of tasks in sessions of their own whose first step ends at once, and stops all processes but the tasks so long
+/// after the first leader of a session is there; gives those that it stopped.
+fn stopped_early(lab: &Lab, after: Duration) -> (std::process::Child, Vec<i32>) {
+    let task = |session: &str| json!({ "session": session, "count": 2, "steps": [{ "mark": "begun" }] });
+    let run = lab.start(&lab.plan(json!({ "a": task("one"), "b": task("two"), "c": task("three") }), json!({})));
+    let (outer, deadline) = (run.id() as i32, Instant::now() + PATIENCE);
+    while !children(outer).iter().any(|&inner| !children(inner).is_empty()) && Instant::now() < deadline {}
+    std::thread::sleep(after);
+    let all: Vec<i32> = children(outer).into_iter().chain([outer]).collect();
+    all.iter().for_each(|&pid| _ = kill(Pid::from_raw(pid), Signal::SIGSTOP));
+    std::thread::sleep(Duration::from_millis(30));
+    (run, all)
+}
+
+#[test]
+fn an_agent_that_is_stopped_between_launch_and_start_loses_no_task() {
+    for after in (0..20).map(|step| Duration::from_micros(200 * step)) {
+        let lab = Lab::new();
+        let (run, stopped) = stopped_early(&lab, after);
+        stopped.iter().for_each(|&pid| _ = kill(Pid::from_raw(pid), Signal::SIGCONT));
+        let done = run.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "stopped after {after:?}: {said}");
+        let answer: Value = serde_json::from_slice(&done.stdout).unwrap();
+        let rows = answer["rows"].as_array().unwrap();
+        for job in ["a", "b", "c"] {
+            let completed = rows.iter().find(|row| row["metric"] == format!("tasks.{job}.completed")).unwrap();
+            assert_eq!(completed["value"], 2.0, "stopped after {after:?}");
+        }
+    }
+}
+
+#[test]
+fn tasks_that_wait_for_an_agent_end_with_it() {
+    for after in (0..20).map(|step| Duration::from_micros(200 * step)) {
+        let lab = Lab::new();
+        let (mut run, stopped) = stopped_early(&lab, after);
+        stopped.iter().for_each(|&pid| _ = kill(Pid::from_raw(pid), Signal::SIGKILL));
+        run.wait().unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline && !lab.processes().is_empty() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(lab.processes(), Vec::<i32>::new(), "killed after {after:?}");
+    }
 }

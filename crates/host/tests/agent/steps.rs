@@ -131,3 +131,55 @@ fn a_footprint_is_gone_through_in_the_asked_time_when_alone() {
     }
     assert!(!seen.warnings().contains("footprint"), "{}", seen.warnings());
 }
+
+#[test]
+fn shares_never_add_up_to_more_than_all_processors() {
+    let lab = Lab::new();
+    let hog = |passes: &str| json!({ "load": "spin", "compute": "50ms", "passes": passes });
+    let forks = json!({ "steps": [
+        { "repeat": { "times": 8, "steps": [{ "fork": [{ "compute": "2ms" }] }, "wait"] } },
+        { "fork": [{ "compute": "10s" }] }, { "sleep": "10ms" },
+    ], "passes": "forever" });
+    let touches = json!({ "steps": [
+        { "touch": { "size": "16MiB", "write": true, "compute": "1us" } }, { "compute": "5ms" },
+    ], "count": 4 });
+    let arrivals = json!({ "steps": [{ "compute": "3ms" }], "count": 30, "gap": "4ms" });
+    let workloads = [
+        (json!({ "a": hog("forever"), "b": hog("forever") }), json!({ "duration": "150ms" })),
+        (
+            json!({ "a": { "steps": [{ "compute": "40ms" }] }, "b": { "steps": [{ "compute": "1ms" }], "count": 9 } }),
+            json!({}),
+        ),
+        (json!({ "a": hog("forever"), "b": arrivals }), json!({})),
+        (json!({ "a": hog("forever"), "b": touches }), json!({})),
+        (json!({ "a": forks, "b": hog("forever") }), json!({ "duration": "200ms" })),
+    ];
+    for (workload, rest) in workloads {
+        let seen = lab.run(workload.clone(), rest);
+        let shares = ["a", "b"].map(|job| seen.get(&format!("tasks.{job}.share")));
+        assert!(
+            shares.iter().all(|share| *share > 0.0) && shares.iter().sum::<f64>() <= 100.0,
+            "{shares:?} {workload}"
+        );
+    }
+}
+
+#[test]
+fn a_childs_time_is_its_jobs_though_the_run_ends_before_it() {
+    let lab = Lab::new();
+    let job = json!({ "steps": [{ "fork": [{ "compute": "10s" }] }, { "sleep": "10s" }] });
+    let seen = lab.run(json!({ "a": job }), json!({ "duration": "300ms" }));
+    // Nobody else of the run wants the processor: what it did not have, others of the host had.
+    let share = seen.get("tasks.a.share");
+    assert!(share + seen.foreign_percent() > 80.0, "{share} {}", seen.foreign_percent());
+}
+
+#[test]
+fn what_the_agent_takes_to_make_a_task_and_to_take_it_away_is_told_apart() {
+    let lab = Lab::new();
+    let seen = lab.run(json!({ "a": { "steps": [{ "call": "1us" }], "count": 5 } }), json!({}));
+    let [making, unmaking] = ["making_ns", "unmaking_ns"].map(|name| seen.environment(name));
+    // It has made the process's memory stay, and given it back: each takes many times what its one call does.
+    assert!(making > 0.0 && unmaking > 0.0, "{making} {unmaking}");
+    assert!(seen.used("a") * 1e9 < making + unmaking, "{} {making} {unmaking}", seen.used("a"));
+}

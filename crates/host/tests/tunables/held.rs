@@ -1,7 +1,10 @@
 //! Held settings are in force, are watched, and go back to the byte.
 
 use crate::tree::{Tree, comes, settings};
-use schedlab_host::tunables::{Held, Thing, recover, remember};
+use schedlab_host::{
+    Root,
+    tunables::{Book, Held, mark, recover},
+};
 
 const MANY: &[(&str, &str)] = &[
     ("autogroup", "false"),
@@ -144,43 +147,26 @@ fn the_runtime_of_real_time_tasks_never_exceeds_their_period_on_the_way() {
 }
 
 #[test]
-fn other_things_are_remembered_and_undone_too() {
+fn what_was_set_before_the_machine_was_started_anew_has_reset_itself_but_folders_are_removed() {
     let tree = Tree::new();
-    for (name, thing) in [
-        ("scratch", Thing::Folder { path: "/scratch".into() }),
-        ("file", Thing::File { path: "/file".into() }),
-        ("group", Thing::Cgroup { path: "/group".into() }),
-        ("instance", Thing::Instance { path: "/instance".into() }),
-    ] {
-        let memory = remember(&tree.root(), &tree.journal(), thing.clone()).unwrap();
-        match thing {
-            Thing::File { .. } => tree.put(name, "text"),
-            Thing::Folder { .. } => tree.put("scratch/a/b", "text"),
-            _ => std::fs::create_dir(tree.path().join(name)).unwrap(),
-        }
-        assert_eq!(tree.entries(), 1);
-        assert_eq!(memory.undo().unwrap().back.len(), 1);
-        assert!(!tree.path().join(name).exists());
-        assert_eq!(tree.entries(), 0);
-    }
-}
-
-#[test]
-fn what_was_set_before_the_machine_was_started_anew_has_reset_itself_but_files_are_removed() {
-    let tree = Tree::new();
-    tree.put("scratch.img", "text");
     let (root, journal) = (tree.root(), tree.journal());
     std::mem::forget(Held::apply(&root, &settings(&[("swappiness", "10")]), &journal).unwrap());
-    std::mem::forget(remember(&root, &journal, Thing::File { path: "/scratch.img".into() }).unwrap());
-    for entry in std::fs::read_dir(&journal).unwrap().flatten().filter(|e| e.path().extension().is_some()) {
-        let text = std::fs::read_to_string(entry.path()).unwrap();
-        let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let (folder, memory) = Book::open(&Root::default(), &journal).folder(tree.path()).unwrap();
+    std::mem::forget(memory);
+    // The marker names its owner too.
+    for file in journal_files(&journal).into_iter().chain([folder.join(mark::FILE)]) {
+        let mut value: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
         value["owner"]["boot"] = "an earlier one".into();
-        std::fs::write(entry.path(), value.to_string()).unwrap();
+        std::fs::write(file, value.to_string()).unwrap();
     }
-    let undo = recover(&root, &journal).unwrap();
+    let undo = recover(&Root::default(), &journal).unwrap();
     assert!(undo.gone[0].contains("started anew"), "{undo:?}");
     assert_eq!(tree.get("proc/sys/vm/swappiness"), "10\n");
-    assert!(!tree.path().join("scratch.img").exists());
+    assert!(!folder.exists());
     assert_eq!(tree.entries(), 0);
+}
+
+fn journal_files(journal: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let all = std::fs::read_dir(journal).unwrap().map(|entry| entry.unwrap().path());
+    all.filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect()
 }

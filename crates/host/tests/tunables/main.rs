@@ -3,6 +3,9 @@
 mod held;
 mod killed;
 mod live;
+mod lost;
+mod order;
+mod ours;
 mod permits;
 mod refused;
 mod tree;

@@ -3,7 +3,7 @@
 use super::{
     Catalogue, Experiment,
     path::Path,
-    problem::{Fault, Problem},
+    problem::{Fault, Problem, snippet},
     resolve::Judge,
     sweep::{Factor, Grid},
 };
@@ -93,6 +93,29 @@ pub(super) fn judged<'g>(
             Err(Box::new(Rejected { fault, tree, place, cell }))
         }
     }
+}
+
+/// A value of the sweep that makes the same cells as an earlier one, whatever its spelling. What a host would be set to counts,
+/// too: a parameter that is given there may be the simulator's default.
+pub(super) fn repeated(judge: &Judge<'_>, grid: &Grid<'_>, catalogue: &Catalogue<'_>) -> Option<Fault> {
+    for line in grid.lines() {
+        let mut met: BTreeMap<(String, BTreeMap<String, String>), u64> = BTreeMap::new();
+        for cell in line {
+            let Ok((scenario, factors, tree)) = judged(judge, grid, cell) else { continue };
+            let host = host_settings(&scenario, &tree, catalogue).tunables;
+            let Some(earlier) = met.insert((hash(&scenario), host), cell) else { continue };
+            let before = grid.factors(earlier);
+            // Of the keys that differ between the two; the others are those of both.
+            let changed = factors.iter().zip(&before).filter(|(one, other)| one.at != other.at);
+            let (here, there): (Vec<_>, Vec<_>) = changed.map(|(one, other)| (one, snippet(other.value))).unzip();
+            let at = here.first()?.at.clone();
+            let values = here.iter().map(|one| snippet(one.value)).collect::<Vec<_>>().join(", ");
+            let reason =
+                format!("{values} makes the same cell as {}: the same runs again tell nothing", there.join(", "));
+            return Some(Fault::new(at, reason));
+        }
+    }
+    None
 }
 
 /// The parameters given in `tree`, by their names on a live host.

@@ -2,8 +2,10 @@
 //! exist, rules between fields.
 
 mod jobs;
+mod locks;
 mod machine;
 mod program;
+mod time;
 
 use super::{path::Path, problem::Fault};
 use crate::{

@@ -5,7 +5,8 @@ use super::{path::Path, problem::Fault};
 use crate::{
     info::{MetricInfo, Scope},
     machine::Personality,
-    scenario::Scenario,
+    program::Step,
+    scenario::{Job, Scenario},
 };
 use std::collections::BTreeSet;
 
@@ -15,15 +16,41 @@ pub(super) struct Known {
     pub(super) jobs: BTreeSet<String>,
     /// Nice levels of their tasks.
     pub(super) levels: BTreeSet<i8>,
+    /// Jobs whose tasks may end, and those that may wait for periods.
+    ending: BTreeSet<String>,
+    periodic: BTreeSet<String>,
 }
+
+/// Metrics and statistics that every run has, whatever happens in it.
+const COUNTS: [&str; 3] = ["count", "censored", "censored_max"];
 
 impl Known {
     /// Adds those of a cell.
     pub(super) fn add(&mut self, scenario: &Scenario) {
         self.jobs.extend(scenario.workload.keys().cloned());
         self.levels.extend(scenario.workload.values().map(|job| job.nice));
+        let those = |may: fn(&Job) -> bool| scenario.workload.iter().filter(move |(_, job)| may(job));
+        self.ending.extend(those(may_end).map(|(name, _)| name.clone()));
+        self.periodic.extend(those(may_be_late).map(|(name, _)| name.clone()));
         // The kernel's own tasks have the ordinary level.
         self.levels.extend((scenario.machine.personality == Personality::MessagePassing).then_some(0));
+    }
+
+    /// Checks that the programs of a job let a metric have a value.
+    fn value(&self, at: &Path, asked: &str, job: &str, name: &str) -> Result<(), Fault> {
+        let (metric, statistic) = name.split_once('.').unwrap_or((name, ""));
+        let (able, why, instead) = match metric {
+            "real" => (&self.ending, "no task of it ever ends", "passes"),
+            "lateness" if !COUNTS.contains(&statistic) => {
+                (&self.periodic, "it has no step \"period\"", "pass_time.p99")
+            }
+            _ => return Ok(()),
+        };
+        if able.contains(job) || job == "*" && !able.is_empty() {
+            return Ok(());
+        }
+        let reason = format!("{asked:?} has no value in any run of {job:?}: {why}");
+        Err(Fault { nearest: Some(format!("tasks.{job}.{instead}")), ..Fault::new(at.clone(), reason) })
     }
 
     /// Checks that there are tasks of this nice level.
@@ -61,7 +88,25 @@ pub(super) fn check(at: &Path, asked: &str, table: &[MetricInfo], known: &Known)
         let names = known.jobs.iter().map(String::as_str).chain(["*"]);
         return Err(Fault::unknown(at.clone(), job, &format!("{asked:?}: the workload has no job {job:?}"), names));
     }
-    named(at, asked, &asked[..asked.len() - name.len()], name, Scope::Task, table)
+    named(at, asked, &asked[..asked.len() - name.len()], name, Scope::Task, table)?;
+    known.value(at, asked, job, name)
+}
+
+/// Of a load it is not known here what its tasks do.
+fn may_end(job: &Job) -> bool {
+    job.passes.count().is_some()
+        || job.steps.as_ref().is_none_or(|steps| any(steps, |step| matches!(step, Step::Exit | Step::Grow(_))))
+}
+
+fn may_be_late(job: &Job) -> bool {
+    job.steps.as_ref().is_none_or(|steps| any(steps, |step| matches!(step, Step::Period(_) | Step::Fork(_))))
+}
+
+fn any(steps: &[Step], is: fn(&Step) -> bool) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Repeat(repeat) => any(&repeat.steps, is),
+        other => is(other),
+    })
 }
 
 /// Checks the part behind `before`: a metric, and a statistic if it is a distribution.
@@ -75,7 +120,7 @@ fn named(at: &Path, asked: &str, before: &str, name: &str, scope: Scope, table: 
     };
     match statistic {
         None if !info.distribution => Ok(()),
-        Some(statistic) if info.distribution && MetricInfo::STATISTICS.contains(&statistic) => Ok(()),
+        Some(statistic) if info.distribution && MetricInfo::is_statistic(statistic) => Ok(()),
         Some(_) if !info.distribution => {
             Err(Fault::new(at.clone(), format!("{asked:?}: {metric} is one number, it has no statistics")))
         }

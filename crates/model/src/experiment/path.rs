@@ -19,6 +19,14 @@ pub(super) enum Segment {
 }
 
 impl Segment {
+    /// Which element of a list it may mean.
+    fn number(&self) -> Option<usize> {
+        match self {
+            Segment::Key(key) => key.parse().ok(),
+            Segment::Index(index) => Some(*index),
+        }
+    }
+
     fn key(&self) -> Option<&str> {
         match self {
             Segment::Key(key) => Some(key),
@@ -59,6 +67,14 @@ impl Path {
     /// The keys, as long as no list comes between.
     pub(super) fn keys(&self) -> Vec<&str> {
         self.0.iter().map_while(Segment::key).collect()
+    }
+
+    /// Whether both name the same field: `steps[3]` and `steps.3` do.
+    pub(super) fn is(&self, other: &Path) -> bool {
+        let same = |(one, other): (&Segment, &Segment)| {
+            one == other || one.number().is_some_and(|it| Some(it) == other.number())
+        };
+        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(same)
     }
 
     /// Reads a path as users write it; an element is `steps[3]` or `steps.3`.

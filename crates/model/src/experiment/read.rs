@@ -82,13 +82,19 @@ impl<'a> Reading<'a> {
             put(&mut tree, &one.path, one.value.clone()).map_err(|fault| self.problem(fault, &tree, set))?;
         }
         let experiment: Experiment = typed(&Path::default(), &tree).map_err(|fault| self.problem(fault, &tree, set))?;
-        let known = self.cells(&experiment, &tree, set)?;
+        let known = self.cells(&experiment, &tree, set, catalogue)?;
         check_metrics(&experiment, catalogue, &known).map_err(|fault| self.problem(fault, &tree, set))?;
         Ok(experiment)
     }
 
     /// Checks every cell and tells of whom metrics can be asked.
-    fn cells(&self, experiment: &Experiment, tree: &Value, set: &[Override<'_>]) -> Result<Known, Problem> {
+    fn cells(
+        &self,
+        experiment: &Experiment,
+        tree: &Value,
+        set: &[Override<'_>],
+        catalogue: &Catalogue<'_>,
+    ) -> Result<Known, Problem> {
         let grid = Grid::new(experiment).map_err(|fault| self.problem(fault, tree, set))?;
         let mut known = Known::default();
         for cell in 0..grid.cells {
@@ -104,7 +110,8 @@ impl<'a> Reading<'a> {
             })?;
             known.add(&scenario);
         }
-        Ok(known)
+        let repeated = cells::repeated(self.judge, &grid, catalogue);
+        repeated.map_or(Ok(known), |fault| Err(self.problem(fault, tree, set)))
     }
 
     /// Completes a fault by where its value comes from: a line of the file, or an override.
@@ -123,7 +130,7 @@ impl<'a> Reading<'a> {
 
 /// A field that is set is no longer swept.
 fn take_out_of_sweep(tree: &mut Value, path: &Path) {
-    let same = |key: &str| Path::parse(key).is_ok_and(|key| key == *path);
+    let same = |key: &str| Path::parse(key).is_ok_and(|key| key.is(path));
     let Some(sweep) = tree.get_mut("sweep").and_then(Value::as_object_mut) else { return };
     sweep.retain(|key, _| !same(key));
     let Some(zips) = sweep.get_mut("zip") else { return };

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     info::{self, Domain, Info, Promise},
     machine::Machine,
-    scenario::{Choice, GroupSpec, Job, Scenario, Setting},
+    scenario::{Choice, GroupSpec, Job, RECLAIM, Scenario, Setting},
     units::{Duration, spell_duration, spell_rate, spell_size},
 };
 use serde_json::{Map, Value};
@@ -62,6 +62,9 @@ impl<'a> Judge<'a> {
             scenario.tunables = typed::<BTreeMap<String, Setting>>(&Path::top("tunables"), tunables)?;
         }
         check::scenario(&scenario)?;
+        if scenario.cache.is_none() && !is_host(&tree["machine"]) {
+            scenario.cache = self.cache_beside_reclaim(&scenario)?;
+        }
         let processors = scenario.machine.processors.get();
         scenario.workload.values_mut().for_each(|job| one_spelling(&mut job.cpus, processors));
         Ok(scenario)
@@ -72,11 +75,19 @@ impl<'a> Judge<'a> {
         let machine = &tree["machine"];
         match tree.get("scheduler") {
             Some(written) => Ok(Cow::Borrowed(written)),
-            None if machine == HOST || machine["preset"] == HOST => {
-                Ok(Cow::Owned(serde_json::json!({ "name": self.catalogue.host_scheduler })))
-            }
+            None if is_host(machine) => Ok(Cow::Owned(serde_json::json!({ "name": self.catalogue.host_scheduler }))),
             None => Err(Fault::new(Path::top("scheduler"), "is missing")),
         }
+    }
+
+    /// The cache of an experiment that names none: where files and programs share memory, the lists of the policy of reclaim, if there
+    /// is an eviction policy of that name. Reclaim asks the cache which blocks are in use and which come back, as its kernel does.
+    fn cache_beside_reclaim(&self, scenario: &Scenario) -> Result<Option<Choice>, Fault> {
+        let name = scenario.reclaim.as_ref().map_or(RECLAIM, |reclaim| &reclaim.name);
+        let known = self.catalogue.caches.iter().any(|cache| cache.name == name);
+        let shared = scenario.machine.memory.size.is_some();
+        let chosen = || policy("cache", self.catalogue.caches, &serde_json::json!({ "name": name }));
+        (known && shared).then(chosen).transpose()
     }
 
     fn machine(&self, written: &Value) -> Result<Machine, Fault> {
@@ -158,11 +169,20 @@ impl<'a> Judge<'a> {
             (None, Some(steps)) => shape::steps(&at.key("steps"), steps)?,
             (Some(_), None) => {}
         }
+        if table.get("cpus").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+            let reason = "is empty: name a processor on which its tasks may run, or leave the field out for all";
+            return Err(Fault::new(at.key("cpus"), reason));
+        }
         let own_fields = table.iter().filter(|(field, _)| own.contains(&field.as_str()));
         let fixed: Map<String, Value> = own_fields.map(|(field, value)| (field.clone(), value.clone())).collect();
         let job: Job = typed(at, &Value::Object(fixed))?;
         Ok(Job { settings, ..job })
     }
+}
+
+/// Whether an experiment's machine is the one in front of the user.
+fn is_host(machine: &Value) -> bool {
+    machine == HOST || machine["preset"] == HOST
 }
 
 /// The policy that `field` of a scenario chooses from its family.

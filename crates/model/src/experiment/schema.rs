@@ -203,14 +203,15 @@ fn stepped_job(job: &Value) -> Value {
 }
 
 fn any_metric(table: &[MetricInfo]) -> Value {
+    let [statistics, bounded] = [MetricInfo::STATISTICS, MetricInfo::BOUNDED].map(|names| names.join("|"));
+    let statistic = format!(r"\.({statistics}|({bounded})_(low|high))");
     let form = |info: &MetricInfo| {
         let whose = match info.scope {
             Scope::System => "",
             Scope::Nice => r"nice\.(\*|-?\d+)\.",
             Scope::Task => r"tasks\.(\*|[\w-]+)\.",
         };
-        let statistic =
-            if info.distribution { format!(r"\.({})", MetricInfo::STATISTICS.join("|")) } else { String::new() };
+        let statistic = if info.distribution { &*statistic } else { "" };
         let meaning = format!("{} Unit: {}.", info.meaning, info.unit);
         match (info.scope, info.distribution) {
             (Scope::System, false) => json!({ "const": info.name, "description": meaning }),

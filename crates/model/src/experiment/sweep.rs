@@ -16,10 +16,7 @@ use super::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::{collections::BTreeMap, fmt};
 
 /// Most cells of a sweep.
 const MOST_CELLS: u64 = 100_000;
@@ -203,6 +200,17 @@ impl<'e> Grid<'e> {
         Ok(())
     }
 
+    /// For each axis, the numbers of the cells that differ in it alone, all other axes at their first values.
+    pub(super) fn lines(&self) -> Vec<Vec<u64>> {
+        let mut step = 1;
+        let lines = self.axes.iter().rev().map(|axis| {
+            let cells = (0..axis.length()).map(|index| index * step).collect();
+            step *= axis.length();
+            cells
+        });
+        lines.collect()
+    }
+
     /// The values of the cell with that number, shorter paths first.
     pub(super) fn factors(&self, cell: u64) -> Vec<Factor<'_>> {
         let mut left = cell;
@@ -282,9 +290,9 @@ fn read_zip<'e>(base: &Value, at: &Path, zip: &'e Lists) -> Result<Axis<'e>, Fau
 }
 
 fn no_key_twice(axes: &[Axis<'_>]) -> Result<(), Fault> {
-    let mut seen = BTreeSet::new();
-    for key in axes.iter().flat_map(|axis| &axis.0) {
-        if !seen.insert(&key.path) {
+    let keys: Vec<&Key<'_>> = axes.iter().flat_map(|axis| &axis.0).collect();
+    for (earlier, key) in keys.iter().enumerate() {
+        if keys[..earlier].iter().any(|other| other.path.is(&key.path)) {
             return Err(Fault::new(key.at.clone(), format!("{} is swept twice", key.path)));
         }
     }

@@ -23,9 +23,11 @@ const fn info(name: &'static str, summary: &'static str, parameters: &'static [P
 const ELEVATORS: &[Info] = &[info("fifo", "First come, first served.", &[]), info("c_look", "One way round.", &[])];
 const CACHES: &[Info] = &[
     info("lru", "The least recently used goes.", &[]),
+    info("two_list", "The last inactive one goes.", &[]),
     Info { promises: &[Promise::Clairvoyant], ..info("belady", "Who is wanted last goes.", &[]) },
 ];
-const RECLAIMS: &[Info] = &[info("two_list", "Active and inactive pages.", &[])];
+const RECLAIMS: &[Info] =
+    &[info("two_list", "Active and inactive pages.", &[]), info("by_age", "The oldest page goes.", &[])];
 
 const SCHEDULERS: &[Info] = &[
     info("round_robin", "Everyone in turn.", &[SLICE]),

@@ -49,36 +49,44 @@
 //!
 //! - N. Megiddo, D. Modha, ARC: a self-tuning, low overhead replacement cache, FAST 2003, figure 4.
 
-use super::{Context, Entry, Eviction, Key, NOTHING, Slot, ghosts::Ghosts, links::Lists};
+use super::{
+    Context, Entry, Eviction, InBytes, Key, NOTHING, Slot,
+    ghosts::Ghosts,
+    weights::{Bytes, Ones, Weighed, Weights},
+};
 use schedlab_model::info::{Info, Params};
 
 /// Adaptive replacement.
 #[derive(Debug)]
-pub struct Arc {
+pub struct Arc<W = Ones> {
     /// Slots: `ONCE` (T1) and `OFTEN` (T2), the last used first.
-    lists: Lists<2>,
+    lists: Weighed<2, W>,
     /// Whether each slot is in `OFTEN`.
     often: Vec<bool>,
     /// Keys evicted from `ONCE` (B1) and from `OFTEN` (B2).
-    ghosts: [Ghosts; 2],
+    ghosts: [Ghosts<W>; 2],
     /// How large `ONCE` should be (p).
     target: f64,
-    slots: u32,
-    /// The key that comes in, if it was found among the ghosts.
+    /// Slots, or bytes.
+    capacity: u64,
+    /// The key that comes in, if it was found among the ghosts, and where.
     returns: Key,
+    found_in: Option<usize>,
+    /// What the key that comes in counts for.
+    incoming: u64,
 }
 
 const ONCE: usize = 0;
 const OFTEN: usize = 1;
 
-impl Arc {
+impl<W: Weights> Arc<W> {
     /// Whether a key is among the ghosts, and among which. Forgets it, and learns from it.
     #[inline]
     fn recall(&mut self, key: Key) -> Option<usize> {
         let from = [ONCE, OFTEN].into_iter().find(|&list| self.ghosts[list].contains(key))?;
-        let step = (f64::from(self.ghosts[1 - from].len()) / f64::from(self.ghosts[from].len())).max(1.0);
+        let step = (self.ghosts[1 - from].sum() as f64 / self.ghosts[from].sum() as f64).max(1.0);
         self.target = match from {
-            ONCE => (self.target + step).min(f64::from(self.slots)),
+            ONCE => (self.target + step).min(self.capacity as f64),
             _ => (self.target - step).max(0.0),
         };
         self.ghosts[from].recall(key);
@@ -88,16 +96,16 @@ impl Arc {
     /// The last of the list that is too large (REPLACE in the paper).
     #[inline]
     fn replace(&mut self, keys: &[Key], found_in: Option<usize>) -> Slot {
-        let once = f64::from(self.lists.len(ONCE));
+        let once = self.lists.sum(ONCE) as f64;
         let too_large = once > self.target || (found_in == Some(OFTEN) && once == self.target);
-        let list = if (once > 0.0 && too_large) || self.lists.len(OFTEN) == 0 { ONCE } else { OFTEN };
+        let list = if (once > 0.0 && too_large) || self.lists.is_empty(OFTEN) { ONCE } else { OFTEN };
         let slot = self.lists.pop(list);
-        self.ghosts[list].remember(keys[slot as usize]);
+        self.ghosts[list].remember(keys[slot as usize], self.lists.of(slot));
         slot
     }
 }
 
-impl Entry for Arc {
+impl<W: Weights> Entry for Arc<W> {
     const INFO: Info = Info {
         name: "arc",
         summary: "divides the slots between once and often by which would have hit more",
@@ -110,18 +118,20 @@ impl Entry for Arc {
 
     fn new(_: &Params, slots: u32) -> Self {
         Arc {
-            lists: Lists::new(slots),
+            lists: Weighed::new(slots),
             often: vec![false; slots as usize],
             // B2 can hold twice the slots when T1, B1 and T2 are emptied from outside.
-            ghosts: [Ghosts::new(slots), Ghosts::new(slots.saturating_mul(2))],
+            ghosts: [Ghosts::new(slots.into()), Ghosts::new(2 * u64::from(slots))],
             target: 0.0,
-            slots,
+            capacity: slots.into(),
             returns: NOTHING,
+            found_in: None,
+            incoming: 1,
         }
     }
 }
 
-impl Eviction for Arc {
+impl<W: Weights> Eviction for Arc<W> {
     #[inline]
     fn hit(&mut self, _: &mut Context<'_>, slot: Slot) {
         if std::mem::replace(&mut self.often[slot as usize], true) {
@@ -132,20 +142,28 @@ impl Eviction for Arc {
         }
     }
 
+    /// The order of its list, and no second request.
+    #[inline]
+    fn first_use(&mut self, _: &mut Context<'_>, slot: Slot) {
+        self.lists.touch(if self.often[slot as usize] { OFTEN } else { ONCE }, slot);
+    }
+
     #[inline]
     fn victim(&mut self, cx: &mut Context<'_>, incoming: Key) -> Slot {
-        let found_in = self.recall(incoming);
-        self.returns = if found_in.is_some() { incoming } else { NOTHING };
-        if found_in.is_some() {
-            return self.replace(cx.keys, found_in);
+        if !W::BYTES {
+            self.found_in = self.recall(incoming);
+            self.returns = if self.found_in.is_some() { incoming } else { NOTHING };
         }
-        let known_once = self.lists.len(ONCE) + self.ghosts[ONCE].len();
-        if known_once >= self.slots {
-            if self.ghosts[ONCE].len() == 0 {
+        if self.found_in.is_some() {
+            return self.replace(cx.keys, self.found_in);
+        }
+        let known_once = self.lists.sum(ONCE) + self.ghosts[ONCE].sum();
+        if known_once + self.incoming > self.capacity {
+            if self.ghosts[ONCE].sum() == 0 {
                 return self.lists.pop(ONCE); // nor is it remembered: T1 and B1 are one list of that many
             }
             self.ghosts[ONCE].forget_oldest();
-        } else if known_once + self.lists.len(OFTEN) + self.ghosts[OFTEN].len() >= 2 * self.slots {
+        } else if known_once + self.lists.sum(OFTEN) + self.ghosts[OFTEN].sum() >= 2 * self.capacity {
             self.ghosts[OFTEN].forget_oldest();
         }
         self.replace(cx.keys, None)
@@ -165,6 +183,23 @@ impl Eviction for Arc {
 
     fn remove(&mut self, _: &mut Context<'_>, slot: Slot) {
         self.lists.remove(usize::from(self.often[slot as usize]), slot);
+    }
+}
+
+impl InBytes for Arc<Bytes> {
+    fn in_bytes(params: &Params, capacity: u64, keys: u32) -> Self {
+        // B1 and B2 are only bounded where a victim is chosen.
+        let ghosts = [Ghosts::new(u64::MAX / 2), Ghosts::new(u64::MAX / 2)];
+        Arc { capacity, ghosts, ..Self::new(params, keys) }
+    }
+
+    #[inline]
+    fn takes(&mut self, key: Key, size: u64) -> bool {
+        self.found_in = self.recall(key);
+        self.returns = if self.found_in.is_some() { key } else { NOTHING };
+        self.lists.weigh(key, size);
+        self.incoming = size;
+        true
     }
 }
 
@@ -203,8 +238,8 @@ mod tests {
             let key = (draws.below(8) * draws.below(12)) as Key;
             trial.ask(&[key]);
             let policy = &trial.policy;
-            let once = policy.lists.len(ONCE) + policy.ghosts[ONCE].len();
-            assert!(once <= 16 && once + policy.lists.len(OFTEN) + policy.ghosts[OFTEN].len() <= 32);
+            let once = policy.lists.sum(ONCE) + policy.ghosts[ONCE].sum();
+            assert!(once <= 16 && once + policy.lists.sum(OFTEN) + policy.ghosts[OFTEN].sum() <= 32);
         }
     }
 }

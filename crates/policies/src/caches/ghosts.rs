@@ -1,23 +1,26 @@
 //! Keys that were evicted and are remembered for a while: a list by key, the oldest of which is forgotten first.
 
-use super::{Key, links::Lists};
+use super::{
+    Key,
+    weights::{Ones, Weighed, Weights},
+};
 
 /// Remembered keys, as many as there is room for.
 #[derive(Debug)]
-pub(super) struct Ghosts {
-    keys: Lists<1>,
-    room: u32,
+pub(super) struct Ghosts<W = Ones> {
+    keys: Weighed<1, W>,
+    room: u64,
 }
 
-impl Ghosts {
+impl<W: Weights> Ghosts<W> {
     /// Nobody yet; at most `room`.
-    pub fn new(room: u32) -> Self {
-        Ghosts { keys: Lists::new(0), room }
+    pub fn new(room: u64) -> Self {
+        Ghosts { keys: Weighed::new(0), room }
     }
 
-    /// How many are remembered.
-    pub fn len(&self) -> u32 {
-        self.keys.len(0)
+    /// What the remembered ones come to: their number, or the bytes that they had.
+    pub fn sum(&self) -> u64 {
+        self.keys.sum(0)
     }
 
     /// Whether this key is remembered.
@@ -26,16 +29,17 @@ impl Ghosts {
         self.keys.contains(key)
     }
 
-    /// Remembers a key that is not remembered, and forgets the oldest if there is no room.
+    /// Remembers a key that is not remembered, and forgets the oldest while there is no room.
     #[inline]
-    pub fn remember(&mut self, key: Key) {
-        if self.room == 0 {
+    pub fn remember(&mut self, key: Key, weight: u64) {
+        if weight > self.room {
             return;
         }
-        if self.len() == self.room {
+        while self.sum() + weight > self.room {
             self.keys.pop(0);
         }
         self.keys.reach(key);
+        self.keys.weigh(key, weight);
         self.keys.push(0, key);
     }
 
@@ -52,7 +56,7 @@ impl Ghosts {
     /// Forgets the oldest, if there is any.
     #[inline]
     pub fn forget_oldest(&mut self) {
-        if self.len() > 0 {
+        if !self.keys.is_empty(0) {
             self.keys.pop(0);
         }
     }
@@ -64,22 +68,22 @@ mod tests {
 
     #[test]
     fn the_oldest_is_forgotten_first() {
-        let mut ghosts = Ghosts::new(2);
+        let mut ghosts = Ghosts::<Ones>::new(2);
         for key in [7, 3, 9] {
-            ghosts.remember(key);
+            ghosts.remember(key, 1);
         }
         assert_eq!([7, 3, 9].map(|key| ghosts.contains(key)), [false, true, true]);
         assert!(ghosts.recall(9));
         assert!(!ghosts.recall(9));
         ghosts.forget_oldest();
         ghosts.forget_oldest();
-        assert_eq!(ghosts.len(), 0);
+        assert_eq!(ghosts.sum(), 0);
     }
 
     #[test]
     fn without_room_nobody_is_remembered() {
-        let mut ghosts = Ghosts::new(0);
-        ghosts.remember(1);
+        let mut ghosts = Ghosts::<Ones>::new(0);
+        ghosts.remember(1, 1);
         assert!(!ghosts.contains(1));
     }
 }

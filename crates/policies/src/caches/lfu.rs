@@ -143,6 +143,16 @@ impl Eviction for Lfu {
         }
     }
 
+    /// The last used of those used as often.
+    #[inline]
+    fn first_use(&mut self, _: &mut Context<'_>, slot: Slot) {
+        let group = self.group_of[slot as usize];
+        if self.groups[group as usize].members > 1 {
+            self.leave(slot);
+            self.join(group, slot);
+        }
+    }
+
     #[inline]
     fn victim(&mut self, _: &mut Context<'_>, _: Key) -> Slot {
         let last = self.order.last(0);

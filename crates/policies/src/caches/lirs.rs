@@ -215,6 +215,19 @@ impl Eviction for Lirs {
         }
     }
 
+    /// The order of stack and queue, and no second request: a key that was not in the stack stays HIR.
+    #[inline]
+    fn first_use(&mut self, cx: &mut Context<'_>, slot: Slot) {
+        let key = cx.keys[slot as usize];
+        if self.status(key) == Status::Lir {
+            return self.hit(cx, slot);
+        }
+        if self.stack.contains(key) {
+            self.stack.touch(0, key);
+        }
+        self.lists.touch(QUEUE, key);
+    }
+
     #[inline]
     fn victim(&mut self, _: &mut Context<'_>, _: Key) -> Slot {
         if self.lists.len(QUEUE) == 0 {

@@ -66,6 +66,11 @@ impl Eviction for Lru {
         self.uses.touch(0, slot);
     }
 
+    #[inline]
+    fn first_use(&mut self, cx: &mut Context<'_>, slot: Slot) {
+        self.hit(cx, slot);
+    }
+
     #[inline(always)]
     fn victim(&mut self, _: &mut Context<'_>, _: Key) -> Slot {
         self.uses.pop(0)

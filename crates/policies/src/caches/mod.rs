@@ -17,6 +17,7 @@ use schedlab_model::{
 
 mod arc;
 mod belady;
+mod bytes;
 mod clock;
 mod fifo;
 mod ghosts;
@@ -33,9 +34,11 @@ mod sieve;
 mod trial;
 mod two_list;
 mod two_q;
+mod weights;
 
 pub use arc::Arc;
 pub use belady::Belady;
+pub use bytes::{ByteVisitor, IN_BYTES, InBytes, visit_in_bytes};
 pub use clock::Clock;
 pub use fifo::Fifo;
 pub use lfu::Lfu;
@@ -86,6 +89,38 @@ pub trait Eviction: std::fmt::Debug + Send {
 
     /// The key in this slot is gone from outside (its file was deleted): the slot is free.
     fn remove(&mut self, cx: &mut Context<'_>, slot: Slot);
+
+    /// The key that came into this slot is used, for the first time, by the task that it was read for. It was admitted for this
+    /// use, which counts no second time; a policy that keeps the order of last use moves it to the front.
+    fn first_use(&mut self, _: &mut Context<'_>, _: Slot) {}
+
+    /// The victim could not be freed: it is changed, in use or on its way.
+    fn returned(&mut self, cx: &mut Context<'_>, slot: Slot, key: Key) {
+        self.admit(cx, slot, key);
+    }
+
+    /// How its keys stand, if it has an active and an inactive list.
+    fn lists(&self) -> Option<ActiveInactive> {
+        None
+    }
+
+    /// Pages that share memory with this cache and can leave it, and how many of them have done so or become active so far.
+    fn share_with(&mut self, _pages: u32, _age: u64) {}
+}
+
+/// An active and an inactive list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ActiveInactive {
+    /// Keys on the inactive list.
+    pub inactive: u32,
+    /// Keys on the active list.
+    pub active: u32,
+    /// Keys made active because they came back soon, so far.
+    pub activated: u64,
+    /// Of these, those that had been active before their eviction.
+    pub restored: u64,
+    /// Keys evicted or made active, so far.
+    pub age: u64,
 }
 
 /// An eviction policy's entry in the table.

@@ -47,20 +47,27 @@
 //! - J. Yang, Y. Zhang, Z. Qiu, Y. Yue, K. Rashmi, FIFO queues are all you need for cache eviction, SOSP 2023,
 //!   algorithm 1.
 
-use super::{Context, Entry, Eviction, Key, NOTHING, Slot, ghosts::Ghosts, links::Lists, share};
+use super::{
+    Context, Entry, Eviction, InBytes, Key, NOTHING, Slot,
+    ghosts::Ghosts,
+    share::{share, share_of_bytes},
+    weights::{Bytes, Ones, Weighed, Weights},
+};
 use schedlab_model::info::{Domain, Info, Parameter, Params};
 
 /// Small, main and ghost queue.
 #[derive(Debug)]
-pub struct S3Fifo {
+pub struct S3Fifo<W = Ones> {
     /// Slots: `SMALL` and `MAIN`, the youngest first.
-    queues: Lists<2>,
+    queues: Weighed<2, W>,
     /// Whether each slot is in `MAIN`.
     in_main: Vec<bool>,
     /// Hits of each slot that still count.
     hits: Vec<u8>,
-    ghosts: Ghosts,
-    share_of_small: u32,
+    ghosts: Ghosts<W>,
+    share_of_small: u64,
+    /// What main may come to before it gives the victim, where bytes count.
+    share_of_main: u64,
     /// Hits in small that lead on to main.
     enough: u8,
     /// Whether nobody was evicted yet.
@@ -74,14 +81,23 @@ const MAIN: usize = 1;
 /// Two bits count the hits, as in the paper.
 const MOST_HITS: u8 = 3;
 
-impl S3Fifo {
+impl<W: Weights> S3Fifo<W> {
+    /// Whether small gives the victim. Where bytes count, the cache is seldom quite full, and main is what is looked at.
+    #[inline]
+    fn is_small_too_large(&self) -> bool {
+        if W::BYTES {
+            return self.queues.sum(MAIN) <= self.share_of_main && !self.queues.is_empty(SMALL);
+        }
+        self.queues.sum(SMALL) >= self.share_of_small || self.queues.is_empty(MAIN)
+    }
+
     /// The victim in small; `None` if all went on to main.
     #[inline]
     fn victim_in_small(&mut self, keys: &[Key]) -> Option<Slot> {
-        while self.queues.len(SMALL) > 0 {
+        while !self.queues.is_empty(SMALL) {
             let slot = self.queues.pop(SMALL);
             if self.hits[slot as usize] < self.enough {
-                self.ghosts.remember(keys[slot as usize]);
+                self.ghosts.remember(keys[slot as usize], self.queues.of(slot));
                 return Some(slot);
             }
             self.hits[slot as usize] = 0;
@@ -105,7 +121,7 @@ impl S3Fifo {
     }
 }
 
-impl Entry for S3Fifo {
+impl<W: Weights> Entry for S3Fifo<W> {
     const INFO: Info = Info {
         name: "s3_fifo",
         summary: "new ones pass through a small queue, and only those hit there reach the main one",
@@ -143,11 +159,12 @@ impl Entry for S3Fifo {
 
     fn new(params: &Params, slots: u32) -> Self {
         S3Fifo {
-            queues: Lists::new(slots),
+            queues: Weighed::new(slots),
             in_main: vec![false; slots as usize],
             hits: vec![0; slots as usize],
-            ghosts: Ghosts::new(share(slots, params.whole("ghost"))),
-            share_of_small: share(slots, params.whole("small")).max(1),
+            ghosts: Ghosts::new(share(slots, params.whole("ghost")).into()),
+            share_of_small: share(slots, params.whole("small")).max(1).into(),
+            share_of_main: u64::MAX,
             enough: params.whole("enough") as u8,
             filling: true,
             recalled: NOTHING,
@@ -155,7 +172,7 @@ impl Entry for S3Fifo {
     }
 }
 
-impl Eviction for S3Fifo {
+impl<W: Weights> Eviction for S3Fifo<W> {
     #[inline]
     fn hit(&mut self, _: &mut Context<'_>, slot: Slot) {
         let hits = &mut self.hits[slot as usize];
@@ -166,8 +183,10 @@ impl Eviction for S3Fifo {
     fn victim(&mut self, cx: &mut Context<'_>, incoming: Key) -> Slot {
         self.filling = false;
         // First, so that the victim's key does not push the incoming one out of memory.
-        self.recalled = if self.ghosts.recall(incoming) { incoming } else { NOTHING };
-        while self.queues.len(SMALL) >= self.share_of_small || self.queues.len(MAIN) == 0 {
+        if !W::BYTES {
+            self.recalled = if self.ghosts.recall(incoming) { incoming } else { NOTHING };
+        }
+        while self.is_small_too_large() {
             if let Some(slot) = self.victim_in_small(cx.keys) {
                 return slot;
             }
@@ -177,7 +196,7 @@ impl Eviction for S3Fifo {
 
     #[inline]
     fn admit(&mut self, _: &mut Context<'_>, slot: Slot, key: Key) {
-        let overflow = self.filling && self.queues.len(SMALL) >= self.share_of_small;
+        let overflow = self.filling && self.queues.sum(SMALL) >= self.share_of_small;
         let recalled = self.recalled == key;
         if recalled {
             self.recalled = NOTHING;
@@ -190,6 +209,31 @@ impl Eviction for S3Fifo {
 
     fn remove(&mut self, _: &mut Context<'_>, slot: Slot) {
         self.queues.remove(usize::from(self.in_main[slot as usize]), slot);
+    }
+}
+
+impl InBytes for S3Fifo<Bytes> {
+    fn in_bytes(params: &Params, capacity: u64, keys: u32) -> Self {
+        let share_of_small = share_of_bytes(capacity, params.whole("small"));
+        S3Fifo {
+            ghosts: Ghosts::new(share_of_bytes(capacity, params.whole("ghost"))),
+            share_of_small,
+            share_of_main: capacity - share_of_small,
+            ..Self::new(params, keys)
+        }
+    }
+
+    #[inline]
+    fn takes(&mut self, key: Key, size: u64) -> bool {
+        self.recalled = if self.ghosts.recall(key) { key } else { NOTHING };
+        self.queues.weigh(key, size);
+        size <= self.share_of_small
+    }
+
+    /// What fills all of small would leave nobody else there; only main takes it.
+    #[inline]
+    fn keeps(&self, key: Key, size: u64) -> bool {
+        self.recalled == key || size < self.share_of_small
     }
 }
 

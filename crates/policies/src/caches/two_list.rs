@@ -53,7 +53,7 @@
 //!   `workingset_activation`), `mm/filemap.c` (`filemap_read`).
 //! - J. Weiner, "Thrash detection-based file cache sizing", in Linux 3.15.
 
-use super::{Context, Entry, Eviction, Key, Slot, links::Lists};
+use super::{ActiveInactive, Context, Entry, Eviction, Key, Slot, links::Lists};
 use schedlab_model::info::{Domain, Info, Parameter, Params};
 
 /// Inactive and active.
@@ -72,6 +72,15 @@ pub struct TwoList {
     sees_refaults: bool,
     /// Refaults since the last victim.
     refaults: u32,
+    /// Slots whose key has been active, and for each key whether it was when it was evicted.
+    in_use: Vec<bool>,
+    was_in_use: Vec<bool>,
+    /// Refaults so far, and those of keys that had been active.
+    activated: u64,
+    restored: u64,
+    /// Pages outside that can leave memory, and the age that these add.
+    outside: u64,
+    outside_age: u64,
 }
 
 const INACTIVE: usize = 0;
@@ -91,6 +100,7 @@ impl TwoList {
     fn deactivate_one(&mut self) {
         let slot = self.lists.pop(ACTIVE);
         self.active[slot as usize] = false;
+        self.in_use[slot as usize] = true;
         self.lists.push(INACTIVE, slot);
     }
 
@@ -103,16 +113,19 @@ impl TwoList {
     #[inline]
     fn is_refault(&mut self, key: Key) -> bool {
         let evicted = self.evicted.get_mut(key as usize).map_or(NEVER, |age| std::mem::replace(age, NEVER));
-        self.sees_refaults && evicted != NEVER && self.age - evicted <= u64::from(self.lists.len(ACTIVE))
+        let kept = u64::from(self.lists.len(ACTIVE)) + self.outside;
+        self.sees_refaults && evicted != NEVER && self.age + self.outside_age - evicted <= kept
     }
 
     #[inline]
-    fn remember(&mut self, key: Key) {
+    fn remember(&mut self, key: Key, in_use: bool) {
         let place = key as usize;
         if place >= self.evicted.len() {
             self.evicted.resize((place + 1).max(2 * self.evicted.len()), NEVER);
+            self.was_in_use.resize(self.evicted.len(), false);
         }
-        self.evicted[place] = self.age;
+        self.evicted[place] = self.age + self.outside_age;
+        self.was_in_use[place] = in_use;
         self.age += 1;
     }
 }
@@ -145,6 +158,12 @@ impl Entry for TwoList {
             evicted: Vec::new(),
             sees_refaults: params.switch("refaults"),
             refaults: 0,
+            in_use: vec![false; slots as usize],
+            was_in_use: Vec::new(),
+            activated: 0,
+            restored: 0,
+            outside: 0,
+            outside_age: 0,
         }
     }
 }
@@ -173,14 +192,18 @@ impl Eviction for TwoList {
             self.deactivate_one();
         }
         let slot = self.lists.pop(INACTIVE);
-        self.remember(cx.keys[slot as usize]);
+        self.remember(cx.keys[slot as usize], self.in_use[slot as usize]);
         slot
     }
 
     #[inline]
     fn admit(&mut self, _: &mut Context<'_>, slot: Slot, key: Key) {
         let active = self.is_refault(key);
+        let restored = active && self.was_in_use[key as usize];
         self.active[slot as usize] = active;
+        self.in_use[slot as usize] = restored;
+        self.activated += u64::from(active);
+        self.restored += u64::from(restored);
         self.referenced[slot as usize] = true;
         self.lists.push(usize::from(active), slot);
         self.age += u64::from(active);
@@ -189,6 +212,27 @@ impl Eviction for TwoList {
 
     fn remove(&mut self, _: &mut Context<'_>, slot: Slot) {
         self.lists.remove(usize::from(self.active[slot as usize]), slot);
+    }
+
+    /// A page that reclaim cannot take is made active, and is no refault.
+    fn returned(&mut self, _: &mut Context<'_>, slot: Slot, key: Key) {
+        self.evicted[key as usize] = NEVER;
+        self.active[slot as usize] = true;
+        self.lists.push(ACTIVE, slot);
+    }
+
+    fn lists(&self) -> Option<ActiveInactive> {
+        Some(ActiveInactive {
+            inactive: self.lists.len(INACTIVE),
+            active: self.lists.len(ACTIVE),
+            activated: self.activated,
+            restored: self.restored,
+            age: self.age,
+        })
+    }
+
+    fn share_with(&mut self, pages: u32, age: u64) {
+        (self.outside, self.outside_age) = (pages.into(), age);
     }
 }
 

@@ -40,19 +40,26 @@
 //! - T. Johnson, D. Shasha, 2Q: a low overhead high performance buffer management replacement algorithm, VLDB 1994,
 //!   the full version.
 
-use super::{Context, Entry, Eviction, Key, NOTHING, Slot, ghosts::Ghosts, links::Lists, share};
+use super::{
+    Context, Entry, Eviction, InBytes, Key, NOTHING, Slot,
+    ghosts::Ghosts,
+    share::{share, share_of_bytes},
+    weights::{Bytes, Ones, Weighed, Weights},
+};
 use schedlab_model::info::{Domain, Info, Parameter, Params};
 
 /// New, remembered, lasting.
 #[derive(Debug)]
-pub struct TwoQ {
+pub struct TwoQ<W = Ones> {
     /// Slots: `IN`, the youngest first, and `MAIN`, the last used first.
-    lists: Lists<2>,
+    lists: Weighed<2, W>,
     /// Whether each slot is in `MAIN`.
     lasting: Vec<bool>,
     /// Keys that fell out of `IN`.
-    out: Ghosts,
-    share_of_in: u32,
+    out: Ghosts<W>,
+    share_of_in: u64,
+    /// What `MAIN` may come to where bytes count.
+    share_of_main: u64,
     /// The key that the last victim gave way to, if it stood among the ghosts.
     recalled: Key,
 }
@@ -60,7 +67,7 @@ pub struct TwoQ {
 const IN: usize = 0;
 const MAIN: usize = 1;
 
-impl Entry for TwoQ {
+impl<W: Weights> Entry for TwoQ<W> {
     const INFO: Info = Info {
         name: "two_q",
         summary: "new ones queue, and last only if asked for again after that",
@@ -90,16 +97,17 @@ impl Entry for TwoQ {
 
     fn new(params: &Params, slots: u32) -> Self {
         TwoQ {
-            lists: Lists::new(slots),
+            lists: Weighed::new(slots),
             lasting: vec![false; slots as usize],
-            out: Ghosts::new(share(slots, params.whole("out"))),
-            share_of_in: share(slots, params.whole("in")),
+            out: Ghosts::new(share(slots, params.whole("out")).into()),
+            share_of_in: share(slots, params.whole("in")).into(),
+            share_of_main: u64::MAX,
             recalled: NOTHING,
         }
     }
 }
 
-impl Eviction for TwoQ {
+impl<W: Weights> Eviction for TwoQ<W> {
     #[inline]
     fn hit(&mut self, _: &mut Context<'_>, slot: Slot) {
         if self.lasting[slot as usize] {
@@ -108,14 +116,21 @@ impl Eviction for TwoQ {
     }
 
     #[inline]
+    fn first_use(&mut self, cx: &mut Context<'_>, slot: Slot) {
+        self.hit(cx, slot);
+    }
+
+    #[inline]
     fn victim(&mut self, cx: &mut Context<'_>, incoming: Key) -> Slot {
         // First, so that the victim's key does not push the incoming one out of memory.
-        self.recalled = if self.out.recall(incoming) { incoming } else { NOTHING };
-        if self.lists.len(IN) <= self.share_of_in && self.lists.len(MAIN) > 0 {
+        if !W::BYTES {
+            self.recalled = if self.out.recall(incoming) { incoming } else { NOTHING };
+        }
+        if self.lists.sum(IN) <= self.share_of_in && !self.lists.is_empty(MAIN) {
             return self.lists.pop(MAIN);
         }
         let oldest = self.lists.pop(IN);
-        self.out.remember(cx.keys[oldest as usize]);
+        self.out.remember(cx.keys[oldest as usize], self.lists.of(oldest));
         oldest
     }
 
@@ -132,6 +147,36 @@ impl Eviction for TwoQ {
 
     fn remove(&mut self, _: &mut Context<'_>, slot: Slot) {
         self.lists.remove(usize::from(self.lasting[slot as usize]), slot);
+    }
+}
+
+impl InBytes for TwoQ<Bytes> {
+    fn in_bytes(params: &Params, capacity: u64, keys: u32) -> Self {
+        let share_of_in = share_of_bytes(capacity, params.whole("in"));
+        TwoQ {
+            out: Ghosts::new(share_of_bytes(capacity, params.whole("out"))),
+            share_of_in,
+            share_of_main: capacity - share_of_in,
+            ..Self::new(params, keys)
+        }
+    }
+
+    #[inline]
+    fn takes(&mut self, key: Key, size: u64) -> bool {
+        self.recalled = if self.out.recall(key) { key } else { NOTHING };
+        self.lists.weigh(key, size);
+        size <= self.share_of_in
+    }
+
+    #[inline]
+    fn crowded_out(&mut self, key: Key, size: u64) -> Option<Slot> {
+        let crowded = self.recalled == key && self.lists.sum(MAIN) + size > self.share_of_main;
+        (crowded && !self.lists.is_empty(MAIN)).then(|| self.lists.pop(MAIN))
+    }
+
+    #[inline]
+    fn keeps(&self, key: Key, size: u64) -> bool {
+        self.recalled != key || size <= self.share_of_main
     }
 }
 

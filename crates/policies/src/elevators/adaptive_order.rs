@@ -53,7 +53,7 @@ use super::{
 };
 use schedlab_model::{
     Nanos,
-    info::{Domain, Info, Parameter, Params, Promise},
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
     request::{Direction, Request, RequestId, Sector},
 };
 
@@ -76,7 +76,7 @@ impl Entry for AdaptiveOrder {
         summary: "reads before writes, or writes before reads while two or more tasks swap",
         year: 1994,
         origin: "proposed for Linux 1.0, Alessandro Rubini",
-        promises: &[Promise::WorkConserving],
+        promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[
             Parameter {
                 name: "tasks",

@@ -73,7 +73,7 @@ use super::{
 use schedlab_model::{
     MILLISECOND, Nanos,
     event::NO_TASK,
-    info::{Info, Parameter, Params, Promise},
+    info::{Info, Parameter, Params, Promise, Reach},
     request::{Request, RequestId, Sector},
     task::TaskId,
 };
@@ -335,7 +335,7 @@ impl Entry for Anticipatory {
         summary: "batches of reads and writes, and a short wait for the next read of the same task: Linux 2.6",
         year: 2003,
         origin: "Nick Piggin, Linux 2.6, after S. Iyer and P. Druschel",
-        promises: &[Promise::StarvationFree],
+        promises: &[Promise::StarvationFree(Reach::Everywhere)],
         parameters: &[
             knob(READ_EXPIRE, "125ms"),
             knob(WRITE_EXPIRE, "250ms"),

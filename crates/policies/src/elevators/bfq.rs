@@ -22,6 +22,7 @@
 //!     budget    *= 4 if used up;  * 2 if timed out, or empty with requests in the drive;
 //!               -= 4 min if the task was waited for in vain;  = sectors served, if it went empty otherwise
 //!     max       =  peak rate * timeout_sync,  16384 sectors until eleven budgets were given;   min = max / 32
+//!     turn      =  timeout_sync, 30 times that where the factor is 30;  soft real-time has no longer turns than others
 //!     charge    =  sectors;  3 * sectors for write-back while all weights are equal;  max * time / timeout_sync if slow
 //!
 //! ## A schedule
@@ -77,7 +78,7 @@ use super::{
 };
 use schedlab_model::{
     MILLISECOND, Nanos,
-    info::{Domain, Info, Parameter, Params, Promise},
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
     request::{IoClass, Request, RequestId, SECTOR_SIZE, Sector},
     task::TaskId,
 };
@@ -397,12 +398,12 @@ impl Bfq {
             }
         }
         let at = self.next_queue(cx.now).ok_or(Next::Nothing)?;
-        let factor = self.of(at).raising.factor.min(30); // soft real-time gets no longer turns than others that are raised
+        let longer = self.of(at).raising.longer_turns();
         self.budgets = (self.budgets * 7 + 256) / 8;
         self.turn = Some(Turn {
             queue: at,
             began: cx.now,
-            times_out: cx.now + self.timeout * factor,
+            times_out: cx.now + self.timeout * longer,
             looked_at_oldest: false,
             waits: None,
         });
@@ -486,7 +487,7 @@ impl Entry for Bfq {
         summary: "sectors by weight, and help for who comes back after a pause: budget fair queueing, Linux today",
         year: 2008,
         origin: "Fabio Checconi and Paolo Valente, Linux 4.12",
-        promises: &[Promise::FairToEquals],
+        promises: &[Promise::FairToEquals(Reach::Everywhere)],
         parameters: &[
             switch(
                 "low_latency",

@@ -24,6 +24,9 @@
 //!
 //! Textbooks, and drives whose load is so heavy that there is always a request near either end. Else take c_look.
 //!
+//! It bounds no wait in seconds. A task that reads one block after the other keeps the heads at its own place, as each next
+//! request is ahead of them: a request behind or far ahead waits until that task has come to the end of its file.
+//!
 //! ## Departures
 //!
 //! - The heads do not go to the end of the drive: an elevator names requests, and the drive moves to the next one that
@@ -40,7 +43,7 @@
 
 use super::{Context, Device, Elevator, Entry, Next, sweep::Sweep};
 use schedlab_model::{
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     request::{RequestId, Sector},
 };
 
@@ -56,7 +59,7 @@ impl Entry for CScan {
         summary: "one way: the heads sweep up to the end of the drive, and begin again at its start",
         year: 1969,
         origin: "P. H. Seaman, R. A. Lind and T. L. Wilson, IBM",
-        promises: &[Promise::WorkConserving, Promise::StarvationFree],
+        promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[],
         source: include_str!("c_scan.rs"),
     };

@@ -66,7 +66,7 @@ use super::{
 };
 use schedlab_model::{
     MILLISECOND, Nanos,
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     request::{IoClass, Request, RequestId, Sector},
     task::TaskId,
 };
@@ -330,7 +330,7 @@ impl Entry for Cfq {
         summary: "slices of the drive's time for every task, by level, with waiting for its next request: Linux 2.6",
         year: 2003,
         origin: "Jens Axboe, Linux 2.6",
-        promises: &[Promise::FairToEquals],
+        promises: &[Promise::FairToEquals(Reach::Everywhere)],
         parameters: &[
             period("slice_sync", "slice of a task of level 4", "100ms", Some("slice_sync")),
             period("slice_async", "slice of the write-back of level 4", "40ms", Some("slice_async")),

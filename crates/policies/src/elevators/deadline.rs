@@ -51,7 +51,7 @@ use super::{
 };
 use schedlab_model::{
     Nanos,
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     request::{
         Direction::{self, Read, Write},
         Request, RequestId, Sector,
@@ -137,7 +137,7 @@ impl Entry for Deadline {
         summary: "runs of neighbouring requests, reads before writes, nobody longer than his expiry: Linux 2.6",
         year: 2002,
         origin: "Jens Axboe, Linux 2.6",
-        promises: &[Promise::WorkConserving, Promise::StarvationFree],
+        promises: &[Promise::WorkConserving(Reach::Everywhere), Promise::StarvationFree(Reach::Everywhere)],
         parameters: &[READ_EXPIRE, WRITE_EXPIRE, WRITES_STARVED, FIFO_BATCH, FRONT_MERGES],
         source: include_str!("deadline.rs"),
     };

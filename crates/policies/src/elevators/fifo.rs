@@ -35,7 +35,7 @@
 
 use super::{Context, Device, Elevator, Entry, Next};
 use schedlab_model::{
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     request::RequestId,
 };
 use std::collections::VecDeque;
@@ -52,7 +52,7 @@ impl Entry for Fifo {
         summary: "first come, first served",
         year: 1956,
         origin: "batch monitors",
-        promises: &[Promise::WorkConserving, Promise::StarvationFree],
+        promises: &[Promise::WorkConserving(Reach::Everywhere), Promise::StarvationFree(Reach::Everywhere)],
         parameters: &[],
         source: include_str!("fifo.rs"),
     };

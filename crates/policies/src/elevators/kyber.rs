@@ -57,7 +57,7 @@
 use super::{Context, Device, Elevator, Entry, Next, knobs::period};
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     request::{Direction, Request, RequestId},
 };
 use std::collections::VecDeque;
@@ -195,7 +195,7 @@ impl Entry for Kyber {
         summary: "as many reads and writes in the drive as it answers in time",
         year: 2017,
         origin: "Omar Sandoval, Facebook, Linux 4.12",
-        promises: &[Promise::WorkConserving, Promise::StarvationFree],
+        promises: &[Promise::WorkConserving(Reach::Everywhere), Promise::StarvationFree(Reach::Everywhere)],
         parameters: &[
             period("read_lat", "within this time a read shall be answered", "2ms", Some("read_lat")),
             period("write_lat", "within this time a write shall be answered", "10ms", Some("write_lat")),

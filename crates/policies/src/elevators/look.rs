@@ -26,6 +26,9 @@
 //! A drive with heads under any load. Places near the ends of the drive wait longer and less evenly than those in the
 //! middle, and a file that is read forwards is read badly on the way down.
 //!
+//! It bounds no wait in seconds. A task that reads one block after the other keeps the heads at its own place, as each next
+//! request is ahead of them: a request behind or far ahead waits until that task has come to the end of its file.
+//!
 //! ## Departures
 //!
 //! The originals know cylinders; an elevator sees sectors, whose order is the same. Of a request that was
@@ -41,7 +44,7 @@ use super::{
     sweep::{Sweep, TOWARDS},
 };
 use schedlab_model::{
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     request::{RequestId, Sector},
 };
 
@@ -57,7 +60,7 @@ impl Entry for Look {
         summary: "the heads sweep up and down, as far as there are requests",
         year: 1970,
         origin: "A. G. Merten",
-        promises: &[Promise::WorkConserving, Promise::StarvationFree],
+        promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[TOWARDS],
         source: include_str!("look.rs"),
     };

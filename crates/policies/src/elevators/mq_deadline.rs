@@ -57,7 +57,7 @@ use super::{
 };
 use schedlab_model::{
     Nanos,
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     request::{
         Direction::{self, Read, Write},
         IoClass, Request, RequestId, Sector,
@@ -161,7 +161,7 @@ impl Entry for MqDeadline {
         summary: "ascending batches, reads before writes, higher classes first, nobody longer than his expiry: Linux today",
         year: 2017,
         origin: "Jens Axboe, Linux 4.11",
-        promises: &[Promise::WorkConserving, Promise::StarvationFree],
+        promises: &[Promise::WorkConserving(Reach::Everywhere), Promise::StarvationFree(Reach::Everywhere)],
         parameters: &[
             READ_EXPIRE,
             WRITE_EXPIRE,

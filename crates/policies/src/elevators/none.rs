@@ -37,7 +37,7 @@
 
 use super::{Context, Device, Elevator, Entry, Next};
 use schedlab_model::{
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     request::{Request, RequestId},
 };
 use std::collections::VecDeque;
@@ -54,7 +54,7 @@ impl Entry for None {
         summary: "straight to the drive, joined only to the last request of the same owner",
         year: 2014,
         origin: "Linux 3.13, the multi-queue block layer",
-        promises: &[Promise::WorkConserving, Promise::StarvationFree],
+        promises: &[Promise::WorkConserving(Reach::Everywhere), Promise::StarvationFree(Reach::Everywhere)],
         parameters: &[],
         source: include_str!("none.rs"),
     };

@@ -46,6 +46,12 @@ impl Raising {
         }
     }
 
+    /// How many times longer its turns may be: as often as its weight counts, but once in soft real-time.
+    /// (bfq_set_budget_timeout)
+    pub(super) fn longer_turns(&self) -> u64 {
+        if self.factor == SOFT_REAL_TIME { 1 } else { self.factor }
+    }
+
     /// A request comes to a queue that had none. `for_long` is how long an application that starts is helped, `burst`
     /// whether it was created together with many, `soft` whether it can be soft real-time: nothing in the drive, and
     /// not only seeks.
@@ -80,5 +86,22 @@ impl Raising {
         self.empty_since = Some(now);
         let by_rate = self.backlogged_since + self.backlogged_sectors * SECOND / SOFT_RATE;
         self.soft_not_before = self.soft_not_before.max(by_rate).max(now + slice_idle + MARGIN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_application_that_starts_has_turns_30_times_as_long_and_soft_real_time_none_longer() {
+        let mut queue = Raising::new(0);
+        queue.woken(0, SECOND, false, true, true);
+        assert_eq!((queue.factor, queue.longer_turns()), (30, 30));
+        queue.served(2 * SECOND, 8, false);
+        assert_eq!((queue.factor, queue.longer_turns()), (1, 1));
+        queue.emptied(2 * SECOND, 0);
+        queue.woken(3 * SECOND, SECOND, false, true, true);
+        assert_eq!((queue.factor, queue.longer_turns()), (3000, 1));
     }
 }

@@ -60,7 +60,7 @@ use super::{
 };
 use schedlab_model::{
     Nanos,
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     request::{Direction, Request, RequestId, Sector},
 };
 
@@ -76,7 +76,7 @@ impl Entry for ReadsFirst {
         summary: "one circular sweep, reads before writes: the request list of Linux 1.0",
         year: 1994,
         origin: "Linux 1.0",
-        promises: &[Promise::WorkConserving],
+        promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[STRICT],
         source: include_str!("reads_first.rs"),
     };

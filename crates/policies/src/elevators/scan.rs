@@ -25,6 +25,9 @@
 //!
 //! Textbooks, and drives whose load is so heavy that there is always a request near the end. Else take look.
 //!
+//! It bounds no wait in seconds. A task that reads one block after the other keeps the heads at its own place, as each next
+//! request is ahead of them: a request behind or far ahead waits until that task has come to the end of its file.
+//!
 //! ## Departures
 //!
 //! - The heads do not go to the end of the drive: an elevator names requests, and the drive moves to the next one that
@@ -43,7 +46,7 @@ use super::{
     sweep::{Sweep, TOWARDS},
 };
 use schedlab_model::{
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     request::{RequestId, Sector},
 };
 
@@ -59,7 +62,7 @@ impl Entry for Scan {
         summary: "the lift: the heads sweep up and down, to the ends of the drive",
         year: 1967,
         origin: "P. J. Denning",
-        promises: &[Promise::WorkConserving, Promise::StarvationFree],
+        promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[TOWARDS],
         source: include_str!("scan.rs"),
     };

@@ -37,7 +37,7 @@
 
 use super::{Context, Device, Elevator, Entry, Next, sorted::Sorted};
 use schedlab_model::{
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     request::{RequestId, Sector},
 };
 
@@ -53,7 +53,7 @@ impl Entry for Sstf {
         summary: "the request nearest to the heads is next",
         year: 1967,
         origin: "P. J. Denning",
-        promises: &[Promise::WorkConserving],
+        promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[],
         source: include_str!("sstf.rs"),
     };

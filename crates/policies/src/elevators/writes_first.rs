@@ -61,7 +61,7 @@ use super::{
 };
 use schedlab_model::{
     Nanos,
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     request::{Direction, Request, RequestId, Sector},
 };
 
@@ -77,7 +77,7 @@ impl Entry for WritesFirst {
         summary: "one circular sweep, writes before reads: the 1994 change for machines that swap",
         year: 1994,
         origin: "a change to Linux 1.0, Alessandro Rubini",
-        promises: &[Promise::WorkConserving],
+        promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[STRICT],
         source: include_str!("writes_first.rs"),
     };

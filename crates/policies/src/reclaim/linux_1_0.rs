@@ -189,7 +189,7 @@ impl Entry for Linux10 {
 
 impl Reclaim for Linux10 {
     fn begin(&mut self, _: &mut Context<'_>) -> Walk {
-        Walk { priority: GENTLEST, stage: Stage::Cache, looked: 0 }
+        Walk { priority: GENTLEST, stage: Stage::Cache, looked: 0, gained: 0, at_drive: 0 }
     }
 
     fn next(&mut self, cx: &mut Context<'_>, walk: &mut Walk) -> Choice {
@@ -200,6 +200,7 @@ impl Reclaim for Linux10 {
                     walk.stage = Stage::Tasks((TASKS >> walk.priority) + 1);
                     return Choice::Shrink(Shrink {
                         looks: cx.cached[0] >> walk.priority,
+                        gain: 1,
                         write_all: walk.priority < 2,
                         mapped: if walk.priority >= GENTLEST { Mapped::Keep } else { Mapped::Detach },
                     });
@@ -214,6 +215,7 @@ impl Reclaim for Linux10 {
                         walk.stage = Stage::Cache;
                     }
                 },
+                Stage::Lists(_) => unreachable!("this policy has no lists"),
                 Stage::Pages { space, page, left } => {
                     if let Some(choice) = self.look(cx, walk, space, page, left) {
                         return choice;
@@ -260,7 +262,16 @@ mod tests {
     }
 
     fn context(spaces: &mut [Space]) -> Context<'_> {
-        Context { spaces, born: 1000, pages: 1000, free: 0, cached: [0, 0], leaving: 0, swap_free: 1000 }
+        Context {
+            spaces,
+            born: 1000,
+            pages: 1000,
+            free: 0,
+            cached: [0, 0],
+            files: Default::default(),
+            leaving: 0,
+            swap_free: 1000,
+        }
     }
 
     /// A new search up to its page-out, which the kernel begins.

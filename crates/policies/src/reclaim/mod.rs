@@ -12,11 +12,13 @@
 //! others begin. What they share is the policy's own state, and when it is brought up to date is a part of the algorithm.
 
 use schedlab_model::{
+    Nanos,
     info::{Info, Params},
     page::{PageId, Space, SpaceId},
 };
 
 mod linux_1_0;
+mod own_pages;
 mod two_list;
 
 pub use linux_1_0::Linux10;
@@ -35,10 +37,25 @@ pub struct Context<'a> {
     pub free: u32,
     /// Blocks in the cache, and pages that it takes.
     pub cached: [u32; 2],
+    /// How those pages stand in the cache's own lists.
+    pub files: FileLists,
     /// Pages on their way to the swap area.
     pub leaving: u32,
     /// Places free in the swap area.
     pub swap_free: u32,
+}
+
+/// The pages of the block cache as its eviction policy has them; one without an active list has all of them inactive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FileLists {
+    /// First in line to go.
+    pub inactive: u32,
+    /// In use.
+    pub active: u32,
+    /// Blocks made active because they came back soon after their eviction, so far.
+    pub activated: u64,
+    /// Pages evicted or made active, so far.
+    pub age: u64,
 }
 
 /// How far a task has come in its search for a page.
@@ -50,6 +67,10 @@ pub struct Walk {
     pub stage: Stage,
     /// Pages looked at since the kernel last asked; it costs time.
     pub looked: u32,
+    /// Pages that this search has gained so far; the kernel counts them.
+    pub gained: u32,
+    /// Blocks that the cache could not give up because they must be written or are at the drive; the kernel counts them.
+    pub at_drive: u32,
 }
 
 /// Where in its round a walk is.
@@ -68,6 +89,35 @@ pub enum Stage {
         /// Tasks left.
         left: u32,
     },
+    /// Lists are being scanned.
+    Lists(Scan),
+}
+
+/// How far a round of scanning has come: the inactive and the active list of the tasks' own pages, then those of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Scan {
+    /// Pages of each list still to be scanned in this round.
+    pub left: [u32; 4],
+    /// What they were in the beginning.
+    pub wanted: [u32; 4],
+    /// The list that comes next.
+    pub list: usize,
+    /// The list of the present batch, and pages of it that are left.
+    pub of: usize,
+    /// See `of`.
+    pub batch: u32,
+    /// Pages of the batch that went out, and that stayed. Of files: pages gained before it, and all of it.
+    pub out: u32,
+    /// See `out`.
+    pub stayed: u32,
+    /// Whether active pages become inactive: own ones, files.
+    pub deactivates: [bool; 2],
+    /// Whether that was forbidden to any list that was in turn.
+    pub skipped: bool,
+    /// Whether the rest of the round was cut in proportion, or shall not be.
+    pub adjusted: bool,
+    /// Searches through all priorities done in vain.
+    pub failed: u32,
 }
 
 /// What the kernel shall do.
@@ -75,7 +125,8 @@ pub enum Stage {
 pub enum Choice {
     /// Ask the block cache for a page.
     Shrink(Shrink),
-    /// Take a clean page out of its task's table; it is gained if nobody else has it.
+    /// Take a clean page out of its task's table; it is gained if no other task has it. A page of a task's own memory is clean while
+    /// its place in the swap area is kept ([`Reclaim::keeps_places`]) and it has not been written to.
     Drop {
         /// Whose.
         space: SpaceId,
@@ -91,6 +142,8 @@ pub enum Choice {
     },
     /// Wait until a page that is on its way has been written.
     Wait,
+    /// Enough was gained: the search is over. Only of policies that gain in batches ([`Reclaim::in_batches`]).
+    Enough,
     /// There is nothing to be had.
     GiveUp,
 }
@@ -100,6 +153,8 @@ pub enum Choice {
 pub struct Shrink {
     /// Blocks that it looks at, at most.
     pub looks: u32,
+    /// Pages that are enough.
+    pub gain: u32,
     /// Whether every changed block shall be written first.
     pub write_all: bool,
     /// What happens to a block whose page a task has in its table.
@@ -128,11 +183,38 @@ pub trait Reclaim: std::fmt::Debug + Send {
     /// The last choice has gained a page, and the walk is over. `written`: it was a page-out that the task has waited for.
     fn gained(&mut self, _: &mut Context<'_>, _: &Walk, _written: bool) {}
 
-    /// A page of a task's own memory is now in its table.
+    /// Whether a search goes on after its first page, until the policy has [`Choice::Enough`].
+    fn in_batches(&self) -> bool {
+        false
+    }
+
+    /// A page of a task's own memory is now in its table: a new one, or one from the swap area.
     fn brought_in(&mut self, _: &mut Context<'_>, _: SpaceId, _: PageId) {}
 
-    /// A page came from the swap area (`true`), or a block from the drive that the cache once held.
-    fn paid(&mut self, _swap: bool) {}
+    /// A present page of a task's own memory is gone with its task; its [`Page::mark`](schedlab_model::page::Page::mark) was this.
+    fn gone(&mut self, _mark: u8) {}
+
+    /// A block came back from the drive that had been in use when the cache gave it up.
+    fn file_refaulted(&mut self, _: &mut Context<'_>) {}
+
+    /// For the eviction policy of the cache: the tasks' own pages, if they can go to the swap area, and how many of them were
+    /// evicted or made active so far.
+    fn own_pages(&self) -> (u32, u64) {
+        (0, 0)
+    }
+
+    /// Whether a page that was read from the swap area keeps its place there, while less than half of the area is taken.
+    fn keeps_places(&self) -> bool {
+        false
+    }
+
+    /// How often the policy's counters are brought up to date, if it does not look at the lists themselves.
+    fn refresh_period(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// That time has come.
+    fn refresh(&mut self, _: &mut Context<'_>) {}
 
     /// Whether the task that pages out waits for the write. If not, the walk goes on at once.
     fn waits(&self) -> bool;

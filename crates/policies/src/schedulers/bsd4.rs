@@ -95,7 +95,7 @@ use super::{
 };
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
-    info::{Domain, Info, Parameter, Params, Promise},
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, TaskId, Wait},
 };
 
@@ -178,7 +178,7 @@ impl Scheduler for Bsd4 {
         summary: "priorities from decayed usage, one queue for all processors; FreeBSD's 4BSD of 2007",
         year: 2007,
         origin: "FreeBSD 7-CURRENT, October 2007",
-        promises: &[Promise::WorkConserving],
+        promises: &[Promise::WorkConserving(Reach::Unbound)],
         parameters: &[
             Parameter {
                 name: "quantum",

@@ -83,7 +83,7 @@ use super::{
 };
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
-    info::{Domain, Info, Parameter, Params, Promise},
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Policy, TaskId, Wait},
 };
 
@@ -150,7 +150,7 @@ impl Scheduler for Bsd44x {
         summary: "priorities from decayed usage, turns by a global clock, children charged at wait; FreeBSD 4",
         year: 2000,
         origin: "FreeBSD 4.x",
-        promises: &[Promise::WorkConserving],
+        promises: &[Promise::WorkConserving(Reach::Unbound)],
         parameters: &[
             Parameter {
                 name: "quantum",

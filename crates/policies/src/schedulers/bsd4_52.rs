@@ -77,7 +77,7 @@ use super::{
 };
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
-    info::{Domain, Info, Parameter, Params, Promise},
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, TaskId},
 };
 
@@ -112,7 +112,7 @@ impl Scheduler for Bsd452 {
         summary: "as bsd4, but an interrupt sends whoever runs to the tail of its list; FreeBSD 5.2",
         year: 2003,
         origin: "FreeBSD 5.2, autumn 2003",
-        promises: &[Promise::WorkConserving],
+        promises: &[Promise::WorkConserving(Reach::Unbound)],
         parameters: &[
             Parameter {
                 name: "quantum",

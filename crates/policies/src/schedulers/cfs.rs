@@ -60,8 +60,13 @@
 //! - The kernel keeps queues in a red-black tree; here they stand in blocks (the order is the same). Virtual times are divided
 //!   as in the kernel, by multiplying with inverse weights; sums of them exactly.
 //! - The sum of a group's loads over the processors is up to date here; in the kernel it lags by what each processor has not
-//!   told yet. Balancing has one level of all processors of a node and one of all; busy tasks are never pushed away while
-//!   they run, and what belongs together by many wakeups to and fro is not looked for (wake_wide).
+//!   reported yet. A task that moves takes its load along between the processors' own queues only, not between those of its
+//!   groups.
+//! - Balancing has one level, of all processors alike: there are no scheduling domains for threads of a core, shared caches
+//!   and memory nodes. Only a woken task looks for an idle processor in its own node. The kernel asks the busiest group of
+//!   processors of each level; here each processor asks the single busiest one, among equals that of the highest number, and
+//!   no second one where all that waits there is bound: an idle processor can stay idle beside a task that it may run.
+//! - Running tasks are never pushed away, and many wakeups to and fro between the same tasks are not detected (wake_wide).
 //! - A sleep of months, after which the kernel forgets where a task was, does not occur here.
 //! - Real-time tasks that could run elsewhere are pulled at the next tick or idle moment; the kernel pushes them at once.
 //! - Reservations (SCHED_DEADLINE) are refused: the task is an ordinary one. SCHED_ISO, which this kernel does not have, is
@@ -86,7 +91,7 @@ use super::{
 };
 use schedlab_model::{
     MICROSECOND, Nanos, SECOND,
-    info::{Domain, Info, Parameter, Params, Promise},
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Task, TaskId},
 };
 
@@ -426,7 +431,11 @@ impl Scheduler for Cfs {
         summary: "the scheduler of Linux until 6.5: the task with the least virtual time",
         year: 2007,
         origin: "Linux 6.1",
-        promises: &[Promise::WorkConserving, Promise::StarvationFree, Promise::FairToEquals],
+        promises: &[
+            Promise::WorkConserving(Reach::EachProcessor),
+            Promise::StarvationFree(Reach::Everywhere),
+            Promise::FairToEquals(Reach::EachProcessor),
+        ],
         parameters: &[
             length(
                 "latency",

@@ -81,7 +81,7 @@ use super::{
 };
 use schedlab_model::{
     MICROSECOND, MILLISECOND, Nanos, SECOND,
-    info::{Domain, Info, Parameter, Params, Promise},
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Policy, TaskId},
 };
 
@@ -268,7 +268,11 @@ impl Scheduler for CfsV3 {
         summary: "the first CFS: tasks are owed what they waited, and who is owed most goes first",
         year: 2007,
         origin: "CFS v3 for Linux 2.6.20, and Linux 2.6.23-rc2",
-        promises: &[Promise::WorkConserving, Promise::StarvationFree, Promise::FairToEquals],
+        promises: &[
+            Promise::WorkConserving(Reach::EachProcessor),
+            Promise::StarvationFree(Reach::Everywhere),
+            Promise::FairToEquals(Reach::EachProcessor),
+        ],
         parameters: &[
             Parameter {
                 name: "granularity",

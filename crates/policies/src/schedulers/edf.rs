@@ -78,7 +78,7 @@ use super::{
 };
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
-    info::{Domain, Info, Parameter, Params, Promise},
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Reservation, TaskId},
 };
 
@@ -140,7 +140,7 @@ impl Scheduler for Edf {
         summary: "earliest deadline first, by reservation; the rest in turns",
         year: 1973,
         origin: "Liu and Layland; servers by Abeni and Buttazzo",
-        promises: &[Promise::WorkConserving],
+        promises: &[Promise::WorkConserving(Reach::EachProcessor)],
         parameters: &[
             Parameter {
                 name: "enforce",

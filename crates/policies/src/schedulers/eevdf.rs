@@ -71,8 +71,13 @@
 //! - A group with a quota waits as a whole, as up to 6.17; 6.18 stops its tasks one by one as they return to their own code,
 //!   which differs while a task is inside the kernel.
 //! - The sum of a group's loads over the processors is up to date here; in the kernel it lags by what each processor has not
-//!   told yet. Balancing has one level of all processors of a node and one of all; busy tasks are never pushed away while
-//!   they run, and what belongs together by many wakeups to and fro is not looked for (wake_wide).
+//!   reported yet. A task that moves takes its load along between the processors' own queues only, not between those of its
+//!   groups.
+//! - Balancing has one level, of all processors alike: there are no scheduling domains for threads of a core, shared caches
+//!   and memory nodes. Only a woken task looks for an idle processor in its own node. The kernel asks the busiest group of
+//!   processors of each level; here each processor asks the single busiest one, among equals that of the highest number, and
+//!   no second one where all that waits there is bound: an idle processor can stay idle beside a task that it may run.
+//! - Running tasks are never pushed away, and many wakeups to and fro between the same tasks are not detected (wake_wide).
 //! - Real-time tasks that could run elsewhere are pulled at the next tick or idle moment; the kernel pushes them at once.
 //! - The server of fair tasks starts its period when a real-time task is chosen while others are ready, not when these
 //!   became ready: at most one part of a period later.
@@ -101,7 +106,7 @@ use super::{
 };
 use schedlab_model::{
     MICROSECOND, MILLISECOND, Nanos,
-    info::{Domain, Info, Parameter, Params, Promise},
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Policy, Task, TaskId},
 };
 
@@ -626,7 +631,11 @@ impl Scheduler for Eevdf {
         summary: "the scheduler of Linux since 6.6: of the tasks that are owed time, the one with the earliest deadline",
         year: 2023,
         origin: "Linux 6.18",
-        promises: &[Promise::WorkConserving, Promise::StarvationFree, Promise::FairToEquals],
+        promises: &[
+            Promise::WorkConserving(Reach::EachProcessor),
+            Promise::StarvationFree(Reach::Everywhere),
+            Promise::FairToEquals(Reach::EachProcessor),
+        ],
         parameters: &[
             Parameter {
                 name: "base_slice",

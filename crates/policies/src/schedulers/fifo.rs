@@ -4,8 +4,9 @@
 //!
 //! ## The idea
 //!
-//!     One queue a processor. A task that becomes able to run joins the tail.
-//!     The head runs until it waits, yields or ends. Nobody is preempted.
+//!     One queue. A task that becomes able to run joins the tail.
+//!     The head runs until it waits, yields or ends. No task is preempted.
+//!     On several processors each of them serves the one queue: it takes the first task that it may run.
 //!
 //! ## A schedule
 //!
@@ -32,7 +33,7 @@
 //!
 //! ## Cost
 //!
-//! Enqueue and pick: constant.
+//! Enqueue and pick: constant; on several processors, a look at the waiting tasks up to the first that may run there.
 //!
 //! ## Good for, not for
 //!
@@ -41,23 +42,23 @@
 //!
 //! ## Departures
 //!
-//! None: this is the textbook rule. It is not SCHED_FIFO, which has priorities above it.
+//! None: this is the textbook rule (with c processors, the queue M/G/c). It is not SCHED_FIFO, which has priorities above it.
 //!
 //! ## References
 //!
-//! - L. Kleinrock, Queueing Systems I, 1975, chapter 3 (M/M/1).
+//! - L. Kleinrock, Queueing Systems I, 1975, chapter 3 (M/M/1, M/M/m).
 
-use super::{Context, Dequeue, Enqueue, Pick, Scheduler, queue::Queues};
+use super::{Balance, Context, Dequeue, Enqueue, Pick, Scheduler, shared_queue::SharedQueue};
 use schedlab_model::{
     Nanos,
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     task::{CpuId, TaskId},
 };
 
 /// First come, first served, to the next wait.
 #[derive(Debug)]
 pub struct Fifo {
-    queues: Queues,
+    queue: SharedQueue,
 }
 
 impl Scheduler for Fifo {
@@ -66,28 +67,36 @@ impl Scheduler for Fifo {
         summary: "first come, first served; runs to the next wait",
         year: 1956,
         origin: "batch monitors",
-        promises: &[Promise::WorkConserving, Promise::RunsToBlock],
+        promises: &[Promise::WorkConserving(Reach::Everywhere), Promise::RunsToBlock],
         parameters: &[],
         source: include_str!("fifo.rs"),
     };
 
     fn new(_: &Params, processors: u16, _: Nanos) -> Self {
-        Fifo { queues: Queues::new(processors) }
+        Fifo { queue: SharedQueue::new(processors) }
+    }
+
+    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _: Enqueue) -> CpuId {
+        self.queue.place(cx, task)
     }
 
     #[inline]
-    fn enqueue(&mut self, _: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Enqueue) {
-        self.queues.join(cpu, task);
+    fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
+        self.queue.join(cx, task, why);
     }
 
     #[inline]
-    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Dequeue) {
-        self.queues.leave(cx, cpu, task);
+    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        self.queue.leave(cx, cpu, task, why);
     }
 
     #[inline]
-    fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
-        let task = self.queues.next(cpu)?;
+    fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+        let task = self.queue.next(cx, cpu)?;
         Some(Pick { task, slice: None })
+    }
+
+    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
+        if why == Balance::Idle { self.queue.elsewhere(cx, cpu) } else { None }
     }
 }

@@ -51,6 +51,14 @@
 //! number both a pick and a round grow by, nor for a task that has used its counter up and wakes beside eight others that have
 //! not: it waits a second.
 //!
+//! It does not prevent starvation, nor did the original. A round begins only when every task that is able to run has used up
+//! its counter, and a child begins with half of its parent's. A program that forks a child of 5 ms, waits for it and forks the
+//! next one keeps some task with ticks left: a task that computes beside it gets 0.2 % of the processor at 100 ticks a second
+//! and 0.05 % at 1000, and waits for most of a minute.
+//!
+//! Nor does it always give equal tasks equal shares. A tick is charged to the task that it finds, however little that one has
+//! run, so that beside tasks that sleep and wake in step with the clock one of four equals can have a quarter less than another.
+//!
 //! ## Departures
 //!
 //! - The original has one processor. On several, each has its own tasks and its own rounds; a task that wakes goes to an idle
@@ -70,11 +78,11 @@
 
 use super::{
     Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks,
-    placement::{idle_or_last, pull},
+    placement::{idle_or_last, offer, pull},
 };
 use schedlab_model::{
     Nanos,
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     task::{CpuId, Task, TaskId, Wait},
 };
 
@@ -179,7 +187,7 @@ impl Scheduler for Linux10 {
         summary: "the largest counter of ticks left; half of the rest is kept over a round",
         year: 1994,
         origin: "Linux 1.0",
-        promises: &[Promise::WorkConserving, Promise::StarvationFree, Promise::FairToEquals],
+        promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[],
         source: include_str!("linux_1_0.rs"),
     };
@@ -210,7 +218,7 @@ impl Scheduler for Linux10 {
                 self.catch_up(task);
             }
             Enqueue::Migrate => {}
-            Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield => return, // it kept its place
+            Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield => return offer(cx, task), // it kept its place
         }
         self.join(cpu, task);
     }

@@ -1,6 +1,7 @@
 //! # lottery
 //!
-//! Promises every task, on average, its tickets' part of the processor, and nobody anything for certain.
+//! Promises every task that is ready when a ticket is drawn a chance in proportion to its tickets, and no task anything for
+//! certain. Tasks that never sleep get, on average, their tickets' part of the processor.
 //!
 //! ## The idea
 //!
@@ -15,6 +16,9 @@
 //!     t  =  tickets * slice / used        after a turn given up early, used being at least slice / 2^20
 //!     t  =  tickets                       else
 //!     turns won in n draws: mean n p, standard deviation sqrt(n p (1 - p))
+//!
+//!     share of a task that sleeps a moment after a part f of each slice, beside m equal tasks that never sleep
+//!           =  f / (f + 1 + m f)
 //!
 //! p the chance of a task; tickets 1024 at nice 0, a quarter more for each level less; the sum over the tasks that are
 //! ready on the same processor; slice and used (of its last turn) in ns.
@@ -50,7 +54,12 @@
 //! ## Good for, not for
 //!
 //! Shares over many slices, with no memory of who had what. Not for short times: after n slices a share is off by about
-//! sqrt(p (1 - p) / n); see `stride` for the same shares without chance.
+//! sqrt(p (1 - p) / n).
+//!
+//! Nor for tasks that sleep often beside tasks that do not. A compensation counts in the draws after a sleep, but the draw
+//! during the sleep is lost, and its winner has the processor for a whole slice. A task that sleeps 1 ms after every 98 ms
+//! of running has 33 % beside one equal task that never sleeps. The original does the same; `stride`, which gives the same
+//! shares without chance, remembers what a task had.
 //!
 //! ## Departures
 //!
@@ -66,12 +75,12 @@
 
 use super::{
     Balance, Context, Dequeue, Enqueue, Pick, Scheduler,
-    placement::{idle_or_last, pull},
+    placement::{idle_or_last, offer, pull},
     tickets::tickets,
 };
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
-    info::{Domain, Info, Parameter, Params, Promise},
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, TaskId},
 };
 
@@ -192,7 +201,7 @@ impl Scheduler for Lottery {
         summary: "shares by chance: the holder of a drawn ticket runs for a slice",
         year: 1994,
         origin: "Waldspurger and Weihl, MIT",
-        promises: &[Promise::WorkConserving],
+        promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[Parameter {
             name: "slice",
             meaning: "longest stretch of running while others wait",
@@ -226,6 +235,9 @@ impl Scheduler for Lottery {
             Enqueue::Yield => self.settle(task, true),
             Enqueue::SliceEnd | Enqueue::Preempted => self.settle(task, false),
             Enqueue::New | Enqueue::Wakeup | Enqueue::Migrate => {}
+        }
+        if matches!(why, Enqueue::Yield | Enqueue::SliceEnd | Enqueue::Preempted) {
+            offer(cx, task);
         }
         let client = &mut self.clients[task as usize];
         client.leaf = self.hats[cpu as usize].put(task, client.worth) as u32;

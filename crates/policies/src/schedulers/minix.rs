@@ -55,8 +55,9 @@
 //!
 //! ## Departures
 //!
-//! The original has one processor; on several, each has its own lists and its own phase. The clock interrupt and the
-//! clock task belong to the kernel here (`sim`); this file has what they ask of the scheduler.
+//! The original has one processor. On several, each has its own lists and its own phase; new and woken tasks go to an idle
+//! processor if there is one, and an idle one pulls the first waiting task of another's first list. The clock interrupt and
+//! the clock task belong to the kernel here (`sim`); this file has what they ask of the scheduler.
 //!
 //! ## References
 //!
@@ -64,12 +65,13 @@
 //! - B. Evans, comp.os.minix, August 1990 (insertion at the head).
 
 use super::{
-    Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    placement::{idle_or_last, offer, pull},
     queue::{Links, List},
 };
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
-    info::{Domain, Info, Parameter, Params, Promise},
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{Class, CpuId, TaskId},
 };
 
@@ -105,6 +107,10 @@ impl Ready {
         }
     }
 
+    fn lists(&self) -> [&List; 3] {
+        [&self.kernel_tasks, &self.servers, &self.users]
+    }
+
     /// Begins the next quantum.
     fn new_quantum(&mut self, ticks: u64, billed: Option<TaskId>) {
         self.ticks_left = ticks;
@@ -134,7 +140,7 @@ impl Scheduler for Minix {
         summary: "three priority lists and a global quantum phase; message-passing kernels",
         year: 1990,
         origin: "Minix 1.5",
-        promises: &[Promise::WorkConserving],
+        promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[
             Parameter {
                 name: "slice",
@@ -176,11 +182,18 @@ impl Scheduler for Minix {
         }
     }
 
+    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _: Enqueue) -> CpuId {
+        idle_or_last(cx, task, |cpu| self.processors[cpu as usize].lists().iter().all(|list| list.is_empty()))
+    }
+
     #[inline(always)]
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         // Who was preempted has kept its place at the head.
         if why != Enqueue::Preempted {
             self.join(cx, cpu, task, why);
+        }
+        if matches!(why, Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield) {
+            offer(cx, task);
         }
     }
 
@@ -201,6 +214,17 @@ impl Scheduler for Minix {
     fn wakeup_preempts(&mut self, cx: &mut Context<'_>, _: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         let class = |task: TaskId| cx.tasks[task as usize].class;
         (class(woken) == Class::KernelTask && class(running) != Class::KernelTask).into()
+    }
+
+    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
+        if why == Balance::Tick {
+            return None;
+        }
+        let waits = |from: CpuId, task: TaskId| cx.processors[from as usize].running != Some(task);
+        pull(cx, cpu, |from, may| {
+            let lists = self.processors[from as usize].lists();
+            lists.iter().find_map(|list| list.find(&self.links, |task| may(task) && waits(from, task)))
+        })
     }
 
     /// The interrupt itself only counts.

@@ -61,6 +61,7 @@ mod refresh_cycle;
 mod reserved;
 mod round_robin;
 mod rsdl;
+mod shared_queue;
 mod slice_tree;
 mod spread;
 mod srtf;

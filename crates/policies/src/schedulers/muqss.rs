@@ -80,12 +80,14 @@
 //!   `enqueue_task`, `iso_tick`), as of 4.15.
 
 use super::{
-    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks, ordered::Ordered, placement::idle_or_last,
+    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks,
+    ordered::Ordered,
+    placement::{idle_or_last, offer},
 };
 use iso::Limit;
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
-    info::{Domain, Info, Parameter, Params, Promise},
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Policy, Task, TaskId},
 };
 
@@ -253,7 +255,11 @@ impl Scheduler for Muqss {
         summary: "the earliest virtual deadline, renewed only when a slice is used up; BFS and MuQSS",
         year: 2009,
         origin: "Con Kolivas, BFS for Linux 2.6.31; MuQSS for Linux 4.8",
-        promises: &[Promise::WorkConserving, Promise::StarvationFree, Promise::FairToEquals],
+        promises: &[
+            Promise::WorkConserving(Reach::Everywhere),
+            Promise::StarvationFree(Reach::Everywhere),
+            Promise::FairToEquals(Reach::Everywhere),
+        ],
         parameters: &[
             Parameter {
                 name: "variant",
@@ -326,6 +332,9 @@ impl Scheduler for Muqss {
 
     #[inline]
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        if matches!(why, Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield) {
+            offer(cx, task); // resched_suitable_idle
+        }
         match why {
             Enqueue::New => {
                 self.know(cx, task);

@@ -56,6 +56,9 @@
 //! half of the time: it loses its bonus and waits for whole slices, or keeps it and makes the others wait for seconds. The
 //! step from nice 0 to -1 is large: four times the slice.
 //!
+//! Equal tasks that only compute share equally as long as nothing else runs. Slices are counted in ticks, and a tick is charged to
+//! the task that it finds: beside tasks that sleep and wake, equals can differ by some 5 %.
+//!
 //! ## Departures
 //!
 //! - A task that no other one forked begins with an empty account and a full slice. In the kernel its shell forks it, and it
@@ -82,7 +85,7 @@ use entity::Entity;
 use queue::Queue;
 use schedlab_model::{
     Nanos,
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     task::{CpuId, TaskId, Wait},
 };
 
@@ -237,7 +240,7 @@ impl Scheduler for O1 {
         summary: "two arrays of 140 priorities, and a bonus for those that sleep; Linux 2.6 before CFS",
         year: 2002,
         origin: "Linux 2.6.20",
-        promises: &[Promise::WorkConserving, Promise::StarvationFree, Promise::FairToEquals],
+        promises: &[Promise::WorkConserving(Reach::EachProcessor), Promise::StarvationFree(Reach::Everywhere)],
         parameters: &[],
         source: include_str!("o1.rs"),
     };

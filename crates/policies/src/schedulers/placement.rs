@@ -1,5 +1,6 @@
 //! Which processor a task waits for, under policies whose originals knew one processor only: each processor has a queue of
-//! its own, a task that becomes ready goes to an idle one if there is any, and one that runs dry pulls.
+//! its own, a task that becomes ready goes to an idle one if there is any, and one that runs dry pulls. A policy that calls
+//! all three functions conserves work: a task that may use an idle processor never waits.
 
 use super::Context;
 use schedlab_model::task::{CpuId, TaskId};
@@ -26,4 +27,23 @@ pub fn pull(
     let processors = cx.processors.len() as CpuId;
     let may = |task: TaskId| cx.tasks[task as usize].allowed >> to & 1 == 1;
     (1..processors).find_map(|further| find((to + further) % processors, &may))
+}
+
+/// The running task goes back to the queue, and perhaps another one is chosen in its place: idle processors that it may use
+/// look for work again. There can be such processors where tasks are bound to some: they idled beside a task that ran.
+#[inline(always)]
+pub fn offer(cx: &mut Context<'_>, task: TaskId) {
+    if cx.processors.len() > 1 {
+        tell_idle(cx, task);
+    }
+}
+
+#[inline(never)]
+fn tell_idle(cx: &mut Context<'_>, task: TaskId) {
+    let allowed = cx.tasks[task as usize].allowed;
+    for cpu in 0..cx.processors.len() {
+        if allowed >> cpu & 1 == 1 && cx.processors[cpu].running.is_none() {
+            cx.resched(cpu as CpuId);
+        }
+    }
 }

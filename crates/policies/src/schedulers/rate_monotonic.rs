@@ -75,7 +75,7 @@ use super::{
 };
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
-    info::{Domain, Info, Parameter, Params, Promise},
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Reservation, TaskId},
 };
 
@@ -145,7 +145,7 @@ impl Scheduler for RateMonotonic {
         summary: "shortest period first, by reservation; the rest in turns",
         year: 1973,
         origin: "Liu and Layland",
-        promises: &[Promise::WorkConserving],
+        promises: &[Promise::WorkConserving(Reach::EachProcessor)],
         parameters: &[
             Parameter {
                 name: "admission",

@@ -76,12 +76,12 @@
 
 use super::{
     Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
-    placement::{idle_or_last, pull},
+    placement::{idle_or_last, offer, pull},
     queue::{Links, List},
 };
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
-    info::{Domain, Info, Parameter, Params, Promise},
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{Class, CpuId, Policy, Task, TaskId},
 };
 
@@ -158,7 +158,7 @@ impl Scheduler for RefreshCycle {
         summary: "in each audio or video refresh: refresh work, interactive, one batch slice",
         year: 2007,
         origin: "proposed by M. Mattie, linux-kernel",
-        promises: &[Promise::WorkConserving, Promise::FairToEquals],
+        promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[Parameter {
             name: "period",
             meaning: "one refresh of picture or sound",
@@ -193,7 +193,8 @@ impl Scheduler for RefreshCycle {
         match why {
             Enqueue::New => self.tasks[task as usize].woke = cx.now,
             Enqueue::Wakeup => self.woke(cx.now, task),
-            _ => {}
+            Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield => offer(cx, task),
+            Enqueue::Migrate => {}
         }
         let kind = self.kind(&cx.tasks[task as usize]);
         self.tasks[task as usize].kind = kind;

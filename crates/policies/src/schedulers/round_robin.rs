@@ -1,11 +1,12 @@
 //! # round_robin
 //!
-//! Promises n equal tasks 1/n of the processor each, and each of them a turn within (n-1) slices.
+//! Promises n equal tasks 1/n of the processors each, and each of them a turn within (n-1) slices.
 //!
 //! ## The idea
 //!
-//!     One queue a processor. A task that becomes able to run joins the tail.
+//!     One queue. A task that becomes able to run joins the tail.
 //!     The head runs for one slice at most, then goes to the tail.
+//!     On several processors each of them serves the one queue: it takes the first task that it may run.
 //!
 //! ## The formula
 //!
@@ -40,7 +41,7 @@
 //!
 //! ## Cost
 //!
-//! Enqueue and pick: constant.
+//! Enqueue and pick: constant; on several processors, a look at the waiting tasks up to the first that may run there.
 //!
 //! ## Good for, not for
 //!
@@ -62,10 +63,10 @@
 //! - L. Kleinrock, Queueing Systems II, 1976, section 4.4.
 //! - IRIX 6.2: mtune/kernel (`slice_size`); systune(1M).
 
-use super::{Context, Dequeue, Enqueue, Pick, Scheduler, Ticks, queue::Queues};
+use super::{Balance, Context, Dequeue, Enqueue, Pick, Scheduler, Ticks, shared_queue::SharedQueue};
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
-    info::{Domain, Info, Parameter, Params, Promise},
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, TaskId},
 };
 
@@ -77,7 +78,7 @@ pub struct RoundRobin {
     slice_size: u64,
     /// For each processor, the ticks left of the slice.
     ticks_left: Vec<u64>,
-    queues: Queues,
+    queue: SharedQueue,
 }
 
 impl Scheduler for RoundRobin {
@@ -86,7 +87,11 @@ impl Scheduler for RoundRobin {
         summary: "turns of one slice each, in order of arrival",
         year: 1961,
         origin: "CTSS and the first time-sharing systems",
-        promises: &[Promise::WorkConserving, Promise::StarvationFree, Promise::FairToEquals],
+        promises: &[
+            Promise::WorkConserving(Reach::Everywhere),
+            Promise::StarvationFree(Reach::Everywhere),
+            Promise::FairToEquals(Reach::Unbound),
+        ],
         parameters: &[
             Parameter {
                 name: "slice",
@@ -121,23 +126,27 @@ impl Scheduler for RoundRobin {
             slice: (slice_size == 0).then(|| params.whole("slice")),
             slice_size,
             ticks_left: vec![slice_size; processors.into()],
-            queues: Queues::new(processors),
+            queue: SharedQueue::new(processors),
         }
     }
 
-    #[inline]
-    fn enqueue(&mut self, _: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Enqueue) {
-        self.queues.join(cpu, task);
+    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _: Enqueue) -> CpuId {
+        self.queue.place(cx, task)
     }
 
     #[inline]
-    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Dequeue) {
-        self.queues.leave(cx, cpu, task);
+    fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
+        self.queue.join(cx, task, why);
     }
 
     #[inline]
-    fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
-        let task = self.queues.next(cpu)?;
+    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        self.queue.leave(cx, cpu, task, why);
+    }
+
+    #[inline]
+    fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+        let task = self.queue.next(cx, cpu)?;
         if self.slice.is_none() {
             self.ticks_left[cpu as usize] = self.slice_size;
         }
@@ -153,6 +162,10 @@ impl Scheduler for RoundRobin {
         if *left == 0 {
             cx.resched(cpu);
         }
+    }
+
+    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
+        if why == Balance::Idle { self.queue.elsewhere(cx, cpu) } else { None }
     }
 
     fn quiet_ticks(&self, _: &Context<'_>, cpu: CpuId, _: TaskId) -> Ticks {

@@ -61,11 +61,11 @@
 use super::{
     Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
     ordered::Ordered,
-    placement::{idle_or_last, pull},
+    placement::{idle_or_last, offer, pull},
 };
 use schedlab_model::{
     Nanos,
-    info::{Info, Params, Promise},
+    info::{Info, Params, Promise, Reach},
     task::{Class, CpuId, TaskId},
 };
 
@@ -93,7 +93,7 @@ impl Scheduler for Srtf {
         summary: "shortest remaining time first; clairvoyant",
         year: 1968,
         origin: "Schrage",
-        promises: &[Promise::WorkConserving, Promise::Clairvoyant],
+        promises: &[Promise::WorkConserving(Reach::Everywhere), Promise::Clairvoyant],
         parameters: &[],
         source: include_str!("srtf.rs"),
     };
@@ -114,8 +114,10 @@ impl Scheduler for Srtf {
         if task as usize >= self.used.len() {
             self.used.resize(task as usize + 1, 0);
         }
-        if matches!(why, Enqueue::New | Enqueue::Wakeup) {
-            self.used[task as usize] = 0;
+        match why {
+            Enqueue::New | Enqueue::Wakeup => self.used[task as usize] = 0,
+            Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield => offer(cx, task),
+            Enqueue::Migrate => {}
         }
         self.queue.join(cpu, task, self.left(cx, task));
     }

@@ -70,12 +70,12 @@
 use super::{
     Balance, Context, Dequeue, Enqueue, Pick, Scheduler,
     ordered::Ordered,
-    placement::{idle_or_last, pull},
+    placement::{idle_or_last, offer, pull},
     tickets::tickets,
 };
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
-    info::{Domain, Info, Parameter, Params, Promise},
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, TaskId},
 };
 
@@ -130,7 +130,11 @@ impl Scheduler for Stride {
         summary: "exact shares by tickets: whoever is least far runs for a slice",
         year: 1995,
         origin: "Waldspurger and Weihl, MIT",
-        promises: &[Promise::WorkConserving, Promise::StarvationFree, Promise::FairToEquals],
+        promises: &[
+            Promise::WorkConserving(Reach::Everywhere),
+            Promise::StarvationFree(Reach::Everywhere),
+            Promise::FairToEquals(Reach::EachProcessor),
+        ],
         parameters: &[Parameter {
             name: "slice",
             meaning: "longest stretch of running while others wait",
@@ -166,8 +170,9 @@ impl Scheduler for Stride {
             let tickets = tickets(cx.tasks[task as usize].nice);
             self.clients[task as usize] = Client { tickets, pass: advance(self.slice, tickets) };
         }
-        if matches!(why, Enqueue::New | Enqueue::Wakeup | Enqueue::Migrate) {
-            self.enter(cpu, task);
+        match why {
+            Enqueue::New | Enqueue::Wakeup | Enqueue::Migrate => self.enter(cpu, task),
+            Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield => offer(cx, task),
         }
         self.queue.join(cpu, task, self.clients[task as usize].pass);
     }

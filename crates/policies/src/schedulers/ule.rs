@@ -69,7 +69,11 @@
 //! - Sums of ticks have 64 bits. Theirs have 32, so that a sleep of more than 70 minutes wraps around.
 //! - Of 2011 come the priorities, the boost of sleepers, the threshold of preemption and slices that shrink with load; ticks
 //!   are still sampled, and processors are balanced, as in 2007.
-//! - Each processor is a group of its own. Timers interrupt the processor of the thread they wake, not the first one.
+//! - Each processor is a group of its own. Timers interrupt the processor of the thread they wake, not the first one. A timer's
+//!   wakeup compares priorities with the thread that it interrupted, not with softclock's: on several processors, more
+//!   threads are put on the first one than there, until the balancer moves them.
+//! - Threads that are bound to some processors, of which the ULE of October 2007 knows none: where none of those that wait on
+//!   the busiest processor may come, the next one is asked, as in later versions.
 //! - A first task, which no other forked, begins without history.
 //! - Real-time priority 1..99 becomes rtprio 31..0; `idle` becomes idprio 0. `iso` and `deadline` are timeshare.
 //!
@@ -80,6 +84,8 @@
 //!   `sched_pickcpu`, `sched_balance`, `tdq_idled`, `tdq_notify`.
 //! - FreeBSD 9 and 10, sys/kern/sched_ule.c (`static_boost`, `tdq_slice`), sys/sys/priority.h.
 //! - J. Roberson, ULE: A Modern Scheduler for FreeBSD, BSDCon 2003.
+//!
+//! Long, because the page and the rule belong in one file.
 
 mod balancing;
 mod calendar;
@@ -88,11 +94,11 @@ mod thread;
 mod version;
 
 use super::{Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks, queue::Links};
-use balancing::Balancer;
+use balancing::{Balancer, IDLE};
 use calendar::{Calendar, FIRST_IDLE, Place};
 use schedlab_model::{
     Nanos,
-    info::{Info, Params, Promise},
+    info::{Info, Params},
     task::{CpuId, TaskId},
 };
 use thread::{Class, Thread};
@@ -104,6 +110,8 @@ struct Processor {
     queue: Calendar,
     /// Threads queued and running (tdq_load).
     load: u32,
+    /// The best priority here as of the last event that wrote it (tdq_lowpri): a switch, or a thread that was queued.
+    lowpri: u8,
     /// Whether the running thread is being preempted, rather than made to give way on its return to user mode.
     preempting: bool,
     /// When an interrupt thread last preempted.
@@ -217,7 +225,7 @@ impl Scheduler for Ule {
         summary: "interactivity from sleep and run times, a calendar of days for the rest, a queue a processor",
         year: 2007,
         origin: "FreeBSD 7, SCHED_ULE",
-        promises: &[Promise::FairToEquals],
+        promises: &[],
         parameters: PARAMETERS,
         source: include_str!("ule.rs"),
     };
@@ -238,7 +246,7 @@ impl Scheduler for Ule {
         let stathz = stathz(params) as u64;
         let or = |given: u64, none: u64, default: u64| if given == none { default } else { given };
         let queue = Calendar::new(version.rules.first_batch);
-        let processor = Processor { queue, load: 0, preempting: false, preempted: None };
+        let processor = Processor { queue, load: 0, lowpri: IDLE, preempting: false, preempted: None };
         Ule {
             slice: or(params.whole("slice"), 0, stathz / 10).max(1),
             preempt_thresh: or(params.whole("preempt_thresh"), NOT_GIVEN, version.first_kernel.into()) as u8,
@@ -278,6 +286,7 @@ impl Scheduler for Ule {
         }
         let processor = &mut self.processors[cpu as usize];
         processor.load += u32::from(matches!(why, Enqueue::New | Enqueue::Wakeup | Enqueue::Migrate));
+        processor.lowpri = processor.lowpri.min(thread.priority);
         thread.place = processor.queue.add(&mut self.links, task, thread.priority, preempted);
     }
 
@@ -302,7 +311,9 @@ impl Scheduler for Ule {
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         let processor = &mut self.processors[cpu as usize];
         processor.preempting = false;
+        processor.lowpri = IDLE;
         let (task, _) = processor.queue.first()?;
+        self.processors[cpu as usize].lowpri = self.priority(task);
         self.remove(cx, cpu, task);
         Some(Pick { task, slice: None })
     }
@@ -311,18 +322,17 @@ impl Scheduler for Ule {
     /// interrupt thread or the other one idle (sched_setpreempt); from another processor only where it matters (tdq_notify).
     fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         let (new, current) = (self.priority(woken), self.priority(running));
-        let remote = cx.waker.is_some_and(|waker| cx.tasks[waker as usize].cpu != cpu);
+        if cx.waker.is_some_and(|waker| cx.tasks[waker as usize].cpu != cpu) {
+            let last = self.version.rules.first_batch - 1;
+            let interrupts = current > FIRST_IDLE || new < last && current > last || new <= self.preempt_thresh;
+            return if new <= current && interrupts { self.preempt(cpu) } else { Preempt::No };
+        }
         if new >= current {
-            return Preempt::No;
-        }
-        if new <= self.preempt_thresh || current >= FIRST_IDLE {
-            return self.preempt(cpu);
-        }
-        let last = self.version.rules.first_batch - 1;
-        match remote {
-            true if new < last && current > last => self.preempt(cpu),
-            true => Preempt::No,
-            false => Preempt::Yes,
+            Preempt::No
+        } else if new <= self.preempt_thresh || current >= FIRST_IDLE {
+            self.preempt(cpu)
+        } else {
+            Preempt::Yes
         }
     }
 

@@ -46,6 +46,8 @@ pub(crate) enum Wanted {
     Nothing,
     /// Its data.
     Data { next: u32, end: u32, write: Option<Write>, named: bool },
+    /// Only the indirect blocks that name its data.
+    Names { next: u32, end: u32, write: Option<Write> },
 }
 
 /// The bytes that a write covers, and how long the file was before.
@@ -68,19 +70,21 @@ pub(crate) struct Window {
 }
 
 impl Blocks {
-    pub fn inode(set: u16, file: u32, change: bool) -> Blocks {
-        Blocks { set, file, what: Wanted::Inode { change }, looked: false, in_hand: false, walk: None }
+    fn new(set: u16, file: u32, what: Wanted) -> Blocks {
+        Blocks { set, file, what, looked: false, in_hand: false, walk: None }
     }
 
-    pub fn data(set: u16, file: u32, next: u32, end: u32, write: Option<Write>) -> Blocks {
-        Blocks {
-            set,
-            file,
-            what: Wanted::Data { next, end, write, named: false },
-            looked: false,
-            in_hand: false,
-            walk: None,
-        }
+    pub fn inode(set: u16, file: u32, change: bool) -> Blocks {
+        Blocks::new(set, file, Wanted::Inode { change })
+    }
+
+    pub fn data(set: u16, file: u32, [next, end]: [u32; 2], write: Option<Write>) -> Blocks {
+        Blocks::new(set, file, Wanted::Data { next, end, write, named: false })
+    }
+
+    /// What names those blocks of the file, for a call that moves the data themselves past the cache.
+    pub fn names(set: u16, file: u32, [next, end]: [u32; 2], write: Option<Write>) -> Blocks {
+        Blocks::new(set, file, Wanted::Names { next, end, write })
     }
 }
 
@@ -108,20 +112,8 @@ impl Storage {
         self.tell_usage();
     }
 
-    /// Reads past the cache: what it has of those blocks is not used but leaves, as far as it may, and all of them go to the drive
-    /// together.
-    pub fn read_direct(&mut self, now: Nanos, owner: Owner, (set, file): (u16, u32), [from, to]: [u32; 2]) {
-        for name in (from..to).map(|n| (set, Part::Data(file, n))) {
-            let clean = |slot: &Slot| self.memory.cache.block(*slot).state == State::Clean;
-            if let Some(slot) = self.memory.cache.find(name).filter(clean) {
-                self.memory.delete(slot);
-            }
-        }
-        self.plugged(now, |storage| storage.fetch(now, owner, (set, file), from, to));
-    }
-
     /// What is asked of the drive meanwhile reaches it at once, so that neighbours are merged.
-    fn plugged(&mut self, now: Nanos, ask: impl FnOnce(&mut Storage)) {
+    pub(super) fn plugged(&mut self, now: Nanos, ask: impl FnOnce(&mut Storage)) {
         let Some(disk) = &mut self.disk else { return };
         disk.queue.plug();
         ask(self);
@@ -147,7 +139,7 @@ impl Storage {
         }
         while let Some((name, change)) = self.in_turn(blocks) {
             match self.have(now, owner, name, change, blocks) {
-                Ok(()) => blocks.step(self.layout.direct_blocks),
+                Ok(()) => blocks.step(self.layout.direct_blocks, self.blocks_per_indirect()),
                 Err(outcome) => return outcome,
             }
         }
@@ -163,19 +155,27 @@ impl Storage {
                 Some(((set, Part::Inodes(file / per_block)), change.then_some(false)))
             }
             Wanted::Nothing => None,
-            Wanted::Data { next, end, .. } if next >= end => None,
+            Wanted::Data { next, end, .. } | Wanted::Names { next, end, .. } if next >= end => None,
             Wanted::Data { next, named: false, write, .. } if next >= self.layout.direct_blocks => {
-                let direct_blocks = self.layout.direct_blocks;
-                let n = (next - direct_blocks) / self.blocks_per_indirect();
-                // A block that begins what it names is new itself.
-                let first = direct_blocks + n * self.blocks_per_indirect();
-                let change = write.map(|write| u64::from(first) * self.layout.block >= write.length);
-                Some(((set, Part::Indirect(file, n)), change))
+                Some(self.indirect(set, file, next, write))
+            }
+            Wanted::Names { next, end, write } => {
+                let named = next.max(self.layout.direct_blocks);
+                (named < end).then(|| self.indirect(set, file, named, write))
             }
             Wanted::Data { next, write, .. } => {
                 Some(((set, Part::Data(file, next)), write.map(|write| self.covers(&write, next))))
             }
         }
+    }
+
+    /// The indirect block that names a block of a file, and if that is written, whether it is new itself: one that begins what it
+    /// names is.
+    fn indirect(&self, set: u16, file: u32, block: u32, write: Option<Write>) -> (Name, Option<bool>) {
+        let n = (block - self.layout.direct_blocks) / self.blocks_per_indirect();
+        let first = self.layout.direct_blocks + n * self.blocks_per_indirect();
+        let change = write.map(|write| u64::from(first) * self.layout.block >= write.length);
+        ((set, Part::Indirect(file, n)), change)
     }
 
     /// Whether nothing of the block's old contents is left or was there.
@@ -315,12 +315,16 @@ impl Storage {
 
 impl Blocks {
     /// On to the next block.
-    fn step(&mut self, direct_blocks: u32) {
+    fn step(&mut self, direct_blocks: u32, per_indirect: u32) {
         (self.looked, self.in_hand) = (false, false);
         match &mut self.what {
             Wanted::Inode { .. } | Wanted::Nothing => self.what = Wanted::Nothing,
             Wanted::Data { next, named, .. } if *next >= direct_blocks && !*named => *named = true,
             Wanted::Data { next, named, .. } => (*next, *named) = (*next + 1, false),
+            Wanted::Names { next, .. } => {
+                let named = (*next).max(direct_blocks) - direct_blocks;
+                *next = direct_blocks + (named / per_indirect + 1) * per_indirect;
+            }
         }
     }
 }

@@ -4,13 +4,18 @@
 //! it stands: done, to be tried again later, hopeless. Whom to wake and what to tell listeners is left in [`Storage::woken`] and
 //! [`Storage::events`]. Work that had to wait begins again where it was: much may have happened meanwhile.
 //!
-//! `blocks.rs` is reading and writing files, `paging.rs` page faults and reclaim, `write_back.rs` when changed blocks go.
+//! `blocks.rs` is reading and writing files, `direct.rs` past the cache, `paging.rs` page faults and reclaim, `write_back.rs` when
+//! changed blocks go.
+//!
+//! Long, because all kinds of work that a task can hand over stand together.
 
 mod blocks;
+mod direct;
 mod paging;
 mod write_back;
 
 pub(crate) use blocks::{Blocks, Window, Write};
+pub(crate) use direct::Direct;
 pub(crate) use paging::PageWork;
 
 use crate::layout::Layout;
@@ -35,22 +40,12 @@ pub(crate) enum Work {
     Blocks(Blocks),
     /// Makes a page present.
     Page(PageWork),
-    /// Brings what was written past the cache to the drive.
-    Through(Direct),
+    /// Reads or writes past the cache.
+    Direct(Direct),
     /// Waits until everything changed is on the drive.
     Sync,
     /// Waits until few enough blocks are changed.
     Throttle,
-}
-
-/// Blocks of a file that a call has written past the cache.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Direct {
-    pub set: u16,
-    pub file: u32,
-    pub range: [u32; 2],
-    /// Whether they are on their way.
-    pub begun: bool,
 }
 
 /// How work stands.
@@ -71,6 +66,7 @@ enum Transfer {
     PageOut { space: SpaceId, page: PageId, slot: SwapSlot, walk: Option<Walk> },
     SwapIn { space: SpaceId, page: PageId, slot: SwapSlot },
     Image { space: SpaceId, page: PageId, image: u16, index: u32 },
+    Direct { task: TaskId, first: Sector, sectors: u32 },
 }
 
 /// A transfer and those who wait for it.
@@ -130,6 +126,10 @@ pub(crate) struct Storage {
     write_back: WriteBack,
     /// Most blocks that a reader is ahead of itself.
     read_ahead: u32,
+    /// Sectors of the largest request.
+    largest: Sector,
+    /// For each task, requests of its direct call that have not ended.
+    direct: Vec<u32>,
     /// Lengths of files that have been created or written; others are as long as their set says.
     lengths: FxHashMap<(u16, u32), u64>,
     ios: Vec<Option<Io>>,
@@ -176,6 +176,8 @@ impl Storage {
             scan: machine.calls.scan.get().0,
             write_back: files.write_back.clone(),
             read_ahead: window as u32,
+            largest: (machine.queue.most.get().0 / SECTOR_SIZE).max(1),
+            direct: Vec::new(),
             lengths: FxHashMap::default(),
             ios: Vec::new(),
             free: Vec::new(),
@@ -199,7 +201,7 @@ impl Storage {
         let outcome = match work {
             Work::Blocks(blocks) => self.go_through(now, owner, blocks),
             Work::Page(page) => self.make_present(now, owner, page),
-            Work::Through(direct) => self.write_through(now, owner, direct),
+            Work::Direct(call) => self.move_directly(now, owner, call),
             Work::Sync => self.sync(now, owner.task),
             Work::Throttle => self.throttle(now, owner.task),
         };
@@ -212,6 +214,12 @@ impl Storage {
     /// When the drive will have something to say.
     pub fn next_event(&self) -> Option<Nanos> {
         self.disk.as_ref()?.queue.next_event()
+    }
+
+    /// Requests queued or in service: whose, and since when.
+    pub fn unfinished(&self) -> impl Iterator<Item = (TaskId, Nanos)> {
+        let requests = self.disk.iter().flat_map(|disk| disk.queue.unfinished());
+        requests.map(|request| (request.owner, request.arrived))
     }
 
     /// What the drive has done up to `now`.
@@ -283,6 +291,7 @@ impl Storage {
                 (self.swap_place(slot), self.page_sectors, false)
             }
             Transfer::Image { image, index, .. } => (self.image_place(image, index), self.page_sectors, true),
+            Transfer::Direct { first, sectors, .. } => (first, sectors, true),
         };
         let Owner { task, class, level } = owner;
         let request = Request { first, sectors, direction, sync, mergeable, owner: task, class, level, arrived: now };
@@ -347,6 +356,7 @@ impl Storage {
             Transfer::PageOut { space, page, walk, .. } => self.memory.left(space, page, walk.as_ref()),
             Transfer::SwapIn { space, page, slot } => self.memory.swapped_in(space, page, slot),
             Transfer::Image { space, page, image, index } => self.memory.image_read(space, page, image, index),
+            Transfer::Direct { task, .. } => self.moved_directly(task),
         }
         debug_assert_eq!(self.memory.check(), Ok(()), "at {now}");
         self.tell_usage();

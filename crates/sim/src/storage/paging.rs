@@ -83,7 +83,7 @@ impl Storage {
     /// Searches for a page on behalf of a task: one is free now, or how the work stands.
     pub(super) fn gain(&mut self, now: Nanos, owner: Owner, walk: &mut Option<Walk>) -> Result<(), Outcome> {
         loop {
-            let mut search = walk.take().unwrap_or_else(|| self.memory.begin());
+            let mut search = walk.take().unwrap_or_else(|| self.memory.begin(now));
             match self.search(now, &mut search) {
                 Found::Page => return Ok(()),
                 Found::Nothing => {
@@ -112,7 +112,7 @@ impl Storage {
     /// Goes on with a search, has those blocks written that stand in its way, and counts its time.
     fn search(&mut self, now: Nanos, search: &mut Walk) -> Found {
         let mut write = Vec::new();
-        let found = self.memory.search(search, &mut write);
+        let found = self.memory.search(now, search, &mut write);
         self.write(now, &write);
         self.searched += self.scan * Nanos::from(std::mem::take(&mut search.looked));
         found
@@ -130,7 +130,7 @@ impl Storage {
             return;
         }
         while self.memory.to_be_free() < high {
-            let mut search = self.memory.begin();
+            let mut search = self.memory.begin(now);
             match self.search(now, &mut search) {
                 Found::Page => {}
                 Found::PageOut { space, page, slot } => self.page_out(now, space, page, slot),

@@ -1,7 +1,7 @@
 //! When changed blocks go to the drive: the daemon's rounds, too many of them, `sync`.
 
-use super::{Direct, Outcome, Owner, Storage, Transfer};
-use schedlab_memory::{Part, State};
+use super::{Outcome, Owner, Storage, Transfer};
+use schedlab_memory::State;
 use schedlab_model::{Nanos, request::Direction, task::TaskId};
 use schedlab_policies::caches::Slot;
 
@@ -25,7 +25,7 @@ impl Storage {
         self.write_for(now, Owner::KERNEL, slots, false);
     }
 
-    fn write_for(&mut self, now: Nanos, owner: Owner, slots: &[Slot], sync: bool) {
+    pub(super) fn write_for(&mut self, now: Nanos, owner: Owner, slots: &[Slot], sync: bool) {
         let cache = &self.memory.cache;
         let changed = slots.iter().copied().filter(|&slot| cache.block(slot).state == State::Changed);
         let mut changed: Vec<Slot> = changed.collect();
@@ -72,22 +72,6 @@ impl Storage {
         let oldest: Vec<Slot> = cache.to_write().map(|(_, slot)| slot).collect();
         self.write(now, &oldest);
         self.wait_for_any(task)
-    }
-
-    /// Waits until what a task has written past the cache is on the drive, and for nothing else.
-    pub(super) fn write_through(&mut self, now: Nanos, owner: Owner, at: &mut Direct) -> Outcome {
-        let [from, to] = at.range;
-        let slots = (from..to).filter_map(|n| self.memory.cache.find((at.set, Part::Data(at.file, n))));
-        let slots: Vec<Slot> = slots.collect();
-        if !std::mem::replace(&mut at.begun, true) {
-            self.write_for(now, owner, &slots, true);
-        }
-        let writing =
-            |slot: &&Slot| matches!(self.memory.cache.block(**slot).state, State::Writing | State::ChangedAgain);
-        match slots.iter().find(writing).and_then(|&slot| self.of_block(slot)) {
-            Some(token) => self.wait_for(token, owner.task),
-            None => Outcome::Done,
-        }
     }
 
     /// Waits until everything changed is on the drive.

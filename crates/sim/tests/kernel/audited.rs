@@ -59,6 +59,14 @@ pub fn scenario(text: &str) -> Scenario {
 /// A scenario as programs pass it on, checked as a user's is.
 #[track_caller]
 pub fn read(text: &str, format: Format) -> Scenario {
+    match try_read(text, format) {
+        Ok(scenario) => scenario,
+        Err(problem) => panic!("{problem}\n{text}"),
+    }
+}
+
+/// The same, or what is wrong with it.
+pub fn try_read(text: &str, format: Format) -> Result<Scenario, String> {
     let catalogue = Catalogue {
         schedulers: SCHEDULERS,
         elevators: ELEVATORS,
@@ -70,10 +78,7 @@ pub fn read(text: &str, format: Format) -> Scenario {
         metrics: METRICS,
         host_scheduler: "eevdf",
     };
-    match read_scenario(text, "scenario", format, &catalogue) {
-        Ok(scenario) => scenario,
-        Err(problem) => panic!("{problem}\n{text}"),
-    }
+    read_scenario(text, "scenario", format, &catalogue).map_err(|problem| problem.to_string())
 }
 
 /// Runs a scenario under the policy it names; panics with what the audit found.
@@ -110,7 +115,7 @@ impl Visitor for Audited<'_> {
         let machine = &self.scenario.machine;
         let depth = machine.solid_state.as_ref().map_or(1, |chips| chips.queue_depth.get());
         let audit = Audit::new(machine.processors.get()).drive_depth(depth);
-        let work_conserving = S::INFO.promises.contains(&Promise::WorkConserving);
+        let work_conserving = S::INFO.promises.iter().any(|promise| matches!(promise, Promise::WorkConserving(_)));
         let mut audit = if work_conserving && !holds_back(&S::INFO, self.scenario) { audit } else { audit.may_idle() };
         let mut events = Events::default();
         let mut all = (&mut audit, (&mut collector, &mut events));
@@ -124,7 +129,7 @@ impl Visitor for Audited<'_> {
 
 /// Whether ready tasks may be made to wait for a limit, which breaks no promise: a group for its quota, real-time tasks where
 /// the policy limits them.
-fn holds_back(info: &Info, scenario: &Scenario) -> bool {
+pub fn holds_back(info: &Info, scenario: &Scenario) -> bool {
     let realtime = |job: &Job| matches!(job.policy, Policy::Fifo | Policy::Rr);
     scenario.groups.values().any(|group| group.quota.is_some())
         || info.parameter("rt_throttling").is_some() && scenario.workload.values().any(realtime)

@@ -59,3 +59,25 @@ fn who_uses_a_fifth_of_a_slice_wins_five_times_as_often() {
         }
     }
 }
+
+/// The draw during a sleep is lost, and its winner has a whole slice: that no compensation makes good.
+#[test]
+fn one_that_sleeps_a_moment_after_most_of_each_slice_has_a_third_beside_one_hog() {
+    // (Run of the sleeper in ms of a slice of 10, hogs). Cycles of one turn of the sleeper, 1 lost draw and on average
+    // m f further ones of m hogs; the number of these has variance m f (1 + m f).
+    for (run_ms, hogs) in [(9.8f64, 1.0f64), (9.8, 3.0), (5.0, 1.0), (2.0, 2.0)] {
+        let run = lottery(
+            &format!(
+                "duration = \"1000s\"\nworkload.hog = {{ load = \"spin\", passes = \"forever\", count = {hogs} }}\n\
+                 workload.sleeper = {{ passes = \"forever\", steps = [{{ compute = \"{run_ms}ms\" }}, {{ sleep = \"0.1ms\" }}] }}\n"
+            ),
+            1,
+        );
+        let f = run_ms / 10.0;
+        let cycle = f + 1.0 + hogs * f;
+        let cycles = 1000.0 / (0.010 * cycle);
+        let deviation = 100.0 * f / (cycle * cycle) * (hogs * f * (1.0 + hogs * f) / cycles).sqrt();
+        let (share, expected) = (run.get("tasks.sleeper.share"), 100.0 * f / cycle);
+        assert!((share - expected).abs() <= ONE * deviation, "{share} % for {expected} at {run_ms} ms, {hogs} hogs");
+    }
+}

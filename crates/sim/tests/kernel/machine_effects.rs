@@ -317,3 +317,48 @@ proptest! {
         prop_assert_eq!(run.totals, run.audited_totals);
     }
 }
+
+/// A run on one processor, first come, first served, with these costs of calls.
+#[track_caller]
+fn with_calls(machine: &str, workload: &str) -> Run {
+    let text =
+        format!("machine = {{ preset = \"uniform\", {machine} }}\nscheduler = {{ name = \"fifo\" }}\n{workload}");
+    run(&scenario(&text), 1)
+}
+
+#[test]
+fn a_forked_child_costs_what_each_part_of_its_life_costs() {
+    let calls = "calls = { fork = \"1ms\", start = \"2ms\", exit = \"4ms\", wait = \"8ms\", manage = \"1s\" }";
+    let job =
+        "workload.a.steps = [{ repeat = { times = 3, steps = [{ fork = [{ compute = \"16ms\" }] }, \"wait\"] } }]";
+    let once = 1 + 2 + 4 + 8 + 16;
+    // The end of the task itself is a part of the run, unless it was made before.
+    assert_eq!(with_calls(calls, job).end, (3 * once + 4) * MILLISECOND);
+    let prepared = with_calls(&format!("{calls}, prepared = true"), job);
+    assert_eq!(prepared.end, 3 * once * MILLISECOND);
+    assert_eq!((prepared.totals.user, prepared.totals.system), (48 * MILLISECOND, 45 * MILLISECOND));
+}
+
+#[test]
+fn each_call_costs_its_own_where_the_machine_says_so_and_as_any_other_where_not() {
+    let job = r#"workload.a.steps = [{ send = "p" }, { receive = "p" }, { sleep = "0ms" }, { lock = "x" }, { unlock = "x" }]"#;
+    assert_eq!(with_calls("calls = { manage = \"10ms\" }", job).end, 50 * MILLISECOND);
+    let own = r#"calls = { manage = "10ms", send = "1ms", receive = "2ms", sleep = "4ms", futex = "8ms" }"#;
+    // Nobody else wants the lock.
+    assert_eq!(with_calls(own, job).end, 7 * MILLISECOND);
+}
+
+#[test]
+fn a_futex_is_a_call_for_who_waits_and_for_who_wakes() {
+    let calls = r#"calls = { futex = "1ms" }, costs = { trap = "1ms" }"#;
+    let run = with_calls(
+        calls,
+        r#"
+        workload.a.steps = [{ lock = "x" }, { sleep = "50ms" }, { unlock = "x" }, { lock = "y" }, { unlock = "y" }]
+        workload.b.steps = [{ lock = "x" }, { unlock = "x" }]
+        "#,
+    );
+    // Entering the kernel to sleep and to end, twice; two calls of the futex.
+    assert_eq!(run.of(Kind::SystemCall).count(), 3 + 2);
+    assert_eq!(run.totals.system, (3 + 2 * 2) * MILLISECOND);
+}

@@ -86,7 +86,7 @@ fn steps(programs: Programs) -> impl Strategy<Value = Vec<Value>> {
     let nested = inner.prop_recursive(3, 24, 4, move |inner| {
         let held = (0..2u8, inner.clone()).prop_map(|(lock, body)| {
             let name = format!("lock{lock}");
-            [vec![json!({ "lock": name })], without_locks(body), vec![json!({ "unlock": name })]].concat()
+            [take(&name), without_locks(body), vec![json!({ "unlock": name })]].concat()
         });
         let repeated = (1..5u32, inner.clone())
             .prop_map(|(times, steps)| vec![json!({ "repeat": { "times": times, "steps": steps } })]);
@@ -95,19 +95,19 @@ fn steps(programs: Programs) -> impl Strategy<Value = Vec<Value>> {
             all.extend(waits.then(|| json!("wait")));
             all
         });
-        let send = json!({ "send": "pipe" });
+        let send = vec![json!({ "send": "pipe" })];
         let wild = match programs {
             Programs::Ending => vec![send],
             Programs::Wild => vec![
                 send,
-                json!({ "receive": "pipe" }),
-                json!({ "lock": "lock0" }),
-                json!({ "unlock": "lock0" }),
-                json!("pause"),
-                json!("exit"),
+                vec![json!({ "receive": "pipe" })],
+                take("lock0"),
+                vec![json!({ "unlock": "lock0" })],
+                vec![json!("pause")],
+                vec![json!("exit")],
             ],
         };
-        let wild = prop::collection::vec(prop::sample::select(wild), 1..4);
+        let wild = prop::collection::vec(prop::sample::select(wild), 1..4).prop_map(|lists| lists.concat());
         let list = prop::collection::vec(inner, 1..4).prop_map(|lists| lists.concat());
         prop_oneof![2 => list, 1 => held, 2 => repeated, 2 => forked, 2 => wild]
     });
@@ -115,6 +115,11 @@ fn steps(programs: Programs) -> impl Strategy<Value = Vec<Value>> {
         steps.insert(0, json!({ "compute": "100us" }));
         steps
     })
+}
+
+/// Takes a lock, after giving it back if the task holds it: a program that may wait for itself is refused.
+fn take(lock: &str) -> Vec<Value> {
+    vec![json!({ "unlock": lock }), json!({ "lock": lock })]
 }
 
 /// A task that asks again for a lock that it holds waits for itself.

@@ -175,15 +175,32 @@ fn a_forked_child_goes_first_and_both_have_half_of_the_quota() {
 
 #[test]
 fn a_child_that_ends_early_gives_its_quota_back() {
-    let run = rsdl(
-        "1s",
-        r#"
-        workload.a = { steps = [{ fork = [{ compute = "1500us" }] }, "wait", { compute = "20ms" }] }
-        workload.b = { load = "spin", passes = "forever" }
-        "#,
-    );
-    // 4 ms of its own and 2.5 of the child's; a hog would have 8.
-    assert_eq!(turns(&run, 0)[0], 7.0);
+    // What a fork takes its parent, and the start and the end of the child the child, us.
+    for [fork, start, exit, wait] in [[0; 4], [300, 200, 100, 40]] {
+        // In whole us, as the policy counts.
+        for phase in [0, 1_000, 250_000, 500_000, 999_000] {
+            let run = run(
+                &scenario(&format!(
+                    r#"
+                    machine = {{ preset = "uniform", clock = {{ hz = "1000/s", phase = "{phase}ns" }}, calls = {{
+                        fork = "{fork}us", start = "{start}us", exit = "{exit}us", wait = "{wait}us" }} }}
+                    scheduler = {{ {SD} }}
+                    duration = "1s"
+                    workload.a = {{ steps = [{{ fork = [{{ compute = "1500us" }}] }}, "wait", {{ compute = "20ms" }}] }}
+                    workload.b = {{ load = "spin", passes = "forever" }}
+                    "#
+                )),
+                1,
+            );
+            // The child goes first. Each has half of what is left of 8 ms, and the child gives back what it does not use.
+            let (used, half) = ((start + 1500 + exit) * MICROSECOND, (8 * MILLISECOND - fork * MICROSECOND) / 2);
+            let begin = fork * MICROSECOND + used;
+            let used_up = begin + half + (half - used);
+            // Its turn ends with the tick that finds that.
+            let tick = (used_up - phase).next_multiple_of(MILLISECOND) + phase;
+            assert_eq!(stretches(&run, 0)[1], (begin, tick), "fork {fork} us, first tick at {phase} ns");
+        }
+    }
 }
 
 #[test]

@@ -150,8 +150,11 @@ fn statement_07_a_thread_that_sleeps_more_than_it_runs_has_what_it_wants_and_ano
         near(shares(&run, 2)[1], share, 0.5, "share");
         assert_eq!(run.get("tasks.b_waiter.wakeup_latency.p90"), 0.0);
     }
+    // The clock has a processor of its own: here, to be woken by the job would take the processor from it before it waits.
     for (compute, wait, share, latency) in [(5, 5, 5.0, 0.170), (4, 6, 22.0, 0.0)] {
-        let run = ule("", &format!("duration = \"200s\"\n{}{}", lock_waiter(compute, wait, 0), hogs(&[0; 3])));
+        let clock = lock_waiter(compute, wait, 0).replacen("passes", "cpus = [1], passes", 1);
+        let here = (clock + &hogs(&[0; 3])).replace("nice =", "cpus = [0], nice =");
+        let run = ule_on(TWO, "", &format!("duration = \"200s\"\n{here}"), 1);
         near(shares(&run, 2)[1], share, 2.0, "share");
         near(run.get("tasks.b_waiter.wakeup_latency.p50"), latency, 0.005, "median latency");
     }
@@ -275,27 +278,28 @@ fn statement_15_at_a_slice_of_one_tick_nice_counts_from_a_difference_of_two_on()
     }
 }
 
-/// When a thread that a running one wakes gets the processor, after the first ms of a call of 20 that begins with waking it.
-fn wakes_within_a_call(preempt_thresh: &str) -> Nanos {
-    let run = ule_on(
-        r#"{ preset = "uniform", preemption = "none" }"#,
-        preempt_thresh,
-        r#"
+/// A hog that shares the processor with another one wakes a thread: how long that one waits, and who runs after it.
+fn after_a_wakeup(preempt_thresh: &str) -> (Nanos, TaskId) {
+    let workload = r#"
         workload.a_woken.steps = [{ receive = "p" }, { compute = "1ms" }]
-        workload.b_waker.steps = [{ sleep = "100ms" }, { compute = "2ms" }, { send = "p" }, { call = "20ms" }, { compute = "50ms" }]
-        "#,
-        1,
-    );
+        workload.b_waker.steps = [{ compute = "1s" }, { send = "p" }, { call = "20ms" }, { compute = "2s" }]
+        workload.c_hog.steps = [{ compute = "3s" }]
+    "#;
+    let run = ule_on(r#"{ preset = "uniform", preemption = "none" }"#, preempt_thresh, workload, 1);
     let woken = run.of(Kind::Wakeup).filter(|e| e.task == 0).nth(1).unwrap().time;
-    let runs = turns(&run, 0).into_iter().map(|turn| turn.0).find(|from| *from >= woken).unwrap();
-    runs - woken
+    let next: Vec<_> = run.of(Kind::SwitchIn).filter(|e| e.time >= woken).take(2).collect();
+    assert_eq!(next[0].task, 0);
+    (next[0].time - woken, next[1].task)
 }
 
 #[test]
 fn statement_16_a_thread_woken_by_a_running_one_waits_for_its_return_to_user_mode() {
-    assert_eq!(wakes_within_a_call(""), 20 * MILLISECOND);
-    // PRIBIO, 76, is better than the threshold now.
-    assert_eq!(wakes_within_a_call(", preempt_thresh = 224"), 0);
+    // The waker returns before its next call, and goes to the tail of its slot: the other hog is next.
+    assert_eq!(after_a_wakeup(""), (0, 2));
+    assert_eq!(after_a_wakeup(", preempt_thresh = 75"), (0, 2));
+    // PRIBIO, 76, is as good as the threshold now: the waker is preempted at once, and goes on first.
+    assert_eq!(after_a_wakeup(", preempt_thresh = 76"), (0, 1));
+    assert_eq!(after_a_wakeup(", preempt_thresh = 224"), (0, 1));
 }
 
 #[test]

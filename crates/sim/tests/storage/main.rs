@@ -6,9 +6,12 @@
 mod audited;
 #[path = "../kernel/contract.rs"]
 mod contract;
+mod direct;
 mod every_policy;
 mod files;
 mod memory;
+mod programmed_io;
+mod standing_still;
 
 use audited::{Run, run_under, scenario};
 use schedlab_policies::schedulers::RoundRobin;

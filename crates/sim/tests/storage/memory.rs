@@ -77,6 +77,22 @@ fn files_take_memory_that_programs_leave_and_give_it_back() {
 }
 
 #[test]
+fn a_cache_whose_blocks_are_all_active_gives_them_to_programs_that_have_no_swap_area_to_go_to() {
+    // Every block has been used twice, so none is inactive when programs want the memory; at swappiness 0 they swap nothing.
+    let reader = r#"workload.r = { passes = 3, steps = [{ open = { files = 1, size = "200KiB" } },
+        { repeat = { times = 50, steps = [{ read = "4KiB" }] } }, "close"] }"#;
+    let late = user("a", 70, 2).replace("steps", "start = \"20s\", steps");
+    for swappiness in [0, 60] {
+        let policies = format!(
+            "reclaim = {{ name = \"two_list\", swappiness = {swappiness} }}\ncache = {{ name = \"two_list\" }}"
+        );
+        let run = run(&format!("{}{policies}\n{reader}\n{late}", memory(100)), 1);
+        assert!(run.of(Kind::Exited).all(|event| event.flag == 0), "{swappiness}: a task was cut off");
+        assert!(swappiness > 0 || run.get("swap_out") == 0.0, "{swappiness}: {}", run.get("swap_out"));
+    }
+}
+
+#[test]
 fn the_search_for_a_page_is_the_system_time_of_who_waits_for_it() {
     // Every search ends in a page-out that is waited for.
     let text = |scan: &str| {

@@ -1,18 +1,28 @@
 //! `csv`: text with a request a line, in columns with commas, tabs, semicolons or blanks between them.
 //!
 //! Which column is what: as the user says; else by a first line that names them; else by their number: 1 is the key,
-//! 3 are time, key, size, and 4 have the operation after these. A time is a number in any unit, a key any text (in quotes
-//! if need be), a size a whole number of bytes. A line with more or fewer columns than the first is wrong.
+//! 3 are time, key, size, and 4 have the operation after these. By their number only where the beginning bears it out: the
+//! first column never goes back, and the second is not a number that never does. A time is a number in any unit, a key any text
+//! (in quotes if need be), a size a whole number of bytes. A line with more or fewer columns than the first is wrong.
 
-use super::{Format, Input, Key, Place, Problem, Request, Requests, lines::Lines, shown, whole};
+use super::{
+    Beginning, Format, Input, Key, Place, Problem, Request, Requests, lines::Lines, recognise::lines_of, shown, whole,
+};
 
 pub(super) const FORMAT: Format = Format {
     name: "csv",
     summary: "text, a request a line: time,key,size,op or other columns",
-    // No text of any encoding that we read has zero bytes.
-    fits: |beginning| !beginning.contains(&0),
-    open: |input, wanted| Ok(Box::new(Csv::new(input, wanted.columns.as_deref())?)),
+    fits: names_its_key,
+    open: |input, wanted, beginning| Ok(Box::new(Csv::new(input, wanted.columns.as_deref(), beginning)?)),
 };
+
+/// Whether the first line names a column of keys: so that even a text of one column is known.
+fn names_its_key(beginning: &Beginning<'_>) -> Result<(), String> {
+    let first = lines_of(beginning).next().unwrap_or_default();
+    let fields: Vec<&[u8]> = Separator::of(first).split(first).take(MOST_COLUMNS).collect();
+    let names_key = no_number(&fields) && fields.iter().any(|field| named(field) == Some(Column::Key));
+    if names_key { Ok(()) } else { Err("its first line names no column of keys".to_owned()) }
+}
 
 /// Most columns of a line.
 const MOST_COLUMNS: usize = 256;
@@ -47,7 +57,8 @@ struct Csv {
 }
 
 impl Csv {
-    fn new(input: Input, typed: Option<&str>) -> Result<Self, Problem> {
+    fn new(input: Input, typed: Option<&str>, beginning: &Beginning<'_>) -> Result<Self, Problem> {
+        let said = typed.is_some();
         let typed = typed.map(read_columns).transpose().map_err(|what| Place::Whole.problem(what))?;
         let mut lines = Lines::new(input);
         let Some((place, line)) = lines.next()? else {
@@ -57,6 +68,9 @@ impl Csv {
         let fields: Vec<&[u8]> = between.split(line).take(MOST_COLUMNS + 1).collect();
         let (columns, heading) = layout(&fields, typed).map_err(|what| place.problem(what))?;
         if !heading {
+            if !said && columns.len() > 1 {
+                borne_out(beginning, between).map_err(|what| Place::Whole.problem(what))?;
+            }
             lines.back();
         }
         Ok(Csv { lines, between, columns })
@@ -128,6 +142,50 @@ fn layout(first: &[&[u8]], typed: Option<Vec<Column>>) -> Result<(Vec<Column>, b
     Ok((columns, false))
 }
 
+/// Whether the beginning bears out that the first column is the time and the second the key.
+fn borne_out(beginning: &Beginning<'_>, between: Separator) -> Result<(), String> {
+    const SAY: &str = "say which column is what, as with --columns time,key,size";
+    let mut columns = [Rise::default(), Rise::default()];
+    for line in lines_of(beginning) {
+        columns.iter_mut().zip(between.split(line)).for_each(|(rise, field)| rise.add(field));
+    }
+    match columns {
+        [Rise { back: Some((from, to)), .. }, _] => {
+            Err(format!("the first of its columns goes back from {from} to {to}, so it is hardly the time: {SAY}"))
+        }
+        [_, Rise { back: None, words: false, rises: true, .. }] => {
+            Err(format!("its first and its second column never go back, so either may be the time: {SAY}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a column does from line to line.
+#[derive(Default)]
+struct Rise {
+    last: Option<f64>,
+    /// The first two numbers of which the second is smaller.
+    back: Option<(f64, f64)>,
+    /// Whether two numbers differ.
+    rises: bool,
+    /// Whether any field is no number.
+    words: bool,
+}
+
+impl Rise {
+    fn add(&mut self, field: &[u8]) {
+        let Some(value) = real(field) else {
+            self.words = true;
+            return;
+        };
+        let last = self.last.replace(value).unwrap_or(value);
+        self.rises |= value > last;
+        if value < last && self.back.is_none() {
+            self.back = Some((last, value));
+        }
+    }
+}
+
 /// Whether none of the fields is a number: a thing may be called "key", but its time and size are numbers.
 fn no_number(fields: &[&[u8]]) -> bool {
     fields.iter().all(|field| number(field).is_err())
@@ -166,11 +224,15 @@ fn request<'a>(mut fields: impl Iterator<Item = &'a [u8]>, columns: &[Column]) -
 }
 
 fn number(field: &[u8]) -> Result<(), String> {
-    let real = || std::str::from_utf8(field).ok()?.parse::<f64>().ok().filter(|value| value.is_finite());
-    match whole(field).is_some() || real().is_some() {
+    match whole(field).is_some() || real(field).is_some() {
         true => Ok(()),
         false => Err(format!("the time is {}, not a number", shown(field))),
     }
+}
+
+/// A number of any kind.
+fn real(field: &[u8]) -> Option<f64> {
+    std::str::from_utf8(field).ok()?.parse::<f64>().ok().filter(|value| value.is_finite())
 }
 
 /// What stands between two columns.

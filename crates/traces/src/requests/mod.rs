@@ -1,35 +1,41 @@
-//! Plain traces of requests: which thing was asked for, one after the other. One format a file.
+//! Plain traces of requests: which object was asked for, one after the other. One format a file.
 //!
-//! - [`read`]: a file to numbered keys; its format is told or found out from its beginning, and zstd is unpacked on the way
+//! - [`read`]: a file to numbered keys; zstd and gzip are unpacked on the way
 //! - [`FORMATS`]: the table of formats
+//! - `recognise`: the format of a file, from the structure of its first records, or why it cannot be told
 //!
 //! Files are hostile: a record takes bounded memory (a line [`MOST_LINE`] bytes, a zstd window 128 MiB), and whatever the bytes,
 //! reading ends with requests or with one [`Problem`] that says where, what was found, and what would be right. Nothing panics.
 
 mod csv;
+mod known;
+mod lcs;
 mod lines;
 mod numbering;
-mod oracle_general;
+mod oracle;
+mod packed;
+mod recognise;
+mod records;
 mod twitter;
+mod txt;
+mod vscsi;
 mod zstd;
 
 pub use lines::MOST_LINE;
-pub use numbering::{MOST_REQUESTS, Numbered};
+pub use numbering::{MOST_REQUESTS, Numbered, Sizes};
 
 use numbering::Numbering;
 use std::{
     fmt,
     fs::File,
-    io::{self, BufReader, Cursor, Read},
+    io::{self, Cursor, Read},
     path::Path,
 };
 
 /// Bytes of the beginning that tell the format.
-const BEGINNING: usize = 16 << 10;
-/// How a gzip file begins.
-const GZIP: &[u8] = &[0x1f, 0x8b];
+const BEGINNING: usize = 128 << 10;
 
-/// The thing asked for, as the trace names it. A decimal number and its text are the same thing.
+/// The object asked for, as the trace names it. A decimal number and its text are the same object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key<'a> {
     /// A number.
@@ -40,7 +46,7 @@ pub enum Key<'a> {
 
 impl<'a> Key<'a> {
     fn read(text: &'a [u8]) -> Self {
-        // Only the usual spelling: "007" and "7" may be two things.
+        // Only the usual spelling: "007" and "7" may be two objects.
         let usual = text.len() == 1 || text.first() != Some(&b'0');
         whole(text).filter(|_| usual).map_or(Key::Text(text), Key::Number)
     }
@@ -51,7 +57,7 @@ impl<'a> Key<'a> {
 pub struct Request<'a> {
     /// What was asked for.
     pub key: Key<'a>,
-    /// Its size in bytes, if the trace tells it.
+    /// Its size in bytes, if the trace has sizes.
     pub size: Option<u64>,
     /// What was done with it, as the trace says ("get"); empty if it does not.
     pub operation: &'a [u8],
@@ -64,7 +70,20 @@ pub trait Requests: Send {
 
     /// Whether requests have operations.
     fn has_operations(&self) -> bool;
+
+    /// Hands requests to `take` until the end, or until it wants no more. A reader of binary records knows a quicker way.
+    fn each(&mut self, take: &mut Take<'_>) -> Result<(), Problem> {
+        while let Some(request) = self.next()? {
+            if !take(&request)? {
+                break;
+            }
+        }
+        Ok(())
+    }
 }
+
+/// Takes a request; whether it wants more.
+type Take<'a> = dyn FnMut(&Request<'_>) -> Result<bool, Problem> + 'a;
 
 /// A format's entry in the table.
 #[derive(Debug)]
@@ -73,21 +92,39 @@ pub struct Format {
     pub name: &'static str,
     /// One line.
     pub summary: &'static str,
-    /// Whether a file that begins so may be one.
-    fits: fn(&[u8]) -> bool,
-    open: fn(Input, &Wanted) -> Result<Opened, Problem>,
+    /// Whether a file that begins so is one; else why not.
+    fits: fn(&Beginning<'_>) -> Result<(), String>,
+    open: fn(Input, &Wanted, &Beginning<'_>) -> Result<Opened, Problem>,
 }
 
-/// The table of formats, those that are told by more first.
-pub const FORMATS: &[Format] = &[oracle_general::FORMAT, twitter::FORMAT, csv::FORMAT];
+/// The table of formats.
+pub const FORMATS: &[Format] = &[
+    oracle::GENERAL,
+    oracle::GENERAL_OP_NS,
+    oracle::SIM_TWR_NS,
+    oracle::SYS_TWR_NS,
+    vscsi::FORMAT,
+    lcs::FORMAT,
+    twitter::FORMAT,
+    csv::FORMAT,
+    txt::FORMAT,
+];
 
 type Input = Box<dyn Read + Send>;
 type Opened = Box<dyn Requests>;
 
+/// The first bytes of a trace, unpacked.
+#[derive(Debug, Clone, Copy)]
+struct Beginning<'a> {
+    bytes: &'a [u8],
+    /// Whether that is all of it.
+    whole: bool,
+}
+
 /// What to read, and how.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// Name of the format; found out if not given.
+    /// Name of the format; recognised if not given.
     pub format: Option<String>,
     /// Columns of a csv in order, with commas: time, key, size, op, or - for what does not matter.
     pub columns: Option<String>,
@@ -95,6 +132,8 @@ pub struct Wanted {
     pub operations: Vec<String>,
     /// Only so many requests from the beginning (of those with these operations).
     pub first: Option<u64>,
+    /// Whether the size of each request is kept. A trace without sizes is then refused, and requests of no size are left out.
+    pub bytes: bool,
 }
 
 /// Why a trace cannot be read.
@@ -141,11 +180,23 @@ impl std::error::Error for Problem {}
 pub fn read(path: &Path, wanted: &Wanted) -> Result<Numbered, Problem> {
     let named = |problem: Problem| Problem { file: path.display().to_string(), ..problem };
     let unreadable = |why: io::Error| named(Place::Whole.problem(reason(&why)));
-    let file = File::open(path).map_err(unreadable)?;
-    if file.metadata().map_err(unreadable)?.is_dir() {
-        return Err(named(Place::Whole.problem("is a folder, not a trace")));
+    let kind = std::fs::metadata(path).map_err(unreadable)?;
+    if let Some(what) = no_trace(&kind) {
+        return Err(named(Place::Whole.problem(format!("is a {what}, not a trace"))));
     }
-    number(Box::new(file), wanted).map_err(named)
+    number(Box::new(File::open(path).map_err(unreadable)?), wanted).map_err(named)
+}
+
+/// What stands in place of a file. Pipes are read: a trace may come from a command.
+fn no_trace(metadata: &std::fs::Metadata) -> Option<&'static str> {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = metadata.file_type();
+    match () {
+        () if kind.is_dir() => Some("folder"),
+        () if kind.is_char_device() || kind.is_block_device() => Some("device"),
+        () if kind.is_socket() => Some("socket"),
+        () => None,
+    }
 }
 
 /// Reads and numbers a trace. Memory: 4 bytes a request and the keys; see [`Numbered`].
@@ -155,50 +206,49 @@ pub fn number(input: Input, wanted: &Wanted) -> Result<Numbered, Problem> {
     if !only.is_empty() && !requests.has_operations() {
         return Err(Place::Whole.problem(format!("has no operations to choose {} from", only.join(", "))));
     }
-    let mut numbering = Numbering::default();
+    let mut numbering = Numbering::new(wanted.bytes);
     let mut left = wanted.first.unwrap_or(u64::MAX);
-    while left > 0 {
-        let Some(request) = requests.next()? else { break };
-        if only.is_empty() || only.iter().any(|name| request.operation.eq_ignore_ascii_case(name.as_bytes())) {
-            numbering.add(&request).map_err(|what| Place::Whole.problem(what))?;
-            left -= 1;
-        }
+    if left > 0 {
+        requests.each(&mut |request| {
+            if only.is_empty() || only.iter().any(|name| request.operation.eq_ignore_ascii_case(name.as_bytes())) {
+                numbering.add(request).map_err(|what| Place::Whole.problem(what))?;
+                left -= 1;
+            }
+            Ok(left > 0)
+        })?;
     }
     if numbering.is_empty() {
         let such = if only.is_empty() { String::new() } else { format!(" with the operation {}", only.join(" or ")) };
-        return Err(Place::Whole.problem(format!("has no requests{such}")));
+        let size = if wanted.bytes { " that have a size" } else { "" };
+        return Err(Place::Whole.problem(format!("has no requests{such}{size}")));
     }
     Ok(numbering.finish(format))
 }
 
-/// Opens a trace in the format that is wanted or that it seems to have.
+/// Opens a trace in the format that is wanted or that its beginning shows.
 fn open(input: Input, wanted: &Wanted) -> Result<(&'static str, Opened), Problem> {
-    let whole = |why: io::Error| Place::Whole.problem(reason(&why));
-    let (beginning, input) = look(input).map_err(whole)?;
-    if beginning.starts_with(GZIP) {
-        return Err(Place::Whole.problem("is packed with gzip: unpack it first (gzip -d), or pack it with zstd"));
-    }
-    let (beginning, input) = match zstd::packed(&beginning) {
-        true => look(Box::new(zstd::Frames::new(BufReader::new(input)))).map_err(whole)?,
-        false => (beginning, input),
-    };
+    let (bytes, input) = packed::unpack(input)?;
+    let beginning = Beginning { bytes: &bytes, whole: bytes.len() < BEGINNING };
     let format = match &wanted.format {
         Some(name) => FORMATS.iter().find(|format| format.name == name).ok_or_else(|| unknown(name))?,
-        None => FORMATS.iter().find(|format| (format.fits)(&beginning)).ok_or_else(unrecognised)?,
+        None if bytes.is_empty() => return Err(Place::Whole.problem("has no requests: it is empty")),
+        None => recognise::format(&beginning)?,
     };
+    // A column may be named where there is only one.
+    let format = if wanted.columns.is_some() && format.name == txt::FORMAT.name { &csv::FORMAT } else { format };
     if wanted.columns.is_some() && format.name != csv::FORMAT.name {
         return Err(Place::Whole.problem(format!("is {}, whose columns are fixed: leave out the columns", format.name)));
     }
-    Ok((format.name, (format.open)(input, wanted)?))
+    Ok((format.name, (format.open)(input, wanted, &beginning)?))
 }
 
 fn unknown(name: &str) -> Problem {
-    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    Place::Whole.problem(format!("no format is called {name:?}; there are: {}", names.join(", ")))
+    Place::Whole.problem(format!("no format is called {name:?}; there are: {}", names()))
 }
 
-fn unrecognised() -> Problem {
-    Place::Whole.problem("is neither text nor records of oracleGeneral; a packed file is zstd")
+/// The names of all formats.
+fn names() -> String {
+    FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")
 }
 
 /// The beginning of what is read, and all of it again.

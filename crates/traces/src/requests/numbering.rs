@@ -1,7 +1,7 @@
 //! Keys to numbers: 0 for the first that is met, 1 for the next new one, and so on.
 
-use super::{Key, Request};
-use hashbrown::{HashMap, HashTable, hash_table};
+use super::{Key, Request, known::Known};
+use hashbrown::{HashTable, hash_table};
 use std::hash::BuildHasher;
 
 /// Most requests that are read: the number of each fits into 32 bits, and 4,294,967,295 stands for none.
@@ -9,30 +9,53 @@ pub const MOST_REQUESTS: usize = u32::MAX as usize - 1;
 
 /// A trace as numbers.
 ///
-/// Memory while reading: 4 bytes a request; for each different key 19 to 37 bytes and, if it is text, its length. Afterwards:
-/// 4 bytes a request.
+/// Memory while reading: 4 bytes a request; for each different key 32 to 64 bytes and, if it is text, its length. Afterwards:
+/// 4 bytes a request. With bytes counted, 8 more for each request.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Numbered {
-    /// For each request the number of the thing asked for.
+    /// For each request the number of the object asked for.
     pub keys: Vec<u32>,
-    /// How many different things there are: the numbers go from 0 to one less.
+    /// How many different objects there are: the numbers go from 0 to one less.
     pub objects: u32,
     /// Name of the format it was read in.
     pub format: &'static str,
-    /// The smallest and the largest size of a thing, bytes, if the trace tells sizes.
-    pub sizes: Option<(u64, u64)>,
+    /// The sizes of the objects, if the trace has sizes.
+    pub sizes: Option<Sizes>,
+    /// For each request the bytes asked for, if they were wanted.
+    pub bytes: Option<Vec<u64>>,
+    /// Requests of no size, which are left out where bytes are counted.
+    pub left_out: u64,
+}
+
+/// Sizes of the objects of a trace, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// The smallest.
+    pub smallest: u64,
+    /// The largest.
+    pub largest: u64,
+    /// Of all objects together, each as large as where it is first asked for.
+    pub footprint: u64,
+    /// Of all requests together.
+    pub requested: u64,
 }
 
 #[derive(Default)]
 pub(super) struct Numbering {
     keys: Vec<u32>,
+    /// As many as there are keys and keys that wait for their numbers.
+    requests: usize,
     objects: u32,
-    numbers: HashMap<u64, u32>,
+    numbers: Known,
     texts: HashTable<Text>,
     /// All texts, one after the other.
     content: Vec<u8>,
     hasher: hashbrown::DefaultHashBuilder,
-    sizes: Option<(u64, u64)>,
+    sizes: Option<Sizes>,
+    bytes: Option<Vec<u64>>,
+    /// Bytes of all objects.
+    footprint: u64,
+    left_out: u64,
 }
 
 /// A key that is text, and its number.
@@ -49,21 +72,62 @@ impl Text {
 }
 
 impl Numbering {
+    pub(super) fn new(bytes: bool) -> Self {
+        Numbering { bytes: bytes.then(Vec::new), ..Numbering::default() }
+    }
+
+    #[inline]
     pub(super) fn add(&mut self, request: &Request<'_>) -> Result<(), String> {
-        if self.keys.len() == MOST_REQUESTS {
+        if self.requests == MOST_REQUESTS {
             return Err(format!("has more than {MOST_REQUESTS} requests: read the first of them only"));
         }
-        let number = match request.key {
-            Key::Number(key) => *self.numbers.entry(key).or_insert(self.objects),
-            Key::Text(key) => self.number_of_text(key),
-        };
-        self.objects = self.objects.max(number + 1);
-        self.keys.push(number);
+        if let Some(bytes) = &mut self.bytes {
+            match request.size {
+                None => return Err("has no sizes: bytes cannot be counted".to_owned()),
+                Some(0) => {
+                    self.left_out += 1;
+                    return Ok(());
+                }
+                Some(size) => bytes.push(size),
+            }
+        }
+        self.requests += 1;
         if let Some(size) = request.size {
-            let (low, high) = self.sizes.unwrap_or((size, size));
-            self.sizes = Some((low.min(size), high.max(size)));
+            let none = Sizes { smallest: size, largest: size, footprint: 0, requested: 0 };
+            let sizes = self.sizes.get_or_insert(none);
+            sizes.smallest = sizes.smallest.min(size);
+            sizes.largest = sizes.largest.max(size);
+            sizes.requested = sizes.requested.saturating_add(size);
+        }
+        let size = request.size.unwrap_or(0);
+        match request.key {
+            Key::Number(key) => {
+                if self.numbers.wait(key, size) {
+                    self.settle();
+                }
+            }
+            Key::Text(key) => {
+                // Numbers are given in order.
+                self.settle();
+                let number = self.number_of_text(key);
+                let new = number == self.objects;
+                self.objects += u32::from(new);
+                self.keys.push(number);
+                if new {
+                    self.footprint = self.footprint.saturating_add(size);
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Numbers the keys that wait.
+    fn settle(&mut self) {
+        let Numbering { keys, numbers, objects, footprint, .. } = self;
+        numbers.number(objects, |number, size, new| {
+            keys.push(number);
+            *footprint = footprint.saturating_add(if new { size } else { 0 });
+        });
     }
 
     fn number_of_text(&mut self, key: &[u8]) -> u32 {
@@ -81,11 +145,14 @@ impl Numbering {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.requests == 0
     }
 
-    pub(super) fn finish(self, format: &'static str) -> Numbered {
-        Numbered { keys: self.keys, objects: self.objects, format, sizes: self.sizes }
+    pub(super) fn finish(mut self, format: &'static str) -> Numbered {
+        self.settle();
+        let Numbering { keys, objects, sizes, bytes, footprint, left_out, .. } = self;
+        let sizes = sizes.map(|sizes| Sizes { footprint, ..sizes });
+        Numbered { keys, objects, format, sizes, bytes, left_out }
     }
 }
 

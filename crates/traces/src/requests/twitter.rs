@@ -3,13 +3,15 @@
 //! `timestamp,anonymized key,key size,value size,client id,operation,TTL`: s, text, bytes, bytes, number, a word, s. The
 //! size of an object is that of key and value. A key may contain commas: the other fields are found from both ends.
 
-use super::{Format, Input, Key, Problem, Request, Requests, Wanted, lines::Lines, shown, whole};
+use super::{
+    Beginning, Format, Input, Key, Problem, Request, Requests, lines::Lines, recognise::lines_of, shown, whole,
+};
 
 pub(super) const FORMAT: Format = Format {
     name: "twitter",
     summary: "Twitter's cache traces: timestamp,key,key size,value size,client,operation,TTL",
     fits,
-    open: |input, _: &Wanted| Ok(Box::new(Twitter(Lines::new(input)))),
+    open: |input, _, _| Ok(Box::new(Twitter(Lines::new(input)))),
 };
 
 /// The operations that the traces know.
@@ -17,9 +19,9 @@ const OPERATIONS: [&str; 11] =
     ["get", "gets", "set", "add", "replace", "cas", "append", "prepend", "delete", "incr", "decr"];
 
 /// The first line is one of such a trace.
-fn fits(beginning: &[u8]) -> bool {
-    let line = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    split(line.trim_ascii_end()).is_ok()
+fn fits(beginning: &Beginning<'_>) -> Result<(), String> {
+    let first = lines_of(beginning).next().unwrap_or_default();
+    split(first.trim_ascii_end()).map(drop)
 }
 
 struct Twitter(Lines<Input>);

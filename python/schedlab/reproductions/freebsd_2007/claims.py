@@ -5,7 +5,7 @@ A claim that gives a number is judged within a tenth of it, unless its own words
 
 from collections.abc import Mapping
 
-from schedlab.reproduction import Finding, Lab, Row
+from schedlab.reproduction import Finding, Lab, Row, set_afterwards
 
 QUANTA = ["10ms", "20ms", "50ms", "100ms", "200ms"]
 SCHEDULERS = ["bsd4", "bsd4_52", "bsd4_4x", "ule"]
@@ -38,6 +38,7 @@ def fair_share_no_delay(rows: Rows, lab: Lab) -> Finding:
     )
 
 
+@set_afterwards("the kernel derived from 5.2 was added to the comparison, and the bound changed from 50 to 80 %")
 def quantum_no_effect(rows: Rows, lab: Lab) -> Finding:
     def worst(name: str, quantum: str, **longer) -> float:
         cell = {"scheduler.name": name, "scheduler.quantum": quantum}
@@ -66,6 +67,7 @@ def _two_hogs(rows: Rows, hz: int, thresh: int, more: str = "") -> tuple[float, 
     return first.predicted, second.predicted
 
 
+@set_afterwards("the clocks and the entry into the kernel that give these times were found by trying")
 def two_hogs_serialised(rows: Rows, lab: Lab) -> Finding:
     one, apart = _two_hogs(rows, 100, 64), _two_hogs(rows, 100, 64, ",stathz=133")
     return Finding(

@@ -6,8 +6,8 @@ acceptable for all four counters and all three sets at once; of those that are, 
 
     |y(n) - y(best)|  <=  max(|y(worst) - y(best)| / 3,  h(n) + h(best),  2 % of |y(best)|)
 
-The third term was added after the curves were seen: without it nothing is recommended, because system time, which varies by
-3 % in all, is best where everything else is worst.
+The third term was added after the curves were seen, and verdicts that rest on it say so: without it nothing was recommended,
+because system time, which varies by 3 % in all, is best where everything else is worst.
 
     y   the counter's mean over seeds        best   the nbuf with the greatest %rcache, or the least of another counter
     h   half of its 95 % interval            worst  the opposite
@@ -18,7 +18,7 @@ Two numbers are taken to differ when their intervals do not meet.
 from collections.abc import Mapping
 from itertools import pairwise
 
-from schedlab.reproduction import Finding, Lab, Row
+from schedlab.reproduction import Finding, Lab, Row, set_afterwards
 
 NBUF = [75, 600, 1200, 1800, 2400, 3000, 3600, 4200, 4800, 5400, 6000]
 SETS = ["4x75MB", "100x3MB", "1000x300KB"]
@@ -31,11 +31,13 @@ FITTED = f"rcache@nbuf=3000,files={READ_AS}"
 HEADERS = "machine.files.cache_blocks"
 # A difference of this share of the best is none that anybody feels.
 NEAR = 0.02
+NEAR_AFTERWARDS = "a value within 2 % of the best counts as acceptable"
 
 Rows = Mapping[str, Row]
 Curve = dict[int, Row]
 
 
+@set_afterwards(NEAR_AFTERWARDS)
 def recommended_nbuf(rows: Rows, lab: Lab) -> tuple[float, float, float]:
     """The least nbuf that the rule recommends, with the least and the greatest; none, if there is none."""
     found = _acceptable(rows, COUNTERS)
@@ -81,6 +83,7 @@ def nbuf_busy_falls(rows: Rows, lab: Lab) -> Finding:
     return _verdict([*falls.values(), *never_rises.values()], told)
 
 
+@set_afterwards(NEAR_AFTERWARDS)
 def nbuf_memory_cost(rows: Rows, lab: Lab) -> Finding:
     paged = {files: [n for n, row in _curve(rows, "swap_in", files).items() if row.low > 0] for files in SETS}
     begins = [f"{files}: from {paged[files][0]} on" if paged[files] else f"{files}: never" for files in SETS]
@@ -115,6 +118,7 @@ def nbuf_memory_cost(rows: Rows, lab: Lab) -> Finding:
     )
 
 
+@set_afterwards(NEAR_AFTERWARDS)
 def wio_small_nbuf(rows: Rows, lab: Lab) -> Finding:
     parts, told = [], []
     for files in SETS:

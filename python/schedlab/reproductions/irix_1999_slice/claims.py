@@ -12,7 +12,7 @@ conversational transactions, AFIPS 1968).
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from schedlab.reproduction import Finding, Lab, Row
+from schedlab.reproduction import Finding, Lab, Row, set_afterwards
 
 SIZES = [1, 3, 5, 7, 10, 20, 30, 50, 70, 100]
 COPIES = [1, 2, 5, 10, 15, 20]
@@ -22,6 +22,9 @@ LONGEST_WAIT_S = 1.0
 Rows = Mapping[str, Row]
 
 
+@set_afterwards(
+    "the rule's two bounds and the assumed footprint of 16 KiB were chosen by people who knew the published range"
+)
 def recommended_slice_size(rows: Rows, lab: Lab) -> tuple[float, float, float]:
     """The middle of the favourable sizes (the lower of two), the least and the greatest; none, if there is none."""
     found = _recommended(lab)

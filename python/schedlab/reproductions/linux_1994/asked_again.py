@@ -1,7 +1,7 @@
 """What kernels of today make of the order of reads and writes: the live one, and those in guests."""
 
 from schedlab.live.reports import LiveLab
-from schedlab.reproduction import Finding
+from schedlab.reproduction import Finding, set_afterwards
 from schedlab.stats import Interval
 
 NONE = '{"name":"fifo"}'
@@ -35,6 +35,7 @@ def sorting_is_worth_more_than_order(lab: LiveLab) -> Finding:
     return Finding.that(all(one.mean > 1.1 * none.mean for one in done.values()), text)
 
 
+@set_afterwards("intervals that overlap count as 'not shown'")
 def writes_first_helps_under_swap(lab: LiveLab) -> Finding:
     names = {"none": NONE, **{f"writes_starved {n}": elevator for n, elevator in STARVED.items()}, "bfq": BFQ}
     real = {name: _value(lab, "elapsed", elevator, file="swap") for name, elevator in names.items()}

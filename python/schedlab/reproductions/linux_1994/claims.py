@@ -8,9 +8,10 @@ controls that say which rule does what.
 from collections.abc import Mapping, Sequence
 
 from schedlab import stats
-from schedlab.reproduction import Finding, Lab, Row
+from schedlab.reproduction import Finding, Lab, Row, set_afterwards
 
 Rows = Mapping[str, Row]
+SEEDS_AFTERWARDS = "the number of seeds was raised twice, from 32 to 64 at last"
 SIZES = {"2.0 MB": "2048KiB", "3.5 MB": "3584KiB"}
 SWAPPED = "swap_in + swap_out"
 STRICT = ["elevator.strict=true"]
@@ -53,6 +54,7 @@ def _told(lab: Lab, set: Sequence[str] = ()) -> str:
     )
 
 
+@set_afterwards(f"strict priority counts for 'holds in part', as a second reading of the order; {SEEDS_AFTERWARDS}")
 def writes_first_helps_under_swap(rows: Rows, lab: Lab) -> Finding:
     """It holds if the kernel's own scan shows every part of it; in part, if the scan or strict priority shows less swapping."""
     swapped = {size: _change(lab, size, SWAPPED) for size in SIZES}
@@ -86,6 +88,9 @@ def _without_swap(lab: Lab, order: str, set: Sequence[str] = ()) -> stats.Interv
     return stats.mean_interval(100 * (after - before) / before.mean())
 
 
+@set_afterwards(
+    f"the switched order has to gain something, too, and either half is enough for 'in part'; {SEEDS_AFTERWARDS}"
+)
 def switch_by_load(rows: Rows, lab: Lab) -> Finding:
     """It must gain something where the orders differ, and be nowhere worse than the better order beyond the interval."""
     gained = {size: _over(lab, size, "reads_first") for size in SIZES}

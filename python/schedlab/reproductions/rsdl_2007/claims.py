@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 
 from schedlab import stats
-from schedlab.reproduction import Finding, Lab, Row
+from schedlab.reproduction import Finding, Lab, Row, set_afterwards
 
 Rows = Mapping[str, Row]
 FRAME_MS = 26.122
@@ -126,6 +126,7 @@ def blind_trials(rows: Rows, lab: Lab) -> Finding:
     )
 
 
+@set_afterwards("many loads were tried, and one that stalls under O(1) was kept")
 def mainline_stalls(rows: Rows, lab: Lab) -> Finding:
     longest, usual = (
         {name: lab.value("stalls", f"tasks.visualisation.{metric}", "s", cell).mean for name, cell in cells.items()}

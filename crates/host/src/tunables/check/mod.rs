@@ -8,8 +8,8 @@ mod machine;
 mod quiet;
 
 use super::entry::Family;
-use super::journal::Undo;
 use super::place::Access;
+use super::undo::Undo;
 use super::{listing, table};
 use crate::Root;
 use serde::Serialize;
@@ -118,13 +118,15 @@ fn journal(undone: &Undo) -> Line {
         count(&undone.gone, "gone by itself:"),
         count(&foreign, "changed by somebody else and left alone:"),
         count(&undone.failed, "could not be put back:"),
+        count(&undone.stuck, "put back, but still in the journal:"),
         count(&undone.living, "in force:"),
-        count(&undone.unreadable, "no entries:"),
+        count(&undone.unreadable, "cannot be read:"),
+        count(&undone.strays, "in no entry of the journal, left alone:"),
     ];
     let seen: Vec<String> = said.into_iter().flatten().collect();
-    let answer = if !undone.failed.is_empty() {
+    let answer = if !undone.failed.is_empty() || !undone.unreadable.is_empty() {
         Answer::No
-    } else if undone.living.is_empty() && undone.unreadable.is_empty() {
+    } else if undone.living.is_empty() && undone.stuck.is_empty() && undone.strays.is_empty() {
         Answer::Yes
     } else {
         Answer::Limited

@@ -71,6 +71,14 @@ pub(super) const PAGES: &[Tunable] = &[
         )
     },
     count("page_cluster", 0, 16, &[Sysctl("vm/page-cluster")], "pages read from swap at once, as a power of two"),
+    Tunable::new(
+        "lru_gen",
+        Memory,
+        Domain::Choice { names: &["off", "core", "walks", "all"] },
+        Named(&[("off", "0x0000"), ("core", "0x0001"), ("walks", "0x0003"), ("all", "0x0007")]),
+        &[Sysfs("/sys/kernel/mm/lru_gen/enabled")],
+        "reclaim by generations (MGLRU) in place of active and inactive lists",
+    ),
     count(
         "watermark_scale_factor",
         1,

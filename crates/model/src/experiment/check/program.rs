@@ -1,7 +1,7 @@
 //! Rules of programs written as steps: what must come before what, who must do the other half, and that a
 //! program which goes on does not go on in no time at all.
 
-use super::{between, jobs::span, lasting};
+use super::{between, jobs::span, lasting, locks, time::Time};
 use crate::{
     experiment::{
         path::{Path, Segment},
@@ -42,9 +42,11 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
         if written > MOST_STEPS {
             return Err(Fault::new(at, format!("makes {written} steps in all; at most {MOST_STEPS}")));
         }
-        let mut program = Program { names: &names, machine: &scenario.machine, at, repeats: 0, forks: 0 };
+        let time = Time::new(scenario, steps);
+        let mut program = Program { names: &names, machine: &scenario.machine, time, at, repeats: 0, forks: 0 };
         program.list(steps, false)?;
         program.takes_time(steps, job.passes)?;
+        locks::check(&program.at, steps, job.passes)?;
     }
     Ok(())
 }
@@ -105,6 +107,7 @@ impl<'s> Names<'s> {
 struct Program<'s> {
     names: &'s Names<'s>,
     machine: &'s Machine,
+    time: Time<'s>,
     at: Path,
     repeats: usize,
     forks: usize,
@@ -274,9 +277,10 @@ impl Program<'_> {
         Ok(after)
     }
 
-    /// A long or endless repetition must take time, else the clock of the run would stand still.
+    /// A long or endless repetition must be able to take time, else the clock of the run would stand still. Whether it does can
+    /// depend on other tasks and on what is in memory; the run itself finds those that do not.
     fn takes_time(&self, steps: &[Step], times: Times) -> Result<(), Fault> {
-        let Some(instant) = instant(steps, self.machine) else { return Ok(()) };
+        let Some(instant) = self.time.instant(steps) else { return Ok(()) };
         if times.count().is_some_and(|times| instant.saturating_mul(times.into()) <= MOST_INSTANT) {
             return Ok(());
         }
@@ -288,50 +292,4 @@ impl Program<'_> {
 
 fn field(name: &str) -> Segment {
     Segment::Key(name.to_owned())
-}
-
-/// How many steps are done at one instant if the steps take no time at all; nothing if they do take time.
-fn instant(steps: &[Step], machine: &Machine) -> Option<u64> {
-    let each = |step: &Step| match step {
-        Step::Repeat(Repeat { times, steps }) => {
-            Some(instant(steps, machine)?.saturating_mul(times.count().unwrap_or(u32::MAX).into()))
-        }
-        other => (!lasts(other, machine)).then_some(1),
-    };
-    steps.iter().map(each).try_fold(0u64, |sum, count| Some(sum.saturating_add(count?)))
-}
-
-/// Whether the step takes time, whatever the other tasks do.
-fn lasts(step: &Step, machine: &Machine) -> bool {
-    let calls = &machine.calls;
-    let cost = match step {
-        Step::Compute(length) | Step::Call(length) | Step::Sleep(length) => return longest(*length) > 0,
-        Step::Period(_) => return true,
-        Step::Exit | Step::Run(_) => return true,
-        Step::Mark(_) | Step::Repeat(_) => return false,
-        Step::Touch(touch) => return longest(touch.compute) > 0,
-        Step::Open(_) | Step::Create(_) | Step::Delete(_) => &calls.open,
-        Step::Write(_) => &calls.write,
-        Step::Close => &calls.close,
-        Step::Read(_) => &calls.read,
-        Step::Fork(_) => &calls.fork,
-        Step::Wait | Step::Signal | Step::Pause | Step::Grow(_) => &calls.manage,
-        Step::Seek(_)
-        | Step::Sync
-        | Step::Print(_)
-        | Step::Lock(_)
-        | Step::Unlock(_)
-        | Step::Send(_)
-        | Step::Receive(_)
-        | Step::Yield => &machine.costs.trap,
-    };
-    cost.get().0 > 0 || machine.costs.trap.get().0 > 0
-}
-
-fn longest(span: Span) -> u64 {
-    match span {
-        Span::Fixed(length) => length.0,
-        Span::Exp { exp } => exp.0,
-        Span::Uniform { uniform } => uniform[1].0,
-    }
 }

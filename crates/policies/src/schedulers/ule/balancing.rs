@@ -5,7 +5,7 @@ use crate::schedulers::Context;
 use schedlab_model::task::{CpuId, TaskId};
 
 /// A processor with nothing to run counts as this bad (PRI_MAX_IDLE).
-const IDLE: u8 = 255;
+pub const IDLE: u8 = 255;
 
 /// The long-term balancer and what else concerns several processors.
 #[derive(Debug)]
@@ -38,8 +38,13 @@ fn may_use(cx: &Context<'_>, task: TaskId, cpu: CpuId) -> bool {
 }
 
 impl Ule {
-    /// The best priority that runs or waits on a processor (tdq_lowpri).
+    /// The best priority that runs or waits on a processor, as its own kernel has it (tdq_lowpri). That of 2007 notes it at
+    /// switches and as threads are queued, so that a thread that woke counts with its sleep's priority until the next switch.
+    /// Later ones compare who runs with who would be next (tdq_setlowpri).
     fn best_priority(&self, cx: &Context<'_>, cpu: CpuId) -> u8 {
+        if self.version.old {
+            return self.processors[cpu as usize].lowpri;
+        }
         let running = cx.processors[cpu as usize].running;
         let queued = self.processors[cpu as usize].queue.first().map(|(task, _)| task);
         running.into_iter().chain(queued).map(|task| self.priority(task)).min().unwrap_or(IDLE)
@@ -74,9 +79,15 @@ impl Ule {
         allowed().max_by_key(badness).unwrap_or(last)
     }
 
-    /// Who could go from one processor to another.
-    fn movable(&self, cx: &Context<'_>, from: CpuId, to: CpuId) -> u32 {
-        self.processors[from as usize].queue.count(&self.links, |task| may_use(cx, task, to))
+    /// Threads that wait on a processor, whatever processors they may use (tdq_transferable).
+    fn transferable(&self, cx: &Context<'_>, cpu: CpuId) -> u32 {
+        self.processors[cpu as usize].load.saturating_sub(u32::from(cx.processors[cpu as usize].running.is_some()))
+    }
+
+    /// Whether any of them may use another processor.
+    fn has_any_for(&self, cx: &Context<'_>, from: CpuId, to: CpuId) -> bool {
+        self.transferable(cx, from) > 0
+            && self.processors[from as usize].queue.any(&self.links, |task| may_use(cx, task, to))
     }
 
     /// The thread that goes from one processor to another, if any (tdq_steal).
@@ -88,7 +99,7 @@ impl Ule {
     pub fn steal(&self, cx: &Context<'_>, to: CpuId) -> Option<TaskId> {
         let load = |&cpu: &CpuId| self.processors[cpu as usize].load;
         let high = (0..self.processors.len() as CpuId).filter(|cpu| load(cpu) >= self.balancer.steal_thresh);
-        let victim = high.filter(|&cpu| cpu != to && self.movable(cx, cpu, to) > 0).max_by_key(load)?;
+        let victim = high.filter(|&cpu| cpu != to && self.has_any_for(cx, cpu, to)).max_by_key(load)?;
         self.spare(cx, victim, to)
     }
 
@@ -112,14 +123,14 @@ impl Ule {
         let load = |cpu: CpuId| self.processors[cpu as usize].load;
         let Some(to) = in_turn().min_by_key(|&cpu| load(cpu)) else { return };
         // The first of the highest: the last one of those turned around.
-        let high = in_turn().filter(|&cpu| cpu != to && self.movable(cx, cpu, to) > 0);
+        let high = in_turn().filter(|&cpu| cpu != to && self.has_any_for(cx, cpu, to));
         let Some(from) =
             high.max_by_key(|&cpu| (load(cpu), std::cmp::Reverse((u64::from(cpu) + count - start) % count)))
         else {
             return;
         };
         let half = load(from).saturating_sub(load(to)).div_ceil(2);
-        let moves = half.min(self.movable(cx, from, to));
+        let moves = half.min(self.transferable(cx, from));
         (self.balancer.from, self.balancer.to, self.balancer.moves) = (from, to, moves);
     }
 

@@ -177,9 +177,8 @@ impl Calendar {
             .or_else(|| among(&self.lists, self.lists_after(), &mut true))
     }
 
-    /// How many threads stand here of which that is true.
-    pub fn count(&self, links: &Links, is: impl Fn(TaskId) -> bool) -> u32 {
-        let count = |list: &List| list.iter(links).filter(|&task| is(task)).count() as u32;
-        self.lists.iter().chain(&self.days).map(count).sum()
+    /// Whether a thread stands here of which that is true.
+    pub fn any(&self, links: &Links, is: impl Fn(TaskId) -> bool) -> bool {
+        self.lists.iter().chain(&self.days).any(|list| list.iter(links).any(&is))
     }
 }

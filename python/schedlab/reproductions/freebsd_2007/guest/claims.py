@@ -3,7 +3,7 @@
 from math import ceil
 
 from schedlab.live.reports import LiveLab
-from schedlab.reproduction import Finding
+from schedlab.reproduction import Finding, set_afterwards
 
 TICK = 0.004
 #: Weights of nice levels in Linux (sched_prio_to_weight), from nice -20 on.
@@ -15,12 +15,15 @@ WEIGHTS = (
 LAST = 19
 #: A share is known no better than a turn at each end of so many seconds, and is wanted within this part of itself.
 RUN_SECONDS, NEAR = 60, 0.02
+NEAR_AFTERWARDS = "2 % or two ticks of the run; 0.1 point at first"
 
 
+@set_afterwards(NEAR_AFTERWARDS)
 def ladder_of_11_follows_weights(lab: LiveLab) -> Finding:
     return _ladder(lab, "ladder_11", 4)
 
 
+@set_afterwards(NEAR_AFTERWARDS)
 def ladder_of_21_follows_weights(lab: LiveLab) -> Finding:
     return _ladder(lab, "ladder_21", 2)
 

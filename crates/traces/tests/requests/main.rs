@@ -1,9 +1,15 @@
 //! Traces of requests are read as they are; what is wrong in one is said with its place.
 
+mod formats;
+
+use formats::{LAYOUTS, trace};
 use proptest::prelude::*;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use schedlab_traces::requests::{FORMATS, MOST_LINE, Numbered, Problem, Wanted, number, read};
-use std::{io::Cursor, path::Path};
+use std::{
+    io::{Cursor, Write},
+    path::Path,
+};
 
 fn numbered(bytes: &[u8], wanted: &Wanted) -> Result<Numbered, Problem> {
     number(Box::new(Cursor::new(bytes.to_vec())), wanted)
@@ -66,8 +72,10 @@ fn quoted_keys_may_hold_what_separates() {
 
 #[test]
 fn sizes_are_told_from_smallest_to_largest() {
-    assert_eq!(numbered(b"1,a,10\n2,b,2000\n", &Wanted::default()).unwrap().sizes, Some((10, 2000)));
-    assert_eq!(numbered(b"a\nb\n", &Wanted::default()).unwrap().sizes, None);
+    let sizes = |text: &[u8]| numbered(text, &Wanted::default()).unwrap().sizes;
+    let found = sizes(b"1,a,10\n2,b,2000\n3,a,30\n").unwrap();
+    assert_eq!((found.smallest, found.largest, found.footprint, found.requested), (10, 2000, 2010, 2040));
+    assert_eq!(sizes(b"a\nb\n"), None);
 }
 
 #[test]
@@ -81,15 +89,17 @@ fn operations_choose_requests_and_the_first_are_enough() {
 #[test]
 fn twitters_traces_are_known_by_their_look_and_a_key_may_hold_commas() {
     let read = numbered(TWITTER.as_bytes(), &Wanted::default()).unwrap();
-    assert_eq!((read.format, read.keys, read.sizes), ("twitter", vec![0, 1, 0, 2], Some((13, 230))));
+    let sizes = read.sizes.unwrap();
+    assert_eq!((read.format, read.keys), ("twitter", vec![0, 1, 0, 2]));
+    assert_eq!((sizes.smallest, sizes.largest), (13, 230));
 }
 
 #[test]
 fn records_of_oracle_general_are_known_by_their_look_packed_or_not() {
     let bytes = [record(1 << 40, 4096, 2), record(3, 512, -1), record(1 << 40, 4096, i64::MAX)].concat();
-    for file in [bytes.clone(), compress_to_vec(&bytes[..], CompressionLevel::Fastest)] {
+    for file in [bytes.clone(), compress_to_vec(&bytes[..], CompressionLevel::Fastest), gzip(&bytes)] {
         let read = numbered(&file, &Wanted::default()).unwrap();
-        assert_eq!((read.format, read.keys, read.sizes), ("oracle_general", vec![0, 1, 0], Some((512, 4096))));
+        assert_eq!((read.format, read.keys), ("oracle_general", vec![0, 1, 0]));
     }
 }
 
@@ -98,6 +108,57 @@ fn many_records_are_read_in_blocks() {
     let bytes: Vec<u8> = (0..20_000).flat_map(|i| record(i % 7000, 1, -1)).collect();
     let read = numbered(&bytes, &Wanted::default()).unwrap();
     assert!(read.keys.iter().copied().eq((0..20_000).map(|i| i % 7000)) && read.objects == 7000);
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(bytes).unwrap();
+    packed.finish().unwrap()
+}
+
+#[test]
+fn a_file_may_be_packed_with_gzip_in_parts_but_not_twice_nor_damaged() {
+    let text = b"1,a,10\n2,b,20\n".repeat(100);
+    let parts = [gzip(&text[..77]), gzip(&text[77..])].concat();
+    assert!(said(&parts, &Wanted::default()).contains("goes back"), "the content is read");
+    assert_eq!(numbered(&parts, &with_columns("time,key,size")).unwrap().keys.len(), 200);
+    assert!(said(&gzip(&gzip(b"a\nb\n")), &Wanted::default()).contains("is packed twice"));
+    assert!(said(&gzip(&compress_to_vec(&text[..], CompressionLevel::Fastest)), &Wanted::default()).contains("twice"));
+    for length in 2..parts.len() {
+        assert!(
+            numbered(&parts[..length], &with_columns("time,key,size")).is_err() || length == gzip(&text[..77]).len()
+        );
+    }
+}
+
+#[test]
+fn a_text_of_single_words_is_a_trace_of_them() {
+    let read = |text: &str| numbered(text.as_bytes(), &Wanted::default()).unwrap();
+    assert_eq!((read("42932745\n42932746\n42932745\n").format, read("a\nb\na").keys), ("txt", vec![0, 1, 0]));
+    assert_eq!((read("lbn\n7\n8\n").format, read("lbn\n7\n8\n").keys), ("csv", vec![0, 1]));
+    let all = Wanted { format: Some("txt".to_owned()), ..Wanted::default() };
+    assert_eq!(numbered(b"a,1\na,2\r\na,1\n", &all).unwrap().keys, [0, 1, 0]);
+}
+
+#[test]
+fn columns_that_may_be_others_are_not_guessed() {
+    let plain = Wanted::default();
+    let back = said(b"5,a,10\n4,b,10\n", &plain);
+    assert!(back.contains("the first of its columns goes back from 5 to 4") && back.contains("--columns"), "{back}");
+    let either = said(b"1,100,10\n2,108,10\n", &plain);
+    assert!(either.contains("either may be the time") && either.contains("--columns time,key,size"), "{either}");
+    assert_eq!(numbered(b"1,100,10\n2,108,10\n", &with_columns("key,time,size")).unwrap().objects, 2);
+    assert_eq!(keys("1,100,10\n2,108,10\n3,100,10\n"), [0, 1, 0]);
+    assert_eq!(keys("time,key,size\n1,100,10\n2,108,10\n"), [0, 1]);
+}
+
+#[test]
+fn bytes_are_counted_only_where_there_are_sizes() {
+    let bytes = Wanted { bytes: true, ..Wanted::default() };
+    let read = numbered(b"1,a,10\n2,b,0\n3,a,30\n", &bytes).unwrap();
+    assert_eq!((read.keys, read.bytes, read.left_out), (vec![0, 0], Some(vec![10, 30]), 1));
+    assert!(said(b"a\nb\n", &bytes).contains("has no sizes: bytes cannot be counted"));
+    assert!(said(b"1,a,0\n", &bytes).contains("has no requests that have a size"));
 }
 
 /// The message for a trace.
@@ -130,7 +191,7 @@ fn a_wrong_line_is_named_with_what_was_found_and_what_would_be_right() {
 
 #[test]
 fn a_wrong_record_is_named_by_its_byte() {
-    let plain = Wanted::default();
+    let plain = Wanted { format: Some("oracle_general".to_owned()), ..Wanted::default() };
     let good: Vec<u8> = (0..1000).flat_map(|i| record(i, 1, -1)).collect();
     let cut = said(&good[..good.len() - 1], &plain);
     assert!(cut.contains("byte 23976: 23 bytes are left and a record has 24"), "{cut}");
@@ -144,11 +205,14 @@ fn what_is_no_trace_is_refused() {
     for (bytes, message) in [
         (&b""[..], "has no requests"),
         (b"time,key,size\n", "has no requests"),
-        (b"\x1f\x8b\x08\x00", "is packed with gzip"),
+        (b"\n \n", "has no requests"),
+        (b"\x1f\x8b\x08\x00", "the gzip file is damaged or cut off"),
+        (b"\xfd7zXZ\0\x00\x04", "is packed with xz, which is not read here: unpack it (xz -dc)"),
+        (b"BZh91AY&SY\x01\x02", "is packed with bzip2"),
     ] {
         assert!(said(bytes, &plain).contains(message), "{}", said(bytes, &plain));
     }
-    assert!(said(&[0, 255].repeat(100), &plain).contains("is neither text nor records"));
+    assert!(said(&[0, 255].repeat(100), &plain).contains("is neither text nor records of a known format"));
     let packed = compress_to_vec(&b"1,a,10\n".repeat(9)[..], CompressionLevel::Fastest);
     assert!(said(&packed[..packed.len() - 2], &plain).contains("damaged or cut off"));
 }
@@ -160,7 +224,7 @@ fn wrong_wishes_are_refused() {
         change(&mut wanted);
         said(b"1,a,10\n", &wanted)
     };
-    assert!(with(|w| w.format = Some("cvs".to_owned())).contains("there are: oracle_general, twitter, csv"));
+    assert!(with(|w| w.format = Some("cvs".to_owned())).contains("there are: oracle_general, oracle_general_op_ns,"));
     assert!(with(|w| w.columns = Some("time,name,size".to_owned())).contains("no column is called \"name\""));
     assert!(with(|w| w.columns = Some("time,size,-".to_owned())).contains("have no key"));
     assert!(with(|w| w.columns = Some("key,key,size".to_owned())).contains("have one twice"));
@@ -176,16 +240,26 @@ fn wrong_wishes_are_refused() {
 fn a_file_that_cannot_be_read_is_named() {
     let missing = read(Path::new("no/such/trace.csv"), &Wanted::default()).unwrap_err().to_string();
     assert_eq!(missing, "no/such/trace.csv: No such file or directory");
+    let device = read(Path::new("/dev/zero"), &Wanted::default()).unwrap_err().to_string();
+    assert_eq!(device, "/dev/zero: is a device, not a trace");
     let folder = read(Path::new("."), &Wanted::default()).unwrap_err().to_string();
     assert_eq!(folder, ".: is a folder, not a trace");
 }
 
 /// Good files of every kind, small.
 fn samples() -> Vec<Vec<u8>> {
-    let records: Vec<u8> = (0..40u32).flat_map(|i| record(u64::from(i % 9), i, i64::from(i))).collect();
+    let records: Vec<u8> = (0..40u32).flat_map(|i| record(u64::from(i % 9), i, i64::from(i) + 9)).collect();
     let csv = b"time,key,size,op\n1,a,10,get\n2,\"b,c\",20,set\n3,a,10,get\n".to_vec();
     let packed = [&records, &csv].map(|bytes| compress_to_vec(&bytes[..], CompressionLevel::Fastest));
-    [vec![records, csv, TWITTER.as_bytes().to_vec(), b"1 a 10\n2 b 20\n".to_vec()], packed.to_vec()].concat()
+    let zipped = [&records, &csv].map(|bytes| gzip(bytes));
+    let binary = LAYOUTS.iter().map(|(_, of)| trace(*of, 40)).collect();
+    [
+        vec![records, csv, TWITTER.as_bytes().to_vec(), b"1 a 10\n2 b 20\n".to_vec()],
+        packed.to_vec(),
+        zipped.to_vec(),
+        binary,
+    ]
+    .concat()
 }
 
 fn formats() -> impl Strategy<Value = Option<String>> {
@@ -226,7 +300,7 @@ proptest! {
     #[test]
     fn a_csv_of_any_keys_is_numbered_by_first_appearance(names in prop::collection::vec("[a-z]{1,2}|[1-9]{1,2}", 1..60)) {
         let text: String = names.iter().enumerate().map(|(at, name)| format!("{at},{name},1\n")).collect();
-        let read = numbered(text.as_bytes(), &Wanted::default()).unwrap();
+        let read = numbered(text.as_bytes(), &with_columns("time,key,size")).unwrap();
         let mut met: Vec<&String> = Vec::new();
         for (name, number) in names.iter().zip(read.keys) {
             if !met.contains(&name) {

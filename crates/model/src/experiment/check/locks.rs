@@ -1,0 +1,60 @@
+//! Nobody may wait for a lock that he holds himself: it would be for ever. A program has no branches, so it is known which locks
+//! it holds at each step.
+
+use crate::{
+    experiment::{
+        path::{Path, Segment},
+        problem::Fault,
+    },
+    program::{Repeat, Step, Times},
+};
+use std::collections::BTreeMap;
+
+/// The locks that a program holds, each with the step that took it.
+type Held<'s> = BTreeMap<&'s str, Path>;
+
+/// Checks the steps of a program that is done so many times. A lock that is kept to the end of a pass is held in the next.
+pub(super) fn check(at: &Path, steps: &[Step], passes: Times) -> Result<(), Fault> {
+    repeated(at, steps, passes, &mut Held::new()).map(drop)
+}
+
+/// Whether what follows is reached.
+fn repeated<'s>(at: &Path, steps: &'s [Step], times: Times, held: &mut Held<'s>) -> Result<bool, Fault> {
+    // After the second time everything is as after the first.
+    for _ in 0..times.count().unwrap_or(2).min(2) {
+        if !list(at, steps, held)? {
+            return Ok(false);
+        }
+    }
+    Ok(times.count().is_some())
+}
+
+fn list<'s>(at: &Path, steps: &'s [Step], held: &mut Held<'s>) -> Result<bool, Fault> {
+    for (index, step) in steps.iter().enumerate() {
+        let here = at.index(index);
+        match step {
+            Step::Lock(name) => {
+                if let Some(taken) = held.get(name.as_str()) {
+                    let reason = format!(
+                        "{name:?} is held here already, since {taken}: the task would wait for itself for ever"
+                    );
+                    return Err(Fault::new(here.key("lock"), reason));
+                }
+                held.insert(name, here);
+            }
+            Step::Unlock(name) => drop(held.remove(name.as_str())),
+            // A child holds nothing when it begins.
+            Step::Fork(steps) => drop(list(&here.key("fork"), steps, &mut Held::new())?),
+            Step::Repeat(Repeat { times, steps }) => {
+                let mut within = here;
+                within.0.extend(["repeat", "steps"].map(|key| Segment::Key(key.to_owned())));
+                if !repeated(&within, steps, *times, held)? {
+                    return Ok(false);
+                }
+            }
+            Step::Exit => return Ok(false),
+            _ => {}
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,61 @@
+//! fifo and round_robin on several processors: one queue, so that the textbook's answers are those of c servers.
+
+use crate::audited::{Run, run, scenario};
+use schedlab_model::{Nanos, SECOND, event::Kind, task::TaskId};
+
+#[track_caller]
+fn on(processors: u16, scheduler: &str, rest: &str) -> Run {
+    run(
+        &scenario(&format!(
+            "machine = {{ preset = \"uniform\", processors = {processors} }}\nscheduler = {{ name = \"{scheduler}\" }}\n{rest}"
+        )),
+        1,
+    )
+}
+
+fn ends(run: &Run) -> Vec<u64> {
+    (0..4).map(|task| run.first(Kind::Exited, task) / SECOND).collect()
+}
+
+/// Processor time of each task, in ms.
+fn had(run: &Run, tasks: TaskId) -> Vec<Nanos> {
+    let of = |task| run.of(Kind::SwitchOut).filter(|e| e.task == task).map(|e| e.a).sum::<Nanos>() / 1_000_000;
+    (0..tasks).map(of).collect()
+}
+
+#[test]
+fn two_short_tasks_and_two_long_ones_end_when_two_servers_would_end_them() {
+    let spin =
+        |name: &str, seconds: u32| format!("workload.{name} = {{ load = \"spin\", compute = \"{seconds}s\" }}\n");
+    let tasks = [spin("a", 1), spin("b", 10), spin("c", 1), spin("d", 10)].concat();
+    let fifo = on(2, "fifo", &tasks);
+    assert_eq!(ends(&fifo), [1, 10, 2, 12]);
+    assert_eq!(fifo.totals.idle, 2 * SECOND, "after 10 s only d is left");
+    let turns = on(2, "round_robin", &tasks);
+    assert_eq!(turns.end, 11 * SECOND);
+    assert_eq!(turns.totals.idle, 0);
+    // The original has one processor; here each has its own turns, so that the two left at the end need not be even.
+    let minix = on(2, "minix", &tasks);
+    assert!((11 * SECOND..=12 * SECOND).contains(&minix.end), "{} ns", minix.end);
+}
+
+#[test]
+fn five_hogs_take_turns_on_three_processors_to_within_a_slice() {
+    let run =
+        on(3, "round_robin", "duration = \"60s\"\nworkload.hog = { load = \"spin\", passes = \"forever\", count = 5 }");
+    assert!(had(&run, 5).iter().all(|had| had.abs_diff(36_000) <= 100), "{:?}", had(&run, 5));
+}
+
+#[test]
+fn who_is_put_back_beside_a_bound_task_goes_to_the_processor_that_idles() {
+    // Both may use the first processor, b no other one.
+    let jobs = "duration = \"10s\"\n\
+        workload.a = { load = \"spin\", passes = \"forever\", cpus = [0, 1] }\n\
+        workload.b = { load = \"spin\", passes = \"forever\", cpus = [0], start = \"1s\" }\n\
+        workload.c = { load = \"spin\", compute = \"1500ms\", cpus = [1] }\n";
+    for scheduler in ["round_robin", "mlfq", "stride", "lottery", "linux_1_0", "minix", "refresh_cycle", "muqss"] {
+        // From 1.5 s on the second processor idles, until a is put back: at the end of a slice, 200 ms at most.
+        let run = on(2, scheduler, jobs);
+        assert!(run.totals.idle <= 200_000_000, "{scheduler}: {} ns idle", run.totals.idle);
+    }
+}

@@ -1,0 +1,301 @@
+//! Tasks that can never go on: they wait for what only other tasks can give, and none of these will.
+//!
+//! A task that runs, sleeps or waits for a drive goes on by itself. From those it spreads: who goes on may give back the locks
+//! that it holds, put a message into every pipe that its program or those of its children name, end, and so end its parent's
+//! wait, and signal its job if its program does. Whoever is not reached is stuck. A step that a task has behind it counts as if it
+//! were still to come, so that who is called stuck is stuck, but some who are may be missed.
+
+use crate::program::{Instruction, Programs};
+use std::collections::BTreeMap;
+
+/// What only another task can give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Awaited {
+    /// The lock of that number.
+    Lock(u16),
+    /// A message in the pipe of that number.
+    Message(u16),
+    /// The end of a child.
+    Child,
+    /// A signal of another task of its job.
+    Signal,
+}
+
+/// A living task when a run is looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing {
+    /// Index of its job.
+    pub job: usize,
+    /// Its place among the tasks that the job started, from 0; none of a child.
+    pub copy: Option<u32>,
+    /// Its program.
+    pub program: u32,
+    /// Which of the tasks is its parent, if that is alive.
+    pub parent: Option<usize>,
+    /// What it waits for; none if it goes on by itself.
+    pub awaits: Option<Awaited>,
+}
+
+/// Everything there is to know of a run that is looked at.
+#[derive(Debug)]
+pub struct Scene<'a> {
+    /// Names of the jobs.
+    pub jobs: &'a [String],
+    /// Their programs.
+    pub programs: &'a Programs,
+    /// The living tasks.
+    pub tasks: Vec<Standing>,
+    /// By lock, which of them holds it.
+    pub holders: Vec<Option<usize>>,
+}
+
+/// Who can never go on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Stuck {
+    /// Which tasks of the scene, in their order.
+    pub tasks: Vec<usize>,
+    /// Those of them that wait in a circle for each other's locks, each for the next one's.
+    pub circles: Vec<Vec<usize>>,
+}
+
+/// Most circles, their members and other waits that are named.
+const NAMED: usize = 4;
+
+impl Scene<'_> {
+    /// Who can never go on.
+    pub fn stuck(&self) -> Stuck {
+        let goes_on = self.going_on();
+        let tasks: Vec<usize> = (0..self.tasks.len()).filter(|&task| !goes_on[task]).collect();
+        let circles = self.circles(&goes_on);
+        Stuck { tasks, circles }
+    }
+
+    /// For each task, whether it may go on.
+    fn going_on(&self) -> Vec<bool> {
+        let gives: Vec<Gives> = (0..self.programs.programs.len()).map(|one| Gives::of(self.programs, one)).collect();
+        let mut waiters: BTreeMap<(Awaited, usize), Vec<usize>> = BTreeMap::new();
+        let mut goes_on = vec![false; self.tasks.len()];
+        let mut next = Vec::new();
+        for (number, task) in self.tasks.iter().enumerate() {
+            match task.awaits {
+                None => next.push(number),
+                Some(Awaited::Child) => {
+                    waiters.entry((Awaited::Child, number)).or_default().push(number);
+                    // A signal ends this wait, too.
+                    waiters.entry((Awaited::Signal, task.job)).or_default().push(number);
+                }
+                Some(Awaited::Signal) => waiters.entry((Awaited::Signal, task.job)).or_default().push(number),
+                Some(thing) => waiters.entry((thing, 0)).or_default().push(number),
+            }
+        }
+        let mut held = vec![Vec::new(); self.tasks.len()];
+        for (lock, holder) in self.holders.iter().enumerate() {
+            if let Some(holder) = holder {
+                held[*holder].push(lock as u16);
+            }
+        }
+        while let Some(number) = next.pop() {
+            if std::mem::replace(&mut goes_on[number], true) {
+                continue;
+            }
+            let task = &self.tasks[number];
+            let Gives { pipes, signals } = &gives[task.program as usize];
+            let given = held[number].iter().map(|&lock| (Awaited::Lock(lock), 0));
+            let given = given.chain(pipes.iter().map(|&pipe| (Awaited::Message(pipe), 0)));
+            let given = given.chain(signals.then_some((Awaited::Signal, task.job)));
+            let given = given.chain(task.parent.map(|parent| (Awaited::Child, parent)));
+            next.extend(given.filter_map(|thing| waiters.remove(&thing)).flatten());
+        }
+        goes_on
+    }
+
+    /// Circles among those who are stuck: everybody waits for one lock at most, which has one holder.
+    fn circles(&self, goes_on: &[bool]) -> Vec<Vec<usize>> {
+        let mut met = vec![usize::MAX; self.tasks.len()];
+        let mut circles = Vec::new();
+        for start in (0..self.tasks.len()).filter(|&task| !goes_on[task]) {
+            let (mut chain, mut at) = (Vec::new(), Some(start));
+            while let Some(task) = at.filter(|&task| met[task] == usize::MAX) {
+                met[task] = start;
+                chain.push(task);
+                at = self.next(task);
+            }
+            // Back at a task of this very chain: the circle begins there.
+            if let Some(closing) = at.filter(|&task| met[task] == start) {
+                let from = chain.iter().position(|&task| task == closing).unwrap_or(0);
+                circles.push(chain.split_off(from));
+            }
+        }
+        circles
+    }
+
+    /// Who holds the lock that a task waits for.
+    fn next(&self, task: usize) -> Option<usize> {
+        match self.tasks[task].awaits? {
+            Awaited::Lock(lock) => self.holders[usize::from(lock)],
+            _ => None,
+        }
+    }
+
+    /// What is to be said of those who are stuck: of circles first, then of the others. Empty if nobody is.
+    pub fn tell(&self, stuck: &Stuck) -> Vec<String> {
+        let in_circle: Vec<usize> = stuck.circles.iter().flatten().copied().collect();
+        let mut told: Vec<String> = stuck.circles.iter().take(NAMED).map(|circle| self.circle(circle)).collect();
+        if stuck.circles.len() > NAMED {
+            told.push(format!("{} more deadlocks", stuck.circles.len() - NAMED));
+        }
+        let mut others: BTreeMap<(Awaited, usize), Vec<usize>> = BTreeMap::new();
+        for &task in stuck.tasks.iter().filter(|task| !in_circle.contains(task)) {
+            let Some(awaited) = self.tasks[task].awaits else { continue };
+            others.entry((awaited, self.tasks[task].job)).or_default().push(task);
+        }
+        told.extend(others.iter().take(NAMED).map(|((awaited, _), tasks)| self.wait(*awaited, tasks)));
+        if others.len() > NAMED {
+            let left: usize = others.values().skip(NAMED).map(Vec::len).sum();
+            told.push(format!("{left} more tasks wait for what never comes"));
+        }
+        told
+    }
+
+    fn circle(&self, circle: &[usize]) -> String {
+        let lock = |task: usize| match self.tasks[task].awaits {
+            Some(Awaited::Lock(lock)) => self.programs.locks[usize::from(lock)].as_str(),
+            _ => "",
+        };
+        let before = |place: usize| circle[(place + circle.len() - 1) % circle.len()];
+        let member = |(place, &task): (usize, &usize)| {
+            format!("{} holds {} and waits for {}", self.name(task), lock(before(place)), lock(task))
+        };
+        let members: Vec<String> = circle.iter().enumerate().take(2 * NAMED).map(member).collect();
+        let more = circle.len() - members.len();
+        let more = if more > 0 { format!("; and so on, {more} more tasks") } else { String::new() };
+        format!("deadlock: {}{more}", members.join("; "))
+    }
+
+    fn wait(&self, awaited: Awaited, tasks: &[usize]) -> String {
+        let whom = match tasks {
+            [only] => format!("{} waits", self.name(*only)),
+            [first, ..] => format!("{} tasks of {} wait", tasks.len(), self.jobs[self.tasks[*first].job]),
+            [] => String::new(),
+        };
+        match awaited {
+            Awaited::Lock(lock) => {
+                let holder = self.holders[usize::from(lock)].map_or("no task".to_owned(), |task| self.name(task));
+                format!("{whom} for lock {}, which {holder} holds", self.programs.locks[usize::from(lock)])
+            }
+            Awaited::Message(pipe) => {
+                format!("{whom} for a message in {}, and no task will send one", self.programs.pipes[usize::from(pipe)])
+            }
+            Awaited::Child => format!("{whom} for a child that never ends"),
+            Awaited::Signal => format!("{whom} for a signal, and no task of the job will send one"),
+        }
+    }
+
+    /// What a task is called: its job, and which of its tasks if there are several.
+    fn name(&self, task: usize) -> String {
+        let Standing { job, copy, .. } = self.tasks[task];
+        let of_job = self.tasks.iter().filter(|other| other.job == job && other.copy.is_some());
+        match copy {
+            None => format!("a child of {}", self.jobs[job]),
+            Some(0) if of_job.count() == 1 => self.jobs[job].clone(),
+            Some(copy) => format!("{}.{copy}", self.jobs[job]),
+        }
+    }
+}
+
+/// What a program may give others, its children's programs included.
+#[derive(Debug, Clone, Default)]
+struct Gives {
+    pipes: Vec<u16>,
+    signals: bool,
+}
+
+impl Gives {
+    fn of(programs: &Programs, program: usize) -> Gives {
+        let mut gives = Gives::default();
+        let mut left = vec![program];
+        while let Some(one) = left.pop() {
+            for instruction in &programs.programs[one] {
+                match *instruction {
+                    Instruction::Send(pipe) => gives.pipes.push(pipe),
+                    Instruction::Signal => gives.signals = true,
+                    Instruction::Fork(child) => left.push(child as usize),
+                    _ => {}
+                }
+            }
+        }
+        gives.pipes.sort_unstable();
+        gives.pipes.dedup();
+        gives
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_model::program::{Step, Times};
+
+    fn programs(jobs: &[&[Step]]) -> Programs {
+        Programs::compile(jobs.iter().map(|steps| (*steps, Times::Count(1))))
+    }
+
+    fn text(step: fn(String) -> Step, name: &str) -> Step {
+        step(name.to_owned())
+    }
+
+    fn task(job: usize, awaits: Option<Awaited>) -> Standing {
+        Standing { job, copy: Some(0), program: job as u32, parent: None, awaits }
+    }
+
+    #[test]
+    fn a_circle_is_named_and_who_waits_behind_it_too() {
+        let both = [text(Step::Lock, "a"), text(Step::Lock, "b")];
+        let programs = programs(&[&both, &both, &both]);
+        let jobs = ["d", "e", "f"].map(str::to_owned);
+        let lock = |lock| Some(Awaited::Lock(lock));
+        let tasks = vec![task(0, lock(1)), task(1, lock(0)), task(2, lock(0))];
+        let mut scene = Scene { jobs: &jobs, programs: &programs, tasks, holders: vec![Some(0), Some(1)] };
+        let stuck = scene.stuck();
+        assert_eq!((&stuck.tasks, &stuck.circles), (&vec![0, 1, 2], &vec![vec![0, 1]]));
+        let told = scene.tell(&stuck);
+        assert_eq!(told[0], "deadlock: d holds a and waits for b; e holds b and waits for a");
+        assert_eq!(told[1], "f waits for lock a, which d holds");
+        // As soon as one of them goes on, nobody is stuck.
+        scene.tasks[1].awaits = None;
+        assert_eq!(scene.stuck(), Stuck::default());
+    }
+
+    #[test]
+    fn a_lock_of_ones_own_is_a_circle_of_one() {
+        let programs = programs(&[&[text(Step::Lock, "a")]]);
+        let jobs = ["d".to_owned()];
+        let tasks = vec![task(0, Some(Awaited::Lock(0)))];
+        let scene = Scene { jobs: &jobs, programs: &programs, tasks, holders: vec![Some(0)] };
+        assert_eq!(scene.tell(&scene.stuck()), ["deadlock: d holds a and waits for a"]);
+    }
+
+    #[test]
+    fn messages_children_and_signals_come_from_who_goes_on() {
+        let receiver = [text(Step::Receive, "p"), Step::Wait, Step::Pause];
+        let sender = [Step::Fork(vec![text(Step::Send, "p")]), Step::Signal];
+        let programs = programs(&[&receiver, &sender]);
+        let jobs = ["r", "s"].map(str::to_owned);
+        let scene = |tasks| Scene { jobs: &jobs, programs: &programs, tasks, holders: vec![] };
+        let message = Some(Awaited::Message(0));
+        assert!(scene(vec![task(0, message), task(1, None)]).stuck().tasks.is_empty());
+        let alone = scene(vec![task(0, message)]);
+        assert_eq!(alone.tell(&alone.stuck()), ["r waits for a message in p, and no task will send one"]);
+        // Both halves of a conversation wait: nobody begins it.
+        assert_eq!(scene(vec![task(0, message), task(1, message)]).stuck().tasks, [0, 1]);
+        let signal = Some(Awaited::Signal);
+        assert!(scene(vec![task(1, signal), task(1, None)]).stuck().tasks.is_empty());
+        assert_eq!(scene(vec![task(0, signal), task(1, None)]).stuck().tasks, [0]);
+        let child = |awaits| Standing { copy: None, parent: Some(0), ..task(0, awaits) };
+        assert!(scene(vec![task(0, Some(Awaited::Child)), child(None)]).stuck().tasks.is_empty());
+        let hopeless = scene(vec![task(0, Some(Awaited::Child)), child(message)]);
+        assert_eq!(
+            hopeless.tell(&hopeless.stuck()),
+            ["a child of r waits for a message in p, and no task will send one", "r waits for a child that never ends"]
+        );
+    }
+}

@@ -1,0 +1,5 @@
+"""`python -m schedlab`: the command."""
+
+from schedlab.start import main
+
+main()

@@ -1,0 +1,118 @@
+"""How the command ends: one message, one exit status, whatever Ctrl-C, a closed pipe or a full disk do meanwhile.
+
+Ctrl-C                     130, and no traceback, even where a library makes another error of it
+a closed pipe (| head)     141, as of a program that the pipe's signal has ended; nothing is said
+output that fails          2, and why
+"""
+
+import errno
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from schedlab.escaped import escaped
+from schedlab.start import STOPPED
+
+#: Whoever read has seen enough.
+CLOSED_PIPE = 141
+#: What writing to a terminal, a pipe or a file can come to.
+OF_STREAMS = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.ENXIO)
+
+_pressed = threading.Event()
+
+
+def command(run: Callable[[], int]) -> int:
+    """Run the command and see its output out; gives the exit status."""
+    if not _streams():
+        return 2
+    try:
+        _hear()
+        status = run()
+        # What was asked for is done; Ctrl-C while the interpreter ends would only print a traceback.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        status = STOPPED
+    if status and _pressed.is_set():
+        status = STOPPED
+    return flushed() or status
+
+
+def pressed() -> bool:
+    """Whether Ctrl-C was pressed: then every error is its doing."""
+    return _pressed.is_set()
+
+
+def unwritten(error: OSError) -> int:
+    """The status where output could not be written; says why, unless nobody wants it any more."""
+    if error.errno == errno.EPIPE:
+        _away(sys.stdout)
+        return CLOSED_PIPE
+    say(f"error: standard output: {error.strerror}")
+    _away(sys.stdout)
+    return 2
+
+
+def flushed() -> int:
+    """Write what is still held back; 0, or the status if that fails."""
+    closed = type(sys.stdout).__name__ == "PacifyFlushWrapper"
+    try:
+        if sys.stdout:
+            sys.stdout.flush()
+    except OSError as error:
+        return unwritten(error)
+    with suppress(OSError):
+        sys.stderr.flush()
+    return CLOSED_PIPE if closed else 0
+
+
+def say(text: str) -> None:
+    """A line to standard error, if anybody hears it."""
+    with suppress(OSError):
+        sys.stderr.write(f"{escaped(text)}\n")
+        sys.stderr.flush()
+
+
+def _streams() -> bool:
+    """Whether there is an output. What is closed must not become some file that is opened later."""
+    for number, stream in ((0, sys.stdin), (2, sys.stderr)):
+        if stream is None:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
+    if sys.stdout is None:
+        say("error: standard output is closed")
+        return False
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):
+            stream.reconfigure(errors="backslashreplace")
+    return True
+
+
+def _hear() -> None:
+    """Make KeyboardInterrupt of Ctrl-C, and remember it: a library may make another error of that, or none."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        return
+
+    def stop(*_) -> None:
+        _pressed.set()
+        raise KeyboardInterrupt
+
+    def again(unraisable) -> None:
+        # Raised where nothing can be raised (a destructor): once more, a moment later.
+        if unraisable.exc_type is KeyboardInterrupt:
+            signal.raise_signal(signal.SIGINT)
+        else:
+            sys.__unraisablehook__(unraisable)
+
+    sys.unraisablehook = again
+    signal.signal(signal.SIGINT, stop)
+
+
+def _away(stream) -> None:
+    """Have what is left of the output go nowhere: the interpreter would try to write it once more when it ends."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,24 @@
+"""Where the command `schedlab` begins: before anything is imported, Ctrl-C gets an answer that prints nothing.
+
+the launcher      starts Python with Ctrl-C held back: an interpreter that is starting would print a traceback
+here              until there is something to be put in order, Ctrl-C ends the process at once, with status 130
+in a verb         Ctrl-C is a KeyboardInterrupt, wherever the work is; whatever comes of it, the status is 130
+after the output  what was asked for is done, and Ctrl-C changes nothing any more
+"""
+
+import os
+import signal
+
+#: Ended by Ctrl-C, as shells say it.
+STOPPED = 130
+
+
+def main() -> None:
+    """Run the command."""
+    # Whoever ignores Ctrl-C on our behalf (nohup, a shell's background jobs) goes on being obeyed.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(STOPPED))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    from schedlab import cli
+
+    cli.main()
