@@ -59,18 +59,31 @@ impl SharedQueue {
 
     /// The first task that a processor may run leaves, to run there, if that is where it stands.
     #[inline(always)]
-    pub fn next(&mut self, cx: &Context<'_>, cpu: CpuId) -> Option<TaskId> {
+    pub fn next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
         if self.several { self.next_standing(cx, cpu) } else { self.waiting.pop_front() }
     }
 
     #[inline(never)]
-    fn next_standing(&mut self, cx: &Context<'_>, cpu: CpuId) -> Option<TaskId> {
+    fn next_standing(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
         let at = self.first(cx, cpu)?;
         let task = self.waiting[at];
-        (cx.tasks[task as usize].cpu == cpu).then(|| {
-            self.waiting.remove(at);
-            task
-        })
+        if cx.tasks[task as usize].cpu != cpu {
+            return None;
+        }
+        self.waiting.remove(at);
+        self.offer_others(cx, cpu);
+        Some(task)
+    }
+
+    /// A processor takes another task than those that were put there while it was idle: idle ones may take these.
+    fn offer_others(&self, cx: &mut Context<'_>, cpu: CpuId) {
+        let view = cx.view;
+        let idle = |other: &CpuId| *other != cpu && view.processors[*other as usize].running.is_none();
+        let idle = (0..view.processors.len() as CpuId).filter(idle).fold(0u64, |mask, other| mask | 1 << other);
+        if idle != 0 {
+            let tasks = self.waiting.iter().map(|&task| &view.tasks[task as usize]);
+            cx.wishes.resched |= tasks.filter(|task| task.cpu == cpu).fold(0, |mask, task| mask | task.allowed & idle);
+        }
     }
 
     /// The first task that a processor may run, if it stands on another one.

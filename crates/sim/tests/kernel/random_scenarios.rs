@@ -15,8 +15,11 @@ use schedlab_sim::run_batch;
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, fmt};
 
-/// So many scenarios; a counterexample is printed, not kept in a file that the next change of a strategy makes void.
+/// That number of scenarios, times `CASES_TIMES` of the environment. A counterexample is printed, not kept in a file that the
+/// next change of a strategy makes void.
 pub fn cases(cases: u32) -> ProptestConfig {
+    let times = std::env::var("CASES_TIMES").map_or(1, |times| times.parse().expect("CASES_TIMES is a whole number"));
+    let cases = cases * times;
     ProptestConfig { cases, failure_persistence: None, max_shrink_time: 20_000, ..ProptestConfig::default() }
 }
 

@@ -73,7 +73,7 @@ fn visitor(ms: u64, gap: u64) -> String {
 
 /// The scenes written down.
 pub fn fixed() -> Vec<Scene> {
-    let mut all = vec![bound_beside_a_crowd(), short_and_long()];
+    let mut all = vec![bound_beside_a_crowd(), short_and_long(), woken_behind_a_bound_task()];
     for processors in PROCESSORS {
         let p = u32::from(processors);
         let last = processors - 1;
@@ -118,6 +118,20 @@ fn bound_beside_a_crowd() -> Scene {
 fn short_and_long() -> Scene {
     let spin = |name: &str, seconds: u32| job(name, 1, &format!(r#"load = "spin", compute = "{seconds}s""#), None);
     Scene::new(2, 100, [spin("a", 1), spin("b", 6), spin("c", 1), spin("d", 6)].concat())
+}
+
+/// A child ends on processor 0 and wakes its parent there. The processor then takes a bound task, which has waited for longer;
+/// processor 2 idles.
+fn woken_behind_a_bound_task() -> Scene {
+    let parent = r#"steps = [{ compute = "2ms" }, { fork = [{ compute = "20ms" }] }, "wait", { compute = "30ms" }]"#;
+    let bound = r#"steps = [{ compute = "1ms" }, { sleep = "3ms" }, { compute = "5ms" }]"#;
+    let workload = [
+        job("a_parent", 1, parent, None),
+        job("bound", 1, bound, Some(&[0, 1])),
+        job("on_1", 1, r#"load = "spin", compute = "100ms", start = "1.5ms""#, Some(&[1])),
+        job("on_2", 1, r#"load = "spin", compute = "10ms""#, Some(&[2])),
+    ];
+    Scene::new(3, 250, workload.concat())
 }
 
 fn program() -> impl Strategy<Value = String> {
