@@ -82,7 +82,7 @@
 use super::{
     Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks,
     ordered::Ordered,
-    placement::{idle_or_last, offer},
+    placement::{idle_or_last, offer, offer_left},
 };
 use iso::Limit;
 use schedlab_model::{
@@ -430,7 +430,11 @@ impl Scheduler for Muqss {
     }
 
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
-        if why == Balance::Idle { self.better_elsewhere(cx, cpu) } else { None }
+        let pulled = if why == Balance::Idle { self.better_elsewhere(cx, cpu) } else { None };
+        if pulled.is_some() {
+            offer_left(cx, cpu, self.queues.waiting(cpu));
+        }
+        pulled
     }
 }
 

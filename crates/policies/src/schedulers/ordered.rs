@@ -75,9 +75,14 @@ impl<K: Ord + Copy + Default> Ordered<K> {
         }
     }
 
+    /// All that wait for a processor.
+    pub fn waiting(&self, cpu: CpuId) -> impl Iterator<Item = TaskId> {
+        self.lines[cpu as usize].waiting.entities()
+    }
+
     /// The first by key of those of which this is true.
     pub fn find(&self, cpu: CpuId, is: impl Fn(TaskId) -> bool) -> Option<TaskId> {
-        self.lines[cpu as usize].waiting.entities().find(|&task| is(task))
+        self.waiting(cpu).find(|&task| is(task))
     }
 }
 

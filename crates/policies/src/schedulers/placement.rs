@@ -38,6 +38,17 @@ pub fn offer(cx: &mut Context<'_>, task: TaskId) {
     }
 }
 
+/// A processor takes a task from another one's queue, and tasks that were put on this one while it was idle stay: idle ones
+/// that these may use look for work.
+pub fn offer_left(cx: &mut Context<'_>, cpu: CpuId, left: impl Iterator<Item = TaskId>) {
+    let view = cx.view;
+    let idle = |other: &CpuId| *other != cpu && view.processors[*other as usize].running.is_none();
+    let idle = (0..view.processors.len() as CpuId).filter(idle).fold(0u64, |mask, other| mask | 1 << other);
+    if idle != 0 {
+        cx.wishes.resched |= left.fold(0, |mask, task| mask | view.tasks[task as usize].allowed & idle);
+    }
+}
+
 #[inline(never)]
 fn tell_idle(cx: &mut Context<'_>, task: TaskId) {
     let allowed = cx.tasks[task as usize].allowed;

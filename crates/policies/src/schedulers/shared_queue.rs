@@ -6,7 +6,7 @@
 
 use super::{
     Context, Dequeue, Enqueue,
-    placement::{idle_or_last, offer},
+    placement::{idle_or_last, offer, offer_left},
 };
 use schedlab_model::task::{CpuId, TaskId};
 use std::collections::VecDeque;
@@ -71,19 +71,9 @@ impl SharedQueue {
             return None;
         }
         self.waiting.remove(at);
-        self.offer_others(cx, cpu);
+        let tasks = &cx.view.tasks;
+        offer_left(cx, cpu, self.waiting.iter().copied().filter(|&other| tasks[other as usize].cpu == cpu));
         Some(task)
-    }
-
-    /// A processor takes another task than those that were put there while it was idle: idle ones may take these.
-    fn offer_others(&self, cx: &mut Context<'_>, cpu: CpuId) {
-        let view = cx.view;
-        let idle = |other: &CpuId| *other != cpu && view.processors[*other as usize].running.is_none();
-        let idle = (0..view.processors.len() as CpuId).filter(idle).fold(0u64, |mask, other| mask | 1 << other);
-        if idle != 0 {
-            let tasks = self.waiting.iter().map(|&task| &view.tasks[task as usize]);
-            cx.wishes.resched |= tasks.filter(|task| task.cpu == cpu).fold(0, |mask, task| mask | task.allowed & idle);
-        }
     }
 
     /// The first task that a processor may run, if it stands on another one.

@@ -73,7 +73,7 @@ fn visitor(ms: u64, gap: u64) -> String {
 
 /// The scenes written down.
 pub fn fixed() -> Vec<Scene> {
-    let mut all = vec![bound_beside_a_crowd(), short_and_long(), woken_behind_a_bound_task()];
+    let mut all = vec![bound_beside_a_crowd(), short_and_long(), woken_behind_a_bound_task(), passed_over()];
     for processors in PROCESSORS {
         let p = u32::from(processors);
         let last = processors - 1;
@@ -132,6 +132,19 @@ fn woken_behind_a_bound_task() -> Scene {
         job("on_2", 1, r#"load = "spin", compute = "10ms""#, Some(&[2])),
     ];
     Scene::new(3, 250, workload.concat())
+}
+
+/// Tasks wake on idle processors that then pull an earlier deadline from another queue. Found by chance.
+fn passed_over() -> Scene {
+    let workload = [
+        "duration = \"1s\"\n".to_owned(),
+        job("j0", 1, &spawner(9, 7), Some(&[0, 2, 3, 4])),
+        job("j1", 2, HOG, Some(&[0, 1])),
+        job("j2", 2, HOG, None),
+        job("j3", 1, &chain(226), None),
+        job("j4", 1, &chain(10_172), Some(&[0, 1, 2, 4, 6, 7])),
+    ];
+    Scene::new(8, 60, workload.concat())
 }
 
 fn program() -> impl Strategy<Value = String> {
