@@ -50,6 +50,12 @@ fn lcs_header(version: u64) -> Vec<u8> {
     [&magic[..], &version.to_le_bytes(), &[0; 8168], &magic].concat()
 }
 
+/// A small file of that version.
+pub fn lcs(version: u32) -> Vec<u8> {
+    let records = (0..30).flat_map(|number| One { time: 0, key: number % 7, size: 9, next: 0 }.lcs(version));
+    lcs_header(version.into()).into_iter().chain(records).collect()
+}
+
 pub type Writer = fn(One) -> Vec<u8>;
 
 /// How each format writes a request. Facts of libCacheSim's readers; its sample traces were read besides.
@@ -92,9 +98,7 @@ fn every_binary_format_is_recognised_by_its_records_whatever_its_length() {
 #[test]
 fn all_versions_of_lcs_are_recognised_by_the_magic_number() {
     for version in 1..=8u32 {
-        let records = (0..30).flat_map(|number| One { time: 0, key: number % 7, size: 9, next: 0 }.lcs(version));
-        let file: Vec<u8> = lcs_header(version.into()).into_iter().chain(records).collect();
-        let read = numbered(&file, &Wanted::default()).unwrap();
+        let read = numbered(&lcs(version), &Wanted::default()).unwrap();
         assert_eq!((read.format, read.objects, read.keys.len()), ("lcs", 7, 30), "version {version}");
     }
     let plain = Wanted::default();

@@ -262,6 +262,24 @@ fn samples() -> Vec<Vec<u8>> {
     .concat()
 }
 
+/// The inputs that fuzzing starts from (fuzz/fuzz_targets/requests.rs): each sample behind a byte that says how to read it.
+#[test]
+#[ignore = "writes crates/traces/fuzz/corpus: --ignored"]
+fn each_sample_is_an_input_of_the_fuzzer_in_its_own_format_and_recognised() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/requests");
+    std::fs::create_dir_all(&folder).unwrap();
+    for (number, sample) in samples().into_iter().chain((1..=8).map(formats::lcs)).enumerate() {
+        let format = numbered(&sample, &Wanted::default()).unwrap().format;
+        let own = FORMATS.iter().position(|it| it.name == format).unwrap();
+        for choice in [own, FORMATS.len()].map(|choice| choice as u8) {
+            for flags in [0, 0x40, 0x80] {
+                let input = [&[choice | flags], &sample[..]].concat();
+                std::fs::write(folder.join(format!("sample-{number}-{}", choice | flags)), input).unwrap();
+            }
+        }
+    }
+}
+
 fn formats() -> impl Strategy<Value = Option<String>> {
     let names = FORMATS.iter().map(|format| format.name.to_owned()).collect::<Vec<_>>();
     prop::option::of(prop::sample::select(names))
