@@ -266,6 +266,18 @@ mod tests {
     }
 
     #[test]
+    fn a_circle_that_a_waiting_task_leads_to_holds_only_its_own_tasks() {
+        let programs = programs(&[&[text(Step::Lock, "a"), text(Step::Lock, "b"), text(Step::Lock, "c")]]);
+        let jobs = ["d".to_owned()];
+        let lock = |lock| Some(Awaited::Lock(lock));
+        // Task 0 waits for 1, and 1 for 2, which is in a circle with 3.
+        let tasks = vec![task(0, lock(2)), task(0, lock(0)), task(0, lock(1)), task(0, lock(0))];
+        let holders = vec![Some(2), Some(3), Some(1)];
+        let stuck = Scene { jobs: &jobs, programs: &programs, tasks, holders }.stuck();
+        assert_eq!((stuck.tasks, stuck.circles), (vec![0, 1, 2, 3], vec![vec![2, 3]]));
+    }
+
+    #[test]
     fn a_lock_of_ones_own_is_a_circle_of_one() {
         let programs = programs(&[&[text(Step::Lock, "a")]]);
         let jobs = ["d".to_owned()];

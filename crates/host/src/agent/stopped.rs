@@ -88,6 +88,19 @@ mod tests {
         assert_eq!((without(0), without(50), without(150), without(2000)), ((900, 100), (900, 50), (850, 0), (0, 0)));
     }
 
+    #[test]
+    fn what_a_task_uses_after_it_was_stopped_is_left_out() {
+        let own = system::own_pid();
+        let mut stopped = Stopped::now([own].into_iter());
+        let until = stopped.then[&own] + Duration::from_millis(2);
+        while used(own).unwrap() < until {}
+        stopped.has_ended(own);
+        let usage = Usage { system_us: u64::MAX, ..Usage::default() };
+        let left_out = u64::MAX - stopped.cut(Ended { pid: own, signal: None, usage }).usage.system_us;
+        assert!(left_out >= 2000, "{left_out} us");
+        assert_eq!(left_out, stopped.mean_end() / 1000);
+    }
+
     /// One more than any kernel's largest number of a process (PID_MAX_LIMIT).
     const NOBODY: i32 = (1 << 22) + 1;
 

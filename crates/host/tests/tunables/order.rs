@@ -32,7 +32,9 @@ fn numbers_go_on_where_other_processes_have_left_off() {
     let tree = Tree::new();
     fs::create_dir(tree.journal()).unwrap();
     fs::set_permissions(tree.journal(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-    for file in ["99999999-7-00000041.json", "99999999-7-18446744073709551615.json", "41-x.json"] {
+    // Larger than what this process, which has other tests, has given by now.
+    let there: u64 = 1 << 40;
+    for file in [format!("99999999-7-{there:08}.json").as_str(), "99999999-7-18446744073709551615.json", "41-x.json"] {
         fs::write(tree.journal().join(file), "{").unwrap();
     }
     let held = Held::apply(&tree.root(), &settings(&[("swappiness", "10")]), &tree.journal()).unwrap();
@@ -42,7 +44,7 @@ fn numbers_go_on_where_other_processes_have_left_off() {
         .filter(|name| name.starts_with(&own))
         .map(|name| name.trim_end_matches(".json").rsplit('-').next().unwrap().parse().unwrap())
         .collect();
-    assert!(numbers.len() == 1 && (42..1 << 52).contains(&numbers[0]), "{numbers:?}");
+    assert!(numbers.len() == 1 && (there + 1..1 << 52).contains(&numbers[0]), "{numbers:?}");
     held.restore().unwrap();
     assert_eq!(tree.get("proc/sys/vm/swappiness"), "60\n");
 }
