@@ -1,5 +1,6 @@
 """Rebuilding a published report: the engine, on a small report made here, and the real reports' completeness."""
 
+import ast
 import json
 import math
 import sys
@@ -123,7 +124,7 @@ def test_rows_find_their_published_numbers_and_use(report):
 
 def test_a_miss_is_shown_as_a_miss(report, tmp_path):
     outcome = reproduce("test-2026", {"out": tmp_path / "results"})
-    assert [row.verdict for row in outcome.rows] == ["fitted", "missed", "prediction", "within"]
+    assert [row.verdict for row in outcome.rows] == ["fitted", "missed", "not printed", "predicted"]
     row = outcome.rows[1]
     assert row.error == row.predicted - 99.0
     assert row.low <= row.predicted <= row.high
@@ -146,7 +147,7 @@ def test_a_row_may_follow_from_the_rows_above_it(report, tmp_path):
     outcome = reproduce("test-2026", {"out": tmp_path / "results"})
     *above, row = outcome.rows
     times = sorted(other.predicted for other in above)
-    assert (row.predicted, row.low, row.high, row.verdict) == (times[-1], times[0], times[-1], "prediction")
+    assert (row.predicted, row.low, row.high, row.verdict) == (times[-1], times[0], times[-1], "not printed")
     assert outcome.as_json()["rows"][-1]["id"] == "the-worst"
 
 
@@ -232,6 +233,43 @@ def test_a_wrong_metric_or_cell_names_what_there_is(report, tmp_path):
         reproduce("test-2026", {"out": tmp_path / "results"})
 
 
+def test_rows_kept_back_are_counted_apart_from_those_fitted_to(report, tmp_path, capsys):
+    from test_report import read
+
+    from schedlab.cli import reproduce as command
+    from schedlab.report.reproduced import score_texts, write
+
+    (report / "rows.toml").write_text("[blind]\npredicted = 3\njudged = 4\n" + ROWS)
+    outcome = reproduce("test-2026", {"out": tmp_path / "results"})
+    assert (outcome.kept_back, outcome.fitted, outcome.report.blind) == ((1, 2), (1, 1), (3, 4))
+    assert score_texts([outcome]) == [["test-2026", "1 of 2", "3 of 4", "1 of 1"]]
+    assert score_texts([outcome, outcome])[-1] == ["all", "2 of 4", "6 of 8", "2 of 2"]
+    document = outcome.as_json()
+    assert document["kept_back"] == {"predicted": 1, "judged": 2}
+    assert document["judged_blind"] == {"predicted": 3, "judged": 4}
+    command._print_scores([outcome])
+    write([outcome], tmp_path / "page.html")
+    for text in (capsys.readouterr().out, " ".join(read(tmp_path / "page.html").text)):
+        assert all(words in text for words in ("1 of 2", "3 of 4", "1 of 1"))
+
+
+def test_of_a_published_range_the_nearest_value_counts(report, tmp_path):
+    from schedlab.report.reproduced import row_texts
+
+    (report / "rows.toml").write_text(ROWS.replace('"loaded.{counter}" }', '"loaded.{counter}", high = "until" }'))
+    published = PUBLISHED.replace("quantum_s = 0.018", "quantum_s = 0.018\nuntil = 99.0").replace(
+        "real = 99.0", "real = 0.5"
+    )
+    (report / "published.toml").write_text(
+        published.replace("loaded = { real = 2.3 }", "loaded = { real = 7.0 }\nuntil = 9.0")
+    )
+    rows = reproduce("test-2026", {"out": tmp_path / "results"}).rows
+    assert (rows[1].verdict, rows[1].error) == ("predicted", 0)
+    assert row_texts(rows[1])[1] == "0.5 – 99 s"
+    assert rows[0].error == rows[0].predicted - 7.0
+    assert rows[0].verdict == "missed"
+
+
 def test_a_tolerance_is_relative_or_absolute():
     assert Tolerance("", relative=0.1).holds(89, 81)
     assert not Tolerance("", relative=0.1).holds(90, 81)
@@ -244,10 +282,23 @@ def test_a_tolerance_is_relative_or_absolute():
 
 def test_json_has_exactly_the_agreed_form(schedlab):
     document = schedlab.json("reproduce", "minix-1990", "--seeds", "2")
-    assert list(document) == ["report", "rows", "claims"]
+    assert list(document) == ["report", "rows", "claims", "kept_back", "judged_blind"]
     for row in document["rows"]:
-        assert list(row) == ["id", "unit", "published", "use", "predicted", "low", "high", "verdict", "set_afterwards"]
-        assert (row["published"] is None) == (row["use"] == "none") == (row["verdict"] == "prediction")
+        assert list(row) == [
+            *[
+                "id",
+                "unit",
+                "published",
+                "use",
+                "predicted",
+                "low",
+                "high",
+                "verdict",
+                "set_afterwards",
+                "published_high",
+            ],
+        ]
+        assert (row["published"] is None) == (row["use"] == "none") == (row["verdict"] == "not printed")
         assert row["low"] <= row["predicted"] <= row["high"]
     for claim in document["claims"]:
         assert list(claim) == ["id", "verdict", "evidence", "set_afterwards"]
@@ -282,7 +333,9 @@ def test_a_report_is_complete(name):
 def _numbers(entry, settings) -> list[float]:
     """The published values of a row: those in its tables, and its other numbers that are no settings."""
     inner = [value for part in entry.values() if isinstance(part, dict) for value in part.values()]
-    return inner + [v for key, v in entry.items() if isinstance(v, (int, float)) and key not in settings]
+    numbers = {key for key, value in entry.items() if isinstance(value, (int, float))} - settings
+    ends = {"high"} if "low" in numbers else set()  # a range is one value
+    return inner + [entry[key] for key in sorted(numbers - ends)]
 
 
 def test_an_nbuf_is_acceptable_in_the_better_third_or_if_nobody_feels_the_difference():
@@ -309,3 +362,56 @@ def test_an_nbuf_is_acceptable_in_the_better_third_or_if_nobody_feels_the_differ
     torn = rows(0.1) | {f"wio@nbuf={n},files={SETS[0]}": row(n, 0.1) for n in NBUF}
     assert all(math.isnan(value) for value in recommended_nbuf(torn, None))
     assert row_texts(row(math.nan, 0))[1:5] == ["", "none", "", ""]
+
+
+REPORTS = sorted(reproductions.folder("minix-1990").parent.glob("*/fit.py"))
+
+
+@pytest.mark.parametrize("name", reproductions.names())
+def test_only_rows_marked_for_it_are_given_to_a_fit(name):
+    printed = reproductions._rows(reproductions.published(name))
+    rows = reproductions.fit_rows(name)
+    assert all(row["use"] == "fit" for row in rows)
+    assert len(rows) == sum(row.get("use") == "fit" for row in printed)
+    assert all(spec.use == "fit" for spec in Report.load(name).fit_rows)
+
+
+@pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.parent.name)
+def test_no_fit_reads_another_row(path):
+    assert _other_reads(path.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'reproductions.published("a")',
+        'Report.load("a").rows',
+        "reproductions._rows({})",
+        '(FOLDER / "published.toml").read_text()',
+        "from schedlab.reproductions import published",
+        'reproduce("a")',
+    ],
+)
+def test_a_fit_that_reads_another_row_is_found(line):
+    assert _other_reads(f'"""Reads the fit rows of published.toml."""\n{line}\n')
+
+
+def _other_reads(text: str) -> list[str]:
+    """What of a module could read a published row that is kept back: its rows come from `fit_rows` alone."""
+    tree = ast.parse(text)
+    documented = [node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.FunctionDef)]
+    docstrings = {id(node.body[0].value) for node in documented if ast.get_docstring(node)}
+    return [ast.unparse(node) for node in ast.walk(tree) if id(node) not in docstrings and _reads_others(node)]
+
+
+def _reads_others(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id="spec"), attr="published"):
+            return False
+        case ast.Attribute(attr=name):
+            return name in ("rows", "_rows", "published", "reproduce")
+        case ast.Name(id=name) | ast.alias(name=name):
+            return name in ("_rows", "published", "reproduce")
+        case ast.Constant(value=str(value)):
+            return "published.toml" in value
+    return False

@@ -20,10 +20,13 @@
 A value of `each` may be a table of names that go together: `{c[metric]}` is the one called `metric`.
 
 `published` finds the entry of `[[row]]` in published.toml (or of another list: `table = "q1.row"`) whose keys match;
-a duration matches the number of seconds under a key that ends in `_s`. No such entry: the row is a prediction.
+a duration matches the number of seconds under a key that ends in `_s`. No such entry: the row was not printed. Where a
+range was printed, `value` and `high` name its ends, and the error is the distance to the nearest value of the range.
 A row that follows from others has, in place of `cell` and `metric`, a `rule`: the function of claims.py that takes the
 rows above it and the `Lab`, and returns a value with the bounds of its range.
 `[[figure]]` and `[[schedule]]` are for the page: see `schedlab.report.reproduced`.
+
+`[blind]` says how many rows were judged before their published values were known here, and how many were predicted.
 
 `claims.py` has a function for each claim, named as its id with underscores; it takes the computed rows by id and a
 `Lab` for further experiments, and returns a `Finding`. A claim or rule whose bounds were set after the numbers had been
@@ -92,6 +95,13 @@ class RowSpec:
     use: Literal["fit", "test", "none"]
     rule: str | None = None
     scale: float | None = None
+    #: The end of the published range that begins with `published`; nothing where one value was printed.
+    published_high: float | None = None
+
+    def nearest_published(self, predicted: float) -> float:
+        """The published value, or the value of the published range that is nearest to a predicted one."""
+        high = self.published if self.published_high is None else self.published_high
+        return min(max(predicted, self.published), high)
 
 
 @dataclass(frozen=True)
@@ -115,17 +125,17 @@ class Row:
 
     @property
     def error(self) -> float | None:
-        """Predicted less published."""
-        return None if self.spec.published is None else self.predicted - self.spec.published
+        """Predicted less published; of a range, less its nearest value."""
+        return None if self.spec.published is None else self.predicted - self.spec.nearest_published(self.predicted)
 
     @property
-    def verdict(self) -> Literal["fitted", "within", "missed", "prediction"]:
+    def verdict(self) -> Literal["fitted", "predicted", "missed", "not printed"]:
         """A row that the model was fitted to and misses all the same is a miss too."""
         if self.spec.published is None:
-            return "prediction"
-        if not self.spec.tolerance.holds(self.predicted, self.spec.published):
+            return "not printed"
+        if not self.spec.tolerance.holds(self.predicted, self.spec.nearest_published(self.predicted)):
             return "missed"
-        return "fitted" if self.spec.use == "fit" else "within"
+        return "fitted" if self.spec.use == "fit" else "predicted"
 
 
 class Finding(NamedTuple):
@@ -179,6 +189,23 @@ def notes(judged: Iterable[tuple[str, str]]) -> list[str]:
     return [f"{MARK} set after the numbers had been seen: {text} ({', '.join(names)})" for text, names in ids.items()]
 
 
+class Score(NamedTuple):
+    """How many rows of a kind are within their tolerance."""
+
+    predicted: int
+    judged: int
+
+    def __str__(self) -> str:
+        """The two numbers."""
+        return f"{self.predicted} of {self.judged}"
+
+
+def total(scores: Iterable[Score]) -> Score:
+    """The sums over several reports."""
+    scores = list(scores)
+    return Score(sum(score.predicted for score in scores), sum(score.judged for score in scores))
+
+
 @dataclass(frozen=True)
 class Report:
     """A report as it stands in its folder."""
@@ -189,6 +216,8 @@ class Report:
     rows: list[RowSpec]
     figures: list[dict[str, Any]]
     schedules: list[dict[str, Any]]
+    #: As judged before the published values of these rows were known here; rows are counted as they were then.
+    blind: Score | None = None
 
     @classmethod
     def load(cls, name: str) -> "Report":
@@ -199,9 +228,14 @@ class Report:
         spec = tomllib.loads(text)
         tolerances = {key: Tolerance(**given) for key, given in spec["tolerance"].items()}
         rows = [row for entry in spec["row"] for row in _expand(entry, published, tolerances)]
-        return cls(
-            folder.name.replace("_", "-"), folder, published, rows, spec.get("figure", []), spec.get("schedule", [])
-        )
+        pictures = spec.get("figure", []), spec.get("schedule", [])
+        blind = Score(**spec["blind"]) if "blind" in spec else None
+        return cls(folder.name.replace("_", "-"), folder, published, rows, *pictures, blind)
+
+    @property
+    def fit_rows(self) -> list[RowSpec]:
+        """The rows that free values may be set by."""
+        return [row for row in self.rows if row.use == "fit"]
 
     def experiment(self, file: str, set: Sequence[str] = ()) -> Experiment:
         """An experiment file of the folder, by its stem."""
@@ -258,6 +292,20 @@ class Outcome:
     claims: dict[str, Finding]
     lab: Lab
 
+    @property
+    def kept_back(self) -> Score:
+        """Of the published values that nothing may be fitted to: how many are predicted."""
+        return self._score("test")
+
+    @property
+    def fitted(self) -> Score:
+        """Of the published values that free values were set by: how many are met."""
+        return self._score("fit")
+
+    def _score(self, use: str) -> Score:
+        verdicts = [row.verdict for row in self.rows if row.spec.use == use]
+        return Score(len(verdicts) - verdicts.count("missed"), len(verdicts))
+
     def notes(self) -> list[str]:
         """What verdicts rest on that was set after the numbers had been seen."""
         rows = [(row.spec.id, row.afterwards) for row in self.rows]
@@ -278,10 +326,13 @@ class Outcome:
                     "high": _finite(row.high),
                     "verdict": row.verdict,
                     "set_afterwards": row.afterwards or None,
+                    "published_high": row.spec.published_high,
                 }
                 for row in self.rows
             ],
             "claims": [{"id": name, **finding.as_json()} for name, finding in self.claims.items()],
+            "kept_back": self.kept_back._asdict(),
+            "judged_blind": self.report.blind._asdict() if self.report.blind else None,
         }
 
 
@@ -339,13 +390,13 @@ def _expand(entry: Mapping, published: Mapping, tolerances: Mapping[str, Toleran
     rows = []
     for values in itertools.product(*each.values()):
         row = _fill(entry, dict(zip(each, values, strict=True)))
-        value, use = _find_published(published, row.get("published"))
+        value, high, use = _find_published(published, row.get("published"))
         tolerance = tolerances[row["tolerance"]]
         rule = row.get("rule")
         cell, metric = ({}, "") if rule else (row["cell"], row["metric"])
         scale = float(row["scale"]) if "scale" in row else None
         rows.append(
-            RowSpec(row["id"], row["experiment"], cell, metric, row["unit"], tolerance, value, use, rule, scale)
+            RowSpec(row["id"], row["experiment"], cell, metric, row["unit"], tolerance, value, use, rule, scale, high)
         )
     return rows
 
@@ -359,15 +410,16 @@ def _fill(value: Any, names: Mapping[str, str]) -> Any:
     return value
 
 
-def _find_published(published: Mapping, where: Mapping | None) -> tuple[float | None, str]:
-    """The printed value and its use: "fit", "test" (printed, not fitted) or "none" (not printed)."""
+def _find_published(published: Mapping, where: Mapping | None) -> tuple[float | None, float | None, str]:
+    """The printed value, the end of a range, and the use: "fit", "test" (kept back) or "none" (not printed)."""
     if where is None:
-        return None, "none"
+        return None, None, "none"
     for entry in _at(published, where.get("table", "row")):
         value = _at(entry, where["value"])
         if value is not None and all(_same(entry.get(k), k, wanted) for k, wanted in where["match"].items()):
-            return float(value), entry.get("use", "test")
-    return None, "none"
+            high = float(entry[where["high"]]) if "high" in where else None
+            return float(value), high, entry.get("use", "test")
+    return None, None, "none"
 
 
 def _at(tree: Any, path: str) -> Any:
@@ -379,4 +431,4 @@ def _at(tree: Any, path: str) -> Any:
 def _same(printed: Any, key: str, wanted: Any) -> bool:
     if key.endswith("_s") and isinstance(wanted, str):
         return isinstance(printed, float) and isclose(printed, seconds(wanted) or 0.0)
-    return printed == wanted
+    return printed is not None and str(printed) == str(wanted)

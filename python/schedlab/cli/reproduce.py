@@ -15,7 +15,7 @@ EXAMPLE = "schedlab reproduce minix-1990 --html minix-1990.html"
 _STYLES = {
     "missed": "bold red",
     "does not hold": "bold red",
-    "within": "green",
+    "predicted": "green",
     "fitted": "green",
     "holds": "green",
     "holds in part": "yellow",
@@ -70,6 +70,7 @@ def verb(
         return
     for outcome in outcomes:
         _print(outcome)
+    _print_scores(outcomes)
     if html:
         print(f"The page with the pictures: {html}")
 
@@ -150,6 +151,16 @@ def _print(outcome: "Outcome") -> None:
     for note in outcome.notes():
         print(note)
     print(_count(outcome))
+
+
+def _print_scores(outcomes: "list[Outcome]") -> None:
+    from schedlab.cli.output import print_table
+    from schedlab.report.reproduced import score_texts
+
+    header = ["report", "kept back: predicted", "judged blind", "fitted"]
+    print_table(
+        header, score_texts(outcomes), "published rows, by what was known when they were predicted", numeric=range(1, 4)
+    )
 
 
 def _row(row) -> list:

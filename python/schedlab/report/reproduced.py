@@ -9,7 +9,7 @@ from pathlib import Path
 
 from schedlab.report import page
 from schedlab.report.svg import Point, Series, chart
-from schedlab.reproduction import Outcome, Row, marked
+from schedlab.reproduction import Outcome, Row, Score, marked, total
 from schedlab.units import alike
 
 
@@ -17,24 +17,45 @@ def write(outcomes: list[Outcome], path: Path) -> None:
     """Write one page about all of them."""
     titles = [f"{o.report.name}: {o.report.published['title']}" for o in outcomes]
     reports = [_report(outcome) for outcome in outcomes]
-    page.write("reproduced.html", path, title="; ".join(titles), reports=reports, marked=marked)
+    scores = score_texts(outcomes)
+    page.write("reproduced.html", path, title="; ".join(titles), reports=reports, marked=marked, scores=scores)
+
+
+def score_texts(outcomes: list[Outcome]) -> list[list[str]]:
+    """For each report, and for all: how many rows are met of those kept back, judged blind, and fitted to."""
+    texts = [[o.report.name, *map(_score, (o.kept_back, o.report.blind, o.fitted))] for o in outcomes]
+    if len(outcomes) > 1:
+        blind = total(o.report.blind for o in outcomes if o.report.blind)
+        sums = total(o.kept_back for o in outcomes), blind, total(o.fitted for o in outcomes)
+        texts.append(["all", *map(_score, sums)])
+    return texts
+
+
+def _score(score: Score | None) -> str:
+    return str(score) if score and score.judged else "none"
 
 
 def row_texts(row: Row) -> list[str]:
     """A row in words: id, published, predicted, interval, error, allowance; "none" where a rule finds no value."""
     unit = "" if row.spec.unit == "1" else f" {row.spec.unit}"
-    published = "" if row.spec.published is None else f"{row.spec.published:g}{unit}"
+    published = "" if row.spec.published is None else f"{_printed(row)}{unit}"
     if not math.isfinite(row.predicted):
         return [row.spec.id, published, "none", "", "", _allowed(row)]
     mean, low, high = alike(row.predicted, row.low, row.high)
     return [row.spec.id, published, f"{mean}{unit}", f"{low} – {high}", _error(row), _allowed(row)]
 
 
+def _printed(row: Row) -> str:
+    low, high = row.spec.published, row.spec.published_high
+    return f"{low:g}" if high is None else f"{low:g} – {high:g}"
+
+
 def _error(row: Row) -> str:
     if row.error is None:
         return ""
     text = f"{row.error:+.2f}"
-    return f"{text} ({100 * row.error / row.spec.published:+.1f} %)" if row.spec.published else text
+    relative = row.spec.published and row.spec.published_high is None
+    return f"{text} ({100 * row.error / row.spec.published:+.1f} %)" if relative else text
 
 
 def _allowed(row: Row) -> str:

@@ -29,6 +29,16 @@ def published(name: str) -> dict:
     return tomllib.loads((folder(name) / "published.toml").read_text(encoding="utf-8"))
 
 
+def fit_rows(name: str) -> list[dict]:
+    """The printed rows that free values may be set by: those marked `use = "fit"`. All that a fit.py may read."""
+    return [row for row in _rows(published(name)) if row.get("use") == "fit"]
+
+
+def _rows(printed: dict) -> list[dict]:
+    """Every `[[row]]`, and those of named lists as `[[q1.row]]`."""
+    return printed.get("row", []) + [row for part in printed.values() if isinstance(part, dict) for row in _rows(part)]
+
+
 def title(name: str) -> str:
     """One line: what the report is about."""
     return published(name)["title"]

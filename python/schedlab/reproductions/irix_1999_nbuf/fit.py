@@ -33,7 +33,7 @@ def predict(block_kib: int, pause_ms: float, headers: list[int], out: str) -> li
 
 def main() -> None:
     """Print the server's pause and the prediction for every size of a header."""
-    (row,) = (r for r in reproductions.published("irix-1999-nbuf")["row"] if r["use"] == "fit")
+    (row,) = reproductions.fit_rows("irix-1999-nbuf")
     with tempfile.TemporaryDirectory() as out:
         for block_kib in BLOCKS_KIB:
             pause_ms = 880.0

@@ -1,6 +1,6 @@
 """Which unknown number moves which row of published.toml: the steps by which the machine and the jobs were fitted.
 
-Run as `python -m schedlab.reproductions.linux_1994.fit`. All rows that were printed are marked `use = "fit"`, and only runs with
+Run as `python -m schedlab.reproductions.linux_1994.fit`. The rows with reads first are marked `use = "fit"`, and only runs with
 reads first were looked at. Nothing was searched for automatically: the swapping of twenty processes is too rough a landscape
 for that (single runs of one setting differ by a tenth and more, and near the cliff where all that is in use no longer fits into
 memory, a tenth more of it nearly doubles the swapping). Each round changed one number by what its row was off; this prints the rows
@@ -41,8 +41,8 @@ def rows(changed: dict[str, str], out: str) -> dict[str, float]:
     file["workload"] = _replaced(file["workload"], changed)
     results = Experiment.from_dict(file).run(out)
     found = {}
-    for spec in Report.load("linux-1994").rows:
-        if spec.use == "fit" and spec.experiment == "startx":
+    for spec in Report.load("linux-1994").fit_rows:
+        if spec.experiment == "startx":
             means = [results.interval_at(name, spec.cell).mean for name in spec.metric.split(" + ")]
             found[spec.id] = sum(means) * (spec.scale or 1)
     return found
@@ -63,7 +63,7 @@ def _tenth_more(size: str) -> str:
 
 def main() -> None:
     """Print the fit rows of startx beside print, and what a tenth more of each size does to them."""
-    printed = {spec.id: spec.published for spec in Report.load("linux-1994").rows if spec.use == "fit"}
+    printed = {spec.id: spec.published for spec in Report.load("linux-1994").fit_rows}
     with tempfile.TemporaryDirectory() as out:
         now = rows({}, out)
         moved = {what: rows({size: _tenth_more(size)}, out) for what, size in SIZES.items()}

@@ -44,7 +44,6 @@ def cpu_steps(reads: int) -> list:
 
 def fit_rows() -> list[dict]:
     """Published values that may be fitted to: job, state, quantum, counter, value."""
-    rows = [row for row in reproductions.published("minix-1990")["row"] if row.get("use") == "fit"]
     return [
         {
             "job": row["job"],
@@ -53,7 +52,7 @@ def fit_rows() -> list[dict]:
             "counter": counter,
             "value": value,
         }
-        for row in rows
+        for row in reproductions.fit_rows("minix-1990")
         if row["job"] in ("io", "cpu")
         for state in ("idle", "loaded")
         for counter, value in row.get(state, {}).items()

@@ -41,7 +41,7 @@ def predict(values: list[float], out: str) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Print each round's values, and how far the fit rows are from print with them."""
-    rows = {r["scheduler"]: r for r in reproductions.published("rsdl-2007")["row"] if r.get("use") == "fit"}
+    rows = {row["scheduler"]: row for row in reproductions.fit_rows("rsdl-2007")}
     values = [70_000.0, 8_000.0, 50_000.0]
     with tempfile.TemporaryDirectory() as out:
         for _ in range(ROUNDS):
