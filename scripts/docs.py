@@ -70,12 +70,13 @@ def page(entry: dict, family: str) -> str:
     name, info = entry["name"], entry["info"]
     text = entry["page"].removeprefix(f"# {name}\n").strip()
     promises = ", ".join(map(promise, info["promises"])) or "none"
-    file = f"{SOURCE}/{FOLDERS.get(family, family)}/{name}.rs"
+    (source,) = (POLICIES_SOURCE / FOLDERS.get(family, family)).rglob(f"{name}.rs")
+    file = f"../../../{source.relative_to(ROOT)}"
     facts = f"{info['origin']}, {info['year']}. Promises: {promises}. File: [{name}.rs]({file})."
     return f"{NOTE}\n# {name}\n\n{text}\n\n## Parameters\n\n{parameters(info['parameters'])}\n\n## Origin\n\n{facts}\n"
 
 
-SOURCE = "../../../crates/policies/src"
+POLICIES_SOURCE = ROOT / "crates/policies/src"
 
 # How far a promise reaches; one that holds everywhere needs no word.
 REACHES = {"each_processor": "each processor by itself", "unbound": "as long as no task is bound to processors"}

@@ -52,7 +52,7 @@
 //!
 //! - TODO Paper and section; kernel, version, file and function.
 
-use super::{Context, Dequeue, Enqueue, Pick, Scheduler, queue::Queues};
+use crate::schedulers::{Context, Dequeue, Enqueue, Pick, Scheduler, kit::queue::Queues};
 use schedlab_model::{
     Nanos,
     info::{Info, Params, Promise, Reach},

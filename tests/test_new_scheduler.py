@@ -37,7 +37,7 @@ def cargo(tree, *arguments):
 def test_a_new_scheduler_builds_and_passes_its_test(tree):
     done = begin(tree, "lucky_dip")
     assert done.returncode == 0, done.stderr
-    assert f"{SCHEDULERS}/lucky_dip.rs" in done.stdout
+    assert f"{SCHEDULERS}/classic/lucky_dip.rs" in done.stdout
     tested = cargo(tree, "test", "--package", "schedlab-policies", "--lib", "--offline", "--locked")
     assert tested.returncode == 0, tested.stderr
     assert "lucky_dip::tests::tasks_run_in_the_order_in_which_they_came ... ok" in tested.stdout
@@ -47,13 +47,14 @@ def test_a_new_scheduler_builds_and_passes_its_test(tree):
 
 @pytest.mark.parametrize("name", ["a_first", "lucky_dip", "zz_last"])
 def test_its_lines_stand_in_the_order_of_the_alphabet(tree, name):
-    before = (tree / SCHEDULERS / "mod.rs").read_text()
+    room, table = tree / SCHEDULERS / "classic" / "mod.rs", tree / SCHEDULERS / "mod.rs"
+    before = room.read_text()
     assert begin(tree, name).returncode == 0
-    after = (tree / SCHEDULERS / "mod.rs").read_text()
+    after = room.read_text()
     for pattern in (r"^mod (\w+);", r"^pub use (\w+)::"):
         found = re.findall(pattern, after, re.MULTILINE)
         assert found == sorted([*re.findall(pattern, before, re.MULTILINE), name])
-    types = re.findall(r"\w+", re.search(r"^table!\[(.*?)\];", after, re.MULTILINE | re.DOTALL)[1])
+    types = re.findall(r"\w+", re.search(r"^table!\[(.*?)\];", table.read_text(), re.MULTILINE | re.DOTALL)[1])
     assert types == sorted(types)
     assert "".join(part.capitalize() for part in name.split("_")) in types
 
@@ -61,8 +62,8 @@ def test_its_lines_stand_in_the_order_of_the_alphabet(tree, name):
 def test_its_page_has_every_heading_of_the_others(tree):
     begin(tree, "lucky_dip")
     headings = lambda file: re.findall(r"^//! (#.*)$", file.read_text(), re.MULTILINE)  # noqa: E731
-    wanted = headings(ROOT / SCHEDULERS / "round_robin.rs")
-    assert headings(tree / SCHEDULERS / "lucky_dip.rs") == ["# lucky_dip", *wanted[1:]]
+    wanted = headings(ROOT / SCHEDULERS / "classic" / "round_robin.rs")
+    assert headings(tree / SCHEDULERS / "classic" / "lucky_dip.rs") == ["# lucky_dip", *wanted[1:]]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,253 @@
+//! # refresh_cycle
+//!
+//! Promises picture and sound their processor time in every refresh, interactive work an answer within a refresh, and
+//! batch work the longest undisturbed turns that leaves.
+//!
+//! ## The idea
+//!
+//!     Time is cut into cycles of one audio or video refresh. In each, refresh work goes first, in order of arrival; then
+//!     interactive work; then one batch task, for one slice up to the next refresh. The next cycle is another's.
+//!     A cycle begins when refresh work becomes ready, or a period after the last one began.
+//!     Only refresh work takes the processor from anybody; interactive work that becomes ready during a batch slice
+//!     waits for the end of it.
+//!
+//! ## The formula
+//!
+//!     batch slice  =  e - now             e the end of the cycle
+//!     other slice  =  T - used            after which the task is batch until it next waits
+//!
+//! T the `period`; used, what the task has used since it last waited; in ns. At most two switches a cycle are due to a
+//! batch task, however many there are.
+//!
+//! ## A schedule
+//!
+//! A player, a shell, and two compilations, in refreshes of 20 ms:
+//!
+//! ```toml
+//! machine = "uniform"
+//! duration = "160ms"
+//! scheduler = { name = "refresh_cycle", period = "20ms" }
+//! workload.audio = { load = "periodic", run = "3ms", period = "20ms", nice = -1 }
+//! workload.compile = { load = "spin", passes = "forever", policy = "batch", count = 2 }
+//! workload.shell = { load = "sleeper", run = "2ms", sleep = "27ms", start = "8ms" }
+//! ```
+//!
+//! ```text
+//!            0ms       20ms      40ms      60ms      80ms      100ms     120ms     140ms
+//!            |         |         |         |         |         |         |         |
+//! audio#0    ##        ##        ##        ##        ##        ##        ##        ##
+//! compile#1  .#########...........#########...........#########...........#########..........
+//! compile#2  ............########............########............########............########
+//! shell#3        .......##             .....##             .....##             .....##
+//! idle 0
+//!            a column is 2ms
+//!            # running  . ready
+//! ```
+//!
+//! ## Cost
+//!
+//! Enqueue and pick: constant.
+//!
+//! ## Good for, not for
+//!
+//! A desktop that computes while it plays: throughput of batch work as with slices of a refresh, without a refresh missed.
+//! Not for many interactive tasks that together fill the processor: they leave nothing to batch work.
+//!
+//! ## Departures
+//!
+//! The proposal says: within a refresh period run refresh work, then interactive, then batch with one huge slice up to the
+//! next refresh. It does not say how the three are told apart; this is ours:
+//!
+//! - refresh: a nice level below 0, a real-time or isochronous policy, or a reservation; servers and drivers of
+//!   message-passing kernels; and any other task that has proved it by waking four times in a row between half a
+//!   period and one and a half after the time before, having used half a period at most in between.
+//! - batch: the policies batch and idle (idle after batch, and anybody takes the processor from it); and any task of
+//!   whatever kind that has used a whole period since it last waited, until it next waits: so no loop in a program of the
+//!   other kinds keeps batch work from running, and two that only compute share as batch tasks do.
+//! - interactive: all others.
+//!
+//! Nor does it say when a refresh is: here, when refresh work becomes ready, so that a batch slice ends once. A batch
+//! task that refresh work interrupts has had its slice. On several processors each has its own cycle, new and woken
+//! tasks go to an idle processor if there is one, and an idle one pulls the first of the first kind.
+//!
+//! ## References
+//!
+//! - M. Mattie, linux-kernel, 24 April 2007: RSDL 0.46 against CFS v3 on a desktop, with the proposal of a refresh cycle.
+
+use crate::schedulers::{
+    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    kit::{
+        placement::{idle_or_last, offer, pull},
+        queue::{Links, List},
+    },
+};
+use schedlab_model::{
+    MILLISECOND, Nanos, SECOND,
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
+    task::{Class, CpuId, Policy, Task, TaskId},
+};
+
+/// So many wakeups in a row, a refresh apart, make a task refresh work.
+const PROOFS: u8 = 4;
+
+/// What a task is in the present cycle; the first goes first.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Refresh,
+    #[default]
+    Interactive,
+    Batch,
+    Idle,
+}
+
+/// What is remembered of a task.
+#[derive(Debug, Default, Clone, Copy)]
+struct History {
+    /// What it was when it last joined a queue.
+    kind: Kind,
+    /// Processor time since it last waited.
+    used: Nanos,
+    woke: Nanos,
+    /// Wakeups in a row that looked like a refresh.
+    proofs: u8,
+}
+
+/// A processor's queues, by kind, and its cycle.
+#[derive(Debug, Default, Clone, Copy)]
+struct Cycle {
+    queues: [List; 4],
+    end: Nanos,
+}
+
+/// Refresh, interactive, batch, within one refresh.
+#[derive(Debug)]
+pub struct RefreshCycle {
+    period: Nanos,
+    links: Links,
+    cycles: Vec<Cycle>,
+    tasks: Vec<History>,
+}
+
+impl RefreshCycle {
+    #[inline]
+    fn kind(&self, task: &Task) -> Kind {
+        let history = &self.tasks[task.id as usize];
+        match task.policy {
+            Policy::Idle => Kind::Idle,
+            _ if history.used >= self.period => Kind::Batch,
+            Policy::Batch => Kind::Batch,
+            Policy::Other if task.nice >= 0 && task.class == Class::User && task.reservation.is_none() => {
+                if history.proofs < PROOFS { Kind::Interactive } else { Kind::Refresh }
+            }
+            _ => Kind::Refresh,
+        }
+    }
+
+    /// A task woke: what it did since it last woke is a proof that it works for a refresh, or of the contrary.
+    #[inline]
+    fn woke(&mut self, now: Nanos, task: TaskId) {
+        let (half, history) = (self.period / 2, &mut self.tasks[task as usize]);
+        let apart = now - history.woke;
+        let proof = (half..=self.period + half).contains(&apart) && history.used <= half;
+        history.proofs = if proof { (history.proofs + 1).min(PROOFS) } else { 0 };
+        (history.woke, history.used) = (now, 0);
+    }
+}
+
+impl Scheduler for RefreshCycle {
+    const INFO: Info = Info {
+        name: "refresh_cycle",
+        summary: "in each audio or video refresh: refresh work, interactive, one batch slice",
+        year: 2007,
+        origin: "proposed by M. Mattie, linux-kernel",
+        promises: &[Promise::WorkConserving(Reach::Everywhere)],
+        parameters: &[Parameter {
+            name: "period",
+            meaning: "one refresh of picture or sound",
+            domain: Domain::Duration { low: MILLISECOND / 10, high: 10 * SECOND },
+            default: Some("20ms"),
+            logarithmic: true,
+            host: None,
+        }],
+        source: include_str!("refresh_cycle.rs"),
+    };
+    // What a task is depends on what it has used.
+    const SETTLES: bool = true;
+
+    fn new(params: &Params, processors: u16, _: Nanos) -> Self {
+        RefreshCycle {
+            period: params.whole("period"),
+            links: Links::default(),
+            cycles: vec![Cycle::default(); processors.into()],
+            tasks: Vec::new(),
+        }
+    }
+
+    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _: Enqueue) -> CpuId {
+        idle_or_last(cx, task, |cpu| self.cycles[cpu as usize].queues.iter().all(List::is_empty))
+    }
+
+    #[inline]
+    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        if task as usize >= self.tasks.len() {
+            self.tasks.resize(task as usize + 1, History::default());
+        }
+        match why {
+            Enqueue::New => self.tasks[task as usize].woke = cx.now,
+            Enqueue::Wakeup => self.woke(cx.now, task),
+            Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield => offer(cx, task),
+            Enqueue::Migrate => {}
+        }
+        let kind = self.kind(&cx.tasks[task as usize]);
+        self.tasks[task as usize].kind = kind;
+        let cycle = &mut self.cycles[cpu as usize];
+        if matches!(why, Enqueue::New | Enqueue::Wakeup) && kind == Kind::Refresh {
+            cycle.end = cx.now + self.period;
+        }
+        cycle.queues[kind as usize].push_tail(&mut self.links, task);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Dequeue) {
+        if cx.processors[cpu as usize].running != Some(task) {
+            let kind = self.tasks[task as usize].kind;
+            self.cycles[cpu as usize].queues[kind as usize].remove(&mut self.links, task);
+        }
+    }
+
+    #[inline]
+    fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+        let cycle = &mut self.cycles[cpu as usize];
+        let task = cycle.queues.iter_mut().find_map(|queue| queue.pop_head(&mut self.links))?;
+        let history = &self.tasks[task as usize];
+        let slice = if history.kind <= Kind::Interactive {
+            self.period - history.used
+        } else {
+            if cycle.end <= cx.now {
+                // At the end of a cycle the next one begins; after a pause, it begins anew.
+                cycle.end = cx.now + self.period;
+            }
+            cycle.end - cx.now
+        };
+        Some(Pick { task, slice: Some(slice) })
+    }
+
+    #[inline]
+    fn charge(&mut self, _: &mut Context<'_>, _: CpuId, task: TaskId, ran: Nanos) {
+        self.tasks[task as usize].used += ran;
+    }
+
+    #[inline]
+    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, _: CpuId, running: TaskId, woken: TaskId) -> Preempt {
+        let kind = |task: TaskId| self.kind(&cx.tasks[task as usize]);
+        let (mine, theirs) = (kind(running), kind(woken));
+        (theirs < mine && (theirs == Kind::Refresh || mine == Kind::Idle)).into()
+    }
+
+    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
+        let first = |from: CpuId, may: &dyn Fn(TaskId) -> bool| {
+            self.cycles[from as usize].queues.iter().find_map(|queue| queue.find(&self.links, may))
+        };
+        if why == Balance::Idle { pull(cx, cpu, first) } else { None }
+    }
+}

@@ -1,0 +1,5 @@
+//! Policies of FreeBSD alone.
+
+mod ule;
+
+pub use ule::Ule;

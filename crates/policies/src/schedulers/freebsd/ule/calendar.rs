@@ -1,0 +1,184 @@
+//! The run queue of one processor: lists by priority, and between them the calendar of batch threads.
+//!
+//! Interrupt, kernel, realtime and interactive threads stand in lists of four priorities each, and so do idle ones. A
+//! batch thread stands in one of 64 days: so many days after the day of insertion as its priority is worse than the
+//! best batch priority. Days are served in order from the day of removal, which follows the day of insertion as the days
+//! between them empty; so everybody's day comes, and a worse priority only makes it come later.
+
+use crate::schedulers::kit::queue::{Links, List};
+use schedlab_model::task::TaskId;
+
+/// Days of the calendar, and lists beside it (RQ_NQS).
+const DAYS: u8 = 64;
+/// Priorities that share a list (RQ_PPQ).
+const PRIORITIES_PER_LIST: u8 = 4;
+/// The worst priority of batch threads (PRI_MAX_TIMESHARE).
+pub const LAST_BATCH: u8 = 223;
+/// The best priority of idle threads (PRI_MIN_IDLE).
+pub const FIRST_IDLE: u8 = 224;
+
+/// Where a queued thread stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In a list by priority.
+    List(u8),
+    /// On a day of the calendar.
+    Day(u8),
+}
+
+/// A processor's queued threads.
+#[derive(Debug, Clone)]
+pub struct Calendar {
+    lists: [List; DAYS as usize],
+    days: [List; DAYS as usize],
+    /// Lists and days that are not empty, a bit each.
+    full_lists: u64,
+    full_days: u64,
+    /// The day of insertion (tdq_idx), on which priorities count from.
+    inserting: u8,
+    /// The day of removal (tdq_ridx).
+    removing: u8,
+    /// The best batch priority.
+    first_batch: u8,
+}
+
+impl Calendar {
+    pub fn new(first_batch: u8) -> Calendar {
+        Calendar {
+            lists: [List::default(); DAYS as usize],
+            days: [List::default(); DAYS as usize],
+            full_lists: 0,
+            full_days: 0,
+            inserting: 0,
+            removing: 0,
+            first_batch,
+        }
+    }
+
+    /// Adds a thread: a preempted one where it is the next, any other at the tail of its list or day.
+    #[inline]
+    pub fn add(&mut self, links: &mut Links, task: TaskId, priority: u8, preempted: bool) -> Place {
+        let place = match priority {
+            _ if priority < self.first_batch || priority > LAST_BATCH => Place::List(priority / PRIORITIES_PER_LIST),
+            _ if preempted => Place::Day(self.removing),
+            _ => Place::Day(self.day_of(priority)),
+        };
+        let list = match place {
+            Place::List(at) => {
+                self.full_lists |= 1 << at;
+                &mut self.lists[usize::from(at)]
+            }
+            Place::Day(at) => {
+                self.full_days |= 1 << at;
+                &mut self.days[usize::from(at)]
+            }
+        };
+        if preempted {
+            list.push_head(links, task)
+        } else {
+            list.push_tail(links, task)
+        }
+        place
+    }
+
+    /// The day of a batch priority. While the day of removal drains, it is not the farthest day but the last one before it.
+    #[inline]
+    fn day_of(&self, priority: u8) -> u8 {
+        let levels = u16::from(LAST_BATCH - self.first_batch) + 1;
+        let ahead = u16::from(priority - self.first_batch) * u16::from(DAYS) / levels;
+        let day = (ahead as u8 + self.inserting) % DAYS;
+        if day == self.removing && self.removing != self.inserting { (day + DAYS - 1) % DAYS } else { day }
+    }
+
+    /// Takes a thread out from where it stands.
+    #[inline]
+    pub fn remove(&mut self, links: &mut Links, task: TaskId, place: Place) {
+        match place {
+            Place::List(at) => {
+                let list = &mut self.lists[usize::from(at)];
+                list.remove(links, task);
+                self.full_lists &= !(u64::from(list.is_empty()) << at);
+            }
+            Place::Day(at) => {
+                let day = &mut self.days[usize::from(at)];
+                day.remove(links, task);
+                if day.is_empty() {
+                    self.full_days &= !(1 << at);
+                    if at == self.removing && self.inserting != self.removing {
+                        self.removing = (self.removing + 1) % DAYS;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A tick of the statistics clock: the day of insertion goes on, at most one ahead of the day of removal.
+    #[inline]
+    pub fn tick(&mut self) {
+        if self.inserting == self.removing {
+            self.inserting = (self.inserting + 1) % DAYS;
+            if self.full_days >> self.removing & 1 == 0 {
+                self.removing = self.inserting;
+            }
+        }
+    }
+
+    /// Lists that go before the calendar.
+    fn lists_before(&self) -> u64 {
+        self.full_lists & ((1 << (self.first_batch / PRIORITIES_PER_LIST)) - 1)
+    }
+
+    /// Lists that come after it.
+    fn lists_after(&self) -> u64 {
+        self.full_lists >> (FIRST_IDLE / PRIORITIES_PER_LIST) << (FIRST_IDLE / PRIORITIES_PER_LIST)
+    }
+
+    /// Where the next thread stands.
+    #[inline]
+    fn best(&self) -> Option<Place> {
+        let before = self.lists_before();
+        if before != 0 {
+            return Some(Place::List(before.trailing_zeros() as u8));
+        }
+        if self.full_days != 0 {
+            let ahead = self.full_days.rotate_right(self.removing.into()).trailing_zeros() as u8;
+            return Some(Place::Day((self.removing + ahead) % DAYS));
+        }
+        (self.full_lists != 0).then(|| Place::List(self.full_lists.trailing_zeros() as u8))
+    }
+
+    /// The next thread, and where it stands.
+    #[inline]
+    pub fn first(&self) -> Option<(TaskId, Place)> {
+        let place = self.best()?;
+        let list = match place {
+            Place::List(at) => &self.lists[usize::from(at)],
+            Place::Day(at) => &self.days[usize::from(at)],
+        };
+        Some((list.head()?, place))
+    }
+
+    /// The thread that another processor may have: the first that `may` go, in order of service. Of the batch threads the
+    /// first one met stays; the search looks from the day of removal to the last one and then at all days, so that a
+    /// thread that waits alone may go only if it stands in the first part (runq_steal_from).
+    pub fn spare(&self, links: &Links, may: impl Fn(TaskId) -> bool) -> Option<TaskId> {
+        let among = |lists: &[List; DAYS as usize], full: u64, met: &mut bool| {
+            let mut full = (0..DAYS).filter(|at| full >> at & 1 == 1);
+            full.find_map(|at| {
+                lists[usize::from(at)].iter(links).find(|&task| std::mem::replace(met, true) && may(task))
+            })
+        };
+        let mut met = false;
+        let from_removal = self.full_days >> self.removing << self.removing;
+        let again = if self.removing == 0 { 0 } else { self.full_days };
+        among(&self.lists, self.lists_before(), &mut true)
+            .or_else(|| among(&self.days, from_removal, &mut met))
+            .or_else(|| among(&self.days, again, &mut met))
+            .or_else(|| among(&self.lists, self.lists_after(), &mut true))
+    }
+
+    /// Whether a thread stands here of which that is true.
+    pub fn any(&self, links: &Links, is: impl Fn(TaskId) -> bool) -> bool {
+        self.lists.iter().chain(&self.days).any(|list| list.iter(links).any(&is))
+    }
+}

@@ -1,0 +1,60 @@
+//! Which processor a task waits for, under policies whose originals knew one processor only: each processor has a queue of
+//! its own, a task that becomes ready goes to an idle one if there is any, and one that runs dry pulls. A policy that calls
+//! all three functions conserves work: a task that may use an idle processor never waits.
+
+use crate::schedulers::Context;
+use schedlab_model::task::{CpuId, TaskId};
+
+/// The processor where the task was last, unless only another one that it may use has nothing to do.
+pub fn idle_or_last(cx: &Context<'_>, task: TaskId, nobody_waits: impl Fn(CpuId) -> bool) -> CpuId {
+    let task = &cx.tasks[task as usize];
+    let may = |cpu: &CpuId| task.allowed >> cpu & 1 == 1;
+    let last = if may(&task.cpu) { task.cpu } else { task.allowed.trailing_zeros() as CpuId };
+    let idle = |cpu: &CpuId| cx.processors[*cpu as usize].running.is_none() && nobody_waits(*cpu);
+    if idle(&last) {
+        return last;
+    }
+    (0..cx.processors.len() as CpuId).filter(may).find(idle).unwrap_or(last)
+}
+
+/// A task for an idle processor: what `find` finds first, in the queues of the processors after it, going round, among the
+/// tasks that may run here.
+pub fn pull(
+    cx: &Context<'_>,
+    to: CpuId,
+    find: impl Fn(CpuId, &dyn Fn(TaskId) -> bool) -> Option<TaskId>,
+) -> Option<TaskId> {
+    let processors = cx.processors.len() as CpuId;
+    let may = |task: TaskId| cx.tasks[task as usize].allowed >> to & 1 == 1;
+    (1..processors).find_map(|further| find((to + further) % processors, &may))
+}
+
+/// The running task goes back to the queue, and perhaps another one is chosen in its place: idle processors that it may use
+/// look for work again. There can be such processors where tasks are bound to some: they idled beside a task that ran.
+#[inline(always)]
+pub fn offer(cx: &mut Context<'_>, task: TaskId) {
+    if cx.processors.len() > 1 {
+        tell_idle(cx, task);
+    }
+}
+
+/// A processor takes a task from another one's queue, and tasks that were put on this one while it was idle stay: idle ones
+/// that these may use look for work.
+pub fn offer_left(cx: &mut Context<'_>, cpu: CpuId, left: impl Iterator<Item = TaskId>) {
+    let view = cx.view;
+    let idle = |other: &CpuId| *other != cpu && view.processors[*other as usize].running.is_none();
+    let idle = (0..view.processors.len() as CpuId).filter(idle).fold(0u64, |mask, other| mask | 1 << other);
+    if idle != 0 {
+        cx.wishes.resched |= left.fold(0, |mask, task| mask | view.tasks[task as usize].allowed & idle);
+    }
+}
+
+#[inline(never)]
+fn tell_idle(cx: &mut Context<'_>, task: TaskId) {
+    let allowed = cx.tasks[task as usize].allowed;
+    for cpu in 0..cx.processors.len() {
+        if allowed >> cpu & 1 == 1 && cx.processors[cpu].running.is_none() {
+            cx.resched(cpu as CpuId);
+        }
+    }
+}

@@ -1,0 +1,499 @@
+//! # cfs
+//!
+//! Promises every task its weight's share of the processor, and one that sleeps much that it runs as soon as it wakes.
+//!
+//! ## The idea
+//!
+//!     Every task has a virtual time that goes by the more slowly the greater its weight. The one with the least runs.
+//!     All who are ready run once in a period; each turn is the task's share of that period.
+//!     Who slept is placed half a period before the least virtual time of the queue, but never back from where it was.
+//!     A new task is placed one turn behind it.
+//!     A woken task takes the processor if it is more than the wakeup granularity behind who runs.
+//!     At a tick who runs gives way if its turn is over, or if it is more than a turn ahead of the first in the queue.
+//!
+//! ## The formula
+//!
+//!     v      =  sum(ran * 1024 / w)
+//!     turn   =  max(period * w / W, min_granularity)
+//!     period =  latency, or n * min_granularity if n > 8
+//!
+//! v virtual time in ns, w weight by nice level (1024 at nice 0, a quarter more or less for each level), W that of all who
+//! are ready, n their number; times in ns. latency, min_granularity and wakeup_granularity are times
+//! 1 + floor(log2(min(processors, 8))).
+//!
+//! ## A schedule
+//!
+//! Two tasks that never wait and one that sleeps; at 250 ticks a second a turn of 3 ms is a tick. The sleeper takes the
+//! processor each time it wakes:
+//!
+//! ```toml
+//! machine = { preset = "uniform", clock = { hz = "250/s" } }
+//! scheduler = { name = "cfs" }
+//! workload.a = { load = "spin", compute = "20ms" }
+//! workload.b = { load = "spin", compute = "20ms" }
+//! workload.c = { steps = [{ sleep = "9ms" }, { compute = "3ms" }, { sleep = "9ms" }, { compute = "3ms" }] }
+//! ```
+//!
+//! ```text
+//!         0ms       10ms      20ms      30ms      40ms
+//!         |         |         |         |         |
+//! a#0     .....####........####....####....####....####
+//! b#1     #####....#...####....#.......####....####....#
+//! c#2     .         ###         ###
+//! idle 0
+//!         a column is 1ms
+//!         # running  . ready
+//! ```
+//!
+//! ## Cost
+//!
+//! A task joins and leaves a sorted list of blocks: a comparison for each doubling of the tasks, and a block of 32 moves. A
+//! choice takes the first. Groups cost that on each level.
+//!
+//! ## Good for, not for
+//!
+//! Desktops: a task that uses less than its share hardly waits. What it costs: whoever sleeps a little and computes much
+//! preempts as well, and a queue of many is switched at every wakeup. There is no way to ask for a shorter slice.
+//!
+//! ## Departures
+//!
+//! - The kernel keeps queues in a red-black tree; here they stand in blocks (the order is the same). Virtual times are divided
+//!   as in the kernel, by multiplying with inverse weights; sums of them exactly.
+//! - The sum of a group's loads over the processors is up to date here; in the kernel it lags by what each processor has not
+//!   reported yet. A task that moves takes its load along between the processors' own queues only, not between those of its
+//!   groups.
+//! - Balancing has one level, of all processors alike: there are no scheduling domains for threads of a core, shared caches
+//!   and memory nodes. Only a woken task looks for an idle processor in its own node. The kernel asks the busiest group of
+//!   processors of each level; here each processor asks the single busiest one, among equals that of the highest number, and
+//!   no second one where all that waits there is bound: an idle processor can stay idle beside a task that it may run.
+//! - Running tasks are never pushed away, and many wakeups to and fro between the same tasks are not detected (wake_wide).
+//! - A sleep of months, after which the kernel forgets where a task was, does not occur here.
+//! - Real-time tasks that could run elsewhere are pulled at the next tick or idle moment; the kernel pushes them at once.
+//! - Reservations (SCHED_DEADLINE) are refused: the task is an ordinary one. SCHED_ISO, which this kernel does not have, is
+//!   an ordinary task too, and so are the drivers and servers of a message-passing kernel.
+//!
+//! ## References
+//!
+//! - Linux 6.1: kernel/sched/fair.c (`update_curr`, `sched_slice`, `place_entity`, `check_preempt_tick`,
+//!   `check_preempt_wakeup`, `wakeup_preempt_entity`, `pick_next_entity`, `yield_task_fair`), kernel/sched/rt.c.
+//!
+//! Long, because the page and the rule belong in one file.
+
+use crate::schedulers::{
+    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    kit::timeline::EntityId,
+    linux::shared::{
+        balance::Balancer,
+        hierarchy::{Choice, Entity, NOBODY, Queue, QueueId, Tree},
+        law::{Law, Leave, Meeting, Placing},
+        linux::{self, Linux},
+        nice_weights::virtual_time,
+        realtime,
+    },
+};
+use schedlab_model::{
+    MICROSECOND, Nanos, SECOND,
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
+    task::{CpuId, Task, TaskId},
+};
+
+/// More ready tasks than that lengthen the period (sched_nr_latency). As many entities make buddies of the preempted.
+const FEW: u32 = 8;
+/// Shortest turn of a SCHED_IDLE task beside others (sysctl_sched_idle_min_granularity).
+const IDLE_GRANULARITY: Nanos = 750 * MICROSECOND;
+
+/// The rule of one queue.
+#[derive(Debug)]
+pub struct Rule {
+    latency: Nanos,
+    min_granularity: Nanos,
+    wakeup_granularity: Nanos,
+    gentle_sleepers: bool,
+    /// Whether buddies count.
+    buddies: bool,
+    wakeup_preemption: bool,
+}
+
+/// What is noted of an entity.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Claim {
+    /// Processor time it has used since it was chosen.
+    ran: Nanos,
+}
+
+/// What is noted of a queue beside those that compete in it.
+#[derive(Debug)]
+pub struct State {
+    /// The least virtual time of the queue; it never goes back.
+    floor: i64,
+    /// Of those that compete, the weight of SCHED_IDLE.
+    idle: u32,
+    /// [`LAST`] and [`SKIP`].
+    noted: [EntityId; 2],
+}
+
+/// Preempted by a wakeup, to run again after it.
+const LAST: usize = 0;
+/// Avoided once, because it gave way.
+const SKIP: usize = 1;
+
+impl Default for State {
+    fn default() -> Self {
+        State { floor: 0, idle: 0, noted: [NOBODY; 2] }
+    }
+}
+
+impl Rule {
+    /// The floor rises with the least virtual time of those that compete.
+    #[inline(always)]
+    fn raise_floor(queue: &mut Queue<State>, current: Option<i64>) {
+        let first = queue.line.first().map(|(_, vruntime, _)| vruntime);
+        let least = current.unwrap_or(i64::MAX).min(first.unwrap_or(i64::MAX));
+        if least < i64::MAX {
+            queue.state.floor = queue.state.floor.max(least);
+        }
+    }
+
+    /// An entity's turn: its share of a period in its queue, and of its group's in the one above. (sched_slice)
+    #[inline(always)]
+    fn turn(&self, tree: &Tree<Self>, entity: &Entity<Claim>, queue: &Queue<State>) -> Nanos {
+        let ready = tree.queues[queue.cpu].tasks + u32::from(!entity.queued);
+        let period = if ready > FEW { u64::from(ready) * self.min_granularity } else { self.latency };
+        let mut turn = Self::share(period, entity, queue);
+        let mut at = entity.queue;
+        while !tree.is_root(at) {
+            let group = &tree.entities[at as usize];
+            turn = Self::share(turn, group, &tree.queues[group.queue as usize]);
+            at = group.queue;
+        }
+        let beside_others = entity.is_idle() && queue.state.idle < queue.count;
+        turn.max(if beside_others { IDLE_GRANULARITY } else { self.min_granularity })
+    }
+
+    /// An entity's share of a time in its queue, by weight.
+    #[inline(always)]
+    fn share(time: Nanos, entity: &Entity<Claim>, queue: &Queue<State>) -> Nanos {
+        time * entity.weight / (queue.weight + if entity.queued { 0 } else { entity.weight })
+    }
+
+    /// How far one entity is behind another, against what a woken one must be behind to be preferred: more, less, or not
+    /// behind at all. (wakeup_preempt_entity)
+    #[inline(always)]
+    fn is_far_behind(&self, current: &Entity<Claim>, woken: &Entity<Claim>) -> Option<bool> {
+        let behind = current.vruntime - woken.vruntime;
+        (behind > 0).then(|| behind > virtual_time(self.wakeup_granularity, woken.weight))
+    }
+
+    /// Whether an entity may run before the first one, if there is a reason.
+    fn near_enough(&self, entities: &[Entity<Claim>], entity: EntityId, first: EntityId) -> bool {
+        self.is_far_behind(&entities[entity as usize], &entities[first as usize]) != Some(true)
+    }
+
+    /// Who is preempted runs again after the one that preempts it.
+    fn come_back(tree: &mut Tree<Self>, mut id: EntityId) {
+        while id != NOBODY {
+            let (entity, queue) = tree.pair(id);
+            if !entity.queued || entity.is_idle() {
+                return;
+            }
+            queue.state.noted[LAST] = id;
+            let queue = entity.queue;
+            id = tree.owner(queue);
+        }
+    }
+}
+
+impl Law for Rule {
+    type Claim = Claim;
+    type State = State;
+
+    fn claim(&self, _: &Task) -> Claim {
+        Claim::default()
+    }
+
+    #[inline(always)]
+    fn key(entity: &Entity<Claim>) -> i64 {
+        entity.vruntime
+    }
+
+    #[inline(always)]
+    fn charge(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>, used: Nanos) -> bool {
+        entity.vruntime += virtual_time(used, entity.weight);
+        entity.claim.ran += used;
+        Self::raise_floor(queue, Some(entity.vruntime));
+        false
+    }
+
+    /// One turn behind the others. (place_entity)
+    fn place_new(&self, tree: &mut Tree<Self>, id: EntityId) {
+        let entity = &tree.entities[id as usize];
+        let queue = &tree.queues[entity.queue as usize];
+        let place = queue.state.floor + virtual_time(self.turn(tree, entity, queue), entity.weight);
+        tree.entity(id).vruntime = entity.vruntime.max(place);
+    }
+
+    #[inline(always)]
+    fn enqueue(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>, id: EntityId, how: Placing) {
+        if how == Placing::Wakeup {
+            let credit = if entity.is_idle() { self.min_granularity } else { self.latency };
+            let credit = if self.gentle_sleepers { credit / 2 } else { credit };
+            entity.vruntime = entity.vruntime.max(queue.state.floor - credit as i64); // place_entity
+        }
+        queue.weight += entity.weight;
+        queue.count += 1;
+        queue.state.idle += u32::from(entity.is_idle());
+        entity.queued = true;
+        Self::enter(queue, entity, id);
+    }
+
+    #[inline(always)]
+    fn dequeue(&self, entities: &mut [Entity<Claim>], queue: &mut Queue<State>, id: EntityId, _: Leave) -> bool {
+        let entity = &mut entities[id as usize];
+        queue.weight -= entity.weight;
+        queue.count -= 1;
+        queue.state.idle -= u32::from(entity.is_idle());
+        entity.queued = false;
+        if queue.current == id {
+            queue.current = NOBODY;
+            Self::raise_floor(queue, None);
+        } else {
+            queue.line.remove(entity.vruntime, id);
+            let current = entities.get(queue.current as usize);
+            Self::raise_floor(queue, current.map(|current| current.vruntime));
+        }
+        true
+    }
+
+    /// Virtual times of two queues are compared by their floors.
+    fn carry(&self, tree: &mut Tree<Self>, task: EntityId, to: QueueId) {
+        let from = tree.entity(task).queue;
+        let change = tree.queue(to).state.floor - tree.queue(from).state.floor;
+        tree.entity(task).vruntime += change;
+    }
+
+    fn reweigh(&self, tree: &mut Tree<Self>, entity: EntityId, weight: u64) {
+        let &mut Entity { queue, queued, weight: old, .. } = tree.entity(entity);
+        if queued {
+            tree.account(self, queue);
+            tree.queue(queue).weight += weight;
+            tree.queue(queue).weight -= old;
+        }
+        tree.entity(entity).weight = weight;
+    }
+
+    /// The first, unless it gave way just now and the second is hardly behind it; who is preferred goes before either, if
+    /// it is hardly behind. (pick_next_entity)
+    #[inline(always)]
+    fn choose(&self, entities: &[Entity<Claim>], queue: &mut Queue<State>) -> Choice {
+        let (current, head) = (queue.current, queue.line.first());
+        let first = match head {
+            Some((entity, vruntime, _)) if current == NOBODY || vruntime <= entities[current as usize].vruntime => {
+                entity
+            }
+            _ => current,
+        };
+        let [last, skip] = queue.state.noted;
+        let plain = queue.next == NOBODY && last == NOBODY && skip != first;
+        let chosen = if plain { first } else { self.prefer(entities, queue, first) };
+        Choice { entity: chosen, spot: head.and_then(|(entity, _, spot)| (entity == chosen).then_some(spot)) }
+    }
+
+    #[inline(always)]
+    fn begin(&self, entity: &mut Entity<Claim>, _: &mut Queue<State>) {
+        entity.claim.ran = 0;
+    }
+
+    #[inline(always)]
+    fn notes(queue: &Queue<State>, entity: EntityId) -> bool {
+        queue.next == entity || queue.state.noted.contains(&entity)
+    }
+
+    /// clear_buddies
+    fn forget(tree: &mut Tree<Self>, entity: EntityId) {
+        tree.forget_next(entity);
+        for kind in [LAST, SKIP] {
+            let mut at = entity;
+            while at != NOBODY {
+                let queue = tree.entity(at).queue;
+                let noted = &mut tree.queue(queue).state.noted[kind];
+                if *noted != at {
+                    break;
+                }
+                *noted = NOBODY;
+                at = tree.owner(queue);
+            }
+        }
+    }
+
+    /// check_preempt_tick
+    #[inline(always)]
+    fn tick(&self, tree: &mut Tree<Self>, queue: QueueId) {
+        let queue = &tree.queues[queue as usize];
+        if queue.count < 2 {
+            return;
+        }
+        let id = queue.current;
+        let current = &tree.entities[id as usize];
+        let (ran, turn) = (current.claim.ran, self.turn(tree, current, queue));
+        if ran > turn {
+            tree.resched = true;
+            if Self::notes(queue, id) {
+                Self::forget(tree, id);
+            }
+            return;
+        }
+        let ahead = queue.line.first().map_or(0, |(_, first, _)| current.vruntime - first);
+        let too_far = ran >= self.min_granularity && ahead > turn as i64;
+        tree.resched |= too_far;
+    }
+
+    /// check_preempt_wakeup
+    #[inline(always)]
+    fn preempts(&self, tree: &mut Tree<Self>, meeting: Meeting) -> bool {
+        let Meeting { current, woken, normal, .. } = meeting;
+        let (one, other) = (&tree.entities[current as usize], &tree.entities[woken as usize]);
+        if one.is_idle() && !other.is_idle() {
+            return true;
+        }
+        if !self.wakeup_preemption || one.is_idle() != other.is_idle() || !normal {
+            return false;
+        }
+        tree.account(self, one.queue);
+        let (one, other) = (&tree.entities[current as usize], &tree.entities[woken as usize]);
+        if self.is_far_behind(one, other) != Some(true) {
+            return false;
+        }
+        let many = tree.queues[one.queue as usize].count >= FEW;
+        tree.prefer(woken);
+        if many && tree.is_task(current) {
+            Self::come_back(tree, current);
+        }
+        true
+    }
+
+    fn give_way(&self, tree: &mut Tree<Self>, task: EntityId) {
+        tree.forget(task);
+        let queue = tree.entity(task).queue;
+        tree.account(self, queue);
+        let mut entity = task;
+        while entity != NOBODY {
+            let queue = tree.entity(entity).queue;
+            tree.queue(queue).state.noted[SKIP] = entity;
+            entity = tree.owner(queue);
+        }
+    }
+}
+
+impl Rule {
+    /// Instead of the first: the second, if the first is to be avoided, or who is preferred, if it is near enough.
+    fn prefer(&self, entities: &[Entity<Claim>], queue: &Queue<State>, first: EntityId) -> EntityId {
+        let near_enough = |entity: &EntityId| self.near_enough(entities, *entity, first);
+        let [last, skip] = queue.state.noted;
+        let buddies = if self.buddies { [queue.next, last] } else { [NOBODY; 2] };
+        let buddy = buddies.into_iter().filter(|&buddy| buddy != NOBODY).find(near_enough);
+        let second = || Self::second(entities, queue, first).filter(|_| skip == first).filter(near_enough);
+        buddy.or_else(second).unwrap_or(first)
+    }
+
+    /// Who comes after the first, the current one taken in.
+    fn second(entities: &[Entity<Claim>], queue: &Queue<State>, first: EntityId) -> Option<EntityId> {
+        let (current, line) = (queue.current, &queue.line);
+        if first == current {
+            return line.first().map(|(entity, ..)| entity);
+        }
+        match line.second() {
+            Some((entity, vruntime)) if current == NOBODY || vruntime <= entities[current as usize].vruntime => {
+                Some(entity)
+            }
+            _ => (current != NOBODY).then_some(current),
+        }
+    }
+}
+
+/// The least virtual time first.
+#[derive(Debug)]
+pub struct Cfs(Linux<Rule>);
+
+const THROTTLING: [Parameter; 4] = realtime::parameters("group");
+
+/// A length of time that grows with the number of processors.
+const fn length(name: &'static str, meaning: &'static str, default: &'static str, host: &'static str) -> Parameter {
+    let domain = Domain::Duration { low: 100 * MICROSECOND, high: SECOND };
+    Parameter { name, meaning, domain, default: Some(default), logarithmic: true, host: Some(host) }
+}
+
+/// A feature that can be turned off.
+const fn feature(name: &'static str, meaning: &'static str, host: Option<&'static str>) -> Parameter {
+    Parameter { name, meaning, domain: Domain::Switch, default: Some("true"), logarithmic: false, host }
+}
+
+impl Scheduler for Cfs {
+    const INFO: Info = Info {
+        name: "cfs",
+        summary: "the scheduler of Linux until 6.5: the task with the least virtual time",
+        year: 2007,
+        origin: "Linux 6.1",
+        promises: &[
+            Promise::WorkConserving(Reach::EachProcessor),
+            Promise::StarvationFree(Reach::Everywhere),
+            Promise::FairToEquals(Reach::EachProcessor),
+        ],
+        parameters: &[
+            length(
+                "latency",
+                "period in which all ready tasks run once, on one processor; times 1 + log2 of the processors",
+                "6ms",
+                "latency",
+            ),
+            length(
+                "min_granularity",
+                "shortest turn, on one processor; times 1 + log2 of the processors",
+                "0.75ms",
+                "min_granularity",
+            ),
+            length(
+                "wakeup_granularity",
+                "how far a woken task must be behind to take the processor, on one processor; times 1 + log2 of them",
+                "1ms",
+                "wakeup_granularity",
+            ),
+            feature(
+                "gentle_sleepers",
+                "whether who slept is placed half a period back rather than a whole one",
+                Some("gentle_sleepers"),
+            ),
+            feature(
+                "buddies",
+                "whether who preempts at a wakeup, and who is preempted by one, are preferred next",
+                None,
+            ),
+            feature(
+                "wakeup_preemption",
+                "whether a woken task may take the processor before the next tick",
+                Some("wakeup_preemption"),
+            ),
+            linux::AUTOGROUP,
+            THROTTLING[0],
+            THROTTLING[1],
+            THROTTLING[2],
+            THROTTLING[3],
+        ],
+        source: include_str!("cfs.rs"),
+    };
+    const TICKS: bool = true;
+
+    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+        let scale = linux::scale(processors);
+        let rule = Rule {
+            latency: params.whole("latency") * scale,
+            min_granularity: params.whole("min_granularity") * scale,
+            wakeup_granularity: params.whole("wakeup_granularity") * scale,
+            gentle_sleepers: params.switch("gentle_sleepers"),
+            buddies: params.switch("buddies"),
+            wakeup_preemption: params.switch("wakeup_preemption"),
+        };
+        Cfs(Linux::new(rule, params, processors, tick, Balancer::new(processors, tick, false)))
+    }
+
+    linux::hooks!();
+}

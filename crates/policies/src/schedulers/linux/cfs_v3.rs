@@ -1,0 +1,447 @@
+//! # cfs_v3
+//!
+//! Promises every task its share by weight, measured in waiting time: CFS as it was in spring 2007, before vruntime, when a
+//! task was owed what it had waited.
+//!
+//! Long, because two releases of one rule stand in it, and their page.
+//!
+//! ## The idea
+//!
+//!     A fair clock runs at the speed of a task of weight 1024 that has its fair share: fast while the processor is
+//!     alone, slowly in a crowd.
+//!     A task that waits earns what it would have had; one that runs pays what it had more than its share. The balance
+//!     is its wait_runtime, held between -limit and +limit.
+//!     Who is owed most goes first: tasks stand in order of a key, the fair clock less the wait_runtime by weight. The key
+//!     is set when a task is queued, and for the running task at every tick.
+//!     At a tick, the running task gives way to the first one if its key is greater by more than the granularity.
+//!     A sleeper earns as well, as if it had waited; those who run pay for it later.
+//!
+//! ## The formula
+//!
+//!     F' = d 1024 / L        r' = d (w / L) - d        running for d
+//!     r' = F' w / 1024                                 waiting, or asleep (2.6.23: times L / (L + w))
+//!     k  = F - r 1024 / w
+//!
+//! F fair clock, d processor time, L sum of the weights that are ready here, r wait_runtime of a task, w its weight, k its
+//! key. Over time, shares are w / L.
+//!
+//! ## A schedule
+//!
+//! Nice 0 beside nice 5, weights 1024 and 335, and a task that wakes once, as 2.6.23 has it:
+//!
+//! ```toml
+//! machine = { preset = "uniform", clock = { hz = "1000/s" } }
+//! scheduler = { name = "cfs_v3", variant = "2.6.23" }
+//! workload.a = { load = "spin", compute = "30ms" }
+//! workload.b = { load = "spin", compute = "12ms", nice = 5 }
+//! workload.c = { steps = [{ compute = "2ms" }, { sleep = "12ms" }, { compute = "4ms" }] }
+//! ```
+//!
+//! ```text
+//!         0ms       10ms      20ms      30ms      40ms
+//!         |         |         |         |         |
+//! a#0     #...######.###.#...##..###.####..######..####
+//! b#1     .#........#...#......#....#....##......##....###
+//! c#2     ..##            ###...#
+//! idle 0
+//!         a column is 1ms
+//!         # running  . ready
+//! ```
+//!
+//! ## Cost
+//!
+//! Enqueue and pick: logarithmic in the number of tasks.
+//!
+//! ## Good for, not for
+//!
+//! Shares without tuning, and quick wakeups for tasks that sleep. The limit forgets: a task that is owed more than it, or
+//! owes more, loses the rest, so that many sleepers beside many hogs get less than their share.
+//!
+//! ## Departures
+//!
+//! - Neither a source nor a description of v3 itself is known. `variant = "v3"` is the algorithm of 2.6.23-rc2 with what the
+//!   release notes of v1 to v6 tell of the difference: one granularity for wakeups and ticks, not scaled by the number
+//!   of processors, and credit for sleep without regard to load. Its default granularity is unknown; 2 ms is that of the
+//!   documentation of 2.6.23.
+//! - The weights are those of 2.6.24; the ones of April 2007 differ by less than 3 %.
+//! - The kernel corrects the credit for sleep by a smoothed load; here it is the load of the moment.
+//! - On several processors the kernel's balancer works over domains; here idle processors pull, and busy ones look every
+//!   64 ms. A task that is woken while its processor is busy goes to an idle one, if there is one.
+//! - SCHED_ISO and SCHED_DEADLINE did not exist: such tasks are ordinary ones.
+//!
+//! ## References
+//!
+//! - I. Molnar, Completely Fair Scheduler v1 to v6, release notes, linux-kernel, 13 to 25 April 2007.
+//! - Linux 2.6.23-rc2: kernel/sched_fair.c (`__update_curr`, `update_stats_wait_end`, `enqueue_sleeper`, `entity_tick`,
+//!   `check_preempt_curr_fair`, `task_new_fair`), kernel/sched_rt.c.
+
+use crate::schedulers::{
+    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    kit::{ordered::Ordered, priority_array::PriorityArray, queue::Links, spread::Spread},
+    linux::shared::nice_weights,
+};
+use schedlab_model::{
+    MICROSECOND, MILLISECOND, Nanos, SECOND,
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
+    task::{CpuId, Policy, TaskId},
+};
+
+/// Weight of nice 0.
+const NICE_0: i64 = nice_weights::NICE_0 as i64;
+/// Real-time priorities.
+const REAL_TIME: usize = 99;
+/// Slice of SCHED_RR (`DEF_TIMESLICE`).
+const RR_SLICE: Nanos = 100 * MILLISECOND;
+/// A woken SCHED_BATCH task must be further ahead than others by this factor, in 2.6.23 (10 and 1 ms at 1000 Hz).
+const BATCH: i64 = 10;
+
+/// What the policy remembers of a task. Times in ns.
+#[derive(Debug, Clone, Copy, Default)]
+struct Entity {
+    /// 0: the task is unknown.
+    weight: i64,
+    /// Its place among real-time tasks, if it is one; 0 is the best.
+    priority: Option<usize>,
+    batch: bool,
+    /// wait_runtime: what it is owed; less than nothing if it owes.
+    owed: i64,
+    /// What it is queued by.
+    key: i64,
+    /// The fair clock of its processor when it began to wait or to sleep.
+    since: i64,
+    cpu: CpuId,
+    /// Its parent forked it just now and is to let it go first.
+    forked: bool,
+    /// Ticks left of a SCHED_RR slice.
+    ticks: u64,
+}
+
+/// The runqueue of a processor, but for its order.
+#[derive(Debug, Default)]
+struct Queue {
+    urgent: PriorityArray<REAL_TIME>,
+    /// The fair clock, ns.
+    clock: i64,
+    /// Sum of the weights of the ordinary tasks here, running or ready.
+    load: i64,
+    /// Credit for sleep that nobody has paid for yet, ns.
+    bonus: i64,
+    /// Time that the running ordinary task has not paid for yet, ns.
+    ran: i64,
+}
+
+/// wait_runtime CFS.
+#[derive(Debug)]
+pub struct CfsV3 {
+    /// Preemption at ticks, at wakeups, and at wakeups of SCHED_BATCH, ns.
+    granularity: i64,
+    wakeup: i64,
+    batch_wakeup: i64,
+    limit: i64,
+    /// Credit for sleep is corrected by the load.
+    corrects: bool,
+    rr_ticks: u64,
+    links: Links,
+    queues: Vec<Queue>,
+    /// Ordinary tasks that wait; the running one is not among them.
+    ready: Ordered<i64>,
+    entities: Vec<Entity>,
+    spread: Spread,
+}
+
+impl Entity {
+    /// Adds to what it is owed, within the limit; gives what was added.
+    #[inline]
+    fn earn(&mut self, amount: i64, limit: i64) -> i64 {
+        let before = self.owed;
+        self.owed = (before + amount).clamp(-limit, limit);
+        self.owed - before
+    }
+
+    /// Sets the key by what it is owed now.
+    #[inline]
+    fn stand(&mut self, clock: i64) {
+        let owed = if self.weight == NICE_0 { self.owed } else { self.owed * NICE_0 / self.weight };
+        self.key = clock - owed;
+    }
+
+    /// How far another must be ahead of it to take its place: less, the less it weighs, next to nothing if it weighs more.
+    #[inline]
+    fn finer(&self, granularity: i64) -> i64 {
+        if self.weight > NICE_0 { granularity / self.weight } else { granularity * self.weight / NICE_0 }
+    }
+}
+
+impl CfsV3 {
+    /// The running task pays for its time since the last payment, and the fair clock moves on.
+    #[inline]
+    fn update(&mut self, cx: &Context<'_>, cpu: CpuId) {
+        let queue = &mut self.queues[cpu as usize];
+        let ran = std::mem::take(&mut queue.ran);
+        let Some(running) = cx.processors[cpu as usize].running.filter(|_| ran > 0) else { return };
+        let entity = &mut self.entities[running as usize];
+        let passed = ran * NICE_0 / queue.load;
+        queue.clock += passed;
+        let mut fair = if entity.weight == NICE_0 { passed } else { ran * entity.weight / queue.load };
+        if queue.bonus > self.granularity {
+            let paid = queue.bonus * entity.weight / queue.load;
+            queue.bonus -= paid;
+            fair -= paid;
+        }
+        entity.earn(fair - ran, self.limit);
+    }
+
+    /// A task that waited until now has earned that time.
+    #[inline]
+    fn end_wait(&mut self, cpu: CpuId, task: TaskId) {
+        let entity = &mut self.entities[task as usize];
+        let waited = (self.queues[cpu as usize].clock - entity.since).min(2 * self.limit);
+        entity.earn(waited * entity.weight / NICE_0, self.limit);
+    }
+
+    /// Credit for the sleep of a woken task, whose fair clock has gone on where it was.
+    fn reward_sleep(&mut self, cpu: CpuId, task: TaskId) {
+        let entity = &mut self.entities[task as usize];
+        let slept = (self.queues[entity.cpu as usize].clock - entity.since).min(2 * self.limit);
+        let queue = &mut self.queues[cpu as usize];
+        let credit = if self.corrects { slept * queue.load / (queue.load + entity.weight) } else { slept };
+        queue.bonus += entity.earn(credit * entity.weight / NICE_0, self.limit);
+    }
+
+    /// A task of which nothing is known yet.
+    fn create(&mut self, cx: &Context<'_>, task: TaskId) {
+        if task as usize >= self.entities.len() {
+            self.entities.resize(task as usize + 1, Entity::default());
+        }
+        let view = &cx.tasks[task as usize];
+        let real_time = matches!(view.policy, Policy::Fifo | Policy::Rr);
+        self.entities[task as usize] = Entity {
+            weight: if view.policy == Policy::Idle { nice_weights::IDLE } else { nice_weights::weight(view.nice) }
+                as i64,
+            priority: real_time.then(|| REAL_TIME - usize::from(view.priority.max(1))),
+            batch: view.policy == Policy::Batch,
+            ticks: self.rr_ticks,
+            ..Entity::default()
+        };
+    }
+
+    /// An ordinary task becomes ready.
+    fn arrive(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        self.update(cx, cpu);
+        if why == Enqueue::Wakeup && !self.entities[task as usize].batch {
+            self.reward_sleep(cpu, task);
+        }
+        let forker = cx.waker.filter(|_| why == Enqueue::New).filter(|&waker| {
+            cx.tasks[task as usize].parent == Some(waker) && cx.processors[cpu as usize].running == Some(waker)
+        });
+        let forker = forker.map(|parent| self.entities[parent as usize]);
+        let queue = &mut self.queues[cpu as usize];
+        let entity = &mut self.entities[task as usize];
+        entity.stand(queue.clock);
+        if why == Enqueue::New {
+            entity.owed = -self.granularity / 2;
+        }
+        if let Some(parent) = forker {
+            entity.key = parent.key - parent.finer(self.granularity) - 1; // it runs before its parent
+        }
+        entity.forked = forker.is_some();
+        entity.since = queue.clock;
+        queue.load += entity.weight;
+        self.ready.join(cpu, task, entity.key);
+    }
+
+    /// The running ordinary task goes back among the ready ones.
+    fn rejoin(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        self.update(cx, cpu);
+        let entity = &mut self.entities[task as usize];
+        let clock = self.queues[cpu as usize].clock;
+        if why == Enqueue::Yield {
+            entity.stand(clock);
+        }
+        entity.since = clock;
+        self.ready.join(cpu, task, entity.key);
+    }
+}
+
+impl Scheduler for CfsV3 {
+    const INFO: Info = Info {
+        name: "cfs_v3",
+        summary: "the first CFS: tasks are owed what they waited, and who is owed most goes first",
+        year: 2007,
+        origin: "CFS v3 for Linux 2.6.20, and Linux 2.6.23-rc2",
+        promises: &[
+            Promise::WorkConserving(Reach::EachProcessor),
+            Promise::StarvationFree(Reach::Everywhere),
+            Promise::FairToEquals(Reach::EachProcessor),
+        ],
+        parameters: &[
+            Parameter {
+                name: "granularity",
+                meaning: "how far ahead another task must be at a tick to take the processor (sched_granularity_ns)",
+                domain: Domain::Duration { low: 100 * MICROSECOND, high: SECOND },
+                default: Some("2ms"),
+                logarithmic: true,
+                host: None,
+            },
+            Parameter {
+                name: "runtime_limit",
+                meaning: "most that a task can be owed, or owe (sched_runtime_limit_ns)",
+                domain: Domain::Duration { low: MILLISECOND, high: 10 * SECOND },
+                default: Some("80ms"),
+                logarithmic: true,
+                host: None,
+            },
+            Parameter {
+                name: "variant",
+                meaning: "v3 of April 2007, or 2.6.23: a tick as wakeup granularity, all scaled by 1 + log2 of the processors",
+                domain: Domain::Choice { names: &["v3", "2.6.23"] },
+                default: Some("v3"),
+                logarithmic: false,
+                host: None,
+            },
+        ],
+        source: include_str!("cfs_v3.rs"),
+    };
+    const TICKS: bool = true;
+
+    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+        let later = params.name("variant") == "2.6.23";
+        let scale = if later { 1 + i64::from(processors.ilog2()) } else { 1 };
+        let granularity = params.whole("granularity") as i64 * scale;
+        let wakeup = if later { tick as i64 * scale } else { granularity };
+        CfsV3 {
+            granularity,
+            wakeup,
+            batch_wakeup: if later { BATCH * wakeup } else { wakeup },
+            limit: params.whole("runtime_limit") as i64 * scale,
+            corrects: later,
+            rr_ticks: (RR_SLICE / tick).max(1),
+            links: Links::default(),
+            queues: (0..processors).map(|_| Queue::default()).collect(),
+            ready: Ordered::new(processors),
+            entities: Vec::new(),
+            spread: Spread::new(processors),
+        }
+    }
+
+    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
+        self.spread.place(cx, task, why)
+    }
+
+    #[inline]
+    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        if self.entities.get(task as usize).is_none_or(|entity| entity.weight == 0) {
+            self.create(cx, task);
+        }
+        let arrives = matches!(why, Enqueue::New | Enqueue::Wakeup | Enqueue::Migrate);
+        match self.entities[task as usize].priority {
+            Some(priority) if arrives => self.queues[cpu as usize].urgent.push_tail(&mut self.links, priority, task),
+            Some(priority) if why == Enqueue::Yield => self.requeue(cpu, task, priority),
+            Some(_) => {} // it kept its place
+            None if arrives => self.arrive(cx, cpu, task, why),
+            None => self.rejoin(cx, cpu, task, why),
+        }
+        if arrives {
+            self.entities[task as usize].cpu = cpu;
+            self.spread.arrive(cpu, self.entities[task as usize].weight as u64);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        self.spread.leave(cpu, self.entities[task as usize].weight as u64);
+        if let Some(priority) = self.entities[task as usize].priority {
+            return self.queues[cpu as usize].urgent.remove(&mut self.links, priority, task);
+        }
+        self.update(cx, cpu);
+        if why == Dequeue::Migrate {
+            self.end_wait(cpu, task);
+        }
+        self.ready.leave(cx, cpu, task);
+        let (queue, entity) = (&mut self.queues[cpu as usize], &mut self.entities[task as usize]);
+        entity.since = queue.clock;
+        queue.load -= entity.weight;
+    }
+
+    #[inline]
+    fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+        let urgent = &self.queues[cpu as usize].urgent;
+        if let Some(task) = urgent.first().and_then(|priority| urgent.list(priority).head()) {
+            return Some(Pick { task, slice: None });
+        }
+        let task = self.ready.next(cpu)?;
+        self.end_wait(cpu, task);
+        Some(Pick { task, slice: None })
+    }
+
+    #[inline]
+    fn charge(&mut self, _: &mut Context<'_>, cpu: CpuId, task: TaskId, ran: Nanos) {
+        if self.entities[task as usize].priority.is_none() {
+            self.queues[cpu as usize].ran += ran as i64;
+        }
+    }
+
+    #[inline]
+    fn wakeup_preempts(&mut self, _: &mut Context<'_>, _: CpuId, running: TaskId, woken: TaskId) -> Preempt {
+        let (mine, other) = (&self.entities[woken as usize], &self.entities[running as usize]);
+        match (mine.priority, other.priority) {
+            (Some(mine), other) => other.is_none_or(|other| mine < other).into(),
+            (None, Some(_)) => Preempt::No,
+            (None, None) => {
+                let granularity = if mine.batch { self.batch_wakeup } else { self.wakeup };
+                (mine.forked || other.key - mine.key > other.finer(granularity)).into()
+            }
+        }
+    }
+
+    fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        let Some(task) = cx.processors[cpu as usize].running else { return };
+        if let Some(priority) = self.entities[task as usize].priority {
+            return self.tick_real_time(cx, cpu, task, priority);
+        }
+        self.update(cx, cpu);
+        let entity = &mut self.entities[task as usize];
+        entity.stand(self.queues[cpu as usize].clock);
+        let Some(first) = self.ready.first(cpu) else { return };
+        let (key, granularity) = (entity.key, entity.finer(self.granularity));
+        if key - self.entities[first as usize].key > granularity {
+            cx.resched(cpu);
+        }
+    }
+
+    /// Pulls who is owed most where it is.
+    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
+        let (from, most) = self.spread.source(cx.now, cpu, why)?;
+        let may = |task: TaskId| {
+            let light = self.entities[task as usize].weight as u64 <= most;
+            light && cx.tasks[task as usize].allowed >> cpu & 1 == 1
+        };
+        let pulled = self.ready.find(from, may);
+        if pulled.is_none() {
+            self.spread.give_up(cx.now, cpu);
+        }
+        pulled
+    }
+}
+
+impl CfsV3 {
+    /// A real-time task goes behind the others of its priority.
+    fn requeue(&mut self, cpu: CpuId, task: TaskId, priority: usize) {
+        let urgent = &mut self.queues[cpu as usize].urgent;
+        urgent.remove(&mut self.links, priority, task);
+        urgent.push_tail(&mut self.links, priority, task);
+    }
+
+    /// Only SCHED_RR has a slice.
+    fn tick_real_time(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, priority: usize) {
+        let ticks = &mut self.entities[task as usize].ticks;
+        *ticks -= 1;
+        if *ticks == 0 {
+            *ticks = self.rr_ticks;
+            if cx.tasks[task as usize].policy == Policy::Rr {
+                self.requeue(cpu, task, priority);
+                cx.resched(cpu);
+            }
+        }
+    }
+}

@@ -1,0 +1,704 @@
+//! # eevdf
+//!
+//! Promises every task its weight's share of the processor, to within a request or a tick, and a task that asks for a
+//! shorter slice that it waits less; it promises nobody that a wakeup takes the processor at once.
+//!
+//! ## The idea
+//!
+//!     Every task has a virtual time that goes by the more slowly the greater its weight. V is the mean of all, by weight:
+//!     who is behind V is owed time (positive lag), who is ahead owes it.
+//!     A task asks for one slice after another; each request has a deadline in virtual time.
+//!     Of the tasks that owe nothing (the eligible ones), the one with the earliest deadline runs. It is protected until it
+//!     has had the shortest slice that anybody in the queue asks for.
+//!     Lag is kept over sleep. Who falls asleep in debt stays in the queue, and out of the way, until V has caught up.
+//!     A woken task takes over if it is eligible and its deadline is earlier, and a shorter slice breaks protection.
+//!
+//! ## The formula
+//!
+//!     d  =  v + r * 1024 / w           deadline of a request
+//!     V  =  sum(w * v) / sum(w)        eligible: v <= V
+//!     r  =  0.7 ms * (1 + floor(log2(min(processors, 8))))     where a task asks for no slice itself
+//!
+//! v virtual time in ns, w weight by nice level (1024 at nice 0, a quarter more or less for each level), r slice in ns, of
+//! 0.1 ms to 100 ms. A processor looks at who runs only at clock ticks and wakeups: among tasks that never wait, a turn is
+//! r rounded up to whole ticks.
+//!
+//! ## A schedule
+//!
+//! Two tasks of equal weight, and one that sleeps and then wants 3 ms, at 250 ticks a second. When it first wakes, its
+//! deadline is the earliest; the second time it wakes without lag, beside a deadline that is earlier, and waits for the
+//! tick:
+//!
+//! ```toml
+//! machine = { preset = "uniform", clock = { hz = "250/s" } }
+//! scheduler = { name = "eevdf" }
+//! workload.a = { load = "spin", compute = "20ms" }
+//! workload.b = { load = "spin", compute = "20ms", slice = "10ms" }
+//! workload.c = { steps = [{ sleep = "9ms" }, { compute = "3ms" }, { sleep = "9ms" }, { compute = "3ms" }] }
+//! ```
+//!
+//! ```text
+//!         0ms       10ms      20ms      30ms      40ms
+//!         |         |         |         |         |
+//! a#0     #....####....####.....###........####....####
+//! b#1     .####....#.......#####......#####....####....#
+//! c#2     .         ###         ...###
+//! idle 0
+//!         a column is 1ms
+//!         # running  . ready
+//! ```
+//!
+//! ## Cost
+//!
+//! A task joins and leaves a sorted list of blocks: a comparison for each doubling of the tasks, and a block of 32 moves. A
+//! choice looks at the tasks in order of their deadlines to the first that is eligible, and passes over blocks without any.
+//! Groups cost that on each level.
+//!
+//! ## Good for, not for
+//!
+//! Shares by weight, and latency by slice, each for itself. A task that wakes often beside others waits for a tick now and
+//! then, whatever it did not use before: sleeping earns no more than one request. Ticks are coarse: of slices below a tick
+//! nothing is left among tasks that never wait.
+//!
+//! ## Departures
+//!
+//! - The shortest slice in the queue is what the kernel's tree believes it to be: where tasks ask for slices of their own, its
+//!   rotations forget some (`slice_tree.rs`), and who runs is then protected for longer. This is a fault of the kernel's, kept
+//!   because waits of short slices among long ones hang on it: on Linux 6.18 one in ten took a long slice more. The longest
+//!   slice, which bounds lag in 6.18, is exact here.
+//! - The kernel keeps queues in a red-black tree; here they stand in blocks (the order is the same). Virtual times are divided
+//!   as in the kernel, by multiplying with inverse weights; sums of them exactly.
+//! - A group with a quota waits as a whole, as up to 6.17; 6.18 stops its tasks one by one as they return to their own code,
+//!   which differs while a task is inside the kernel.
+//! - The sum of a group's loads over the processors is up to date here; in the kernel it lags by what each processor has not
+//!   reported yet. A task that moves takes its load along between the processors' own queues only, not between those of its
+//!   groups.
+//! - Balancing has one level, of all processors alike: there are no scheduling domains for threads of a core, shared caches
+//!   and memory nodes. Only a woken task looks for an idle processor in its own node. The kernel asks the busiest group of
+//!   processors of each level; here each processor asks the single busiest one, among equals that of the highest number, and
+//!   no second one where all that waits there is bound: an idle processor can stay idle beside a task that it may run.
+//! - Running tasks are never pushed away, and many wakeups to and fro between the same tasks are not detected (wake_wide).
+//! - Real-time tasks that could run elsewhere are pulled at the next tick or idle moment; the kernel pushes them at once.
+//! - The server of fair tasks starts its period when a real-time task is chosen while others are ready, not when these
+//!   became ready: at most one part of a period later.
+//! - Reservations (SCHED_DEADLINE) are refused: the task is an ordinary one. SCHED_ISO, which this kernel does not have, is
+//!   an ordinary task too, and so are the drivers and servers of a message-passing kernel.
+//!
+//! ## References
+//!
+//! - Linux 6.18: kernel/sched/fair.c (`update_curr`, `place_entity`, `update_entity_lag`, `pick_eevdf`, `set_protect_slice`,
+//!   `dequeue_entity`, `requeue_delayed_entity`, `check_preempt_wakeup_fair`, `yield_task_fair`), kernel/sched/rt.c,
+//!   kernel/sched/deadline.c (`dl_server_timer`), kernel/sched/autogroup.c.
+//! - I. Stoica, H. Abdel-Wahab, Earliest Eligible Virtual Deadline First, TR-95-22, Old Dominion University, 1995.
+//!
+//! Long, because the page and the rule belong in one file.
+
+use crate::schedulers::{
+    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    kit::timeline::EntityId,
+    linux::shared::{
+        balance::Balancer,
+        hierarchy::{Choice, Entity, NOBODY, Queue, Tree},
+        law::{Law, Leave, Meeting, Placing},
+        linux::{self, Linux},
+        nice_weights::virtual_time,
+        realtime,
+        slice_tree::SliceTree,
+    },
+};
+use schedlab_model::{
+    MICROSECOND, MILLISECOND, Nanos,
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
+    task::{CpuId, Policy, Task, TaskId},
+};
+
+/// What a task may ask for (sched_setattr).
+const SLICES: [Nanos; 2] = [100 * MICROSECOND, 100 * MILLISECOND];
+
+/// The rule of one queue.
+#[derive(Debug)]
+pub struct Rule {
+    /// Of those that ask for none (sysctl_sched_base_slice), and before it is scaled by the number of processors.
+    base_slice: Nanos,
+    unscaled: Nanos,
+    tick: Nanos,
+    run_to_parity: bool,
+    wakeup_preemption: bool,
+    version: Version,
+}
+
+/// The first kernel that had the rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Version {
+    /// Who runs is protected until its own deadline.
+    V6_12,
+    /// Until it has had the shortest slice in the queue.
+    V6_17,
+    /// Lag is bounded by the longest slice in the queue, and a wakeup that does not preempt may shorten protection.
+    V6_18,
+}
+
+/// What an entity claims.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Claim {
+    /// Virtual time by which its request should be fulfilled; relative to its virtual time while it moves.
+    deadline: i64,
+    /// V less its virtual time, when it left.
+    lag: i64,
+    /// Nobody but a shorter slice takes the processor before this virtual time. (6.12: this deadline is changed.)
+    protected: i64,
+    /// Length of a request.
+    slice: Nanos,
+    /// It asked for its slice itself.
+    custom: bool,
+    /// It sleeps, but stays until its debt is paid.
+    delayed: bool,
+    /// The deadline is a relative one.
+    relative: bool,
+}
+
+/// Sums over a queue.
+#[derive(Debug, Default)]
+pub struct State {
+    /// A virtual time near those of the queue, and the sum of weight * (virtual time - zero).
+    zero: i64,
+    sum: i64,
+    slices: Slices,
+    /// Where tasks ask for slices: what the kernel knows of those that wait.
+    tree: Option<SliceTree>,
+}
+
+/// How many of a queue have which slice. There are few different ones, and most often one.
+#[derive(Debug, Default)]
+struct Slices {
+    usual: Nanos,
+    count: u32,
+    /// All others that there have been, in order.
+    others: Vec<(Nanos, u32)>,
+}
+
+impl Slices {
+    #[inline(always)]
+    fn add(&mut self, slice: Nanos) {
+        if slice == self.usual {
+            self.count += 1;
+        } else {
+            self.add_other(slice);
+        }
+    }
+
+    #[cold]
+    fn add_other(&mut self, slice: Nanos) {
+        if self.count == 0 && self.others.is_empty() {
+            (self.usual, self.count) = (slice, 1);
+            return;
+        }
+        let at = self.others.partition_point(|(length, _)| *length < slice);
+        match self.others.get_mut(at) {
+            Some((length, count)) if *length == slice => *count += 1,
+            _ => self.others.insert(at, (slice, 1)),
+        }
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, slice: Nanos) {
+        if slice == self.usual {
+            self.count -= 1;
+        } else {
+            let found = self.others.iter_mut().find(|(length, _)| *length == slice);
+            found.expect("what leaves was there").1 -= 1;
+        }
+    }
+
+    #[inline(always)]
+    fn shortest(&self) -> Nanos {
+        if self.others.is_empty() { self.usual() } else { self.all().min().unwrap_or(0) }
+    }
+
+    #[inline(always)]
+    fn longest(&self) -> Nanos {
+        if self.others.is_empty() { self.usual() } else { self.all().max().unwrap_or(0) }
+    }
+
+    /// The usual one, if anybody has it.
+    #[inline(always)]
+    fn usual(&self) -> Nanos {
+        if self.count > 0 { self.usual } else { 0 }
+    }
+
+    /// Those that anybody has.
+    fn all(&self) -> impl Iterator<Item = Nanos> {
+        let usual = std::iter::once((self.usual, self.count));
+        usual.chain(self.others.iter().copied()).filter(|(_, count)| *count > 0).map(|(length, _)| length)
+    }
+}
+
+impl Queue<State> {
+    /// The shortest slice of those that compete, one of which is `own`, as far as the kernel knows. (cfs_rq_min_slice)
+    #[inline(always)]
+    fn shortest(&self, own: Option<Nanos>) -> Nanos {
+        match &self.state.tree {
+            None => self.state.slices.shortest(),
+            Some(tree) => tree.shortest().into_iter().chain(own).min().unwrap_or(0),
+        }
+    }
+
+    /// V: the mean virtual time of all that compete, by weight, rounded down. Of an empty queue, the last there was.
+    #[inline(always)]
+    fn mean(&mut self) -> i64 {
+        let weight = self.weight as i64;
+        let state = &mut self.state;
+        if !(0..weight).contains(&state.sum) && weight > 0 {
+            let step = state.sum.div_euclid(weight);
+            state.zero += step;
+            state.sum -= step * weight;
+        }
+        state.zero
+    }
+
+    #[inline(always)]
+    fn join(&mut self, entity: &Entity<Claim>) {
+        self.weight += entity.weight;
+        self.count += 1;
+        self.state.sum += entity.weight as i64 * (entity.vruntime - self.state.zero);
+        self.state.slices.add(entity.claim.slice);
+    }
+
+    #[inline(always)]
+    fn part(&mut self, entity: &Entity<Claim>) {
+        self.weight -= entity.weight;
+        self.count -= 1;
+        self.state.sum -= entity.weight as i64 * (entity.vruntime - self.state.zero);
+        self.state.slices.remove(entity.claim.slice);
+    }
+}
+
+impl Rule {
+    /// Notes the lag of an entity that still competes, within what one request can come to.
+    #[inline(always)]
+    fn note_lag(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>) {
+        let most = match self.version {
+            Version::V6_18 => queue.state.slices.longest() + self.tick,
+            Version::V6_12 | Version::V6_17 => (2 * entity.claim.slice).max(self.tick),
+        };
+        let most = virtual_time(most, entity.weight);
+        entity.claim.lag = (queue.mean() - entity.vruntime).clamp(-most, most);
+    }
+
+    /// Gives an entity that does not compete yet its place: where its lag is what it was, with a new deadline.
+    #[inline(always)]
+    fn place(entity: &mut Entity<Claim>, queue: &mut Queue<State>, new: bool) {
+        let (weight, claim) = (entity.weight, &mut entity.claim);
+        let mut lag = 0;
+        if queue.count > 0 && claim.lag != 0 {
+            // Its coming moves V towards it; hence lag * (load + weight) / load.
+            lag = claim.lag + claim.lag * weight as i64 / queue.weight as i64;
+        }
+        entity.vruntime = queue.mean() - lag;
+        if std::mem::take(&mut claim.relative) {
+            claim.deadline += entity.vruntime;
+            return;
+        }
+        let request = virtual_time(claim.slice, weight);
+        claim.deadline = entity.vruntime + if new { request / 2 } else { request };
+    }
+
+    /// Whether the current entity need not fear those of slices as long as its own.
+    #[inline(always)]
+    fn protects(&self, entity: &Entity<Claim>) -> bool {
+        if self.to_deadline() {
+            return self.run_to_parity && entity.claim.protected == entity.claim.deadline;
+        }
+        entity.vruntime < entity.claim.protected
+    }
+
+    /// Whether who runs is protected until its own deadline.
+    #[inline(always)]
+    fn to_deadline(&self) -> bool {
+        self.version == Version::V6_12
+    }
+
+    fn unprotect(&self, entity: &mut Entity<Claim>) {
+        entity.claim.protected = if self.to_deadline() { entity.claim.deadline + 1 } else { entity.vruntime };
+    }
+
+    /// Names whom a queue that is not empty runs: of the eligible ones, the one with the earliest deadline; before it the
+    /// current one, if it is protected and that counts.
+    #[inline(always)]
+    fn earliest(&self, entities: &[Entity<Claim>], queue: &mut Queue<State>, protection: bool) -> Choice {
+        let (current, next) = (queue.current, queue.next);
+        let standing = |entity, spot| Choice { entity, spot: Some(spot) };
+        if queue.count == 1 {
+            let alone = if current == NOBODY { queue.line.first() } else { None };
+            return alone.map_or(Choice::of(current), |(entity, _, spot)| standing(entity, spot));
+        }
+        let mean = queue.mean();
+        if next != NOBODY && entities[next as usize].vruntime <= mean {
+            return Choice::of(next);
+        }
+        let mut stays = i64::MAX;
+        if current != NOBODY {
+            let entity = &entities[current as usize];
+            if entity.vruntime <= mean {
+                if protection && self.protects(entity) {
+                    return Choice::of(current);
+                }
+                stays = entity.claim.deadline;
+            }
+        }
+        match queue.line.first_within(mean) {
+            Some((entity, deadline, spot)) if deadline <= stays => standing(entity, spot),
+            _ => Choice::of(current),
+        }
+    }
+
+    /// Whether the shorter slice of a woken entity lets it break the current one's protection.
+    #[inline(always)]
+    fn is_shorter(&self, tree: &mut Tree<Self>, Meeting { current, woken, .. }: Meeting) -> bool {
+        if tree.entity(woken).claim.slice >= tree.entity(current).claim.slice {
+            return false;
+        }
+        let (one, other) = (*tree.entity(current), *tree.entity(woken));
+        let mean = tree.queue(one.queue).mean();
+        !self.to_deadline()
+            || other.vruntime <= mean && (other.claim.deadline < one.claim.deadline || one.vruntime > mean)
+    }
+}
+
+impl Law for Rule {
+    type Claim = Claim;
+    type State = State;
+
+    fn claim(&self, task: &Task) -> Claim {
+        // SCHED_IDLE has no slice of its own, and real-time tasks are none of ours.
+        let asked = task.slice.filter(|_| matches!(task.policy, Policy::Other | Policy::Batch));
+        let slice = asked.map_or(self.base_slice, |slice| slice.clamp(SLICES[0], SLICES[1]));
+        Claim { slice, custom: asked.is_some(), ..Claim::default() }
+    }
+
+    #[inline(always)]
+    fn key(entity: &Entity<Claim>) -> i64 {
+        entity.claim.deadline
+    }
+
+    /// Time goes by for the current entity; if its request is fulfilled, it makes the next one. (update_curr)
+    #[inline(always)]
+    fn charge(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>, used: Nanos) -> bool {
+        let passed = virtual_time(used, entity.weight);
+        entity.vruntime += passed;
+        queue.state.sum += passed * entity.weight as i64;
+        let renewed = entity.vruntime >= entity.claim.deadline;
+        if renewed {
+            entity.claim.deadline = entity.vruntime + virtual_time(entity.claim.slice, entity.weight);
+        }
+        if queue.count == 1 {
+            return false;
+        }
+        let over = match self.to_deadline() {
+            false => !self.protects(entity),
+            true => entity.claim.protected == entity.claim.deadline + 1 && entity.vruntime > queue.mean(),
+        };
+        renewed || over
+    }
+
+    #[inline(always)]
+    fn enqueue(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>, id: EntityId, how: Placing) {
+        Self::place(entity, queue, how == Placing::New);
+        entity.queued = true;
+        queue.join(entity);
+        Self::enter(queue, entity, id);
+    }
+
+    fn expect_slices(queue: &mut Queue<State>, entities: &[Entity<Claim>]) {
+        let mut tree = SliceTree::default();
+        for id in queue.line.entities() {
+            let Entity { vruntime, claim: Claim { deadline, slice, .. }, .. } = entities[id as usize];
+            tree.insert(id, deadline, vruntime, slice);
+        }
+        queue.state.tree = Some(tree);
+    }
+
+    #[inline(always)]
+    fn enter(queue: &mut Queue<State>, entity: &Entity<Claim>, id: EntityId) {
+        queue.line.insert(entity.claim.deadline, entity.vruntime, id);
+        if let Some(tree) = &mut queue.state.tree {
+            tree.insert(id, entity.claim.deadline, entity.vruntime, entity.claim.slice);
+        }
+    }
+
+    #[inline(always)]
+    fn left(queue: &mut Queue<State>, id: EntityId) {
+        if let Some(tree) = &mut queue.state.tree {
+            tree.remove(id);
+        }
+    }
+
+    #[inline(always)]
+    fn dequeue(&self, entities: &mut [Entity<Claim>], queue: &mut Queue<State>, id: EntityId, how: Leave) -> bool {
+        let entity = &mut entities[id as usize];
+        if how == Leave::Sleep && entity.vruntime > queue.mean() {
+            entity.claim.delayed = true;
+            return false;
+        }
+        self.note_lag(entity, queue);
+        if queue.current == id {
+            queue.current = NOBODY;
+        } else {
+            match how {
+                Leave::Late(Some(spot)) => queue.line.take(spot),
+                _ => queue.line.remove(entity.claim.deadline, id),
+            }
+            Self::left(queue, id);
+        }
+        queue.part(entity);
+        entity.queued = false;
+        match how {
+            Leave::Late(_) => {
+                entity.claim.delayed = false;
+                entity.claim.lag = entity.claim.lag.min(0);
+            }
+            Leave::Move => {
+                entity.claim.relative = true;
+                entity.claim.deadline -= entity.vruntime;
+            }
+            Leave::Sleep | Leave::End => {}
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn sleeps(claim: &Claim) -> bool {
+        claim.delayed
+    }
+
+    /// It owes no longer: it begins anew. It still owes: it stays where it is. (requeue_delayed_entity)
+    fn rouse(&self, tree: &mut Tree<Self>, id: EntityId) {
+        let (entity, queue) = tree.pair(id);
+        self.note_lag(entity, queue);
+        entity.claim.delayed = false;
+        if entity.claim.lag > 0 {
+            queue.line.remove(entity.claim.deadline, id);
+            Self::left(queue, id);
+            queue.part(entity);
+            entity.claim.lag = 0;
+            Self::place(entity, queue, false);
+            queue.join(entity);
+            Self::enter(queue, entity, id);
+        }
+    }
+
+    /// A group asks for the shortest slice that anybody in it asks for.
+    fn inherit(&self, tree: &mut Tree<Self>, group: EntityId) {
+        let current = tree.queue(group).current;
+        let own = (current != NOBODY).then(|| tree.entity(current).claim.slice);
+        let slice = tree.queue(group).shortest(own);
+        let entity = *tree.entity(group);
+        if slice == 0 || slice == entity.claim.slice {
+            return;
+        }
+        if entity.queued {
+            let queue = tree.queue(entity.queue);
+            queue.state.slices.remove(entity.claim.slice);
+            queue.state.slices.add(slice);
+            if let Some(waiting) = queue.state.tree.as_mut().filter(|_| queue.current != group) {
+                waiting.change(group, slice);
+            }
+        }
+        (tree.entity(group).claim.slice, tree.entity(group).claim.custom) = (slice, true);
+    }
+
+    /// Lag and what is left of the request are kept as real time. (reweight_entity)
+    fn reweigh(&self, tree: &mut Tree<Self>, id: EntityId, weight: u64) {
+        let Entity { queue, queued, .. } = *tree.entity(id);
+        if queued {
+            tree.account(self, queue);
+        }
+        let (entity, queue) = tree.pair(id);
+        let old = std::mem::replace(&mut entity.weight, weight);
+        let rescale = |virtual_time: i64| (i128::from(virtual_time) * i128::from(old) / i128::from(weight)) as i64;
+        if !queued {
+            entity.claim.lag = rescale(entity.claim.lag);
+            return;
+        }
+        entity.weight = old;
+        self.note_lag(entity, queue);
+        let current = queue.current == id;
+        if !current {
+            queue.line.remove(entity.claim.deadline, id);
+            Self::left(queue, id);
+        }
+        queue.part(entity);
+        let (before, protected) = (entity.vruntime, entity.claim.protected);
+        entity.claim.lag = rescale(entity.claim.lag);
+        entity.claim.deadline = rescale(entity.claim.deadline - before);
+        (entity.claim.relative, entity.weight) = (true, weight);
+        Self::place(entity, queue, false);
+        entity.claim.protected = match self.to_deadline() {
+            false => entity.vruntime + rescale(protected - before),
+            true => entity.claim.deadline,
+        };
+        queue.join(entity);
+        if !current {
+            Self::enter(queue, entity, id);
+        }
+    }
+
+    #[inline(always)]
+    fn choose(&self, entities: &[Entity<Claim>], queue: &mut Queue<State>) -> Choice {
+        self.earliest(entities, queue, true)
+    }
+
+    /// It is protected from the others until its deadline, or, if somebody here has a shorter slice, for that long.
+    #[inline(always)]
+    fn begin(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>) {
+        entity.claim.protected = entity.claim.deadline;
+        if !self.to_deadline() {
+            let parity = self.run_to_parity.then(|| queue.shortest(Some(entity.claim.slice)));
+            let shortest = parity.unwrap_or(self.unscaled);
+            if shortest < entity.claim.slice {
+                let end = entity.vruntime + virtual_time(shortest, entity.weight);
+                entity.claim.protected = entity.claim.protected.min(end);
+            }
+        }
+    }
+
+    /// check_preempt_wakeup_fair
+    #[inline(always)]
+    fn preempts(&self, tree: &mut Tree<Self>, meeting: Meeting) -> bool {
+        let Meeting { current, woken, forked, normal } = meeting;
+        let (one, other) = (&tree.entities[current as usize], &tree.entities[woken as usize]);
+        let (id, delayed) = (one.queue, other.claim.delayed);
+        if one.is_idle() && !other.is_idle() {
+            self.unprotect(tree.entity(current));
+            return true;
+        }
+        if !self.wakeup_preemption || one.is_idle() != other.is_idle() || !normal {
+            return false;
+        }
+        tree.account(self, id);
+        let shorter = self.is_shorter(tree, meeting);
+        let latest = self.version == Version::V6_18;
+        if latest && !shorter && (forked || delayed) {
+            return false;
+        }
+        if self.to_deadline() && shorter && self.protects(tree.entity(current)) {
+            self.unprotect(tree.entity(current));
+        }
+        let protection = self.to_deadline() || !shorter;
+        let chosen = loop {
+            let choice = self.earliest(&tree.entities, &mut tree.queues[id as usize], protection);
+            if !latest || !tree.entity(choice.entity).claim.delayed {
+                break choice.entity;
+            }
+            tree.leave_late(self, choice);
+        };
+        if chosen == woken {
+            if shorter {
+                self.unprotect(tree.entity(current));
+            }
+            return true;
+        }
+        if latest || self.version == Version::V6_17 && shorter && self.run_to_parity {
+            let (entity, queue) = tree.pair(current);
+            let shortest = queue.shortest(Some(entity.claim.slice));
+            let end = entity.vruntime + virtual_time(shortest, entity.weight);
+            entity.claim.protected = entity.claim.protected.min(end);
+        }
+        false
+    }
+
+    /// It gives up the rest of its request. (yield_task_fair)
+    fn give_way(&self, tree: &mut Tree<Self>, task: EntityId) {
+        let queue = tree.entity(task).queue;
+        tree.forget(task);
+        tree.account(self, queue);
+        let (entity, queue) = tree.pair(task);
+        if entity.vruntime <= queue.mean() {
+            queue.state.sum += (entity.claim.deadline - entity.vruntime) * entity.weight as i64;
+            entity.vruntime = entity.claim.deadline;
+            entity.claim.deadline += virtual_time(entity.claim.slice, entity.weight);
+        }
+    }
+}
+
+/// Eligible tasks by earliest virtual deadline.
+#[derive(Debug)]
+pub struct Eevdf(Linux<Rule>);
+
+const THROTTLING: [Parameter; 4] = realtime::parameters("fair_server");
+
+impl Scheduler for Eevdf {
+    const INFO: Info = Info {
+        name: "eevdf",
+        summary: "the scheduler of Linux since 6.6: of the tasks that are owed time, the one with the earliest deadline",
+        year: 2023,
+        origin: "Linux 6.18",
+        promises: &[
+            Promise::WorkConserving(Reach::EachProcessor),
+            Promise::StarvationFree(Reach::Everywhere),
+            Promise::FairToEquals(Reach::EachProcessor),
+        ],
+        parameters: &[
+            Parameter {
+                name: "base_slice",
+                meaning: "request of a task that asks for no slice, on one processor; times 1 + log2 of the processors",
+                domain: Domain::Duration { low: SLICES[0], high: SLICES[1] },
+                default: Some("0.7ms"),
+                logarithmic: true,
+                host: Some("slice"),
+            },
+            Parameter {
+                name: "run_to_parity",
+                meaning: "whether who runs is protected for the shortest slice of those in the queue, or else for 0.7 ms",
+                domain: Domain::Switch,
+                default: Some("true"),
+                logarithmic: false,
+                host: Some("run_to_parity"),
+            },
+            Parameter {
+                name: "wakeup_preemption",
+                meaning: "whether a woken task may take the processor before the next tick",
+                domain: Domain::Switch,
+                default: Some("true"),
+                logarithmic: false,
+                host: Some("wakeup_preemption"),
+            },
+            Parameter {
+                name: "variant",
+                meaning: "the rules of 6.18, of 6.17, or of 6.12 to 6.16, where who runs is protected until its own deadline",
+                domain: Domain::Choice { names: &["6.18", "6.17", "6.12"] },
+                default: Some("6.18"),
+                logarithmic: false,
+                host: None,
+            },
+            linux::AUTOGROUP,
+            THROTTLING[0],
+            THROTTLING[1],
+            THROTTLING[2],
+            THROTTLING[3],
+        ],
+        source: include_str!("eevdf.rs"),
+    };
+    const TICKS: bool = true;
+
+    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+        let unscaled = params.whole("base_slice");
+        let version = match params.name("variant") {
+            "6.12" => Version::V6_12,
+            "6.17" => Version::V6_17,
+            _ => Version::V6_18,
+        };
+        let rule = Rule {
+            base_slice: unscaled * linux::scale(processors),
+            unscaled,
+            tick,
+            run_to_parity: params.switch("run_to_parity"),
+            wakeup_preemption: params.switch("wakeup_preemption"),
+            version,
+        };
+        let proportional = version == Version::V6_18;
+        Eevdf(Linux::new(rule, params, processors, tick, Balancer::new(processors, tick, proportional)))
+    }
+
+    linux::hooks!();
+}

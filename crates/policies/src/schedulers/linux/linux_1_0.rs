@@ -1,0 +1,279 @@
+//! # linux_1_0
+//!
+//! Promises every task its priority's worth of clock ticks in each round, and those that slept through a round some of the next
+//! in advance.
+//!
+//! ## The idea
+//!
+//!     A task has a counter of ticks. The one with the largest counter runs, the oldest of equals, until a tick brings
+//!     its counter to 0 or somebody with a larger one wakes.
+//!     When all that are able to run have used up theirs, every task, asleep or not, keeps half of what it has and gets
+//!     its priority in ticks on top. So who sleeps gathers up to twice its priority, and goes first when it wakes.
+//!
+//! ## The formula
+//!
+//!     counter   =  floor(counter / 2) + priority       in each round, for every task
+//!     priority  =  15 - nice                           at least 1, at most 35
+//!
+//! A tick is 10 ms at 100 ticks a second, so that a turn is 150 ms at nice 0. Tasks that never wait share by their priorities:
+//! nice 0 against 5 is 15 : 10. A task that sleeps for many rounds has 29 ticks at nice 0.
+//!
+//! ## A schedule
+//!
+//! Two tasks that never wait, one of them nice, and one that sleeps. When it wakes it has always more left than they:
+//!
+//! ```toml
+//! machine = "uniform"
+//! scheduler = { name = "linux_1_0" }
+//! workload.a = { load = "spin", compute = "450ms" }
+//! workload.b = { load = "spin", compute = "300ms", nice = 5 }
+//! workload.c = { load = "sleeper", run = "60ms", sleep = "130ms", rounds = 4 }
+//! ```
+//!
+//! ```text
+//!         0ms       100ms     200ms     300ms     400ms     500ms     600ms     700ms     800ms     900ms
+//!         |         |         |         |         |         |         |         |         |         |
+//! a#0     ##############...............####......###########................#####......##########..........#
+//! b#1     ....................#########.....................##......########.....................##########.#
+//! c#2     ..............######             ######             ######             ######
+//! idle 0
+//!         a column is 10ms
+//!         # running  . ready
+//! ```
+//!
+//! ## Cost
+//!
+//! Pick: a look at every task that is able to run. A round: a look at every task; those asleep are seen to when they wake.
+//!
+//! ## Good for, not for
+//!
+//! The few tasks of a personal computer of its time: an editor beside a compiler answers at once. Not for many tasks, whose
+//! number both a pick and a round grow by, nor for a task that has used its counter up and wakes beside eight others that have
+//! not: it waits a second.
+//!
+//! It does not prevent starvation, nor did the original. A round begins only when every task that is able to run has used up
+//! its counter, and a child begins with half of its parent's. A program that forks a child of 5 ms, waits for it and forks the
+//! next one keeps some task with ticks left: a task that computes beside it gets 0.2 % of the processor at 100 ticks a second
+//! and 0.05 % at 1000, and waits for most of a minute.
+//!
+//! Nor does it always give equal tasks equal shares. A tick is charged to the task that it finds, however little that one has
+//! run, so that beside tasks that sleep and wake in step with the clock one of four equals can have a quarter less than another.
+//!
+//! ## Departures
+//!
+//! - The original has one processor. On several, each has its own tasks and its own rounds; a task that wakes goes to an idle
+//!   processor if there is any, and one that runs dry pulls the waiting task with the largest counter.
+//! - The counter is in ticks of the machine's clock, whatever their length, as in the original, whose clock had 100 a second.
+//! - A task that no other one forked begins with a full counter.
+//! - There was no way to yield: a task that does goes on unless another one has a larger counter. There were no scheduling
+//!   policies but this one, and no groups.
+//! - A sleep ends at a clock tick there, where the kernel looks at all timers as it chooses. Here it ends when the machine
+//!   says (`clock.timers`); the choice made then is the same, whoever has the larger counter. A comparison with `counter + 3`
+//!   came with Linux 1.3.
+//!
+//! ## References
+//!
+//! - Linux 1.0, kernel/sched.c (`schedule`, `do_timer`, `wake_up`), kernel/fork.c, kernel/sys.c (`sys_nice`),
+//!   include/linux/sched.h (`INIT_TASK`).
+
+use crate::schedulers::{
+    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks,
+    kit::placement::{idle_or_last, offer, pull},
+};
+use schedlab_model::{
+    Nanos,
+    info::{Info, Params, Promise, Reach},
+    task::{CpuId, Task, TaskId, Wait},
+};
+
+/// Ticks that a task of nice 0 gets in a round.
+const DEF_PRIORITY: i32 = 15;
+/// The least and the most.
+const PRIORITIES: (i32, i32) = (1, 35);
+/// After so many rounds a counter does not change any more, whatever its task's priority.
+const ROUNDS: u64 = 8;
+
+/// The largest counter.
+#[derive(Debug)]
+pub struct Linux10 {
+    queues: Vec<Queue>,
+    tasks: Vec<Entity>,
+}
+
+/// The tasks of a processor that are able to run, whoever runs among them, by age.
+#[derive(Debug, Clone, Default)]
+struct Queue {
+    able: Vec<TaskId>,
+    /// Rounds so far.
+    rounds: u64,
+}
+
+/// What the scheduler keeps of a task.
+#[derive(Debug, Clone)]
+struct Entity {
+    /// Ticks left.
+    counter: u32,
+    /// Ticks that it gets in a round.
+    priority: u32,
+    /// While it sleeps: on which processor's account, since which of its rounds, and whether for a timer.
+    slept: (CpuId, u64),
+    timer: bool,
+}
+
+impl Entity {
+    fn new(task: &Task) -> Entity {
+        let priority = (DEF_PRIORITY - i32::from(task.nice)).clamp(PRIORITIES.0, PRIORITIES.1) as u32;
+        Entity { counter: priority, priority, slept: (0, 0), timer: false }
+    }
+
+    /// A round begins.
+    #[inline]
+    fn refill(&mut self) {
+        self.counter = self.counter / 2 + self.priority;
+    }
+}
+
+impl Linux10 {
+    /// Perhaps hears of a task for the first time.
+    #[inline]
+    fn know(&mut self, cx: &Context<'_>, task: TaskId) {
+        if self.tasks.len() <= task as usize {
+            self.learn(cx);
+        }
+    }
+
+    #[cold]
+    fn learn(&mut self, cx: &Context<'_>) {
+        self.tasks.extend(cx.tasks[self.tasks.len()..].iter().map(Entity::new));
+    }
+
+    /// A task is able to run.
+    fn join(&mut self, cpu: CpuId, task: TaskId) {
+        let able = &mut self.queues[cpu as usize].able;
+        able.insert(able.partition_point(|&other| other < task), task);
+    }
+
+    /// A task is not, or not here.
+    fn leave(&mut self, cpu: CpuId, task: TaskId) {
+        let able = &mut self.queues[cpu as usize].able;
+        able.remove(able.partition_point(|&other| other < task));
+    }
+
+    /// A task wakes: it is given what the rounds that it slept through were worth.
+    fn catch_up(&mut self, task: TaskId) {
+        let entity = &mut self.tasks[task as usize];
+        let (cpu, since) = entity.slept;
+        let missed = self.queues[cpu as usize].rounds - since;
+        (0..missed.min(ROUNDS)).for_each(|_| entity.refill());
+    }
+
+    /// The task with the largest counter of those that this is true of, the oldest of equals.
+    #[inline]
+    fn largest(&self, cpu: CpuId, is: impl Fn(TaskId) -> bool) -> Option<TaskId> {
+        let mut best = None;
+        for &task in self.queues[cpu as usize].able.iter().filter(|&&task| is(task)) {
+            let counter = self.tasks[task as usize].counter;
+            if best.is_none_or(|(most, _)| counter > most) {
+                best = Some((counter, task));
+            }
+        }
+        best.map(|(_, task)| task)
+    }
+}
+
+impl Scheduler for Linux10 {
+    const INFO: Info = Info {
+        name: "linux_1_0",
+        summary: "the largest counter of ticks left; half of the rest is kept over a round",
+        year: 1994,
+        origin: "Linux 1.0",
+        promises: &[Promise::WorkConserving(Reach::Everywhere)],
+        parameters: &[],
+        source: include_str!("linux_1_0.rs"),
+    };
+    const TICKS: bool = true;
+    const SETTLES: bool = false;
+    const PASSES_TICKS: bool = true;
+
+    fn new(_: &Params, processors: u16, _: Nanos) -> Self {
+        Linux10 { queues: vec![Queue::default(); processors.into()], tasks: Vec::new() }
+    }
+
+    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _: Enqueue) -> CpuId {
+        idle_or_last(cx, task, |cpu| self.queues[cpu as usize].able.is_empty())
+    }
+
+    /// A child has half of its parent's counter; the parent keeps its own.
+    #[inline]
+    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        match why {
+            Enqueue::New => {
+                self.know(cx, task);
+                if let Some(parent) = cx.tasks[task as usize].parent {
+                    self.tasks[task as usize].counter = self.tasks[parent as usize].counter / 2;
+                }
+            }
+            Enqueue::Wakeup => {
+                self.know(cx, task);
+                self.catch_up(task);
+            }
+            Enqueue::Migrate => {}
+            Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield => return offer(cx, task), // it kept its place
+        }
+        self.join(cpu, task);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        self.leave(cpu, task);
+        let entity = &mut self.tasks[task as usize];
+        entity.slept = (cpu, self.queues[cpu as usize].rounds);
+        entity.timer = why == Dequeue::Sleep(Wait::Timer);
+    }
+
+    /// If all counters are used up, a round begins; the choice made before stands.
+    #[inline]
+    fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+        let task = self.largest(cpu, |_| true)?;
+        if self.tasks[task as usize].counter == 0 {
+            let queue = &mut self.queues[cpu as usize];
+            queue.rounds += 1;
+            queue.able.iter().for_each(|&task| self.tasks[task as usize].refill());
+        }
+        Some(Pick { task, slice: None })
+    }
+
+    /// The end of a sleep always makes the kernel choose anew; any other wakeup does if the woken one has more ticks left.
+    #[inline]
+    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, _: CpuId, running: TaskId, woken: TaskId) -> Preempt {
+        let (running, woken) = (&self.tasks[running as usize], &self.tasks[woken as usize]);
+        (woken.counter > running.counter || woken.timer && cx.waker.is_none()).into()
+    }
+
+    fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        let Some(task) = cx.processors[cpu as usize].running else { return };
+        let entity = &mut self.tasks[task as usize];
+        entity.counter = entity.counter.saturating_sub(1);
+        if entity.counter == 0 {
+            cx.resched(cpu);
+        }
+    }
+
+    #[inline]
+    fn quiet_ticks(&self, _: &Context<'_>, _: CpuId, running: TaskId) -> Ticks {
+        Ticks { clock: self.tasks[running as usize].counter.saturating_sub(1).into(), statistics: 0 }
+    }
+
+    #[inline]
+    fn pass_ticks(&mut self, _: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
+        self.tasks[running as usize].counter -= ticks.clock as u32;
+    }
+
+    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
+        if why == Balance::Tick {
+            return None;
+        }
+        let waits = |from: CpuId, task: TaskId| cx.processors[from as usize].running != Some(task);
+        pull(cx, cpu, |from, may| self.largest(from, |task| may(task) && waits(from, task)))
+    }
+}

@@ -1,0 +1,369 @@
+//! # o1
+//!
+//! Promises whoever sleeps much the processor at once, and tasks that never wait slices by nice level, whatever their number.
+//!
+//! ## The idea
+//!
+//!     Each processor has two arrays of 140 lists, by priority. The head of the best list of the active array runs.
+//!     Who has used up a slice goes to the expired array with a new one; when the active array is empty, the two are
+//!     exchanged. A bitmap finds the best list, so nothing depends on the number of tasks.
+//!     A task's average sleep, up to one second, raises or lowers its priority by up to 5. One that sleeps enough is
+//!     interactive: it preempts the others when it wakes, and at the end of a slice it stays in the active array, unless the
+//!     expired ones starve. Beside its equals it gives way in turns of 10 ms and more.
+//!
+//! ## The formula
+//!
+//!     slice(n)   =  100 ms * (20 - n) / 20     for n >= 0, at least 5 ms
+//!                   400 ms * (20 - n) / 20     for n < 0
+//!     priority   =  120 + n + 5 - floor(a / 100 ms)
+//!     interactive if  floor(a / 100 ms)  >=  floor((n + 20) / 4) + 2
+//!
+//! n nice level; a average sleep, 0 to 1000 ms: it grows by the time asleep, and falls by the time on the processor divided
+//! by the bonus floor(a / 100 ms). All are whole ticks. Two tasks that never wait share by slice(n1) : slice(n2); nice 0
+//! against 5 is 57 : 43, against -5 it is 17 : 83.
+//!
+//! ## A schedule
+//!
+//! Two tasks that never wait, one of them nice, and one that sleeps. As nobody has slept at first, the slices are used in
+//! order; then the sleeper has its bonus:
+//!
+//! ```toml
+//! machine = { preset = "uniform", clock = { hz = "1000/s" } }
+//! scheduler = { name = "o1" }
+//! workload.a = { load = "spin", compute = "300ms" }
+//! workload.b = { load = "spin", compute = "150ms", nice = 10 }
+//! workload.c = { load = "sleeper", run = "25ms", sleep = "50ms", rounds = 8 }
+//! ```
+//!
+//! ```text
+//!         0ms       100ms     200ms     300ms     400ms     500ms     600ms     700ms     800ms
+//!         |         |         |         |         |         |         |         |         |
+//! a#0     ##########.......##########..........#####...#####.......
+//! b#1     ............#####.............#####...............#####..
+//! c#2     ..........##     ..........###     ##     ###     .....##     ###     ##     ###
+//! idle 0                                                           -----   -----  -----   -----
+//!         a column is 10ms
+//!         # running  . ready  - idle
+//! ```
+//!
+//! ## Cost
+//!
+//! Enqueue and pick: constant, a search in four words of bitmap.
+//!
+//! ## Good for, not for
+//!
+//! Many tasks, and desktops whose interactive programs sleep much. Not for an interactive program that computes more than
+//! half of the time: it loses its bonus and waits for whole slices, or keeps it and makes the others wait for seconds. The
+//! step from nice 0 to -1 is large: four times the slice.
+//!
+//! Equal tasks that only compute share equally as long as nothing else runs. Slices are counted in ticks, and a tick is charged to
+//! the task that it finds: beside tasks that sleep and wake, equals can differ by some 5 %.
+//!
+//! ## Departures
+//!
+//! - A task that no other one forked begins with an empty account and a full slice. In the kernel its shell forks it, and it
+//!   inherits 95 % of the shell's bonus, in whole steps, for the first second or so.
+//! - SCHED_IDLE did not exist; such a task is taken for SCHED_BATCH at nice 19. So were neither SCHED_ISO nor SCHED_DEADLINE:
+//!   they are SCHED_NORMAL. Groups and their quotas came later, and are ignored; so is nice 20, which is 19 here.
+//! - Real-time tasks are not held back: the limit of 95 % came with 2.6.25.
+//! - A wakeup by an interrupt is taken to happen on the processor where the task last ran. With a waker on another processor,
+//!   the rule of the kernel decides between the two. A sync wakeup is one by a message in a pipe.
+//! - Every processor is a domain's group of its own (no threads of a core, no nodes). A task that starts goes to the least
+//!   loaded processor, as by exec; a forked one begins where its parent is. A processor that has just become idle pulls one
+//!   task at once, the kernel several. Of a running task nobody is robbed: the migration thread is left out.
+//! - The forked child is taken to have memory of its own, as fork gives it: it runs first.
+//!
+//! ## References
+//!
+//! - Linux 2.6.20, kernel/sched.c (`recalc_task_prio`, `schedule`, `scheduler_tick`, `try_to_wake_up`, `wake_up_new_task`,
+//!   `sched_exit`, `find_busiest_group`, `move_tasks`), include/linux/topology.h (`SD_CPU_INIT`).
+//! - Documentation/sched-design.txt, I. Molnar, 2002.
+
+use crate::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks, kit::queue::Links};
+use credit::{Credit, Sleep};
+use entity::Entity;
+use queue::Queue;
+use schedlab_model::{
+    Nanos,
+    info::{Info, Params, Promise, Reach},
+    task::{CpuId, TaskId, Wait},
+};
+
+mod balancing;
+mod credit;
+mod entity;
+mod queue;
+mod slices;
+
+/// Two arrays of priorities and the average sleep.
+#[derive(Debug)]
+pub struct O1 {
+    credit: Credit,
+    links: Links,
+    queues: Vec<Queue>,
+    tasks: Vec<Entity>,
+    /// Ticks so far.
+    jiffies: u64,
+}
+
+impl O1 {
+    /// Puts a task at the tail of its list, in one of the arrays.
+    #[inline(always)]
+    fn insert(&mut self, cpu: CpuId, task: TaskId, array: u8) {
+        let entity = &mut self.tasks[task as usize];
+        entity.array = array;
+        let array = self.queues[cpu as usize].array(array);
+        array.push_tail(&mut self.links, entity.prio.into(), task);
+    }
+
+    /// Takes a task out of its list.
+    #[inline(always)]
+    fn remove(&mut self, cpu: CpuId, task: TaskId) {
+        let entity = &self.tasks[task as usize];
+        let array = self.queues[cpu as usize].array(entity.array);
+        array.remove(&mut self.links, entity.prio.into(), task);
+    }
+
+    /// A task counts on a processor from now on.
+    #[inline]
+    fn arrive(&mut self, cpu: CpuId, task: TaskId) {
+        let queue = &mut self.queues[cpu as usize];
+        queue.count += 1;
+        queue.load.now += self.tasks[task as usize].weight;
+    }
+
+    /// It does not any more.
+    #[inline]
+    fn leave(&mut self, cpu: CpuId, task: TaskId) {
+        self.remove(cpu, task);
+        let queue = &mut self.queues[cpu as usize];
+        queue.count -= 1;
+        queue.load.now -= self.tasks[task as usize].weight;
+    }
+
+    /// A task that was not able to run joins the runqueue.
+    #[inline]
+    fn activate(&mut self, cpu: CpuId, task: TaskId) {
+        let active = self.queues[cpu as usize].active;
+        let expired = self.tasks[task as usize].account.batch;
+        self.insert(cpu, task, if expired { 1 - active } else { active });
+        self.arrive(cpu, task);
+    }
+
+    /// What it waited for has come: its sleep is credited.
+    #[inline]
+    fn woken(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
+        self.know(cx, task);
+        let entity = &mut self.tasks[task as usize];
+        if !entity.real_time() {
+            self.credit.slept(&mut entity.account, cx.now - entity.since);
+            entity.reprioritize(&self.credit);
+            if entity.account.sleep == Sleep::Normal {
+                entity.account.sleep = if cx.waker.is_none() { Sleep::Interrupted } else { Sleep::Interactive };
+            }
+            entity.since = cx.now;
+        }
+        self.activate(cpu, task);
+    }
+
+    /// Perhaps hears of a task for the first time.
+    #[inline]
+    fn know(&mut self, cx: &Context<'_>, task: TaskId) {
+        if self.tasks.len() <= task as usize {
+            self.learn(cx);
+        }
+    }
+
+    #[cold]
+    fn learn(&mut self, cx: &Context<'_>) {
+        let new = cx.tasks[self.tasks.len()..].iter().map(|task| Entity::new(&self.credit, task));
+        self.tasks.extend(new);
+    }
+
+    /// A new task: the child of a task that runs here comes just before it, any other one is as if it woke.
+    fn created(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        self.know(cx, task);
+        self.tasks[task as usize].since = cx.now;
+        let Some(parent) = cx.tasks[task as usize].parent else { return self.activate(cpu, task) };
+        let runs = cx.processors[cpu as usize].running == Some(parent);
+        self.share_slice(cx, cpu, task, parent, runs);
+        let [mother, child] = self.tasks.get_disjoint_mut([parent as usize, task as usize]).expect("two tasks");
+        child.account.sleep_avg = mother.account.sleep_avg;
+        self.credit.forked(&mut mother.account, &mut child.account);
+        child.reprioritize(&self.credit);
+        if !runs {
+            return self.activate(cpu, task);
+        }
+        (child.prio, child.array) = (mother.prio, mother.array);
+        let array = self.queues[cpu as usize].array(child.array);
+        array.insert_before(&mut self.links, child.prio.into(), parent, task);
+        self.arrive(cpu, task);
+        cx.resched(cpu);
+    }
+
+    /// A task that waited for the processor is about to have it: its wait is credited, and its place made to fit. It runs
+    /// even if that is not the best any more.
+    #[inline]
+    fn credit_wait(&mut self, now: Nanos, cpu: CpuId, task: TaskId) {
+        let entity = &mut self.tasks[task as usize];
+        self.credit.waited(&mut entity.account, now - entity.since);
+        entity.account.sleep = Sleep::Normal;
+        let prio = if entity.real_time() { entity.prio } else { self.credit.priority(&entity.account) };
+        if prio != entity.prio {
+            self.remove(cpu, task);
+            self.tasks[task as usize].prio = prio;
+            self.insert(cpu, task, self.tasks[task as usize].array);
+        }
+    }
+
+    /// The running task stops running, or is looked at: its stretch is debited.
+    #[inline]
+    fn account(&mut self, now: Nanos, task: TaskId) {
+        let entity = &mut self.tasks[task as usize];
+        self.credit.ran(&mut entity.account, now - entity.since);
+        entity.since = now;
+        entity.last_ran = now;
+    }
+
+    /// The running task gives way: behind everybody who has not expired; a real-time one, behind its equals.
+    fn give_way(&mut self, cpu: CpuId, task: TaskId) {
+        self.remove(cpu, task);
+        let active = self.queues[cpu as usize].active;
+        let stays = self.tasks[task as usize].real_time();
+        self.insert(cpu, task, if stays { active } else { 1 - active });
+    }
+}
+
+impl Scheduler for O1 {
+    const INFO: Info = Info {
+        name: "o1",
+        summary: "two arrays of 140 priorities, and a bonus for those that sleep; Linux 2.6 before CFS",
+        year: 2002,
+        origin: "Linux 2.6.20",
+        promises: &[Promise::WorkConserving(Reach::EachProcessor), Promise::StarvationFree(Reach::Everywhere)],
+        parameters: &[],
+        source: include_str!("o1.rs"),
+    };
+    const TICKS: bool = true;
+    const SETTLES: bool = false;
+    const PASSES_TICKS: bool = true;
+
+    fn new(_: &Params, processors: u16, tick: Nanos) -> Self {
+        O1 {
+            credit: Credit::new(tick, processors),
+            links: Links::default(),
+            queues: vec![Queue::new(); processors.into()],
+            tasks: Vec::new(),
+            jiffies: 0,
+        }
+    }
+
+    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
+        let view = &cx.tasks[task as usize];
+        if why == Enqueue::New && view.parent.is_none() {
+            return self.idlest(view);
+        }
+        let was = if view.allowed >> view.cpu & 1 == 1 { view.cpu } else { view.allowed.trailing_zeros() as CpuId };
+        let Some(waker) = cx.waker.filter(|_| why == Enqueue::Wakeup) else { return was };
+        let here = cx.tasks[waker as usize].cpu;
+        let known = self.tasks.len() > task.max(waker) as usize;
+        if here == was || !known || view.allowed >> here & 1 == 0 {
+            return was;
+        }
+        let leaves = self.tasks[task as usize].pipe;
+        if self.affine(task, was, waker, here, leaves) { here } else { was }
+    }
+
+    #[inline]
+    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        match why {
+            Enqueue::New => self.created(cx, cpu, task),
+            Enqueue::Wakeup => self.woken(cx, cpu, task),
+            Enqueue::Preempted | Enqueue::SliceEnd => self.account(cx.now, task),
+            Enqueue::Yield => {
+                self.account(cx.now, task);
+                self.give_way(cpu, task);
+            }
+            Enqueue::Migrate => self.pulled(cx, cpu, task),
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        let active = self.queues[cpu as usize].active;
+        self.leave(cpu, task);
+        match why {
+            Dequeue::Sleep(wait) => {
+                self.account(cx.now, task);
+                let entity = &mut self.tasks[task as usize];
+                entity.pipe = wait == Wait::Pipe;
+                if matches!(wait, Wait::Disk | Wait::Pipe) {
+                    entity.account.sleep = Sleep::NonInteractive;
+                }
+            }
+            Dequeue::Exit => self.account(cx.now, task),
+            Dequeue::Migrate => {
+                let entity = &mut self.tasks[task as usize];
+                entity.moves_expired = entity.array != active;
+            }
+        }
+    }
+
+    #[inline]
+    fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+        let queue = &mut self.queues[cpu as usize];
+        if queue.count == 0 {
+            queue.expired_since = None;
+            return None;
+        }
+        queue.exchange();
+        let array = queue.array(queue.active);
+        let task = array.list(array.first()?).head()?;
+        if self.tasks[task as usize].account.sleep != Sleep::Normal {
+            self.credit_wait(cx.now, cpu, task);
+        }
+        let entity = &mut self.tasks[task as usize];
+        entity.since = cx.now;
+        entity.last_ran = cx.now;
+        if let Some(child) = entity.reaps.take() {
+            self.reap(cx, task, child);
+        }
+        Some(Pick { task, slice: None })
+    }
+
+    /// One that sends a message through a pipe is about to wait for another, so whom it wakes on its own processor waits too.
+    #[inline]
+    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
+        let (running, woken) = (&self.tasks[running as usize], &self.tasks[woken as usize]);
+        let sync = woken.pipe && cx.waker.is_some_and(|waker| cx.tasks[waker as usize].cpu == cpu);
+        (woken.prio < running.prio && !sync).into()
+    }
+
+    fn reaped(&mut self, cx: &mut Context<'_>, parent: TaskId, child: TaskId) {
+        if cx.processors[cx.tasks[parent as usize].cpu as usize].running == Some(parent) {
+            self.reap(cx, parent, child);
+        } else {
+            self.tasks[parent as usize].reaps = Some(child);
+        }
+    }
+
+    fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        self.jiffies += u64::from(cpu == 0);
+        if let Some(task) = cx.processors[cpu as usize].running {
+            self.running_tick(cx, cpu, task);
+        }
+        self.queues[cpu as usize].load.age();
+    }
+
+    fn quiet_ticks(&self, _: &Context<'_>, cpu: CpuId, running: TaskId) -> Ticks {
+        Ticks { clock: self.quiet(cpu, running), statistics: 0 }
+    }
+
+    fn pass_ticks(&mut self, _: &Context<'_>, cpu: CpuId, running: TaskId, ticks: Ticks) {
+        self.pass_quiet(cpu, running, ticks.clock);
+    }
+
+    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
+        if self.queues.len() == 1 { None } else { self.pull(cx, cpu, why) }
+    }
+}

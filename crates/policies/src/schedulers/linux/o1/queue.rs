@@ -1,0 +1,53 @@
+//! What is known of a processor.
+
+use super::{
+    balancing::{Balancing, Load},
+    credit::MAX_PRIO,
+};
+use crate::schedulers::kit::priority_array::PriorityArray;
+
+/// The runqueue of one processor. Who runs stays in its list.
+#[derive(Debug, Clone)]
+pub struct Queue {
+    pub arrays: [PriorityArray<MAX_PRIO>; 2],
+    /// Which of them is active.
+    pub active: u8,
+    /// Tasks in both.
+    pub count: usize,
+    /// The tick of the first expiry since the arrays were exchanged.
+    pub expired_since: Option<u64>,
+    /// The best static priority of those who expired since.
+    pub best_expired: u8,
+    pub load: Load,
+    pub balancing: Balancing,
+}
+
+impl Queue {
+    pub fn new() -> Queue {
+        Queue {
+            arrays: Default::default(),
+            active: 0,
+            count: 0,
+            expired_since: None,
+            best_expired: MAX_PRIO as u8,
+            load: Load::default(),
+            balancing: Balancing::default(),
+        }
+    }
+
+    /// One of the two arrays.
+    #[inline(always)]
+    pub fn array(&mut self, array: u8) -> &mut PriorityArray<MAX_PRIO> {
+        &mut self.arrays[usize::from(array)]
+    }
+
+    /// Exchanges the arrays if nobody is left in the active one.
+    #[inline]
+    pub fn exchange(&mut self) {
+        if self.array(self.active).is_empty() {
+            self.active = 1 - self.active;
+            self.expired_since = None;
+            self.best_expired = MAX_PRIO as u8;
+        }
+    }
+}

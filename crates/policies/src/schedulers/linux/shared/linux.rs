@@ -1,0 +1,380 @@
+//! What the schedulers of Linux share: real-time tasks before fair ones on every processor, and the order in which the
+//! kernel's hooks reach either class. The fair class has its groups in a [`Tree`] and its rule in a [`Law`].
+
+use super::{
+    balance::Balancer,
+    hierarchy::{Kind, Tree},
+    law::{Law, Leave, Meeting, Placing},
+    realtime::{Realtime, is_realtime},
+};
+use crate::schedulers::{Context, Dequeue, Enqueue, Pick, Preempt, kit::timeline::EntityId};
+use schedlab_model::{
+    Nanos,
+    info::{Domain, Parameter, Params},
+    task::{CpuId, GroupId, TaskId},
+};
+
+/// Timers: of the real-time class, of the server of the others, and of the quota of a group, by number.
+pub const RT_PERIOD: u32 = 0;
+pub const SERVER: u32 = 1;
+const QUOTA: u32 = 2;
+
+/// Whether every session is a group.
+pub const AUTOGROUP: Parameter = Parameter {
+    name: "autogroup",
+    meaning: "whether the tasks of each session that are in no group make a group",
+    domain: Domain::Switch,
+    default: Some("false"),
+    logarithmic: false,
+    host: Some("autogroup"),
+};
+
+/// The scale of a slice that grows with the machine: 1 + log2 of the processors, of at most eight.
+pub fn scale(processors: u16) -> u64 {
+    1 + u64::from(processors.clamp(1, 8).ilog2())
+}
+
+/// What runs on a processor.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cpu {
+    /// The running task is a real-time one.
+    pub realtime: bool,
+    /// Tasks on it that can run, of both classes, where there are several processors.
+    pub running: u32,
+}
+
+/// Both classes on all processors.
+#[derive(Debug)]
+pub struct Linux<L: Law> {
+    pub law: L,
+    pub tree: Tree<L>,
+    pub realtime: Realtime,
+    pub cpus: Vec<Cpu>,
+    pub balancer: Balancer,
+    /// Where a new choice has been asked for, a bit for each processor.
+    asked: u64,
+    /// The task that was enqueued last, if it is new.
+    newest: Option<TaskId>,
+}
+
+impl<L: Law> Linux<L> {
+    pub fn new(law: L, params: &Params, processors: u16, tick: Nanos, balancer: Balancer) -> Self {
+        Linux {
+            law,
+            tree: Tree::new(processors, params.switch("autogroup")),
+            realtime: Realtime::new(params, processors, tick),
+            cpus: vec![Cpu::default(); processors.into()],
+            balancer,
+            asked: 0,
+            newest: None,
+        }
+    }
+
+    #[inline(always)]
+    pub fn several(&self) -> bool {
+        self.tree.processors > 1
+    }
+
+    /// Asks for a new choice.
+    #[inline(always)]
+    pub fn resched(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        self.asked |= 1 << cpu;
+        cx.resched(cpu);
+    }
+
+    /// Passes on what the fair class wants after a hook's work on a processor.
+    #[inline(always)]
+    fn pass_on(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        if std::mem::take(&mut self.tree.resched) {
+            self.resched(cx, cpu);
+        }
+    }
+
+    /// The entity of a task, which may be first heard of.
+    #[inline(always)]
+    pub fn entity(&mut self, cx: &Context<'_>, task: TaskId) -> EntityId {
+        let entity = self.tree.of_task(task);
+        if (entity as usize) < self.tree.entities.len() {
+            return entity;
+        }
+        self.tree.admit(&self.law, &cx.tasks, &cx.groups, task);
+        self.balancer.admit(task);
+        self.tree.of_task(task)
+    }
+
+    /// Who was made to give way is still current: nothing is to be done before the next choice.
+    #[inline(always)]
+    pub fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        match why {
+            Enqueue::Preempted | Enqueue::SliceEnd => {}
+            Enqueue::Yield => self.give_way(cx, cpu, task),
+            Enqueue::New => self.begin(cx, cpu, task),
+            Enqueue::Wakeup => self.wake(cx, cpu, task),
+            Enqueue::Migrate => self.arrive(cx, cpu, task),
+        }
+    }
+
+    #[inline(never)]
+    fn begin(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        self.join(cx, cpu, task, Placing::New);
+        self.newest = Some(task);
+    }
+
+    #[inline(never)]
+    fn wake(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        self.join(cx, cpu, task, Placing::Wakeup);
+    }
+
+    /// A task comes from another processor.
+    #[inline(never)]
+    fn arrive(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        self.join(cx, cpu, task, Placing::Move);
+        if let Some(running) = cx.processors[cpu as usize].running
+            && self.wakeup_preempts(cx, cpu, running, task) != Preempt::No
+        {
+            self.resched(cx, cpu);
+        }
+    }
+
+    #[inline(always)]
+    fn join(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, placing: Placing) {
+        self.tree.now = cx.now;
+        self.newest = None;
+        let entity = self.entity(cx, task);
+        if self.several() {
+            self.cpus[cpu as usize].running += 1;
+        }
+        if self.tree.entity(entity).kind == Kind::Realtime {
+            self.realtime.enqueue(cx, cpu, task);
+            return;
+        }
+        if self.several() {
+            self.settle_in(cx, cpu, task, entity, placing);
+        }
+        if placing == Placing::New {
+            self.inherit_from_parent(cx, cpu, task, entity);
+        }
+        self.tree.enqueue(&self.law, entity, placing);
+        if self.realtime.known && self.cpus[cpu as usize].realtime {
+            self.realtime.others_came(cx, cpu);
+        }
+        self.pass_on(cx, cpu);
+    }
+
+    /// A forked task begins at its parent's virtual time, where the law does not say better.
+    fn inherit_from_parent(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, entity: EntityId) {
+        let Some(parent) = cx.tasks[task as usize].parent else { return };
+        let parent = self.tree.of_task(parent);
+        let queue = self.tree.entity(entity).queue;
+        if self.tree.cpu(queue) == usize::from(cpu) && self.tree.queue(queue).current == parent {
+            self.tree.account(&self.law, queue);
+            self.tree.entity(entity).vruntime = self.tree.entity(parent).vruntime;
+        }
+    }
+
+    fn give_way(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        self.tree.now = cx.now;
+        if is_realtime(&cx.tasks[task as usize]) {
+            self.realtime.give_way(cx, cpu, task);
+        } else if self.tree.queue(cpu.into()).tasks > 1 {
+            let entity = self.tree.of_task(task);
+            self.law.give_way(&mut self.tree, entity);
+            self.tree.resched = false; // a choice follows anyway
+        }
+    }
+
+    #[inline]
+    pub fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        self.tree.now = cx.now;
+        if self.several() {
+            self.leave_cpu(cx, cpu, task, why);
+        }
+        if self.realtime.known && is_realtime(&cx.tasks[task as usize]) {
+            self.realtime.dequeue(cx, cpu, task);
+            return;
+        }
+        let entity = self.tree.of_task(task);
+        match why {
+            Dequeue::Sleep(_) => self.tree.dequeue(&self.law, entity, Leave::Sleep),
+            Dequeue::Exit => self.tree.dequeue_anyhow(&self.law, entity, Leave::End),
+            Dequeue::Migrate => {
+                self.tree.dequeue_anyhow(&self.law, entity, Leave::Move);
+                self.pass_on(cx, cpu);
+            }
+        }
+        self.tree.resched = false; // a choice follows anyway
+    }
+
+    /// What is noted of a task that leaves one of several processors.
+    #[inline(never)]
+    fn leave_cpu(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        self.cpus[cpu as usize].running -= 1;
+        if !is_realtime(&cx.tasks[task as usize]) {
+            if why == Dequeue::Exit {
+                self.drop_load(cx, cpu, task);
+            }
+            self.balancer.leave(cx, task, why);
+        }
+    }
+
+    #[inline]
+    pub fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+        self.tree.now = cx.now;
+        let task = if self.realtime.known { self.pick_of_both(cx, cpu) } else { self.pick_fair(cpu) };
+        self.asked &= !(1 << cpu);
+        self.tree.resched = false;
+        if !self.tree.pools.alarms.is_empty() {
+            self.set_alarms(cx, cpu);
+        }
+        if self.several() {
+            self.balancer.picked(cx, cpu, task);
+        }
+        Some(Pick { task: task?, slice: None })
+    }
+
+    #[inline(always)]
+    pub fn pick_fair(&mut self, cpu: CpuId) -> Option<TaskId> {
+        self.tree.pick(&self.law, cpu).map(|entity| self.tree.task(entity))
+    }
+
+    #[cold]
+    fn set_alarms(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        for (when, group) in self.tree.pools.alarms.drain(..) {
+            cx.set_timer(when, cpu, QUOTA + u32::from(group));
+        }
+    }
+
+    #[inline(always)]
+    pub fn charge(&mut self, cx: &mut Context<'_>, cpu: CpuId, ran: Nanos) {
+        self.tree.clocks[usize::from(cpu)] += ran;
+        if self.realtime.known {
+            self.charge_either(cx, cpu, ran);
+        }
+    }
+
+    #[inline]
+    pub fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
+        if self.asked >> cpu & 1 == 1 {
+            return Preempt::No; // it has been asked for already
+        }
+        let preempts = match self.realtime.known.then(|| self.decide(cx, cpu, running, woken)).flatten() {
+            Some(preempts) => preempts,
+            None => self.meet(running, woken),
+        };
+        self.pass_on(cx, cpu);
+        self.asked |= u64::from(preempts) << cpu;
+        preempts.into()
+    }
+
+    /// Two fair tasks of a processor compete.
+    #[inline(always)]
+    fn meet(&mut self, running: TaskId, task: TaskId) -> bool {
+        let (one, other) = (self.tree.of_task(running), self.tree.of_task(task));
+        if self.tree.pools.exist() && (self.tree.held_back(other) || self.tree.held_back(one)) {
+            return false;
+        }
+        let (current, woken) = self.tree.siblings(one, other);
+        if current == woken {
+            return false;
+        }
+        let normal = self.tree.entity(other).kind == Kind::Normal;
+        let forked = self.newest == Some(task);
+        self.law.preempts(&mut self.tree, Meeting { current, woken, forked, normal })
+    }
+
+    #[inline]
+    pub fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        self.tree.now = cx.now;
+        let Some(running) = cx.processors[cpu as usize].running else { return };
+        if self.realtime.known {
+            self.tick_either(cx, cpu, running);
+        } else {
+            self.tree.tick(&self.law, cpu);
+        }
+        self.pass_on(cx, cpu);
+    }
+
+    pub fn timer(&mut self, cx: &mut Context<'_>, cpu: CpuId, token: u32) {
+        self.tree.now = cx.now;
+        match token {
+            RT_PERIOD => {
+                if self.realtime.period_over(cx, cpu) {
+                    self.resched(cx, cpu);
+                }
+            }
+            SERVER => {
+                let others = self.tree.queue(cpu.into()).tasks > 0;
+                if self.realtime.last_moment(cx, cpu, others) {
+                    self.resched(cx, cpu);
+                }
+            }
+            group => self.refill(cx, cpu, (group - QUOTA) as GroupId),
+        }
+    }
+
+    /// A group may run again where it had to wait; where nobody runs, it does at once.
+    fn refill(&mut self, cx: &mut Context<'_>, cpu: CpuId, group: GroupId) {
+        let freed = self.tree.refill(&self.law, group);
+        for other in (0..self.cpus.len() as CpuId).filter(|other| freed >> other & 1 == 1) {
+            if cx.processors[other as usize].running.is_none() {
+                self.resched(cx, other);
+            }
+        }
+        self.tree.resched = false;
+        self.set_alarms(cx, cpu);
+    }
+}
+
+/// The hooks of a scheduler that is such a pair of classes and nothing else.
+macro_rules! hooks {
+    () => {
+        fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
+            self.0.select_cpu(cx, task, why)
+        }
+
+        #[inline(always)]
+        fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+            self.0.enqueue(cx, cpu, task, why);
+        }
+
+        #[inline]
+        fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+            self.0.dequeue(cx, cpu, task, why);
+        }
+
+        #[inline]
+        fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+            self.0.pick_next(cx, cpu)
+        }
+
+        #[inline(always)]
+        fn charge(&mut self, cx: &mut Context<'_>, cpu: CpuId, _: TaskId, ran: Nanos) {
+            self.0.charge(cx, cpu, ran);
+        }
+
+        #[inline]
+        fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
+            self.0.wakeup_preempts(cx, cpu, running, woken)
+        }
+
+        #[inline]
+        fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+            self.0.tick(cx, cpu);
+        }
+
+        /// Reservations are refused: such a task is an ordinary one.
+        fn admits(&mut self, _: &mut Context<'_>, _: TaskId) -> bool {
+            false
+        }
+
+        fn timer(&mut self, cx: &mut Context<'_>, cpu: CpuId, token: u32) {
+            self.0.timer(cx, cpu, token);
+        }
+
+        #[inline]
+        fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
+            self.0.balance(cx, cpu, why)
+        }
+    };
+}
+pub(in crate::schedulers) use hooks;

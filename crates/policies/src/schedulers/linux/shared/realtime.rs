@@ -1,0 +1,392 @@
+//! The real-time class of Linux: SCHED_FIFO and SCHED_RR tasks in a list for each priority, before all others. A preempted
+//! task stays at the head of its list, a woken one joins the tail. So that a real-time task that never waits leaves something
+//! to the others, either the whole class may use so much time in each period (`group`), or a server runs the others above
+//! it when they have starved for nearly a period (`fair_server`).
+
+use super::linux::{RT_PERIOD, SERVER};
+use crate::schedulers::{
+    Context,
+    kit::queue::{Links, List},
+};
+use schedlab_model::{
+    Nanos, SECOND,
+    info::{Domain, Parameter, Params},
+    task::{CpuId, Policy, Task, TaskId},
+};
+
+/// Priorities 1 to 99, the greater the better.
+const PRIORITIES: usize = 100;
+
+/// Its parameters, with what keeps the class in bounds by default: it depends on the version of the kernel.
+pub const fn parameters(throttling: &'static str) -> [Parameter; 4] {
+    [
+        Parameter {
+            name: "rr_timeslice",
+            meaning: "turn of a real-time task under the policy rr, rounded up to whole ticks",
+            domain: Domain::Duration { low: 1_000_000, high: 10 * SECOND },
+            default: Some("100ms"),
+            logarithmic: true,
+            host: Some("rr_slice"),
+        },
+        Parameter {
+            name: "rt_throttling",
+            meaning: "what keeps real-time tasks from starving the others: a limit to them, a server for the others, or nothing",
+            domain: Domain::Choice { names: &["group", "fair_server", "off"] },
+            default: Some(throttling),
+            logarithmic: false,
+            host: None,
+        },
+        Parameter {
+            name: "rt_runtime",
+            meaning: "what real-time tasks may use of a period, if others want the rest",
+            domain: Domain::Duration { low: 1_000_000, high: 100 * SECOND },
+            default: Some("950ms"),
+            logarithmic: true,
+            host: Some("rt_runtime"),
+        },
+        Parameter {
+            name: "rt_period",
+            meaning: "the period in which real-time tasks may use so much",
+            domain: Domain::Duration { low: 1_000_000, high: 100 * SECOND },
+            default: Some("1s"),
+            logarithmic: true,
+            host: Some("rt_period"),
+        },
+    ]
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Throttling {
+    Group,
+    FairServer,
+    Off,
+}
+
+/// Real-time tasks of all processors.
+#[derive(Debug)]
+pub struct Realtime {
+    throttling: Throttling,
+    /// A turn under SCHED_RR, in ticks.
+    turn: u64,
+    runtime: Nanos,
+    period: Nanos,
+    links: Links,
+    /// By task, what is left of its turn.
+    left: Vec<u64>,
+    queues: Vec<Ready>,
+    /// Whether there has ever been any; most often there has not, and nothing here is to be done.
+    pub known: bool,
+}
+
+/// Those of one processor, the running one included.
+#[derive(Debug, Clone)]
+struct Ready {
+    lists: [List; PRIORITIES],
+    /// Which lists have a task.
+    filled: u128,
+    count: u32,
+    /// `group`: time used that no period has paid for yet, whether that is too much, and whether the timer is set.
+    used: Nanos,
+    throttled: bool,
+    armed: bool,
+    /// `fair_server`: by when the others must have had their part of a period, what is left of it, and whether they are
+    /// getting it now. No deadline: nobody starves.
+    deadline: Option<Nanos>,
+    due: i64,
+    serving: bool,
+    /// When the timer for it expires that is not overtaken by another.
+    moment: Nanos,
+}
+
+/// Whether a task is of this class.
+#[inline(always)]
+pub fn is_realtime(task: &Task) -> bool {
+    matches!(task.policy, Policy::Fifo | Policy::Rr)
+}
+
+/// A priority as an index; tasks without one count as of the lowest.
+#[inline(always)]
+fn level(task: &Task) -> usize {
+    usize::from(task.priority.clamp(1, PRIORITIES as u8 - 1))
+}
+
+impl Ready {
+    fn new() -> Self {
+        Ready {
+            lists: [List::default(); PRIORITIES],
+            filled: 0,
+            count: 0,
+            used: 0,
+            throttled: false,
+            armed: false,
+            deadline: None,
+            due: 0,
+            serving: false,
+            moment: 0,
+        }
+    }
+
+    fn push_tail(&mut self, links: &mut Links, task: &Task) {
+        self.lists[level(task)].push_tail(links, task.id);
+        self.filled |= 1 << level(task);
+        self.count += 1;
+    }
+
+    fn remove(&mut self, links: &mut Links, task: &Task) {
+        let list = &mut self.lists[level(task)];
+        list.remove(links, task.id);
+        if list.is_empty() {
+            self.filled &= !(1 << level(task));
+        }
+        self.count -= 1;
+    }
+
+    /// Sets the timer for the last moment at which the others can still get their part before a deadline.
+    fn set_moment(&mut self, cx: &mut Context<'_>, cpu: CpuId, deadline: Nanos) {
+        self.moment = deadline.saturating_sub(self.due.max(0) as Nanos);
+        if cx.now < self.moment {
+            cx.set_timer(self.moment, cpu, SERVER);
+        }
+    }
+
+    fn best(&self) -> Option<TaskId> {
+        match self.filled {
+            0 => None,
+            filled => self.lists[filled.ilog2() as usize].head(),
+        }
+    }
+}
+
+impl Realtime {
+    pub fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+        let period = params.whole("rt_period");
+        Realtime {
+            throttling: match params.name("rt_throttling") {
+                "group" => Throttling::Group,
+                "fair_server" => Throttling::FairServer,
+                _ => Throttling::Off,
+            },
+            turn: params.whole("rr_timeslice").div_ceil(tick),
+            runtime: params.whole("rt_runtime").min(period),
+            period,
+            links: Links::default(),
+            left: Vec::new(),
+            queues: vec![Ready::new(); processors.into()],
+            known: false,
+        }
+    }
+
+    /// Whether there is any of this class on a processor.
+    #[inline(always)]
+    pub fn any(&self, cpu: CpuId) -> bool {
+        self.queues[cpu as usize].count > 0
+    }
+
+    /// A task that was not on this processor's lists joins the tail of its priority's.
+    pub fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        if self.left.len() <= task as usize {
+            self.left.resize(task as usize + 1, self.turn);
+        }
+        self.known = true;
+        let ready = &mut self.queues[cpu as usize];
+        ready.push_tail(&mut self.links, &cx.tasks[task as usize]);
+        if self.throttling == Throttling::Group && !ready.armed {
+            ready.armed = true;
+            cx.set_timer(cx.now + self.period, cpu, RT_PERIOD);
+        }
+    }
+
+    pub fn dequeue(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
+        self.queues[cpu as usize].remove(&mut self.links, &cx.tasks[task as usize]);
+    }
+
+    /// A task goes to the tail of its list.
+    pub fn give_way(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
+        let (ready, task) = (&mut self.queues[cpu as usize], &cx.tasks[task as usize]);
+        ready.remove(&mut self.links, task);
+        ready.push_tail(&mut self.links, task);
+    }
+
+    /// Who of this class runs, if the class may. `others`: whether somebody else wants to.
+    pub fn pick(&mut self, cx: &mut Context<'_>, cpu: CpuId, others: bool) -> Option<TaskId> {
+        let ready = &mut self.queues[cpu as usize];
+        if ready.throttled || ready.serving && others {
+            return None;
+        }
+        let best = ready.best()?;
+        if others {
+            self.others_came(cx, cpu);
+        }
+        Some(best)
+    }
+
+    /// Somebody else became able to run: while a real-time task runs, it starves.
+    pub fn others_came(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        if self.throttling == Throttling::FairServer && self.queues[cpu as usize].deadline.is_none() {
+            self.begin_period(cx, cpu, cx.now + self.period);
+        }
+    }
+
+    /// The others must have had their part by this time.
+    fn begin_period(&mut self, cx: &mut Context<'_>, cpu: CpuId, deadline: Nanos) {
+        let part = (self.period - self.runtime) as i64;
+        let ready = &mut self.queues[cpu as usize];
+        // What they had beyond their part counts in the next period.
+        ready.due = ready.due.min(0) + part;
+        ready.deadline = Some(deadline);
+        ready.set_moment(cx, cpu, deadline);
+    }
+
+    /// The running task of this class used so much.
+    #[inline(always)]
+    pub fn charge(&mut self, cpu: CpuId, ran: Nanos) {
+        self.queues[cpu as usize].used += ran;
+    }
+
+    /// Somebody else used so much.
+    #[inline(always)]
+    pub fn charge_others(&mut self, cx: &mut Context<'_>, cpu: CpuId, ran: Nanos) {
+        if self.queues[cpu as usize].deadline.is_some() {
+            self.pay_others(cx, cpu, ran);
+        }
+    }
+
+    #[cold]
+    fn pay_others(&mut self, cx: &mut Context<'_>, cpu: CpuId, ran: Nanos) {
+        let ready = &mut self.queues[cpu as usize];
+        ready.due -= ran as i64;
+        if ready.due <= 0 && !ready.serving {
+            self.begin_period(cx, cpu, cx.now + self.period);
+        }
+    }
+
+    /// Nobody can run, so nobody starves.
+    pub fn idle(&mut self, cpu: CpuId) -> Option<TaskId> {
+        self.queues[cpu as usize].deadline = None;
+        self.queues[cpu as usize].serving = false;
+        None
+    }
+
+    /// A tick while somebody of this class runs; whether somebody else should be chosen.
+    pub fn tick(&mut self, cx: &Context<'_>, cpu: CpuId, running: TaskId) -> bool {
+        let ready = &mut self.queues[cpu as usize];
+        if self.throttling == Throttling::Group && ready.used > self.runtime && self.runtime < self.period {
+            ready.throttled = true;
+            return true;
+        }
+        let task = &cx.tasks[running as usize];
+        if task.policy != Policy::Rr {
+            return false;
+        }
+        let left = &mut self.left[running as usize];
+        *left -= 1;
+        if *left > 0 {
+            return false;
+        }
+        *left = self.turn;
+        let alone = ready.lists[level(task)].is_alone();
+        if !alone {
+            self.give_way(cx, cpu, running);
+        }
+        !alone
+    }
+
+    /// A tick while somebody else runs; whether their part of the period is over.
+    pub fn tick_others(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> bool {
+        let ready = &mut self.queues[cpu as usize];
+        if !ready.serving || ready.due > 0 {
+            return false;
+        }
+        ready.serving = false;
+        let deadline = ready.deadline.unwrap_or(cx.now).max(cx.now - self.period) + self.period;
+        self.begin_period(cx, cpu, deadline);
+        true
+    }
+
+    /// `group`: a period is over. Whether somebody of this class may run again.
+    pub fn period_over(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> bool {
+        let ready = &mut self.queues[cpu as usize];
+        ready.used = ready.used.saturating_sub(self.runtime);
+        let freed = ready.throttled && ready.used < self.runtime;
+        ready.throttled &= !freed;
+        ready.armed = ready.count > 0 || ready.used > 0;
+        if ready.armed {
+            cx.set_timer(cx.now + self.period, cpu, RT_PERIOD);
+        }
+        freed && self.any(cpu)
+    }
+
+    /// `fair_server`: the last moment may have come at which the others can still get their part before the deadline.
+    /// Whether it has.
+    pub fn last_moment(&mut self, cx: &mut Context<'_>, cpu: CpuId, others: bool) -> bool {
+        let ready = &mut self.queues[cpu as usize];
+        let Some(deadline) = ready.deadline else { return false };
+        if !others || ready.count == 0 {
+            ready.deadline = None;
+            return false;
+        }
+        if cx.now < ready.moment {
+            return false;
+        }
+        // What the others have had since the timer was set puts the moment off.
+        ready.set_moment(cx, cpu, deadline);
+        ready.serving = cx.now >= ready.moment;
+        ready.serving
+    }
+
+    /// Whether a woken task of this class goes before a running one.
+    pub fn beats(&self, cx: &Context<'_>, cpu: CpuId, woken: TaskId, running: TaskId) -> bool {
+        let (woken, running) = (&cx.tasks[woken as usize], &cx.tasks[running as usize]);
+        let ready = &self.queues[cpu as usize];
+        if ready.throttled || ready.serving {
+            return false;
+        }
+        !is_realtime(running) || level(woken) > level(running)
+    }
+
+    /// The processor where a woken task should go: where it was, unless somebody as good runs there and somebody less
+    /// good elsewhere.
+    pub fn select(&self, cx: &Context<'_>, task: TaskId, last: CpuId) -> CpuId {
+        let task = &cx.tasks[task as usize];
+        let rank = |cpu: CpuId| match cx.processors[cpu as usize].running {
+            Some(running) if is_realtime(&cx.tasks[running as usize]) => level(&cx.tasks[running as usize]) + 1,
+            Some(_) => 1,
+            None => 0,
+        };
+        if task.allowed >> last & 1 == 1 && rank(last) <= level(task) {
+            return last;
+        }
+        let all = (0..cx.processors.len() as CpuId).filter(|cpu| task.allowed >> cpu & 1 == 1);
+        let lowest = all.min_by_key(|&cpu| (rank(cpu), cpu != last)).unwrap_or(last);
+        let better = rank(lowest) <= level(task);
+        if better || task.allowed >> last & 1 == 0 { lowest } else { last }
+    }
+
+    /// The best task that waits on another processor and goes before what runs on this one.
+    pub fn pull(&self, cx: &Context<'_>, cpu: CpuId) -> Option<TaskId> {
+        let here = &self.queues[cpu as usize];
+        if here.throttled || here.serving {
+            return None;
+        }
+        let floor = here.best().map_or(0, |best| level(&cx.tasks[best as usize]));
+        let mut found: Option<(usize, TaskId)> = None;
+        for (other, ready) in self.queues.iter().enumerate() {
+            if other == usize::from(cpu) || ready.count == 0 {
+                continue;
+            }
+            let mut filled = ready.filled;
+            while filled != 0 && filled.ilog2() as usize > found.map_or(floor, |(best, _)| best) {
+                let at = filled.ilog2() as usize;
+                filled &= !(1 << at);
+                let may = |task: &TaskId| {
+                    cx.tasks[*task as usize].allowed >> cpu & 1 == 1 && cx.processors[other].running != Some(*task)
+                };
+                if let Some(task) = ready.lists[at].iter(&self.links).find(may) {
+                    found = Some((at, task));
+                    break;
+                }
+            }
+        }
+        found.map(|(_, task)| task)
+    }
+}

@@ -1,0 +1,136 @@
+//! One runqueue for all processors, as BSD kernels had it: any processor takes the best task that waits anywhere. Beside it
+//! each processor has a queue of its own, of tasks that may not run everywhere.
+//!
+//! To the simulated kernel a ready task stands on some processor. Where one takes a task that stands on another, its first
+//! answer is that it has nothing; asked then what it would pull, it names that task; and picks it when asked again.
+
+use crate::schedulers::{
+    Context,
+    kit::{
+        priority_lists::{End, PER_LIST, PriorityLists},
+        queue::Links,
+    },
+};
+use schedlab_model::task::{CpuId, TaskId};
+
+/// The queue, of so many lists.
+#[derive(Debug)]
+pub struct GlobalQueue<const LISTS: usize> {
+    links: Links,
+    shared: PriorityLists<LISTS>,
+    /// The queues of single processors, each with the number of tasks in it.
+    own: Vec<(PriorityLists<LISTS>, u32)>,
+    /// The priority with which each task was last queued.
+    priorities: Vec<u16>,
+}
+
+impl<const LISTS: usize> GlobalQueue<LISTS> {
+    pub fn new(processors: u16) -> Self {
+        GlobalQueue {
+            links: Links::default(),
+            shared: PriorityLists::default(),
+            own: vec![Default::default(); processors.into()],
+            priorities: Vec::new(),
+        }
+    }
+
+    /// Whether a task may run on some processors only.
+    #[inline]
+    fn is_bound(&self, cx: &Context<'_>, task: TaskId) -> bool {
+        self.own.len() > 1 && cx.tasks[task as usize].allowed.count_ones() < self.own.len() as u32
+    }
+
+    /// A task joins, with that priority.
+    #[inline(always)]
+    pub fn add(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, priority: u16, end: End) {
+        if task as usize >= self.priorities.len() {
+            self.priorities.resize(task as usize + 1, 0);
+        }
+        self.priorities[task as usize] = priority;
+        if self.is_bound(cx, task) {
+            let (lists, length) = &mut self.own[usize::from(cpu)];
+            lists.add(&mut self.links, task, priority, end);
+            *length += 1;
+        } else {
+            self.shared.add(&mut self.links, task, priority, end);
+        }
+    }
+
+    /// A queued task leaves.
+    #[inline(always)]
+    fn remove(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
+        let priority = self.priorities[task as usize];
+        if self.is_bound(cx, task) {
+            let (lists, length) = &mut self.own[usize::from(cpu)];
+            lists.remove(&mut self.links, task, priority);
+            *length -= 1;
+        } else {
+            self.shared.remove(&mut self.links, task, priority);
+        }
+    }
+
+    /// A queued task has another priority: it goes to the tail of its new list, or keeps its place if that is the old one.
+    #[inline(never)]
+    pub fn change(&mut self, cx: &Context<'_>, task: TaskId, priority: u16) {
+        if self.priorities[task as usize] / PER_LIST == priority / PER_LIST {
+            self.priorities[task as usize] = priority;
+        } else {
+            let cpu = cx.tasks[task as usize].cpu;
+            self.remove(cx, cpu, task);
+            self.add(cx, cpu, task, priority, End::Tail);
+        }
+    }
+
+    /// The best task for a processor; the shared queue wins ties.
+    #[inline]
+    fn best(&self, cpu: CpuId) -> Option<TaskId> {
+        let shared = self.shared.best();
+        match &self.own[usize::from(cpu)] {
+            (_, 0) => shared,
+            (own, _) => {
+                let priority = |task: &TaskId| self.priorities[*task as usize];
+                shared.into_iter().chain(own.best()).min_by_key(priority)
+            }
+        }
+    }
+
+    /// Takes the best task for a processor, if it stands there.
+    #[inline(always)]
+    pub fn take(&mut self, cx: &Context<'_>, cpu: CpuId) -> Option<TaskId> {
+        let task = self.best(cpu).filter(|&task| cx.tasks[task as usize].cpu == cpu)?;
+        self.remove(cx, cpu, task);
+        Some(task)
+    }
+
+    /// The best task for a processor, if it stands on another one.
+    pub fn elsewhere(&self, cx: &Context<'_>, cpu: CpuId) -> Option<TaskId> {
+        self.best(cpu).filter(|&task| cx.tasks[task as usize].cpu != cpu)
+    }
+
+    /// Where a new or woken task joins: on the first idle processor, else on that of its waker. A bound one goes where it
+    /// finds the fewest others, if possible where it was.
+    pub fn place(&self, cx: &Context<'_>, task: TaskId) -> CpuId {
+        let bound = self.is_bound(cx, task);
+        let task = &cx.tasks[task as usize];
+        if bound {
+            let may = (0..self.own.len() as CpuId).filter(|cpu| task.allowed >> cpu & 1 == 1);
+            return may.min_by_key(|&cpu| (self.own[usize::from(cpu)].1, cpu != task.cpu)).unwrap_or(task.cpu);
+        }
+        let idle = cx.processors.iter().position(|processor| processor.running.is_none());
+        let waker = || cx.waker.map_or(task.cpu, |waker| cx.tasks[waker as usize].cpu);
+        idle.map_or_else(waker, |cpu| cpu as CpuId)
+    }
+
+    /// A task for everybody was queued: every idle processor is told to look.
+    #[inline]
+    pub fn tell_idle(&self, cx: &mut Context<'_>, task: TaskId) {
+        if self.own.len() == 1 || self.is_bound(cx, task) {
+            return;
+        }
+        for cpu in 0..self.own.len() {
+            if cx.processors[cpu].running.is_none() {
+                cx.resched(cpu as CpuId);
+            }
+        }
+    }
+}

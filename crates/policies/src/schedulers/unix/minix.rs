@@ -1,0 +1,265 @@
+//! # minix
+//!
+//! Promises drivers and servers the processor before any user, and users turns of one quantum by a global clock. To
+//! whoever makes many short system calls beside a task that never waits, it costs one quantum a call.
+//!
+//! ## The idea
+//!
+//!     Three first-in first-out lists by strict priority: kernel tasks, servers, users. The head of the first list
+//!     that is not empty runs and stays at the head while it runs.
+//!     A kernel task that becomes ready while no other is takes the processor at once. Nobody else preempts.
+//!     A user that becomes ready joins the tail of its list (`ready_at = "tail"`, as shipped) or its head
+//!     (`ready_at = "head"`, the change of August 1990).
+//!     The quantum is a phase of the clock, not a budget: every N-th tick, if the same user is billed as at the last
+//!     one, the head of the user list goes to its tail.
+//!
+//! ## The formula
+//!
+//!     N  =  floor(slice * ticks per second)        at least 1
+//!
+//! At 60 ticks a second 100 ms are 6 ticks, 50 ms 3, 36 ms 2 (33.3 ms), 18 ms 1 (16.7 ms). Because the clock task
+//! compares the user billed now with the one billed at the last quantum end, two tasks that never wait get 2 N ticks each.
+//!
+//! ## A schedule
+//!
+//! Three tasks that start together, at N = 3, so that a turn is 6 ticks or 100 ms; the first turn is shorter or longer by
+//! the phase at which they start:
+//!
+//! ```toml
+//! machine = { preset = "uniform", clock = { hz = "60/s" } }
+//! scheduler = { name = "minix", slice = "50ms" }
+//! workload.a = { load = "spin", compute = "500ms" }
+//! workload.b = { load = "spin", compute = "300ms" }
+//! workload.c = { load = "spin", compute = "200ms" }
+//! ```
+//!
+//! ```text
+//!         0ms       500ms
+//!         |         |
+//! a#0     ##....##....#..#####
+//! b#1     ..##....##...##
+//! c#2     ....##....##
+//! idle 0
+//!         a column is 50ms
+//!         # running  . ready
+//! ```
+//!
+//! ## Cost
+//!
+//! Enqueue and pick: constant.
+//!
+//! ## Good for, not for
+//!
+//! A small machine with one user at a time. Not for a job of many calls beside a computing one: every call, even one
+//! that waits for nothing, ends with the caller behind the computing task, so its time is calls * N ticks.
+//!
+//! ## Departures
+//!
+//! The original has one processor. On several, each has its own lists and its own phase; new and woken tasks go to an idle
+//! processor if there is one, and an idle one pulls the first waiting task of another's first list. The clock interrupt and
+//! the clock task belong to the kernel here (`sim`); this file has what they ask of the scheduler.
+//!
+//! ## References
+//!
+//! - Minix 1.5: kernel/proc.c (`pick_proc`, `ready`, `unready`, `sched`), kernel/clock.c (`clock_handler`, `do_clocktick`).
+//! - B. Evans, comp.os.minix, August 1990 (insertion at the head).
+
+use crate::schedulers::{
+    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    kit::{
+        placement::{idle_or_last, offer, pull},
+        queue::{Links, List},
+    },
+};
+use schedlab_model::{
+    MILLISECOND, Nanos, SECOND,
+    info::{Domain, Info, Parameter, Params, Promise, Reach},
+    task::{Class, CpuId, TaskId},
+};
+
+/// Three lists and a global quantum phase.
+#[derive(Debug)]
+pub struct Minix {
+    links: Links,
+    processors: Vec<Ready>,
+    /// N: ticks in a quantum.
+    quantum_ticks: u64,
+    /// Whether a user that becomes ready joins the head of its list.
+    ready_at_head: bool,
+}
+
+/// The lists and the quantum phase of one processor.
+#[derive(Debug, Clone)]
+struct Ready {
+    kernel_tasks: List,
+    servers: List,
+    users: List,
+    /// Ticks to the end of the quantum.
+    ticks_left: u64,
+    /// Who was billed at the last end of a quantum.
+    previous: Option<TaskId>,
+}
+
+impl Ready {
+    fn list(&mut self, class: Class) -> &mut List {
+        match class {
+            Class::KernelTask => &mut self.kernel_tasks,
+            Class::Server => &mut self.servers,
+            Class::User => &mut self.users,
+        }
+    }
+
+    fn lists(&self) -> [&List; 3] {
+        [&self.kernel_tasks, &self.servers, &self.users]
+    }
+
+    /// Begins the next quantum.
+    fn new_quantum(&mut self, ticks: u64, billed: Option<TaskId>) {
+        self.ticks_left = ticks;
+        self.previous = billed;
+    }
+}
+
+impl Minix {
+    /// A task joins its list, or moves to its tail.
+    fn join(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        let class = cx.tasks[task as usize].class;
+        let list = self.processors[cpu as usize].list(class);
+        if why == Enqueue::Yield {
+            list.remove(&mut self.links, task);
+            list.push_tail(&mut self.links, task);
+        } else if class == Class::User && self.ready_at_head {
+            list.push_head(&mut self.links, task);
+        } else {
+            list.push_tail(&mut self.links, task);
+        }
+    }
+}
+
+impl Scheduler for Minix {
+    const INFO: Info = Info {
+        name: "minix",
+        summary: "three priority lists and a global quantum phase; message-passing kernels",
+        year: 1990,
+        origin: "Minix 1.5",
+        promises: &[Promise::WorkConserving(Reach::Everywhere)],
+        parameters: &[
+            Parameter {
+                name: "slice",
+                meaning: "the quantum (MILLISEC), cut to whole clock ticks",
+                domain: Domain::Duration { low: MILLISECOND, high: 10 * SECOND },
+                default: Some("100ms"),
+                logarithmic: true,
+                host: Some("rr_slice"),
+            },
+            Parameter {
+                name: "ready_at",
+                meaning: "where a user task that becomes ready joins its list",
+                domain: Domain::Choice { names: &["tail", "head"] },
+                default: Some("tail"),
+                logarithmic: false,
+                host: None,
+            },
+        ],
+        source: include_str!("minix.rs"),
+    };
+    const TICKS: bool = true;
+
+    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+        // The kernel computes MILLISEC * HZ / 1000 in whole numbers; a tick is 1/HZ rounded to a nanosecond, hence
+        // the half nanosecond per tick of tolerance. Zero ticks would never end: the kernel would count past zero.
+        let quantum_ticks = ((params.whole("slice") + 1_000) / tick).max(1);
+        let ready = Ready {
+            kernel_tasks: List::default(),
+            servers: List::default(),
+            users: List::default(),
+            ticks_left: quantum_ticks,
+            previous: None,
+        };
+        Minix {
+            links: Links::default(),
+            processors: vec![ready; processors.into()],
+            quantum_ticks,
+            ready_at_head: params.name("ready_at") == "head",
+        }
+    }
+
+    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _: Enqueue) -> CpuId {
+        idle_or_last(cx, task, |cpu| self.processors[cpu as usize].lists().iter().all(|list| list.is_empty()))
+    }
+
+    #[inline(always)]
+    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        // Who was preempted has kept its place at the head.
+        if why != Enqueue::Preempted {
+            self.join(cx, cpu, task, why);
+        }
+        if matches!(why, Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield) {
+            offer(cx, task);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Dequeue) {
+        let class = cx.tasks[task as usize].class;
+        self.processors[cpu as usize].list(class).remove(&mut self.links, task);
+    }
+
+    #[inline]
+    fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+        let ready = &self.processors[cpu as usize];
+        let task = ready.kernel_tasks.head().or(ready.servers.head()).or(ready.users.head())?;
+        Some(Pick { task, slice: None })
+    }
+
+    #[inline]
+    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, _: CpuId, running: TaskId, woken: TaskId) -> Preempt {
+        let class = |task: TaskId| cx.tasks[task as usize].class;
+        (class(woken) == Class::KernelTask && class(running) != Class::KernelTask).into()
+    }
+
+    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
+        if why == Balance::Tick {
+            return None;
+        }
+        let waits = |from: CpuId, task: TaskId| cx.processors[from as usize].running != Some(task);
+        pull(cx, cpu, |from, may| {
+            let lists = self.processors[from as usize].lists();
+            lists.iter().find_map(|list| list.find(&self.links, |task| may(task) && waits(from, task)))
+        })
+    }
+
+    /// The interrupt itself only counts.
+    #[inline]
+    fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        let ready = &mut self.processors[cpu as usize];
+        ready.ticks_left -= 1;
+        if ready.ticks_left == 0 {
+            ready.new_quantum(self.quantum_ticks, cx.processors[cpu as usize].billed);
+        }
+    }
+
+    #[inline]
+    fn tick_needs_clock_task(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
+        let ready = &self.processors[cpu as usize];
+        ready.ticks_left == 1 && cx.processors[cpu as usize].billed == ready.previous && !ready.users.is_empty()
+    }
+
+    /// The clock task ends the quantum: who was billed at both its ends goes to the tail.
+    #[inline(always)]
+    fn clock_task(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        let billed = cx.processors[cpu as usize].billed;
+        let ready = &mut self.processors[cpu as usize];
+        ready.ticks_left -= 1;
+        if ready.ticks_left > 0 {
+            return;
+        }
+        if billed == ready.previous
+            && let Some(head) = ready.users.pop_head(&mut self.links)
+        {
+            ready.users.push_tail(&mut self.links, head);
+            cx.resched(cpu);
+        }
+        ready.new_quantum(self.quantum_ticks, billed);
+    }
+}
