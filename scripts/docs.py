@@ -7,6 +7,7 @@
     examples/*.out            what `schedlab run` prints for every example
     examples/*.ipynb          the outputs of every notebook
     docs/matrix.md            every scheduler on every load of the matrix
+    docs/pictures/*.svg       the figure of the README
 
 A folder given as argument takes the files in place of the project's own.
 """
@@ -24,6 +25,8 @@ from pathlib import Path
 
 from schedlab import Experiment, _core, matrix, units
 from schedlab.report.matrix import colour, text
+from schedlab.report.reproduced import figure_file
+from schedlab.reproduction import reproduce
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -33,7 +36,7 @@ SCHEDLAB = Path(sys.executable).with_name("schedlab")
 def main() -> None:
     """Write everything below the folder of the first argument, or below the project's."""
     into = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
-    for path, text in {**pages(), **schema(), **outputs(), **notebooks(), **the_matrix()}.items():
+    for path, text in {**pages(), **schema(), **outputs(), **notebooks(), **pictures(), **the_matrix()}.items():
         (into / path).parent.mkdir(parents=True, exist_ok=True)
         (into / path).write_text(text, encoding="utf-8")
 
@@ -109,6 +112,13 @@ def parameters(entries: list[dict]) -> str:
 def schema() -> dict[str, str]:
     """The JSON Schema."""
     return {"schema/experiment.json": _core.schema().rstrip("\n") + "\n"}
+
+
+def pictures() -> dict[str, str]:
+    """The I/O job of 1990 over the quantum: published and predicted."""
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = reproduce("minix-1990", {"out": Path(folder)})
+    return {"docs/pictures/minix-1990.svg": figure_file(outcome, "The I/O job: real time")}
 
 
 def the_matrix() -> dict[str, str]:

@@ -28,6 +28,13 @@ def test_the_schema_is_up_to_date(schedlab):
     assert SCHEMA.read_text() == schedlab("schema").stdout
 
 
+def test_the_picture_of_the_readme_is_up_to_date():
+    """Draw it anew: make docs"""
+    for path, text in WRITTEN["pictures"]().items():
+        assert (ROOT / path).read_text() == text, path
+        assert f"]({path})" in (ROOT / "README.md").read_text()
+
+
 def experiments():
     """Every experiment file of the project: the reproductions keep other tables beside theirs."""
     package = ROOT / "python" / "schedlab"

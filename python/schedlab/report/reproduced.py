@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 
 from schedlab.report import page
-from schedlab.report.svg import Point, Series, chart
+from schedlab.report.svg import Point, Series, chart, file
 from schedlab.reproduction import Outcome, Row, Score, marked, total
 from schedlab.units import alike
 
@@ -81,7 +81,13 @@ def _report(outcome: Outcome) -> dict:
     }
 
 
-def _figure(outcome: Outcome, spec: dict) -> dict:
+def figure_file(outcome: Outcome, title: str) -> str:
+    """The figure of that title as an SVG file of its own."""
+    (spec,) = (figure for figure in outcome.report.figures if figure["title"] == title)
+    return file(spec["x"], _series(outcome, spec)[0], spec["x_title"], spec["y_title"])
+
+
+def _series(outcome: Outcome, spec: dict) -> tuple[list[Series], list[Row]]:
     rows = {row.spec.id: row for row in outcome.rows}
     series, used = [], []
     for name, pattern in spec["series"].items():
@@ -90,6 +96,11 @@ def _figure(outcome: Outcome, spec: dict) -> dict:
         published = [(i, row.spec.published) for i, row in found if row.spec.published is not None]
         series.append(Series(name, points, published))
         used += [row for _, row in found]
+    return series, used
+
+
+def _figure(outcome: Outcome, spec: dict) -> dict:
+    series, used = _series(outcome, spec)
     return {
         "title": spec["title"],
         "picture": chart(spec["x"], series, spec["x_title"], spec["y_title"]),

@@ -52,19 +52,51 @@ class _Frame:
 
 def chart(labels: list[str], series: list[Series], x_title: str, y_title: str, width: int = 720) -> str:
     """Draw the series over the labelled places. The vertical axis begins at zero."""
+    name = f"{y_title} over {x_title}" if x_title else y_title
+    inner = _drawn(labels, series, x_title, y_title, width)
+    picture = f'<svg class="chart" viewBox="0 0 {width} {HEIGHT}" role="img" aria-label="{escape(name)}">{inner}</svg>'
+    return _legend(series) + picture
+
+
+def file(labels: list[str], series: list[Series], x_title: str, y_title: str, width: int = 720) -> str:
+    """The same as an SVG file of its own, for light and dark pages, with the legend above the chart."""
+    entries = [(f"s{i % COLOURS}", "●", s.name) for i, s in enumerate(series)]
+    if any(s.published for s in series):
+        entries.append(("title", "◇", "published"))
+    step = (width - LEFT - RIGHT) / len(entries)
+    legend = "".join(
+        f'<text class="{style}" x="{LEFT + i * step:.0f}" y="-10">{mark} {escape(name)}</text>'
+        for i, (style, mark, name) in enumerate(entries)
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 -32 {width} {HEIGHT + 32}">\n{_STYLE}\n'
+        f'<rect class="card" y="-32" width="{width}" height="{HEIGHT + 32}" rx="10"/>{legend}\n'
+        f"{_drawn(labels, series, x_title, y_title, width)}\n</svg>\n"
+    )
+
+
+_STYLE = """<style>
+svg { --ink: #1d1f23; --dim: #646a73; --line: #d9dbde; --card: #f5f5f3; --s0: #2563b0; --s1: #c9601a; --s2: #2b8a57; }
+@media (prefers-color-scheme: dark) {
+  svg { --ink: #e6e7e9; --dim: #9aa1ab; --line: #2f3338; --card: #1e2124;
+    --s0: #75a9ec; --s1: #f0995a; --s2: #6cc797; } }
+text { font: 12px system-ui, sans-serif; fill: currentColor; } .tick { fill: var(--dim); } .title { fill: var(--ink); }
+.card { fill: var(--card); } .grid { stroke: var(--line); }
+.join { stroke: currentColor; stroke-width: 2; opacity: .45; }
+.bar { stroke: currentColor; stroke-width: 1.6; fill: none; } circle { fill: currentColor; }
+.published { fill: none; stroke: currentColor; stroke-width: 1.8; }
+.s0 { color: var(--s0); } .s1 { color: var(--s1); } .s2 { color: var(--s2); }
+</style>"""
+
+
+def _drawn(labels: list[str], series: list[Series], x_title: str, y_title: str, width: int) -> str:
     values = [v for s in series for p in s.points for v in (p.mean, p.high) if isfinite(v)]
     values += [y for s in series for _, y in s.published]
     steps = ticks(max(values, default=1.0))
     frame = _Frame(labels, steps[-1], width)
     shifts = [(i - (len(series) - 1) / 2) * 7 for i in range(len(series))]
     drawn = [_series(frame, s, i, shift) for i, (s, shift) in enumerate(zip(series, shifts, strict=True))]
-    title = f"{y_title} over {x_title}" if x_title else y_title
-    parts = [_axes(frame, steps, x_title, y_title), *drawn]
-    picture = (
-        f'<svg class="chart" viewBox="0 0 {width} {HEIGHT}" role="img" aria-label="{escape(title)}">'
-        f"{''.join(parts)}</svg>"
-    )
-    return _legend(series) + picture
+    return "".join([_axes(frame, steps, x_title, y_title), *drawn])
 
 
 def ticks(largest: float) -> list[float]:

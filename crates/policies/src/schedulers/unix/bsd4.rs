@@ -91,9 +91,8 @@ use super::{
     bsd::{Bsd, Due, Rules},
     decay_usage::{Estimator, Step},
 };
-use crate::schedulers::{
-    Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks, kit::priority_lists::End,
-};
+use crate::schedulers::kit::priority_lists::End;
+use crate::schedulers::{Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks};
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
