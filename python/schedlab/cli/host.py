@@ -27,7 +27,7 @@ def check(
     journal: Journal = None,
     json: Json = False,
 ) -> None:
-    """Say what this host permits, and what to do about each no. Puts back what dead runs have left changed."""
+    """Report what this host permits, and how to enable what is missing. Restores what dead runs have left changed."""
     from schedlab.cli.output import print_json, print_table
     from schedlab.live import host
 

@@ -26,7 +26,7 @@ def verb(
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again what was run before.")] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Only go on with what was begun; without it, too, nothing is run twice.")
+        bool, typer.Option("--resume", help="Require existing results; finished runs are always reused.")
     ] = False,
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -165,7 +165,7 @@ def _refuse_beginning(name: str, out: Path, fresh: bool) -> None:
     from schedlab.errors import UsageError
 
     if fresh:
-        raise UsageError("--resume goes on with what was begun, and --fresh begins again: leave out one of them")
+        raise UsageError("--resume requires existing results, and --fresh discards them: leave out one of them")
     if not any(folder.name.startswith(f"{name}-") and (folder / "manifest.json").exists() for folder in out.glob("*")):
         raise UsageError(f"--resume: {out} has nothing of {name} to go on with; leave out --resume to begin")
 

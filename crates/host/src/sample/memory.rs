@@ -113,7 +113,7 @@ pub const PAGING: &[Column<Paging>] = &[
     column("majflt", "1/s", "page faults that had to wait for a drive", |now, was, s| rate(now[MAJOR], was[MAJOR], s)),
     column("pgscan", "pages/s", "looked at for eviction", |now, was, s| rate(now[SCANNED], was[SCANNED], s)),
     column("pgsteal", "pages/s", "evicted", |now, was, s| rate(now[TAKEN], was[TAKEN], s)),
-    column("stall", "1/s", "allocations that had to evict pages themselves", |now, was, s| {
+    column("stall", "1/s", "direct reclaim: allocations that had to free pages first", |now, was, s| {
         rate(now[STALLS], was[STALLS], s)
     }),
     column("refault", "pages/s", "read again soon after their eviction", |now, was, s| {

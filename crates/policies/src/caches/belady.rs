@@ -78,7 +78,7 @@ impl Belady {
 impl Entry for Belady {
     const INFO: Info = Info {
         name: "belady",
-        summary: "the one asked for again last goes; needs to know the future",
+        summary: "evicts the object whose next request is farthest away (clairvoyant)",
         year: 1966,
         origin: "theory",
         promises: &[Promise::Clairvoyant],

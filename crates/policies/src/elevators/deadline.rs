@@ -134,7 +134,7 @@ impl Deadline {
 impl Entry for Deadline {
     const INFO: Info = Info {
         name: "deadline",
-        summary: "runs of neighbouring requests, reads before writes, nobody longer than his expiry: Linux 2.6",
+        summary: "runs of neighbouring requests, reads before writes, no request waits past its deadline: Linux 2.6",
         year: 2002,
         origin: "Jens Axboe, Linux 2.6",
         promises: &[Promise::WorkConserving(Reach::Everywhere), Promise::StarvationFree(Reach::Everywhere)],

@@ -158,7 +158,7 @@ impl MqDeadline {
 impl Entry for MqDeadline {
     const INFO: Info = Info {
         name: "mq_deadline",
-        summary: "ascending batches, reads before writes, higher classes first, nobody longer than his expiry: Linux today",
+        summary: "ascending batches, reads before writes, higher classes first, no request waits past its deadline: Linux today",
         year: 2017,
         origin: "Jens Axboe, Linux 4.11",
         promises: &[Promise::WorkConserving(Reach::Everywhere), Promise::StarvationFree(Reach::Everywhere)],

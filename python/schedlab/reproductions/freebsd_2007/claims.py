@@ -5,7 +5,8 @@ A claim that gives a number is judged within a tenth of it, unless its own words
 
 from collections.abc import Mapping
 
-from schedlab.reproduction import Finding, Lab, Row, set_afterwards
+from schedlab.published import Row
+from schedlab.reproduction import Finding, Lab, set_afterwards
 
 QUANTA = ["10ms", "20ms", "50ms", "100ms", "200ms"]
 SCHEDULERS = ["bsd4", "bsd4_52", "bsd4_4x", "ule"]

@@ -18,7 +18,8 @@ Two numbers are taken to differ when their intervals do not meet.
 from collections.abc import Mapping
 from itertools import pairwise
 
-from schedlab.reproduction import Finding, Lab, Row, set_afterwards
+from schedlab.published import Row
+from schedlab.reproduction import Finding, Lab, set_afterwards
 
 NBUF = [75, 600, 1200, 1800, 2400, 3000, 3600, 4200, 4800, 5400, 6000]
 SETS = ["4x75MB", "100x3MB", "1000x300KB"]

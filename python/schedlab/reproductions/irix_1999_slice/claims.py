@@ -12,7 +12,8 @@ conversational transactions, AFIPS 1968).
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from schedlab.reproduction import Finding, Lab, Row, set_afterwards
+from schedlab.published import Row
+from schedlab.reproduction import Finding, Lab, set_afterwards
 
 SIZES = [1, 3, 5, 7, 10, 20, 30, 50, 70, 100]
 COPIES = [1, 2, 5, 10, 15, 20]

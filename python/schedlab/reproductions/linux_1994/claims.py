@@ -8,7 +8,8 @@ controls that say which rule does what.
 from collections.abc import Mapping, Sequence
 
 from schedlab import stats
-from schedlab.reproduction import Finding, Lab, Row, set_afterwards
+from schedlab.published import Row
+from schedlab.reproduction import Finding, Lab, set_afterwards
 
 Rows = Mapping[str, Row]
 SEEDS_AFTERWARDS = "the number of seeds was raised twice, from 32 to 64 at last"

@@ -5,7 +5,8 @@ A claim that gives a number is judged within a tenth of it, unless its own words
 
 from collections.abc import Mapping
 
-from schedlab.reproduction import Finding, Lab, Row
+from schedlab.published import Row
+from schedlab.reproduction import Finding, Lab
 
 SLICES = ["100ms", "50ms", "36ms", "18ms"]
 Rows = Mapping[str, Row]

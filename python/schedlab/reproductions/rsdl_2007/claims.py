@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping
 
 from schedlab import stats
-from schedlab.reproduction import Finding, Lab, Row, set_afterwards
+from schedlab.published import Row
+from schedlab.reproduction import Finding, Lab, set_afterwards
 
 Rows = Mapping[str, Row]
 FRAME_MS = 26.122

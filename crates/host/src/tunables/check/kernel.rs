@@ -115,7 +115,7 @@ fn tick(root: &Root, aside: Option<&Aside>) -> Line {
             what,
             Answer::Limited,
             format!("{seen}; whether HRTICK is on cannot be read"),
-            "take it that slices are rounded up to ticks",
+            "assume that slices are rounded up to ticks",
         ),
     }
 }

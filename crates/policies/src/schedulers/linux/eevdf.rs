@@ -6,7 +6,7 @@
 //! ## The idea
 //!
 //!     Every task has a virtual time that goes by the more slowly the greater its weight. V is the mean of all, by weight:
-//!     who is behind V is owed time (positive lag), who is ahead owes it.
+//!     a task behind V has positive lag, one ahead of V negative lag.
 //!     A task asks for one slice after another; each request has a deadline in virtual time.
 //!     Of the tasks that owe nothing (the eligible ones), the one with the earliest deadline runs. It is protected until it
 //!     has had the shortest slice that anybody in the queue asks for.
