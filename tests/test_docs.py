@@ -35,6 +35,18 @@ def test_the_picture_of_the_readme_is_up_to_date():
         assert f"]({path})" in (ROOT / "README.md").read_text()
 
 
+def test_the_rows_of_the_readme_are_those_of_the_reproduction(tmp_path):
+    from schedlab.report.reproduced import row_texts
+    from schedlab.reproduction import reproduce
+
+    rows = reproduce("minix-1990", {"out": tmp_path}).rows
+    said = {row.spec.id: " ".join([*row_texts(row), row.verdict]) for row in rows}
+    shown = re.findall(r"^  (?:io|cpu)\.loaded\.real@.*$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert len(shown) == 6
+    for line in shown:
+        assert line.split() == said[line.split()[0]].split()
+
+
 def experiments():
     """Every experiment file of the project: the reproductions keep other tables beside theirs."""
     package = ROOT / "python" / "schedlab"
