@@ -182,6 +182,14 @@ fn every_page_tells_what_a_reader_asks() {
     }
 }
 
+#[test]
+fn no_policy_is_left_unfinished() {
+    for info in SCHEDULERS {
+        let left = info.source.lines().position(|line| line.contains("TODO"));
+        assert_eq!(left, None, "{} still has a TODO in a line of its file, counted from 0", info.name);
+    }
+}
+
 /// A page's schedule is a scenario and the chart of it: the simulator must draw the same.
 #[test]
 fn every_drawn_schedule_is_what_the_simulator_draws() {

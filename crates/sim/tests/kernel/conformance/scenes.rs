@@ -202,7 +202,13 @@ pub fn of_equals() -> Vec<Scene> {
         let jobs = [("equal0", 3, [0, 1]), ("equal1", 2, [1, 2])].map(|(name, n, cpus)| job(name, n, HOG, Some(&cpus)));
         scene(p, &jobs)
     });
-    alone.into_iter().chain([beside]).chain(bound).chain(free).chain(overlapping).collect()
+    alone.into_iter().chain([beside, light_next_to_heavy()]).chain(bound).chain(free).chain(overlapping).collect()
+}
+
+/// Equals of little weight wait for long, and what they are owed grows large.
+fn light_next_to_heavy() -> Scene {
+    let jobs = [job("equal", 4, &format!("nice = 12, {HOG}"), None), job("other", 1, &sleeper(53, 47), None)];
+    Scene::new(1, 60, format!("duration = \"100s\"\n{}", jobs.concat()))
 }
 
 /// Equals on one processor, any number of them, beside others of any nice level that sleep now and then.
