@@ -15,9 +15,9 @@ from schedlab.places import say
 from schedlab.simulator import Simulator
 
 PAGE = Path(__file__).parent.parent / "docs/parity-memory.md"
-HEAD = """# Parity of memory: two lists beside guest kernels
+HEAD = """# Parity of memory: two lists and guest kernels
 
-Reclaim by `two_list` (with the eviction policy `two_list`) beside Linux 5.10, 6.1 and 6.17, as Debian builds them.
+Reclaim by `two_list` (with the eviction policy `two_list`) compared with Debian's Linux 5.10, 6.1 and 6.17.
 Written by `scripts/parity_memory.py`; the scenarios are in `python/schedlab/parity/memory_scenarios/`.
 
 In a guest the memory of a scenario is the limit of a control group; the simulator has a machine of that size. Huge

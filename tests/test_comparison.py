@@ -166,7 +166,7 @@ def test_a_baseline_that_is_none_is_answered(found):
 def test_the_command_says_what_differs_and_what_was_adjusted(schedlab, small):
     done = schedlab("run", small, "--baseline", "scheduler.slice=100ms")
     assert done.returncode == 0, done.stderr
-    assert "beside scheduler.slice=100ms" in done.stdout
+    assert "compared with scheduler.slice=100ms" in done.stdout
     assert "differences are judged together (Holm)" in done.stdout
     told = schedlab.json("run", small, "--baseline", "scheduler.slice=100ms")
     assert {row["verdict"] for row in told["differences"]} <= {REAL, NOT_SHOWN, TOO_FEW}

@@ -56,7 +56,7 @@ def test_the_busiest_processor_counts_and_a_kernel_without_steal_is_said_to_be_o
     assert (found.foreign_percent, found.steal_percent) == (7.5, 3.0)
     assert "7.5 %" in found.told()[0]
     assert "not quiet" in found.told()[0]
-    assert "not told by this kernel" in looked([0.05] * PIECES, seen=noise(1.0, steal=None)).told()[0]
+    assert "not reported by this kernel" in looked([0.05] * PIECES, seen=noise(1.0, steal=None)).told()[0]
 
 
 def test_pieces_that_give_no_time_leave_the_scatter_unknown():

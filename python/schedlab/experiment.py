@@ -91,7 +91,7 @@ class Experiment:
         """The seeds; each makes one run of every cell."""
         seeds = self.definition["seeds"]
         if isinstance(seeds, int) and seeds > MOST_SEEDS:
-            raise UsageError(f"{self.name}: seeds = {seeds} are more than anybody can run; at most {MOST_SEEDS:,}")
+            raise UsageError(f"{self.name}: seeds = {seeds} are too many; at most {MOST_SEEDS:,}")
         return list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
 
     def cells(self) -> list[Cell]:

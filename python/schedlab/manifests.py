@@ -51,7 +51,7 @@ def _faults(found: Any) -> Iterator[str]:
         if not _are_seeds(seeds):
             yield "its seeds are none"
     if not isinstance(found["versions"].get("engine"), str):
-        yield "it tells no version of the engine"
+        yield "it names no version of the engine"
     metrics = found["experiment"].get("metrics") or []
     if not isinstance(metrics, list) or not all(isinstance(name, str) for name in metrics):
         yield "its metrics are no names"

@@ -25,7 +25,7 @@ def refuse_impossible(pictures: Sequence[tuple[Path, str]], place: "Place") -> N
     """Refuse pictures of runs that cannot be had again."""
     if pictures and not _is_simulated(place) and not place.name.startswith(GUEST):
         raise UsageError(
-            f"--trace, --gantt: the first run would be one on {place.name}, which nobody can run again as it was; "
+            f"--trace, --gantt: the first run would be one on {place.name}, which cannot be run again as it was; "
             f"name another place first, as in --on sim,{place.name}"
         )
 

@@ -77,7 +77,7 @@ def permit(file: str, effects: Sequence[Effect], trusted: bool, say: Callable[[s
     if os.geteuid() == 0 and any(effect.kind == COMMAND for effect in new):
         raise UsageError(f"{file}: it runs commands as root that were not run before; read them, then add --trust")
     if not sys.stdin.isatty():
-        raise UsageError(f"{file}: it was not run before and nobody can be asked; read what it does, then add --trust")
+        raise UsageError(f"{file}: not run before, and no terminal to ask on; read what it does, then add --trust")
     if not _agreed():
         raise UsageError(f"{file}: not run")
     remember(new)

@@ -36,7 +36,7 @@ def verb(
     only: Annotated[
         str | None, typer.Option("--only", help="Operations that count as requests, as get,gets; all by default.")
     ] = None,
-    first: Annotated[int | None, typer.Option("--first", min=1, help="Read only so many requests.")] = None,
+    first: Annotated[int | None, typer.Option("--first", min=1, help="Read at most this number of requests.")] = None,
     sample: Annotated[
         float | None,
         typer.Option("--sample", help="Sample a fraction of the objects (0.01) and report confidence intervals."),

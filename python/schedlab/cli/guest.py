@@ -130,7 +130,7 @@ def boot(
 
 @app.command("build", epilog="Example: schedlab guest build examples/schedulers/fifo.bpf.c --kernel 6.17")
 def build(
-    source: Annotated[Path, typer.Argument(help="A scheduler, NAME.bpf.c; NAME.bpf.o is made beside it.")],
+    source: Annotated[Path, typer.Argument(help="A scheduler, NAME.bpf.c; NAME.bpf.o is written to its folder.")],
     kernel: Annotated[str, typer.Option(help="The kernel whose types it is compiled for.")] = "6.17",
     json: Json = False,
 ) -> None:

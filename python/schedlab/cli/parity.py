@@ -25,7 +25,7 @@ class Where(StrEnum):
 
 def verb(
     only: Annotated[list[str] | None, typer.Option("--only", help="Only this scenario; may be repeated.")] = None,
-    on: Annotated[Where, typer.Option("--on", help="What the simulator is set beside.")] = Where.host,
+    on: Annotated[Where, typer.Option("--on", help="What the simulator is compared with.")] = Where.host,
     kernel: Annotated[
         list[str] | None, typer.Option("--kernel", help="Only this guest kernel; may be repeated.")
     ] = None,
@@ -49,7 +49,7 @@ def verb(
     if on is Where.host:
         _refuse_of_guests(kernel, switches)
         compared = _beside_host(only, repeats or REPEATS, out, fresh, Conditions(quiet_below=quiet_below, dirty=dirty))
-        tables = {"Simulated beside measured": compared}
+        tables = {"Simulated and measured": compared}
     elif switches:
         return _switch_for_switch(only, kernel, out, json)
     else:

@@ -224,7 +224,7 @@ def _show_differences(results: "Results", compared: "pl.DataFrame", baseline: st
     from schedlab.report.tables import differences_table
 
     header, rows = differences_table(results, compared)
-    print_table(header, rows, f"beside {baseline}", numeric=(len(header) - 4, len(header) - 3, len(header) - 2))
+    print_table(header, rows, f"compared with {baseline}", numeric=(len(header) - 4, len(header) - 3, len(header) - 2))
     judged = compared["adjusted"].drop_nulls().len()
     print("difference: mean of the pairs (same repeat) with its 95 % interval by Student's t")
     if judged > 1:

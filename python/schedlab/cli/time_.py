@@ -167,7 +167,7 @@ def _verdict(found) -> str:
     if found is None or found.real is None:
         return "One run of each cannot tell whether they differ: --repeat 10."
     if not found.real:
-        return f"No difference of elapsed time can be told from chance, in {found.of.n} blocks."
+        return f"No difference of elapsed time can be distinguished from chance, in {found.of.n} blocks."
     mean, low, high = (value / 1e9 for value in found.of[:3])
     blocks = found.of.n
     if mean < 0:

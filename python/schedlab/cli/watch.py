@@ -27,7 +27,7 @@ def verb(
     csv: Annotated[str | None, typer.Option("--csv", help="Write rows to this file; - prints them.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON lines, a header first.")] = False,
     nice: Annotated[bool, typer.Option("--nice", help="Loads of each nice level, too.")] = False,
-    tasks: Annotated[int, typer.Option("--tasks", min=0, max=1000, help="So many tasks that use most, too.")] = 0,
+    tasks: Annotated[int, typer.Option("--tasks", min=0, max=1000, help="Tasks to show: those that use most.")] = 0,
     by: Annotated[str, typer.Option("--by", help="Of what: cpu, memory or disk.")] = "cpu",
     cgroup: Annotated[list[str] | None, typer.Option("--cgroup", help="This control group, too.")] = None,
     once: Annotated[bool, typer.Option("--once", help="One sample only.")] = False,

@@ -214,14 +214,14 @@ def _cells(seal: Path) -> dict[str, list]:
     try:
         cells = opened(reading.data(seal, reading.MANIFEST))
     except (ValueError, RecursionError) as why:
-        raise UsageError(f"{seal} is damaged ({why}); without it nobody can tell what the letters mean") from None
+        raise UsageError(f"{seal} is damaged ({why}); without it the letters stand for nothing") from None
     kinds = (dict, dict, str, str)
     whole = isinstance(cells, dict) and all(
         isinstance(cell, list) and len(cell) == len(kinds) and all(map(isinstance, cell, kinds))
         for cell in cells.values()
     )
     if not whole or not all(isinstance(scenario.get("machine"), dict) for scenario, *_ in cells.values()):
-        raise UsageError(f"{seal} is damaged (it is no seal's text); without it nobody can tell what the letters mean")
+        raise UsageError(f"{seal} is damaged (it is no seal's text); without it the letters stand for nothing")
     return cells
 
 

@@ -67,7 +67,7 @@ class Preflight:
         return [self._of_others(), self._of_noise(), self._of_time()]
 
     def _of_others(self) -> str:
-        stolen = "not told by this kernel" if self.steal_percent is None else f"{self.steal_percent:.1f} %"
+        stolen = "not reported by this kernel" if self.steal_percent is None else f"{self.steal_percent:.1f} %"
         worth = "" if self.quiet else ", which is not quiet"
         used = f"others use {self.foreign_percent:.1f} % of the busiest processor{worth}"
         return f"{used}; stolen by the hypervisor: {stolen}"

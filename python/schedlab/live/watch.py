@@ -45,7 +45,7 @@ def samples(wish: Wish) -> tuple[dict, Iterator[dict]]:
     stream = agent.lines(wish.arguments())
     header = next(stream, None)
     if header is None:
-        raise UsageError("schedlab-agent told nothing")
+        raise UsageError("schedlab-agent reported nothing")
     return header, stream
 
 
