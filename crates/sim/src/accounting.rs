@@ -19,7 +19,8 @@ pub(crate) struct Cpu {
     pub last: TaskId,
     /// From here on, time is not settled yet.
     pub settled: Nanos,
-    /// Of the time not settled, how much goes to interrupts and switching; it comes first.
+    /// Of the time not settled, how much goes to interrupts and switching; it comes first. What is left of it when a task leaves
+    /// is paid before the next task's own stretch.
     pub overhead: Nanos,
     /// When the running task's present stretch ends.
     pub burst_end: Nanos,
@@ -31,8 +32,6 @@ pub(crate) struct Cpu {
     pub leaving: Enqueue,
     /// Time that the running task has had since it got the processor, by [`Mode`].
     pub spent: [Nanos; 2],
-    /// Of the overhead, how much at most is work for a device: it is done to its end, whoever comes next.
-    for_device: Nanos,
 }
 
 impl Default for Cpu {
@@ -47,7 +46,6 @@ impl Default for Cpu {
             mode: Mode::User,
             leaving: Enqueue::Preempted,
             spent: [0; 2],
-            for_device: 0,
         }
     }
 }
@@ -103,28 +101,15 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.scheduler.charge(&mut context!(self), cpu as CpuId, task, ran);
     }
 
-    /// An interrupt takes time from whoever runs. An idle processor handles it in its idle time.
+    /// An interrupt or work for a device takes its time from the running task, and from the next task what is left when that
+    /// one leaves: a reader blocks as soon as it has sent a command, and a woken task may preempt the interrupted one. An idle
+    /// processor does it in its idle time; one that is about to choose is not idle.
     pub fn steal(&mut self, cpu: usize, cost: Nanos) {
         let state = &mut self.cpus[cpu];
-        if state.running != NO_TASK && cost > 0 {
+        if state.running != NO_TASK || self.wishes.resched >> cpu & 1 == 1 {
             state.overhead += cost;
             state.burst_end = state.burst_end.saturating_add(cost);
         }
-    }
-
-    /// Work for a device takes time from whoever runs, and what is left of it from the next task if that one leaves: a reader
-    /// blocks as soon as it has sent a command, and one that is woken may take the processor from the task interrupted. An idle
-    /// processor does it in its idle time; the device's own time has it.
-    pub fn work_for_device(&mut self, cpu: usize, cost: Nanos) {
-        let chooses = self.wishes.resched >> cpu & 1 == 1;
-        let state = &mut self.cpus[cpu];
-        match (state.running, chooses) {
-            (NO_TASK, false) => return,
-            (NO_TASK, true) => {}
-            _ => state.for_device = state.for_device.min(state.overhead),
-        }
-        state.for_device += cost;
-        self.steal(cpu, cost);
     }
 
     /// A tick charges its whole length to whoever it finds: a user's own code is that user's user time; the kernel,
@@ -149,8 +134,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let (left, signals, kernel) = (process.left, process.signals, process.kernel);
         let cpu = &mut self.cpus[index];
         cpu.mode = process.mode;
-        cpu.overhead = if stayed { 0 } else { self.costs.context_switch };
-        cpu.overhead += cpu.for_device;
+        cpu.overhead += if stayed { 0 } else { self.costs.context_switch };
         cpu.running = task;
         cpu.slice_end = pick.slice.map_or(Nanos::MAX, |slice| self.now + cpu.overhead + slice);
         let left = if self.caches.is_some() { self.move_in(index, task, left, stayed) } else { left };
@@ -191,7 +175,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn take_off(&mut self, index: usize, task: TaskId, leave: Leave) -> Event {
         let cpu = &mut self.cpus[index];
         let process = &mut self.processes[task as usize];
-        cpu.for_device = cpu.for_device.min(cpu.overhead);
         process.left = cpu.burst_end - self.now - cpu.overhead;
         process.mode = cpu.mode;
         if let Some(caches) = &mut self.caches {
@@ -207,7 +190,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn vacate(&mut self, index: usize) {
         let cpu = &mut self.cpus[index];
         cpu.last = std::mem::replace(&mut cpu.running, NO_TASK);
-        cpu.overhead = 0;
         cpu.burst_end = Nanos::MAX;
         cpu.slice_end = Nanos::MAX;
         self.view.processors[index].running = None;
@@ -218,7 +200,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if self.cpus[index].running != NO_TASK {
             self.vacate(index);
         }
-        self.cpus[index].for_device = 0;
+        self.cpus[index].overhead = 0;
         self.view.processors[index].billed = None;
         self.emit(Kind::Idle, u8::from(self.disk_waiters > 0), index as CpuId, NO_TASK, 0, 0);
     }

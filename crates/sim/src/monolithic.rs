@@ -178,7 +178,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.interrupt(Irq::Disk);
         }
         let handled = self.costs.disk_command * u64::from(begun) + self.costs.sector_copy * moved;
-        self.work_for_device(0, handled + searched);
+        self.steal(0, handled + searched);
         for Told { kind, flag, task, a, b } in events.drain(..) {
             let cpu =
                 if matches!(kind, Kind::CacheLookup | Kind::Fault) { self.view.tasks[task as usize].cpu } else { 0 };

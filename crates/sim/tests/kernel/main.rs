@@ -28,6 +28,7 @@ mod mlfq;
 mod muqss;
 mod o1;
 mod one_queue;
+mod overhead;
 mod preempts;
 mod random_scenarios;
 mod rate_monotonic;
