@@ -128,7 +128,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Puts a task on a processor, where it `stayed` if nobody else has run there since. All time before is settled. Gives
     /// the number of signals that it has to handle first.
     #[inline(always)]
-    pub fn take_in(&mut self, index: usize, pick: Pick, stayed: bool) -> u32 {
+    pub fn switch_in(&mut self, index: usize, pick: Pick, stayed: bool) -> u32 {
         let task = pick.task;
         let process = &self.processes[task as usize];
         let (left, signals, kernel) = (process.left, process.signals, process.kernel);
@@ -147,7 +147,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         signals
     }
 
-    /// What is told of [`Kernel::take_in`].
+    /// The event of a [`Kernel::switch_in`].
     #[inline(always)]
     pub fn switched_in(&self, index: usize, task: TaskId) -> Event {
         Event { time: self.now, a: 0, b: 0, task, cpu: index as CpuId, kind: Kind::SwitchIn, flag: 0 }
@@ -163,16 +163,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.cpus[index].burst_end == self.now
     }
 
-    /// The running task, whose time is settled, leaves its processor to the next one, or to nobody ([`Kernel::vacate`]).
+    /// The running task, whose time is settled, leaves its processor to the next one, or to none ([`Kernel::vacate`]). Returns
+    /// the event, which is still to be reported: that of the next task may go with it.
     #[inline(always)]
-    pub fn switch_out(&mut self, index: usize, task: TaskId, leave: Leave) {
-        let left = self.take_off(index, task, leave);
-        self.observer.observe(left);
-    }
-
-    /// As [`Kernel::switch_out`]; gives what is still to be told of it.
-    #[inline(always)]
-    pub fn take_off(&mut self, index: usize, task: TaskId, leave: Leave) -> Event {
+    pub fn switch_out(&mut self, index: usize, task: TaskId, leave: Leave) -> Event {
         let cpu = &mut self.cpus[index];
         let process = &mut self.processes[task as usize];
         process.left = cpu.burst_end - self.now - cpu.overhead;
@@ -220,10 +214,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 }
 
-/// What a reason to be queued again means to whoever listens.
+/// What observers are to know of the reason for which a task is queued again.
 #[inline(always)]
 pub(crate) fn leave_of(why: Enqueue) -> Leave {
-    static LEAVES: [Leave; 6] =
-        [Leave::Preempted, Leave::Preempted, Leave::Preempted, Leave::SliceEnd, Leave::Yielded, Leave::Preempted];
-    LEAVES[why as usize]
+    match why {
+        Enqueue::SliceEnd => Leave::SliceEnd,
+        Enqueue::Yield => Leave::Yielded,
+        Enqueue::New | Enqueue::Wakeup | Enqueue::Preempted | Enqueue::Migrate => Leave::Preempted,
+    }
 }

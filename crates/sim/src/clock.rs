@@ -137,8 +137,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Where the next thing is a tick of either clock: passes over all ticks before anything else that the policy knows to
     /// change nothing but counts. Whether there were any.
     #[inline(always)]
-    pub fn pass_ticks(&mut self, ends: Nanos) -> bool {
-        let until = ends.min(self.timers.next_in_heap()).min(self.limit + 1);
+    pub fn pass_ticks(&mut self) -> bool {
+        let until = self.cpus[0].next().min(self.timers.next_in_heap()).min(self.limit + 1);
         let tick = self.clock.next.min(self.timers.next());
         self.passes_ticks && tick < until && self.pass_ticks_until(until)
     }

@@ -21,11 +21,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 if self.costs.timer_interrupt > 0 {
                     return self.begin_timer_interrupt(task);
                 }
-                self.make_ready(task, Enqueue::Wakeup);
+                self.wake(task, Enqueue::Wakeup);
                 self.interrupted(self.view.tasks[task as usize].cpu);
             }
             Some(Expiry::Awake { task, number }) if self.awaits(task, number) => {
-                self.wake(task, Enqueue::Wakeup);
+                self.wake_rarely(task, Enqueue::Wakeup);
                 self.interrupted(self.view.tasks[task as usize].cpu);
             }
             Some(Expiry::Wake { .. } | Expiry::Awake { .. }) | None => {}

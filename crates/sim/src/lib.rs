@@ -1,6 +1,6 @@
 //! The simulated kernel: takes a scenario and a seed and gives numbers, the same every time.
 //!
-//! `run.rs` is the loop; `ends.rs` where it ends and what that cuts off; `clock.rs` what ticks; `expiry.rs` what timers do; `accounting.rs` a processor and whose its time is;
+//! `run.rs` is the loop; `schedule.rs` chooses which task runs; `ends.rs` where it ends and what that cuts off; `clock.rs` what ticks; `expiry.rs` what timers do; `accounting.rs` a processor and whose its time is;
 //! `caches.rs` what coming back costs; `oracle.rs` what no kernel knows; `interpret.rs` what a task does next;
 //! `services.rs` what system calls do; `monolithic.rs` and `messages.rs` the two personalities, over `storage/` and `files.rs`;
 //! `layout.rs` where files lie; `boot.rs` and `hardware.rs` build it all from a scenario. `follow.rs` leads a policy through what
@@ -23,6 +23,7 @@ mod monolithic;
 mod oracle;
 mod process;
 mod run;
+mod schedule;
 mod services;
 mod standing_still;
 mod storage;

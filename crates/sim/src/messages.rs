@@ -155,7 +155,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if from < KERNEL_TASKS {
             self.port(from).receiving = Receiving::Answer;
         }
-        self.block(cpu, State::Waiting(Wait::Message));
+        self.block_rarely(cpu, State::Waiting(Wait::Message));
         Flow::Stop
     }
 
@@ -163,7 +163,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn deliver(&mut self, to: TaskId, message: Message) {
         self.port(to).receiving = Receiving::Nothing;
         self.accept(to, message);
-        self.wake(to, Enqueue::Wakeup);
+        self.wake_rarely(to, Enqueue::Wakeup);
     }
 
     /// Answers a task that waits for it.
@@ -171,7 +171,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if to < KERNEL_TASKS {
             self.port(to).receiving = Receiving::Nothing;
         }
-        self.wake(to, Enqueue::Wakeup);
+        self.wake_rarely(to, Enqueue::Wakeup);
         Flow::Continue
     }
 
@@ -187,7 +187,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             return Flow::Continue;
         }
         port.receiving = Receiving::Anything;
-        self.block(cpu, State::Waiting(Wait::Message));
+        self.block_rarely(cpu, State::Waiting(Wait::Message));
         Flow::Stop
     }
 
@@ -205,7 +205,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 return;
             }
         }
-        self.wake(task, Enqueue::Wakeup);
+        self.wake_rarely(task, Enqueue::Wakeup);
     }
 
     /// Whether a tick must wake the clock task; only the first processor has it.
@@ -363,7 +363,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             return Flow::Continue;
         }
         port.receiving = Receiving::Interrupt;
-        self.block(cpu, State::Waiting(Wait::Disk));
+        self.block_rarely(cpu, State::Waiting(Wait::Disk));
         self.count_disk_waiters(self.disk_waiters, self.disk_waiters + 1);
         Flow::Stop
     }

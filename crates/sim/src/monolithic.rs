@@ -153,14 +153,14 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Outcome::Waits => {
                 let first = [Action::Burst(searched, Mode::System), Action::Storage(work)];
                 self.processes[task as usize].plan_all_first(first);
-                self.block(cpu, State::Waiting(Wait::Disk));
+                self.block_rarely(cpu, State::Waiting(Wait::Disk));
                 self.count_disk_waiters(self.disk_waiters, self.disk_waiters + 1);
                 self.after_storage();
                 Flow::Stop
             }
             Outcome::Hopeless => {
                 self.after_storage();
-                self.block(cpu, State::Dead);
+                self.block_rarely(cpu, State::Dead);
                 self.bury(task, true);
                 Flow::Stop
             }

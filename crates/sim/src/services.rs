@@ -134,7 +134,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// The wait of a task is over.
     pub fn complete(&mut self, task: TaskId) {
-        self.wake(task, Enqueue::Wakeup);
+        self.wake_rarely(task, Enqueue::Wakeup);
     }
 
     #[inline(always)]
@@ -252,7 +252,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let parent = self.view.tasks[task as usize].parent.unwrap_or(NO_TASK);
         self.emit(Kind::Created, (i16::from(nice) + 128) as u8, cpu, task, job, parent.into());
         self.reserve(task);
-        self.wake(task, Enqueue::New);
+        self.wake_rarely(task, Enqueue::New);
     }
 
     /// A new task's reservation is granted or not.

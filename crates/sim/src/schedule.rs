@@ -1,0 +1,158 @@
+//! Choosing: which task runs on a processor, where a woken task goes, and how a task comes to be able to run and stops being so.
+
+use crate::{
+    accounting::leave_of,
+    process::{Mode, State},
+    run::{Kernel, context},
+};
+use schedlab_model::{
+    Nanos,
+    event::{Kind, Leave, NO_TASK, Observer},
+    task::{CpuId, TaskId},
+};
+use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler};
+
+impl<S: Scheduler, O: Observer> Kernel<S, O> {
+    /// Chooses the task that runs on a processor, and puts it there. Returns whether that task has no burst to run.
+    #[inline(always)]
+    pub fn schedule(&mut self, cpu: usize) -> bool {
+        let task = self.cpus[cpu].running;
+        let why = std::mem::replace(&mut self.cpus[cpu].leaving, Enqueue::Preempted);
+        if task == NO_TASK { self.schedule_idle(cpu) } else { self.schedule_running(cpu, task, why) }
+    }
+
+    /// Chooses the task that runs on an idle processor.
+    #[inline(always)]
+    fn schedule_idle(&mut self, cpu: usize) -> bool {
+        self.cpus[cpu].settled = self.now;
+        let Some(pick) = self.choose(cpu) else {
+            self.idle(cpu);
+            return false;
+        };
+        let stayed = self.cpus[cpu].last == pick.task;
+        let signals = self.switch_in(cpu, pick, stayed);
+        self.observer.observe(self.switched_in(cpu, pick.task));
+        self.start(cpu, pick.task, signals)
+    }
+
+    /// Chooses the task that runs on a processor whose task is put back into the runqueue: the same one or another.
+    #[inline(always)]
+    pub fn schedule_running(&mut self, cpu: usize, task: TaskId, why: Enqueue) -> bool {
+        self.settle_running(cpu);
+        self.scheduler.enqueue(&mut context!(self), cpu as CpuId, task, why);
+        match self.choose(cpu) {
+            Some(pick) if pick.task == task => {
+                self.cpus[cpu].slice_end = pick.slice.map_or(Nanos::MAX, |slice| self.now + slice);
+                false
+            }
+            Some(pick) => {
+                let left = self.switch_out(cpu, task, leave_of(why));
+                let signals = self.switch_in(cpu, pick, false);
+                self.observer.observe_switch(left, self.switched_in(cpu, pick.task));
+                self.start(cpu, pick.task, signals)
+            }
+            None => {
+                let left = self.switch_out(cpu, task, leave_of(why));
+                self.observer.observe(left);
+                self.idle(cpu);
+                false
+            }
+        }
+    }
+
+    /// The policy's choice; an idle processor may pull a task from another.
+    #[inline(always)]
+    fn choose(&mut self, cpu: usize) -> Option<Pick> {
+        let cpu = cpu as CpuId;
+        let pick = self.scheduler.pick_next(&mut context!(self), cpu);
+        if pick.is_some() || self.cpus.count() == 1 {
+            return pick;
+        }
+        let task = self.scheduler.balance(&mut context!(self), cpu, Balance::Idle)?;
+        self.migrate(task, cpu);
+        self.scheduler.pick_next(&mut context!(self), cpu)
+    }
+
+    /// Moves a queued task to another processor.
+    pub fn migrate(&mut self, task: TaskId, to: CpuId) {
+        let from = self.view.tasks[task as usize].cpu;
+        debug_assert!(self.processes[task as usize].state == State::Runnable && from != to);
+        self.scheduler.dequeue(&mut context!(self), from, task, Dequeue::Migrate);
+        self.view.tasks[task as usize].cpu = to;
+        self.emit(Kind::Migrated, 0, to, task, from.into(), 0);
+        self.scheduler.enqueue(&mut context!(self), to, task, Enqueue::Migrate);
+    }
+
+    /// The policy's choice of a processor for a new or woken task; there is none to make where there is but one.
+    #[inline(always)]
+    fn place(&mut self, task: TaskId, why: Enqueue) -> CpuId {
+        if self.cpus.count() == 1 {
+            return 0;
+        }
+        let cpu = self.scheduler.select_cpu(&mut context!(self), task, why);
+        let from = std::mem::replace(&mut self.view.tasks[task as usize].cpu, cpu);
+        if from != cpu {
+            self.emit(Kind::Migrated, 0, cpu, task, from.into(), 0);
+        }
+        cpu
+    }
+
+    /// [`Kernel::wake`], where it is rare.
+    #[cold]
+    #[inline(never)]
+    pub fn wake_rarely(&mut self, task: TaskId, why: Enqueue) {
+        self.wake(task, why);
+    }
+
+    /// A task that waited, or is new, becomes able to run.
+    #[inline(always)]
+    pub fn wake(&mut self, task: TaskId, why: Enqueue) {
+        let process = &mut self.processes[task as usize];
+        process.state = State::Runnable;
+        if S::USER_RETURNS {
+            process.mode = Mode::System; // in which it waited
+        }
+        if S::CLAIRVOYANT {
+            self.foresee(task);
+        }
+        let cpu = self.place(task, why);
+        self.emit(Kind::Wakeup, u8::from(why == Enqueue::New), cpu, task, 0, 0);
+        let running = self.cpus[cpu as usize].running;
+        if running == NO_TASK {
+            self.scheduler.enqueue(&mut context!(self), cpu, task, why);
+            self.wishes.resched |= 1 << cpu;
+            return;
+        }
+        if S::SETTLES {
+            self.settle(cpu as usize); // the policy compares up-to-date times
+        }
+        self.scheduler.enqueue(&mut context!(self), cpu, task, why);
+        let preempts = self.scheduler.wakeup_preempts(&mut context!(self), cpu, running, task);
+        self.wishes.resched |= u64::from(preempts != Preempt::No) << cpu;
+        self.wishes.at_once |= u64::from(preempts == Preempt::AtOnce) << cpu;
+    }
+
+    /// [`Kernel::block`], where it is rare.
+    #[cold]
+    #[inline(never)]
+    pub fn block_rarely(&mut self, cpu: usize, state: State) {
+        self.block(cpu, state);
+    }
+
+    /// The running task, whose time is settled, stops being able to run.
+    #[inline(always)]
+    pub fn block(&mut self, cpu: usize, state: State) {
+        let task = self.cpus[cpu].running;
+        debug_assert!(self.cpus[cpu].settled == self.now);
+        self.processes[task as usize].state = state;
+        let (why, leave) = match state {
+            State::Waiting(wait) => (Dequeue::Sleep(wait), Leave::Blocked),
+            _ => (Dequeue::Exit, Leave::Exited),
+        };
+        self.scheduler.dequeue(&mut context!(self), cpu as CpuId, task, why);
+        let left = self.switch_out(cpu, task, leave);
+        self.observer.observe(left);
+        self.vacate(cpu);
+        self.wishes.resched |= 1 << cpu;
+    }
+}
