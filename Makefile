@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # One file without libraries: inside a guest kernel it is the only program.
-AGENT := python/schedlab/live/bin/schedlab-agent
+AGENT := python/schedlab/targets/bin/schedlab-agent
 # Tests that need the kernel and the time of this machine, which others use too.
 LIVE := $(patsubst %,tests/test_%.py,diagnose guest guest_noisy host live_alike live_faults time volume watch)
 TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')

@@ -38,9 +38,9 @@ import polars as pl
 
 from schedlab import _core
 from schedlab.experiment import Experiment
-from schedlab.guest.place import Guest
-from schedlab.live import agent
-from schedlab.simulator import Simulator
+from schedlab.targets.guest.target import Guest
+from schedlab.targets import agent
+from schedlab.targets.simulator import Simulator
 
 KERNELS = "6.1"
 #: Of the machine `guest`: what a recording shows at the begin of each turn.
@@ -49,9 +49,12 @@ SWITCH = 18.0
 HOST_SWITCH = 1.0
 HOST = "host"
 #: The fields of a machine's `calls` that are measured, and so are in both machines.
-FIELDS = (
-    ("fork", "start", "exit", "wait", "sleep", "send", "receive", "wake", "block", "futex", "manage")
-    + ("read", "write", "open", "close", "fault")
+FIELDS = ("fork", "start", "exit", "wait", "sleep", "send", "receive", "wake", "block", "futex", "manage") + (
+    "read",
+    "write",
+    "open",
+    "close",
+    "fault",
 )
 TURNS_ON_HOST = 5
 PASSES = 200

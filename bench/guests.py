@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
-from schedlab import reproductions
+from schedlab.published import reproductions
 from schedlab.experiment import Experiment
-from schedlab.guest.place import Guest
-from schedlab.restated import on_a_guests_machine, with_policy
-from schedlab.simulator import Simulator
+from schedlab.targets.guest.target import Guest
+from schedlab.targets.translate import on_a_guests_machine, with_policy
+from schedlab.targets.simulator import Simulator
 
 KERNELS = "5.10,6.1,6.17,7.2"
 QUANTA = ["100ms", "50ms", "36ms", "18ms", "4ms", "1ms"]

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from planted import Planted
 
-from schedlab.live import agent
-from schedlab.live.blame import Blame
-from schedlab.live.diagnose import judge
-from schedlab.live.watch import Means, Rows, Wish
+from schedlab.targets import agent
+from schedlab.observe.usage import Blame
+from schedlab.observe.diagnose import judge
+from schedlab.observe.watch import Means, Rows, Wish
 
 TREE = pathlib.Path(__file__).parent.parent / "crates/host/tests/trees/6.18"
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from schedlab import Experiment, _core, matrix, units
 from schedlab.report.matrix import colour, text
 from schedlab.report.reproduced import figure_file
-from schedlab.reproduction import reproduce
+from schedlab.published.reproduction import reproduce
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"

@@ -9,10 +9,10 @@ import argparse
 from pathlib import Path
 
 from schedlab.experiment import Experiment
-from schedlab.guest.place import Guest
+from schedlab.targets.guest.target import Guest
 from schedlab.parity import Comparison, memory
-from schedlab.places import say
-from schedlab.simulator import Simulator
+from schedlab.targets.factory import say
+from schedlab.targets.simulator import Simulator
 
 PAGE = Path(__file__).parent.parent / "docs/parity-memory.md"
 HEAD = """# Parity of memory: two lists and guest kernels

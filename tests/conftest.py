@@ -81,7 +81,7 @@ def schedlab(tmp_path) -> Command:
 def agent_or_skip() -> Path:
     """The true agent; a test that needs it is skipped where there is none."""
     from schedlab.errors import UsageError
-    from schedlab.live import agent
+    from schedlab.targets import agent
 
     try:
         return agent.program()
@@ -99,5 +99,5 @@ def settings_to_ourselves():
 
 def killed(folder: Path) -> None:
     """Mark a folder as one of a process that is dead by now."""
-    code = "import sys, pathlib; from schedlab import marked; marked.mark(pathlib.Path(sys.argv[1]))"
+    code = "import sys, pathlib; from schedlab.system import leftovers; leftovers.mark(pathlib.Path(sys.argv[1]))"
     subprocess.run([sys.executable, "-c", code, folder], check=True)

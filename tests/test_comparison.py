@@ -9,7 +9,7 @@ import scipy.stats
 
 from schedlab import Experiment, UsageError
 from schedlab.experiment import Cell
-from schedlab.order import blocked
+from schedlab.run.order import blocked
 from schedlab.stats import comparison
 from schedlab.stats.comparison import NOT_SHOWN, REAL, TOO_FEW, detectable, difference, differences, holm
 

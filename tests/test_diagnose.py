@@ -16,8 +16,9 @@ import pytest
 from schedlab.cli.diagnose import _first_line, _mark
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
-from schedlab.live import agent, diagnose, remedy
-from schedlab.live.watch import Means
+from schedlab.observe import diagnose, remedy
+from schedlab.observe.watch import Means
+from schedlab.targets import agent
 
 COMMAND = [sys.executable, "-c", "from schedlab.cli import main; main()", "diagnose"]
 HEADER = {"processors": 2, "disks": ["sda", "sdb"], "links": ["lo", "eth9"]}

@@ -36,8 +36,8 @@ def test_the_picture_of_the_readme_is_up_to_date():
 
 
 def test_the_rows_of_the_readme_are_those_of_the_reproduction(tmp_path):
+    from schedlab.published.reproduction import reproduce
     from schedlab.report.reproduced import row_texts
-    from schedlab.reproduction import reproduce
 
     rows = reproduce("minix-1990", {"out": tmp_path}).rows
     said = {row.spec.id: " ".join([*row_texts(row), row.verdict]) for row in rows}
@@ -50,7 +50,7 @@ def test_the_rows_of_the_readme_are_those_of_the_reproduction(tmp_path):
 def experiments():
     """Every experiment file of the project: the reproductions keep other tables beside theirs."""
     package = ROOT / "python" / "schedlab"
-    folders = [ROOT / "examples", package / "matrix" / "loads", *(package / "reproductions").iterdir()]
+    folders = [ROOT / "examples", package / "matrix" / "loads", *(package / "published" / "reproductions").iterdir()]
     files = [file for folder in folders for file in sorted(folder.glob("*.toml"))]
     return [file for file in files if "workload" in tomllib.loads(file.read_text())]
 

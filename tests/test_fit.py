@@ -4,8 +4,8 @@ import ast
 
 import pytest
 
-from schedlab import reproductions
-from schedlab.reproduction import Report
+from schedlab.published import reproductions
+from schedlab.published.reproduction import Report
 
 REPORTS = sorted(reproductions.folder("minix-1990").parent.glob("*/fit.py"))
 
@@ -31,7 +31,7 @@ def test_no_fit_reads_another_row(path):
         'Report.load("a").rows',
         "reproductions._rows({})",
         '(FOLDER / "published.toml").read_text()',
-        "from schedlab.reproductions import published",
+        "from schedlab.published.reproductions import published",
         'reproduce("a")',
     ],
 )

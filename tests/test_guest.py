@@ -15,15 +15,15 @@ import pytest
 from conftest import killed
 from test_cli import refused
 
-from schedlab import places
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
-from schedlab.guest import apt, cache, elf, emulation, kernels, machine, place
-from schedlab.guest.ballot import Ballot
-from schedlab.guest.initramfs import File, archive
-from schedlab.guest.qemu import COUNTED
-from schedlab.guest.refused import refuse_impossible
-from schedlab.guest.setup import Setup
+from schedlab.targets import factory
+from schedlab.targets.guest import apt, cache, elf, emulation, kernels, machine, target
+from schedlab.targets.guest.initramfs import File, archive
+from schedlab.targets.guest.qemu import COUNTED
+from schedlab.targets.guest.refused import refuse_impossible
+from schedlab.targets.guest.setup import Setup
+from schedlab.targets.guest.vote import Ballot
 
 KERNEL = "6.1"
 
@@ -132,7 +132,7 @@ def test_a_program_without_an_interpreter_is_static():
     ],
 )
 def test_kernels_after_a_guest_are_guests_too(on, names):
-    assert places.split(on, ["sim", "host"]) == names
+    assert factory.split(on, ["sim", "host"]) == names
 
 
 def test_versions_are_ordered_by_their_numbers():
@@ -259,10 +259,10 @@ def test_wrong_places_are_refused_with_what_would_be_right(schedlab, small):
 
 def test_hogs_in_a_guest_share_by_their_weights_to_the_same_byte(guest, tmp_path):
     experiment = Experiment.from_text(HOGS, "hogs.toml")
-    results = experiment.run(tmp_path, places=[place.Guest(KERNEL, of_host=True, _machine=guest)])
-    (line,) = (results.folder / place.LOG).read_text().splitlines()
+    results = experiment.run(tmp_path, places=[target.Guest(KERNEL, of_host=True, _machine=guest)])
+    (line,) = (results.folder / target.LOG).read_text().splitlines()
     digests = [boot["digest"] for boot in json.loads(line)["guests"]]
-    assert len(digests) == place.TIMES
+    assert len(digests) == target.TIMES
     assert len(set(digests)) == 1
     shares = {row["metric"]: row["mean"] for row in results.summary().iter_rows(named=True)}
     for job, weight in zip("ab", WEIGHTS, strict=True):

@@ -14,10 +14,10 @@ from test_cli import refused
 from test_guest import bzimage, empty, quiet  # noqa: F401
 
 from schedlab.errors import UsageError
-from schedlab.guest import apt, cache, kernels, machine, qemu
-from schedlab.guest.emulation import Emulation
-from schedlab.guest.kernels import Kernel
-from schedlab.guest.qemu import Emulator
+from schedlab.targets.guest import apt, cache, kernels, machine, qemu
+from schedlab.targets.guest.emulation import Emulation
+from schedlab.targets.guest.kernels import Kernel
+from schedlab.targets.guest.qemu import Emulator
 
 
 def kernel_folder():

@@ -11,11 +11,11 @@ from test_guest import booting, bzimage, quiet
 
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
-from schedlab.guest import drive, filesystem, kernels, machine, place, setup
-from schedlab.guest.drive import Drive
-from schedlab.guest.kernels import Kernel
-from schedlab.live.runs import LiveHost
 from schedlab.results import Results
+from schedlab.targets.guest import filesystem, kernels, machine, setup, target, volume
+from schedlab.targets.guest.kernels import Kernel
+from schedlab.targets.guest.volume import Drive
+from schedlab.targets.host.target import LiveHost
 
 KERNEL = "6.1"
 MIB = 1 << 20
@@ -48,7 +48,7 @@ def experiment(
 def wished(**fields: str):
     """What a cell wants for a drive."""
     cell = experiment(**fields).cells()[0]
-    return drive.wish(cell.scenario, cell.host["tunables"])
+    return volume.wish(cell.scenario, cell.host["tunables"])
 
 
 def set_up(own: Drive | None = None, **fields: str):
@@ -188,7 +188,7 @@ def test_a_folder_without_modules_is_refused(tmp_path):
 
 def run(guest, asked: Experiment, folder: Path) -> Results:
     """What comes of an experiment in the guest."""
-    return asked.run(folder, places=[place.Guest(KERNEL, of_host=True, _machine=guest)])
+    return asked.run(folder, places=[target.Guest(KERNEL, of_host=True, _machine=guest)])
 
 
 def means(results: Results, metric: str) -> list[float]:

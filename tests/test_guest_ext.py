@@ -17,9 +17,9 @@ from test_guest import quiet
 
 from schedlab.errors import UsageError
 from schedlab.experiment import Cell, Experiment
-from schedlab.guest import build, constants, elf, ext, kernels, machine, place
-from schedlab.guest.setup import Setup
-from schedlab.live.runs import USUAL_SWAP, LiveHost
+from schedlab.targets.guest import build, constants, elf, ext, kernels, machine, target
+from schedlab.targets.guest.setup import Setup
+from schedlab.targets.host.target import USUAL_SWAP, LiveHost
 
 KERNEL = "6.17"
 SCHEDULERS = ROOT / "examples" / "schedulers"
@@ -78,7 +78,7 @@ def example(guest, tmp_path):
 
 def asked(experiment, guest):
     """What comes of it in the guest."""
-    there = place.Guest(KERNEL, True, folder=experiment.folder, _machine=guest)
+    there = target.Guest(KERNEL, True, folder=experiment.folder, _machine=guest)
     return experiment.run(experiment.folder, places=[there])
 
 
@@ -177,7 +177,7 @@ def test_another_object_under_the_same_name_is_another_result(guest, tmp_path):
     cell = wanting(path.name)
 
     def hashed():
-        return place.Guest(KERNEL, True, folder=tmp_path, _machine=guest).cells([cell])[0].hash
+        return target.Guest(KERNEL, True, folder=tmp_path, _machine=guest).cells([cell])[0].hash
 
     first = hashed()
     assert hashed() == first
@@ -187,7 +187,7 @@ def test_another_object_under_the_same_name_is_another_result(guest, tmp_path):
 
 def test_in_a_queue_a_sleeper_waits_for_all_slices_to_the_same_byte(guest, example):
     results = asked(example, guest)
-    for line in (results.folder / place.LOG).read_text().splitlines():
+    for line in (results.folder / target.LOG).read_text().splitlines():
         assert len({boot["digest"] for boot in json.loads(line)["guests"]}) == 1
     own, queue = table(results)
     assert part(own) == pytest.approx(WEIGHTS[0] / sum(WEIGHTS), abs=0.01)

@@ -8,15 +8,15 @@ import pytest
 from test_cli import refused
 from test_guest import HOGS, booting, cell
 
-from schedlab import places
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
-from schedlab.guest import kernels, machine, place, qemu
-from schedlab.guest.emulation import Late
-from schedlab.guest.refused import refuse_impossible
-from schedlab.live.runs import Conditions
 from schedlab.report import measured
 from schedlab.results import Results
+from schedlab.targets import factory
+from schedlab.targets.guest import kernels, machine, qemu, target
+from schedlab.targets.guest.emulation import Late
+from schedlab.targets.guest.refused import refuse_impossible
+from schedlab.targets.host.target import Conditions
 
 NAME = "6.1@2"
 TWO = qemu.Processors(2, counted=False)
@@ -76,17 +76,17 @@ def test_a_guest_has_the_processors_of_its_name_and_no_more():
 
 @enough
 def test_the_simulator_beside_such_a_guest_has_its_processors():
-    assert places._of_guests(["sim", f"guest:{NAME}"], hogs()) == 2
-    assert places._of_guests(["sim", "guest:6.1"], hogs()) == 1
+    assert factory._of_guests(["sim", f"guest:{NAME}"], hogs()) == 2
+    assert factory._of_guests(["sim", "guest:6.1"], hogs()) == 1
     with pytest.raises(UsageError, match="sim has the machine of the guests beside it, and these have 1 and 2"):
-        places.places(f"guest:6.1,{NAME},sim", hogs(), None, Conditions())
-    assert places._of_guests(["guest:6.1", f"guest:{NAME}"], hogs()) == 1
+        factory.places(f"guest:6.1,{NAME},sim", hogs(), None, Conditions())
+    assert factory._of_guests(["guest:6.1", f"guest:{NAME}"], hogs()) == 1
 
 
 @enough
 def test_every_result_of_such_a_guest_says_that_it_is_noisy(guest, tmp_path):
     asked = hogs("seeds=2", "duration=1s")
-    results = asked.run(tmp_path, places=[place.Guest(NAME, of_host=True, _machine=guest)])
+    results = asked.run(tmp_path, places=[target.Guest(NAME, of_host=True, _machine=guest)])
     assert results.noisy == [f"guest:{NAME}"]
     (note,) = Results.open(results.folder).notes
     assert note.startswith(f"guest:{NAME}: noisy: 2 processors in the host's time")
@@ -94,7 +94,7 @@ def test_every_result_of_such_a_guest_says_that_it_is_noisy(guest, tmp_path):
     measured.write(results, tmp_path / "page.html")
     assert "noisy: 2 processors" in (tmp_path / "page.html").read_text()
     # Each run was made once; a hog has a processor of its own, whatever its nice level.
-    lines = (results.folder / place.LOG).read_text().splitlines()
+    lines = (results.folder / target.LOG).read_text().splitlines()
     assert [len(json.loads(line)["guests"]) for line in lines] == [1, 1]
     shares = {row["metric"]: row["mean"] for row in results.summary().iter_rows(named=True)}
     assert shares["tasks.b.share"] > 0.8 * shares["tasks.a.share"]
@@ -149,5 +149,5 @@ def test_a_host_that_is_too_busy_to_measure_a_seconds_work_is_refused(monkeypatc
 
 
 def test_a_seconds_work_that_was_measured_badly_is_told():
-    assert place._unsteady({"spread": 0.01}) is None
-    assert "measured to 52 % only" in place._unsteady({"spread": 0.52})
+    assert target._unsteady({"spread": 0.01}) is None
+    assert "measured to 52 % only" in target._unsteady({"spread": 0.52})

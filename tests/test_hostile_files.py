@@ -14,8 +14,8 @@ from conftest import COMMAND, SMALL
 from test_cli import refused
 from test_ending import shell
 
-from schedlab import escaped, reading
 from schedlab.errors import UsageError
+from schedlab.system import escaped, reading
 
 #: What a process may take at most: far less than a file without an end.
 MEMORY = 2 << 30
@@ -209,8 +209,8 @@ def test_a_manifest_that_somebody_changed_is_read_or_refused(small, tmp_path):
     from schedlab._core import ScenarioError
     from schedlab.experiment import Experiment
     from schedlab.report.measured import write
-    from schedlab.report.tables import summary_table
     from schedlab.results import Results
+    from schedlab.results.tables import summary_table
 
     folder = Experiment.from_toml(small).run(tmp_path / "results").folder
     whole = (folder / "manifest.json").read_text()

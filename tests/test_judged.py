@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-REPORTS = Path(__file__).parent.parent / "python" / "schedlab" / "reproductions"
+REPORTS = Path(__file__).parent.parent / "python" / "schedlab" / "published" / "reproductions"
 RECORD = Path(__file__).with_name("judged.json")
 
 

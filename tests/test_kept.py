@@ -13,10 +13,10 @@ from test_guest import guest  # noqa: F401
 
 from schedlab import Experiment
 from schedlab.errors import UsageError
-from schedlab.guest import cache, emulation, kept
-from schedlab.guest.emulation import ORDER
-from schedlab.guest.machine import AGENT, LEAD_NS, PORT, SETTLE_NS
-from schedlab.guest.place import Guest
+from schedlab.targets.guest import cache, emulation, kept
+from schedlab.targets.guest.emulation import ORDER
+from schedlab.targets.guest.machine import AGENT, LEAD_NS, PORT, SETTLE_NS
+from schedlab.targets.guest.target import Guest
 
 
 @pytest.fixture

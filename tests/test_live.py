@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from schedlab.live import blind
-from schedlab.live.runs import ATTEMPTS, LOG
+from schedlab.targets.host import blinded
+from schedlab.targets.host.target import ATTEMPTS, LOG
 
 AGENT = """#!{python}
 import json, os, sys, time
@@ -253,4 +253,4 @@ def test_nothing_is_unsealed_twice_or_where_nothing_is_sealed(schedlab, host):
 
 
 def test_letters_go_on_after_z():
-    assert [blind.letters(n) for n in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]
+    assert [blinded.letters(n) for n in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]

@@ -6,11 +6,11 @@ import scipy.stats
 from conftest import agent_or_skip
 
 from schedlab.experiment import Cell
-from schedlab.live import agent
-from schedlab.live.preflight import WORK, plan
-from schedlab.order import blocked
+from schedlab.run.order import blocked
 from schedlab.stats import comparison
 from schedlab.stats.comparison import TOO_FEW, difference
+from schedlab.targets import agent
+from schedlab.targets.host.preflight import WORK, plan
 
 #: Pairs of the same thing, and repeats of each.
 PAIRS = 24

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from conftest import COMMAND, agent_or_skip, settings_to_ourselves
 
-from schedlab.live.runs import ATTEMPTS, LOG
 from schedlab.results import Results
+from schedlab.targets.host.target import ATTEMPTS, LOG
 
 KNOB = Path("/proc/sys/vm/vfs_cache_pressure")
 #: Seconds in which everything must be back after a kill.

@@ -11,12 +11,12 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from schedlab import order
 from schedlab.experiment import Experiment
-from schedlab.live.runs import ROW
-from schedlab.order import LOG, blocked
-from schedlab.simulator import Simulator
+from schedlab.run import order
+from schedlab.run.order import LOG, blocked
 from schedlab.stats.comparison import differences
+from schedlab.targets.host.target import ROW
+from schedlab.targets.simulator import Simulator
 
 FILE = """
 machine = "uniform"

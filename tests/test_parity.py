@@ -11,8 +11,8 @@ import pytest
 from schedlab import _core
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
-from schedlab.guest.place import Guest, unpacked
 from schedlab.parity import guests, switches
+from schedlab.targets.guest.target import Guest, unpacked
 
 LOAD = """
 question = "Do the events tell what the table tells?"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from schedlab.experiment import Experiment
-from schedlab.guest.qemu import Processors
-from schedlab.guest.refused import refuse_impossible
 from schedlab.parity import memory
+from schedlab.targets.guest.qemu import Processors
+from schedlab.targets.guest.refused import refuse_impossible
 
 SCRIPT = Path(__file__).parent.parent / "scripts/parity_memory.py"
 

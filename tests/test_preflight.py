@@ -6,8 +6,8 @@ import pytest
 import scipy.stats
 
 from schedlab.experiment import Cell
-from schedlab.live import preflight
-from schedlab.live.preflight import PIECES, WORK
+from schedlab.targets.host import preflight
+from schedlab.targets.host.preflight import PIECES, WORK
 
 CALIBRATION = {"rounds_per_second": 1e9, "calls_per_second": 1e7, "spread": 0.01}
 

@@ -7,9 +7,10 @@ import tomllib
 
 import pytest
 
-from schedlab import UsageError, reproductions
-from schedlab.published import Tolerance
-from schedlab.reproduction import Report, reproduce
+from schedlab import UsageError
+from schedlab.published import reproductions
+from schedlab.published.reproduction import Report, reproduce
+from schedlab.published.rows import Tolerance
 
 PUBLISHED = """
 title = "A report of this test"
@@ -70,7 +71,7 @@ tolerance = "real"
 """
 
 CLAIMS = """
-from schedlab.reproduction import Finding
+from schedlab.published.reproduction import Finding
 
 def shorter_is_quicker(rows, lab):
     slice = "scheduler.slice"
@@ -157,7 +158,7 @@ def test_a_verdict_whose_bound_was_set_afterwards_says_so_wherever_it_is_shown(r
     from schedlab.cli import reproduce as command
     from schedlab.report.reproduced import write
 
-    for module in ("schedlab.reproductions.test_2026", "schedlab.reproductions.test_2026.claims"):
+    for module in ("schedlab.published.reproductions.test_2026", "schedlab.published.reproductions.test_2026.claims"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     marked = ROWS.replace("relative = 0.2", 'relative = 0.2\nafterwards = "10 % at first"')
     (report / "rows.toml").write_text(marked.replace("[[figure]]", RULE + "[[figure]]"))
@@ -192,7 +193,7 @@ def test_a_report_answers_to_the_name_of_its_folder_too(report):
 
 
 def test_a_rule_that_finds_no_value_says_null(report, tmp_path, monkeypatch):
-    for module in ("schedlab.reproductions.test_2026", "schedlab.reproductions.test_2026.claims"):
+    for module in ("schedlab.published.reproductions.test_2026", "schedlab.published.reproductions.test_2026.claims"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     (report / "rows.toml").write_text(ROWS.replace("[[figure]]", RULE + "[[figure]]"))
     (report / "claims.py").write_text(CLAIMS.replace("times[-1], times[0], times[-1]", '(float("nan"),) * 3'))
@@ -339,9 +340,9 @@ def _numbers(entry, settings) -> list[float]:
 
 
 def test_an_nbuf_is_acceptable_in_the_better_third_or_if_nobody_feels_the_difference():
-    from schedlab.published import Row, RowSpec
+    from schedlab.published.reproductions.irix_1999_nbuf.claims import COUNTERS, NBUF, SETS, recommended_nbuf
+    from schedlab.published.rows import Row, RowSpec
     from schedlab.report.reproduced import row_texts
-    from schedlab.reproductions.irix_1999_nbuf.claims import COUNTERS, NBUF, SETS, recommended_nbuf
 
     def row(value: float, half: float) -> Row:
         spec = RowSpec("", "", {}, "", "%", Tolerance("", absolute=1), None, "none")

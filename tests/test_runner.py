@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedlab import Experiment, UsageError, results, store
-from schedlab.simulator import Simulator
+from schedlab import Experiment, UsageError, results
+from schedlab.results import store
+from schedlab.targets.simulator import Simulator
 
 ENDLESS = 1_000_000
 #: The least that a manifest has.
@@ -147,7 +148,7 @@ def test_a_leftover_temporary_file_is_ignored_and_stays_unless_it_is_ours(schedl
     leftover.write_bytes(b"half")
     assert results.load(folder).height > 0
     schedlab("run", small)
-    # It carries no marker of ours (tests/test_marked.py): a name alone is no reason to remove it.
+    # It carries no marker of ours (tests/test_leftovers.py): a name alone is no reason to remove it.
     assert leftover.exists()
 
 
@@ -165,7 +166,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 def test_a_kill_at_any_step_of_a_write_leaves_the_old_file(tmp_path, call):
     file = tmp_path / "file"
     store.replace(file, b"old")
-    killed = f"import os, pathlib; from schedlab import store; os.{call} = lambda *_: os.kill(os.getpid(), 9)"
+    killed = f"import os, pathlib; from schedlab.results import store; os.{call} = lambda *_: os.kill(os.getpid(), 9)"
     write = "store.replace(pathlib.Path('file'), b'new')"
     done = subprocess.run([sys.executable, "-c", f"{killed}; {write}"], cwd=tmp_path)
     assert done.returncode == -9

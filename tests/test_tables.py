@@ -1,6 +1,6 @@
 """Tables as people read them."""
 
-from schedlab.report.tables import column_names, level_name
+from schedlab.results.tables import column_names, level_name
 from schedlab.units import readable_unit
 
 STEPS = "workload.files.steps.0.repeat.steps"

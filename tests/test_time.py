@@ -12,8 +12,8 @@ import pytest
 
 from schedlab.cli.time_ import _commands, _verdict
 from schedlab.errors import UsageError
-from schedlab.live import agent
-from schedlab.live.timing import PARTS, Timing, difference, measure
+from schedlab.observe.timing import PARTS, Timing, difference, measure
+from schedlab.targets import agent
 
 
 def _agent_is_there() -> bool:
@@ -186,7 +186,7 @@ def test_every_block_has_all_commands_in_random_order(monkeypatch):
         done.append(command[0])
         return {**_runs([1])[0], "status": 0}
 
-    monkeypatch.setattr("schedlab.live.timing._run", run)
+    monkeypatch.setattr("schedlab.observe.timing._run", run)
     timings = measure([["a"], ["b"]], repeat=50, warm_up=2, seed=3)
     blocks = [tuple(done[i : i + 2]) for i in range(0, len(done), 2)]
     assert set(blocks) == {("a", "b"), ("b", "a")}

@@ -11,10 +11,10 @@ from conftest import COMMAND, ROOT
 from test_cli import refused
 from test_live import host, log_of  # noqa: F401
 
-from schedlab import effects, trust
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
-from schedlab.live.runs import Conditions, LiveHost
+from schedlab.run import effects, trust
+from schedlab.targets.host.target import Conditions, LiveHost
 
 FILE = """
 machine = {{ preset = "host", processors = 1 }}

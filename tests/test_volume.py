@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from schedlab.experiment import Experiment
-from schedlab.live.runs import Conditions, volume
+from schedlab.targets.host.target import Conditions, volume
 
 PLAIN = """
 machine = {machine}

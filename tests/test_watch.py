@@ -18,7 +18,7 @@ from fcntl import ioctl
 import pytest
 
 from schedlab.errors import UsageError
-from schedlab.live import agent
+from schedlab.targets import agent
 
 COMMAND = [sys.executable, "-c", "from schedlab.cli import main; main()"]
 

@@ -28,7 +28,7 @@ import polars as pl
 
 from schedlab import _core, stats
 from schedlab.errors import Stopped
-from schedlab.interrupt import ctrl_c, until_stopped
+from schedlab.system.interrupt import ctrl_c, until_stopped
 
 #: Sizes that are looked at if none are named.
 SIZES = "0.1%,1%,10%"

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedlab import _core, reading
+from schedlab import _core
 from schedlab.errors import UsageError
-from schedlab.escaped import escaped
+from schedlab.system import reading
+from schedlab.system.escaped import escaped
 
 if TYPE_CHECKING:
     from schedlab.results import Results
-    from schedlab.runner import Place
+    from schedlab.run.runner import Place
 
 
 #: More would not even find room in a list.
@@ -113,11 +114,11 @@ class Experiment:
         """Run what has not been run yet and return all results.
 
         `threads` defaults to every processor; `fresh` runs everything again; `progress` is called with the number
-        of runs done and the number of all. `places` says where to run: the simulator, if none is named
-        (`schedlab.simulator.Simulator`, `schedlab.live.runs.LiveHost`). `tell` hears, before the first new run, what a
-        place makes nothing of.
+        of runs done and the number of all. `places` says where to run, the simulator if none is named:
+        `schedlab.targets.simulator.Simulator`, `schedlab.targets.host.target.LiveHost`,
+        `schedlab.targets.guest.target.Guest`. `tell` hears, before the first new run, what a place ignores.
         """
-        from schedlab.runner import run
+        from schedlab.run.runner import run
 
         return run(self, Path(out), threads, fresh, progress, places, tell)
 
@@ -133,7 +134,7 @@ class Experiment:
         _core.record(json.dumps(run), kind, str(path), round((first or 0) * 1e9))
 
     def _repr_html_(self) -> str:
-        from schedlab.report.tables import html_table
+        from schedlab.results.tables import html_table
 
         cells = self.cells()
         rows = [[*cell.factors.values(), cell.hash[:12]] for cell in cells]

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 import typer
 
-from schedlab import escaped
 from schedlab.cli import (
     cache,
     describe,
@@ -32,6 +31,7 @@ from schedlab.cli import (
 )
 from schedlab.cli.ending import OF_STREAMS, command, flushed, pressed, say, unwritten
 from schedlab.start import STOPPED
+from schedlab.system import escaped
 
 app = typer.Typer(
     name="schedlab",

@@ -50,7 +50,7 @@ def verb(
     """Run eviction policies over a trace of requests: miss ratios by size of the cache, in objects or in bytes."""
     from schedlab import caches
     from schedlab.cli.output import print_json, progress_bar
-    from schedlab.reading import refuse_unusual_but_pipes
+    from schedlab.system.reading import refuse_unusual_but_pipes
 
     # What is wrong shall be said before a long trace is read.
     _check_places(output, html)
@@ -61,7 +61,7 @@ def verb(
         read = caches.read(trace, format, columns, operations, first, in_bytes)
         curves = caches.curves(read, policy, sizes, sample, seed, threads, progress, bytes)
     if output:
-        from schedlab.store import parquet, replace
+        from schedlab.results.store import parquet, replace
 
         replace(output, parquet(curves.runs))
     if html:

@@ -32,7 +32,8 @@ def verb(
 
 
 def _look_up(name: str) -> dict:
-    from schedlab import _core, reproductions
+    from schedlab import _core
+    from schedlab.published import reproductions
 
     if name in reproductions.names():
         return {

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from schedlab.live.blame import Task
-    from schedlab.live.diagnose import Finding
-    from schedlab.live.watch import Means
+    from schedlab.observe.diagnose import Finding
+    from schedlab.observe.usage import Task
+    from schedlab.observe.watch import Means
 
 NAME = "diagnose"
 EXAMPLE = "schedlab diagnose --for 10s --write try.toml"
@@ -47,10 +47,10 @@ def _watch(lasting: str, every: str) -> tuple[list["Finding"], "Means", list[dic
     from contextlib import closing
 
     from schedlab.errors import UsageError
-    from schedlab.live import agent
-    from schedlab.live.blame import Blame
-    from schedlab.live.diagnose import at_full_speed, judge
-    from schedlab.live.watch import Means, Rows, Wish, samples
+    from schedlab.observe.diagnose import at_full_speed, judge
+    from schedlab.observe.usage import Blame
+    from schedlab.observe.watch import Means, Rows, Wish, samples
+    from schedlab.targets import agent
 
     wish = Wish(every=every, lasting=lasting, tasks=TASKS, by="disk")
     schema = agent.ask(["sample", "--schema"])
@@ -74,7 +74,7 @@ def _suspects(lasting: str):
     import threading
 
     from schedlab.errors import UsageError
-    from schedlab.live import agent
+    from schedlab.targets import agent
 
     answer, stop = {}, threading.Event()
 
@@ -106,8 +106,9 @@ def _suspects(lasting: str):
 
 def _write(finding: "Finding", path: Path) -> tuple[str | None, str]:
     from schedlab.experiment import Experiment
-    from schedlab.live import agent, remedy
-    from schedlab.store import replace
+    from schedlab.observe import remedy
+    from schedlab.results.store import replace
+    from schedlab.targets import agent
 
     if not finding.short:
         return None, "nothing is short, so no experiment was written"

@@ -13,8 +13,8 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from schedlab.escaped import escaped
 from schedlab.start import STOPPED
+from schedlab.system.escaped import escaped
 
 #: Whoever read has seen enough.
 CLOSED_PIPE = 141

@@ -32,8 +32,8 @@ def list_(
 ) -> None:
     """List the kernels that are fetched, and those that can be, by the machine's own sources of packages."""
     from schedlab.cli.output import print_json, print_table
-    from schedlab.guest import kernels
-    from schedlab.places import say
+    from schedlab.targets.factory import say
+    from schedlab.targets.guest import kernels
 
     known = [
         {
@@ -68,8 +68,8 @@ def list_(
 def fetch(kernel: Kernel, json: Json = False) -> None:
     """Fetch the newest kernel of a version, and the emulator if it is not installed."""
     from schedlab.cli.output import print_json
-    from schedlab.guest import kernels, qemu
-    from schedlab.places import say
+    from schedlab.targets.factory import say
+    from schedlab.targets.guest import kernels, qemu
 
     plain, _ = qemu.processors(kernel)
     found = kernels.find(plain, say) if "/" in plain else kernels.fetch(plain, say)
@@ -106,10 +106,10 @@ def boot(
     A kernel that hangs is ended after --timeout seconds of real time, and the end of its console is shown.
     """
     from schedlab.cli.output import print_json
-    from schedlab.guest import emulation, machine
-    from schedlab.guest.setup import Setup
-    from schedlab.interrupt import ctrl_c
-    from schedlab.places import say
+    from schedlab.system.interrupt import ctrl_c
+    from schedlab.targets.factory import say
+    from schedlab.targets.guest import emulation, machine
+    from schedlab.targets.guest.setup import Setup
 
     modules = {name: value for name, _, value in (text.partition(":") for text in module or [])}
     guest = replace(
@@ -136,8 +136,8 @@ def build(
 ) -> None:
     """Compile a scheduler for a guest kernel's sched_ext; [tunables] sched_ext = "NAME.bpf.o" has it used."""
     from schedlab.cli.output import print_json
-    from schedlab.guest import build, machine
-    from schedlab.places import say
+    from schedlab.targets.factory import say
+    from schedlab.targets.guest import build, machine
 
     target = build.build(source, machine.ready(kernel, say), say)
     if json:

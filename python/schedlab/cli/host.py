@@ -29,9 +29,9 @@ def check(
 ) -> None:
     """Report what this host permits, and how to enable what is missing. Restores what dead runs have left changed."""
     from schedlab.cli.output import print_json, print_table
-    from schedlab.live import host
+    from schedlab.targets.host import control
 
-    lines = host.check(look, journal)
+    lines = control.check(look, journal)
     if json:
         print_json(lines)
         return
@@ -52,9 +52,9 @@ def tunables(
 ) -> None:
     """List the tunables with present value, range and meaning; of disks, those of the one below this folder."""
     from schedlab.cli.output import print_json
-    from schedlab.live import host
+    from schedlab.targets.host import control
 
-    rows = host.tunables(names or [])
+    rows = control.tunables(names or [])
     if json:
         print_json(rows)
     elif names:
@@ -132,9 +132,9 @@ def apply(
 ) -> None:
     """Set tunables until the next boot. Unless `schedlab host confirm` comes in time, they are taken back."""
     from schedlab.cli.output import print_json
-    from schedlab.live import host
+    from schedlab.targets.host import control
 
-    done = host.plan(settings) if dry_run else host.apply(settings, confirm_within, journal)
+    done = control.plan(settings) if dry_run else control.apply(settings, confirm_within, journal)
     if json:
         print_json(done)
     elif dry_run:
@@ -156,9 +156,9 @@ def _print_trial(done: dict) -> None:
 def confirm(journal: Journal = None, json: Json = False) -> None:
     """Keep the settings that are on trial."""
     from schedlab.cli.output import print_json
-    from schedlab.live import host
+    from schedlab.targets.host import control
 
-    confirmed = host.confirm(journal)
+    confirmed = control.confirm(journal)
     if json:
         print_json({"confirmed": confirmed})
     else:
@@ -182,9 +182,9 @@ def restore(
 ) -> None:
     """Put back and remove what dead runs have left, and end trials; what living runs hold is left alone."""
     from schedlab.cli.output import print_json
-    from schedlab.live import host
+    from schedlab.targets.host import control
 
-    done = host.restore(dry_run, journal)
+    done = control.restore(dry_run, journal)
     if json:
         print_json(done)
         return
@@ -203,9 +203,9 @@ def restore(
 def unit(json: Json = False) -> None:
     """Print a systemd unit that puts back at boot what the last run could not."""
     from schedlab.cli.output import print_json
-    from schedlab.live import host
+    from schedlab.targets.host import control
 
-    text = host.unit()
+    text = control.unit()
     if json:
         print_json({"unit": text})
     else:

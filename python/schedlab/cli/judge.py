@@ -29,15 +29,15 @@ def verb(
 
     Neither the person nor the screen knows the setting: it has a letter until `schedlab unseal`.
     """
-    from schedlab import effects
     from schedlab.cli.output import print_json, say
     from schedlab.cli.run import as_json, show
     from schedlab.errors import UsageError
-    from schedlab.escaped import escaped
     from schedlab.experiment import Experiment
-    from schedlab.live.blind import Blind
-    from schedlab.live.runs import SCORE, Conditions, LiveHost
-    from schedlab.trust import permit
+    from schedlab.run import effects
+    from schedlab.run.trust import permit
+    from schedlab.system.escaped import escaped
+    from schedlab.targets.host.blinded import Blind
+    from schedlab.targets.host.target import SCORE, Conditions, LiveHost
 
     experiment = Experiment.from_toml(file, set=[*(set or []), f"seeds={sessions}"])
     if not experiment.is_of_host:

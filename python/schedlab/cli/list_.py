@@ -58,7 +58,7 @@ def _collect(families: list[str], out: Path) -> dict[str, list[dict]]:
 
 
 def _reproductions() -> list[dict]:
-    from schedlab import reproductions
+    from schedlab.published import reproductions
 
     return [{"name": name, "summary": reproductions.title(name)} for name in reproductions.names()]
 
@@ -67,7 +67,7 @@ def _results(out: Path) -> list[dict]:
     """From the manifests alone: rows need not be read for this. A damaged one is named, and the others are listed."""
     from schedlab.cli.output import say
     from schedlab.errors import UsageError
-    from schedlab.manifests import read_manifest
+    from schedlab.results.manifest import read_manifest
 
     entries = []
     for file in sorted(out.glob("*/manifest.json")):

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from schedlab import escaped
 from schedlab.cli.ending import say as say
+from schedlab.system import escaped
 
 
 def print_json(value: Any) -> None:
@@ -20,7 +20,7 @@ def print_json(value: Any) -> None:
 def refuse_unwritable(**places: Path | None) -> None:
     """Refuse files that cannot be written, by their options, before hours of work go into them."""
     from schedlab.errors import UsageError
-    from schedlab.store import is_stream
+    from schedlab.results.store import is_stream
 
     for option, path in places.items():
         if path is None:

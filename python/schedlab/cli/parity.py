@@ -43,8 +43,8 @@ def verb(
 ) -> None:
     """Run every scenario of the suite on the simulator and on this host, or in guests, and say where they agree."""
     from schedlab.cli.output import print_json
-    from schedlab.live.runs import Conditions
     from schedlab.parity import REPEATS, guests
+    from schedlab.targets.host.target import Conditions
 
     if on is Where.host:
         _refuse_of_guests(kernel, switches)
@@ -74,7 +74,7 @@ def _beside_host(only: list[str] | None, repeats: int, out: Path, fresh: bool, c
     from schedlab.cli.output import progress_bar
     from schedlab.experiment import Experiment
     from schedlab.parity import compare, scenarios
-    from schedlab.places import places
+    from schedlab.targets.factory import places
 
     compared = []
     for path in scenarios(only):
@@ -90,10 +90,10 @@ def _beside_guest(
 ) -> "Iterator[Comparison]":
     from schedlab.cli.output import progress_bar
     from schedlab.experiment import Experiment
-    from schedlab.guest.place import Guest
     from schedlab.parity import guests
-    from schedlab.places import say
-    from schedlab.simulator import Simulator
+    from schedlab.targets.factory import say
+    from schedlab.targets.guest.target import Guest
+    from schedlab.targets.simulator import Simulator
 
     guest = Guest(reference.kernel, say=say, drain_every=guests.UNDISTURBED)
     for path in guests.scenarios(only):
@@ -105,9 +105,9 @@ def _beside_guest(
 
 def _switch_for_switch(only: list[str] | None, kernel: list[str] | None, out: Path, json: bool) -> None:
     from schedlab.cli.output import print_json, print_table
-    from schedlab.guest.place import Guest
     from schedlab.parity import guests, switches
-    from schedlab.places import say
+    from schedlab.targets.factory import say
+    from schedlab.targets.guest.target import Guest
 
     found = []
     out.mkdir(parents=True, exist_ok=True)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from schedlab.live.reports import Live
-    from schedlab.reproduction import Outcome
+    from schedlab.published.kernels import Live
+    from schedlab.published.reproduction import Outcome
 
 NAME = "reproduce"
 EXAMPLE = "schedlab reproduce minix-1990 --html minix-1990.html"
@@ -46,14 +46,14 @@ def verb(
 
     With --on host or --on guest:KERNEL, the reports are asked again: what a present kernel makes of the same questions.
     """
-    from schedlab import reproductions
     from schedlab.cli.output import refuse_unwritable
+    from schedlab.published import reproductions
 
     refuse_unwritable(html=html)
     if on != "sim":
         return _live(names, on, seeds, out, dirty, json, html)
     from schedlab.cli.output import print_json, progress_bar
-    from schedlab.reproduction import reproduce
+    from schedlab.published.reproduction import reproduce
 
     chosen = names or reproductions.names()
     for name in chosen:
@@ -78,13 +78,13 @@ def verb(
 def _live(names, on: str, seeds: int | None, out: Path, dirty: bool, json: bool, html: Path | None) -> None:
     from schedlab.cli.output import print_json, progress_bar
     from schedlab.errors import UsageError
-    from schedlab.live import reports
-    from schedlab.live.runs import Conditions
+    from schedlab.published import kernels
+    from schedlab.targets.host.target import Conditions
 
     if html:
         raise UsageError("--html is for the rebuilt reports; the live versions are printed: leave out --html or --on")
     options = {"on": on, "seeds": seeds, "out": out, "conditions": Conditions(dirty=dirty), "progress": progress_bar}
-    done = [reports.carry_out(name, **options) for name in names or reports.names(reports.version_for(on))]
+    done = [kernels.carry_out(name, **options) for name in names or kernels.names(kernels.version_for(on))]
     if json:
         print_json([_live_json(one) for one in done])
         return
@@ -94,10 +94,10 @@ def _live(names, on: str, seeds: int | None, out: Path, dirty: bool, json: bool,
 
 def _print_live(live: "Live") -> None:
     from schedlab.cli.output import print_table
-    from schedlab.live.reports import Skipped
-    from schedlab.report.tables import summary_table
+    from schedlab.published.kernels import Skipped
+    from schedlab.published.reproduction import notes
     from schedlab.report.warnings import gathered
-    from schedlab.reproduction import notes
+    from schedlab.results.tables import summary_table
 
     print(f"{live.name}: {live.title}")
     for title, results in live.experiments:
@@ -118,7 +118,7 @@ def _print_live(live: "Live") -> None:
 
 
 def _live_json(live: "Live") -> dict:
-    from schedlab.live.reports import Skipped
+    from schedlab.published.kernels import Skipped
 
     def result(results) -> dict:
         if isinstance(results, Skipped):
@@ -172,7 +172,7 @@ def _row(row) -> list:
 def _styled(verdict: str, afterwards: str):
     from rich.text import Text
 
-    from schedlab.reproduction import marked
+    from schedlab.published.reproduction import marked
 
     return Text(marked(verdict, afterwards), style=_STYLES.get(verdict, ""))
 

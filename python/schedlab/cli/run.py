@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from schedlab.experiment import Experiment
-    from schedlab.live.runs import Conditions
     from schedlab.results import Results
-    from schedlab.runner import Place
+    from schedlab.run.runner import Place
+    from schedlab.targets.host.target import Conditions
 
 NAME = "run"
 EXAMPLE = "schedlab run examples/quantum.toml --set scheduler.ready_at=head --seeds 30"
@@ -78,16 +78,16 @@ def verb(
     The exit status is 1 if tasks of a run can never go on (a deadlock), and 2 if a metric that was asked for has no
     value in any run.
     """
-    from schedlab import effects
     from schedlab.cli.output import refuse_unwritable, say
-    from schedlab.escaped import escaped
     from schedlab.experiment import Experiment
-    from schedlab.live.runs import Conditions
-    from schedlab.pictures import draw, refuse_impossible
-    from schedlab.places import named, places
     from schedlab.results import read_baseline
-    from schedlab.runner import placed
-    from schedlab.trust import permit
+    from schedlab.run import effects
+    from schedlab.run.pictures import draw, refuse_impossible
+    from schedlab.run.runner import placed
+    from schedlab.run.trust import permit
+    from schedlab.system.escaped import escaped
+    from schedlab.targets.factory import named, places
+    from schedlab.targets.host.target import Conditions
 
     pictures = _pictures(trace, gantt)
     refuse_unwritable(trace=trace, gantt=gantt)
@@ -115,9 +115,9 @@ def _show_plan(
     experiment: "Experiment", names: list[str], conditions: "Conditions", file: Path, blind: bool, json: bool
 ) -> None:
     """Print what would be run, set and made."""
-    from schedlab import plan
     from schedlab.cli.output import print_json
     from schedlab.errors import UsageError
+    from schedlab.run import plan
 
     if blind:
         raise UsageError("--dry-run shows the settings that --blind hides: leave out one of them")
@@ -134,7 +134,7 @@ def _judge(results: "Results", unrecorded: bool) -> None:
     `unrecorded`: the user wanted no events recorded, and numbers that need them are left out.
     """
     from schedlab.errors import UsageError
-    from schedlab.places import say
+    from schedlab.targets.factory import say
 
     if results.missing and unrecorded:
         say(f"left out, since nothing was recorded: {', '.join(one.partition(';')[0] for one in results.missing)}")
@@ -190,8 +190,8 @@ def _run(experiment: "Experiment", out: Path, threads: int | None, fresh: bool, 
 def show(results: "Results", experiment: "Experiment", pictures: Sequence[tuple[Path, str]] = ()) -> None:
     """Print the table of means with their intervals, and what may mislead."""
     from schedlab.cli.output import print_table
-    from schedlab.report.tables import summary_table
     from schedlab.report.warnings import gathered
+    from schedlab.results.tables import summary_table
 
     header, rows = summary_table(results)
     print_table(header, rows, experiment.question, numeric=range(len(results.factors), len(header)))
@@ -221,7 +221,7 @@ def _which_run(results: "Results") -> str:
 def _show_differences(results: "Results", compared: "pl.DataFrame", baseline: str) -> None:
     """Print what differs from the baseline. No colour: what is not shown shall not look like something."""
     from schedlab.cli.output import print_table
-    from schedlab.report.tables import differences_table
+    from schedlab.results.tables import differences_table
 
     header, rows = differences_table(results, compared)
     print_table(header, rows, f"compared with {baseline}", numeric=(len(header) - 4, len(header) - 3, len(header) - 2))
@@ -235,7 +235,7 @@ def _show_differences(results: "Results", compared: "pl.DataFrame", baseline: st
 
 def as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]]) -> dict:
     """What --json prints."""
-    from schedlab.report.tables import shown_metrics
+    from schedlab.results.tables import shown_metrics
 
     shown = shown_metrics(results)
     measured: dict[str, dict] = {cell["scenario"]: {} for cell in results.manifest["cells"]}

@@ -52,8 +52,8 @@ def verb(
     The exit status is the command's if it is run once, else 0.
     """
     from schedlab.cli.output import print_json, refuse_unwritable
-    from schedlab.live.timing import NotTimed, measure
-    from schedlab.store import replace
+    from schedlab.observe.timing import NotTimed, measure
+    from schedlab.results.store import replace
 
     commands = _commands(command)
     refuse_unwritable(output=output)
@@ -90,7 +90,7 @@ def _commands(words: list[str]) -> list[list[str]]:
 
 
 def _document(timings) -> dict:
-    from schedlab.live.timing import PARTS, difference
+    from schedlab.observe.timing import PARTS, difference
 
     document: dict = {"commands": [_summary(timing) for timing in timings]}
     if len(timings) == 2:
@@ -103,7 +103,7 @@ def _document(timings) -> dict:
 
 
 def _summary(timing) -> dict:
-    from schedlab.live.timing import PARTS
+    from schedlab.observe.timing import PARTS
 
     parts = {whose: {part: timing.interval(part, whose) for part in PARTS} for whose in ("main", "whole")}
     return {
@@ -130,7 +130,7 @@ def _interval(interval) -> dict:
 
 def _show(timing) -> None:
     from schedlab.cli.output import print_table
-    from schedlab.live.timing import PARTS
+    from schedlab.observe.timing import PARTS
 
     rows = []
     whole = timing.interval("elapsed_ns")
@@ -148,7 +148,7 @@ def _show(timing) -> None:
 
 def _compare(first, second) -> None:
     from schedlab.cli.output import print_table
-    from schedlab.live.timing import PARTS, difference
+    from schedlab.observe.timing import PARTS, difference
 
     rows = []
     for part, words in PARTS.items():

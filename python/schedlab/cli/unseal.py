@@ -16,7 +16,7 @@ def verb(
 ) -> None:
     """Write down the verdict on a blind experiment, then open its seal: every setting under its own name again."""
     from schedlab.cli.output import print_json, print_table
-    from schedlab.live.blind import unseal
+    from schedlab.targets.host.blinded import unseal
 
     meant = unseal(folder, verdict)
     if json:

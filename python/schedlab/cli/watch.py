@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from schedlab.live.watch import Means, Rows, Wish
+    from schedlab.observe.watch import Means, Rows, Wish
 
 NAME = "watch"
 EXAMPLE = "schedlab watch --every 1s --tasks 10 --nice"
@@ -34,7 +34,7 @@ def verb(
 ) -> None:
     """Watch processors, memory, drives, pressure and tasks of this host; or time a command with the means beside it."""
     from schedlab.errors import UsageError
-    from schedlab.live.watch import Wish
+    from schedlab.observe.watch import Wish
 
     if by not in ("cpu", "memory", "disk"):
         raise UsageError(f"--by {by}: there is cpu, memory, disk")
@@ -52,8 +52,8 @@ def verb(
 def _watch(wish: "Wish", csv: str | None, json: bool, once: bool) -> None:
     import time
 
-    from schedlab.live import agent
-    from schedlab.live.watch import Means, Rows, samples
+    from schedlab.observe.watch import Means, Rows, samples
+    from schedlab.targets import agent
 
     header, lines = samples(wish)
     rows, means = Rows(header, agent.ask(["sample", "--schema"]), wish), Means()
@@ -97,8 +97,8 @@ def _time(command: list[str], wish: "Wish", csv: str | None, json: bool) -> None
     from dataclasses import asdict, replace
 
     from schedlab.cli.output import print_json
-    from schedlab.live import agent
-    from schedlab.live.watch import Held, Means, Rows, samples
+    from schedlab.observe.watch import Held, Means, Rows, samples
+    from schedlab.targets import agent
 
     schema = agent.ask(["sample", "--schema"])
     held = Held(command, to_stderr=json or csv == "-")
@@ -164,7 +164,7 @@ class _JsonLines:
         return self
 
     def show(self, line: dict, row: dict) -> None:
-        from schedlab.escaped import json
+        from schedlab.system.escaped import json
 
         print(json(line), flush=True)
 

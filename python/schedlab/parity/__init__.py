@@ -83,7 +83,7 @@ def scenarios(only: list[str] | None = None) -> list[Path]:
 
 def compare(results: Results, reference: str = REFERENCE) -> Iterator[Comparison]:
     """Every metric that the experiment names, of every cell that both places have."""
-    from schedlab.report.tables import shown_metrics
+    from schedlab.results.tables import shown_metrics
 
     cells = {cell["on"]: cell["scenario"] for cell in results.manifest["cells"]}
     for metric in shown_metrics(results):

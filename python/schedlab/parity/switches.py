@@ -30,7 +30,7 @@ from schedlab import _core
 from schedlab.errors import UsageError, nearest
 from schedlab.experiment import Cell, Experiment
 from schedlab.parity import guests
-from schedlab.places import KERNEL_WORDS
+from schedlab.targets.factory import KERNEL_WORDS
 
 #: Length of a task's part in the prelude, and from one to the next, ms: far longer than any sleeper's credit.
 ALONE_MS, APART_MS = 20, 30

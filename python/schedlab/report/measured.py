@@ -5,9 +5,9 @@ from pathlib import Path
 from schedlab.errors import UsageError
 from schedlab.report import page
 from schedlab.report.svg import COLOURS, Point, Series, chart
-from schedlab.report.tables import shown_metrics, summary_table
 from schedlab.report.warnings import gathered
 from schedlab.results import Results
+from schedlab.results.tables import shown_metrics, summary_table
 from schedlab.units import convert, readable_unit
 
 #: Of a chart, in units of its drawing: two stand side by side.

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import _core
-from schedlab.escaped import escaped
 from schedlab.results import Results
-from schedlab.store import replace
+from schedlab.results.store import replace
+from schedlab.system.escaped import escaped
 
 #: A caption names so many scenarios; the page's table of scenarios has all.
 NAMED = 12

@@ -7,10 +7,10 @@ its rows with {x} for the label. A `[[schedule]]` has a title, an experiment, th
 import math
 from pathlib import Path
 
-from schedlab.published import Row, Score, total
+from schedlab.published.reproduction import Outcome, marked
+from schedlab.published.rows import Row, Score, total
 from schedlab.report import page
 from schedlab.report.svg import Point, Series, chart, file
-from schedlab.reproduction import Outcome, marked
 from schedlab.units import alike
 
 

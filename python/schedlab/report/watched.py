@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schedlab.escaped import escaped
+from schedlab.system.escaped import escaped
 
 #: Kinds of a processor's time in a bar, with their colours; the rest is idle.
 KINDS = {

@@ -1,0 +1,139 @@
+"""Where the time of a command goes, several times over, and of two commands against each other.
+
+The agent measures one run at a time; here runs are put in order and summed up.
+"""
+
+import json
+import random
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedlab.errors import Stopped
+from schedlab.stats import Interval, mean_interval
+from schedlab.stats.comparison import Difference
+from schedlab.stats.comparison import difference as paired
+from schedlab.targets import agent
+
+#: The parts of an elapsed time as the agent names them, and in words.
+PARTS = {
+    "elapsed_ns": "elapsed",
+    "user_ns": "user",
+    "system_ns": "system",
+    "processor_ns": "waiting for a processor",
+    "disk_ns": "waiting for a disk",
+    "memory_ns": "waiting for memory",
+    "asleep_ns": "asleep",
+}
+#: Exit statuses from here on tell of a signal, this one of Ctrl-C.
+SIGNALS = 128
+CTRL_C = 130
+
+
+class NotTimed(Exception):
+    """The command could not be started, or the agent could not work; it has said why. `status` is what to end with."""
+
+    def __init__(self, status: int):
+        """Keep the status."""
+        super().__init__(f"not timed: status {status}")
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The runs of one command, in the order of the blocks they were done in; each as the agent told of it."""
+
+    command: tuple[str, ...]
+    runs: list[dict[str, Any]]
+
+    def interval(self, part: str, whose: str = "main") -> Interval | None:
+        """A part, ns, of the first task (`main`) or of all (`whole`); None where it is not known."""
+        return _interval([_part(run, part, whose) for run in self.runs])
+
+    def count(self, name: str) -> Interval | None:
+        """One of the counts; None where it is not known."""
+        return _interval([run["counts"][name] for run in self.runs])
+
+    @property
+    def unknown(self) -> list[str]:
+        """What is not known, and why, each once."""
+        return list(dict.fromkeys(line for run in self.runs for line in run["unknown"]))
+
+    @property
+    def foreign_percent(self) -> float | None:
+        """The most that others used of the processors during a run."""
+        return max((run["foreign_percent"] for run in self.runs if run["foreign_percent"] is not None), default=None)
+
+    @property
+    def outlived(self) -> list[dict[str, Any]]:
+        """Processes that lived on when the command had ended: number, program, processor time up to then."""
+        return [process for run in self.runs for process in run["outlived"]]
+
+    @property
+    def status(self) -> int:
+        """What the last run ended with."""
+        return self.runs[-1]["status"]
+
+
+def measure(
+    commands: Sequence[Sequence[str]],
+    repeat: int = 1,
+    warm_up: int = 0,
+    touch_nothing: bool = False,
+    seed: int | None = None,
+    told: Callable[[int, int], None] = lambda done, total: None,
+    aside: bool = False,
+) -> list[Timing]:
+    """Run each command `repeat` times. Every repeat is a block of all commands, in random order, so that what drifts
+    meets all of them. Warm-up runs come first and do not count. With `aside`, the commands' standard output goes to
+    standard error.
+    """
+    runs: list[list[dict]] = [[] for _ in commands]
+    order = random.Random(seed)
+    total = (warm_up + repeat) * len(commands)
+    for done, (block, which) in enumerate(_blocks(len(commands), warm_up + repeat, order)):
+        told(done, total)
+        run = _run(commands[which], touch_nothing, aside)
+        if run["status"] == CTRL_C and total > 1:
+            raise Stopped(f"stopped in run {done + 1} of {total}")
+        if block >= warm_up:
+            runs[which].append(run)
+    return [Timing(tuple(command), of) for command, of in zip(commands, runs, strict=True)]
+
+
+def difference(first: Timing, second: Timing, part: str, whose: str = "main") -> Difference | None:
+    """The second's part less the first's, ns, block by block; None where either is not known.
+
+    Judged alone, so it is real if the interval of 95 % leaves out zero.
+    """
+    pairs = [(_part(a, part, whose), _part(b, part, whose)) for a, b in zip(first.runs, second.runs, strict=True)]
+    if any(a is None or b is None for a, b in pairs):
+        return None
+    return paired([b for _, b in pairs], [a for a, _ in pairs])
+
+
+def _blocks(commands: int, blocks: int, order: random.Random) -> Iterator[tuple[int, int]]:
+    for block in range(blocks):
+        for which in order.sample(range(commands), commands):
+            yield block, which
+
+
+def _run(command: Sequence[str], touch_nothing: bool, aside: bool) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        answer = Path(folder) / "answer.json"
+        options = ["--output", str(answer), *(["--touch-nothing"] if touch_nothing else [])]
+        status = agent.through(["time", *options, "--", *command], aside)
+        if not answer.exists() or not (text := answer.read_text()).strip():
+            raise NotTimed(status if status > 0 else SIGNALS - status)
+        return json.loads(text)
+
+
+def _part(run: dict[str, Any], part: str, whose: str) -> int | None:
+    parts = run[whose]
+    return None if parts is None else parts[part]
+
+
+def _interval(values: list[float | None]) -> Interval | None:
+    return None if any(value is None for value in values) else mean_interval(values)

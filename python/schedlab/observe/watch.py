@@ -1,0 +1,198 @@
+"""The counters of a live host, as `schedlab-agent sample` tells them: rows of constant columns, and means over time."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from schedlab.errors import UsageError
+from schedlab.targets import agent
+
+#: Sections of a line that are one object each, by the path to them.
+SINGLE = ("cpu", "system", "load", "memory", "paging", "pressure.cpu", "pressure.memory", "pressure.io")
+#: Every level of which tasks can be; the last one is for real-time tasks.
+LEVELS = (*range(-20, 20), None)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What to sample beside the system's counters, how often and how long; durations as the agent reads them."""
+
+    every: str = "1s"
+    lasting: str | None = None
+    count: int | None = None
+    nice: bool = False
+    tasks: int = 0
+    by: str = "cpu"
+    groups: Sequence[str] = ()
+    until: int | None = None
+
+    def arguments(self) -> list[str]:
+        """The agent's arguments."""
+        more = ["nice"] * self.nice + [f"tasks={self.tasks}"] * (self.tasks > 0)
+        more += [f"cgroup={group}" for group in self.groups]
+        options = {"--for": self.lasting, "--count": self.count, "--until": self.until}
+        given = [word for name, value in options.items() if value is not None for word in (name, str(value))]
+        # A list would be split at the commas of a group's path.
+        wanted = [word for what in more for word in ("--with", what)]
+        return ["sample", "--every", self.every, "--by", self.by, *given, *wanted]
+
+
+def samples(wish: Wish) -> tuple[dict, Iterator[dict]]:
+    """The header, and the lines as they come; closing the iterator ends the agent."""
+    stream = agent.lines(wish.arguments())
+    header = next(stream, None)
+    if header is None:
+        raise UsageError("schedlab-agent reported nothing")
+    return header, stream
+
+
+class Rows:
+    """Lines as rows of numbers, always with the same columns: those of the schema, for the processors, drives,
+    interfaces and groups that the header names. A drive that comes later is in the lines only.
+    """
+
+    def __init__(self, header: dict, schema: dict, wish: Wish):
+        """Settle the columns."""
+        of = {section["name"]: [column["name"] for column in section["columns"]] for section in schema["sections"]}
+        self._places: dict[str, tuple] = {name: (name,) for name in ("at_ns", "seconds", "missed", "own_ns")}
+        for section in SINGLE:
+            self._add(section, tuple(section.split(".")), of[section])
+        for number in range(header["processors"]):
+            self._add(f"cpu{number}", ("cpus", number), of["cpus"])
+        for section, label, names in (
+            ("disks", "name", header["disks"]),
+            ("net", "name", header["links"]),
+            ("groups", "path", header["groups"]),
+            ("nice", "nice", LEVELS if wish.nice else ()),
+        ):
+            for name in names:
+                shown = "realtime" if name is None else name
+                self._add(f"{section}.{shown}", (section, (label, name)), of[section])
+
+    def _add(self, prefix: str, place: tuple, columns: list[str]) -> None:
+        self._places |= {f"{prefix}.{column}": (*place, column) for column in columns}
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+        return list(self._places)
+
+    def row(self, line: dict) -> dict[str, float | None]:
+        """The numbers of a line; None for what is not known."""
+        return {name: _at(line, place) for name, place in self._places.items()}
+
+
+def _at(value: Any, place: tuple) -> float | None:
+    for step in place:
+        if isinstance(step, tuple):
+            label, name = step
+            value = next((entry for entry in value or [] if entry[label] == name), None)
+        elif isinstance(step, int):
+            value = value[step] if step < len(value) else None
+        else:
+            value = value[step]
+        if value is None:
+            return None
+    return value
+
+
+@dataclass
+class Means:
+    """Means of rows, each weighted with the time that it tells of."""
+
+    seconds: float = 0.0
+    samples: int = 0
+    missed: int = 0
+    own_ns: int = 0
+    _sums: dict[str, float] = field(default_factory=dict)
+    _times: dict[str, float] = field(default_factory=dict)
+
+    def add(self, row: dict[str, float | None]) -> None:
+        """One more row."""
+        self.seconds += row["seconds"]
+        self.samples += 1
+        self.missed += row["missed"]
+        self.own_ns += row["own_ns"]
+        for name, value in row.items():
+            if value is not None and name not in ("at_ns", "seconds", "missed", "own_ns"):
+                self._sums[name] = self._sums.get(name, 0.0) + value * row["seconds"]
+                self._times[name] = self._times.get(name, 0.0) + row["seconds"]
+
+    def means(self) -> dict[str, float]:
+        """The mean of every column that was known at least once."""
+        return {name: total / self._times[name] for name, total in self._sums.items() if self._times[name] > 0}
+
+    def story(self, shown: float = 0.0) -> str:
+        """How long, how many, and what it cost, in words; `shown` is the processor time, s, that showing them took."""
+        if not self.samples:
+            return "ended before the first sample"
+        cost = self.own_ns / self.samples / 1e6
+        share = 100 * self.own_ns / 1e9 / self.seconds if self.seconds else 0.0
+        return (
+            f"means over {self.seconds:.2f} s, {self.samples} samples, {self.missed} missed; "
+            f"sampling cost {cost:.2f} ms of processor time a sample, {share:.2f} % of one processor"
+            + (f", showing it {1000 * shown / self.samples:.1f} ms" if shown else "")
+        )
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What a command used, its children included, as the kernel told its parent when it ended."""
+
+    real: float
+    user: float
+    sys: float
+    status: int
+    voluntary_switches: int
+    involuntary_switches: int
+    major_faults: int
+    minor_faults: int
+
+
+#: A shell that becomes the command when it is told to: quickly made, so that what it needs itself is hardly seen.
+_HOLD = 'read -r go <&9 && exec "$@" 9<&-'
+
+
+class Held:
+    """A command that exists and waits for its start, so that the first sample is taken before it does anything."""
+
+    def __init__(self, command: Sequence[str], to_stderr: bool):
+        """Make it; its output goes to our error output if ours is for something else."""
+        if not shutil.which(command[0]):
+            raise UsageError(f"{command[0]}: there is no such program")
+        told, self._go = os.pipe()
+        actions = [(os.POSIX_SPAWN_DUP2, told, 9), *([(os.POSIX_SPAWN_DUP2, 2, 1)] if to_stderr else [])]
+        self.pid = os.posix_spawn("/bin/sh", ["sh", "-c", _HOLD, "sh", *command], os.environ, file_actions=actions)
+        os.close(told)
+        self._began = None
+
+    def start(self) -> None:
+        """Let it go."""
+        self._began = time.monotonic()
+        os.write(self._go, b"go\n")
+        os.close(self._go)
+
+    def end(self) -> Timed:
+        """Wait for its end."""
+        _, status, used = os.wait4(self.pid, 0)
+        real = time.monotonic() - self._began
+        code = os.waitstatus_to_exitcode(status)
+        return Timed(
+            real=real,
+            user=used.ru_utime,
+            sys=used.ru_stime,
+            status=code if code >= 0 else 128 - code,
+            voluntary_switches=used.ru_nvcsw,
+            involuntary_switches=used.ru_nivcsw,
+            major_faults=used.ru_majflt,
+            minor_faults=used.ru_minflt,
+        )
+
+    def drop(self) -> None:
+        """End it if it has not begun: the shell finds nothing to read and ends."""
+        if self._began is None:
+            os.close(self._go)
+            os.waitpid(self.pid, 0)

@@ -1,9 +1,0 @@
-"""The claims on nbuf, asked of kernels in guests."""
-
-from schedlab.reproductions.irix_1999_nbuf.asked_again import (
-    busy_falls_with_memory,
-    order_decides_more_than_memory,
-    rcache_rises_with_memory,
-)
-
-__all__ = ["busy_falls_with_memory", "order_decides_more_than_memory", "rcache_rises_with_memory"]

@@ -1,0 +1,292 @@
+"""Results: found, loaded and summarised.
+
+A results folder is plain Parquet, a row per run and metric, so anything can read it::
+
+    schedlab.results.load("results")                       # a polars frame of every experiment
+    schedlab.results.query("select metric, avg(value) from results group by metric")
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schedlab import stats
+from schedlab.results import store
+from schedlab.errors import UsageError, closest, nearest
+from schedlab.experiment import Cell, Experiment
+from schedlab.results.manifest import read_manifest
+
+#: How the warning of a run begins whose switches and wakeups are not known.
+UNRECORDED = "the scheduler's events were not recorded"
+
+
+def load(path: str | Path = "results") -> pl.DataFrame:
+    """Every row of the experiments under `path`: experiment, scenario, engine, seed, metric, unit, value, factors.
+
+    A factor that an experiment does not have is null in its rows.
+    """
+    return store.read(_files(Path(path)))
+
+
+def query(sql: str, path: str | Path = "results") -> pl.DataFrame:
+    """Ask DuckDB; the rows under `path` are the table `results`."""
+    import duckdb
+
+    _files(Path(path))
+    with duckdb.connect() as connection:
+        pattern = str(Path(path) / "**" / "*.parquet").replace("'", "''")
+        source = f"read_parquet('{pattern}', union_by_name = true)"
+        connection.execute(f"create view results as select * from {source}")
+        return pl.DataFrame(connection.sql(sql))
+
+
+def _files(path: Path) -> list[Path]:
+    files = sorted(path.rglob("runs-*.parquet"))
+    if not files:
+        raise UsageError(f"no results under {path}; make some with: schedlab run FILE --out {path}")
+    return files
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of one experiment. `computed` is how many runs were new this time."""
+
+    name: str
+    folder: Path
+    frame: pl.DataFrame
+    manifest: dict[str, Any]
+    metrics: list[str]
+    computed: int = 0
+
+    @classmethod
+    def of(cls, experiment: Experiment, cells: list[Cell], folder: Path, computed: int = 0) -> "Results":
+        """The runs of this experiment in `folder`; it may hold more seeds than were asked for."""
+        rows = store.read(sorted(folder.glob("runs-*.parquet")))
+        # Where every run was void, there is no file to have the factors' columns.
+        rows = rows.with_columns(pl.lit(None, pl.String).alias(n) for n in cells[0].factors if n not in rows.columns)
+        frame = rows.filter(
+            pl.col("scenario").is_in([cell.hash for cell in cells]), pl.col("seed").is_in(experiment.seeds)
+        )
+        metrics = experiment.definition.get("metrics") or []
+        return cls(experiment.name, folder, frame, read_manifest(folder), metrics, computed)
+
+    @classmethod
+    def open(cls, path: str | Path) -> "Results":
+        """The results in a folder that `run` made, as asked for last."""
+        folder = Path(path)
+        manifest = read_manifest(folder)
+        if not manifest:
+            raise UsageError(f"{folder} is no results folder: it has no manifest.json; see: schedlab list results")
+        experiment = Experiment(manifest["name"], manifest["experiment"])
+        cells = [Cell(c["definition"], c["factors"], c["scenario"]) for c in manifest["cells"]]
+        return cls.of(experiment, cells, folder)
+
+    @property
+    def factors(self) -> list[str]:
+        """Names of the swept fields."""
+        return list(self.manifest["cells"][0]["factors"])
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds that were asked for."""
+        return Experiment(self.name, self.manifest["experiment"]).seeds
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said beside every number of a place."""
+        places = self.manifest.get("places", {})
+        return [f"{name}: {about['note']}" for name, about in places.items() if about.get("note")]
+
+    @property
+    def ignored(self) -> dict[str, list[str]]:
+        """What each place made nothing of, though the experiment gives it."""
+        places = self.manifest.get("places", {})
+        return {name: about["ignored"] for name, about in places.items() if about.get("ignored")}
+
+    @property
+    def noisy(self) -> list[str]:
+        """The places whose numbers differ from run to run beyond what the seeds do."""
+        return [name for name, about in self.manifest.get("places", {}).items() if about.get("noisy")]
+
+    @property
+    def warnings(self) -> list[dict]:
+        """What may mislead: scenario, warning, and the seeds in which it was seen.
+
+        What the runs' ends cut off is told of as far as it could change a number that is shown.
+        """
+        from schedlab.results import censored
+        from schedlab.results.tables import shown_metrics
+
+        asked = set(self.seeds)
+        warnings = ({**one, "seeds": sorted(asked.intersection(one["seeds"]))} for one in self.manifest["warnings"])
+        said = [one for one in warnings if one["seeds"]]
+        return said + censored.warnings(self.frame, shown_metrics(self))
+
+    @property
+    def missing(self) -> list[str]:
+        """The metrics that were asked for and that no run has: what is wrong, and the nearest that is there.
+
+        Empty where the scheduler's events were not recorded: the warning that says so says what is left out.
+        """
+        from schedlab.results.tables import is_meant
+
+        known = list(self.frame["metric"].unique(maintain_order=True))
+        if not known or any(one["warning"].startswith(UNRECORDED) for one in self.manifest["warnings"]):
+            return []
+        missing = [asked for asked in self.metrics if not any(is_meant(name, asked) for name in known)]
+        return [f"{name!r}{self._why_missing(name)}; did you mean {closest(name, known)!r}?" for name in missing]
+
+    def _why_missing(self, name: str) -> str:
+        """Why a statistic has no value, if that is known."""
+        counts = self.frame.filter(pl.col("metric") == f"{name.rpartition('.')[0]}.count")["value"]
+        return (
+            f" (there are no values: {name.rpartition('.')[0]}.count is 0)" if counts.len() and not counts.sum() else ""
+        )
+
+    @property
+    def stuck(self) -> bool:
+        """Whether tasks of a run wait for what can never come."""
+        return self.frame.filter(pl.col("metric") == "stuck", pl.col("value") > 0).height > 0
+
+    def summary(self) -> pl.DataFrame:
+        """Mean and 95 % interval over seeds: a row per cell and metric.
+
+        Columns: the factors, scenario, metric, unit, n, mean, low, high. Bounds are null for a single seed.
+        """
+        keys = [*self.factors, "scenario", "metric", "unit"]
+        value = pl.col("value")
+        table = self.frame.group_by(keys, maintain_order=True).agg(
+            n=value.count().cast(pl.Int64), mean=value.mean(), deviation=value.std()
+        )
+        half = pl.Series(stats.half_width(table["deviation"].fill_null(float("nan")), table["n"])).fill_nan(None)
+        table = table.with_columns(low=pl.col("mean") - half, high=pl.col("mean") + half)
+        return table.drop("deviation")
+
+    def interval(self, metric: str, **factors: str) -> stats.Interval:
+        """Mean and 95 % interval of one metric in the one cell that has these factors.
+
+        Write the dots of a field path as two underscores: `scheduler__slice="36ms"`.
+        """
+        return self.interval_at(metric, {name.replace("__", "."): value for name, value in factors.items()})
+
+    def interval_at(self, metric: str, factors: dict[str, str]) -> stats.Interval:
+        """As `interval`, with the factors as a dictionary."""
+        return stats.mean_interval(self.values(metric, factors)["value"])
+
+    def values(self, metric: str, factors: dict[str, str]) -> pl.DataFrame:
+        """The rows of one metric in the one cell that has these factors, a row per seed."""
+        cell = self.cell(factors)
+        rows = self.frame.filter(pl.col("scenario") == cell["scenario"], pl.col("metric") == metric)
+        if rows.is_empty():
+            self._know([metric])
+            raise UsageError(f"{self.name}: no run of this cell has {metric}")
+        return rows
+
+    def differences(self, metric: str | list[str] | None, baseline: dict[str, str] | str) -> pl.DataFrame:
+        """Every cell beside its baseline, paired by seed: the mean difference, and whether it is more than chance.
+
+        `baseline` gives factors, `{"scheduler.slice": "100ms"}` or `"scheduler.slice=100ms"`. If only one cell has
+        them, that is the baseline of all; else a cell's is the one that has them and the cell's own other factors.
+        `metric` is one, several, or None for those that the experiment shows. All rows are judged together: `adjusted`
+        is p after Holm.
+
+        Columns: the factors, scenario, baseline (its scenario), metric, unit, n (pairs), mean, low, high (95 %, of each
+        row alone), relative (to the baseline's mean), p, adjusted, verdict ("real", "not shown", "too few").
+        """
+        from schedlab.results.tables import shown_metrics
+        from schedlab.stats.comparison import differences
+
+        cells = [cell["factors"] for cell in self.manifest["cells"]]
+        beside = self._baselines(read_baseline(baseline, cells) if isinstance(baseline, str) else baseline)
+        metrics = shown_metrics(self) if metric is None else [metric] if isinstance(metric, str) else metric
+        self._know(metrics)
+        asked = [
+            (cell, base, name)
+            for cell, base in beside
+            for name in metrics
+            if self._has(cell, name) and self._has(base, name)
+        ]
+        pairs = [self._paired(cell, base, name) for cell, base, name in asked]
+        simulated = all(cell["on"] == "sim" for both in beside for cell in both)
+        rows = [
+            {
+                **cell["factors"],
+                "scenario": cell["scenario"],
+                "baseline": base["scenario"],
+                "metric": name,
+                "unit": pair["unit"].first(),
+                "n": one.of.n,
+                "mean": one.of.mean,
+                "low": one.of.low,
+                "high": one.of.high,
+                "relative": one.relative,
+                "p": one.p,
+                "adjusted": one.adjusted,
+                "verdict": one.verdict,
+            }
+            for (cell, base, name), pair, one in zip(
+                asked, pairs, differences([(p["value"].to_list(), p["beside"].to_list()) for p in pairs], simulated),
+                strict=True,
+            )
+        ]  # fmt: skip
+        schema = {**dict.fromkeys([*self.factors, "scenario", "baseline", "metric", "unit"], pl.String), "n": pl.Int64}
+        numbers = dict.fromkeys(["mean", "low", "high", "relative", "p", "adjusted"], pl.Float64)
+        return pl.DataFrame(rows, schema=schema | numbers | {"verdict": pl.String}).fill_nan(None)
+
+    def _baselines(self, factors: dict[str, str]) -> list[tuple[dict, dict]]:
+        """Each cell that is not a baseline, with the one it is compared with."""
+        cells = self.manifest["cells"]
+        if sum(factors.items() <= cell["factors"].items() for cell in cells) == 1:
+            only = self.cell(factors)
+            return [(cell, only) for cell in cells if cell is not only]
+        beside = [(cell, self.cell(cell["factors"] | factors)) for cell in cells]
+        return [(cell, base) for cell, base in beside if cell is not base]
+
+    def _has(self, cell: dict, metric: str) -> bool:
+        return not self.frame.filter(pl.col("scenario") == cell["scenario"], pl.col("metric") == metric).is_empty()
+
+    def _paired(self, cell: dict, base: dict, metric: str) -> pl.DataFrame:
+        """A row for each seed that both have."""
+        rows = self.frame.filter(pl.col("metric") == metric)
+        first = rows.filter(pl.col("scenario") == cell["scenario"]).select("seed", "unit", "value")
+        second = rows.filter(pl.col("scenario") == base["scenario"]).select("seed", beside="value")
+        return first.join(second, on="seed").sort("seed")
+
+    def _know(self, metrics: list[str]) -> None:
+        known = self.frame["metric"].unique(maintain_order=True)
+        for name in metrics:
+            if name not in known:
+                raise UsageError(f"{self.name} has no metric {name!r}; {nearest(name, known)}")
+
+    def cell(self, factors: dict[str, str]) -> dict[str, Any]:
+        """The manifest's entry of the one cell that has these factors."""
+        cells = self.manifest["cells"]
+        found = [c for c in cells if all(c["factors"].get(name) == value for name, value in factors.items())]
+        if len(found) != 1:
+            given = ", ".join(f"{k} = {v}" for k, v in factors.items()) or "no factors"
+            which = "; ".join(", ".join(f"{k} = {v}" for k, v in c["factors"].items()) for c in found or cells)
+            raise UsageError(f"{self.name}: {len(found)} cells have {given}; choose one of: {which}")
+        return found[0]
+
+    def _repr_html_(self) -> str:
+        from schedlab.results.tables import html_table, summary_table
+
+        header, rows = summary_table(self)
+        return html_table(header, rows, self.manifest["question"] or self.name, self.notes)
+
+
+def read_baseline(text: str, cells: list[dict[str, str]]) -> dict[str, str]:
+    """Read `KEY=VALUE,KEY=VALUE` of what `cells` have; a comma that no known KEY= follows is part of a value."""
+    names = list(cells[0])
+    keys = "|".join(re.escape(name) for name in names)
+    given = dict(part.partition("=")[::2] for part in (re.split(rf",(?=(?:{keys})=)", text) if keys else [text]))
+    for name, value in given.items():
+        if name not in names:
+            raise UsageError(f"--baseline {text}: {name!r} is not swept; {nearest(name, names)}")
+        known = list(dict.fromkeys(cell[name] for cell in cells))
+        if value not in known:
+            raise UsageError(f"--baseline {text}: no cell has {name} = {value!r}; {nearest(value, known)}")
+    return given

@@ -1,0 +1,115 @@
+"""The order of runs that depend on the moment in which they are made: one for all places and cells, run by run.
+
+    for each repeat (seed):  all cells of all places, shuffled      drift hits every cell of every place alike
+
+Whatever one place does for a while and another one after it is compared across that while: with noise that lasts, equal
+things differ. So each place opens a *session* at the beginning, and the runner says which one makes the next run.
+"""
+
+import json
+import os
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import Protocol
+
+import polars as pl
+
+from schedlab.experiment import Cell
+from schedlab.results import store
+from schedlab.system.interrupt import result
+
+Run = tuple[Cell, int]
+#: Finished runs, and their rows: run (index in the list), metric, unit, value, warning.
+Chunk = tuple[list[Run], pl.DataFrame]
+
+
+#: The log of every attempt at such a run and of their order, in the folder of the results.
+LOG = "attempts.jsonl"
+
+
+class Session(Protocol):
+    """A place at work, from its first run to its last."""
+
+    #: Processors of this computer that a run takes. Only runs that fit beside each other are made at once.
+    processors: int
+
+    def run(self, cell: Cell, seed: int) -> pl.DataFrame:
+        """Make one run and give its rows, each of run 0."""
+
+
+class Sessions(Protocol):
+    """A place whose runs depend on the moment."""
+
+    name: str
+
+    def session(self, pending: list[Run], folder: Path, stop: threading.Event) -> AbstractContextManager[Session]:
+        """Begin: do all that comes before the first run. KeyboardInterrupt on `stop`."""
+
+
+def blocked(pending: Sequence[Run], rng: random.Random) -> list[Run]:
+    """The runs, repeat by repeat, the cells of each in an order of its own."""
+    order = []
+    for seed in sorted({seed for _, seed in pending}):
+        block = [run for run in pending if run[1] == seed]
+        rng.shuffle(block)
+        order += block
+    return order
+
+
+def interleaved(
+    places: Sequence[Sessions], pending: Sequence[Run], folder: Path, stop: threading.Event
+) -> Generator[Chunk, None, None]:
+    """Make the runs of all these places in one order, and yield each when it has ended.
+
+    `stop` ends it by KeyboardInterrupt.
+    """
+    with ExitStack() as stack:
+        of = {place.name: [run for run in pending if run[0].on == place.name] for place in places}
+        sessions = {
+            place.name: stack.enter_context(place.session(of[place.name], folder, stop))
+            for place in places
+            if of[place.name]
+        }
+        order = blocked(pending, random.Random(folder.name))
+        yield from _made(sessions, _noted(order, folder / LOG), stop)
+
+
+def _noted(order: list[Run], log: Path) -> Iterator[Run]:
+    """The runs; each is a line of the log as it begins."""
+    for number, (cell, seed) in enumerate(order, 1):
+        line = {"time": time.time(), "order": number, "of": len(order), "on": cell.on, "seed": seed}
+        store.extend(log, json.dumps(line | {"scenario": cell.hash, "factors": cell.factors}).encode() + b"\n")
+        yield cell, seed
+
+
+def _made(sessions: Mapping[str, Session], order: Iterable[Run], stop: threading.Event) -> Generator[Chunk, None, None]:
+    """The runs, begun one after the other, each as soon as it fits beside those that have not ended."""
+    room = len(os.sched_getaffinity(0))
+    pool = ThreadPoolExecutor(room, "run")
+    under_way: deque[tuple[Run, int, Future]] = deque()
+
+    def oldest() -> Chunk:
+        run, _, future = under_way.popleft()
+        return [run], result(future, stop)
+
+    try:
+        for run in order:
+            session = sessions[run[0].on]
+            takes = min(session.processors, room)
+            while under_way and sum(taken for _, taken, _ in under_way) + takes > room:
+                yield oldest()
+            if takes == room:
+                # Alone, so in this thread: only here can a person be asked something.
+                yield [run], session.run(*run)
+            else:
+                under_way.append((run, takes, pool.submit(session.run, *run)))
+        while under_way:
+            yield oldest()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,1 @@
+"""What the package asks of the operating system: files of others, signals, and what killed processes have left."""
