@@ -10,8 +10,9 @@ from pathlib import Path
 
 from schedlab.experiment import Experiment
 from schedlab.targets.guest.target import Guest
-from schedlab.parity import Comparison, memory
-from schedlab.targets.factory import say
+from schedlab.parity import memory
+from schedlab.parity.comparison import Comparison
+from schedlab.system.terminal import say
 from schedlab.targets.simulator import Simulator
 
 PAGE = Path(__file__).parent.parent / "docs/parity-memory.md"

@@ -8,8 +8,8 @@ import pytest
 import scipy.stats
 
 from schedlab import Experiment, UsageError
-from schedlab.experiment import Cell
 from schedlab.run.order import blocked
+from schedlab.specification import Cell
 from schedlab.stats import comparison
 from schedlab.stats.comparison import NOT_SHOWN, REAL, TOO_FEW, detectable, difference, differences, holm
 

@@ -17,13 +17,13 @@ from test_cli import refused
 
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
-from schedlab.targets import factory
 from schedlab.targets.guest import apt, cache, elf, emulation, kernels, machine, target
 from schedlab.targets.guest.initramfs import File, archive
 from schedlab.targets.guest.qemu import COUNTED
 from schedlab.targets.guest.refused import refuse_impossible
 from schedlab.targets.guest.setup import Setup
-from schedlab.targets.guest.vote import Ballot
+from schedlab.targets.guest.vote import Vote
+from schedlab.targets.names import split
 
 KERNEL = "6.1"
 
@@ -132,7 +132,7 @@ def test_a_program_without_an_interpreter_is_static():
     ],
 )
 def test_kernels_after_a_guest_are_guests_too(on, names):
-    assert factory.split(on, ["sim", "host"]) == names
+    assert split(on) == names
 
 
 def test_versions_are_ordered_by_their_numbers():
@@ -228,13 +228,13 @@ def told(digests: str) -> Callable[[], machine.Report]:
     [("aa", "a", None), ("aba", "a", "2 of 3"), ("abb", "b", "2 of 3"), ("abc", "a", "3 answers")],
 )
 def test_the_answer_of_most_guests_stands_and_doubt_is_told(digests, chosen, doubt):
-    ballot = Ballot(told(digests), 2)
+    vote = Vote(told(digests), 2)
     for guest in range(2):
-        ballot.cast(guest)
-    report, said = ballot.outcome()
+        vote.run_guest(guest)
+    report, said = vote.outcome()
     assert report.digest == chosen
     assert said is None if doubt is None else doubt in said
-    assert len(ballot.reports) == len(digests)
+    assert len(vote.reports) == len(digests)
 
 
 def test_a_third_guest_votes_before_the_next_run_has_its_turn():
@@ -244,11 +244,11 @@ def test_a_third_guest_votes_before_the_next_run_has_its_turn():
         ask = told(digests)
         return lambda: begun.append(run) or ask()
 
-    ballots = [Ballot(asking("first", "aba"), 2), Ballot(asking("second", "aa"), 2)]
+    votes = [Vote(asking("first", "aba"), 2), Vote(asking("second", "aa"), 2)]
     with ThreadPoolExecutor(1) as pool:
-        for ballot in ballots:
+        for vote in votes:
             for guest in range(2):
-                pool.submit(ballot.cast, guest)
+                pool.submit(vote.run_guest, guest)
     assert begun == ["first"] * 3 + ["second"] * 2
 
 

@@ -14,8 +14,8 @@ from schedlab.experiment import Experiment
 from schedlab.results import Results
 from schedlab.targets.guest import filesystem, kernels, machine, setup, target, volume
 from schedlab.targets.guest.kernels import Kernel
-from schedlab.targets.guest.volume import Drive
-from schedlab.targets.host.target import LiveHost
+from schedlab.targets.guest.volume import Volume
+from schedlab.targets.host.target import Host
 
 KERNEL = "6.1"
 MIB = 1 << 20
@@ -51,7 +51,7 @@ def wished(**fields: str):
     return volume.wish(cell.scenario, cell.host["tunables"])
 
 
-def set_up(own: Drive | None = None, **fields: str):
+def set_up(own: Volume | None = None, **fields: str):
     cell = experiment(**fields).cells()[0]
     return setup.of(cell.scenario, cell.host["tunables"], own)
 
@@ -73,8 +73,8 @@ def test_a_disk_is_modelled_and_all_else_is_in_memory():
 
 
 def test_one_time_for_all_requests_is_told():
-    assert "takes 1ms for each request" in Drive({"request": "1ms"}, 64 * MIB, 1).note
-    assert Drive({"disk": {}}, 64 * MIB, 1).note is None
+    assert "takes 1ms for each request" in Volume({"request": "1ms"}, 64 * MIB, 1).note
+    assert Volume({"disk": {}}, 64 * MIB, 1).note is None
 
 
 @pytest.mark.parametrize(
@@ -82,21 +82,21 @@ def test_one_time_for_all_requests_is_told():
     [("bfq", ["bfq"]), ("kyber", ["kyber-iosched"]), ("mq_deadline", ["mq-deadline"]), ("fifo", []), ("none", [])],
 )
 def test_an_elevator_brings_its_module(elevator, modules):
-    own = Drive({"request": "1ms"}, 64 * MIB, 1)
+    own = Volume({"request": "1ms"}, 64 * MIB, 1)
     assert list(own.modules({"elevator": elevator})) == ["null_blk", *modules]
     assert list(own.modules({"elevator@nullb0": elevator})) == ["null_blk", *modules]
 
 
 def test_without_an_elevator_it_is_the_devices_usual_one():
-    assert list(Drive({"request": "1ms"}, 64 * MIB, 1).modules({})) == ["null_blk", "mq-deadline"]
-    assert list(Drive({"disk": {}}, 64 * MIB, 1).modules({})) == ["fuse", "loop"]
+    assert list(Volume({"request": "1ms"}, 64 * MIB, 1).modules({})) == ["null_blk", "mq-deadline"]
+    assert list(Volume({"disk": {}}, 64 * MIB, 1).modules({})) == ["fuse", "loop"]
 
 
 def test_memory_and_words_are_the_guests_and_the_drive_has_memory_of_its_own():
     small = '{ preset = "host", memory = { size = "256MiB" } }'
     made = set_up(machine=small, more='tunables.kernel_words = "preempt=full mitigations=off"')
     assert (made.memory_mib, made.words) == (256, ("preempt=full", "mitigations=off"))
-    with_drive = set_up(Drive({"request": "1ms"}, 64 * MIB, 40), machine=small)
+    with_drive = set_up(Volume({"request": "1ms"}, 64 * MIB, 40), machine=small)
     assert with_drive.memory_mib == 296
     assert any(name.startswith("volume/") for name in with_drive.extra)
     assert len({made.digest, with_drive.digest, setup.Setup().digest}) == 3
@@ -119,7 +119,7 @@ def test_a_guest_that_cannot_be_is_refused(fields, reason):
 def test_what_only_a_guest_has_is_refused_on_the_host(name):
     cells = experiment(more=f'tunables.{name} = "1ms"').cells()
     with pytest.raises(UsageError, match=rf"tunables.{name}: a running kernel has no such setting"):
-        LiveHost().cells(cells)
+        Host().cells(cells)
 
 
 @pytest.mark.skipif(not shutil.which("mke2fs", path="/sbin:/usr/sbin:/usr/bin"), reason="there is no mke2fs here")

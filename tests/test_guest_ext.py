@@ -16,10 +16,12 @@ from test_cli import refused
 from test_guest import quiet
 
 from schedlab.errors import UsageError
-from schedlab.experiment import Cell, Experiment
+from schedlab.experiment import Experiment
+from schedlab.specification import Cell
 from schedlab.targets.guest import build, constants, elf, ext, kernels, machine, target
 from schedlab.targets.guest.setup import Setup
-from schedlab.targets.host.target import USUAL_SWAP, LiveHost
+from schedlab.targets.host.target import Host
+from schedlab.targets.tunables import USUAL_SWAP
 
 KERNEL = "6.17"
 SCHEDULERS = ROOT / "examples" / "schedulers"
@@ -137,7 +139,7 @@ def test_what_is_no_object_is_refused(tmp_path):
 
 def test_a_scheduler_is_refused_where_it_would_harm_others():
     with pytest.raises(UsageError, match=r"only guests' kernels are given one: run it --on guest:6\.17"):
-        LiveHost().cells([wanting("fifo.bpf.o")])
+        Host().cells([wanting("fifo.bpf.o")])
 
 
 def test_a_simulated_machine_has_no_place_for_it(schedlab):

@@ -16,7 +16,7 @@ from schedlab.targets import factory
 from schedlab.targets.guest import kernels, machine, qemu, target
 from schedlab.targets.guest.emulation import Late
 from schedlab.targets.guest.refused import refuse_impossible
-from schedlab.targets.host.target import Conditions
+from schedlab.targets.host.conditions import Conditions
 
 NAME = "6.1@2"
 TWO = qemu.Processors(2, counted=False)
@@ -76,11 +76,11 @@ def test_a_guest_has_the_processors_of_its_name_and_no_more():
 
 @enough
 def test_the_simulator_beside_such_a_guest_has_its_processors():
-    assert factory._of_guests(["sim", f"guest:{NAME}"], hogs()) == 2
-    assert factory._of_guests(["sim", "guest:6.1"], hogs()) == 1
+    assert factory._processors_of_guests(["sim", f"guest:{NAME}"], hogs()) == 2
+    assert factory._processors_of_guests(["sim", "guest:6.1"], hogs()) == 1
     with pytest.raises(UsageError, match="sim has the machine of the guests beside it, and these have 1 and 2"):
-        factory.places(f"guest:6.1,{NAME},sim", hogs(), None, Conditions())
-    assert factory._of_guests(["guest:6.1", f"guest:{NAME}"], hogs()) == 1
+        factory.targets(f"guest:6.1,{NAME},sim", hogs(), None, Conditions())
+    assert factory._processors_of_guests(["guest:6.1", f"guest:{NAME}"], hogs()) == 1
 
 
 @enough

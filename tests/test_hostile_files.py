@@ -210,7 +210,6 @@ def test_a_manifest_that_somebody_changed_is_read_or_refused(small, tmp_path):
     from schedlab.experiment import Experiment
     from schedlab.report.measured import write
     from schedlab.results import Results
-    from schedlab.results.tables import summary_table
 
     folder = Experiment.from_toml(small).run(tmp_path / "results").folder
     whole = (folder / "manifest.json").read_text()
@@ -219,7 +218,7 @@ def test_a_manifest_that_somebody_changed_is_read_or_refused(small, tmp_path):
         (folder / "manifest.json").write_text(json.dumps(damaged(json.loads(whole), chance)))
         try:
             results = Results.open(folder)
-            summary_table(results)
+            results.summary_table()
             write(results, tmp_path / "page.html")
         except (UsageError, ScenarioError):
             refusals += 1

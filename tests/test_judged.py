@@ -79,7 +79,7 @@ def claims() -> dict[str, tuple[str, bool]]:
     """Digest, and whether it is marked, of each claim and rule."""
     found = {}
     for path in sorted(
-        [*REPORTS.glob("*/claims.py"), *REPORTS.glob("*/*/claims.py"), *REPORTS.glob("*/asked_again.py")]
+        [*REPORTS.glob("*/claims.py"), *REPORTS.glob("*/*/claims.py"), *REPORTS.glob("*/kernel_claims.py")]
     ):
         names = [name for name, part in parts(ast.parse(path.read_text())).items() if is_claim(part)]
         for name in names:

@@ -11,8 +11,9 @@ import time
 
 import pytest
 
-from schedlab.targets.host import blinded
-from schedlab.targets.host.target import ATTEMPTS, LOG
+from schedlab.targets.host import seal
+from schedlab.targets.host.target import ATTEMPTS
+from schedlab.targets.target import LOG
 
 AGENT = """#!{python}
 import json, os, sys, time
@@ -253,4 +254,4 @@ def test_nothing_is_unsealed_twice_or_where_nothing_is_sealed(schedlab, host):
 
 
 def test_letters_go_on_after_z():
-    assert [blinded.letters(n) for n in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]
+    assert [seal.letters(n) for n in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]

@@ -5,8 +5,8 @@ import random
 import scipy.stats
 from conftest import agent_or_skip
 
-from schedlab.experiment import Cell
 from schedlab.run.order import blocked
+from schedlab.specification import Cell
 from schedlab.stats import comparison
 from schedlab.stats.comparison import TOO_FEW, difference
 from schedlab.targets import agent

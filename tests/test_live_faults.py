@@ -16,7 +16,8 @@ import pytest
 from conftest import COMMAND, agent_or_skip, settings_to_ourselves
 
 from schedlab.results import Results
-from schedlab.targets.host.target import ATTEMPTS, LOG
+from schedlab.targets.host.target import ATTEMPTS
+from schedlab.targets.target import LOG
 
 KNOB = Path("/proc/sys/vm/vfs_cache_pressure")
 #: Seconds in which everything must be back after a kill.

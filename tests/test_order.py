@@ -13,10 +13,10 @@ import pytest
 
 from schedlab.experiment import Experiment
 from schedlab.run import order
-from schedlab.run.order import LOG, blocked
+from schedlab.run.order import blocked
 from schedlab.stats.comparison import differences
-from schedlab.targets.host.target import ROW
 from schedlab.targets.simulator import Simulator
+from schedlab.targets.target import LOG, ROW
 
 FILE = """
 machine = "uniform"

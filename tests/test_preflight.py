@@ -5,7 +5,7 @@ import statistics
 import pytest
 import scipy.stats
 
-from schedlab.experiment import Cell
+from schedlab.specification import Cell
 from schedlab.targets.host import preflight
 from schedlab.targets.host.preflight import PIECES, WORK
 

@@ -9,13 +9,13 @@ from test_cli import refused
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
 from schedlab.published import kernels, reproductions
-from schedlab.published.reproductions.irix_1999_nbuf import asked_again as nbuf
-from schedlab.published.reproductions.linux_1994 import asked_again as order_of_1994
+from schedlab.published.reproductions.irix_1999_nbuf import kernel_claims as nbuf
+from schedlab.published.reproductions.linux_1994 import kernel_claims as order_of_1994
 from schedlab.stats import Interval
 from schedlab.targets.guest.qemu import COUNTED
 from schedlab.targets.guest.refused import refuse_impossible
 
-ASKED = [(name, version) for version in ("live", "guest") for name in kernels.names(version)]
+ASKED = [(name, version) for version in kernels.VERSIONS for name in kernels.names(version)]
 
 
 @pytest.mark.parametrize(("name", "version"), ASKED)
@@ -39,7 +39,7 @@ def test_what_needs_caches_is_refused_on_a_guest_with_the_reason(schedlab):
 
 
 def test_the_version_is_that_of_the_places():
-    assert kernels.version_for("sim,host") == "live"
+    assert kernels.version_for("sim,host") == "host"
     assert kernels.version_for("sim:cfs,guest:6.1,7.2") == "guest"
     for on in ("host,guest:6.1", "sim:cfs"):
         with pytest.raises(UsageError, match="of host or of guests, one or the other"):

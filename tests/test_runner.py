@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from schedlab import Experiment, UsageError, results
 from schedlab.results import store
+from schedlab.system import writing
 from schedlab.targets.simulator import Simulator
 
 ENDLESS = 1_000_000
@@ -154,10 +155,10 @@ def test_a_leftover_temporary_file_is_ignored_and_stays_unless_it_is_ours(schedl
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     file = tmp_path / "file"
-    store.replace(file, b"old")
+    writing.replace(file, b"old")
     monkeypatch.setattr("os.replace", lambda a, b: (_ for _ in ()).throw(OSError("planted")))
     with pytest.raises(OSError, match="planted"):
-        store.replace(file, b"new")
+        writing.replace(file, b"new")
     assert file.read_bytes() == b"old"
     assert [f.name for f in tmp_path.iterdir()] == ["file"]
 
@@ -165,9 +166,9 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 def test_a_kill_at_any_step_of_a_write_leaves_the_old_file(tmp_path, call):
     file = tmp_path / "file"
-    store.replace(file, b"old")
-    killed = f"import os, pathlib; from schedlab.results import store; os.{call} = lambda *_: os.kill(os.getpid(), 9)"
-    write = "store.replace(pathlib.Path('file'), b'new')"
+    writing.replace(file, b"old")
+    killed = f"import os, pathlib; from schedlab.system import writing; os.{call} = lambda *_: os.kill(os.getpid(), 9)"
+    write = "writing.replace(pathlib.Path('file'), b'new')"
     done = subprocess.run([sys.executable, "-c", f"{killed}; {write}"], cwd=tmp_path)
     assert done.returncode == -9
     assert file.read_bytes() == b"old"

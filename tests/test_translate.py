@@ -6,7 +6,7 @@ from test_cli import refused
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
 from schedlab.targets import translate
-from schedlab.targets.factory import places
+from schedlab.targets.factory import targets
 from schedlab.targets.simulator import Simulator
 
 QUANTUM = """
@@ -53,7 +53,7 @@ def test_what_means_nothing_under_a_scheduler_is_refused():
         translate.with_policy(experiment(scheduler=None, sweep={"scheduler.name": ["cfs", "eevdf"]}), "cfs")
 
 
-def test_a_restated_cell_keeps_its_place_in_the_table():
+def test_a_translated_cell_keeps_its_place_in_the_table():
     asked = experiment()
     place = Simulator(1, "sim:cfs", translate.with_policy(asked, "cfs"))
     cells, new = asked.cells(), place.cells(asked.cells())
@@ -63,11 +63,11 @@ def test_a_restated_cell_keeps_its_place_in_the_table():
 
 def test_beside_a_guest_the_host_is_a_machine_of_one_processor(monkeypatch):
     monkeypatch.setattr("schedlab.targets.factory._guest", lambda name, experiment, conditions: None)
-    simulator, _ = places("sim:eevdf,guest:6.1", experiment(), 1, None)
+    simulator, _ = targets("sim:eevdf,guest:6.1", experiment(), 1, None)
     machine = simulator.cells(experiment().cells())[0].scenario["machine"]
     assert (machine["processors"], machine["clock"]["hz"]) == (1, translate.GUEST_HZ)
-    (alone,) = places("sim", experiment(), 1, None)
-    assert alone.restated is None
+    (alone,) = targets("sim", experiment(), 1, None)
+    assert alone.translated is None
 
 
 def test_an_unknown_scheduler_is_refused_with_the_nearest(schedlab, small):

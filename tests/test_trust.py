@@ -14,7 +14,8 @@ from test_live import host, log_of  # noqa: F401
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
 from schedlab.run import effects, trust
-from schedlab.targets.host.target import Conditions, LiveHost
+from schedlab.targets.host.conditions import Conditions
+from schedlab.targets.host.target import Host
 
 FILE = """
 machine = {{ preset = "host", processors = 1 }}
@@ -172,9 +173,9 @@ def test_real_time_tasks_leave_something_to_the_others(given, set):
     asked = Experiment.from_text(
         FILE.format(jobs="", more=f"tunables = {json.dumps(given).replace(':', ' =')}"), "x.toml"
     )
-    (cell,) = LiveHost(Conditions()).cells(asked.cells())
+    (cell,) = Host(Conditions()).cells(asked.cells())
     assert cell.host["tunables"]["rt_runtime"] == set
-    ignored = LiveHost(Conditions()).ignores(asked)
+    ignored = Host(Conditions()).ignores(asked)
     assert [text.endswith(f"{set} is set instead") for text in ignored] == (
         [] if set == given["rt_runtime"] else [True]
     )

@@ -1,5 +1,27 @@
-"""`python -m schedlab`: the command."""
+"""Where the command `schedlab` begins: before anything is imported, Ctrl-C gets an answer that prints nothing.
 
-from schedlab.start import main
+the launcher      starts Python with Ctrl-C held back: an interpreter that is starting would print a traceback
+here              until there is something to be put in order, Ctrl-C ends the process at once, with status 130
+in a verb         Ctrl-C is a KeyboardInterrupt, wherever the work is; whatever comes of it, the status is 130
+after the output  what was asked for is done, and Ctrl-C changes nothing any more
+"""
 
-main()
+import os
+import signal
+
+from schedlab.system.status import STOPPED
+
+
+def main() -> None:
+    """Run the command."""
+    # A parent that ignores Ctrl-C on our behalf (nohup, a shell's background jobs) is obeyed.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(STOPPED))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    from schedlab import cli
+
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

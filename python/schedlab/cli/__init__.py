@@ -29,9 +29,10 @@ from schedlab.cli import (
     unseal,
     watch,
 )
-from schedlab.cli.ending import OF_STREAMS, command, flushed, pressed, say, unwritten
-from schedlab.start import STOPPED
+from schedlab.cli.ending import OF_STREAMS, command, flushed, pressed, unwritten
 from schedlab.system import escaped
+from schedlab.system.status import STOPPED
+from schedlab.system.terminal import say
 
 app = typer.Typer(
     name="schedlab",

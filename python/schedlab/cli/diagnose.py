@@ -107,7 +107,7 @@ def _suspects(lasting: str):
 def _write(finding: "Finding", path: Path) -> tuple[str | None, str]:
     from schedlab.experiment import Experiment
     from schedlab.observe import remedy
-    from schedlab.results.store import replace
+    from schedlab.system.writing import replace
     from schedlab.targets import agent
 
     if not finding.short:

@@ -13,11 +13,9 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from schedlab.start import STOPPED
-from schedlab.system.escaped import escaped
+from schedlab.system.status import CLOSED_PIPE, STOPPED
+from schedlab.system.terminal import say
 
-#: Whoever read has seen enough.
-CLOSED_PIPE = 141
 #: What writing to a terminal, a pipe or a file can come to.
 OF_STREAMS = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.ENXIO)
 
@@ -67,13 +65,6 @@ def flushed() -> int:
     with suppress(OSError):
         sys.stderr.flush()
     return CLOSED_PIPE if closed else 0
-
-
-def say(text: str) -> None:
-    """A line to standard error, if anybody hears it."""
-    with suppress(OSError):
-        sys.stderr.write(f"{escaped(text)}\n")
-        sys.stderr.flush()
 
 
 def _streams() -> bool:

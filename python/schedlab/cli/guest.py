@@ -32,7 +32,7 @@ def list_(
 ) -> None:
     """List the kernels that are fetched, and those that can be, by the machine's own sources of packages."""
     from schedlab.cli.output import print_json, print_table
-    from schedlab.targets.factory import say
+    from schedlab.system.terminal import say
     from schedlab.targets.guest import kernels
 
     known = [
@@ -68,7 +68,7 @@ def list_(
 def fetch(kernel: Kernel, json: Json = False) -> None:
     """Fetch the newest kernel of a version, and the emulator if it is not installed."""
     from schedlab.cli.output import print_json
-    from schedlab.targets.factory import say
+    from schedlab.system.terminal import say
     from schedlab.targets.guest import kernels, qemu
 
     plain, _ = qemu.processors(kernel)
@@ -107,7 +107,7 @@ def boot(
     """
     from schedlab.cli.output import print_json
     from schedlab.system.interrupt import ctrl_c
-    from schedlab.targets.factory import say
+    from schedlab.system.terminal import say
     from schedlab.targets.guest import emulation, machine
     from schedlab.targets.guest.setup import Setup
 
@@ -136,7 +136,7 @@ def build(
 ) -> None:
     """Compile a scheduler for a guest kernel's sched_ext; [tunables] sched_ext = "NAME.bpf.o" has it used."""
     from schedlab.cli.output import print_json
-    from schedlab.targets.factory import say
+    from schedlab.system.terminal import say
     from schedlab.targets.guest import build, machine
 
     target = build.build(source, machine.ready(kernel, say), say)

@@ -29,15 +29,17 @@ def verb(
 
     Neither the person nor the screen knows the setting: it has a letter until `schedlab unseal`.
     """
-    from schedlab.cli.output import print_json, say
+    from schedlab.cli.output import print_json
     from schedlab.cli.run import as_json, show
     from schedlab.errors import UsageError
     from schedlab.experiment import Experiment
     from schedlab.run import effects
     from schedlab.run.trust import permit
     from schedlab.system.escaped import escaped
-    from schedlab.targets.host.blinded import Blind
-    from schedlab.targets.host.target import SCORE, Conditions, LiveHost
+    from schedlab.system.terminal import say
+    from schedlab.targets.host.blinded import BlindedHost
+    from schedlab.targets.host.conditions import Conditions
+    from schedlab.targets.host.target import SCORE, Host
 
     experiment = Experiment.from_toml(file, set=[*(set or []), f"seeds={sessions}"])
     if not experiment.is_of_host:
@@ -51,8 +53,8 @@ def verb(
             "standard input is at its end, so no session could be scored: start this in a terminal; scores that are "
             f"there are shown by: schedlab report {out}/NAME"
         )
-    host = LiveHost(Conditions(quiet_below=100.0, dirty=True), judge=lambda seen, session: asked(seen, session, best))
-    results = experiment.run(out, places=[Blind(host, experiment, out)])
+    host = Host(Conditions(quiet_below=100.0, dirty=True), judge=lambda seen, session: asked(seen, session, best))
+    results = experiment.run(out, places=[BlindedHost(host, experiment, out)])
     results.metrics[:] = [SCORE, *results.metrics]
     if json:
         print_json(as_json(results, experiment, []))

@@ -65,9 +65,9 @@ def _reproductions() -> list[dict]:
 
 def _results(out: Path) -> list[dict]:
     """From the manifests alone: rows need not be read for this. A damaged one is named, and the others are listed."""
-    from schedlab.cli.output import say
     from schedlab.errors import UsageError
     from schedlab.results.manifest import read_manifest
+    from schedlab.system.terminal import say
 
     entries = []
     for file in sorted(out.glob("*/manifest.json")):

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from schedlab.cli.ending import say as say
 from schedlab.system import escaped
 
 
@@ -20,7 +19,7 @@ def print_json(value: Any) -> None:
 def refuse_unwritable(**places: Path | None) -> None:
     """Refuse files that cannot be written, by their options, before hours of work go into them."""
     from schedlab.errors import UsageError
-    from schedlab.results.store import is_stream
+    from schedlab.system.writing import is_stream
 
     for option, path in places.items():
         if path is None:

@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from schedlab.parity import Comparison
+    from schedlab.parity.comparison import Comparison
     from schedlab.parity.guests import Reference
 
 NAME = "parity"
@@ -43,8 +43,9 @@ def verb(
 ) -> None:
     """Run every scenario of the suite on the simulator and on this host, or in guests, and say where they agree."""
     from schedlab.cli.output import print_json
-    from schedlab.parity import REPEATS, guests
-    from schedlab.targets.host.target import Conditions
+    from schedlab.parity import guests
+    from schedlab.parity.host import REPEATS
+    from schedlab.targets.host.conditions import Conditions
 
     if on is Where.host:
         _refuse_of_guests(kernel, switches)
@@ -73,14 +74,14 @@ def _refuse_of_guests(kernel: list[str] | None, switches: bool) -> None:
 def _beside_host(only: list[str] | None, repeats: int, out: Path, fresh: bool, conditions) -> "list[Comparison]":
     from schedlab.cli.output import progress_bar
     from schedlab.experiment import Experiment
-    from schedlab.parity import compare, scenarios
-    from schedlab.targets.factory import places
+    from schedlab.parity.host import compare, scenarios
+    from schedlab.targets.factory import targets
 
     compared = []
     for path in scenarios(only):
         experiment = Experiment.from_toml(path, set=[f"seeds={repeats}"])
         with progress_bar(experiment.name) as progress:
-            where = places("sim,host", experiment, None, conditions)
+            where = targets("sim,host", experiment, None, conditions)
             compared += compare(experiment.run(out, fresh=fresh, progress=progress, places=where))
     return compared
 
@@ -91,7 +92,7 @@ def _beside_guest(
     from schedlab.cli.output import progress_bar
     from schedlab.experiment import Experiment
     from schedlab.parity import guests
-    from schedlab.targets.factory import say
+    from schedlab.system.terminal import say
     from schedlab.targets.guest.target import Guest
     from schedlab.targets.simulator import Simulator
 
@@ -106,7 +107,7 @@ def _beside_guest(
 def _switch_for_switch(only: list[str] | None, kernel: list[str] | None, out: Path, json: bool) -> None:
     from schedlab.cli.output import print_json, print_table
     from schedlab.parity import guests, switches
-    from schedlab.targets.factory import say
+    from schedlab.system.terminal import say
     from schedlab.targets.guest.target import Guest
 
     found = []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from schedlab.published.kernels import Live
+    from schedlab.published.kernels import Outcome as OfKernels
     from schedlab.published.reproduction import Outcome
 
 NAME = "reproduce"
@@ -51,7 +51,7 @@ def verb(
 
     refuse_unwritable(html=html)
     if on != "sim":
-        return _live(names, on, seeds, out, dirty, json, html)
+        return _ask_kernels(names, on, seeds, out, dirty, json, html)
     from schedlab.cli.output import print_json, progress_bar
     from schedlab.published.reproduction import reproduce
 
@@ -75,36 +75,35 @@ def verb(
         print(f"The page with the pictures: {html}")
 
 
-def _live(names, on: str, seeds: int | None, out: Path, dirty: bool, json: bool, html: Path | None) -> None:
+def _ask_kernels(names, on: str, seeds: int | None, out: Path, dirty: bool, json: bool, html: Path | None) -> None:
     from schedlab.cli.output import print_json, progress_bar
     from schedlab.errors import UsageError
     from schedlab.published import kernels
-    from schedlab.targets.host.target import Conditions
+    from schedlab.targets.host.conditions import Conditions
 
     if html:
         raise UsageError("--html is for the rebuilt reports; the live versions are printed: leave out --html or --on")
     options = {"on": on, "seeds": seeds, "out": out, "conditions": Conditions(dirty=dirty), "progress": progress_bar}
     done = [kernels.carry_out(name, **options) for name in names or kernels.names(kernels.version_for(on))]
     if json:
-        print_json([_live_json(one) for one in done])
+        print_json([_json_of_kernels(one) for one in done])
         return
     for one in done:
-        _print_live(one)
+        _print_of_kernels(one)
 
 
-def _print_live(live: "Live") -> None:
+def _print_of_kernels(live: "OfKernels") -> None:
     from schedlab.cli.output import print_table
     from schedlab.published.kernels import Skipped
     from schedlab.published.reproduction import notes
     from schedlab.report.warnings import gathered
-    from schedlab.results.tables import summary_table
 
     print(f"{live.name}: {live.title}")
     for title, results in live.experiments:
         if isinstance(results, Skipped):
             print(f"\n{title}\nskipped: {results}")
             continue
-        header, rows = summary_table(results)
+        header, rows = results.summary_table()
         print_table(header, rows, title, numeric=range(len(results.factors), len(header)))
         for note in results.notes:
             print(f"note: {note}")
@@ -117,7 +116,7 @@ def _print_live(live: "Live") -> None:
         print(note)
 
 
-def _live_json(live: "Live") -> dict:
+def _json_of_kernels(live: "OfKernels") -> dict:
     from schedlab.published.kernels import Skipped
 
     def result(results) -> dict:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from schedlab.experiment import Experiment
     from schedlab.results import Results
-    from schedlab.run.runner import Place
-    from schedlab.targets.host.target import Conditions
+    from schedlab.targets.host.conditions import Conditions
+    from schedlab.targets.target import Target
 
 NAME = "run"
 EXAMPLE = "schedlab run examples/quantum.toml --set scheduler.ready_at=head --seeds 30"
@@ -78,7 +78,7 @@ def verb(
     The exit status is 1 if tasks of a run can never go on (a deadlock), and 2 if a metric that was asked for has no
     value in any run.
     """
-    from schedlab.cli.output import refuse_unwritable, say
+    from schedlab.cli.output import refuse_unwritable
     from schedlab.experiment import Experiment
     from schedlab.results import read_baseline
     from schedlab.run import effects
@@ -86,8 +86,10 @@ def verb(
     from schedlab.run.runner import placed
     from schedlab.run.trust import permit
     from schedlab.system.escaped import escaped
-    from schedlab.targets.factory import named, places
-    from schedlab.targets.host.target import Conditions
+    from schedlab.system.terminal import say
+    from schedlab.targets.factory import targets
+    from schedlab.targets.host.conditions import Conditions
+    from schedlab.targets.names import named
 
     pictures = _pictures(trace, gantt)
     refuse_unwritable(trace=trace, gantt=gantt)
@@ -100,7 +102,7 @@ def verb(
         return _show_plan(experiment, names, conditions, file, blind, json)
     if "host" in names:
         permit(escaped(str(file)), effects.of(experiment.cells()), trust, say)
-    where = places(on, experiment, threads, conditions, out if blind else None, say)
+    where = targets(on, experiment, threads, conditions, out if blind else None, say)
     refuse_impossible(pictures, where[0])
     if baseline:
         read_baseline(baseline, [cell.factors for cell in placed(experiment, where)])
@@ -134,7 +136,7 @@ def _judge(results: "Results", unrecorded: bool) -> None:
     `unrecorded`: the user wanted no events recorded, and numbers that need them are left out.
     """
     from schedlab.errors import UsageError
-    from schedlab.targets.factory import say
+    from schedlab.system.terminal import say
 
     if results.missing and unrecorded:
         say(f"left out, since nothing was recorded: {', '.join(one.partition(';')[0] for one in results.missing)}")
@@ -180,8 +182,9 @@ def _pictures(trace: Path | None, gantt: Path | None) -> list[tuple[Path, str]]:
     return [(path, kind) for path, kind in wanted if path]
 
 
-def _run(experiment: "Experiment", out: Path, threads: int | None, fresh: bool, places: "list[Place]") -> "Results":
-    from schedlab.cli.output import progress_bar, say
+def _run(experiment: "Experiment", out: Path, threads: int | None, fresh: bool, places: "list[Target]") -> "Results":
+    from schedlab.cli.output import progress_bar
+    from schedlab.system.terminal import say
 
     with progress_bar(experiment.name) as progress:
         return experiment.run(out, threads, fresh, progress, places, say)
@@ -191,9 +194,8 @@ def show(results: "Results", experiment: "Experiment", pictures: Sequence[tuple[
     """Print the table of means with their intervals, and what may mislead."""
     from schedlab.cli.output import print_table
     from schedlab.report.warnings import gathered
-    from schedlab.results.tables import summary_table
 
-    header, rows = summary_table(results)
+    header, rows = results.summary_table()
     print_table(header, rows, experiment.question, numeric=range(len(results.factors), len(header)))
     total = len(results.manifest["cells"]) * len(experiment.seeds)
     known = total - results.computed
@@ -221,9 +223,8 @@ def _which_run(results: "Results") -> str:
 def _show_differences(results: "Results", compared: "pl.DataFrame", baseline: str) -> None:
     """Print what differs from the baseline. No colour: what is not shown shall not look like something."""
     from schedlab.cli.output import print_table
-    from schedlab.results.tables import differences_table
 
-    header, rows = differences_table(results, compared)
+    header, rows = results.differences_table(compared)
     print_table(header, rows, f"compared with {baseline}", numeric=(len(header) - 4, len(header) - 3, len(header) - 2))
     judged = compared["adjusted"].drop_nulls().len()
     print("difference: mean of the pairs (same repeat) with its 95 % interval by Student's t")
@@ -235,9 +236,8 @@ def _show_differences(results: "Results", compared: "pl.DataFrame", baseline: st
 
 def as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]]) -> dict:
     """What --json prints."""
-    from schedlab.results.tables import shown_metrics
 
-    shown = shown_metrics(results)
+    shown = results.shown_metrics
     measured: dict[str, dict] = {cell["scenario"]: {} for cell in results.manifest["cells"]}
     for row in results.summary().iter_rows(named=True):
         if row["metric"] in shown:

@@ -21,7 +21,7 @@ def verb(
         print(text, end="")
         return
     from schedlab.cli.output import refuse_unwritable
-    from schedlab.results.store import replace
+    from schedlab.system.writing import replace
 
     refuse_unwritable(output=output)
     replace(output, text.encode())

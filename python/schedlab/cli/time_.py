@@ -53,7 +53,7 @@ def verb(
     """
     from schedlab.cli.output import print_json, refuse_unwritable
     from schedlab.observe.timing import NotTimed, measure
-    from schedlab.results.store import replace
+    from schedlab.system.writing import replace
 
     commands = _commands(command)
     refuse_unwritable(output=output)

@@ -18,10 +18,9 @@ from typing import Any
 import polars as pl
 
 from schedlab.errors import UsageError, nearest
-from schedlab.parity import Allowance, Comparison
+from schedlab.parity.comparison import TICK, Allowance, Comparison
 from schedlab.results import Results
 
-TICK = 0.004
 ALLOWANCES = (
     Allowance(".share", 0.0, 0.5, "%", "0.5 point"),
     Allowance("context_switches", 0.05, 0.0, "1", "5 %"),

@@ -17,7 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from schedlab.errors import UsageError, nearest
-from schedlab.parity import Comparison
+from schedlab.parity.comparison import Comparison
 from schedlab.results import Results
 
 #: For each kernel the variant of `two_list` that has its rules.

@@ -28,9 +28,10 @@ import polars as pl
 
 from schedlab import _core
 from schedlab.errors import UsageError, nearest
-from schedlab.experiment import Cell, Experiment
+from schedlab.experiment import Experiment
 from schedlab.parity import guests
-from schedlab.targets.factory import KERNEL_WORDS
+from schedlab.specification import Cell
+from schedlab.targets.tunables import KERNEL_WORDS
 
 #: Length of a task's part in the prelude, and from one to the next, ms: far longer than any sleeper's credit.
 ALONE_MS, APART_MS = 20, 30

@@ -1,6 +1,6 @@
 """The reports asked again: the same questions, of the kernel at hand, or of kernels in guests.
 
-A report's folder may have a folder `live` and a folder `guest`, each with experiment files, `live.toml` or
+A report's folder may have a folder `host` and a folder `guest`, each with experiment files, `host.toml` or
 `guest.toml`, and `claims.py`. ::
 
     title = "The quantum of 1990, on a live kernel"
@@ -10,7 +10,7 @@ A report's folder may have a folder `live` and a folder `guest`, each with exper
     title = "under SCHED_RR"
     on = "host"                      # only there (or "guest"): a simulated machine has no such thing
     [[claim]]
-    id = "wait-is-quantum"           # the function wait_is_quantum of claims.py, given the `LiveLab`
+    id = "wait-is-quantum"           # the function wait_is_quantum of claims.py, given the `KernelLab`
     text = "Under SCHED_RR a job that reads waits a quantum for each block."
 
 What a place does not permit is skipped, with its own reason: the claims that rest on it are "not checked". With several
@@ -28,14 +28,15 @@ from schedlab import stats
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
 from schedlab.published import reproductions
-from schedlab.published.reproduction import Finding, Progress, _silent, checked
+from schedlab.published.reproduction import Finding, Progress, checked, no_progress
 from schedlab.results import Results
-from schedlab.targets.factory import places, split
-from schedlab.targets.host.target import Conditions
+from schedlab.targets.factory import targets
+from schedlab.targets.host.conditions import Conditions
+from schedlab.targets.names import HOST, kind_of, split
 
 NOT_CHECKED = "not checked"
-#: What a place's name begins with, and the folder of the version for such places.
-VERSIONS = {"host": "live", "guest": "guest"}
+#: The kinds of targets that a report can be asked of; the folder of a version is named as its kind.
+VERSIONS = ("host", "guest")
 
 
 class Skipped(Exception):
@@ -43,7 +44,7 @@ class Skipped(Exception):
 
 
 @dataclass
-class LiveLab:
+class KernelLab:
     """Runs a report's experiments, on the simulator and on real kernels, and remembers them."""
 
     folder: Path
@@ -51,11 +52,11 @@ class LiveLab:
     out: Path = Path("results")
     seeds: int | None = None
     on: str = "sim,host"
-    progress: Progress = _silent
+    progress: Progress = no_progress
     #: Experiments that run only at one kind of place.
     only: dict[str, str] = field(default_factory=dict)
     #: The place that claims are about.
-    measured: str = "host"
+    measured: str = HOST
     _done: dict[str, Results | Skipped] = field(default_factory=dict)
 
     def run(self, file: str) -> Results:
@@ -71,10 +72,10 @@ class LiveLab:
         set = [f"seeds={self.seeds}"] if self.seeds else []
         experiment = Experiment.from_toml(self.folder / f"{file}.toml", set)
         kind = self.only.get(file)
-        on = [name for name in _places(self.on) if kind in (None, kind_of(name))]
+        on = [name for name in split(self.on) if kind in (None, kind_of(name))]
         if not on:
             return Skipped(f"it runs on {kind} only, and {self.on} was asked for")
-        where = places(",".join(on), experiment, None, self.conditions)
+        where = targets(",".join(on), experiment, None, self.conditions)
         try:
             with self.progress(file) as progress:
                 return experiment.run(self.out, progress=progress, places=where)
@@ -90,7 +91,7 @@ class LiveLab:
 
 
 @dataclass(frozen=True)
-class Live:
+class Outcome:
     """A report asked again, carried out."""
 
     name: str
@@ -100,14 +101,14 @@ class Live:
     claims: list[tuple[str, str, Finding]]
 
 
-def names(version: str = "live") -> list[str]:
+def names(version: str = HOST) -> list[str]:
     """The reports that have such a version."""
     return [name for name in reproductions.names() if (_spec(name, version)).exists()]
 
 
 def version_for(on: str) -> str:
     """The version that suits the places: of the host, or of guests."""
-    found = {VERSIONS[kind] for name in _places(on) if (kind := kind_of(name)) in VERSIONS}
+    found = {kind for name in split(on) if (kind := kind_of(name)) in VERSIONS}
     if len(found) != 1:
         raise UsageError(
             f"--on {on}: the reports are asked again of host or of guests, one or the other: host, guest:6.1"
@@ -115,51 +116,41 @@ def version_for(on: str) -> str:
     return found.pop()
 
 
-def carry_out(name: str, lab: LiveLab | None = None, **options: Any) -> Live:
-    """Ask a report again; `options` are those of `LiveLab`."""
-    version = version_for(lab.on if lab else options.get("on", LiveLab.on))
+def carry_out(name: str, lab: KernelLab | None = None, **options: Any) -> Outcome:
+    """Ask a report again; `options` are those of `KernelLab`."""
+    version = version_for(lab.on if lab else options.get("on", KernelLab.on))
     path = _spec(name, version)
     if not path.exists():
         raise UsageError(f"{name} has no version for {version} kernels; there are: {', '.join(names(version))}")
     spec: Mapping = tomllib.loads(path.read_text(encoding="utf-8"))
     if "refused" in spec:
-        return Live(name, spec["title"], [(spec["title"], Skipped(spec["refused"]))], [])
-    lab = lab or LiveLab(path.parent, **options)
+        return Outcome(name, spec["title"], [(spec["title"], Skipped(spec["refused"]))], [])
+    lab = lab or KernelLab(path.parent, **options)
     module = importlib.import_module(f"schedlab.published.reproductions.{path.parent.parent.name}.{version}.claims")
     lab.only = {entry["file"]: entry["on"] for entry in spec["experiment"] if "on" in entry}
     experiments = [(entry["title"], _or_skipped(lab, entry["file"])) for entry in spec["experiment"]]
     claims = []
-    for place in [place for place in _places(lab.on) if VERSIONS.get(kind_of(place)) == version]:
+    for place in [place for place in split(lab.on) if kind_of(place) == version]:
         lab.measured = place
         of = f"{place}: " if version == "guest" else ""
         for claim in spec["claim"]:
             found = _check(module, claim["id"], lab)
             claims.append((claim["id"], claim["text"], found._replace(evidence=of + found.evidence)))
-    return Live(name, spec["title"], experiments, claims)
-
-
-def kind_of(place: str) -> str:
-    """`guest` of `guest:6.1`."""
-    return place.partition(":")[0]
-
-
-def _places(on: str) -> list[str]:
-    """The places of `--on`."""
-    return split(on, {"sim", "host"})
+    return Outcome(name, spec["title"], experiments, claims)
 
 
 def _spec(name: str, version: str) -> Path:
     return reproductions.folder(name) / version / f"{version}.toml"
 
 
-def _or_skipped(lab: LiveLab, file: str) -> Results | Skipped:
+def _or_skipped(lab: KernelLab, file: str) -> Results | Skipped:
     try:
         return lab.run(file)
     except Skipped as why:
         return why
 
 
-def _check(module, claim: str, lab: LiveLab) -> Finding:
+def _check(module, claim: str, lab: KernelLab) -> Finding:
     try:
         return checked(getattr(module, claim.replace("-", "_")), lab)
     except Skipped as why:

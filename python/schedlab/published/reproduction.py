@@ -144,7 +144,8 @@ class Report:
 
 
 @contextmanager
-def _silent(title: str):
+def no_progress(title: str):
+    """Shows nothing."""
     yield lambda done, total: None
 
 
@@ -156,7 +157,7 @@ class Lab:
     out: Path = Path("results")
     seeds: int | None = None
     threads: int | None = None
-    progress: Progress = _silent
+    progress: Progress = no_progress
     _done: dict[tuple, Results] = field(default_factory=dict)
 
     def run(self, file: str, sweep: Mapping[str, Sequence[str]] | None = None, set: Sequence[str] = ()) -> Results:

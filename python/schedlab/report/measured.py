@@ -7,7 +7,6 @@ from schedlab.report import page
 from schedlab.report.svg import COLOURS, Point, Series, chart
 from schedlab.report.warnings import gathered
 from schedlab.results import Results
-from schedlab.results.tables import shown_metrics, summary_table
 from schedlab.units import convert, readable_unit
 
 #: Of a chart, in units of its drawing: two stand side by side.
@@ -20,7 +19,7 @@ def write(results: Results, path: Path) -> None:
     """Write the page. Raises `UsageError` for sealed results: a page shows settings."""
     if (results.folder / "seal").exists():
         raise UsageError(f"{results.folder} is sealed; conclude first, then: schedlab unseal {results.folder}")
-    header, rows = summary_table(results)
+    header, rows = results.summary_table()
     page.write(
         "measured.html",
         path,
@@ -51,7 +50,7 @@ def _figures(results: Results) -> list[dict[str, str]]:
     if len(results.manifest["cells"]) < 2:
         return []
     groups: dict[str, list[str]] = {}
-    for metric in shown_metrics(results):
+    for metric in results.shown_metrics:
         groups.setdefault(_split(metric)[1], []).append(metric)
     scenarios = [cell["scenario"] for cell in results.manifest["cells"]]
     caption = page.origin(results.name, scenarios, f"{len(results.seeds)} seeds each")

@@ -8,8 +8,8 @@ from typing import Any
 
 from schedlab import _core
 from schedlab.results import Results
-from schedlab.results.store import replace
 from schedlab.system.escaped import escaped
+from schedlab.system.writing import replace
 
 #: A caption names so many scenarios; the page's table of scenarios has all.
 NAMED = 12

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from schedlab.system import reading
 from schedlab.errors import UsageError
-from schedlab.experiment import MOST_SEEDS
+from schedlab.specification import MOST_SEEDS
+from schedlab.system import reading
 
 #: What to do about a damaged manifest.
 REMEDY = "remove the folder, and the same command makes it again"

@@ -1,10 +1,4 @@
-"""Results: found, loaded and summarised.
-
-A results folder is plain Parquet, a row per run and metric, so anything can read it::
-
-    schedlab.results.load("results")                       # a polars frame of every experiment
-    schedlab.results.query("select metric, avg(value) from results group by metric")
-"""
+"""Results: found, loaded, summarised and compared."""
 
 import re
 from dataclasses import dataclass
@@ -14,11 +8,15 @@ from typing import Any
 import polars as pl
 
 from schedlab import stats
-from schedlab.results import store
 from schedlab.errors import UsageError, closest, nearest
-from schedlab.experiment import Cell, Experiment
+from schedlab.results import censored, store, tables
 from schedlab.results.manifest import read_manifest
+from schedlab.specification import Cell, Specification
+from schedlab.stats.comparison import differences
 
+#: Shown when an experiment names no metrics, as far as its runs have them.
+USUAL_OF_JOB = ("real", "user", "sys")
+USUAL_OF_SYSTEM = ("context_switches", "wakeup_latency.p99", "longest_gap")
 #: How the warning of a run begins whose switches and wakeups are not known.
 UNRECORDED = "the scheduler's events were not recorded"
 
@@ -62,7 +60,7 @@ class Results:
     computed: int = 0
 
     @classmethod
-    def of(cls, experiment: Experiment, cells: list[Cell], folder: Path, computed: int = 0) -> "Results":
+    def of(cls, experiment: Specification, cells: list[Cell], folder: Path, computed: int = 0) -> "Results":
         """The runs of this experiment in `folder`; it may hold more seeds than were asked for."""
         rows = store.read(sorted(folder.glob("runs-*.parquet")))
         # Where every run was void, there is no file to have the factors' columns.
@@ -80,7 +78,7 @@ class Results:
         manifest = read_manifest(folder)
         if not manifest:
             raise UsageError(f"{folder} is no results folder: it has no manifest.json; see: schedlab list results")
-        experiment = Experiment(manifest["name"], manifest["experiment"])
+        experiment = Specification(manifest["name"], manifest["experiment"])
         cells = [Cell(c["definition"], c["factors"], c["scenario"]) for c in manifest["cells"]]
         return cls.of(experiment, cells, folder)
 
@@ -92,7 +90,7 @@ class Results:
     @property
     def seeds(self) -> list[int]:
         """The seeds that were asked for."""
-        return Experiment(self.name, self.manifest["experiment"]).seeds
+        return Specification(self.name, self.manifest["experiment"]).seeds
 
     @property
     def notes(self) -> list[str]:
@@ -117,13 +115,10 @@ class Results:
 
         What the runs' ends cut off is told of as far as it could change a number that is shown.
         """
-        from schedlab.results import censored
-        from schedlab.results.tables import shown_metrics
-
         asked = set(self.seeds)
         warnings = ({**one, "seeds": sorted(asked.intersection(one["seeds"]))} for one in self.manifest["warnings"])
         said = [one for one in warnings if one["seeds"]]
-        return said + censored.warnings(self.frame, shown_metrics(self))
+        return said + censored.warnings(self.frame, self.shown_metrics)
 
     @property
     def missing(self) -> list[str]:
@@ -131,12 +126,10 @@ class Results:
 
         Empty where the scheduler's events were not recorded: the warning that says so says what is left out.
         """
-        from schedlab.results.tables import is_meant
-
         known = list(self.frame["metric"].unique(maintain_order=True))
         if not known or any(one["warning"].startswith(UNRECORDED) for one in self.manifest["warnings"]):
             return []
-        missing = [asked for asked in self.metrics if not any(is_meant(name, asked) for name in known)]
+        missing = [asked for asked in self.metrics if not any(_is_meant(name, asked) for name in known)]
         return [f"{name!r}{self._why_missing(name)}; did you mean {closest(name, known)!r}?" for name in missing]
 
     def _why_missing(self, name: str) -> str:
@@ -196,12 +189,9 @@ class Results:
         Columns: the factors, scenario, baseline (its scenario), metric, unit, n (pairs), mean, low, high (95 %, of each
         row alone), relative (to the baseline's mean), p, adjusted, verdict ("real", "not shown", "too few").
         """
-        from schedlab.results.tables import shown_metrics
-        from schedlab.stats.comparison import differences
-
         cells = [cell["factors"] for cell in self.manifest["cells"]]
         beside = self._baselines(read_baseline(baseline, cells) if isinstance(baseline, str) else baseline)
-        metrics = shown_metrics(self) if metric is None else [metric] if isinstance(metric, str) else metric
+        metrics = self.shown_metrics if metric is None else [metric] if isinstance(metric, str) else metric
         self._know(metrics)
         asked = [
             (cell, base, name)
@@ -271,11 +261,46 @@ class Results:
             raise UsageError(f"{self.name}: {len(found)} cells have {given}; choose one of: {which}")
         return found[0]
 
-    def _repr_html_(self) -> str:
-        from schedlab.results.tables import html_table, summary_table
+    @property
+    def shown_metrics(self) -> list[str]:
+        """The metrics that the experiment asked for, or a short useful choice."""
+        known = list(self.frame["metric"].unique(maintain_order=True))
+        if self.metrics:
+            shown = (name for asked in self.metrics for name in known if _is_meant(name, asked))
+            return list(dict.fromkeys(shown))
+        jobs = dict.fromkeys(job for cell in self.manifest["cells"] for job in cell["definition"]["workload"])
+        usual = [f"tasks.{job}.{name}" for job in jobs for name in USUAL_OF_JOB] + list(USUAL_OF_SYSTEM)
+        return [name for name in usual if name in known] or known[:8]
 
-        header, rows = summary_table(self)
-        return html_table(header, rows, self.manifest["question"] or self.name, self.notes)
+    def summary_table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows: a row per cell, a column per metric with mean ± half width in a readable unit."""
+        entries = {(row["scenario"], row["metric"]): row for row in self.summary().iter_rows(named=True)}
+        names = self.shown_metrics
+        units = {name: tables.column_unit([e for (_, m), e in entries.items() if m == name]) for name in names}
+        header = [
+            *tables.column_names(self.factors),
+            *(f"{name} [{units[name]}]" if units[name] != "1" else name for name in names),
+        ]
+        rows = []
+        for cell in self.manifest["cells"]:
+            found = [entries.get((cell["scenario"], name)) for name in names]
+            spelled = [tables.spelled(e, units[name], len(self.seeds)) for name, e in zip(names, found, strict=True)]
+            rows.append([*map(tables.level_name, cell["factors"].values()), *spelled])
+        return header, rows
+
+    def differences_table(self, found: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
+        """Header and rows of what `differences` found: the mean with its interval, as a share, and in a word."""
+        rows = []
+        for row in found.iter_rows(named=True):
+            difference, share = tables.spelled_difference(row)
+            pairs = f"{row['n']}" + (f" of {len(self.seeds)}" if row["n"] < len(self.seeds) else "")
+            factors = [tables.level_name(row[name]) for name in self.factors]
+            rows.append([*factors, row["metric"], difference, share, pairs, row["verdict"]])
+        return [*tables.column_names(self.factors), "metric", "difference", "relative", "pairs", "verdict"], rows
+
+    def _repr_html_(self) -> str:
+        header, rows = self.summary_table()
+        return tables.html_table(header, rows, self.manifest["question"] or self.name, self.notes)
 
 
 def read_baseline(text: str, cells: list[dict[str, str]]) -> dict[str, str]:
@@ -290,3 +315,8 @@ def read_baseline(text: str, cells: list[dict[str, str]]) -> dict[str, str]:
         if value not in known:
             raise UsageError(f"--baseline {text}: no cell has {name} = {value!r}; {nearest(value, known)}")
     return given
+
+
+def _is_meant(name: str, asked: str) -> bool:
+    """Whether `asked`, in which `*` stands for any job or nice level, means the metric `name`."""
+    return re.fullmatch(re.escape(asked).replace(r"\*", ".+"), name) is not None

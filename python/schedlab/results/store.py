@@ -3,25 +3,22 @@
     <out>/<name>-<hash8>/runs-0000.parquet   a row per run and metric, 1000 runs a file
                          manifest.json       question, experiment, cells, seeds, versions, machines, warnings
 
-A file is replaced, never changed: the new text goes to a temporary file, to the disk, and then under its name.
 The last parquet file is rewritten until it is full, so the files depend on the runs alone, not on their timing.
 """
 
 import fcntl
+import hashlib
 import io
 import json
-import os
-import shutil
-import sys
 from collections.abc import Iterable, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 
-from schedlab.system import leftovers, reading
 from schedlab.errors import UsageError
 from schedlab.results.manifest import read_manifest
+from schedlab.system import leftovers, reading, writing
 
 RUNS_PER_FILE = 1000
 FORMAT = 1
@@ -38,84 +35,10 @@ COLUMNS = {
 }
 
 
-def replace(path: Path, content: bytes) -> None:
-    """Put `content` under `path` so that a reader sees the old file or the whole new one, power loss included.
-
-    A link stays, and the file that it names is replaced. A device, a pipe or a descriptor is written into.
-    """
-    if is_stream(path):
-        with named(path), open(_stream(path), "wb", buffering=0) as stream:
-            _write(stream, content)
-        return
-    path = Path(os.path.realpath(path))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with named(path), open(temporary, "wb", buffering=0) as file:
-            leftovers.mark_file(file.fileno())
-            _write(file, content)
-            os.fsync(file.fileno())
-            leftovers.unmark_file(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def is_stream(path: Path) -> bool:
-    """Whether this is the name of something other than a file: a device, a pipe, a descriptor. No file replaces it."""
-    is_descriptor = os.path.abspath(path).startswith(("/dev/std", "/dev/fd/", "/proc/"))
-    return os.path.exists(path) and (is_descriptor or not os.path.isfile(path))
-
-
-def pour(file: Path, path: Path) -> None:
-    """Write what is in a file into a stream."""
-    with named(path), open(file, "rb") as source, open(_stream(path), "wb") as stream:
-        shutil.copyfileobj(source, stream)
-
-
-def _stream(path: Path) -> str | int:
-    """What to open: of a descriptor of our own a copy, so that what it has been given already is not written over."""
-    name = os.path.abspath(path)
-    number = {"/dev/stdout": "1", "/dev/stderr": "2"}.get(name) or name.removeprefix("/dev/fd/")
-    if not number.isdecimal():
-        return name
-    if number == "1":
-        sys.stdout.flush()
-    return os.dup(int(number))
-
-
-def extend(path: Path, line: bytes) -> None:
-    """Add a line to a log, all of it or nothing, and have it on the disk before going on."""
-    with named(path), open(path, "ab", buffering=0) as log:
-        before = log.tell()
-        try:
-            _write(log, line)
-            os.fsync(log.fileno())
-        except OSError:
-            log.truncate(before)
-            raise
-
-
-def _write(file, content: bytes) -> None:
-    """All of it: without a buffer, one call may write less."""
-    rest = memoryview(content)
-    while rest:
-        rest = rest[file.write(rest) :]
-
-
-@contextmanager
-def named(path: Path):
-    """Give errors the name of the file that they are of: the kernel does not tell it for a full disk."""
-    try:
-        yield
-    except OSError as why:
-        raise OSError(why.errno, why.strerror, str(path)) from None
+def folder_hash(engines: dict[str, str]) -> str:
+    """Eight digits that stand for engines and scenarios, whatever the question, the seeds and the metrics."""
+    text = "\n".join([*dict.fromkeys(engines.values()), *engines])
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 class Store:
@@ -159,7 +82,7 @@ class Store:
             fitting, runs = runs[: self._room], runs[self._room :]
             self._tail = pl.concat([self._tail, *fitting])
             self._room -= len(fitting)
-            replace(self._files[-1], parquet(self._tail))
+            writing.replace(self._files[-1], parquet(self._tail))
 
     def keep(self, place: str, seen: dict) -> None:
         """Put into the manifest what was seen where the runs are made."""
@@ -174,7 +97,7 @@ class Store:
 def write_manifest(folder: Path, manifest: dict) -> None:
     """Put the manifest into its folder, a line for each field."""
     lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in manifest.items())
-    replace(folder / "manifest.json", f"{{\n{lines}\n}}\n".encode())
+    writing.replace(folder / "manifest.json", f"{{\n{lines}\n}}\n".encode())
 
 
 def read(files: Iterable[Path]) -> pl.DataFrame:

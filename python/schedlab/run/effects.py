@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.errors import UsageError
-from schedlab.experiment import Cell
+from schedlab.specification import Cell, plain
 from schedlab.system import reading
+from schedlab.targets.tunables import SLICE
 
 COMMAND, SETTING, TASKS, STORAGE = "command", "setting", "tasks", "storage"
 REAL_TIME = ("fifo", "rr", "deadline")
@@ -63,7 +64,7 @@ def _of(cell: Cell) -> Iterator[Effect]:
             yield Effect(TASKS, f"{tasks}: nice {job['nice']}")
     for name, value in cell.host["tunables"].items():
         # A slice is an attribute of the run's own tasks.
-        if name != "slice":
+        if name != SLICE:
             yield Effect(SETTING, f"{name} = {value}")
     yield from _of_storage(scenario)
 
@@ -76,8 +77,7 @@ def _of_storage(scenario: Mapping[str, Any]) -> Iterator[Effect]:
         )
     for name, group in scenario.get("groups", {}).items():
         if group.get("memory"):
-            swap = machine["memory"]["swap"]
-            swap = swap["value"] if isinstance(swap, dict) else swap
+            swap = plain(machine["memory"]["swap"])
             yield Effect(STORAGE, f"group {name}: memory limited to {group['memory']}, a swap file of {swap}")
 
 

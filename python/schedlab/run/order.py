@@ -14,42 +14,12 @@ import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
 
-import polars as pl
-
-from schedlab.experiment import Cell
-from schedlab.results import store
+from schedlab.system import writing
 from schedlab.system.interrupt import result
-
-Run = tuple[Cell, int]
-#: Finished runs, and their rows: run (index in the list), metric, unit, value, warning.
-Chunk = tuple[list[Run], pl.DataFrame]
-
-
-#: The log of every attempt at such a run and of their order, in the folder of the results.
-LOG = "attempts.jsonl"
-
-
-class Session(Protocol):
-    """A place at work, from its first run to its last."""
-
-    #: Processors of this computer that a run takes. Only runs that fit beside each other are made at once.
-    processors: int
-
-    def run(self, cell: Cell, seed: int) -> pl.DataFrame:
-        """Make one run and give its rows, each of run 0."""
-
-
-class Sessions(Protocol):
-    """A place whose runs depend on the moment."""
-
-    name: str
-
-    def session(self, pending: list[Run], folder: Path, stop: threading.Event) -> AbstractContextManager[Session]:
-        """Begin: do all that comes before the first run. KeyboardInterrupt on `stop`."""
+from schedlab.targets.target import LOG, Chunk, Run, Session, Target
 
 
 def blocked(pending: Sequence[Run], rng: random.Random) -> list[Run]:
@@ -63,7 +33,7 @@ def blocked(pending: Sequence[Run], rng: random.Random) -> list[Run]:
 
 
 def interleaved(
-    places: Sequence[Sessions], pending: Sequence[Run], folder: Path, stop: threading.Event
+    places: Sequence[Target], pending: Sequence[Run], folder: Path, stop: threading.Event
 ) -> Generator[Chunk, None, None]:
     """Make the runs of all these places in one order, and yield each when it has ended.
 
@@ -84,7 +54,7 @@ def _noted(order: list[Run], log: Path) -> Iterator[Run]:
     """The runs; each is a line of the log as it begins."""
     for number, (cell, seed) in enumerate(order, 1):
         line = {"time": time.time(), "order": number, "of": len(order), "on": cell.on, "seed": seed}
-        store.extend(log, json.dumps(line | {"scenario": cell.hash, "factors": cell.factors}).encode() + b"\n")
+        writing.extend(log, json.dumps(line | {"scenario": cell.hash, "factors": cell.factors}).encode() + b"\n")
         yield cell, seed
 
 

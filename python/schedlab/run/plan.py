@@ -5,20 +5,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from schedlab.experiment import Cell, Experiment
 from schedlab.run import effects
+from schedlab.specification import Cell, Specification
 from schedlab.targets import agent, ignored
-from schedlab.targets.factory import GUEST, refuse_unsimulated
+from schedlab.targets.factory import refuse_unsimulated
 from schedlab.targets.guest.qemu import processors
 from schedlab.targets.guest.refused import refuse_impossible
-from schedlab.targets.host import target
+from schedlab.targets.host import target as on_host
+from schedlab.targets.host.conditions import Conditions
+from schedlab.targets.names import GUEST, HOST
 from schedlab.units import seconds
 
 #: Policies of a simulated kernel other than the scheduler. A cache that is not named may follow from reclaim.
 POLICIES = ("elevator", "cache", "reclaim")
 
 
-def document(experiment: Experiment, names: Sequence[str], conditions: target.Conditions) -> dict[str, Any]:
+def document(experiment: Specification, names: Sequence[str], conditions: Conditions) -> dict[str, Any]:
     """The plan. What would be refused is refused now; no kernel is fetched, and no earlier result looked up."""
     cells = experiment.cells()
     refuse_unsimulated(names, experiment)
@@ -39,11 +41,11 @@ def document(experiment: Experiment, names: Sequence[str], conditions: target.Co
     }
 
 
-def _target(name: str, experiment: Experiment, cells: list[Cell], conditions: target.Conditions) -> dict[str, Any]:
-    if name == "host":
-        host = target.LiveHost(conditions)
+def _target(name: str, experiment: Specification, cells: list[Cell], conditions: Conditions) -> dict[str, Any]:
+    if name == HOST:
+        host = on_host.Host(conditions)
         placed = host.cells(cells)
-        target.refuse_impossible(placed, conditions)
+        on_host.refuse_impossible(placed, conditions)
         happens = [vars(effect) | {"digest": effect.digest} for effect in effects.of(placed)]
         return {"effects": happens, "settings": _settings(placed, conditions), "ignored": host.ignores(experiment)}
     if name.startswith(GUEST):
@@ -55,9 +57,9 @@ def _target(name: str, experiment: Experiment, cells: list[Cell], conditions: ta
     return {}
 
 
-def _settings(cells: Sequence[Cell], conditions: target.Conditions) -> list[dict[str, list[str]]]:
+def _settings(cells: Sequence[Cell], conditions: Conditions) -> list[dict[str, list[str]]]:
     """For each different set of settings the commands that do the same, and those that take it back."""
-    wishes = [target.settings(cell) for cell in cells if target.volume(cell, conditions) is None]
+    wishes = [on_host.settings(cell) for cell in cells if on_host.volume(cell, conditions) is None]
     distinct = {json.dumps(wish, sort_keys=True): wish for wish in wishes if wish}.values()
     plans = [agent.ask(["apply", "--dry-run", "--", *(f"{k}={v}" for k, v in wish.items())]) for wish in distinct]
     return [plan for plan in plans if plan]
@@ -97,7 +99,7 @@ def _longest(cells: Sequence[Cell]) -> float | None:
 
 
 def _order(names: Sequence[str]) -> str:
-    noisy = [name for name in names if name == "host" or (name.startswith(GUEST) and "@" in name)]
+    noisy = [name for name in names if name == HOST or (name.startswith(GUEST) and "@" in name)]
     return f"{', '.join(noisy)}: repeat by repeat, all cells shuffled" if noisy else "as in the file"
 
 

@@ -3,91 +3,54 @@
 A *place* is where runs happen: the simulator, the live host, a guest. With several places, every cell stands once for
 each, told apart by the factor `on`. ::
 
-    a run is the same whenever it is made   the place makes its runs in bulk, as it likes          `Place.runs`
-    a run depends on its moment             the runner says which run of which place is next       `Place.session`
+    a run is the same whenever it is made   the place makes its runs in bulk, as it likes          `Target.runs`
+    a run depends on its moment             the runner says which run of which place is next       `Target.session`
 
 What Ctrl-C loses is at most the runs in hand.
 """
 
 import glob
-import hashlib
 import os
 import platform
 import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import polars as pl
 
 from schedlab import _core
 from schedlab.errors import Interrupted
-from schedlab.experiment import Cell, Experiment
 from schedlab.results import Results, store
 from schedlab.results.manifest import read_manifest
-from schedlab.run.order import Chunk, Run, Session, interleaved
+from schedlab.run.order import interleaved
+from schedlab.specification import Cell, Specification
 from schedlab.system.interrupt import ctrl_c, result
+from schedlab.targets.simulator import Simulator
+from schedlab.targets.target import Chunk, Run, Target
 
 _KEY = {"scenario": pl.String, "engine": pl.String}
 
 
-class Place(Protocol):
-    """Where runs happen."""
-
-    #: What the user calls it.
-    name: str
-    #: What decides its results, beside scenario and seed.
-    engine: str
-    #: Whether a run is the same whenever it is made. Such a place has `runs`, any other one `session`.
-    repeatable: bool
-
-    def cells(self, cells: list[Cell]) -> list[Cell]:
-        """The cells with the hashes that their results have here, in the order of tables."""
-
-    def ignores(self, experiment: Experiment) -> list[str]:
-        """What the experiment gives and this place makes nothing of, in words; see `honoured`."""
-
-    def ahead(self, pending: list[Run]) -> list[Callable[[threading.Event], None]]:
-        """What can be done before the runs of any place, at once with the same of others; each is told when to stop.
-
-        What cannot be done there is refused now: nothing has been measured.
-        """
-
-    def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
-        """Yield finished chunks. `stop` ends it by KeyboardInterrupt; `folder` is that of the results."""
-
-    def session(self, pending: list[Run], folder: Path, stop: threading.Event) -> AbstractContextManager[Session]:
-        """Begin; see `order`."""
-
-    def describe(self) -> dict:
-        """What the manifest says of it."""
-
-    def seen(self) -> dict:
-        """What was seen there before the first run; the manifest keeps it."""
-
-
 def run(
-    experiment: Experiment,
+    experiment: Specification,
     out: Path,
     threads: int | None = None,
     fresh: bool = False,
     progress: Callable[[int, int], None] | None = None,
-    places: Sequence[Place] = (),
+    places: Sequence[Target] = (),
     tell: Callable[[str], None] = lambda line: None,
 ) -> Results:
     """Run what is not in `out` yet; see `Experiment.run`. Raises `Interrupted` on Ctrl-C."""
-    from schedlab.targets.simulator import Simulator
-
     places = places or [Simulator(threads or os.cpu_count() or 1)]
     at = {place.name: place for place in places}
     cells = placed(experiment, places)
     engines = {cell.hash: at[cell.on].engine for cell in cells}
-    folder = out / f"{experiment.name}-{folder_hash(engines)}"
+    folder = out / f"{experiment.name}-{store.folder_hash(engines)}"
     wanted = [(cell, seed) for cell in cells for seed in experiment.seeds]
     with store.locked(folder):
         target = store.Store(folder, manifest(experiment, cells, places), fresh)
@@ -113,7 +76,7 @@ def run(
 
 
 def _chunks(
-    places: Sequence[Place], pending: list[Run], folder: Path, stop: threading.Event, before: Callable[[], None]
+    places: Sequence[Target], pending: list[Run], folder: Path, stop: threading.Event, before: Callable[[], None]
 ) -> Generator[Chunk, None, None]:
     """Finished runs of all places. What depends on the moment comes last, with nothing else at work.
 
@@ -146,24 +109,18 @@ def _do_ahead(jobs: list[Callable[[threading.Event], None]], stop: threading.Eve
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def placed(experiment: Experiment, places: Sequence[Place]) -> list[Cell]:
+def placed(experiment: Specification, places: Sequence[Target]) -> list[Cell]:
     """Every cell of every place."""
     all_cells = experiment.cells()
     return [_placed(cell, place, len(places) > 1) for place in places for cell in place.cells(all_cells)]
 
 
-def _placed(cell: Cell, place: Place, told_apart: bool) -> Cell:
+def _placed(cell: Cell, place: Target, told_apart: bool) -> Cell:
     factors = {"on": place.name, **cell.factors} if told_apart else cell.factors
     return replace(cell, factors=factors, on=place.name)
 
 
-def folder_hash(engines: dict[str, str]) -> str:
-    """Eight digits that stand for engines and scenarios, whatever the question, the seeds and the metrics."""
-    text = "\n".join([*dict.fromkeys(engines.values()), *engines])
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-def manifest(experiment: Experiment, cells: list[Cell], places: Sequence[Place]) -> dict:
+def manifest(experiment: Specification, cells: list[Cell], places: Sequence[Target]) -> dict:
     """What the parquet files do not say. Each machine stands once, with the sources of its values."""
     machines = []
     entries = []
@@ -200,7 +157,7 @@ def manifest(experiment: Experiment, cells: list[Cell], places: Sequence[Place])
     }
 
 
-def _ignores(place: Place, experiment: Experiment) -> dict:
+def _ignores(place: Target, experiment: Specification) -> dict:
     ignored = place.ignores(experiment)
     return {"ignored": ignored} if ignored else {}
 
@@ -212,7 +169,7 @@ def _tell_ignored(manifest: dict, tell: Callable[[str], None]) -> None:
 
 
 def _tidy(
-    experiment: Experiment, chunk: list[Run], table: pl.DataFrame, engine: str
+    experiment: Specification, chunk: list[Run], table: pl.DataFrame, engine: str
 ) -> tuple[pl.DataFrame, list[dict]]:
     """Put the columns that say whose they are before the engine's rows, and the warnings apart."""
     warned = table.filter(pl.col("warning").is_not_null()).select("run", "warning")
@@ -231,7 +188,7 @@ def _tidy(
     return _labelled(experiment, [cell for cell, _ in chunk], values), warnings
 
 
-def _labelled(experiment: Experiment, cells: list[Cell], rows: pl.DataFrame) -> pl.DataFrame:
+def _labelled(experiment: Specification, cells: list[Cell], rows: pl.DataFrame) -> pl.DataFrame:
     """Add the experiment's name and the factors of each scenario, and put the columns in order."""
     factors = {cell.hash: {"scenario": cell.hash, **cell.factors} for cell in cells}
     names = list(cells[0].factors)
@@ -242,7 +199,7 @@ def _labelled(experiment: Experiment, cells: list[Cell], rows: pl.DataFrame) -> 
 
 
 def _found_elsewhere(
-    experiment: Experiment, cells: list[Cell], out: Path, done: set, engines: dict[str, str]
+    experiment: Specification, cells: list[Cell], out: Path, done: set, engines: dict[str, str]
 ) -> tuple[pl.DataFrame, list]:
     """Runs of the same scenarios and engines that other experiments of this name have in `out`, and their warnings."""
     known = pl.DataFrame({"scenario": list(engines), "engine": list(engines.values())}, schema_overrides=_KEY)

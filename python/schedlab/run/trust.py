@@ -18,6 +18,7 @@ from pathlib import Path
 from schedlab.errors import UsageError
 from schedlab.run.effects import COMMAND, Effect
 from schedlab.system import reading
+from schedlab.system.writing import extend
 
 SHIPPED = Path(__file__).parent / "shipped.txt"
 
@@ -50,8 +51,6 @@ def together(effects: Sequence[Effect]) -> str:
 
 def remember(effects: Sequence[Effect]) -> None:
     """Never ask about these again."""
-    from schedlab.results.store import extend
-
     path = record()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not path.exists():

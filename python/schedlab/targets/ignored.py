@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from schedlab.errors import UsageError
-from schedlab.experiment import Cell, Experiment
+from schedlab.specification import Cell, Specification, plain
 
 #: Of a machine, what a live host takes; a guest takes the size of its memory, too.
 OF_A_HOST = ("processors", "disk", "queue.requests", "memory.swap")
@@ -24,7 +24,7 @@ _NAMES = ("preset", "name", "title", "drive")
 MOST_NICE = 19
 
 
-def by_kernel(experiment: Experiment, scheduler: str, takes: Sequence[str] = OF_A_HOST) -> list[str]:
+def by_kernel(experiment: Specification, scheduler: str, takes: Sequence[str] = OF_A_HOST) -> list[str]:
     """What a real kernel with that scheduler ignores; of the machine it `takes` these fields."""
     definition, cells = experiment.definition, experiment.cells()
     ignored = [*_of_policies(definition, cells, scheduler), *_of_machine(definition, cells, takes)]
@@ -114,10 +114,9 @@ def _at(tree: Any, path: str) -> Any:
 
 def _bare(value: Any) -> Any:
     """A value without what it says of itself."""
+    value = plain(value)
     if not isinstance(value, dict):
         return value
-    if "source" in value and "value" in value:
-        return value["value"]
     return {name: _bare(inner) for name, inner in value.items()}
 
 

@@ -17,9 +17,9 @@ from typing import ClassVar
 import polars as pl
 
 from schedlab import _core
-from schedlab.experiment import Cell, Experiment
-from schedlab.run.order import Chunk, Run
+from schedlab.specification import Cell, Specification
 from schedlab.system.interrupt import HEARD_SECONDS
+from schedlab.targets.target import Chunk, Run
 
 #: Seconds that a chunk should take: short beside a person's patience, long beside the cost of saving it.
 CHUNK_SECONDS = 0.5
@@ -31,8 +31,8 @@ class Simulator:
 
     threads: int
     name: str = "sim"
-    #: What is simulated in place of the cells that are asked for: the same ones, restated.
-    restated: Experiment | None = None
+    #: What is simulated in place of the cells that are asked for: the same ones, translated.
+    translated: Specification | None = None
     #: Nothing disturbs a simulated machine.
     repeatable: ClassVar[bool] = True
 
@@ -43,14 +43,14 @@ class Simulator:
 
     def cells(self, cells: list[Cell]) -> list[Cell]:
         """A scenario's own hash tells all there is to tell."""
-        if self.restated is None:
+        if self.translated is None:
             return cells
         return [
             replace(cell, scenario=new.scenario, hash=new.hash)
-            for cell, new in zip(cells, self.restated.cells(), strict=True)
+            for cell, new in zip(cells, self.translated.cells(), strict=True)
         ]
 
-    def ignores(self, experiment: Experiment) -> list[str]:
+    def ignores(self, experiment: Specification) -> list[str]:
         """Nothing: what it cannot simulate is refused."""
         return []
 

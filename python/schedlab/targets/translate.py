@@ -13,7 +13,7 @@ from typing import Any
 
 from schedlab import _core
 from schedlab.errors import UsageError, nearest
-from schedlab.experiment import Experiment
+from schedlab.specification import Specification
 
 #: Ticks of the guests' kernels (CONFIG_HZ of the distribution's).
 GUEST_HZ = "250/s"
@@ -23,7 +23,7 @@ GUEST = "guest"
 SAME = {"base_slice": "min_granularity", "min_granularity": "base_slice"}
 
 
-def with_policy(experiment: Experiment, policy: str) -> Experiment:
+def with_policy(experiment: Specification, policy: str) -> Specification:
     """The experiment with that scheduler."""
     known = {entry["name"]: entry["parameters"] for entry in json.loads(_core.catalogue())["schedulers"]}
     if policy not in known:
@@ -38,10 +38,10 @@ def with_policy(experiment: Experiment, policy: str) -> Experiment:
     definition["tunables"] = {key: value for key, value in settings.items() if key not in meant}
     if "sweep" in definition:
         definition["sweep"] = _swept(definition["sweep"], policy, names)
-    return Experiment.from_dict(definition, experiment.name)
+    return Specification.from_dict(definition, experiment.name)
 
 
-def on_a_guests_machine(experiment: Experiment, processors: int = 1) -> Experiment:
+def on_a_guests_machine(experiment: Specification, processors: int = 1) -> Specification:
     """The experiment with a guest's processors, clock and costs, if its machine is the host."""
     if not experiment.is_of_host:
         return experiment
@@ -55,7 +55,7 @@ def on_a_guests_machine(experiment: Experiment, processors: int = 1) -> Experime
     return experiment.replace(machine=restated, **named)
 
 
-def _usual(experiment: Experiment) -> dict[str, Any]:
+def _usual(experiment: Specification) -> dict[str, Any]:
     """The scheduler that the experiment has on the simulated host."""
     return {"name": experiment.cells()[0].scenario["scheduler"]["name"]}
 

@@ -1,13 +1,13 @@
 """What guests cannot answer, and why: it is refused before anything boots."""
 
 from schedlab.errors import UsageError
-from schedlab.experiment import Cell
+from schedlab.specification import Cell, plain
 from schedlab.targets.guest.qemu import Processors
 
 
 def refuse_impossible(cell: Cell, of_host: bool, processors: Processors) -> None:
     """Refuse what an emulated machine with these processors cannot answer. One `of_host` has as many as there are."""
-    asked = number(cell.scenario["machine"]["processors"])
+    asked = plain(cell.scenario["machine"]["processors"])
     if asked > processors.count and not of_host:
         raise UsageError(
             f"{_what(processors)}, and the experiment's machine has {asked}: set "
@@ -23,11 +23,6 @@ def refuse_impossible(cell: Cell, of_host: bool, processors: Processors) -> None
             )
         if _runs_commands(job.get("steps")) or job.get("load") == "command":
             raise UsageError(f"workload.{name}: it runs a command, and a guest has no programs but the agent")
-
-
-def number(processors: object) -> int:
-    """How many processors a scenario's machine has."""
-    return processors["value"] if isinstance(processors, dict) else processors
 
 
 def _what(processors: Processors) -> str:

@@ -13,9 +13,10 @@ from typing import Any
 
 from schedlab import units
 from schedlab.errors import UsageError
-from schedlab.targets.factory import KERNEL_WORDS
+from schedlab.specification import plain
 from schedlab.targets.guest import filesystem
-from schedlab.targets.guest.volume import BLANK, Drive
+from schedlab.targets.guest.volume import BLANK, Volume
+from schedlab.targets.tunables import KERNEL_WORDS
 
 #: What a guest has where the experiment does not say, MiB.
 MEMORY_MIB = 512
@@ -54,7 +55,7 @@ class Setup:
         return "" if self == Setup() else f" setup+{self.digest[:DIGITS]}"
 
 
-def of(scenario: Mapping[str, Any], tunables: Mapping[str, str], drive: Drive | None) -> Setup:
+def of(scenario: Mapping[str, Any], tunables: Mapping[str, str], drive: Volume | None) -> Setup:
     """The setup of a cell, by its scenario, its settings of a real machine, and its drive."""
     memory = _memory(scenario["machine"])
     words = _words(tunables.get(KERNEL_WORDS, ""))
@@ -67,8 +68,7 @@ def of(scenario: Mapping[str, Any], tunables: Mapping[str, str], drive: Drive | 
 
 def _memory(machine: Mapping[str, Any]) -> int:
     """What the machine has, MiB."""
-    size = machine["memory"].get("size")
-    size = size["value"] if isinstance(size, dict) else size
+    size = plain(machine["memory"].get("size"))
     if size is None:
         return MEMORY_MIB
     mib = units.size(size) >> 20

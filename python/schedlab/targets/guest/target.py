@@ -30,22 +30,21 @@ from pathlib import Path
 import polars as pl
 
 from schedlab.errors import UsageError
-from schedlab.experiment import Cell, Experiment
-from schedlab.results import store
-from schedlab.run.order import Chunk, Run
-from schedlab.system import reading
+from schedlab.specification import Cell, Specification, plain
+from schedlab.system import reading, writing
 from schedlab.system.interrupt import result
 from schedlab.targets import ignored
-from schedlab.targets.factory import KERNEL_WORDS, REQUEST_TIME
 from schedlab.targets.guest import build, cache, ext, machine, qemu, setup, volume
 from schedlab.targets.guest.apt import Say
 from schedlab.targets.guest.kernels import order
 from schedlab.targets.guest.machine import Machine, Report
 from schedlab.targets.guest.qemu import Processors
-from schedlab.targets.guest.refused import number, refuse_impossible
-from schedlab.targets.guest.volume import Drive, elevators
-from schedlab.targets.guest.vote import Ballot
-from schedlab.targets.host.target import ROW, SCHED_EXT, SLICE
+from schedlab.targets.guest.refused import refuse_impossible
+from schedlab.targets.guest.volume import Volume, elevators
+from schedlab.targets.guest.vote import Vote
+from schedlab.targets.names import GUEST
+from schedlab.targets.target import Chunk, Run, cautions, rows
+from schedlab.targets.tunables import KERNEL_WORDS, REQUEST_TIME, SCHED_EXT, SLICE
 
 #: Each run is done so often before its answers are compared, where instructions are counted.
 TIMES = 2
@@ -71,7 +70,6 @@ BUFFER_SHARE = 8
 LARGEST_PACKED, LARGEST_RECORDING = 24 << 20, 1 << 30
 #: The log of all runs, in the folder of the results.
 LOG = "guests.jsonl"
-PREFIX = "guest:"
 #: Settings that decide what a guest is, and are no settings of its kernel's.
 OF_THE_SETUP = (KERNEL_WORDS, REQUEST_TIME, SCHED_EXT)
 #: The first Linux with EEVDF.
@@ -107,7 +105,7 @@ class Guest:
     @property
     def name(self) -> str:
         """What the user calls it."""
-        return PREFIX + self.kernel
+        return GUEST + self.kernel
 
     @property
     def processors(self) -> Processors:
@@ -141,13 +139,13 @@ class Guest:
             placed.append(replace(cell, scenario=scenario, hash=digest))
         return placed
 
-    def ignores(self, experiment: Experiment) -> list[str]:
+    def ignores(self, experiment: Specification) -> list[str]:
         """What its kernel and its machine have of their own."""
         return ignored.by_kernel(experiment, scheduler(self.machine.kernel.release), ignored.OF_A_GUEST)
 
     def _of_the_guest(self, processors: object) -> object:
         """How many an experiment's machine has in the guest."""
-        count = self.processors.count if self.of_host else min(number(processors), self.processors.count)
+        count = self.processors.count if self.of_host else min(plain(processors), self.processors.count)
         return processors | {"value": count} if isinstance(processors, dict) else count
 
     def describe(self) -> dict:
@@ -183,13 +181,13 @@ class Guest:
         pool = ThreadPoolExecutor(max(1, self.at_once), "guest")
         try:
             calibration = result(pool.submit(self.machine.calibration, over), stop)
-            ballots = [Ballot(partial(self.ask, *run, calibration, over), self.times) for run in pending]
-            asked = [[pool.submit(ballot.cast, guest) for guest in range(self.times)] for ballot in ballots]
-            for run, ballot, futures in zip(pending, ballots, asked, strict=True):
+            votes = [Vote(partial(self.ask, *run, calibration, over), self.times) for run in pending]
+            asked = [[pool.submit(vote.run_guest, guest) for guest in range(self.times)] for vote in votes]
+            for run, vote, futures in zip(pending, votes, asked, strict=True):
                 for future in futures:
                     result(future, stop)
-                chosen, doubt = ballot.outcome()
-                yield [run], self.told(run, folder, calibration, chosen, doubt, ballot.reports)
+                chosen, doubt = vote.outcome()
+                yield [run], self.told(run, folder, calibration, chosen, doubt, vote.reports)
         finally:
             over.set()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -204,14 +202,18 @@ class Guest:
     ) -> pl.DataFrame:
         """The rows of a run; the guests that made it are a line of the log."""
         _note(folder, self.name, run, reports)
-        return _rows(chosen.answer, [doubt, _unsteady(calibration), self._note(run[0])])
+        answer = chosen.answer
+        return rows(
+            answer["rows"],
+            [*cautions(answer), *filter(None, (doubt, _unsteady(calibration), self._note(run[0])))],
+        )
 
     def _calibration(self, folder: Path, over: threading.Event) -> dict:
         """How much work a second is to a noisy guest: once for a folder of results, the same for resumed runs."""
         digest = hashlib.sha256(self.engine.encode()).hexdigest()[: setup.DIGITS]
         path = folder / f"calibration-{digest}.json"
         if not path.exists():
-            store.replace(path, json.dumps(self.machine.steadiest_calibration(over)).encode())
+            writing.replace(path, json.dumps(self.machine.steadiest_calibration(over)).encode())
         return reading.json(path, reading.SMALL, "remove that file, and it is measured again")
 
     def _note(self, cell: Cell) -> str | None:
@@ -292,10 +294,10 @@ class Fitted:
     """A machine as a cell wants it, and the cell's drive if it has one."""
 
     machine: Machine
-    drive: Drive | None
+    drive: Volume | None
 
 
-def _plan(cell: Cell, seed: int, calibration: dict, trace: str, drive: Drive | None) -> dict:
+def _plan(cell: Cell, seed: int, calibration: dict, trace: str, drive: Volume | None) -> dict:
     """What the agent in the guest is asked to do."""
     tunables = {name: value for name, value in cell.host["tunables"].items() if name not in OF_THE_SETUP}
     if SLICE in tunables:
@@ -353,11 +355,3 @@ def _note(folder: Path, name: str, run: Run, reports: list[Report]) -> None:
 def _of_the_agent(answer: dict) -> dict:
     """What the agent took to make a task and to take it away, ns, mean."""
     return {name: answer.get("environment", {}).get(name) for name in ("making_ns", "unmaking_ns")}
-
-
-def _rows(outcome: dict, more: list[str | None]) -> pl.DataFrame:
-    """The outcome as the runner's rows: numbers first, then warnings."""
-    numbers = [(0, row["metric"], row["unit"], row["value"], None) for row in outcome["rows"]]
-    texts = [f"{w['seen']}; {w['why']}: {w['advice']}" for w in outcome["warnings"]]
-    texts += [text for text in more if text]
-    return pl.DataFrame([*numbers, *((0, None, None, None, text) for text in texts)], schema=ROW, orient="row")

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from schedlab.targets import agent
-from schedlab.targets.factory import REQUEST_TIME
-from schedlab.targets.host.target import ELEVATORS, USUAL_SWAP
+from schedlab.targets.tunables import ELEVATOR, ELEVATORS, REQUEST_TIME, has_limited_group, swap_area
 
 #: Time of a request of a drive in memory, if it is not given: a solid-state drive's.
 USUAL_TIME = "100us"
-ELEVATOR = "elevator"
 #: What an elevator's module is called, where its name differs; `none` needs no module.
 MODULES = {"kyber": "kyber-iosched", "none": None}
 #: What Linux takes for a device of one queue, where nobody asks for another. A loop device has none of itself.
@@ -28,7 +26,7 @@ BLANK = "/volume"
 
 
 @dataclass(frozen=True)
-class Drive:
+class Volume:
     """A drive, as the agent is asked for it, with the file system that it needs."""
 
     wish: Mapping[str, Any]
@@ -74,18 +72,16 @@ def elevators(tunables: Mapping[str, str]) -> dict[str, str]:
 def wish(scenario: Mapping[str, Any], tunables: Mapping[str, str]) -> dict[str, Any] | None:
     """What a cell wants for a drive, if any: as on a host, and where there is something to set or to swap to."""
     machine = scenario["machine"]
-    disk, swap = machine.get("disk"), machine["memory"]["swap"]
-    swap = swap["value"] if isinstance(swap, dict) else swap
-    limited = any(group.get("memory") for group in scenario.get("groups", {}).values())
+    disk, swap = machine.get("disk"), swap_area(machine)
     named = REQUEST_TIME in tunables or elevators(tunables)
-    if not (disk or limited or named or swap != USUAL_SWAP):
+    if not (disk or has_limited_group(scenario) or named or swap):
         return None
     timed = REQUEST_TIME in tunables or not disk
     drive = {"request": tunables.get(REQUEST_TIME, USUAL_TIME)} if timed else {"disk": disk}
-    return drive | ({} if swap == USUAL_SWAP else {"swap": swap})
+    return drive | ({"swap": swap} if swap else {})
 
 
-def measured(plan: Mapping[str, Any], wished: Mapping[str, Any]) -> Drive:
+def measured(plan: Mapping[str, Any], wished: Mapping[str, Any]) -> Volume:
     """The drive with the size that the files of a plan need."""
     extent = agent.ask(["volume-size"], {**plan, "options": {"volume": wished}})
-    return Drive(wished, extent["size"], -(-extent["used"] >> 20))
+    return Volume(wished, extent["size"], -(-extent["used"] >> 20))

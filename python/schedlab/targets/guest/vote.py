@@ -12,7 +12,7 @@ from schedlab.targets.guest.machine import Report
 
 
 @dataclass
-class Ballot:
+class Vote:
     """The answers to one run."""
 
     #: Does the run.
@@ -22,7 +22,7 @@ class Ballot:
     _answers: dict[int, Report] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def cast(self, number: int) -> None:
+    def run_guest(self, number: int) -> None:
         """Do it as the guest of that number, from 0 on; the last one to end votes again, if need be."""
         report = self.ask()
         with self._lock:

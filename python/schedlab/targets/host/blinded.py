@@ -1,92 +1,43 @@
-"""Blind experiments: whoever watches and judges knows the settings by letters only, until the verdict is written down.
+"""Blind experiments: settings are shown as letters until the verdict is written down (`schedlab unseal`)."""
 
-    rank of a cell  =  place of SHA-256(key, hash of the cell) among those of all cells; its letter is that of the rank
-    key             =  16 random bytes, in the seal; without them no letter can be told
-
-The seal lies in `.seals` beside the results. It keeps honest people honest: it hides, it does not encrypt.
-"""
-
-import base64
-import hashlib
 import json
-import os
 import threading
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from schedlab.errors import UsageError
-from schedlab.experiment import Cell, Experiment
 from schedlab.results import store
 from schedlab.results.manifest import read_manifest
-from schedlab.run.order import Run, Session
-from schedlab.run.runner import folder_hash
-from schedlab.system import reading
-from schedlab.targets.host.target import LOG, LiveHost
-
-#: The one factor of a blind experiment.
-SETTING = "setting"
-FOLDER = ".seals"
+from schedlab.specification import Cell, Specification
+from schedlab.system import reading, writing
+from schedlab.targets.host.seal import FOLDER, SETTING, Seal, key_in, opened, write_seal
+from schedlab.targets.host.target import Host
+from schedlab.targets.target import LOG, Run, Session
 
 
-@dataclass(frozen=True)
-class Seal:
-    """What a blind experiment hides: the cells by letter."""
-
-    cells: dict[str, Cell]
-    key: bytes
-
-    @classmethod
-    def of(cls, cells: list[Cell], key: bytes) -> "Seal":
-        """Gives each cell its letter."""
-        ranked = sorted(cells, key=lambda cell: hashlib.sha256(key + cell.hash.encode()).digest())
-        return cls({letters(rank): cell for rank, cell in enumerate(ranked)}, key)
-
-    def blind(self, cell: Cell) -> Cell:
-        """The cell as everybody may see it."""
-        letter = next(letter for letter, other in self.cells.items() if other.hash == cell.hash)
-        seen = {"machine": {"name": "sealed"}, "workload": {name: {} for name in cell.scenario["workload"]}}
-        return Cell(seen, {SETTING: letter}, self.hash(cell))
-
-    def hash(self, cell: Cell) -> str:
-        """A hash that nobody can recognise."""
-        return hashlib.sha256(self.key + b"blind" + cell.hash.encode()).hexdigest()
-
-
-def letters(rank: int) -> str:
-    """A, B, ... Z, AA, AB, ..."""
-    text = ""
-    rank += 1
-    while rank:
-        rank, letter = divmod(rank - 1, 26)
-        text = chr(ord("A") + letter) + text
-    return text
-
-
-class Blind:
-    """A live host whose settings nobody is told."""
+class BlindedHost:
+    """The host with its settings hidden under letters."""
 
     repeatable = False
 
-    def __init__(self, host: LiveHost, experiment: Experiment, out: Path):
+    def __init__(self, host: Host, experiment: Specification, out: Path):
         """Finds the seal of this experiment under `out`, or makes one."""
         self.host = replace(host, conditions=replace(host.conditions, sealed=True))
         self.name, self.engine = host.name, host.engine
         cells = host.cells(experiment.cells())
-        path = out / FOLDER / f"{experiment.name}-{folder_hash({cell.hash: self.engine for cell in cells})}"
-        self.seal = Seal.of(cells, _key(path))
+        path = out / FOLDER / f"{experiment.name}-{store.folder_hash({cell.hash: self.engine for cell in cells})}"
+        self.seal = Seal.of(cells, key_in(path))
 
     def cells(self, cells: list[Cell]) -> list[Cell]:
         """The cells under their letters, in the order of these: that of the file would tell."""
         return [self.seal.blind(cell) for cell in self.seal.cells.values()]
 
-    def ignores(self, experiment: Experiment) -> list[str]:
+    def ignores(self, experiment: Specification) -> list[str]:
         """As any host; what is swept is never among it."""
         return self.host.ignores(experiment)
 
@@ -120,7 +71,7 @@ class _Sealed:
     """A host at work under letters."""
 
     session: Session
-    blind: Blind
+    blind: BlindedHost
 
     @property
     def processors(self) -> int:
@@ -139,36 +90,6 @@ def _without_words(table: pl.DataFrame) -> pl.DataFrame:
         return numbers
     text = "there are warnings; they name settings and so are sealed until the verdict"
     return pl.concat([numbers, pl.DataFrame([(0, None, None, None, text)], schema=table.schema, orient="row")])
-
-
-def _key(path: Path) -> bytes:
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        store.replace(path, base64.b64encode(os.urandom(16)))
-    return base64.b64decode(reading.data(path, reading.SMALL))
-
-
-def write_seal(folder: Path, seal: Seal) -> None:
-    """Put the seal into the folder of the results, in a form that no eye reads by accident."""
-    cells = {letter: [cell.scenario, cell.factors, cell.hash, seal.hash(cell)] for letter, cell in seal.cells.items()}
-    store.replace(folder / "seal", closed(cells))
-
-
-def closed(what: Any) -> bytes:
-    """Something in a form that no eye reads by accident."""
-    return base64.b64encode(zlib.compress(json.dumps(what).encode()))
-
-
-def opened(text: bytes) -> Any:
-    """What `closed` hid. ValueError if it is damaged, or as large as nothing that was hidden."""
-    try:
-        unpacker = zlib.decompressobj()
-        found = unpacker.decompress(base64.b64decode(text, validate=True), reading.MANIFEST)
-    except zlib.error as why:
-        raise ValueError(why) from None
-    if not unpacker.eof:
-        raise ValueError(f"it is cut off, or holds more than {reading.MANIFEST >> 20} MiB")
-    return json.loads(found)
 
 
 def unseal(folder: Path, verdict: str) -> dict[str, dict[str, str]]:
@@ -190,7 +111,7 @@ def unseal(folder: Path, verdict: str) -> dict[str, dict[str, str]]:
     store.write_manifest(folder, manifest)
     true = {blind: (letter, factors, hash) for letter, (_, factors, hash, blind) in cells.items()}
     for file in sorted(folder.glob("runs-*.parquet")):
-        store.replace(file, store.parquet(_named(store.read([file]), true)))
+        writing.replace(file, store.parquet(_named(store.read([file]), true)))
     _open_log(folder / LOG)
     scenarios = {hash: scenario for scenario, _, hash, _ in cells.values()}
     manifest["machines"] = []
@@ -241,4 +162,4 @@ def _open_log(log: Path) -> None:
         plain = [line if line.startswith(b"{") else json.dumps(opened(line)).encode() for line in lines]
     except (ValueError, RecursionError) as why:
         raise UsageError(f"{log} is damaged ({why}); move it away, and unseal again") from None
-    store.replace(log, b"".join(line + b"\n" for line in plain))
+    writing.replace(log, b"".join(line + b"\n" for line in plain))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from schedlab.experiment import Cell, Experiment
+from schedlab.specification import Cell, Specification
 from schedlab.stats.comparison import detectable
 from schedlab.units import digits, seconds
 
@@ -131,7 +131,7 @@ def look(
 
 def plan(calibration: dict, processor: int, number: int) -> dict[str, Any]:
     """The plan of a piece; it sets nothing and records nothing."""
-    scenario = Experiment.from_text(PIECE, "preflight.toml").cells()[0].scenario
+    scenario = Specification.from_text(PIECE, "preflight.toml").cells()[0].scenario
     scenario["machine"]["processors"] = 1
     options = {"trace": "off", "processors": [processor]}
     return {"scenario": scenario, "seed": number, "calibration": calibration, "options": options}
@@ -139,7 +139,7 @@ def plan(calibration: dict, processor: int, number: int) -> dict[str, Any]:
 
 def scheduler() -> str:
     """The scheduler that this host's kernel has, as the catalogue calls it."""
-    return Experiment.from_text(PIECE, "preflight.toml").cells()[0].scenario["scheduler"]["name"]
+    return Specification.from_text(PIECE, "preflight.toml").cells()[0].scenario["scheduler"]["name"]
 
 
 def duration(cell: Cell) -> float | None:

@@ -30,14 +30,24 @@ from typing import Any, ClassVar
 import polars as pl
 
 from schedlab.errors import UsageError
-from schedlab.experiment import Cell, Experiment
-from schedlab.results import store
 from schedlab.results.manifest import read_manifest
-from schedlab.run.order import LOG, Run
-from schedlab.system import reading
+from schedlab.specification import Cell, Specification, plain
+from schedlab.system import reading, writing
 from schedlab.targets import agent, ignored
-from schedlab.targets.factory import KERNEL_WORDS, REQUEST_TIME
 from schedlab.targets.host import preflight
+from schedlab.targets.host.conditions import LOOP, Conditions
+from schedlab.targets.host.seal import closed
+from schedlab.targets.target import LOG, Run, cautions, rows
+from schedlab.targets.tunables import (
+    ELEVATOR,
+    ELEVATORS,
+    KERNEL_WORDS,
+    REQUEST_TIME,
+    SCHED_EXT,
+    SLICE,
+    has_limited_group,
+    swap_area,
+)
 from schedlab.units import seconds, size
 
 #: A run is repeated so often, at most, when it was disturbed.
@@ -45,50 +55,16 @@ ATTEMPTS = 3
 #: How long a host must have been quiet.
 QUIET_FOR = "700ms"
 QUIET_SECONDS = 0.7
-#: `--scratch loop:SIZE` is a fresh file system of that size for each run.
-LOOP = "loop:"
-#: What an elevator of the simulator is called by a kernel, where its name differs.
-ELEVATORS = {"fifo": "none"}
-#: A machine that says nothing of its swap area has so much (crates/model).
-USUAL_SWAP = "1GiB"
-#: The tunable that is no file but an attribute of each task.
-SLICE = "slice"
-#: The tunable that only a guest has: a scheduler that its kernel is given.
-SCHED_EXT = "sched_ext"
 DROP_CACHES = "/proc/sys/vm/drop_caches"
 #: Processor time of real-time tasks in a period; at most this share of it may be theirs.
 RT_RUNTIME, UNLIMITED, REAL_TIME_SHARE = "rt_runtime", "unlimited", 0.99
 #: What a person gave a run.
 SCORE = "score"
-#: Columns of a run's rows, as the runner wants them.
-ROW = {"run": pl.UInt32, "metric": pl.String, "unit": pl.String, "value": pl.Float64, "warning": pl.String}
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """What a run on the host asks of it."""
-
-    #: Most processor time of others, percent of the run's processors, that leaves a run undisturbed.
-    quiet_below: float = 5.0
-    #: Longest wait for a quiet machine before each run, seconds.
-    patience: float = 30.0
-    #: Whether the scheduler's events are recorded: "auto", "off" or "required".
-    trace: str = "auto"
-    #: Where the files of tasks go: a folder, or "loop:SIZE"; a folder in that of the results, if not given.
-    scratch: Path | None = None
-    #: Runs of each cell before those that count.
-    warm_up: int = 0
-    #: Whether the kernel's clean caches are dropped before each run.
-    drop_caches: bool = False
-    #: Whether a machine that does not become quiet is used all the same.
-    dirty: bool = False
-    #: Whether the log may not be read before the verdict.
-    sealed: bool = False
 
 
 @dataclass
-class LiveHost:
-    """The Linux in front of the user."""
+class Host:
+    """The Linux of this computer."""
 
     conditions: Conditions = field(default_factory=Conditions)
     #: Asks a person about the run just done: letter or factors, and the number of the session; gives a score.
@@ -125,7 +101,7 @@ class LiveHost:
         ignored.refuse_alike(cells, self.name, ignored.of_kernel)
         return [replace(cell, hash=self._hash(cell)) for cell in cells]
 
-    def ignores(self, experiment: Experiment) -> list[str]:
+    def ignores(self, experiment: Specification) -> list[str]:
         """What its kernel and its machine have of their own."""
         capped = [
             f"{RT_RUNTIME} = {cell.host['tunables'][RT_RUNTIME]}: a real-time task that never sleeps would take its "
@@ -194,7 +170,7 @@ def refuse_impossible(cells: list[Cell], conditions: Conditions) -> None:
     """Have the host check every cell's settings, and what the runs need besides, before anything is touched."""
     if conditions.drop_caches and not os.access(DROP_CACHES, os.W_OK):
         raise UsageError(f"--drop-caches: {DROP_CACHES} cannot be written; it needs root")
-    if (wanted := _loop_size(conditions)) is not None:
+    if (wanted := conditions.loop_size) is not None:
         try:
             size(wanted)
         except (KeyError, ValueError):
@@ -219,7 +195,7 @@ def _of_a_loop(wish: dict[str, str]) -> dict[str, str]:
 def settings(cell: Cell) -> dict[str, str]:
     """What a cell sets on the host, as its kernel spells it."""
     given = {name: value for name, value in cell.host["tunables"].items() if name != SLICE}
-    return {name: ELEVATORS.get(value, value) if name == "elevator" else value for name, value in given.items()}
+    return {name: ELEVATORS.get(value, value) if name == ELEVATOR else value for name, value in given.items()}
 
 
 def _repeats(pending: list[Run], folder: Path) -> int:
@@ -244,7 +220,7 @@ class _Session:
         self.folder = folder
         self.stop = stop
         own = folder / "scratch"
-        self.scratch = own if conditions.scratch is None or _loop_size(conditions) else conditions.scratch
+        self.scratch = own if conditions.scratch is None or conditions.loop_size else conditions.scratch
         self.scratch.mkdir(parents=True, exist_ok=True)
         self.calibration = self._calibration()
 
@@ -254,7 +230,7 @@ class _Session:
         if path.exists():
             return reading.json(path, reading.SMALL, "remove that file, and it is measured again")
         measured = agent.ask(["calibrate"], stop=self.stop)
-        store.replace(path, json.dumps(measured).encode())
+        writing.replace(path, json.dumps(measured).encode())
         return measured
 
     def preflight(self, cells: list[Cell], repeats: int) -> preflight.Preflight:
@@ -290,14 +266,14 @@ class _Session:
             if not reasons or self.judge:
                 break
         if stands is None:
-            return _rows([], [_void(reasons)])
+            return rows([], [_void(reasons)])
         outcome, reasons = stands
         if self.judge:
             score = self.judge(cell.factors, seed)
             outcome["rows"].append({"metric": SCORE, "unit": "1", "value": score})
             self._note({"scenario": cell.hash, "seed": seed, "score": score})
             reasons = []
-        return _rows(outcome["rows"], [*_cautions(outcome), *_disturbed(reasons)])
+        return rows(outcome["rows"], [*cautions(outcome), *_disturbed(reasons)])
 
     def attempt(self, cell: Cell, seed: int, number: int = 0) -> tuple[dict, list[str]]:
         """Run once; the outcome, and what disturbed it. Number 0 is a warm-up."""
@@ -356,17 +332,9 @@ class _Session:
 
     def _note(self, what: dict) -> None:
         """A line of the log, on the disk before the next run begins."""
-        from schedlab.targets.host.blinded import closed
-
         line = {"time": time.time()} | what
         path = self.folder / LOG
-        store.extend(path, (closed(line) if self.conditions.sealed else json.dumps(line).encode()) + b"\n")
-
-
-def _loop_size(conditions: Conditions) -> str | None:
-    """The size of `--scratch loop:SIZE`."""
-    text = str(conditions.scratch or "")
-    return text.removeprefix(LOOP) if text.startswith(LOOP) else None
+        writing.extend(path, (closed(line) if self.conditions.sealed else json.dumps(line).encode()) + b"\n")
 
 
 def volume(cell: Cell, conditions: Conditions) -> dict[str, Any] | None:
@@ -375,14 +343,12 @@ def volume(cell: Cell, conditions: Conditions) -> dict[str, Any] | None:
     Without a size it is as large as the drive, or as the run's files need.
     """
     machine = cell.scenario["machine"]
-    limited = any(group.get("memory") for group in cell.scenario.get("groups", {}).values())
-    disk, size = machine.get("disk"), _loop_size(conditions)
+    limited = has_limited_group(cell.scenario)
+    disk, size = machine.get("disk"), conditions.loop_size
     if not (disk or limited or size):
         return None
-    swap = machine["memory"]["swap"] if limited else USUAL_SWAP
-    swap = swap["value"] if isinstance(swap, dict) else swap
-    wish = {"disk": disk, "size": None if disk else size, "swap": None if swap == USUAL_SWAP else swap}
-    return {name: value for name, value in wish.items() if value}
+    wanted = {"disk": disk, "size": None if disk else size, "swap": swap_area(machine) if limited else None}
+    return {name: value for name, value in wanted.items() if value}
 
 
 def processors(cell: Cell) -> list[int]:
@@ -392,8 +358,7 @@ def processors(cell: Cell) -> list[int]:
     if all(job.get("cpus") for job in jobs):
         wanted = sorted({cpu for job in jobs for cpu in job["cpus"]})
     else:
-        count = cell.scenario["machine"]["processors"]
-        wanted = range(count["value"] if isinstance(count, dict) else count)
+        wanted = range(plain(cell.scenario["machine"]["processors"]))
     # If there are too few, the agent says so, and what to do.
     return [may[cpu] for cpu in wanted if cpu < len(may)] or may
 
@@ -410,16 +375,6 @@ def changed(outcome: dict) -> list[str]:
         f"{one['setting']} was {one['expected']} and became {one['actual']} during the run ({one['path']})"
         for one in outcome.get("changed", [])
     ]
-
-
-def _rows(numbers: list[dict], warnings: list[str]) -> pl.DataFrame:
-    """As the runner wants them: numbers first, then warnings."""
-    rows = [(0, row["metric"], row["unit"], row["value"], None) for row in numbers]
-    return pl.DataFrame([*rows, *((0, None, None, None, text) for text in warnings)], schema=ROW, orient="row")
-
-
-def _cautions(outcome: dict) -> list[str]:
-    return [f"{w['seen']}; {w['why']}: {w['advice']}" for w in outcome["warnings"]]
 
 
 def _disturbed(reasons: Sequence[str]) -> list[str]:

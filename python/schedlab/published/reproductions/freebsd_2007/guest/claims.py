@@ -2,7 +2,7 @@
 
 from math import ceil
 
-from schedlab.published.kernels import LiveLab
+from schedlab.published.kernels import KernelLab
 from schedlab.published.reproduction import Finding, set_afterwards
 
 TICK = 0.004
@@ -19,16 +19,16 @@ NEAR_AFTERWARDS = "2 % or two ticks of the run; 0.1 point at first"
 
 
 @set_afterwards(NEAR_AFTERWARDS)
-def ladder_of_11_follows_weights(lab: LiveLab) -> Finding:
+def ladder_of_11_follows_weights(lab: KernelLab) -> Finding:
     return _ladder(lab, "ladder_11", 4)
 
 
 @set_afterwards(NEAR_AFTERWARDS)
-def ladder_of_21_follows_weights(lab: LiveLab) -> Finding:
+def ladder_of_21_follows_weights(lab: KernelLab) -> Finding:
     return _ladder(lab, "ladder_21", 2)
 
 
-def _ladder(lab: LiveLab, file: str, step: int) -> Finding:
+def _ladder(lab: KernelLab, file: str, step: int) -> Finding:
     weights = {nice: WEIGHTS[min(nice, LAST) + 20] for nice in range(-20, 21, step)}
     parts, good = [], []
     for nice, weight in weights.items():
@@ -40,7 +40,7 @@ def _ladder(lab: LiveLab, file: str, step: int) -> Finding:
     return Finding("holds" if all(good) else "holds in part" if any(good) else "does not hold", "; ".join(parts))
 
 
-def gap_is_hogs_times_slice(lab: LiveLab) -> Finding:
+def gap_is_hogs_times_slice(lab: KernelLab) -> Finding:
     parts, good = [], []
     for hogs, slice in (("1", 3), ("4", 3), ("4", 100), ("16", 3), ("16", 20), ("16", 100), ("20", 100)):
         wanted = int(hogs) * TICK * ceil(max(slice / 1000, TICK) / TICK - 1e-9)

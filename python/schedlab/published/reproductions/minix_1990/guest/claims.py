@@ -3,7 +3,7 @@
 from itertools import pairwise
 from math import ceil
 
-from schedlab.published.kernels import LiveLab
+from schedlab.published.kernels import KernelLab
 from schedlab.published.reproduction import Finding
 
 TICK_MS = 4
@@ -16,7 +16,7 @@ TIMES, SLEEP_MS, WORK_MS = 30, 5.0, 4.9
 ALONE_MS = TIMES * (SLEEP_MS + WORK_MS)
 
 
-def _by_quantum(lab: LiveLab, preemption: str) -> dict[str, float]:
+def _by_quantum(lab: KernelLab, preemption: str) -> dict[str, float]:
     """The job's time by quantum, ms."""
     return {
         quantum: 1000
@@ -32,12 +32,12 @@ def _spelled(real: dict[str, float]) -> str:
     return f"{times}; alone {ALONE_MS / 1000:.3f} s"
 
 
-def preemption_hides_the_quantum(lab: LiveLab) -> Finding:
+def preemption_hides_the_quantum(lab: KernelLab) -> Finding:
     real = _by_quantum(lab, "true")
     return Finding.that(all(ms <= 2 * ALONE_MS for ms in real.values()), _spelled(real))
 
 
-def without_it_each_wakeup_waits_a_quantum(lab: LiveLab) -> Finding:
+def without_it_each_wakeup_waits_a_quantum(lab: KernelLab) -> Finding:
     real = _by_quantum(lab, "false")
     times = list(real.values())
     falls = all(longer > shorter for longer, shorter in pairwise(times[:LONG]))
@@ -46,7 +46,7 @@ def without_it_each_wakeup_waits_a_quantum(lab: LiveLab) -> Finding:
     )
 
 
-def round_robin_waits_a_quantum(lab: LiveLab) -> Finding:
+def round_robin_waits_a_quantum(lab: KernelLab) -> Finding:
     waits = {
         quantum: 1000 * lab.value("round_robin", "tasks.job.wakeup_latency.p50", scheduler__rr_timeslice=quantum).mean
         for quantum in TURNS

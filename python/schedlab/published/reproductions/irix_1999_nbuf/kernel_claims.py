@@ -6,8 +6,9 @@ The claims are the same everywhere; `SIZES` has what differs by the kind of plac
 from dataclasses import dataclass
 from itertools import pairwise
 
-from schedlab.published.kernels import LiveLab, kind_of
+from schedlab.published.kernels import KernelLab
 from schedlab.published.reproduction import Finding
+from schedlab.targets.names import kind_of
 
 #: What each set's files are, by the path of the swept number.
 FILES = "workload__files__steps__0__repeat__steps__0__open__files"
@@ -37,11 +38,11 @@ SIZES = {
 }
 
 
-def _sizes(lab: LiveLab) -> Sizes:
+def _sizes(lab: KernelLab) -> Sizes:
     return SIZES[kind_of(lab.measured)]
 
 
-def _curve(lab: LiveLab, order: str, metric: str, files: str) -> list[float]:
+def _curve(lab: KernelLab, order: str, metric: str, files: str) -> list[float]:
     factors = {FILES: files}
     limits = _sizes(lab).limits
     return [lab.value(order, metric, groups__buffers__memory=limit, **factors).mean for limit in limits]
@@ -51,7 +52,7 @@ def _spell(name: str, curve: list[float], digits: int = 0) -> str:
     return f"{name}: {' '.join(f'{value:.{digits}f}' for value in curve)}"
 
 
-def rcache_rises_with_memory(lab: LiveLab) -> Finding:
+def rcache_rises_with_memory(lab: KernelLab) -> Finding:
     sizes = _sizes(lab)
     curves = {name: _curve(lab, "random", "rcache", files) for files, name in sizes.sets.items()}
     rises = [a < b for curve in curves.values() for a, b in pairwise(curve)]
@@ -59,7 +60,7 @@ def rcache_rises_with_memory(lab: LiveLab) -> Finding:
     return Finding.that(all(rises), f"rcache in % at {', '.join(sizes.limits)}: {text}")
 
 
-def order_decides_more_than_memory(lab: LiveLab) -> Finding:
+def order_decides_more_than_memory(lab: KernelLab) -> Finding:
     sizes = _sizes(lab)
     cliff = {name: _curve(lab, "pass_major", "rcache", files) for files, name in sizes.sets.items()}
     small = _curve(lab, "file_major", "rcache", "1000")
@@ -71,7 +72,7 @@ def order_decides_more_than_memory(lab: LiveLab) -> Finding:
     return Finding("holds" if climbs and flat else "holds in part" if climbs or flat else "does not hold", text)
 
 
-def busy_falls_with_memory(lab: LiveLab) -> Finding:
+def busy_falls_with_memory(lab: KernelLab) -> Finding:
     real = _curve(lab, "random", "tasks.files.real", "4")
     busy = _busy(lab, real)
     falls = real[-1] < real[0] and busy[-1] < busy[0]
@@ -79,7 +80,7 @@ def busy_falls_with_memory(lab: LiveLab) -> Finding:
     return Finding.that(falls, f"at {limits}: {_spell('real s', real, 2)}; {_spell('device at work s', busy, 2)}")
 
 
-def _busy(lab: LiveLab, real: list[float]) -> list[float]:
+def _busy(lab: KernelLab, real: list[float]) -> list[float]:
     """How long the device was at work with four files in no order, s."""
     each = _sizes(lab).request_seconds
     if each is not None:

@@ -2,7 +2,7 @@
 
 from math import ceil
 
-from schedlab.published.kernels import LiveLab
+from schedlab.published.kernels import KernelLab
 from schedlab.published.reproduction import Finding
 
 TICK = 0.004
@@ -12,7 +12,7 @@ WEIGHTS = {-20: 88761, -16: 36291, -12: 14949, -8: 6100, -4: 2501, 0: 1024, 4: 4
 RUN_SECONDS = 15
 
 
-def ladder_follows_weights(lab: LiveLab) -> Finding:
+def ladder_follows_weights(lab: KernelLab) -> Finding:
     total = sum(WEIGHTS.values())
     parts, good = [], []
     for nice, weight in WEIGHTS.items():
@@ -26,12 +26,12 @@ def ladder_follows_weights(lab: LiveLab) -> Finding:
     return Finding("holds" if all(good) else "holds in part" if any(good) else "does not hold", "; ".join(parts))
 
 
-def _processors(lab: LiveLab) -> int:
+def _processors(lab: KernelLab) -> int:
     machine = lab.run("ladder_11").manifest["machines"][0]["processors"]
     return machine["value"] if isinstance(machine, dict) else machine
 
 
-def autogroup_hides_nice(lab: LiveLab) -> Finding:
+def autogroup_hides_nice(lab: KernelLab) -> Finding:
     share = {}
     for on in ("true", "false"):
         both = [
@@ -42,7 +42,7 @@ def autogroup_hides_nice(lab: LiveLab) -> Finding:
     return Finding.that(share["true"] > 45 and share["false"] < 5, text)
 
 
-def gap_is_hogs_times_slice(lab: LiveLab) -> Finding:
+def gap_is_hogs_times_slice(lab: KernelLab) -> Finding:
     parts, good = [], []
     for hogs, slice in (("1", 3), ("4", 3), ("4", 100), ("16", 3), ("16", 20), ("16", 100), ("20", 100)):
         wanted = int(hogs) * TICK * ceil(max(slice / 1000, TICK) / TICK - 1e-9)
@@ -53,7 +53,7 @@ def gap_is_hogs_times_slice(lab: LiveLab) -> Finding:
     return Finding("holds" if all(good) else "holds in part" if any(good) else "does not hold", "; ".join(parts))
 
 
-def weights_are_shares(lab: LiveLab) -> Finding:
+def weights_are_shares(lab: KernelLab) -> Finding:
     parts, good = [], []
     for weight in ("1024", "4096"):
         heavy, light = (

@@ -1,8 +1,8 @@
 """The order of reads and writes, asked of the live kernel, and the simulator beside it."""
 
-from schedlab.published.kernels import LiveLab
+from schedlab.published.kernels import KernelLab
 from schedlab.published.reproduction import Finding
-from schedlab.published.reproductions.linux_1994.asked_again import (
+from schedlab.published.reproductions.linux_1994.kernel_claims import (
     STARVED,
     order_divides_the_drive,
     reads_share,
@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 
-def simulated_as_measured(lab: LiveLab) -> Finding:
+def simulated_as_measured(lab: KernelLab) -> Finding:
     if "on" not in lab.run("elevators").factors:
         return Finding("not checked", f"it was run on {lab.on} only")
     pairs = {n: (reads_share(lab, elevator, "sim"), reads_share(lab, elevator)) for n, elevator in STARVED.items()}

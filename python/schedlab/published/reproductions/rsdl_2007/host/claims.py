@@ -1,13 +1,13 @@
 """What a live kernel makes of the desktop of 2007."""
 
-from schedlab.published.kernels import LiveLab
+from schedlab.published.kernels import KernelLab
 from schedlab.published.reproduction import Finding
 
 #: Periods of 20 ms in a run of 6 s.
 PERIODS = 300
 
 
-def music_does_not_skip(lab: LiveLab) -> Finding:
+def music_does_not_skip(lab: KernelLab) -> Finding:
     misses = {
         p: lab.value("desktop", "tasks.music.deadline_misses", workload__build__policy=p) for p in ("other", "batch")
     }
@@ -15,7 +15,7 @@ def music_does_not_skip(lab: LiveLab) -> Finding:
     return Finding.that(all(m.mean <= 0.01 * PERIODS for m in misses.values()), text)
 
 
-def batch_build_is_gentler(lab: LiveLab) -> Finding:
+def batch_build_is_gentler(lab: KernelLab) -> Finding:
     metric = "tasks.mouse.wakeup_latency.p99"
     other, batch = (lab.value("desktop", metric, workload__build__policy=p) for p in ("other", "batch"))
     text = f"p99 of the mouse's waits: {1000 * other.mean:.2f} ms [{1000 * other.low:.2f} to {1000 * other.high:.2f}] beside "

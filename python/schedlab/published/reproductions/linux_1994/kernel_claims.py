@@ -1,6 +1,6 @@
 """What kernels of today make of the order of reads and writes: the live one, and those in guests."""
 
-from schedlab.published.kernels import LiveLab
+from schedlab.published.kernels import KernelLab
 from schedlab.published.reproduction import Finding, set_afterwards
 from schedlab.stats import Interval
 
@@ -10,24 +10,24 @@ BFQ = '{"name":"bfq"}'
 STARVED = {number: f'{{"name":"mq_deadline","writes_starved":{number}}}' for number in (0, 2, 16)}
 
 
-def _value(lab: LiveLab, metric: str, elevator: str, on: str | None = None, file: str = "elevators") -> Interval:
+def _value(lab: KernelLab, metric: str, elevator: str, on: str | None = None, file: str = "elevators") -> Interval:
     return lab.value(file, metric, on, elevator=elevator)
 
 
-def reads_share(lab: LiveLab, elevator: str, on: str | None = None) -> float:
+def reads_share(lab: KernelLab, elevator: str, on: str | None = None) -> float:
     """The part of all bytes that were read, percent, at a place; at the one that claims are about if none is named."""
     read, written = (_value(lab, metric, elevator, on).mean for metric in ("page_in", "page_out"))
     return 100 * read / (read + written)
 
 
-def order_divides_the_drive(lab: LiveLab) -> Finding:
+def order_divides_the_drive(lab: KernelLab) -> Finding:
     share = {number: reads_share(lab, elevator) for number, elevator in STARVED.items()}
     good = [share[0] < 25, 60 < share[2] < 75, share[16] > 85]
     text = "; ".join(f"writes_starved {number}: {part:.0f} % reads" for number, part in share.items())
     return Finding("holds" if all(good) else "holds in part" if any(good) else "does not hold", text)
 
 
-def sorting_is_worth_more_than_order(lab: LiveLab) -> Finding:
+def sorting_is_worth_more_than_order(lab: KernelLab) -> Finding:
     done = {number: _value(lab, "disk_requests", elevator) for number, elevator in STARVED.items()}
     none = _value(lab, "disk_requests", NONE)
     text = "; ".join(f"writes_starved {number}: {one.mean:.0f}" for number, one in done.items())
@@ -36,7 +36,7 @@ def sorting_is_worth_more_than_order(lab: LiveLab) -> Finding:
 
 
 @set_afterwards("intervals that overlap count as 'not shown'")
-def writes_first_helps_under_swap(lab: LiveLab) -> Finding:
+def writes_first_helps_under_swap(lab: KernelLab) -> Finding:
     names = {"none": NONE, **{f"writes_starved {n}": elevator for n, elevator in STARVED.items()}, "bfq": BFQ}
     real = {name: _value(lab, "elapsed", elevator, file="swap") for name, elevator in names.items()}
     first, usual = real["writes_starved 0"], real["writes_starved 2"]

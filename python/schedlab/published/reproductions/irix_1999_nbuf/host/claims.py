@@ -1,6 +1,6 @@
 """The claims on nbuf, asked of the live kernel."""
 
-from schedlab.published.reproductions.irix_1999_nbuf.asked_again import (
+from schedlab.published.reproductions.irix_1999_nbuf.kernel_claims import (
     busy_falls_with_memory,
     order_decides_more_than_memory,
     rcache_rises_with_memory,

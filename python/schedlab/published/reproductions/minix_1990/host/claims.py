@@ -2,7 +2,7 @@
 
 from math import ceil, floor
 
-from schedlab.published.kernels import LiveLab
+from schedlab.published.kernels import KernelLab
 from schedlab.published.reproduction import Finding
 
 TICK_MS = 4
@@ -13,13 +13,13 @@ BESIDE, APART = "[0]", "[1]"
 
 
 def _ms(
-    lab: LiveLab, file: str, metric: str, slice_key: str, slice: str, cpus: str = BESIDE, on: str = "host"
+    lab: KernelLab, file: str, metric: str, slice_key: str, slice: str, cpus: str = BESIDE, on: str = "host"
 ) -> float:
     factors = {slice_key: slice, "workload__hog__cpus": cpus}
     return 1000 * lab.value(file, metric, on=on, **factors).mean
 
 
-def ordinary_slice_no_effect(lab: LiveLab) -> Finding:
+def ordinary_slice_no_effect(lab: KernelLab) -> Finding:
     wait = {s: _ms(lab, "ordinary", "tasks.io.wakeup_latency.p50", "workload__hog__slice", s) for s in SLICES}
     real = {s: _ms(lab, "ordinary", "tasks.io.real", "workload__hog__slice", s) / 1000 for s in SLICES}
     alone = _ms(lab, "ordinary", "tasks.io.real", "workload__hog__slice", "100ms", APART) / 1000
@@ -29,7 +29,7 @@ def ordinary_slice_no_effect(lab: LiveLab) -> Finding:
     return Finding.that(largest < 0.5, text)
 
 
-def round_robin_waits_a_quantum(lab: LiveLab) -> Finding:
+def round_robin_waits_a_quantum(lab: KernelLab) -> Finding:
     waits = {q: _ms(lab, "round_robin", "tasks.io.wakeup_latency.p50", "scheduler__rr_timeslice", q) for q in QUANTA}
     wanted = {q: TICK_MS * ceil(float(q[:-2]) / TICK_MS) for q in QUANTA}
     near = [abs(waits[q] - wanted[q]) <= max(0.5, 0.05 * wanted[q]) for q in QUANTA]
@@ -37,7 +37,7 @@ def round_robin_waits_a_quantum(lab: LiveLab) -> Finding:
     return Finding("holds" if all(near) else "holds in part" if any(near) else "does not hold", text)
 
 
-def batch_waits_a_slice(lab: LiveLab) -> Finding:
+def batch_waits_a_slice(lab: KernelLab) -> Finding:
     waits = {s: _ms(lab, "batch", "tasks.io.wakeup_latency.p50", "workload__hog__slice", s) for s in BATCH}
     wanted = {s: TICK_MS * (floor(float(s[:-2]) / TICK_MS) + 1) for s in BATCH}
     near = [abs(waits[s] - wanted[s]) <= TICK_MS for s in BATCH]
@@ -45,7 +45,7 @@ def batch_waits_a_slice(lab: LiveLab) -> Finding:
     return Finding("holds" if all(near) else "holds in part" if any(near) else "does not hold", text)
 
 
-def system_calls_pay_only_their_half(lab: LiveLab) -> Finding:
+def system_calls_pay_only_their_half(lab: KernelLab) -> Finding:
     slices = ("100ms", "18ms", "3ms", "0.1ms")
     alone = _ms(lab, "system_calls", "tasks.calls.real", "workload__hog__slice", "100ms", APART)
     times = {s: _ms(lab, "system_calls", "tasks.calls.real", "workload__hog__slice", s) / alone for s in slices}
@@ -53,7 +53,7 @@ def system_calls_pay_only_their_half(lab: LiveLab) -> Finding:
     return Finding.that(all(1.8 < ratio < 2.2 for ratio in times.values()), text)
 
 
-def system_time_is_sampled(lab: LiveLab) -> Finding:
+def system_time_is_sampled(lab: KernelLab) -> Finding:
     key = "scheduler__rr_timeslice"
     beside = [_ms(lab, "round_robin", f"tasks.io.{part}", key, "18ms") for part in ("user", "sys")]
     alone = [_ms(lab, "round_robin", f"tasks.io.{part}", key, "100ms", APART) for part in ("user", "sys")]
