@@ -17,11 +17,10 @@ from test_guest import quiet
 
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
-from schedlab.specification import Cell
+from schedlab.specification import USUAL_SWAP, Cell
 from schedlab.targets.guest import build, constants, elf, ext, kernels, machine, target
 from schedlab.targets.guest.setup import Setup
 from schedlab.targets.host.target import Host
-from schedlab.targets.tunables import USUAL_SWAP
 
 KERNEL = "6.17"
 SCHEDULERS = ROOT / "examples" / "schedulers"

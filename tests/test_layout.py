@@ -38,15 +38,15 @@ MAY: dict[str, set[str]] = {
     "": {"experiment", "results", "errors", "_core"},
 }
 #: The same within targets: each kind may import what all share, and no other kind.
-SHARED = {"target", "names", "tunables", "agent", "ignored"}
+SHARED = {"target", "names", "linux", "agent", "ignored"}
 OF_TARGETS = {
     "target": set(),
     "names": set(),
-    "tunables": set(),
+    "linux": set(),
     "agent": set(),
     "ignored": set(),
-    "translate": set(),
-    "simulator": {"target"},
+    "translate": {"linux"},
+    "simulator": {"target", "names"},
     "host": SHARED,
     "guest": SHARED,
     "factory": SHARED | {"translate", "simulator", "host", "guest"},

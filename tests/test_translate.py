@@ -65,7 +65,7 @@ def test_beside_a_guest_the_host_is_a_machine_of_one_processor(monkeypatch):
     monkeypatch.setattr("schedlab.targets.factory._guest", lambda name, experiment, conditions: None)
     simulator, _ = targets("sim:eevdf,guest:6.1", experiment(), 1, None)
     machine = simulator.cells(experiment().cells())[0].scenario["machine"]
-    assert (machine["processors"], machine["clock"]["hz"]) == (1, translate.GUEST_HZ)
+    assert (machine["processors"], machine["clock"]["hz"]) == (1, "250/s")
     (alone,) = targets("sim", experiment(), 1, None)
     assert alone.translated is None
 

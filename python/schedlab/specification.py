@@ -17,6 +17,8 @@ from schedlab.system.escaped import escaped
 
 #: More would not even find room in a list.
 MOST_SEEDS = 10_000_000
+#: A machine whose swap area is not given has one of this size (crates/model).
+USUAL_SWAP = "1GiB"
 
 
 @dataclass(frozen=True)
@@ -90,15 +92,27 @@ class Specification:
     def cells(self) -> list[Cell]:
         """Every combination of the swept values, in the order of the file."""
         return [
-            Cell(cell["scenario"], {k: _spell(v) for k, v in cell["factors"].items()}, cell["hash"], cell["host"])
+            Cell(cell["scenario"], {k: spelled(v) for k, v in cell["factors"].items()}, cell["hash"], cell["host"])
             for cell in json.loads(_core.expand(json.dumps(self.definition)))
         ]
 
 
-def _spell(value: Any) -> str:
+def spelled(value: Any) -> str:
+    """A value as a user writes it."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def plain(value: Any) -> Any:
     """A value of a machine, which may stand there with its source: `{ value = "1GiB", source = "..." }`."""
     return value["value"] if isinstance(value, dict) and "value" in value else value
+
+
+def swap_area(machine: Mapping[str, Any]) -> str | None:
+    """The size of a machine's swap area; None if it is the usual one."""
+    size = plain(machine["memory"]["swap"])
+    return None if size == USUAL_SWAP else size
+
+
+def has_limited_group(scenario: Mapping[str, Any]) -> bool:
+    """Whether a control group's memory is limited."""
+    return any(group.get("memory") for group in scenario.get("groups", {}).values())

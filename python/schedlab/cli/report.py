@@ -33,10 +33,11 @@ def verb(
 
 def _find(result: str, out: Path) -> Path:
     from schedlab.errors import UsageError, nearest
+    from schedlab.results import manifest
 
-    if (Path(result) / "manifest.json").exists():
+    if (Path(result) / manifest.NAME).exists():
         return Path(result)
-    known = {file.parent.name: file.parent for file in sorted(out.glob("*/manifest.json"))}
+    known = {file.parent.name: file.parent for file in sorted(out.glob(f"*/{manifest.NAME}"))}
     fitting = [folder for name, folder in known.items() if name.startswith(result)]
     if len(fitting) == 1:
         return fitting[0]

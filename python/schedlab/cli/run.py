@@ -165,10 +165,11 @@ def _tell(
 def _refuse_beginning(name: str, out: Path, fresh: bool) -> None:
     """Refuse --resume where nothing was begun."""
     from schedlab.errors import UsageError
+    from schedlab.results import manifest
 
     if fresh:
         raise UsageError("--resume requires existing results, and --fresh discards them: leave out one of them")
-    if not any(folder.name.startswith(f"{name}-") and (folder / "manifest.json").exists() for folder in out.glob("*")):
+    if not any((folder / manifest.NAME).exists() for folder in out.glob("*") if folder.name.startswith(f"{name}-")):
         raise UsageError(f"--resume: {out} has nothing of {name} to go on with; leave out --resume to begin")
 
 

@@ -15,6 +15,7 @@ from schedlab.errors import Stopped
 from schedlab.stats import Interval, mean_interval
 from schedlab.stats.comparison import Difference
 from schedlab.stats.comparison import difference as paired
+from schedlab.system.status import STOPPED
 from schedlab.targets import agent
 
 #: The parts of an elapsed time as the agent names them, and in words.
@@ -27,9 +28,8 @@ PARTS = {
     "memory_ns": "waiting for memory",
     "asleep_ns": "asleep",
 }
-#: Exit statuses from here on tell of a signal, this one of Ctrl-C.
+#: Exit statuses above this one name a signal.
 SIGNALS = 128
-CTRL_C = 130
 
 
 class NotTimed(Exception):
@@ -96,7 +96,7 @@ def measure(
     for done, (block, which) in enumerate(_blocks(len(commands), warm_up + repeat, order)):
         told(done, total)
         run = _run(commands[which], touch_nothing, aside)
-        if run["status"] == CTRL_C and total > 1:
+        if run["status"] == STOPPED and total > 1:
             raise Stopped(f"stopped in run {done + 1} of {total}")
         if block >= warm_up:
             runs[which].append(run)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from schedlab.observe.grouping import Kin, Total, Use, totals
+from schedlab.targets.linux import HZ, REAL_TIME
 
 T = TypeVar("T")
 
@@ -14,9 +15,8 @@ T = TypeVar("T")
 MOST_NAMES, MOST_TASKS = 5, 10
 #: Tasks of a program that the kernel is asked about at most.
 MOST_ASKED = 64
-REALTIME = ("fifo", "rr", "deadline")
 #: Processor time of a task that its record may lack, ns: what ran since the last clock tick is not yet added up.
-UNRECORDED_NS = 4_000_000
+UNRECORDED_NS = 10**9 // HZ
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Blame:
 
     def realtime(self) -> list[Task]:
         """Real-time tasks by processor time, percent of a processor."""
-        policies = {pid: sums["policy"] for pid, sums in self._tasks.items() if sums["policy"] in REALTIME}
+        policies = {pid: sums["policy"] for pid, sums in self._tasks.items() if sums["policy"] in REAL_TIME}
         found = [use for use in self._by("cpu") if use.pid in policies]
         return self._most(replace(use, note=policies[use.pid]) for use in found)
 

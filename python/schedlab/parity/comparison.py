@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
-#: A tick of the kernels' clocks (HZ = 250), s.
-TICK = 0.004
+from schedlab.targets.linux import HZ
+
+#: A tick of the kernels' clocks, s.
+TICK = 1 / HZ
 
 
 @dataclass(frozen=True)

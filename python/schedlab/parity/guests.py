@@ -20,6 +20,7 @@ import polars as pl
 from schedlab.errors import UsageError, nearest
 from schedlab.parity.comparison import TICK, Allowance, Comparison
 from schedlab.results import Results
+from schedlab.targets.names import GUEST, SIM
 
 ALLOWANCES = (
     Allowance(".share", 0.0, 0.5, "%", "0.5 point"),
@@ -96,7 +97,7 @@ def references(kernels: Sequence[str] | None) -> list[Reference]:
 def compare(results: Results, reference: Reference) -> Iterator[Comparison]:
     """Every metric that is promised something, of a run both ways."""
     cells = {cell["on"]: cell["scenario"] for cell in results.manifest["cells"]}
-    simulated, measured = (_means(results.frame, cells[on]) for on in ("sim", f"guest:{reference.kernel}"))
+    simulated, measured = (_means(results.frame, cells[on]) for on in (SIM, f"{GUEST}{reference.kernel}"))
     for metric in sorted(measured.keys() & simulated.keys()):
         allowance = _allowance(metric)
         if allowance is None or _rare(metric, measured) or _rare(metric, simulated):

@@ -16,10 +16,10 @@ import polars as pl
 from schedlab.errors import UsageError, nearest
 from schedlab.parity.comparison import TICK, Allowance, Comparison
 from schedlab.results import Results
+from schedlab.targets.names import HOST, SIM
 
 #: Fewer runs say little of a live machine.
 REPEATS = 7
-REFERENCE = "host"
 
 
 ALLOWANCES = (
@@ -44,7 +44,7 @@ def scenarios(only: list[str] | None = None) -> list[Path]:
     return [known[name] for name in only or known]
 
 
-def compare(results: Results, reference: str = REFERENCE) -> Iterator[Comparison]:
+def compare(results: Results, reference: str = HOST) -> Iterator[Comparison]:
     """Every metric that the experiment names, of every cell that both places have."""
     cells = {cell["on"]: cell["scenario"] for cell in results.manifest["cells"]}
     for metric in results.shown_metrics:
@@ -58,7 +58,7 @@ def compare(results: Results, reference: str = REFERENCE) -> Iterator[Comparison
             scenario=results.name,
             metric=metric,
             unit=allowance.unit,
-            simulated=values["sim"].median(),
+            simulated=values[SIM].median(),
             measured=middle,
             low=measured.min(),
             high=measured.max(),

@@ -31,7 +31,7 @@ from schedlab.errors import UsageError, nearest
 from schedlab.experiment import Experiment
 from schedlab.parity import guests
 from schedlab.specification import Cell
-from schedlab.targets.tunables import KERNEL_WORDS
+from schedlab.targets.linux import KERNEL_WORDS
 
 #: Length of a task's part in the prelude, and from one to the next, ms: far longer than any sleeper's credit.
 ALONE_MS, APART_MS = 20, 30

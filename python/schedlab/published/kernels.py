@@ -28,13 +28,12 @@ from schedlab import stats
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
 from schedlab.published import reproductions
-from schedlab.published.reproduction import Finding, Progress, checked, no_progress
+from schedlab.published.reproduction import NOT_CHECKED, Finding, Progress, checked, no_progress
 from schedlab.results import Results
 from schedlab.targets.factory import targets
 from schedlab.targets.host.conditions import Conditions
 from schedlab.targets.names import HOST, kind_of, split
 
-NOT_CHECKED = "not checked"
 #: The kinds of targets that a report can be asked of; the folder of a version is named as its kind.
 VERSIONS = ("host", "guest")
 

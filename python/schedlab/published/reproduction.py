@@ -74,6 +74,8 @@ class Finding(NamedTuple):
         return {"verdict": self.verdict, "evidence": self.evidence, "set_afterwards": self.afterwards or None}
 
 
+#: The verdict of a claim that no function checks, or whose experiment was skipped.
+NOT_CHECKED = "not checked"
 #: Stands behind every verdict that rests on a bound set after the numbers had been seen.
 MARK = "†"
 
@@ -283,4 +285,4 @@ def _each(results: Results, metric: str, cell: dict[str, str]) -> tuple[polars.S
 
 def _check(module, claim: str, rows: Mapping[str, Row], lab: Lab) -> Finding:
     check = getattr(module, claim.replace("-", "_"), None)
-    return checked(check, rows, lab) if check else Finding("not checked", "no check has been written for this claim")
+    return checked(check, rows, lab) if check else Finding(NOT_CHECKED, "no check has been written for this claim")

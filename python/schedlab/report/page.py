@@ -8,6 +8,7 @@ from typing import Any
 
 from schedlab import _core
 from schedlab.results import Results
+from schedlab.specification import spelled
 from schedlab.system.escaped import escaped
 from schedlab.system.writing import replace
 
@@ -40,16 +41,12 @@ def machine_rows(machine: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 def _leaves(tree: Any, path: str) -> Iterator[tuple[str, str, str]]:
     if isinstance(tree, dict) and {"value", "source"} <= tree.keys():
-        yield path, _spell(tree["value"]), tree["source"]
+        yield path, spelled(tree["value"]), tree["source"]
     elif isinstance(tree, dict):
         for name, value in tree.items():
             yield from _leaves(value, f"{path}.{name}" if path else name)
     elif tree is not None and path not in ("name", "title"):
-        yield path, _spell(tree), ""
-
-
-def _spell(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+        yield path, spelled(tree), ""
 
 
 def schedule(scenario: dict[str, Any], seed: int, first: float) -> str:

@@ -8,6 +8,7 @@ from schedlab.errors import UsageError
 from schedlab.specification import MOST_SEEDS
 from schedlab.system import reading
 
+NAME = "manifest.json"
 #: What to do about a damaged manifest.
 REMEDY = "remove the folder, and the same command makes it again"
 #: What every manifest has; what each of its cells and warnings has.
@@ -19,7 +20,7 @@ WARNING = {"scenario": str, "warning": str, "seeds": list}
 
 def read_manifest(folder: Path) -> dict:
     """The manifest of a results folder; empty if there is none yet."""
-    path = folder / "manifest.json"
+    path = folder / NAME
     try:
         found = reading.json(path, reading.MANIFEST, REMEDY)
     except FileNotFoundError:

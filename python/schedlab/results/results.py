@@ -62,7 +62,7 @@ class Results:
     @classmethod
     def of(cls, experiment: Specification, cells: list[Cell], folder: Path, computed: int = 0) -> "Results":
         """The runs of this experiment in `folder`; it may hold more seeds than were asked for."""
-        rows = store.read(sorted(folder.glob("runs-*.parquet")))
+        rows = store.read(store.files(folder))
         # Where every run was void, there is no file to have the factors' columns.
         rows = rows.with_columns(pl.lit(None, pl.String).alias(n) for n in cells[0].factors if n not in rows.columns)
         frame = rows.filter(

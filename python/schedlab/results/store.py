@@ -17,7 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from schedlab.errors import UsageError
-from schedlab.results.manifest import read_manifest
+from schedlab.results import manifest
 from schedlab.system import leftovers, reading, writing
 
 RUNS_PER_FILE = 1000
@@ -41,27 +41,32 @@ def folder_hash(engines: dict[str, str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
+def files(folder: Path) -> list[Path]:
+    """The files of rows in a folder of results, in order."""
+    return sorted(folder.glob("runs-*.parquet"))
+
+
 class Store:
     """The results folder of one experiment, open for appending."""
 
-    def __init__(self, folder: Path, manifest: dict, fresh: bool = False):
+    def __init__(self, folder: Path, about: dict, fresh: bool = False):
         """Open or make `folder`. What is in it is kept, unless `fresh`."""
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         leftovers.remove_left(self.folder.glob(".*.tmp"))
         if fresh:
             self._clear()
-        self._files = sorted(self.folder.glob("runs-*.parquet"))
+        self._files = files(self.folder)
         self._tail = read(self._files[-1:])
         self._room = RUNS_PER_FILE - _runs(self._tail) if self._files else 0
-        known = read_manifest(self.folder)
+        known = manifest.read_manifest(self.folder)
         kept = {key: known[key] for key in ("created", "warnings", "seen") if key in known}
-        self.manifest = manifest | kept
+        self.manifest = about | kept
         if self.manifest != known:
             self._write_manifest()
 
     def _clear(self) -> None:
-        for file in [*self.folder.glob("runs-*.parquet"), self.folder / "manifest.json"]:
+        for file in [*files(self.folder), self.folder / manifest.NAME]:
             file.unlink(missing_ok=True)
 
     def done(self) -> set[tuple[str, int]]:
@@ -94,10 +99,10 @@ class Store:
         write_manifest(self.folder, self.manifest)
 
 
-def write_manifest(folder: Path, manifest: dict) -> None:
+def write_manifest(folder: Path, about: dict) -> None:
     """Put the manifest into its folder, a line for each field."""
-    lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in manifest.items())
-    writing.replace(folder / "manifest.json", f"{{\n{lines}\n}}\n".encode())
+    lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in about.items())
+    writing.replace(folder / manifest.NAME, f"{{\n{lines}\n}}\n".encode())
 
 
 def read(files: Iterable[Path]) -> pl.DataFrame:

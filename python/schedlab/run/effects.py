@@ -22,10 +22,9 @@ from typing import Any
 from schedlab.errors import UsageError
 from schedlab.specification import Cell, plain
 from schedlab.system import reading
-from schedlab.targets.tunables import SLICE
+from schedlab.targets.linux import REAL_TIME, SLICE
 
 COMMAND, SETTING, TASKS, STORAGE = "command", "setting", "tasks", "storage"
-REAL_TIME = ("fifo", "rr", "deadline")
 #: Programs here are the system's: who can change them needs no experiment.
 _OF_THE_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/opt", "/nix", "/etc")
 

@@ -206,7 +206,7 @@ def _found_elsewhere(
     wanted = {(cell.hash, seed) for cell in cells for seed in experiment.seeds} - done
     found, warnings = pl.DataFrame(schema=store.COLUMNS), []
     for folder in sorted(out.glob(f"{glob.escape(experiment.name)}-*")):
-        rows = store.read(sorted(folder.glob("runs-*.parquet"))).join(known, on=list(_KEY), how="semi")
+        rows = store.read(store.files(folder)).join(known, on=list(_KEY), how="semi")
         keys = set(rows.select("scenario", "seed").unique().iter_rows()) & wanted
         wanted -= keys
         take = pl.DataFrame(list(keys), schema={"scenario": pl.String, "seed": pl.UInt64}, orient="row")

@@ -19,6 +19,7 @@ import polars as pl
 from schedlab import _core
 from schedlab.specification import Cell, Specification
 from schedlab.system.interrupt import HEARD_SECONDS
+from schedlab.targets.names import SIM
 from schedlab.targets.target import Chunk, Run
 
 #: Seconds that a chunk should take: short beside a person's patience, long beside the cost of saving it.
@@ -30,7 +31,7 @@ class Simulator:
     """The simulated machines, on so many processors of the real one."""
 
     threads: int
-    name: str = "sim"
+    name: str = SIM
     #: What is simulated in place of the cells that are asked for: the same ones, translated.
     translated: Specification | None = None
     #: Nothing disturbs a simulated machine.

@@ -14,13 +14,10 @@ from typing import Any
 from schedlab import _core
 from schedlab.errors import UsageError, nearest
 from schedlab.specification import Specification
+from schedlab.targets.linux import HZ, OTHER_NAME
 
-#: Ticks of the guests' kernels (CONFIG_HZ of the distribution's).
-GUEST_HZ = "250/s"
 #: The preset of a guest whose instructions are counted.
-GUEST = "guest"
-#: What one generation of kernels calls it, and what the other does (`also` in crates/host/src/tunables).
-SAME = {"base_slice": "min_granularity", "min_granularity": "base_slice"}
+GUEST_MACHINE = "guest"
 
 
 def with_policy(experiment: Specification, policy: str) -> Specification:
@@ -47,8 +44,8 @@ def on_a_guests_machine(experiment: Specification, processors: int = 1) -> Speci
         return experiment
     machine = experiment.definition["machine"]
     given = machine if isinstance(machine, dict) else {"preset": machine}
-    clock = {**given.get("clock", {}), "hz": GUEST_HZ}
-    kind = {"preset": GUEST} if processors == 1 else {}
+    clock = {**given.get("clock", {}), "hz": f"{HZ}/s"}
+    kind = {"preset": GUEST_MACHINE} if processors == 1 else {}
     restated = {**given, **kind, "title": "a guest's machine", "processors": processors, "clock": clock}
     # The machine "host" brings its kernel's scheduler along where none is named, the preset does not.
     named = {} if "scheduler" in experiment.definition else {"scheduler": _usual(experiment)}
@@ -62,7 +59,7 @@ def _usual(experiment: Specification) -> dict[str, Any]:
 
 def _meant(key: str, names: set[str]) -> str | None:
     """The parameter, among these, that a parameter or a setting of that name is."""
-    return next((name for name in (key, SAME.get(key)) if name in names), None)
+    return next((name for name in (key, OTHER_NAME.get(key)) if name in names), None)
 
 
 def _swept(sweep: dict[str, Any], policy: str, names: set[str]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from schedlab.targets.guest import apt, cache, constants, elf
 from schedlab.targets.guest.apt import Say
 from schedlab.targets.guest.kernels import Kernel
 from schedlab.targets.guest.qemu import LIBRARIES
-from schedlab.targets.tunables import SCHED_EXT
+from schedlab.targets.linux import SCHED_EXT
 
 #: The tunable's value where the kernel keeps its own scheduler.
 NONE = "none"

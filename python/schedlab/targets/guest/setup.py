@@ -16,7 +16,7 @@ from schedlab.errors import UsageError
 from schedlab.specification import plain
 from schedlab.targets.guest import filesystem
 from schedlab.targets.guest.volume import BLANK, Volume
-from schedlab.targets.tunables import KERNEL_WORDS
+from schedlab.targets.linux import KERNEL_WORDS
 
 #: What a guest has where the experiment does not say, MiB.
 MEMORY_MIB = 512

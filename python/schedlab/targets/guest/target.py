@@ -42,9 +42,9 @@ from schedlab.targets.guest.qemu import Processors
 from schedlab.targets.guest.refused import refuse_impossible
 from schedlab.targets.guest.volume import Volume, elevators
 from schedlab.targets.guest.vote import Vote
+from schedlab.targets.linux import BASE_SLICE, HZ, KERNEL_WORDS, REQUEST_TIME, SCHED_EXT, SLICE
 from schedlab.targets.names import GUEST
 from schedlab.targets.target import Chunk, Run, cautions, rows
-from schedlab.targets.tunables import KERNEL_WORDS, REQUEST_TIME, SCHED_EXT, SLICE
 
 #: Each run is done so often before its answers are compared, where instructions are counted.
 TIMES = 2
@@ -52,11 +52,9 @@ TIMES = 2
 NOTE = "an emulated processor, without caches, TLB or branch costs"
 #: And first of all, where they are not.
 NOISY = "noisy: {count} processors in the host's time, each run made once, and all that the host does is in the numbers"
-#: What tasks can ask for themselves on a host, which keeps its own setting to itself; a guest has the setting.
-BASE_SLICE = "base_slice"
-#: A tick of the kernels' clocks (HZ = 250), and by how much of it each seed begins later than the one before, ns. It is
+#: A tick of the kernels' clocks, and by how much of it each seed begins later than the one before, ns. It is
 #: the golden section, by which any number of seeds spreads evenly: tasks without random numbers, too, have replicates.
-TICK_NS, PHASE_NS = 4_000_000, 2_472_136
+TICK_NS, PHASE_NS = 10**9 // HZ, 2_472_136
 #: Where tasks have their files in the guest: in its memory.
 SCRATCH = "/tmp"
 #: A run that takes longer, by the guest's clock, is ended with a warning.
@@ -301,6 +299,7 @@ def _plan(cell: Cell, seed: int, calibration: dict, trace: str, drive: Volume | 
     """What the agent in the guest is asked to do."""
     tunables = {name: value for name, value in cell.host["tunables"].items() if name not in OF_THE_SETUP}
     if SLICE in tunables:
+        # On a host each task of a run asks for it, and the kernel's own setting stays; a guest has the setting.
         tunables[BASE_SLICE] = tunables.pop(SLICE)
     named = elevators(tunables)
     tunables |= named or (drive.usual if drive else {})

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from schedlab.specification import has_limited_group, swap_area
 from schedlab.targets import agent
-from schedlab.targets.tunables import ELEVATOR, ELEVATORS, REQUEST_TIME, has_limited_group, swap_area
+from schedlab.targets.linux import ELEVATOR, ELEVATORS, REQUEST_TIME
 
 #: Time of a request of a drive in memory, if it is not given: a solid-state drive's.
 USUAL_TIME = "100us"

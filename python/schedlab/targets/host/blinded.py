@@ -110,7 +110,7 @@ def unseal(folder: Path, verdict: str) -> dict[str, dict[str, str]]:
     manifest["blind"]["letters"] = {letter: factors for letter, (_, factors, _, _) in cells.items()}
     store.write_manifest(folder, manifest)
     true = {blind: (letter, factors, hash) for letter, (_, factors, hash, blind) in cells.items()}
-    for file in sorted(folder.glob("runs-*.parquet")):
+    for file in store.files(folder):
         writing.replace(file, store.parquet(_named(store.read([file]), true)))
     _open_log(folder / LOG)
     scenarios = {hash: scenario for scenario, _, hash, _ in cells.values()}

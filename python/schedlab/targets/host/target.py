@@ -31,23 +31,22 @@ import polars as pl
 
 from schedlab.errors import UsageError
 from schedlab.results.manifest import read_manifest
-from schedlab.specification import Cell, Specification, plain
+from schedlab.specification import Cell, Specification, has_limited_group, plain, swap_area
 from schedlab.system import reading, writing
 from schedlab.targets import agent, ignored
 from schedlab.targets.host import preflight
 from schedlab.targets.host.conditions import LOOP, Conditions
 from schedlab.targets.host.seal import closed
-from schedlab.targets.target import LOG, Run, cautions, rows
-from schedlab.targets.tunables import (
+from schedlab.targets.linux import (
     ELEVATOR,
     ELEVATORS,
     KERNEL_WORDS,
     REQUEST_TIME,
     SCHED_EXT,
     SLICE,
-    has_limited_group,
-    swap_area,
 )
+from schedlab.targets.names import HOST
+from schedlab.targets.target import LOG, Run, cautions, rows
 from schedlab.units import seconds, size
 
 #: A run is repeated so often, at most, when it was disturbed.
@@ -71,7 +70,7 @@ class Host:
     judge: Callable[[dict[str, str], int], float] | None = None
     #: Hears, a line each, what is seen before the first run.
     tell: Callable[[str], None] = field(default=lambda line: None, repr=False)
-    name: str = "host"
+    name: str = HOST
     repeatable: ClassVar[bool] = False
     _engine: str = field(default="", repr=False)
     _seen: dict = field(default_factory=dict, repr=False)
