@@ -79,14 +79,14 @@ def tables(guests, folder):
     """One run on each kernel, and all kernels beside two simulated schedulers."""
     for guest in guests:
         with timed() as took:
-            results = quantum(["100ms"]).run(folder / guest.name, places=[guest])
+            results = quantum(["100ms"]).run(folder / guest.name, targets=[guest])
         asked = results.interval_at("elapsed", {"scheduler.base_slice": "100ms"}).mean
         tell(f"{guest.name}: a run of {asked:.1f} guest seconds, to its table", took, ONE_RUN, asked)
     experiment = quantum(QUANTA)
     machine = on_a_guests_machine(experiment)
     beside = [Simulator(os.cpu_count(), f"sim:{name}", with_policy(machine, name)) for name in POLICIES]
     with timed() as took:
-        experiment.run(folder / "table", places=[*guests, *beside])
+        experiment.run(folder / "table", targets=[*guests, *beside])
     tell(f"{len(guests)} kernels and {len(QUANTA)} quanta, beside two simulated", took, TABLE)
 
 

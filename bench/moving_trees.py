@@ -10,9 +10,9 @@ from collections.abc import Callable
 from planted import Planted
 
 from schedlab.targets import agent
-from schedlab.observe.usage import Blame
+from schedlab.observe.usage import Usage
 from schedlab.observe.diagnose import judge
-from schedlab.observe.watch import Means, Rows, Wish
+from schedlab.observe.watch import Means, Rows, Request
 
 TREE = pathlib.Path(__file__).parent.parent / "crates/host/tests/trees/6.18"
 
@@ -64,17 +64,17 @@ def put(file: pathlib.Path, text: str) -> None:
 
 def judged_at(root: pathlib.Path) -> dict:
     """What is judged of another tree of files."""
-    wish = Wish(every="100ms", count=8)
+    request = Request(every="100ms", count=8)
     schema = agent.ask(["sample", "--schema"])
     answer: dict = {}
     ask = threading.Thread(target=lambda: answer.update(agent.ask(["suspects", "--for", "700ms", "--root", str(root)])))
     ask.start()
-    header, *lines = agent.lines([*wish.arguments(), "--root", str(root)])
-    rows, means = Rows(header, schema, wish), Means()
+    header, *lines = agent.lines([*request.arguments(), "--root", str(root)])
+    rows, means = Rows(header, schema, request), Means()
     for line in lines:
         means.add(rows.row(line))
     ask.join()
-    findings = judge(header, means, Blame(), answer)
+    findings = judge(header, means, Usage(), answer)
     found = [{**vars(it), "tasks": [vars(task) for task in it.tasks]} for it in findings]
     return {"short": [it.resource for it in findings if it.short], "findings": found}
 

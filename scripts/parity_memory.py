@@ -106,7 +106,7 @@ def compare(kernel: str, out: Path) -> list[Comparison]:
     found = []
     for case in memory.cases():
         values = [
-            memory.values(Experiment.from_toml(case.path, set=settings).run(out, places=[place]))
+            memory.values(Experiment.from_toml(case.path, set=settings).run(out, targets=[place]))
             for settings, place in ((case.simulated(kernel), Simulator(1)), (case.in_guest(kernel), guest))
         ]
         found += memory.compare(case, *values)

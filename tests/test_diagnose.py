@@ -44,7 +44,7 @@ def judged(**changed):
     numbers = QUIET | {name.replace("__", "."): value for name, value in changed.items()}
     means = Means()
     means.add({"at_ns": 0, "seconds": 1.0, "missed": 0, "own_ns": 1, **numbers})
-    return diagnose.judge(HEADER, means, diagnose.Blame())
+    return diagnose.judge(HEADER, means, diagnose.Usage())
 
 
 def short(**changed):
@@ -102,7 +102,7 @@ def with_group(means=None, **changed):
     held = Means()
     held.add({"at_ns": 0, "seconds": 1.0, "missed": 0, "own_ns": 1, **numbers})
     seen = {"seconds": 1.0, "groups": [GROUP | changed], "ended": [], "locks": [], "sockets": []}
-    return diagnose.judge(HEADER, held, diagnose.Blame(), seen)
+    return diagnose.judge(HEADER, held, diagnose.Usage(), seen)
 
 
 def test_a_quota_explains_idle_processors_beside_waiting_tasks():

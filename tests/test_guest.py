@@ -259,7 +259,7 @@ def test_wrong_places_are_refused_with_what_would_be_right(schedlab, small):
 
 def test_hogs_in_a_guest_share_by_their_weights_to_the_same_byte(guest, tmp_path):
     experiment = Experiment.from_text(HOGS, "hogs.toml")
-    results = experiment.run(tmp_path, places=[target.Guest(KERNEL, of_host=True, _machine=guest)])
+    results = experiment.run(tmp_path, targets=[target.Guest(KERNEL, of_host=True, _machine=guest)])
     (line,) = (results.folder / target.LOG).read_text().splitlines()
     digests = [boot["digest"] for boot in json.loads(line)["guests"]]
     assert len(digests) == target.TIMES
@@ -337,7 +337,7 @@ def test_a_boot_that_hangs_is_reported_while_it_lasts_and_ended_with_its_console
     hanging = dataclasses.replace(
         machine.ready(str(path), said.append),
         longest=6.0,
-        setup=Setup(words=emulation.TALKATIVE),
+        setup=Setup(words=emulation.VERBOSE),
         console=console.append,
     )
     with pytest.raises(UsageError, match=r"did not end within 6 s(?s:.*)  \| .*System halted"):

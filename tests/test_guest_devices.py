@@ -48,7 +48,7 @@ def experiment(
 def wished(**fields: str):
     """What a cell wants for a drive."""
     cell = experiment(**fields).cells()[0]
-    return volume.wish(cell.scenario, cell.host["tunables"])
+    return volume.requested(cell.scenario, cell.host["tunables"])
 
 
 def set_up(own: Volume | None = None, **fields: str):
@@ -188,7 +188,7 @@ def test_a_folder_without_modules_is_refused(tmp_path):
 
 def run(guest, asked: Experiment, folder: Path) -> Results:
     """What comes of an experiment in the guest."""
-    return asked.run(folder, places=[target.Guest(KERNEL, of_host=True, _machine=guest)])
+    return asked.run(folder, targets=[target.Guest(KERNEL, of_host=True, _machine=guest)])
 
 
 def means(results: Results, metric: str) -> list[float]:

@@ -80,7 +80,7 @@ def example(guest, tmp_path):
 def asked(experiment, guest):
     """What comes of it in the guest."""
     there = target.Guest(KERNEL, True, folder=experiment.folder, _machine=guest)
-    return experiment.run(experiment.folder, places=[there])
+    return experiment.run(experiment.folder, targets=[there])
 
 
 def table(results):

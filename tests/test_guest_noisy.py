@@ -86,7 +86,7 @@ def test_the_simulator_beside_such_a_guest_has_its_processors():
 @enough
 def test_every_result_of_such_a_guest_says_that_it_is_noisy(guest, tmp_path):
     asked = hogs("seeds=2", "duration=1s")
-    results = asked.run(tmp_path, places=[target.Guest(NAME, of_host=True, _machine=guest)])
+    results = asked.run(tmp_path, targets=[target.Guest(NAME, of_host=True, _machine=guest)])
     assert results.noisy == [f"guest:{NAME}"]
     (note,) = Results.open(results.folder).notes
     assert note.startswith(f"guest:{NAME}: noisy: 2 processors in the host's time")

@@ -1,4 +1,4 @@
-"""The order of runs that depend on their moment: one for all places and cells. With places that drift, and know it."""
+"""The order of runs that depend on their moment: one for all targets and cells. With targets that drift, knowingly."""
 
 import hashlib
 import json
@@ -38,14 +38,14 @@ class Clock:
     def __init__(self, seed: int):
         self.chance, self.lasting, self.made = random.Random(seed), 0.0, []
 
-    def tick(self, place: str) -> float:
-        self.made.append(place)
+    def tick(self, target: str) -> float:
+        self.made.append(target)
         self.lasting = 0.75 * self.lasting + self.chance.gauss(0, 0.02)
         return 1 + 0.01 * len(self.made) + self.lasting
 
 
 class Drifting(Simulator):
-    """A place that measures nothing but when it measures."""
+    """A target that measures nothing but when it measures."""
 
     repeatable = False
     processors = 10**6
@@ -55,7 +55,7 @@ class Drifting(Simulator):
         object.__setattr__(self, "clock", clock)
 
     def cells(self, cells):
-        """As of any place that is not simulated: results of one are never taken for those of another."""
+        """As of any target that is not simulated: results of one are never taken for those of another."""
         return [replace(cell, hash=hashlib.sha256(f"{self.name} {cell.hash}".encode()).hexdigest()) for cell in cells]
 
     @contextmanager
@@ -86,10 +86,10 @@ class Beside:
 
 
 def found(folder, number, ordered) -> list[str]:
-    """Verdicts on two places that are the same, of all cells together."""
+    """Verdicts on two targets that are the same, of all cells together."""
     clock = Clock(number)
-    places = {name: Drifting(name, clock) for name in ("one", "two")}
-    cells = [replace(cell, on=name) for name, place in places.items() for cell in place.cells(CELLS)]
+    targets = {name: Drifting(name, clock) for name in ("one", "two")}
+    cells = [replace(cell, on=name) for name, target in targets.items() for cell in target.cells(CELLS)]
     values = {}
     for cell, seed in ordered([(cell, seed) for cell in cells for seed in range(REPEATS)], folder / str(number)):
         values.setdefault((cell.on, cell.factors["workload.hog.nice"]), {})[seed] = clock.tick(cell.on)
@@ -115,13 +115,13 @@ def test_places_that_are_the_same_are_called_so_though_everything_drifts(tmp_pat
     # A family of verdicts is wrong in at most one of twenty cases; 20 of 200 is more than three deviations from that.
     assert false < EXPERIMENTS // 10
     in_bulk = sum("real" in found(tmp_path, number, lambda pending, _: pending) for number in range(20))
-    assert in_bulk == 20, "one place after the other, the same drift makes a difference"
+    assert in_bulk == 20, "one target after the other, the same drift makes a difference"
 
 
 def test_every_repeat_has_all_cells_of_all_places_in_an_order_of_its_own(tmp_path):
     clock = Clock(1)
     experiment = Experiment.from_text(FILE, "drift.toml")
-    results = experiment.run(tmp_path, places=[Drifting(name, clock) for name in ("one", "two", "three")])
+    results = experiment.run(tmp_path, targets=[Drifting(name, clock) for name in ("one", "two", "three")])
     lines = [json.loads(line) for line in (results.folder / LOG).read_text().splitlines()]
     assert [line["on"] for line in lines] == clock.made
     assert [line["order"] for line in lines] == list(range(1, 6 * REPEATS + 1))
@@ -138,18 +138,18 @@ def test_every_repeat_has_all_cells_of_all_places_in_an_order_of_its_own(tmp_pat
 def test_what_is_repeatable_is_made_in_bulk_before_the_rest(tmp_path):
     clock = Clock(1)
     experiment = Experiment.from_text(FILE, "drift.toml")
-    places = [Drifting("one", clock), Simulator(1), Drifting("two", clock)]
-    results = experiment.run(tmp_path, places=places)
+    targets = [Drifting("one", clock), Simulator(1), Drifting("two", clock)]
+    results = experiment.run(tmp_path, targets=targets)
     assert results.computed == 6 * REPEATS
     assert len(clock.made) == 4 * REPEATS
 
 
 def test_a_run_that_goes_on_leaves_the_finished_ones_and_the_log(tmp_path):
     clock = Clock(1)
-    places = [Drifting("one", clock), Drifting("two", clock)]
+    targets = [Drifting("one", clock), Drifting("two", clock)]
     for seeds in (2, 5):
         experiment = Experiment.from_text(FILE, "drift.toml", set=[f"seeds={seeds}"])
-        results = experiment.run(tmp_path, places=places)
+        results = experiment.run(tmp_path, targets=targets)
     assert len(clock.made) == 4 * 5
     assert len((results.folder / LOG).read_text().splitlines()) == 4 * 5
 

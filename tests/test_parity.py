@@ -91,9 +91,9 @@ def test_a_recording_that_was_cut_off_on_its_way_is_refused():
         unpacked(base64.b64encode(whole[:-5]).decode(), "guest:6.1")
 
 
-def woken_first_in_the_play(crew, recording):
+def woken_first_in_the_play(task_set, recording):
     """Kernel threads whose first recorded turn lies in the play: what lag they bring along is not known."""
-    play_ns, agent_acts_ns = crew.play_ms * MS, (crew.play_ms + 5000) * MS - switches.MARGIN_NS
+    play_ns, agent_acts_ns = task_set.play_ms * MS, (task_set.play_ms + 5000) * MS - switches.MARGIN_NS
     first = turns(recording).filter(pl.col("job").is_null()).group_by("task").agg(pl.col("begin_ns").min())
     return first.filter(pl.col("begin_ns").is_between(play_ns, agent_acts_ns))["task"].to_list()
 
@@ -104,23 +104,23 @@ def woken_first_in_the_play(crew, recording):
 )
 def test_a_policy_switches_as_its_kernel_does(kernel, name, tmp_path):
     guest, _ = in_guest(kernel)
-    (crew,), (reference,) = switches.crews([name]), guests.references([kernel])
-    found = switches.compare(crew, guest, reference.scheduler, tmp_path, seconds=5)
+    (task_set,), (reference,) = switches.task_sets([name]), guests.references([kernel])
+    found = switches.compare(task_set, guest, reference.scheduler, tmp_path, seconds=5)
     assert (found.verdict, found.whole) == ("alike to the end", True)
     assert found.choices >= found.switches > 200
-    assert woken_first_in_the_play(crew, tmp_path / f"{name}-{kernel}.recording") == []
+    assert woken_first_in_the_play(task_set, tmp_path / f"{name}-{kernel}.recording") == []
     # Another policy, led through the same story, parts from the kernel soon.
     (policy,) = {"cfs", "eevdf"} - {reference.scheduler["name"]}
-    other = switches.beside(crew, tmp_path / f"{name}-{kernel}.recording", {"name": policy}, seconds=5)
+    other = switches.beside(task_set, tmp_path / f"{name}-{kernel}.recording", {"name": policy}, seconds=5)
     assert not other.whole
     assert other.choices < found.choices
 
 
 def test_a_recording_that_does_not_tell_what_was_charged_is_refused(tmp_path):
-    (crew,) = switches.crews(["two_equal"])
-    crew.experiment({"name": "cfs"}, 1).record(tmp_path / "simulated", "recording")
+    (task_set,) = switches.task_sets(["two_equal"])
+    task_set.experiment({"name": "cfs"}, 1).record(tmp_path / "simulated", "recording")
     with pytest.raises(_core.ScenarioError, match="does not tell what the kernel charged"):
-        switches.beside(crew, tmp_path / "simulated", {"name": "cfs"}, 1)
+        switches.beside(task_set, tmp_path / "simulated", {"name": "cfs"}, 1)
 
 
 def test_a_difference_is_told_in_words():

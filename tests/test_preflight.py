@@ -48,29 +48,29 @@ def test_what_can_be_seen_follows_from_the_scatter_and_the_repeats():
 def test_one_repeat_can_show_nothing_and_it_is_said():
     found = looked([0.05] * PIECES, repeats=1)
     assert found.visible is None
-    assert "--seeds 10" in found.told()[1]
+    assert "--seeds 10" in found.lines()[1]
 
 
 def test_the_busiest_processor_counts_and_a_kernel_without_steal_is_said_to_be_one():
     found = looked([0.05] * PIECES, seen=noise(1.0, 7.5, quiet=False, steal=3.0))
     assert (found.foreign_percent, found.steal_percent) == (7.5, 3.0)
-    assert "7.5 %" in found.told()[0]
-    assert "not quiet" in found.told()[0]
-    assert "not reported by this kernel" in looked([0.05] * PIECES, seen=noise(1.0, steal=None)).told()[0]
+    assert "7.5 %" in found.lines()[0]
+    assert "not quiet" in found.lines()[0]
+    assert "not reported by this kernel" in looked([0.05] * PIECES, seen=noise(1.0, steal=None)).lines()[0]
 
 
 def test_pieces_that_give_no_time_leave_the_scatter_unknown():
     found = looked([])
     assert (found.scatter, found.visible) == (None, None)
-    assert "not known" in found.told()[1]
+    assert "not known" in found.lines()[1]
 
 
 def test_the_length_of_a_sweep_is_known_where_durations_are():
     found = looked([0.05] * PIECES, ahead=["2s", "500ms", None], between=1.0)
     assert (found.runs, found.known) == (3, 2)
     assert found.lasting == pytest.approx(2.5 + 2 * found.beside)
-    assert "for 2 of them" in found.told()[2]
-    assert "not known" in looked([0.05] * PIECES, ahead=[None]).told()[2]
+    assert "for 2 of them" in found.lines()[2]
+    assert "not known" in looked([0.05] * PIECES, ahead=[None]).lines()[2]
 
 
 def test_lengths_are_told_as_a_person_would():

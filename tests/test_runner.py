@@ -225,5 +225,5 @@ class Beside(Simulator):
 
 
 def test_what_places_do_before_their_runs_is_done_at_once(small, tmp_path):
-    results = Experiment.from_toml(small).run(tmp_path / "out", places=[Beside(1, "sim"), Beside(1, "another")])
+    results = Experiment.from_toml(small).run(tmp_path / "out", targets=[Beside(1, "sim"), Beside(1, "another")])
     assert results.computed == 12

@@ -32,19 +32,19 @@ class Experiment(Specification):
         threads: int | None = None,
         fresh: bool = False,
         progress: Callable[[int, int], None] | None = None,
-        places: "Sequence[Target]" = (),
+        targets: "Sequence[Target]" = (),
         tell: Callable[[str], None] = lambda line: None,
     ) -> "Results":
         """Run what has not been run yet and return all results.
 
         `threads` defaults to every processor; `fresh` runs everything again; `progress` is called with the number
-        of runs done and the number of all. `places` says where to run, the simulator if none is named:
-        `schedlab.targets.simulator.Simulator`, `schedlab.targets.host.target.LiveHost`,
-        `schedlab.targets.guest.target.Guest`. `tell` hears, before the first new run, what a place ignores.
+        of runs done and the number of all. `targets` says where to run, the simulator if none is named:
+        `schedlab.targets.simulator.Simulator`, `schedlab.targets.host.target.Host`,
+        `schedlab.targets.guest.target.Guest`. `tell` hears, before the first new run, what a target ignores.
         """
         from schedlab.run.runner import run
 
-        return run(self, Path(out), threads, fresh, progress, places, tell)
+        return run(self, Path(out), threads, fresh, progress, targets, tell)
 
     def record(
         self, path: str | Path, kind: str, cell: int = 0, seed: int | None = None, first: float | None = None

@@ -1,4 +1,4 @@
-"""`schedlab diagnose`: which resource of this host is short, by what signs, who uses it up, and what to try."""
+"""`schedlab diagnose`: which resource of this host is short, by which indicators, who uses it up, and what to try."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,24 +48,24 @@ def _watch(lasting: str, every: str) -> tuple[list["Finding"], "Means", list[dic
 
     from schedlab.errors import UsageError
     from schedlab.observe.diagnose import at_full_speed, judge
-    from schedlab.observe.usage import Blame
-    from schedlab.observe.watch import Means, Rows, Wish, samples
+    from schedlab.observe.usage import Usage
+    from schedlab.observe.watch import Means, Request, Rows, samples
     from schedlab.targets import agent
 
-    wish = Wish(every=every, lasting=lasting, tasks=TASKS, by="disk")
+    request = Request(every=every, lasting=lasting, tasks=TASKS, by="disk")
     schema = agent.ask(["sample", "--schema"])
     with _suspects(lasting) as suspects:
-        header, lines = samples(wish)
-        rows, means, blame = Rows(header, schema, wish), Means(), Blame([header["pid"]])
+        header, lines = samples(request)
+        rows, means, usage = Rows(header, schema, request), Means(), Usage([header["pid"]])
         with closing(lines):
             for line in lines:
                 means.add(rows.row(line))
-                blame.add(line)
+                usage.add(line)
         if not means.samples:
             raise UsageError(f"--for {lasting}: shorter than --every {every}, nothing was seen")
         seen, unknown = suspects()
-    findings = judge(header, means, blame, seen)
-    return findings, means, header["missing"] + unknown, at_full_speed(blame)
+    findings = judge(header, means, usage, seen)
+    return findings, means, header["missing"] + unknown, at_full_speed(usage)
 
 
 @contextmanager
@@ -117,9 +117,9 @@ def _write(finding: "Finding", path: Path) -> tuple[str | None, str]:
         return None, f"no tunable of this host is known to help against a shortage of {finding.resource}"
     # What the lab itself would refuse is not handed to anybody.
     Experiment.from_dict(definition, path.stem).cells()
-    signs = "; ".join(_sign(entry) for entry in finding.evidence if entry["over"])
+    indicators = "; ".join(_indicator(entry) for entry in finding.evidence if entry["over"])
     head = (
-        f"Written by schedlab diagnose: short of {finding.resource}.\n{signs}\n"
+        f"Written by schedlab diagnose: short of {finding.resource}.\n{indicators}\n"
         f'The load resembles what was seen and is not it: put your own in its place (load = "command").\n'
         f"  schedlab run {path.name}"
     )
@@ -127,7 +127,7 @@ def _write(finding: "Finding", path: Path) -> tuple[str | None, str]:
     return str(path), f"an experiment that tries what may help: {path}"
 
 
-def _sign(entry: dict) -> str:
+def _indicator(entry: dict) -> str:
     return f"{entry['sign']} {entry['value']:.1f} {entry['unit']}, from {entry['threshold']} on short"
 
 

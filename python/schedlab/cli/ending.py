@@ -27,7 +27,7 @@ def command(run: Callable[[], int]) -> int:
     if not _streams():
         return 2
     try:
-        _hear()
+        _install_handler()
         status = run()
         # What was asked for is done; Ctrl-C while the interpreter ends would only print a traceback.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -47,10 +47,10 @@ def pressed() -> bool:
 def unwritten(error: OSError) -> int:
     """The status where output could not be written; says why, unless nobody wants it any more."""
     if error.errno == errno.EPIPE:
-        _away(sys.stdout)
+        _discard(sys.stdout)
         return CLOSED_PIPE
     say(f"error: standard output: {error.strerror}")
-    _away(sys.stdout)
+    _discard(sys.stdout)
     return 2
 
 
@@ -83,7 +83,7 @@ def _streams() -> bool:
     return True
 
 
-def _hear() -> None:
+def _install_handler() -> None:
     """Make KeyboardInterrupt of Ctrl-C, and remember it: a library may make another error of that, or none."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         return
@@ -103,7 +103,7 @@ def _hear() -> None:
     signal.signal(signal.SIGINT, stop)
 
 
-def _away(stream) -> None:
+def _discard(stream) -> None:
     """Have what is left of the output go nowhere: the interpreter would try to write it once more when it ends."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

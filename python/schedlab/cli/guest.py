@@ -114,7 +114,7 @@ def boot(
     modules = {name: value for name, _, value in (text.partition(":") for text in module or [])}
     guest = replace(
         machine.ready(kernel, say),
-        setup=Setup(modules=modules, words=emulation.TALKATIVE if console else ()),
+        setup=Setup(modules=modules, words=emulation.VERBOSE if console else ()),
         longest=timeout or emulation.BOOT_LIMIT,
         console=say if console else None,
     )

@@ -54,7 +54,7 @@ def verb(
             f"there are shown by: schedlab report {out}/NAME"
         )
     host = Host(Conditions(quiet_below=100.0, dirty=True), judge=lambda seen, session: asked(seen, session, best))
-    results = experiment.run(out, places=[BlindedHost(host, experiment, out)])
+    results = experiment.run(out, targets=[BlindedHost(host, experiment, out)])
     results.metrics[:] = [SCORE, *results.metrics]
     if json:
         print_json(as_json(results, experiment, []))

@@ -16,12 +16,12 @@ def print_json(value: Any) -> None:
     print(escaped.json(value, indent=2))
 
 
-def refuse_unwritable(**places: Path | None) -> None:
+def refuse_unwritable(**files: Path | None) -> None:
     """Refuse files that cannot be written, by their options, before hours of work go into them."""
     from schedlab.errors import UsageError
     from schedlab.system.writing import is_stream
 
-    for option, path in places.items():
+    for option, path in files.items():
         if path is None:
             continue
         known = f"--{option} {path}"

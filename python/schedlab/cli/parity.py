@@ -82,7 +82,7 @@ def _beside_host(only: list[str] | None, repeats: int, out: Path, fresh: bool, c
         experiment = Experiment.from_toml(path, set=[f"seeds={repeats}"])
         with progress_bar(experiment.name) as progress:
             where = targets("sim,host", experiment, None, conditions)
-            compared += compare(experiment.run(out, fresh=fresh, progress=progress, places=where))
+            compared += compare(experiment.run(out, fresh=fresh, progress=progress, targets=where))
     return compared
 
 
@@ -100,7 +100,7 @@ def _beside_guest(
     for path in guests.scenarios(only):
         experiment = Experiment.from_toml(path, set=guests.overrides(reference, seeds))
         with progress_bar(f"{experiment.name}, {reference.kernel}") as progress:
-            results = experiment.run(out, fresh=fresh, progress=progress, places=[Simulator(1), guest])
+            results = experiment.run(out, fresh=fresh, progress=progress, targets=[Simulator(1), guest])
         yield from guests.compare(results, reference)
 
 
@@ -114,15 +114,15 @@ def _switch_for_switch(only: list[str] | None, kernel: list[str] | None, out: Pa
     out.mkdir(parents=True, exist_ok=True)
     for reference in guests.references(kernel):
         guest = Guest(reference.kernel, say=say, drain_every=guests.UNDISTURBED)
-        for crew in switches.crews(only):
-            found.append((reference, crew, switches.compare(crew, guest, reference.scheduler, out)))
+        for tasks in switches.task_sets(only):
+            found.append((reference, tasks, switches.compare(tasks, guest, reference.scheduler, out)))
     if json:
-        return print_json([{"beside": ref.name, "crew": crew.name} | vars(one) for ref, crew, one in found])
+        return print_json([{"beside": ref.name, "crew": tasks.name} | vars(one) for ref, tasks, one in found])
     rows = [
-        [crew.name, ref.name, str(one.choices), str(one.switches), f"{one.seconds:.1f}", one.verdict]
-        for ref, crew, one in found
+        [tasks.name, ref.name, str(one.choices), str(one.switches), f"{one.seconds:.1f}", one.verdict]
+        for ref, tasks, one in found
     ]
-    header = ["crew", "", "choices", "switches", "s", "verdict"]
+    header = ["task set", "", "choices", "switches", "s", "verdict"]
     print_table(header, rows, "Switch for switch", numeric=(2, 3, 4))
     print(f"{sum(one.whole for *_, one in found)} of {len(found)} agree to the end ({switches.SECONDS} s)")
     return None

@@ -84,7 +84,7 @@ def _ask_kernels(names, on: str, seeds: int | None, out: Path, dirty: bool, json
     if html:
         raise UsageError("--html is for the rebuilt reports; the live versions are printed: leave out --html or --on")
     options = {"on": on, "seeds": seeds, "out": out, "conditions": Conditions(dirty=dirty), "progress": progress_bar}
-    done = [kernels.carry_out(name, **options) for name in names or kernels.names(kernels.version_for(on))]
+    done = [kernels.ask_again(name, **options) for name in names or kernels.names(kernels.version_for(on))]
     if json:
         print_json([_json_of_kernels(one) for one in done])
         return
@@ -171,9 +171,9 @@ def _row(row) -> list:
 def _styled(verdict: str, afterwards: str):
     from rich.text import Text
 
-    from schedlab.published.reproduction import marked
+    from schedlab.published.reproduction import with_mark
 
-    return Text(marked(verdict, afterwards), style=_STYLES.get(verdict, ""))
+    return Text(with_mark(verdict, afterwards), style=_STYLES.get(verdict, ""))
 
 
 def _count(outcome: "Outcome") -> str:

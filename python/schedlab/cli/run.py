@@ -183,12 +183,12 @@ def _pictures(trace: Path | None, gantt: Path | None) -> list[tuple[Path, str]]:
     return [(path, kind) for path, kind in wanted if path]
 
 
-def _run(experiment: "Experiment", out: Path, threads: int | None, fresh: bool, places: "list[Target]") -> "Results":
+def _run(experiment: "Experiment", out: Path, threads: int | None, fresh: bool, targets: "list[Target]") -> "Results":
     from schedlab.cli.output import progress_bar
     from schedlab.system.terminal import say
 
     with progress_bar(experiment.name) as progress:
-        return experiment.run(out, threads, fresh, progress, places, say)
+        return experiment.run(out, threads, fresh, progress, targets, say)
 
 
 def show(results: "Results", experiment: "Experiment", pictures: Sequence[tuple[Path, str]] = ()) -> None:
@@ -207,8 +207,8 @@ def show(results: "Results", experiment: "Experiment", pictures: Sequence[tuple[
     print(f" ({known} known before); {results.folder}")
     for note in results.notes:
         print(f"note: {note}")
-    for place, ignored in results.ignored.items():
-        print(f"ignored on {place}: {'; '.join(ignored)}")
+    for target, ignored in results.ignored.items():
+        print(f"ignored on {target}: {'; '.join(ignored)}")
     for text, runs in gathered(results.warnings).items():
         print(f"warning: {text} ({runs} of {total} runs)")
     for path, kind in pictures:
@@ -217,8 +217,8 @@ def show(results: "Results", experiment: "Experiment", pictures: Sequence[tuple[
 
 def _which_run(results: "Results") -> str:
     """What a picture shows, where it is not the run of the table."""
-    place = results.manifest["cells"][0]["on"]
-    return f" (a run of its own: {place} is noisy)" if place in results.noisy else ""
+    target = results.manifest["cells"][0]["on"]
+    return f" (a run of its own: {target} is noisy)" if target in results.noisy else ""
 
 
 def _show_differences(results: "Results", compared: "pl.DataFrame", baseline: str) -> None:

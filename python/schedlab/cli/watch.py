@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from schedlab.observe.watch import Means, Rows, Wish
+    from schedlab.observe.watch import Means, Request, Rows
 
 NAME = "watch"
 EXAMPLE = "schedlab watch --every 1s --tasks 10 --nice"
@@ -34,7 +34,7 @@ def verb(
 ) -> None:
     """Watch processors, memory, drives, pressure and tasks of this host; or time a command with the means beside it."""
     from schedlab.errors import UsageError
-    from schedlab.observe.watch import Wish
+    from schedlab.observe.watch import Request
 
     if by not in ("cpu", "memory", "disk"):
         raise UsageError(f"--by {by}: there is cpu, memory, disk")
@@ -42,24 +42,24 @@ def verb(
         raise UsageError("--json and --csv - both want standard output; write --csv FILE")
     if once and command:
         raise UsageError("--once and a command: leave out one of them")
-    wish = Wish(every, lasting, 1 if once else None, nice, tasks, by, tuple(cgroup or ()))
+    request = Request(every, lasting, 1 if once else None, nice, tasks, by, tuple(cgroup or ()))
     if command:
-        _time(command, wish, csv, json)
+        _time(command, request, csv, json)
     else:
-        _watch(wish, csv, json, once)
+        _watch(request, csv, json, once)
 
 
-def _watch(wish: "Wish", csv: str | None, json: bool, once: bool) -> None:
+def _watch(request: "Request", csv: str | None, json: bool, once: bool) -> None:
     import time
 
     from schedlab.observe.watch import Means, Rows, samples
     from schedlab.targets import agent
 
-    header, lines = samples(wish)
-    rows, means = Rows(header, agent.ask(["sample", "--schema"]), wish), Means()
+    header, lines = samples(request)
+    rows, means = Rows(header, agent.ask(["sample", "--schema"]), request), Means()
     began = time.process_time()
     with closing(lines), ExitStack() as stack:
-        shows = [stack.enter_context(show) for show in _shows(header, rows, csv, json, once, wish)]
+        shows = [stack.enter_context(show) for show in _shows(header, rows, csv, json, once, request)]
         try:
             _follow(lines, rows, means, shows)
         except BrokenPipeError:
@@ -82,7 +82,7 @@ def _follow(lines: Iterable[dict], rows: "Rows", means: "Means", shows: list) ->
         pass
 
 
-def _shows(header: dict, rows: "Rows", csv: str | None, json: bool, once: bool, wish: "Wish") -> list:
+def _shows(header: dict, rows: "Rows", csv: str | None, json: bool, once: bool, request: "Request") -> list:
     shows: list = [_Csv(csv, rows)] if csv else []
     if json:
         shows.append(_JsonLines(header))
@@ -92,7 +92,7 @@ def _shows(header: dict, rows: "Rows", csv: str | None, json: bool, once: bool, 
     return shows
 
 
-def _time(command: list[str], wish: "Wish", csv: str | None, json: bool) -> None:
+def _time(command: list[str], request: "Request", csv: str | None, json: bool) -> None:
     """Run a command while sampling, and print its times and the means on standard error, as `time` does."""
     from dataclasses import asdict, replace
 
@@ -103,8 +103,8 @@ def _time(command: list[str], wish: "Wish", csv: str | None, json: bool) -> None
     schema = agent.ask(["sample", "--schema"])
     held = Held(command, to_stderr=json or csv == "-")
     try:
-        header, lines = samples(replace(wish, until=held.pid))
-        rows, means = Rows(header, schema, wish), Means()
+        header, lines = samples(replace(request, until=held.pid))
+        rows, means = Rows(header, schema, request), Means()
         with closing(lines), ExitStack() as stack:
             shows = [stack.enter_context(_Csv(csv, rows))] if csv else []
             held.start()

@@ -1,12 +1,12 @@
-"""Which resource of a live host is short, by what signs, and who uses it up: judged from means over a while."""
+"""Which resource of a live host is short, by which indicators, and who uses it up: judged from means over a while."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from schedlab.observe import indicators
-from schedlab.observe.indicators import Sign, View, over, some
-from schedlab.observe.usage import Blame, Task
+from schedlab.observe.indicators import Indicator, View, over, some
+from schedlab.observe.usage import Task, Usage
 from schedlab.observe.watch import Means
 
 #: Share of its limit from which a group's memory is full: reclaim begins a little below it.
@@ -24,10 +24,10 @@ class Resource:
     """Something that can be short."""
 
     name: str
-    signs: tuple[Sign, ...]
+    indicators: tuple[Indicator, ...]
     short: Callable[[View], bool]
     #: Who used it up, and the unit of their amounts.
-    blame: Callable[[View, Blame], list[Task]]
+    users: Callable[[View, Usage], list[Task]]
     unit: str
     #: The control groups at fault.
     groups: Callable[[View], list[dict]] = lambda view: []
@@ -73,17 +73,17 @@ def _throttled(view: View) -> list[dict]:
     return sorted(found, key=lambda g: -(g["throttled_time_percent"] or 0))
 
 
-def _in_groups(groups: Callable[[View], list[dict]], column: str) -> Callable[[View, Blame], list[Task]]:
-    def blame(view: View, by: Blame) -> list[Task]:
+def _in_groups(groups: Callable[[View], list[dict]], column: str) -> Callable[[View, Usage], list[Task]]:
+    def users(view: View, by: Usage) -> list[Task]:
         pids = [pid for group in groups(view) for pid in group["tasks"]]
         if pids or column != "rss":
             return by.members(pids, column)
         return by.memory()
 
-    return blame
+    return users
 
 
-def _users_of_locks(view: View, by: Blame) -> list[Task]:
+def _users_of_locks(view: View, by: Usage) -> list[Task]:
     waiting: dict[int, float] = {}
     for lock in view.seen.get("locks") or []:
         if lock["waiting"] >= indicators.LOCK.threshold:
@@ -91,13 +91,13 @@ def _users_of_locks(view: View, by: Blame) -> list[Task]:
     return by.named(waiting)
 
 
-def _users_of_network(view: View, by: Blame) -> list[Task]:
+def _users_of_network(view: View, by: Usage) -> list[Task]:
     owners = {owner["pid"]: owner["waiting_percent"] for owner in view.seen.get("sockets") or []}
     # Of those with sockets, the ones that work: an idle connection costs nothing.
     return by.named({pid: by.of(pid, "cpu") for pid in owners}, "over the loopback")
 
 
-def _behind_interrupts(view: View, by: Blame) -> list[Task]:
+def _behind_interrupts(view: View, by: Usage) -> list[Task]:
     """Those whose work the commonest softirq does: drives, the network; else those that wait most often."""
     network = _users_of_network(view, by) if some(indicators.LOOPBACK_WAITS, indicators.LOOPBACK_KERNEL)(view) else []
     softirqs = view.seen.get("softirqs") or {}
@@ -183,7 +183,7 @@ class Finding:
 
     @property
     def severity(self) -> float:
-        """How far the clearest of its signs is over its threshold."""
+        """How far the clearest of its indicators is over its threshold."""
         return max((e["value"] / e["threshold"] for e in self.evidence if e["value"] is not None), default=0.0)
 
     @property
@@ -208,34 +208,34 @@ def speeds(links: list[str]) -> dict[str, float]:
     return found
 
 
-def judge(header: dict, means: Means, blame: Blame, seen: dict | None = None) -> list[Finding]:
+def judge(header: dict, means: Means, usage: Usage, seen: dict | None = None) -> list[Finding]:
     """All resources, those that are short first: memory at the head, then the clearest, effects after causes. `seen` is
     what the agent's `suspects` saw meanwhile.
     """
     seen = seen or {}
     disks, links = header["disks"], [name for name in header["links"] if name != "lo"]
-    blame.take(seen)
-    realtime = sum(task.amount for task in blame.realtime()) if blame.lines else None
+    usage.take(seen)
+    realtime = sum(task.amount for task in usage.realtime()) if usage.lines else None
     view = View(means.means(), max(1, header["processors"]), disks, links, speeds(links), seen, realtime)
-    findings = [_finding(resource, view, blame) for resource in RESOURCES]
+    findings = [_finding(resource, view, usage) for resource in RESOURCES]
     # Want of memory makes drives busy; busy drives make no memory short.
     return sorted(findings, key=lambda it: (not it.short, it.resource != MEMORY, it.resource in EFFECTS, -it.severity))
 
 
-def _finding(resource: Resource, view: View, blame: Blame) -> Finding:
+def _finding(resource: Resource, view: View, usage: Usage) -> Finding:
     short = resource.short(view)
     evidence = [
         {
-            "sign": sign.name,
-            "value": sign.of(view),
-            "unit": sign.unit,
-            "threshold": sign.threshold,
-            "over": over(sign, view),
-            "why": sign.why,
+            "sign": indicator.name,
+            "value": indicator.of(view),
+            "unit": indicator.unit,
+            "threshold": indicator.threshold,
+            "over": over(indicator, view),
+            "why": indicator.why,
         }
-        for sign in resource.signs
+        for indicator in resource.indicators
     ]
-    tasks = resource.blame(view, blame) if short else []
+    tasks = resource.users(view, usage) if short else []
     groups = [group["path"] for group in resource.groups(view)] if short else []
     return Finding(
         resource.name,
@@ -278,6 +278,6 @@ def _notes(resource: Resource, view: View) -> list[str]:
     return []
 
 
-def at_full_speed(blame: Blame) -> list[Task]:
+def at_full_speed(usage: Usage) -> list[Task]:
     """Tasks that use a whole processor: no shortage, but they can go no faster."""
-    return [task for task in blame.alone() if task.amount >= WHOLE_PROCESSOR]
+    return [task for task in usage.alone() if task.amount >= WHOLE_PROCESSOR]

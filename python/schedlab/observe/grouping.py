@@ -56,7 +56,7 @@ def of_process(pid: int) -> tuple[int | None, bytes]:
     return session, words
 
 
-class Kin:
+class Grouping:
     """Sessions and command lines of the processes seen, asked for once each."""
 
     def __init__(self, ask: Callable[[int], tuple[int | None, bytes]] = of_process):
@@ -78,18 +78,18 @@ class Kin:
         self.see(pid)
         return self._known[pid] == (0, b"")
 
-    def family(self, pid: int) -> Hashable:
+    def group(self, pid: int) -> Hashable:
         """Equal for processes of one session, and for those of one command line."""
         self.see(pid)
         session, words = self._known[pid]
         return self._first.get(words, session) if session is not None else ("alone", pid)
 
 
-def totals(uses: Iterable[Use], kin: Kin, name: Callable[[int], str]) -> list[Total]:
+def totals(uses: Iterable[Use], grouping: Grouping, name: Callable[[int], str]) -> list[Total]:
     """By program, largest first; `name` gives a living process's."""
     of: dict[Hashable, list[Use]] = {}
-    for use in _swarms(list(uses), kin, name):
-        of.setdefault((use.program, kin.family(use.pid)), []).append(use)
+    for use in _by_parent(list(uses), grouping, name):
+        of.setdefault((use.program, grouping.group(use.pid)), []).append(use)
     return sorted(map(_total, of.values()), key=lambda it: -it.amount)
 
 
@@ -109,27 +109,27 @@ def _total(uses: list[Use]) -> Total:
     )
 
 
-def _swarms(uses: list[Use], kin: Kin, name: Callable[[int], str]) -> list[Use]:
+def _by_parent(uses: list[Use], grouping: Grouping, name: Callable[[int], str]) -> list[Use]:
     """Where no program is most of what ended below a task, that task is what they have in common: a build, a script.
     Not so the first process of all, which only inherits them.
     """
     below: dict[Hashable, list[Use]] = {}
     for use in uses:
         if use.ended and use.pid != INIT:
-            below.setdefault((name(use.pid), kin.family(use.pid)), []).append(use)
-    swarms = [swarm for swarm in below.values() if _largest(swarm) < MOST_OF_IT * sum(use.amount for use in swarm)]
-    gone = {id(use) for swarm in swarms for use in swarm}
+            below.setdefault((name(use.pid), grouping.group(use.pid)), []).append(use)
+    groups = [group for group in below.values() if _largest(group) < MOST_OF_IT * sum(use.amount for use in group)]
+    gone = {id(use) for group in groups for use in group}
     found = [use for use in uses if id(use) not in gone]
-    for swarm in swarms:
-        programs = list(dict.fromkeys(use.program for use in sorted(swarm, key=lambda use: -use.amount)))
+    for group in groups:
+        programs = list(dict.fromkeys(use.program for use in sorted(group, key=lambda use: -use.amount)))
         listed = ", ".join(programs[:MOST_LISTED]) + (" ..." if len(programs) > MOST_LISTED else "")
         note = f"of {len(programs)} programs: {listed}"
-        found += [replace(use, program=name(use.pid), note=note) for use in swarm]
+        found += [replace(use, program=name(use.pid), note=note) for use in group]
     return found
 
 
-def _largest(swarm: list[Use]) -> float:
+def _largest(group: list[Use]) -> float:
     sums: dict[str, float] = {}
-    for use in swarm:
+    for use in group:
         sums[use.program] = sums.get(use.program, 0.0) + use.amount
     return max(sums.values())

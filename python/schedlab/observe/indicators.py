@@ -1,4 +1,4 @@
-"""The signs by which a resource is found short: a number, the threshold from which it says so, and why that one.
+"""The indicators by which a resource is found short: a number, the threshold from which it says so, and why that one.
 
 The thresholds stand here and nowhere else, each with its reason. Pressure (the share of time in which tasks were held
 up) is asked first: it reports tasks, where a busy device alone may be no harm. A kernel without pressure is judged by
@@ -44,7 +44,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Sign:
+class Indicator:
     """A number and the threshold from which it says that a resource is short."""
 
     name: str
@@ -154,145 +154,145 @@ REFAULTS, MAJOR_FAULTS = 50, 20
 LOOPBACK_KIB, LOOPBACK_PACKETS = 100 * 1024, 20_000
 
 
-CPU_HELD = Sign(
+CPU_HELD = Indicator(
     "pressure.cpu.some",
     "%",
     20,
     "some task was ready and had no processor for a fifth of the time",
     lambda view: view.means.get("pressure.cpu.some"),
 )
-BUSY = Sign("processors busy", "%", 90, "less than a tenth of the processors' time is left for more work", _busy)
-READY = Sign(
+BUSY = Indicator("processors busy", "%", 90, "less than a tenth of the processors' time is left for more work", _busy)
+READY = Indicator(
     "ready tasks a processor",
     "tasks",
     3,
     "a task that becomes ready waits for the slices of two others, or more",
     _ready,
 )
-IDLE_BESIDE = Sign(
+IDLE_BESIDE = Indicator(
     "idle beside waiting tasks",
     "%",
     25,
     "tasks wait though a quarter of the processors is idle: they are tied to some, or held by a quota",
     lambda view: view.means.get("cpu.idl"),
 )
-IO_HELD = Sign(
+IO_HELD = Indicator(
     "pressure.io.some",
     "%",
     20,
     "some task waited for a drive for a fifth of the time",
     lambda view: view.means.get("pressure.io.some"),
 )
-WAITING = Sign(
+WAITING = Indicator(
     "idle, waiting for drives",
     "%",
     20,
     "a fifth of the processors' time had nothing to do but to wait for drives",
     lambda view: view.means.get("cpu.wai"),
 )
-QUEUE = Sign(
+QUEUE = Indicator(
     "requests at the busiest drive",
     "requests",
     4,
     "more requests than a drive without parallelism can have in hand: the rest wait in its queue",
     lambda view: view.largest("disks", view.disks, "aqu-sz"),
 )
-MEMORY_HELD = Sign(
+MEMORY_HELD = Indicator(
     "pressure.memory.some",
     "%",
     5,
     "tasks were held up for memory: reclaim, swapping in, or reading again what was evicted; a healthy host has none",
     lambda view: view.means.get("pressure.memory.some"),
 )
-SWAPPING = Sign(
+SWAPPING = Indicator(
     "swapped in and out",
     "pages/s",
     50,
     "pages move between memory and swap all the time: what is in use does not fit",
     lambda view: view.sum("paging.pswpin", "paging.pswpout"),
 )
-STALLS = Sign(
+STALLS = Indicator(
     "direct reclaim",
     "1/s",
     10,
     "free memory is used up faster than it is found in the background",
     lambda view: view.means.get("paging.stall"),
 )
-LINE = Sign("busiest direction of a link", "%", 70, "of the speed that the link says it has", _line_rate)
-DROPPED = Sign("packets dropped", "1/s", 10, "a queue of the network is full", _dropped)
+LINE = Indicator("busiest direction of a link", "%", 70, "of the speed that the link says it has", _line_rate)
+DROPPED = Indicator("packets dropped", "1/s", 10, "a queue of the network is full", _dropped)
 
 
-STEAL = Sign(
+STEAL = Indicator(
     "taken by the hypervisor",
     "%",
     10,
     "a tenth of the processors' time went to other machines; no setting of this one brings it back",
     lambda view: view.means.get("cpu.stl"),
 )
-INTERRUPTS = Sign(
+INTERRUPTS = Indicator(
     "interrupts and softirqs on the busiest processor",
     "%",
     30,
     "a third of a processor goes to interrupts, before any task gets it",
     _interrupts,
 )
-INTERRUPT_RATE = Sign(
+INTERRUPT_RATE = Indicator(
     "interrupts a processor",
     "1/s",
     20_000,
     "an interrupt takes one to five microseconds with what it disturbs: up to a tenth of each processor",
     _interrupt_rate,
 )
-REALTIME = Sign(
+REALTIME = Indicator(
     "real-time tasks",
     "% of a processor",
     50,
     "ordinary tasks on that processor get only what real-time tasks leave",
     lambda view: view.realtime,
 )
-FORKS = Sign(
+FORKS = Indicator(
     "tasks begun a processor",
     "1/s",
     150,
     "to begin and end a process takes some 0.5 ms or more: a tenth of each processor",
     _forks,
 )
-THROTTLED = Sign(
+THROTTLED = Indicator(
     "throttled periods of the worst group",
     "%",
     25,
     "in a quarter of its periods a control group had used up its processor quota, and its tasks stood still",
     lambda view: _worst(view, throttled),
 )
-CHARGES = Sign(
+CHARGES = Indicator(
     "failed charges of the worst group",
     "1/s",
     10,
     "a control group is at its memory limit and misses the pages that it had to give up",
     lambda view: _worst(view, thrashing),
 )
-GROUP_HELD = Sign(
+GROUP_HELD = Indicator(
     "pressure.memory.some of the worst group",
     "%",
     10,
     "tasks of a control group were held up for memory for a tenth of the time",
     lambda view: _worst(view, group_held),
 )
-LOCK = Sign(
+LOCK = Indicator(
     "tasks waiting for one lock",
     "tasks",
     0.5,
     "on average half a task or more waits for a futex that its own process's tasks hold",
     _lock,
 )
-LOOPBACK_WAITS = Sign(
+LOOPBACK_WAITS = Indicator(
     "data waits in sockets of the loopback",
     "% of looks",
     50,
     "more than 100 MiB/s or 20,000 packets/s, and a reader that does not keep up with its writer",
     _loopback_waits,
 )
-LOOPBACK_KERNEL = Sign(
+LOOPBACK_KERNEL = Indicator(
     "in the kernel while the loopback is busy",
     "%",
     25,
@@ -301,12 +301,12 @@ LOOPBACK_KERNEL = Sign(
 )
 
 
-def over(sign: Sign, view: View) -> bool | None:
+def over(indicator: Indicator, view: View) -> bool | None:
     """Whether it says that its resource is short; None if this kernel does not tell."""
-    value = sign.of(view)
-    return None if value is None else value >= sign.threshold
+    value = indicator.of(view)
+    return None if value is None else value >= indicator.threshold
 
 
-def some(*signs: Sign) -> Callable[[View], bool]:
+def some(*indicators: Indicator) -> Callable[[View], bool]:
     """One is over."""
-    return lambda view: any(over(sign, view) for sign in signs)
+    return lambda view: any(over(indicator, view) for indicator in indicators)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from schedlab.observe.grouping import Kin, Total, Use, totals
+from schedlab.observe.grouping import Grouping, Total, Use, totals
 from schedlab.targets.linux import HZ, REAL_TIME
 
 T = TypeVar("T")
@@ -40,12 +40,12 @@ class Task:
         return f"{self.name} ({about})"
 
 
-class Blame:
+class Usage:
     """What each task used, over all lines of samples, and the programs that ended meanwhile."""
 
-    def __init__(self, but: Collection[int] = (), kin: Kin | None = None):
-        """Of no lines; `but` are our own, `kin` knows which belong together."""
-        self._kin = kin or Kin()
+    def __init__(self, but: Collection[int] = (), grouping: Grouping | None = None):
+        """Of no lines; `but` are our own, `grouping` knows which belong together."""
+        self._grouping = grouping or Grouping()
         self._lines = 0
         self._but = {*but, os.getpid()}
         self._tasks: dict[int, dict] = {}
@@ -62,7 +62,7 @@ class Blame:
         for task in line["tasks"] or []:
             sums = self._tasks.setdefault(task["pid"], {"name": task["name"]})
             sums["policy"] = task["policy"]
-            self._kin.see(task["pid"])
+            self._grouping.see(task["pid"])
             for column in ("cpu", "ended", "rkB/s", "wkB/s", "rss", "nvcsw"):
                 sums[column] = sums.get(column, 0.0) + (task.get(column) or 0.0)
 
@@ -139,7 +139,7 @@ class Blame:
 
     def switching(self) -> list[Task]:
         """By how often they waited, 1/s. Threads of the kernel work for others."""
-        return self._most(use for use in self._by("nvcsw") if not self._kin.is_kernel(use.pid))
+        return self._most(use for use in self._by("nvcsw") if not self._grouping.is_kernel(use.pid))
 
     def realtime(self) -> list[Task]:
         """Real-time tasks by processor time, percent of a processor."""
@@ -178,7 +178,7 @@ class Blame:
 
     def _most(self, uses: Iterable[Use]) -> list[Task]:
         """The first few programs, with what is asked of the kernel only for those that are named."""
-        found = totals((use for use in uses if use.amount > 0), self._kin, self.name)
+        found = totals((use for use in uses if use.amount > 0), self._grouping, self.name)
         names = list(dict.fromkeys(total.program for total in found))[:MOST_NAMES]
         entries = {name: [total for total in found if total.program == name] for name in names}
         # The largest of each, then what is larger of the rest.

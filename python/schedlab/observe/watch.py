@@ -17,7 +17,7 @@ LEVELS = (*range(-20, 20), None)
 
 
 @dataclass(frozen=True)
-class Wish:
+class Request:
     """What to sample beside the system's counters, how often and how long; durations as the agent reads them."""
 
     every: str = "1s"
@@ -40,9 +40,9 @@ class Wish:
         return ["sample", "--every", self.every, "--by", self.by, *given, *wanted]
 
 
-def samples(wish: Wish) -> tuple[dict, Iterator[dict]]:
+def samples(request: Request) -> tuple[dict, Iterator[dict]]:
     """The header, and the lines as they come; closing the iterator ends the agent."""
-    stream = agent.lines(wish.arguments())
+    stream = agent.lines(request.arguments())
     header = next(stream, None)
     if header is None:
         raise UsageError("schedlab-agent reported nothing")
@@ -54,10 +54,10 @@ class Rows:
     interfaces and groups that the header names. A drive that comes later is in the lines only.
     """
 
-    def __init__(self, header: dict, schema: dict, wish: Wish):
+    def __init__(self, header: dict, schema: dict, request: Request):
         """Settle the columns."""
         of = {section["name"]: [column["name"] for column in section["columns"]] for section in schema["sections"]}
-        self._places: dict[str, tuple] = {name: (name,) for name in ("at_ns", "seconds", "missed", "own_ns")}
+        self._paths: dict[str, tuple] = {name: (name,) for name in ("at_ns", "seconds", "missed", "own_ns")}
         for section in SINGLE:
             self._add(section, tuple(section.split(".")), of[section])
         for number in range(header["processors"]):
@@ -66,27 +66,27 @@ class Rows:
             ("disks", "name", header["disks"]),
             ("net", "name", header["links"]),
             ("groups", "path", header["groups"]),
-            ("nice", "nice", LEVELS if wish.nice else ()),
+            ("nice", "nice", LEVELS if request.nice else ()),
         ):
             for name in names:
                 shown = "realtime" if name is None else name
                 self._add(f"{section}.{shown}", (section, (label, name)), of[section])
 
-    def _add(self, prefix: str, place: tuple, columns: list[str]) -> None:
-        self._places |= {f"{prefix}.{column}": (*place, column) for column in columns}
+    def _add(self, prefix: str, path: tuple, columns: list[str]) -> None:
+        self._paths |= {f"{prefix}.{column}": (*path, column) for column in columns}
 
     @property
     def columns(self) -> list[str]:
         """Their names."""
-        return list(self._places)
+        return list(self._paths)
 
     def row(self, line: dict) -> dict[str, float | None]:
         """The numbers of a line; None for what is not known."""
-        return {name: _at(line, place) for name, place in self._places.items()}
+        return {name: _at(line, path) for name, path in self._paths.items()}
 
 
-def _at(value: Any, place: tuple) -> float | None:
-    for step in place:
+def _at(value: Any, path: tuple) -> float | None:
+    for step in path:
         if isinstance(step, tuple):
             label, name = step
             value = next((entry for entry in value or [] if entry[label] == name), None)

@@ -45,7 +45,7 @@ def scenarios(only: list[str] | None = None) -> list[Path]:
 
 
 def compare(results: Results, reference: str = HOST) -> Iterator[Comparison]:
-    """Every metric that the experiment names, of every cell that both places have."""
+    """Every metric that the experiment names, of every cell that both targets have."""
     cells = {cell["on"]: cell["scenario"] for cell in results.manifest["cells"]}
     for metric in results.shown_metrics:
         values = {on: _values(results.frame, scenario, metric) for on, scenario in cells.items()}

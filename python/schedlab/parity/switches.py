@@ -1,6 +1,6 @@
 """Switch for switch: whether a policy takes the processor from task to task as a guest's kernel does, for a minute.
 
-    crew       tasks that compute, in some crews beside sleepers, on one processor
+    task set   tasks that compute, in some task sets beside sleepers, on one processor
     prelude    each runs alone for a while, one after the other, and a last one after them; then all sleep
     play       they wake one after the other, and compute to the end
 
@@ -53,8 +53,8 @@ SECONDS = 60
 
 
 @dataclass(frozen=True)
-class Crew:
-    """Tasks that only compute, and in some crews sleepers beside them."""
+class TaskSet:
+    """Tasks that only compute, and in some task sets sleepers beside them."""
 
     name: str
     #: What each of them asks for; with `PLAY`, the steps that a sleeper repeats.
@@ -68,7 +68,7 @@ class Crew:
         return APART_MS * (len(self.tasks) + 1) + PAUSE_MS
 
     def experiment(self, scheduler: dict[str, Any], seconds: float = SECONDS) -> Experiment:
-        """The crew's experiment."""
+        """The task set's experiment."""
         workload = {f"t{number:02}": self._job(number, wishes) for number, wishes in enumerate(self.tasks)}
         workload[LAST] = _job(APART_MS * len(self.tasks), [{"compute": f"{ALONE_MS}ms"}, {"sleep": "10000s"}])
         return Experiment.from_dict(
@@ -107,35 +107,37 @@ def _slices(*lengths: str) -> list[dict[str, Any]]:
     return [{"slice": length} for length in lengths]
 
 
-#: The crews that are compared.
-CREWS = (
-    Crew("two_equal", _nice(0, 0)),
-    Crew("three_equal", _nice(0, 0, 0)),
-    Crew("five_equal", _nice(0, 0, 0, 0, 0)),
-    Crew("ten_equal", _nice(*[0] * 10)),
-    Crew("nice_0_and_1", _nice(0, 1)),
-    Crew("nice_0_and_5", _nice(0, 5)),
-    Crew("nice_0_and_10", _nice(0, 10)),
-    Crew("nice_0_and_19", _nice(0, 19)),
-    Crew("nice_minus_5_and_0", _nice(-5, 0)),
-    Crew("nice_minus_20_and_0", _nice(-20, 0)),
-    Crew("three_nice_levels", _nice(-3, 0, 4)),
-    Crew("nice_ladder", _nice(0, 3, 6, 9, 12)),
-    Crew("slices_3_and_22", _slices("3ms", "22ms")),
-    Crew("slices_10_and_99", _slices("10ms", "99ms")),
-    Crew("short_among_three_long", _slices("3ms", "42ms", "42ms", "42ms")),
-    Crew("four_slices", _slices("1ms", "6ms", "15ms", "50ms")),
-    Crew("slices_and_nice", [{"slice": "5ms", "nice": 3}, {"slice": "30ms"}, {"nice": -2}]),
-    Crew("batch_and_other", [{"policy": "batch"}, {}]),
-    Crew("idle_and_two_others", [{"policy": "idle"}, {}, {}]),
-    Crew("three_sleepers_and_two_hogs", [{}, {}, *_sleepers(("3ms", "200us"), ("11ms", "1ms"), ("31ms", "5ms"))]),
-    Crew("eight_short_sleepers_and_two_hogs", [{}, {}, *_sleepers(*[(AT_RANDOM, "300us")] * 8)]),
-    Crew("niced_sleeper_and_a_hog", [{}, *_sleepers(("9ms", "1ms"), nice=5)]),
-    Crew("favoured_sleeper_and_two_hogs", [{}, {}, *_sleepers(("9ms", "1ms"), nice=-5)]),
-    Crew("sleepers_of_two_slices", [{}, *_sleepers((AT_RANDOM, "2ms"), slice="1ms"), *_sleepers((AT_RANDOM, "1ms"))]),
-    Crew("batch_sleeper_and_a_hog", [{}, *_sleepers((AT_RANDOM, "1ms"), policy="batch")]),
-    Crew("round_robin", [{"policy": "rr", "priority": 10}] * 2, skipped=2),
-    Crew("three_round_robin", [{"policy": "rr", "priority": 10}] * 3, skipped=3),
+#: The task sets that are compared.
+TASK_SETS = (
+    TaskSet("two_equal", _nice(0, 0)),
+    TaskSet("three_equal", _nice(0, 0, 0)),
+    TaskSet("five_equal", _nice(0, 0, 0, 0, 0)),
+    TaskSet("ten_equal", _nice(*[0] * 10)),
+    TaskSet("nice_0_and_1", _nice(0, 1)),
+    TaskSet("nice_0_and_5", _nice(0, 5)),
+    TaskSet("nice_0_and_10", _nice(0, 10)),
+    TaskSet("nice_0_and_19", _nice(0, 19)),
+    TaskSet("nice_minus_5_and_0", _nice(-5, 0)),
+    TaskSet("nice_minus_20_and_0", _nice(-20, 0)),
+    TaskSet("three_nice_levels", _nice(-3, 0, 4)),
+    TaskSet("nice_ladder", _nice(0, 3, 6, 9, 12)),
+    TaskSet("slices_3_and_22", _slices("3ms", "22ms")),
+    TaskSet("slices_10_and_99", _slices("10ms", "99ms")),
+    TaskSet("short_among_three_long", _slices("3ms", "42ms", "42ms", "42ms")),
+    TaskSet("four_slices", _slices("1ms", "6ms", "15ms", "50ms")),
+    TaskSet("slices_and_nice", [{"slice": "5ms", "nice": 3}, {"slice": "30ms"}, {"nice": -2}]),
+    TaskSet("batch_and_other", [{"policy": "batch"}, {}]),
+    TaskSet("idle_and_two_others", [{"policy": "idle"}, {}, {}]),
+    TaskSet("three_sleepers_and_two_hogs", [{}, {}, *_sleepers(("3ms", "200us"), ("11ms", "1ms"), ("31ms", "5ms"))]),
+    TaskSet("eight_short_sleepers_and_two_hogs", [{}, {}, *_sleepers(*[(AT_RANDOM, "300us")] * 8)]),
+    TaskSet("niced_sleeper_and_a_hog", [{}, *_sleepers(("9ms", "1ms"), nice=5)]),
+    TaskSet("favoured_sleeper_and_two_hogs", [{}, {}, *_sleepers(("9ms", "1ms"), nice=-5)]),
+    TaskSet(
+        "sleepers_of_two_slices", [{}, *_sleepers((AT_RANDOM, "2ms"), slice="1ms"), *_sleepers((AT_RANDOM, "1ms"))]
+    ),
+    TaskSet("batch_sleeper_and_a_hog", [{}, *_sleepers((AT_RANDOM, "1ms"), policy="batch")]),
+    TaskSet("round_robin", [{"policy": "rr", "priority": 10}] * 2, skipped=2),
+    TaskSet("three_round_robin", [{"policy": "rr", "priority": 10}] * 3, skipped=3),
 )
 
 
@@ -169,36 +171,38 @@ class Agreement:
         return "{what} beside {running}: policy {policy}, kernel {kernel}".format(**self.difference | named)
 
 
-def crews(only: Sequence[str] | None = None) -> list[Crew]:
-    """All crews, or those named."""
-    known = {crew.name: crew for crew in CREWS}
+def task_sets(only: Sequence[str] | None = None) -> list[TaskSet]:
+    """All task sets, or those named."""
+    known = {task_set.name: task_set for task_set in TASK_SETS}
     for name in only or []:
         if name not in known:
-            raise UsageError(f"--only {name}: there is no such crew; {nearest(name, known)}")
+            raise UsageError(f"--only {name}: there is no such task set; {nearest(name, known)}")
     return [known[name] for name in only or known]
 
 
-def cell(crew: Crew, seconds: float = SECONDS) -> Cell:
+def cell(task_set: TaskSet, seconds: float = SECONDS) -> Cell:
     """What a guest runs: with as few kernel threads as can be."""
-    (plain,) = crew.experiment({"name": "cfs"}, seconds).cells()
+    (plain,) = task_set.experiment({"name": "cfs"}, seconds).cells()
     tunables = plain.host["tunables"] | {KERNEL_WORDS: guests.QUIET}
     return replace(plain, host=plain.host | {"tunables": tunables})
 
 
-def compare(crew: Crew, guest: Any, scheduler: dict[str, Any], folder: Path, seconds: float = SECONDS) -> Agreement:
-    """Run a crew in a guest, and lead the policy through what its kernel did."""
-    recording = folder / f"{crew.name}-{guest.kernel}.recording"
-    (placed,) = guest.cells([cell(crew, seconds)])
+def compare(
+    task_set: TaskSet, guest: Any, scheduler: dict[str, Any], folder: Path, seconds: float = SECONDS
+) -> Agreement:
+    """Run a task set in a guest, and lead the policy through what its kernel did."""
+    recording = folder / f"{task_set.name}-{guest.kernel}.recording"
+    (placed,) = guest.cells([cell(task_set, seconds)])
     guest.record(placed, 1, recording)
-    return beside(crew, recording, scheduler, seconds)
+    return beside(task_set, recording, scheduler, seconds)
 
 
-def beside(crew: Crew, recording: Path, scheduler: dict[str, Any], seconds: float = SECONDS) -> Agreement:
-    """Lead the policy through a recording of a crew."""
-    play_ns = round(crew.play_ms * 1e6)
-    begin_ns = _turn(recording, play_ns - MARGIN_NS, crew.skipped) if crew.skipped else play_ns - MARGIN_NS
+def beside(task_set: TaskSet, recording: Path, scheduler: dict[str, Any], seconds: float = SECONDS) -> Agreement:
+    """Lead the policy through a recording of a task set."""
+    play_ns = round(task_set.play_ms * 1e6)
+    begin_ns = _turn(recording, play_ns - MARGIN_NS, task_set.skipped) if task_set.skipped else play_ns - MARGIN_NS
     end_ns = play_ns + round(seconds * 1e9) - MARGIN_NS
-    (led,) = crew.experiment(scheduler, seconds).cells()
+    (led,) = task_set.experiment(scheduler, seconds).cells()
     run = json.dumps({"scenario": led.scenario, "seed": 1})
     found = json.loads(_core.follow(run, str(recording), begin_ns, end_ns))
     difference = found["difference"]

@@ -13,8 +13,8 @@ A report's folder may have a folder `host` and a folder `guest`, each with exper
     id = "wait-is-quantum"           # the function wait_is_quantum of claims.py, given the `KernelLab`
     text = "Under SCHED_RR a job that reads waits a quantum for each block."
 
-What a place does not permit is skipped, with its own reason: the claims that rest on it are "not checked". With several
-guests every claim is checked for each.
+What a target does not permit is skipped, with its own reason: the claims that rest on it are "not checked". With
+several guests every claim is checked for each.
 """
 
 import importlib
@@ -39,7 +39,7 @@ VERSIONS = ("host", "guest")
 
 
 class Skipped(Exception):
-    """A place does not permit an experiment; the message is its reason."""
+    """A target does not permit an experiment; the message is its reason."""
 
 
 @dataclass
@@ -52,9 +52,9 @@ class KernelLab:
     seeds: int | None = None
     on: str = "sim,host"
     progress: Progress = no_progress
-    #: Experiments that run only at one kind of place.
+    #: Experiments that run only on one kind of target.
     only: dict[str, str] = field(default_factory=dict)
-    #: The place that claims are about.
+    #: The target that claims are about.
     measured: str = HOST
     _done: dict[str, Results | Skipped] = field(default_factory=dict)
 
@@ -77,7 +77,7 @@ class KernelLab:
         where = targets(",".join(on), experiment, None, self.conditions)
         try:
             with self.progress(file) as progress:
-                return experiment.run(self.out, progress=progress, places=where)
+                return experiment.run(self.out, progress=progress, targets=where)
         except UsageError as why:
             return Skipped(str(why))
 
@@ -85,8 +85,8 @@ class KernelLab:
         """Mean and interval of a metric in the one cell that has these factors (dots written as two underscores)."""
         named = {name.replace("__", "."): value for name, value in factors.items()}
         results = self.run(file)
-        place = {"on": on or self.measured} if "on" in results.factors else {}
-        return results.interval_at(metric, {**place, **named})
+        target = {"on": on or self.measured} if "on" in results.factors else {}
+        return results.interval_at(metric, {**target, **named})
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def names(version: str = HOST) -> list[str]:
 
 
 def version_for(on: str) -> str:
-    """The version that suits the places: of the host, or of guests."""
+    """The version that suits the targets: of the host, or of guests."""
     found = {kind for name in split(on) if (kind := kind_of(name)) in VERSIONS}
     if len(found) != 1:
         raise UsageError(
@@ -115,7 +115,7 @@ def version_for(on: str) -> str:
     return found.pop()
 
 
-def carry_out(name: str, lab: KernelLab | None = None, **options: Any) -> Outcome:
+def ask_again(name: str, lab: KernelLab | None = None, **options: Any) -> Outcome:
     """Ask a report again; `options` are those of `KernelLab`."""
     version = version_for(lab.on if lab else options.get("on", KernelLab.on))
     path = _spec(name, version)
@@ -129,9 +129,9 @@ def carry_out(name: str, lab: KernelLab | None = None, **options: Any) -> Outcom
     lab.only = {entry["file"]: entry["on"] for entry in spec["experiment"] if "on" in entry}
     experiments = [(entry["title"], _or_skipped(lab, entry["file"])) for entry in spec["experiment"]]
     claims = []
-    for place in [place for place in split(lab.on) if kind_of(place) == version]:
-        lab.measured = place
-        of = f"{place}: " if version == "guest" else ""
+    for target in [target for target in split(lab.on) if kind_of(target) == version]:
+        lab.measured = target
+        of = f"{target}: " if version == "guest" else ""
         for claim in spec["claim"]:
             found = _check(module, claim["id"], lab)
             claims.append((claim["id"], claim["text"], found._replace(evidence=of + found.evidence)))

@@ -95,7 +95,7 @@ def checked(check: Callable[..., Finding], *given: Any) -> Finding:
     return check(*given)._replace(afterwards=getattr(check, "afterwards", ""))
 
 
-def marked(verdict: str, afterwards: str) -> str:
+def with_mark(verdict: str, afterwards: str) -> str:
     """A verdict as it is shown."""
     return f"{verdict} {MARK}" if afterwards else verdict
 

@@ -7,7 +7,7 @@ its rows with {x} for the label. A `[[schedule]]` has a title, an experiment, th
 import math
 from pathlib import Path
 
-from schedlab.published.reproduction import Outcome, marked
+from schedlab.published.reproduction import Outcome, with_mark
 from schedlab.published.rows import Row, Score, total
 from schedlab.report import page
 from schedlab.report.svg import Point, Series, chart, file
@@ -19,7 +19,7 @@ def write(outcomes: list[Outcome], path: Path) -> None:
     titles = [f"{o.report.name}: {o.report.published['title']}" for o in outcomes]
     reports = [_report(outcome) for outcome in outcomes]
     scores = score_texts(outcomes)
-    page.write("reproduced.html", path, title="; ".join(titles), reports=reports, marked=marked, scores=scores)
+    page.write("reproduced.html", path, title="; ".join(titles), reports=reports, with_mark=with_mark, scores=scores)
 
 
 def score_texts(outcomes: list[Outcome]) -> list[list[str]]:

@@ -94,19 +94,19 @@ class Results:
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said beside every number of a place."""
-        places = self.manifest.get("places", {})
-        return [f"{name}: {about['note']}" for name, about in places.items() if about.get("note")]
+        """What is to be said beside every number of a target."""
+        targets = self.manifest.get("places", {})
+        return [f"{name}: {about['note']}" for name, about in targets.items() if about.get("note")]
 
     @property
     def ignored(self) -> dict[str, list[str]]:
-        """What each place made nothing of, though the experiment gives it."""
-        places = self.manifest.get("places", {})
-        return {name: about["ignored"] for name, about in places.items() if about.get("ignored")}
+        """What each target ignored of the experiment."""
+        targets = self.manifest.get("places", {})
+        return {name: about["ignored"] for name, about in targets.items() if about.get("ignored")}
 
     @property
     def noisy(self) -> list[str]:
-        """The places whose numbers differ from run to run beyond what the seeds do."""
+        """The targets whose numbers differ from run to run beyond what the seeds do."""
         return [name for name, about in self.manifest.get("places", {}).items() if about.get("noisy")]
 
     @property

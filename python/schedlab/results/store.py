@@ -89,10 +89,10 @@ class Store:
             self._room -= len(fitting)
             writing.replace(self._files[-1], parquet(self._tail))
 
-    def keep(self, place: str, seen: dict) -> None:
+    def keep(self, target: str, seen: dict) -> None:
         """Put into the manifest what was seen where the runs are made."""
-        if seen and self.manifest.get("seen", {}).get(place) != seen:
-            self.manifest["seen"] = self.manifest.get("seen", {}) | {place: seen}
+        if seen and self.manifest.get("seen", {}).get(target) != seen:
+            self.manifest["seen"] = self.manifest.get("seen", {}) | {target: seen}
             self._write_manifest()
 
     def _write_manifest(self) -> None:

@@ -1,9 +1,9 @@
-"""The order of runs that depend on the moment in which they are made: one for all places and cells, run by run.
+"""The order of runs that depend on the moment in which they are made: one for all targets and cells, run by run.
 
-    for each repeat (seed):  all cells of all places, shuffled      drift hits every cell of every place alike
+    for each repeat (seed):  all cells of all targets, shuffled      drift hits every cell of every target alike
 
-Whatever one place does for a while and another one after it is compared across that while: with noise that lasts, equal
-things differ. So each place opens a *session* at the beginning, and the runner says which one makes the next run.
+What one target does for a while and another one after it is compared across that while: with noise that lasts, equal
+things differ. So each target opens a *session* at the beginning, and the runner says which one makes the next run.
 """
 
 import json
@@ -33,18 +33,18 @@ def blocked(pending: Sequence[Run], rng: random.Random) -> list[Run]:
 
 
 def interleaved(
-    places: Sequence[Target], pending: Sequence[Run], folder: Path, stop: threading.Event
+    targets: Sequence[Target], pending: Sequence[Run], folder: Path, stop: threading.Event
 ) -> Generator[Chunk, None, None]:
-    """Make the runs of all these places in one order, and yield each when it has ended.
+    """Make the runs of all these targets in one order, and yield each when it has ended.
 
     `stop` ends it by KeyboardInterrupt.
     """
     with ExitStack() as stack:
-        of = {place.name: [run for run in pending if run[0].on == place.name] for place in places}
+        of = {target.name: [run for run in pending if run[0].on == target.name] for target in targets}
         sessions = {
-            place.name: stack.enter_context(place.session(of[place.name], folder, stop))
-            for place in places
-            if of[place.name]
+            target.name: stack.enter_context(target.session(of[target.name], folder, stop))
+            for target in targets
+            if of[target.name]
         }
         order = blocked(pending, random.Random(folder.name))
         yield from _made(sessions, _noted(order, folder / LOG), stop)

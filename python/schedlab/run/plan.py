@@ -59,9 +59,9 @@ def _target(name: str, experiment: Specification, cells: list[Cell], conditions:
 
 def _settings(cells: Sequence[Cell], conditions: Conditions) -> list[dict[str, list[str]]]:
     """For each different set of settings the commands that do the same, and those that take it back."""
-    wishes = [on_host.settings(cell) for cell in cells if on_host.volume(cell, conditions) is None]
-    distinct = {json.dumps(wish, sort_keys=True): wish for wish in wishes if wish}.values()
-    plans = [agent.ask(["apply", "--dry-run", "--", *(f"{k}={v}" for k, v in wish.items())]) for wish in distinct]
+    requests = [on_host.settings(cell) for cell in cells if on_host.volume(cell, conditions) is None]
+    distinct = {json.dumps(request, sort_keys=True): request for request in requests if request}.values()
+    plans = [agent.ask(["apply", "--dry-run", "--", *(f"{k}={v}" for k, v in request.items())]) for request in distinct]
     return [plan for plan in plans if plan]
 
 
@@ -108,22 +108,22 @@ def lines(plan: Mapping[str, Any], file: Path) -> list[str]:
     total = f"{len(plan['cells'])} cells x {plan['repeats']} repeats on {len(plan['targets'])} targets"
     longest = plan["duration_s"]
     lasting = "as long as their jobs take" if longest is None else f"at most {longest:g} s a repeat of all cells"
-    told = [f"{file}: {plan['question'] or plan['experiment']}", f"targets: {', '.join(plan['targets'])}"]
-    told += [f"runs: {plan['runs']} ({total}), {lasting}", f"order: {plan['order']}"]
+    text = [f"{file}: {plan['question'] or plan['experiment']}", f"targets: {', '.join(plan['targets'])}"]
+    text += [f"runs: {plan['runs']} ({total}), {lasting}", f"order: {plan['order']}"]
     for cell in plan["cells"]:
         factors = ", ".join(f"{name} = {value}" for name, value in cell["factors"].items()) or "the only one"
         given = ", ".join(f"{name} = {value}" for name, value in cell["tunables"].items())
         chosen = ", ".join(f"{name} {policy}" for name, policy in cell["policies"].items())
-        told.append(f"cell: {factors}" + (f"; on a real kernel {given}" if given else ""))
-        told += [f"cell: simulated with {chosen}"] if chosen else []
+        text.append(f"cell: {factors}" + (f"; on a real kernel {given}" if given else ""))
+        text += [f"cell: simulated with {chosen}"] if chosen else []
     for job in plan["jobs"]:
-        told.append(f"job {job['name']}: {job['does']}, {job['tasks']} tasks")
-        told += [f"job {job['name']} runs: {command}" for command in job["commands"]]
-    told += [f"group {name}: {json.dumps(group)}" for name, group in plan["groups"].items()]
+        text.append(f"job {job['name']}: {job['does']}, {job['tasks']} tasks")
+        text += [f"job {job['name']} runs: {command}" for command in job["commands"]]
+    text += [f"group {name}: {json.dumps(group)}" for name, group in plan["groups"].items()]
     for name, found in plan["on"].items():
-        told += [f"on {name}: {one['kind']}: {one['text']}" for one in found.get("effects", [])]
+        text += [f"on {name}: {one['kind']}: {one['text']}" for one in found.get("effects", [])]
         for setting in found.get("settings", []):
-            told += [f"on {name}: set:  {command}" for command in setting["set"]]
-            told += [f"on {name}: back: {command}" for command in setting["back"]]
-        told += [f"on {name}: ignored: {what}" for what in found.get("ignored", [])]
-    return [*told, "nothing was run, fetched or written"]
+            text += [f"on {name}: set:  {command}" for command in setting["set"]]
+            text += [f"on {name}: back: {command}" for command in setting["back"]]
+        text += [f"on {name}: ignored: {what}" for what in found.get("ignored", [])]
+    return [*text, "nothing was run, fetched or written"]

@@ -1,10 +1,10 @@
 """Runs an experiment: looks up what is done, has the rest run where it shall be, and saves each chunk as it ends.
 
-A *place* is where runs happen: the simulator, the live host, a guest. With several places, every cell stands once for
+A *target* is where runs happen: the simulator, the live host, a guest. With several targets, every cell stands once for
 each, told apart by the factor `on`. ::
 
-    a run is the same whenever it is made   the place makes its runs in bulk, as it likes          `Target.runs`
-    a run depends on its moment             the runner says which run of which place is next       `Target.session`
+    a run is the same whenever it is made   the target makes its runs in bulk, as it likes          `Target.runs`
+    a run depends on its moment             the runner says which run of which target is next       `Target.session`
 
 What Ctrl-C loses is at most the runs in hand.
 """
@@ -42,32 +42,32 @@ def run(
     threads: int | None = None,
     fresh: bool = False,
     progress: Callable[[int, int], None] | None = None,
-    places: Sequence[Target] = (),
+    targets: Sequence[Target] = (),
     tell: Callable[[str], None] = lambda line: None,
 ) -> Results:
     """Run what is not in `out` yet; see `Experiment.run`. Raises `Interrupted` on Ctrl-C."""
-    places = places or [Simulator(threads or os.cpu_count() or 1)]
-    at = {place.name: place for place in places}
-    cells = placed(experiment, places)
+    targets = targets or [Simulator(threads or os.cpu_count() or 1)]
+    at = {target.name: target for target in targets}
+    cells = placed(experiment, targets)
     engines = {cell.hash: at[cell.on].engine for cell in cells}
     folder = out / f"{experiment.name}-{store.folder_hash(engines)}"
     wanted = [(cell, seed) for cell in cells for seed in experiment.seeds]
     with store.locked(folder):
-        target = store.Store(folder, manifest(experiment, cells, places), fresh)
+        kept = store.Store(folder, manifest(experiment, cells, targets), fresh)
         if not fresh:
-            target.append(*_found_elsewhere(experiment, cells, out, target.done(), engines))
-        done = target.done()
+            kept.append(*_found_elsewhere(experiment, cells, out, kept.done(), engines))
+        done = kept.done()
         pending = [run for run in wanted if (run[0].hash, run[1]) not in done]
         finished = len(wanted) - len(pending)
         report = progress or (lambda done, total: None)
         report(finished, len(wanted))
-        before = partial(_tell_ignored, target.manifest, tell)
+        before = partial(_tell_ignored, kept.manifest, tell)
         try:
-            with ctrl_c() as stop, closing(_chunks(places, pending, folder, stop, before)) as chunks:
+            with ctrl_c() as stop, closing(_chunks(targets, pending, folder, stop, before)) as chunks:
                 for chunk, table in chunks:
-                    place = at[chunk[0][0].on]
-                    target.keep(place.name, place.seen())
-                    target.append(*_tidy(experiment, chunk, table, place.engine))
+                    target = at[chunk[0][0].on]
+                    kept.keep(target.name, target.seen())
+                    kept.append(*_tidy(experiment, chunk, table, target.engine))
                     finished += len(chunk)
                     report(finished, len(wanted))
         except KeyboardInterrupt:
@@ -76,23 +76,23 @@ def run(
 
 
 def _chunks(
-    places: Sequence[Target], pending: list[Run], folder: Path, stop: threading.Event, before: Callable[[], None]
+    targets: Sequence[Target], pending: list[Run], folder: Path, stop: threading.Event, before: Callable[[], None]
 ) -> Generator[Chunk, None, None]:
-    """Finished runs of all places. What depends on the moment comes last, with nothing else at work.
+    """Finished runs of all targets. What depends on the moment comes last, with nothing else at work.
 
-    `before` is called when all places are willing and nothing is measured yet.
+    `before` is called when all targets are willing and nothing is measured yet.
     """
-    here = {place.name: [run for run in pending if run[0].on == place.name] for place in places}
-    ahead = {place.name: place.ahead(here[place.name]) for place in places}
+    here = {target.name: [run for run in pending if run[0].on == target.name] for target in targets}
+    ahead = {target.name: target.ahead(here[target.name]) for target in targets}
     if pending:
         before()
     _do_ahead([job for jobs in ahead.values() for job in jobs], stop)
     # First those that need nothing done before: what the simulator refuses is known before a guest measures.
-    for place in sorted(places, key=lambda place: bool(ahead[place.name])):
-        if place.repeatable:
-            yield from place.runs(here[place.name], folder, stop)
-    others = [place for place in places if not place.repeatable]
-    yield from interleaved(others, [run for place in others for run in here[place.name]], folder, stop)
+    for target in sorted(targets, key=lambda one: bool(ahead[one.name])):
+        if target.repeatable:
+            yield from target.runs(here[target.name], folder, stop)
+    others = [target for target in targets if not target.repeatable]
+    yield from interleaved(others, [run for target in others for run in here[target.name]], folder, stop)
 
 
 def _do_ahead(jobs: list[Callable[[threading.Event], None]], stop: threading.Event) -> None:
@@ -109,18 +109,18 @@ def _do_ahead(jobs: list[Callable[[threading.Event], None]], stop: threading.Eve
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def placed(experiment: Specification, places: Sequence[Target]) -> list[Cell]:
-    """Every cell of every place."""
+def placed(experiment: Specification, targets: Sequence[Target]) -> list[Cell]:
+    """Every cell of every target."""
     all_cells = experiment.cells()
-    return [_placed(cell, place, len(places) > 1) for place in places for cell in place.cells(all_cells)]
+    return [_placed(cell, target, len(targets) > 1) for target in targets for cell in target.cells(all_cells)]
 
 
-def _placed(cell: Cell, place: Target, told_apart: bool) -> Cell:
-    factors = {"on": place.name, **cell.factors} if told_apart else cell.factors
-    return replace(cell, factors=factors, on=place.name)
+def _placed(cell: Cell, target: Target, told_apart: bool) -> Cell:
+    factors = {"on": target.name, **cell.factors} if told_apart else cell.factors
+    return replace(cell, factors=factors, on=target.name)
 
 
-def manifest(experiment: Specification, cells: list[Cell], places: Sequence[Target]) -> dict:
+def manifest(experiment: Specification, cells: list[Cell], targets: Sequence[Target]) -> dict:
     """What the parquet files do not say. Each machine stands once, with the sources of its values."""
     machines = []
     entries = []
@@ -148,7 +148,7 @@ def manifest(experiment: Specification, cells: list[Cell], places: Sequence[Targ
             "python": platform.python_version(),
             "polars": pl.__version__,
         },
-        "places": {place.name: place.describe() | _ignores(place, experiment) for place in places},
+        "places": {target.name: target.describe() | _ignores(target, experiment) for target in targets},
         "seeds": experiment.definition["seeds"],
         "experiment": experiment.definition,
         "machines": machines,
@@ -157,8 +157,8 @@ def manifest(experiment: Specification, cells: list[Cell], places: Sequence[Targ
     }
 
 
-def _ignores(place: Target, experiment: Specification) -> dict:
-    ignored = place.ignores(experiment)
+def _ignores(target: Target, experiment: Specification) -> dict:
+    ignored = target.ignores(experiment)
     return {"ignored": ignored} if ignored else {}
 
 

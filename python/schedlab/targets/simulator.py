@@ -1,4 +1,4 @@
-"""The simulator as a place to run: pending runs in chunks, each computed while the one before is being saved.
+"""The simulator as a target: pending runs in chunks, each computed while the one before is being saved.
 
 A chunk is computed in a second thread, with the interpreter released, so Ctrl-C is heard at once.
 """

@@ -1,1 +1,1 @@
-"""Guest kernels: real kernels under software emulation that counts instructions, as a place to run."""
+"""Guest kernels: real kernels under software emulation that counts instructions, as a target."""

@@ -31,7 +31,7 @@ def folder() -> Path:
 
 
 @contextmanager
-def room(place: Path, variable: str = "XDG_CACHE_HOME") -> Iterator[None]:
+def room(path: Path, variable: str = "XDG_CACHE_HOME") -> Iterator[None]:
     """Report a file that cannot be written because its disk is full or not to be written to, as an error for the user.
 
     `variable` is that of the environment which names another folder.
@@ -41,18 +41,18 @@ def room(place: Path, variable: str = "XDG_CACHE_HOME") -> Iterator[None]:
     except OSError as why:
         if why.errno not in NO_ROOM:
             raise
-        free = f", {shutil.disk_usage(place).free >> 20} MiB free" if place.exists() else ""
+        free = f", {shutil.disk_usage(path).free >> 20} MiB free" if path.exists() else ""
         raise UsageError(
-            f"{place} cannot be written to: {why.strerror}{free}; {variable} names another folder"
+            f"{path} cannot be written to: {why.strerror}{free}; {variable} names another folder"
         ) from None
 
 
-def refuse_full(place: Path, needed: int) -> None:
+def refuse_full(path: Path, needed: int) -> None:
     """Refuse a disk with less than `needed` bytes free: programs that fill one do not always say so."""
-    free = shutil.disk_usage(place).free
+    free = shutil.disk_usage(path).free
     if free < needed:
         room = f"{free >> 20} MiB free, and up to {needed >> 20} are needed"
-        raise UsageError(f"{place} has {room}; XDG_CACHE_HOME names another folder")
+        raise UsageError(f"{path} has {room}; XDG_CACHE_HOME names another folder")
 
 
 @contextmanager

@@ -40,7 +40,7 @@ BOOT_LIMIT = 180.0
 #: While a boot lasts, its state is reported this often, s.
 REPORTED_EVERY = 20.0
 #: Behind the kernel's command line, for a console that says everything from the first instruction on.
-TALKATIVE = ("ignore_loglevel", "earlyprintk=ttyS0")
+VERBOSE = ("ignore_loglevel", "earlyprintk=ttyS0")
 #: No guest writes more than this to a port, bytes.
 LARGEST_OUTPUT = 64 << 20
 #: So much of a console's end is shown, lines.
@@ -164,15 +164,15 @@ class Emulation:
     ) -> Iterator["_Running"]:
         """The emulator at work; it ends with this, and with this process."""
         sweep()
-        with _folder() as place:
+        with _folder() as folder:
             command = [
                 *self.emulator.command(self.kernel, self.words, self.memory_mib, self.processors),
-                *("-object", memory, "-serial", f"file:{place / 'console'}", "-serial", f"file:{place / 'port'}"),
-                *(_initial(place, images) if images else []),
-                *_handed(place, handed),
+                *("-object", memory, "-serial", f"file:{folder / 'console'}", "-serial", f"file:{folder / 'port'}"),
+                *(_initial(folder, images) if images else []),
+                *_handed(folder, handed),
                 *more,
             ]
-            with open(place / "errors", "wb") as errors:
+            with open(folder / "errors", "wb") as errors:
                 guest = subprocess.Popen(
                     command,
                     stdin=subprocess.PIPE,
@@ -182,7 +182,7 @@ class Emulation:
                     process_group=0,
                 )
             try:
-                yield _Running(guest, self.kernel, place, time.monotonic(), limit, stop)
+                yield _Running(guest, self.kernel, folder, time.monotonic(), limit, stop)
             finally:
                 guest.kill()
                 guest.wait()
@@ -200,7 +200,7 @@ class _Running:
 
     guest: subprocess.Popen
     kernel: Kernel
-    place: Path
+    folder: Path
     began: float
     longest: float
     stop: threading.Event | None
@@ -230,7 +230,7 @@ class _Running:
         seconds = time.monotonic() - self.began
         if self.guest.returncode:
             raise UsageError(f"guest:{self.kernel.name}: {self.errors()}")
-        return Ended(self.console(), _text(self.place / "port"), seconds)
+        return Ended(self.console(), _text(self.folder / "port"), seconds)
 
     def look(self) -> None:
         """Raise what ends a guest before its time."""
@@ -238,7 +238,7 @@ class _Running:
             raise KeyboardInterrupt
         self._report()
         late = time.monotonic() > self.began + self.longest
-        outputs = [self.place / name for name in ("console", "port")]
+        outputs = [self.folder / name for name in ("console", "port")]
         full = any(path.exists() and path.stat().st_size > LARGEST_OUTPUT for path in outputs)
         if late or full:
             self._hand_on(last=True)
@@ -274,7 +274,7 @@ class _Running:
 
     def console(self) -> str:
         """All that its kernel has said."""
-        return self.before + _text(self.place / "console")
+        return self.before + _text(self.folder / "console")
 
     def said(self) -> str:
         """The end of its console."""
@@ -284,7 +284,7 @@ class _Running:
         """How the emulator ended, and why, if it says so."""
         status = self.guest.wait()
         silent = "the disk of its memory's file is full" if status == -signal.SIGBUS else "it said nothing"
-        why = _text(self.place / "errors").strip() or silent
+        why = _text(self.folder / "errors").strip() or silent
         return f"{qemu.PROGRAM} ended with status {status}: {why}"
 
 
@@ -314,19 +314,19 @@ def _folder() -> Iterator[Path]:
         yield Path(folder.name)
 
 
-def _initial(place: Path, images: Sequence[bytes | Path]) -> list[str]:
+def _initial(folder: Path, images: Sequence[bytes | Path]) -> list[str]:
     """The initial file system: archives that follow each other."""
-    with open(place / "images", "wb") as file:
+    with open(folder / "images", "wb") as file:
         for image in images:
             file.write(image.read_bytes() if isinstance(image, Path) else image)
-    return ["-initrd", str(place / "images")]
+    return ["-initrd", str(folder / "images")]
 
 
-def _handed(place: Path, handed: Mapping[str, bytes]) -> list[str]:
+def _handed(folder: Path, handed: Mapping[str, bytes]) -> list[str]:
     """What the guest can read from the emulator."""
     words = []
     for number, name in enumerate((ORDER, GIVEN)):
-        path = place / f"handed{number}"
+        path = folder / f"handed{number}"
         path.write_bytes(handed.get(name, b""))
         words += ["-fw_cfg", f"name={name},file={_word(path)}"]
     return words

@@ -1,4 +1,4 @@
-"""A guest kernel as a place to run: `--on guest:6.1`. The same experiment, and the same agent.
+"""A guest kernel as a target: `--on guest:6.1`. The same experiment, and the same agent.
 
     for each setup of a guest    boot once, and keep the machine as it is when it is ready
     for each run (cell, seed)    go on from it twice, as many guests at once as there are processors
@@ -96,7 +96,7 @@ class Guest:
     at_once: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
     _machine: Machine | None = field(default=None, repr=False)
     #: By the hash of a cell that was placed.
-    _fitted: "dict[str, Fitted]" = field(default_factory=dict, repr=False)
+    _prepared: "dict[str, Prepared]" = field(default_factory=dict, repr=False)
     #: Schedulers by their paths, as they were when they were first asked for.
     _schedulers: dict[str, dict[str, bytes]] = field(default_factory=dict, repr=False)
 
@@ -130,10 +130,10 @@ class Guest:
             refuse_impossible(cell, self.of_host, self.processors)
             scenario = deepcopy(cell.scenario)
             scenario["machine"]["processors"] = self._of_the_guest(scenario["machine"]["processors"])
-            fitted = self._fit(replace(cell, scenario=scenario))
-            decides = [fitted.machine.engine, *(json.dumps(one, sort_keys=True) for one in (scenario, cell.host))]
+            prepared = self._prepare(replace(cell, scenario=scenario))
+            decides = [prepared.machine.engine, *(json.dumps(one, sort_keys=True) for one in (scenario, cell.host))]
             digest = hashlib.sha256("\n".join(decides).encode()).hexdigest()
-            self._fitted[digest] = fitted
+            self._prepared[digest] = prepared
             placed.append(replace(cell, scenario=scenario, hash=digest))
         return placed
 
@@ -163,7 +163,7 @@ class Guest:
         """The machines that the runs go on from, each to be kept."""
         if not pending:
             return []
-        machines = (self.machine, *(self._fit_of(run[0]).machine for run in pending))
+        machines = (self.machine, *(self._prepared_for(run[0]).machine for run in pending))
         return [one.keep for one in {one.engine: one for one in machines}.values()]
 
     @property
@@ -185,7 +185,7 @@ class Guest:
                 for future in futures:
                     result(future, stop)
                 chosen, doubt = vote.outcome()
-                yield [run], self.told(run, folder, calibration, chosen, doubt, vote.reports)
+                yield [run], self.rows_of(run, folder, calibration, chosen, doubt, vote.reports)
         finally:
             over.set()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -195,7 +195,7 @@ class Guest:
         """A noisy guest at work: each run is made once."""
         yield _Noisy(self, folder, self._calibration(folder, stop), stop)
 
-    def told(
+    def rows_of(
         self, run: Run, folder: Path, calibration: dict, chosen: Report, doubt: str | None, reports: list[Report]
     ) -> pl.DataFrame:
         """The rows of a run; the guests that made it are a line of the log."""
@@ -216,7 +216,7 @@ class Guest:
 
     def _note(self, cell: Cell) -> str | None:
         """What a cell's numbers suffer from, however it goes."""
-        own = self._fit_of(cell).drive
+        own = self._prepared_for(cell).drive
         return own.note if own else None
 
     def ask(
@@ -224,14 +224,14 @@ class Guest:
     ) -> Report:
         """Run once; with `record`, the answer has the recording in it."""
         settle_ns = machine.SETTLE_NS + (seed - 1) * PHASE_NS % TICK_NS
-        fitted = self._fit_of(cell)
-        plan = _plan(cell, seed, calibration, self.trace, fitted.drive)
+        prepared = self._prepared_for(cell)
+        plan = _plan(cell, seed, calibration, self.trace, prepared.drive)
         plan["options"] |= {
-            "buffer_kib": min(BUFFER_KIB, (fitted.machine.setup.memory_mib << 10) // BUFFER_SHARE),
+            "buffer_kib": min(BUFFER_KIB, (prepared.machine.setup.memory_mib << 10) // BUFFER_SHARE),
             "drain_every": self.drain_every,
             "enclose": LARGEST_PACKED if record else None,
         }
-        return fitted.machine.ask(["run"], plan, settle_ns, stop)
+        return prepared.machine.ask(["run"], plan, settle_ns, stop)
 
     def record(self, cell: Cell, seed: int, path: Path) -> dict:
         """Run once, write the scheduler's events to `path` as a recording, and give the answer without them."""
@@ -244,18 +244,18 @@ class Guest:
         cache.write(path, unpacked(text, self.name))
         return answer
 
-    def _fit_of(self, cell: Cell) -> "Fitted":
+    def _prepared_for(self, cell: Cell) -> "Prepared":
         """What was found when the cell was placed."""
-        return self._fitted.get(cell.hash) or self._fit(cell)
+        return self._prepared.get(cell.hash) or self._prepare(cell)
 
-    def _fit(self, cell: Cell) -> "Fitted":
+    def _prepare(self, cell: Cell) -> "Prepared":
         """The machine as a cell wants it."""
         tunables = cell.host["tunables"]
-        wished = volume.wish(cell.scenario, tunables)
-        own = volume.measured(_plan(cell, 1, NO_CALIBRATION, self.trace, None), wished) if wished else None
+        request = volume.requested(cell.scenario, tunables)
+        own = volume.sized(_plan(cell, 1, NO_CALIBRATION, self.trace, None), request) if request else None
         of_cell = setup.of(cell.scenario, tunables, own)
         whole = replace(of_cell, extra={**of_cell.extra, **self._scheduler(tunables)})
-        return Fitted(replace(self.machine, setup=whole), own)
+        return Prepared(replace(self.machine, setup=whole), own)
 
     def _scheduler(self, tunables: dict[str, str]) -> dict[str, bytes]:
         """The files of the scheduler that the tunables name."""
@@ -284,11 +284,11 @@ class _Noisy:
     def run(self, cell: Cell, seed: int) -> pl.DataFrame:
         """Make one run."""
         report = self.guest.ask(cell, seed, self.calibration, self.stop)
-        return self.guest.told((cell, seed), self.folder, self.calibration, report, None, [report])
+        return self.guest.rows_of((cell, seed), self.folder, self.calibration, report, None, [report])
 
 
 @dataclass(frozen=True)
-class Fitted:
+class Prepared:
     """A machine as a cell wants it, and the cell's drive if it has one."""
 
     machine: Machine

@@ -30,7 +30,7 @@ BLANK = "/volume"
 class Volume:
     """A drive, as the agent is asked for it, with the file system that it needs."""
 
-    wish: Mapping[str, Any]
+    request: Mapping[str, Any]
     #: Bytes it has.
     size: int
     #: Of it, what a run fills, MiB.
@@ -39,26 +39,26 @@ class Volume:
     @property
     def volume(self) -> dict[str, Any]:
         """For the agent's plan."""
-        return dict(self.wish) | {"size": f"{self.size}B", "blank": BLANK}
+        return dict(self.request) | {"size": f"{self.size}B", "blank": BLANK}
 
     @property
     def note(self) -> str | None:
         """What its numbers suffer from."""
-        if "request" not in self.wish:
+        if "request" not in self.request:
             return None
         return (
-            f"the drive takes {self.wish['request']} for each request, wherever and however long; seeks and bytes cost "
-            "nothing, so sorting gains nothing and merging gains much: give machine.drive for one that seeks"
+            f"the drive takes {self.request['request']} for each request, wherever and however long; seeks and bytes "
+            "cost nothing, so sorting gains nothing and merging gains much: give machine.drive for one that seeks"
         )
 
     @property
     def usual(self) -> dict[str, str]:
         """Its elevator if none is asked for: kernels differ in what null_blk has of itself."""
-        return USUAL if "request" in self.wish else {}
+        return USUAL if "request" in self.request else {}
 
     def modules(self, tunables: Mapping[str, str]) -> dict[str, str]:
         """What the kernel needs for it, and for its elevator."""
-        own = {"null_blk": "nr_devices=0"} if "request" in self.wish else {"fuse": "", "loop": ""}
+        own = {"null_blk": "nr_devices=0"} if "request" in self.request else {"fuse": "", "loop": ""}
         names = (elevators(tunables) or self.usual).values()
         wanted = [MODULES.get(name, name) for name in names]
         return own | {name: "" for name in wanted if name}
@@ -70,7 +70,7 @@ def elevators(tunables: Mapping[str, str]) -> dict[str, str]:
     return {name: ELEVATORS.get(value, value).replace("_", "-") for name, value in named.items()}
 
 
-def wish(scenario: Mapping[str, Any], tunables: Mapping[str, str]) -> dict[str, Any] | None:
+def requested(scenario: Mapping[str, Any], tunables: Mapping[str, str]) -> dict[str, Any] | None:
     """What a cell wants for a drive, if any: as on a host, and where there is something to set or to swap to."""
     machine = scenario["machine"]
     disk, swap = machine.get("disk"), swap_area(machine)
@@ -82,7 +82,7 @@ def wish(scenario: Mapping[str, Any], tunables: Mapping[str, str]) -> dict[str, 
     return drive | ({"swap": swap} if swap else {})
 
 
-def measured(plan: Mapping[str, Any], wished: Mapping[str, Any]) -> Volume:
+def sized(plan: Mapping[str, Any], request: Mapping[str, Any]) -> Volume:
     """The drive with the size that the files of a plan need."""
-    extent = agent.ask(["volume-size"], {**plan, "options": {"volume": wished}})
-    return Volume(wished, extent["size"], -(-extent["used"] >> 20))
+    extent = agent.ask(["volume-size"], {**plan, "options": {"volume": request}})
+    return Volume(request, extent["size"], -(-extent["used"] >> 20))

@@ -15,7 +15,7 @@ from schedlab.results import store
 from schedlab.results.manifest import read_manifest
 from schedlab.specification import Cell, Specification
 from schedlab.system import reading, writing
-from schedlab.targets.host.seal import FOLDER, SETTING, Seal, key_in, opened, write_seal
+from schedlab.targets.host.seal import FOLDER, SETTING, Seal, decoded, key_in, write_seal
 from schedlab.targets.host.target import Host
 from schedlab.targets.target import LOG, Run, Session
 
@@ -134,7 +134,7 @@ def unseal(folder: Path, verdict: str) -> dict[str, dict[str, str]]:
 def _cells(seal: Path) -> dict[str, list]:
     """What stands in a seal: scenario, factors, and both hashes, by letter."""
     try:
-        cells = opened(reading.data(seal, reading.MANIFEST))
+        cells = decoded(reading.data(seal, reading.MANIFEST))
     except (ValueError, RecursionError) as why:
         raise UsageError(f"{seal} is damaged ({why}); without it the letters stand for nothing") from None
     kinds = (dict, dict, str, str)
@@ -159,7 +159,7 @@ def _named(rows: pl.DataFrame, true: dict[str, tuple[str, dict[str, str], str]])
 def _open_log(log: Path) -> None:
     lines = reading.data(log, reading.LOG).splitlines() if log.exists() else []
     try:
-        plain = [line if line.startswith(b"{") else json.dumps(opened(line)).encode() for line in lines]
+        plain = [line if line.startswith(b"{") else json.dumps(decoded(line)).encode() for line in lines]
     except (ValueError, RecursionError) as why:
         raise UsageError(f"{log} is damaged ({why}); move it away, and unseal again") from None
     writing.replace(log, b"".join(line + b"\n" for line in plain))

@@ -62,7 +62,7 @@ class Preflight:
         """For the log and the manifest."""
         return {**vars(self), "times": list(self.times), "scatter": self.scatter, "visible": self.visible}
 
-    def told(self) -> list[str]:
+    def lines(self) -> list[str]:
         """In words, a line each."""
         return [self._of_others(), self._of_noise(), self._of_time()]
 

@@ -68,16 +68,16 @@ def key_in(path: Path) -> bytes:
 def write_seal(folder: Path, seal: Seal) -> None:
     """Put the seal into the folder of the results, in a form that no eye reads by accident."""
     cells = {letter: [cell.scenario, cell.factors, cell.hash, seal.hash(cell)] for letter, cell in seal.cells.items()}
-    writing.replace(folder / "seal", closed(cells))
+    writing.replace(folder / "seal", encoded(cells))
 
 
-def closed(what: Any) -> bytes:
+def encoded(what: Any) -> bytes:
     """Something in a form that no eye reads by accident."""
     return base64.b64encode(zlib.compress(json.dumps(what).encode()))
 
 
-def opened(text: bytes) -> Any:
-    """What `closed` hid. ValueError if it is damaged, or as large as nothing that was hidden."""
+def decoded(text: bytes) -> Any:
+    """What `encoded` hid. ValueError if it is damaged, or as large as nothing that was hidden."""
     try:
         unpacker = zlib.decompressobj()
         found = unpacker.decompress(base64.b64decode(text, validate=True), reading.MANIFEST)

@@ -1,4 +1,4 @@
-"""The live host as a place to run: one run after the other, each on a quiet machine or marked. Their order is the
+"""The live host as a target: one run after the other, each on a quiet machine or marked. Their order is the
 runner's (`order`). Long, because all that makes a measured run worth believing stands here.
 
     before anything is measured            what this host cannot do is refused
@@ -36,7 +36,7 @@ from schedlab.system import reading, writing
 from schedlab.targets import agent, ignored
 from schedlab.targets.host import preflight
 from schedlab.targets.host.conditions import LOOP, Conditions
-from schedlab.targets.host.seal import closed
+from schedlab.targets.host.seal import encoded
 from schedlab.targets.linux import (
     ELEVATOR,
     ELEVATORS,
@@ -125,7 +125,7 @@ class Host:
         return self._seen
 
     def ahead(self, pending: list[Run]) -> list:
-        """Refuse what this host cannot do, before any place measures. Else nothing: what is done at once disturbs."""
+        """Refuse what this host cannot do, before any target measures. Else nothing: what is done at once disturbs."""
         if pending:
             refuse_impossible(_once_each(pending), self.conditions)
         return []
@@ -136,7 +136,7 @@ class Host:
         session = _Session(self.conditions, folder, stop, self.judge)
         seen = session.preflight([cell for cell, _ in pending], _repeats(pending, folder))
         self._seen["preflight"] = seen.document()
-        for line in seen.told():
+        for line in seen.lines():
             self.tell(line)
         for cell in _once_each(pending) * self.conditions.warm_up:
             session.attempt(cell, 0)
@@ -174,19 +174,19 @@ def refuse_impossible(cells: list[Cell], conditions: Conditions) -> None:
             size(wanted)
         except (KeyError, ValueError):
             raise UsageError(f"--scratch {LOOP}{wanted}: is no size; write loop:2GiB") from None
-    wishes = [settings(cell) if volume(cell, conditions) is None else _of_a_loop(settings(cell)) for cell in cells]
-    for wanted in {json.dumps(wish, sort_keys=True): wish for wish in wishes if wish}.values():
+    requests = [settings(cell) if volume(cell, conditions) is None else _of_a_loop(settings(cell)) for cell in cells]
+    for wanted in {json.dumps(request, sort_keys=True): request for request in requests if request}.values():
         agent.ask(["apply", "--dry-run", "--", *(f"{name}={value}" for name, value in wanted.items())])
 
 
-def _of_a_loop(wish: dict[str, str]) -> dict[str, str]:
+def _of_a_loop(request: dict[str, str]) -> dict[str, str]:
     """What is set on a volume's own device is judged by another of its kind; not at all, where there is none."""
     loop = next((path.name for path in sorted(Path("/sys/block").glob("loop*"))), None)
-    known = agent.ask(["tunables"]) or [] if wish else []
+    known = agent.ask(["tunables"]) or [] if request else []
     of_devices = {name for name, at, _ in (one["name"].partition("@") for one in known) if at}
     return {
         f"{name}@{loop}" if name in of_devices else name: value
-        for name, value in wish.items()
+        for name, value in request.items()
         if loop or name not in of_devices
     }
 
@@ -333,7 +333,7 @@ class _Session:
         """A line of the log, on the disk before the next run begins."""
         line = {"time": time.time()} | what
         path = self.folder / LOG
-        writing.extend(path, (closed(line) if self.conditions.sealed else json.dumps(line).encode()) + b"\n")
+        writing.extend(path, (encoded(line) if self.conditions.sealed else json.dumps(line).encode()) + b"\n")
 
 
 def volume(cell: Cell, conditions: Conditions) -> dict[str, Any] | None:
