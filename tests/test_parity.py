@@ -111,7 +111,7 @@ def test_a_policy_switches_as_its_kernel_does(kernel, name, tmp_path):
     assert woken_first_in_the_play(task_set, tmp_path / f"{name}-{kernel}.recording") == []
     # Another policy, led through the same story, parts from the kernel soon.
     (policy,) = {"cfs", "eevdf"} - {reference.scheduler["name"]}
-    other = switches.beside(task_set, tmp_path / f"{name}-{kernel}.recording", {"name": policy}, seconds=5)
+    other = switches.follow_recording(task_set, tmp_path / f"{name}-{kernel}.recording", {"name": policy}, seconds=5)
     assert not other.whole
     assert other.choices < found.choices
 
@@ -120,7 +120,7 @@ def test_a_recording_that_does_not_tell_what_was_charged_is_refused(tmp_path):
     (task_set,) = switches.task_sets(["two_equal"])
     task_set.experiment({"name": "cfs"}, 1).record(tmp_path / "simulated", "recording")
     with pytest.raises(_core.ScenarioError, match="does not tell what the kernel charged"):
-        switches.beside(task_set, tmp_path / "simulated", {"name": "cfs"}, 1)
+        switches.follow_recording(task_set, tmp_path / "simulated", {"name": "cfs"}, 1)
 
 
 def test_a_difference_is_told_in_words():

@@ -154,10 +154,10 @@ def read(
     wanted = {"format": format, "columns": columns, "operations": list(operations), "first": first, "bytes": bytes}
     try:
         with ctrl_c() as stop:
-            keys, sizes, told = until_stopped(stop, _core.read_requests, str(path), json.dumps(wanted))
+            keys, sizes, about = until_stopped(stop, _core.read_requests, str(path), json.dumps(wanted))
     except KeyboardInterrupt:
         raise Stopped("stopped while the trace was being read; nothing was written") from None
-    return Trace(str(path), keys, sizes, **json.loads(told))
+    return Trace(str(path), keys, sizes, **json.loads(about))
 
 
 def check(policies: str, sizes: str, sample: float | None = None, seed: int = 0, bytes: bool = False) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def curves(
     Write `policies` as "lru,arc", or "all", or with parameters "s3_fifo:name=value"; `sizes` as "1000", "1%", several
     with commas, or "0.1%..50%:16"; with a unit ("64MiB") or with `bytes` they are bytes, for which the trace must have
     been read with `bytes`. A `sample` of 0.01 runs several hundredths of the objects instead of all of them, and the
-    summary then has intervals. `progress` is told (policies done, all). Ctrl-C raises `Stopped`.
+    summary then has intervals. `progress` is called with (policies done, all). Ctrl-C raises `Stopped`.
     """
     checked = check(policies, sizes, sample, seed, bytes)
     threads = threads or os.cpu_count() or 1

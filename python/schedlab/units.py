@@ -60,7 +60,7 @@ def allowed(domain: dict) -> str:
 
 
 def digits(value: float, significant: int = 4) -> str:
-    """Spell a number with so many significant digits and no exponent for everyday sizes."""
+    """Spell a number with `significant` digits and no exponent for everyday sizes."""
     if value == 0:
         return "0"
     if not 1e-4 <= abs(value) < 1e7:

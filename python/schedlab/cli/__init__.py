@@ -1,7 +1,7 @@
 """The command `schedlab`: one file a verb. A verb imports what it needs when it runs, so that the rest answer at once.
 
 Exit status: 0 done, 1 done with runs in which tasks wait for ever, 2 the user can mend it (one message on stderr),
-70 a fault of schedlab, 130 stopped by Ctrl-C, 141 nobody reads the output any more.
+70 a fault of schedlab, 130 stopped by Ctrl-C, 141 the output is not read any more.
 """
 
 import functools
@@ -113,7 +113,7 @@ def _explain(error: Exception) -> int:
 
     if isinstance(error, Interrupted | Stopped):
         say(str(error))
-        # The engine may still be busy with the work in hand; nobody waits for it.
+        # The engine may still be busy with the work in hand; it is not waited for.
         flushed()
         os._exit(STOPPED)
     if pressed():

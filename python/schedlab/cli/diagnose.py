@@ -70,7 +70,7 @@ def _watch(lasting: str, every: str) -> tuple[list["Finding"], "Means", list[dic
 
 @contextmanager
 def _suspects(lasting: str):
-    """The agent's `suspects`, at work beside the sampler; gives a function that waits for its answer."""
+    """The agent's `suspects`, at work alongside the sampler; gives a function that waits for its answer."""
     import threading
 
     from schedlab.errors import UsageError
@@ -89,8 +89,8 @@ def _suspects(lasting: str):
     def wait() -> tuple[dict, list[dict]]:
         thread.join()
         seen = answer.get("seen") or {}
-        told = [line.split(": ", 1) for line in seen.get("unknown", [])]
-        unknown = [{"what": what, "why": why} for what, why in told]
+        unanswered = [line.split(": ", 1) for line in seen.get("unknown", [])]
+        unknown = [{"what": what, "why": why} for what, why in unanswered]
         if "why" in answer:
             unknown.append({"what": "groups, locks, sockets, ends of tasks", "why": answer["why"]})
         return seen, unknown
@@ -115,7 +115,7 @@ def _write(finding: "Finding", path: Path) -> tuple[str | None, str]:
     definition = remedy.experiment(finding, agent.ask(["tunables"]))
     if definition is None:
         return None, f"no tunable of this host is known to help against a shortage of {finding.resource}"
-    # What the lab itself would refuse is not handed to anybody.
+    # What the lab itself would refuse is not proposed.
     Experiment.from_dict(definition, path.stem).cells()
     indicators = "; ".join(_indicator(entry) for entry in finding.evidence if entry["over"])
     head = (

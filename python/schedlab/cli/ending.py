@@ -45,7 +45,7 @@ def pressed() -> bool:
 
 
 def unwritten(error: OSError) -> int:
-    """The status where output could not be written; says why, unless nobody wants it any more."""
+    """The status where output could not be written; says why, unless it is not read any more."""
     if error.errno == errno.EPIPE:
         _discard(sys.stdout)
         return CLOSED_PIPE

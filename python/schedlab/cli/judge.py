@@ -87,7 +87,7 @@ def asked(seen: dict[str, str], session: int, best: int) -> float:
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """Elsewhere Ctrl-C sets a flag that is looked at between two steps; nobody would look while a person is asked."""
+    """Elsewhere Ctrl-C sets a flag that is looked at between two steps; there are none while a person is asked."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield

@@ -1,4 +1,4 @@
-"""`schedlab reproduce`: published results beside ours, with verdicts."""
+"""`schedlab reproduce`: published results compared with ours, with verdicts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

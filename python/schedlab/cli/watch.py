@@ -1,4 +1,4 @@
-"""`schedlab watch`: the counters of this host, live, as rows, or as means beside a command's times."""
+"""`schedlab watch`: the counters of this host, live, as rows, or as means with a command's times."""
 
 import sys
 from collections.abc import Iterable

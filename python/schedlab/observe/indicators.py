@@ -61,7 +61,7 @@ def _ready(view: View) -> float | None:
 
 
 def _busy(view: View) -> float | None:
-    """Of the time that this machine had: what the hypervisor took was nobody's here."""
+    """Of the time that this machine had: what the hypervisor took is no part of it."""
     left = view.sum("cpu.idl", "cpu.wai")
     had = 100 - (view.means.get("cpu.stl") or 0.0)
     return None if left is None or had <= 0 else max(0.0, 100 * (1 - left / had))

@@ -43,7 +43,7 @@ class NotTimed(Exception):
 
 @dataclass(frozen=True)
 class Timing:
-    """The runs of one command, in the order of the blocks they were done in; each as the agent told of it."""
+    """The runs of one command, in the order of the blocks they were done in; each as the agent reported it."""
 
     command: tuple[str, ...]
     runs: list[dict[str, Any]]
@@ -83,7 +83,7 @@ def measure(
     warm_up: int = 0,
     touch_nothing: bool = False,
     seed: int | None = None,
-    told: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
     aside: bool = False,
 ) -> list[Timing]:
     """Run each command `repeat` times. Every repeat is a block of all commands, in random order, so that what drifts
@@ -94,7 +94,7 @@ def measure(
     order = random.Random(seed)
     total = (warm_up + repeat) * len(commands)
     for done, (block, which) in enumerate(_blocks(len(commands), warm_up + repeat, order)):
-        told(done, total)
+        progress(done, total)
         run = _run(commands[which], touch_nothing, aside)
         if run["status"] == STOPPED and total > 1:
             raise Stopped(f"stopped in run {done + 1} of {total}")

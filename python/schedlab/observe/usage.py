@@ -1,4 +1,4 @@
-"""Who uses a resource up: tasks that live, and programs whose tasks were gone before anybody could look at them."""
+"""Which tasks use a resource up: those that live, and programs whose tasks ended before they could be sampled."""
 
 import os
 from collections.abc import Collection, Iterable

@@ -18,7 +18,7 @@ LEVELS = (*range(-20, 20), None)
 
 @dataclass(frozen=True)
 class Request:
-    """What to sample beside the system's counters, how often and how long; durations as the agent reads them."""
+    """What to sample besides the system's counters, how often and how long; durations as the agent reads them."""
 
     every: str = "1s"
     lasting: str | None = None
@@ -140,7 +140,7 @@ class Means:
 
 @dataclass(frozen=True)
 class Timed:
-    """What a command used, its children included, as the kernel told its parent when it ended."""
+    """What a command used, its children included, as the kernel reported it to its parent when it ended."""
 
     real: float
     user: float
@@ -152,7 +152,7 @@ class Timed:
     minor_faults: int
 
 
-#: A shell that becomes the command when it is told to: quickly made, so that what it needs itself is hardly seen.
+#: A shell that becomes the command when a pipe says so: quickly made, so that what it needs itself is hardly seen.
 _HOLD = 'read -r go <&9 && exec "$@" 9<&-'
 
 
@@ -163,10 +163,10 @@ class Held:
         """Make it; its output goes to our error output if ours is for something else."""
         if not shutil.which(command[0]):
             raise UsageError(f"{command[0]}: there is no such program")
-        told, self._go = os.pipe()
-        actions = [(os.POSIX_SPAWN_DUP2, told, 9), *([(os.POSIX_SPAWN_DUP2, 2, 1)] if to_stderr else [])]
+        reader, self._go = os.pipe()
+        actions = [(os.POSIX_SPAWN_DUP2, reader, 9), *([(os.POSIX_SPAWN_DUP2, 2, 1)] if to_stderr else [])]
         self.pid = os.posix_spawn("/bin/sh", ["sh", "-c", _HOLD, "sh", *command], os.environ, file_actions=actions)
-        os.close(told)
+        os.close(reader)
         self._began = None
 
     def start(self) -> None:

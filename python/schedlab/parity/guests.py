@@ -1,11 +1,11 @@
-"""Parity with guest kernels: the simulator's policies beside the kernels whose rules they are.
+"""Parity with guest kernels: the simulator's policies compared with the kernels whose rules they are.
 
 A guest counts instructions, so what differs is the model's own doing, and the allowances are tight:
 
     deviation  =  mean of the simulated runs  -  mean of the guest's runs              over the same number of seeds
     holds      if |deviation| <= the larger of   `share` x the guest's mean   and   `least`
 
-All of a scenario's metrics that an allowance speaks of are compared, for each of its jobs. A wait that hardly anybody
+All of a scenario's metrics that an allowance speaks of are compared, for each of its jobs. A wait that few tasks
 had is not: where fewer than `FEWEST` were seen, percentiles are of single events.
 """
 
@@ -35,7 +35,7 @@ WAITS = ("wakeup_latency", "run_wait")
 FEWEST = 20
 #: Seeds of each run: the guests' ticks begin elsewhere within a tick.
 SEEDS = 3
-#: The recorder's buffer is emptied so rarely that nobody notices in a run of seconds.
+#: The recorder's buffer is emptied so rarely that it does not disturb a run of seconds.
 UNDISTURBED = "600s"
 #: Words of the command line that let a kernel's own threads sleep: statistics of memory, compaction, huge pages,
 #: write-back, watchdogs and pressure (PSI) all wake one now and then. Those that are left wake once or twice a second;

@@ -1,4 +1,4 @@
-"""Parity of memory: reclaim by two lists beside the kernels whose rules it has, by what is paged and read.
+"""Parity of memory: reclaim by two lists compared with the kernels whose rules it has, by what is paged and read.
 
 A scenario of `memory_scenarios/` has so much memory. In a guest that is the limit of a control group, in which all its
 tasks are: the kernel's own memory is no part of it, and the group reclaims as soon as it is full. The simulator has a
@@ -22,7 +22,7 @@ from schedlab.results import Results
 
 #: For each kernel the variant of `two_list` that has its rules.
 KERNELS = {"5.10": "5.9", "6.1": "5.9", "6.17": "6.17"}
-#: Those that reclaim by generations unless they are told not to.
+#: Those that reclaim by generations (MGLRU) unless it is turned off.
 GENERATIONS = ("6.17",)
 SWAPPINESS = 60
 #: Scenarios that are also run with these weights.

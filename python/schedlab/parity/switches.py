@@ -1,20 +1,20 @@
 """Switch for switch: whether a policy takes the processor from task to task as a guest's kernel does, for a minute.
 
-    task set   tasks that compute, in some task sets beside sleepers, on one processor
+    task set   tasks that compute, in some task sets with sleepers, on one processor
     prelude    each runs alone for a while, one after the other, and a last one after them; then all sleep
     play       they wake one after the other, and compute to the end
 
-The prelude is for equal beginnings: whoever wakes afterwards has no lag (`eevdf`), and stands where sleepers are placed
-(`cfs`), whatever it did before. The guest tells each look that its kernel took at the clock, and what it charged whom.
-The policy is led through that story (`_core.follow`): it is charged the same, told of the same ticks and wakeups at the
-same times, kernel threads' too, and everything that is decided it decides itself:
+The prelude is for equal beginnings: a task that wakes afterwards has no lag (`eevdf`), and stands where sleepers are
+placed (`cfs`), whatever it did before. The guest reports each reading of the clock by its kernel, and what each task
+was charged. The policy is led through that recording (`_core.follow`): it is charged the same, gets the same ticks and
+wakeups at the same times, kernel threads' too, and everything that is decided it decides itself:
 
-    wish       at a tick or a wakeup, that somebody be chosen
-    choice     whom: at each moment when the kernel chose, also if it chose whoever ran already
-    agrees     as long as both the wishes and the choices are the kernel's
+    request    at a tick or a wakeup, for a new choice
+    choice     of a task: at each moment when the kernel chose, also if it chose the running task
+    agrees     as long as both the requests and the choices are the kernel's
 
-At the first difference it ends. Kernel threads are as few as words of the command line make them; who is left is part
-of the story.
+At the first difference it ends. Kernel threads are as few as words of the command line make them; those left are part
+of the recording.
 """
 
 import io
@@ -54,12 +54,12 @@ SECONDS = 60
 
 @dataclass(frozen=True)
 class TaskSet:
-    """Tasks that only compute, and in some task sets sleepers beside them."""
+    """Tasks that only compute, and in some task sets with sleepers."""
 
     name: str
     #: What each of them asks for; with `PLAY`, the steps that a sleeper repeats.
     tasks: Sequence[dict[str, Any]]
-    #: Turns of the play that are not followed: what is left of a SCHED_RR task's turn when the run begins is not told.
+    #: Turns of the play that are not followed: what is left of a SCHED_RR task's turn when the run begins is not known.
     skipped: int = 0
 
     @property
@@ -69,7 +69,7 @@ class TaskSet:
 
     def experiment(self, scheduler: dict[str, Any], seconds: float = SECONDS) -> Experiment:
         """The task set's experiment."""
-        workload = {f"t{number:02}": self._job(number, wishes) for number, wishes in enumerate(self.tasks)}
+        workload = {f"t{number:02}": self._job(number, settings) for number, settings in enumerate(self.tasks)}
         workload[LAST] = _job(APART_MS * len(self.tasks), [{"compute": f"{ALONE_MS}ms"}, {"sleep": "10000s"}])
         return Experiment.from_dict(
             {
@@ -83,12 +83,12 @@ class TaskSet:
             self.name,
         )
 
-    def _job(self, number: int, wishes: dict[str, Any]) -> dict[str, Any]:
+    def _job(self, number: int, settings: dict[str, Any]) -> dict[str, Any]:
         wakes_ms = self.play_ms + WAKES_APART_MS * number
         asleep_ms = wakes_ms - APART_MS * number - ALONE_MS
-        play = {"repeat": {"times": "forever", "steps": wishes.get(PLAY, HOG)}}
+        play = {"repeat": {"times": "forever", "steps": settings.get(PLAY, HOG)}}
         steps = [{"compute": f"{ALONE_MS}ms"}, {"sleep": f"{asleep_ms:g}ms"}, play]
-        return _job(APART_MS * number, steps) | {name: wish for name, wish in wishes.items() if name != PLAY}
+        return _job(APART_MS * number, steps) | {name: value for name, value in settings.items() if name != PLAY}
 
 
 def _nice(*levels: int) -> list[dict[str, Any]]:
@@ -99,8 +99,8 @@ def _nice(*levels: int) -> list[dict[str, Any]]:
 AT_RANDOM = {"uniform": ["4ms", "8ms"]}
 
 
-def _sleepers(*times: tuple[Any, str], **wishes: Any) -> list[dict[str, Any]]:
-    return [{PLAY: [{"sleep": sleep}, {"compute": compute}], **wishes} for sleep, compute in times]
+def _sleepers(*times: tuple[Any, str], **settings: Any) -> list[dict[str, Any]]:
+    return [{PLAY: [{"sleep": sleep}, {"compute": compute}], **settings} for sleep, compute in times]
 
 
 def _slices(*lengths: str) -> list[dict[str, Any]]:
@@ -149,7 +149,7 @@ def _job(start_ms: float, steps: list) -> dict[str, Any]:
 class Agreement:
     """How far a policy goes with a kernel."""
 
-    #: Choices that agree, those of whoever ran already too, and how many of them are switches.
+    #: Choices that agree, those of the running task too, and how many of them are switches.
     choices: int
     switches: int
     #: Time in the play of the last of them.
@@ -194,10 +194,12 @@ def compare(
     recording = folder / f"{task_set.name}-{guest.kernel}.recording"
     (placed,) = guest.cells([cell(task_set, seconds)])
     guest.record(placed, 1, recording)
-    return beside(task_set, recording, scheduler, seconds)
+    return follow_recording(task_set, recording, scheduler, seconds)
 
 
-def beside(task_set: TaskSet, recording: Path, scheduler: dict[str, Any], seconds: float = SECONDS) -> Agreement:
+def follow_recording(
+    task_set: TaskSet, recording: Path, scheduler: dict[str, Any], seconds: float = SECONDS
+) -> Agreement:
     """Lead the policy through a recording of a task set."""
     play_ns = round(task_set.play_ms * 1e6)
     begin_ns = _turn(recording, play_ns - MARGIN_NS, task_set.skipped) if task_set.skipped else play_ns - MARGIN_NS

@@ -1,4 +1,4 @@
-"""Rebuilds a published report: computes every row, sets it beside the printed number, and judges.
+"""Rebuilds a published report: computes every row, compares it with the printed number, and judges.
 
 `rows.toml` says what is computed. A `[[row]]` stands for as many rows as the values of its `each` have combinations::
 
@@ -13,7 +13,7 @@
     experiment = "io_idle"                    # io_idle.toml in this folder
     cell = { "scheduler.slice" = "{slice}" }  # the one cell of the experiment that has these factors
     metric = "tasks.io.{counter}"             # or a sum, added up run by run: "idle + io_wait"
-    unit = "s"                                # one of the report's own needs `scale = 100`: so many in the metric's
+    unit = "s"                                # one of the report's own needs `scale = 100`: 100 in the metric's
     tolerance = "{counter}"
     published = { match = { job = "io", quantum_s = "{slice}" }, value = "idle.{counter}" }
 

@@ -12,7 +12,7 @@ from schedlab.matrix import FOLDER, Cell, Matrix, Measure
 from schedlab.report import page
 from schedlab.units import digits, spread
 
-#: A field has the n-th colour if it is at most so many times worse than the best of its column; else the last.
+#: A field has the n-th colour if it is at most this many times worse than the best of its column; else the last.
 STEPS = (1.05, 1.5, 3, 10, 30, 100)
 
 

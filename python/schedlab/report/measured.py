@@ -58,7 +58,7 @@ def _figures(results: Results) -> list[dict[str, str]]:
 
 
 def _split(metric: str) -> tuple[str, str]:
-    """Whom a metric describes, and its name: ("io", "real") of "tasks.io.real"; of a nice level too."""
+    """Which job a metric describes, and its name: ("io", "real") of "tasks.io.real"; of a nice level too."""
     whose, _, rest = metric.partition(".")
     if whose not in ("tasks", "nice"):
         return "", metric

@@ -12,7 +12,7 @@ from schedlab.specification import spelled
 from schedlab.system.escaped import escaped
 from schedlab.system.writing import replace
 
-#: A caption names so many scenarios; the page's table of scenarios has all.
+#: A caption names this many scenarios at most; the page's table of scenarios has all.
 NAMED = 12
 
 

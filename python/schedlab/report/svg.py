@@ -1,4 +1,4 @@
-"""Charts as inline SVG: means with intervals over a few settings, and published values beside them.
+"""Charts as inline SVG: means with intervals over a few settings, with the published values.
 
 Colours come from the page's style sheet, so one drawing serves light and dark; numbers show on hovering.
 """

@@ -14,7 +14,7 @@ KINDS = {
     "stl": "cyan",
     "wai": "yellow",
 }
-#: Narrower than this, a bar has no numbers beside it.
+#: Narrower than this, a bar has no numbers next to it.
 ROOM_FOR_NUMBERS = 70
 
 

@@ -1,6 +1,6 @@
 """What the end of a run cut off, where it could change a number that is shown.
 
-The engine gives a bound beside every statistic that such values could change: `wakeup_latency.p99_low` beside
+The engine gives a bound next to every statistic that such values could change: `wakeup_latency.p99_low` beside
 `wakeup_latency.p99`, and `p99_high` where there is one. A bound that is there is a warning; nothing is judged here.
 """
 
@@ -41,11 +41,11 @@ def _texts(known: dict[str, float], bounded: Iterable[str]) -> Iterable[str]:
         if f"{name}_low" in known:
             base, _, statistic = name.rpartition(".")
             of.setdefault(base, []).append(f"{statistic} is {_bounds(known, name)} ({_spell(known[name])} s without)")
-    for base, told in of.items():
+    for base, warned in of.items():
         cut, whole = known[f"{base}.censored"], known[f"{base}.censored"] + known[f"{base}.count"]
         yield (
             f"{base}: {cut:.0f} of {whole:.0f} had not ended when the run ended, the oldest after "
-            f"{_spell(known[f'{base}.censored_max'])} s; with these {', '.join(told)}"
+            f"{_spell(known[f'{base}.censored_max'])} s; with these {', '.join(warned)}"
         )
 
 

@@ -1,4 +1,4 @@
-"""The manifest of a results folder, read as what it is: text that anybody may have changed."""
+"""The manifest of a results folder, read as what it is: text that may have been changed."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -94,7 +94,7 @@ class Results:
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said beside every number of a target."""
+        """What is to be said with every number of a target."""
         targets = self.manifest.get("places", {})
         return [f"{name}: {about['note']}" for name, about in targets.items() if about.get("note")]
 
@@ -113,7 +113,7 @@ class Results:
     def warnings(self) -> list[dict]:
         """What may mislead: scenario, warning, and the seeds in which it was seen.
 
-        What the runs' ends cut off is told of as far as it could change a number that is shown.
+        What the runs' ends cut off is reported as far as it could change a number that is shown.
         """
         asked = set(self.seeds)
         warnings = ({**one, "seeds": sorted(asked.intersection(one["seeds"]))} for one in self.manifest["warnings"])
@@ -179,7 +179,7 @@ class Results:
         return rows
 
     def differences(self, metric: str | list[str] | None, baseline: dict[str, str] | str) -> pl.DataFrame:
-        """Every cell beside its baseline, paired by seed: the mean difference, and whether it is more than chance.
+        """Every cell compared with its baseline, paired by seed: the mean difference, and whether it is chance.
 
         `baseline` gives factors, `{"scheduler.slice": "100ms"}` or `"scheduler.slice=100ms"`. If only one cell has
         them, that is the baseline of all; else a cell's is the one that has them and the cell's own other factors.
@@ -190,17 +190,17 @@ class Results:
         row alone), relative (to the baseline's mean), p, adjusted, verdict ("real", "not shown", "too few").
         """
         cells = [cell["factors"] for cell in self.manifest["cells"]]
-        beside = self._baselines(read_baseline(baseline, cells) if isinstance(baseline, str) else baseline)
+        compared = self._baselines(read_baseline(baseline, cells) if isinstance(baseline, str) else baseline)
         metrics = self.shown_metrics if metric is None else [metric] if isinstance(metric, str) else metric
         self._know(metrics)
         asked = [
             (cell, base, name)
-            for cell, base in beside
+            for cell, base in compared
             for name in metrics
             if self._has(cell, name) and self._has(base, name)
         ]
         pairs = [self._paired(cell, base, name) for cell, base, name in asked]
-        simulated = all(cell["on"] == "sim" for both in beside for cell in both)
+        simulated = all(cell["on"] == "sim" for both in compared for cell in both)
         rows = [
             {
                 **cell["factors"],
@@ -218,7 +218,7 @@ class Results:
                 "verdict": one.verdict,
             }
             for (cell, base, name), pair, one in zip(
-                asked, pairs, differences([(p["value"].to_list(), p["beside"].to_list()) for p in pairs], simulated),
+                asked, pairs, differences([(p["value"].to_list(), p["base"].to_list()) for p in pairs], simulated),
                 strict=True,
             )
         ]  # fmt: skip
@@ -232,8 +232,8 @@ class Results:
         if sum(factors.items() <= cell["factors"].items() for cell in cells) == 1:
             only = self.cell(factors)
             return [(cell, only) for cell in cells if cell is not only]
-        beside = [(cell, self.cell(cell["factors"] | factors)) for cell in cells]
-        return [(cell, base) for cell, base in beside if cell is not base]
+        compared = [(cell, self.cell(cell["factors"] | factors)) for cell in cells]
+        return [(cell, base) for cell, base in compared if cell is not base]
 
     def _has(self, cell: dict, metric: str) -> bool:
         return not self.frame.filter(pl.col("scenario") == cell["scenario"], pl.col("metric") == metric).is_empty()
@@ -242,7 +242,7 @@ class Results:
         """A row for each seed that both have."""
         rows = self.frame.filter(pl.col("metric") == metric)
         first = rows.filter(pl.col("scenario") == cell["scenario"]).select("seed", "unit", "value")
-        second = rows.filter(pl.col("scenario") == base["scenario"]).select("seed", beside="value")
+        second = rows.filter(pl.col("scenario") == base["scenario"]).select("seed", base="value")
         return first.join(second, on="seed").sort("seed")
 
     def _know(self, metrics: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What an experiment file would run and change on a real machine: it is a program, and may come from anybody.
+"""What an experiment file would run and change on a real machine: it is a program, and may come from a stranger.
 
     effect                                     digest
     a command of the shell                     its text, and the scripts of the user's that it names

@@ -59,7 +59,7 @@ def _noted(order: list[Run], log: Path) -> Iterator[Run]:
 
 
 def _made(sessions: Mapping[str, Session], order: Iterable[Run], stop: threading.Event) -> Generator[Chunk, None, None]:
-    """The runs, begun one after the other, each as soon as it fits beside those that have not ended."""
+    """The runs, begun one after the other, each as soon as it fits next to those that have not ended."""
     room = len(os.sched_getaffinity(0))
     pool = ThreadPoolExecutor(room, "run")
     under_way: deque[tuple[Run, int, Future]] = deque()

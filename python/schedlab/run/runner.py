@@ -1,7 +1,7 @@
 """Runs an experiment: looks up what is done, has the rest run where it shall be, and saves each chunk as it ends.
 
 A *target* is where runs happen: the simulator, the live host, a guest. With several targets, every cell stands once for
-each, told apart by the factor `on`. ::
+each, distinguished by the factor `on`. ::
 
     a run is the same whenever it is made   the target makes its runs in bulk, as it likes          `Target.runs`
     a run depends on its moment             the runner says which run of which target is next       `Target.session`
@@ -115,8 +115,8 @@ def placed(experiment: Specification, targets: Sequence[Target]) -> list[Cell]:
     return [_placed(cell, target, len(targets) > 1) for target in targets for cell in target.cells(all_cells)]
 
 
-def _placed(cell: Cell, target: Target, told_apart: bool) -> Cell:
-    factors = {"on": target.name, **cell.factors} if told_apart else cell.factors
+def _placed(cell: Cell, target: Target, distinguished: bool) -> Cell:
+    factors = {"on": target.name, **cell.factors} if distinguished else cell.factors
     return replace(cell, factors=factors, on=target.name)
 
 

@@ -60,7 +60,7 @@ def remember(effects: Sequence[Effect]) -> None:
 
 
 def permit(file: str, effects: Sequence[Effect], trusted: bool, say: Callable[[str], None]) -> None:
-    """Let effects happen that were agreed to; else show them and ask, or refuse where nobody can be asked.
+    """Let effects happen that were agreed to; else show them and ask, or refuse where there is no terminal.
 
     Commands are never asked about as root: the answer would be given too quickly.
     """
@@ -100,7 +100,7 @@ def _digests(path: Path) -> set[str]:
 
 
 def _refuse_of_others(path: Path) -> None:
-    """Refuse a record that somebody else may have written."""
+    """Refuse a record that another user may have written."""
     about = os.lstat(path)
     if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid() or about.st_mode & 0o022:
         raise UsageError(f"{path}: others may have written what you agreed to; remove it")

@@ -1,6 +1,6 @@
 """Whether two things differ: paired differences, several of them judged together, and what can be seen at all.
 
-    d          =  value - value beside it               of each pair: the same repeat, done next to each other
+    d          =  value - base                          of each pair: the same repeat, measured next to each other
     interval   =  mean(d) ± t(0.975, n-1) s(d) / √n     95 %, of this difference alone
     p          =  how often noise alone gives |mean(d)| / (s(d)/√n) so large
     adjusted   =  p after Holm                          of m differences judged together
@@ -49,24 +49,24 @@ def differences(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], exact:
     `exact` says that what gives the same values again and again has no noise, as a simulator whose seeds change
     nothing: then the differences need not be many.
     """
-    found = [_difference(values, beside, exact) for values, beside in pairs]
+    found = [_difference(values, base, exact) for values, base in pairs]
     adjusted = iter(holm([one.p for one in found if one.p is not None]))
     return [one if one.p is None else _judged(one, next(adjusted)) for one in found]
 
 
-def difference(values: Sequence[float], beside: Sequence[float], exact: bool = False) -> Difference:
+def difference(values: Sequence[float], base: Sequence[float], exact: bool = False) -> Difference:
     """As `differences`, of a single one."""
-    return differences([(values, beside)], exact)[0]
+    return differences([(values, base)], exact)[0]
 
 
-def _difference(values: Sequence[float], beside: Sequence[float], exact: bool) -> Difference:
+def _difference(values: Sequence[float], base: Sequence[float], exact: bool) -> Difference:
     if not len(values):
         return Difference(Interval(float("nan"), float("nan"), float("nan"), 0), None, None, None, TOO_FEW)
-    each = [value - other for value, other in zip(values, beside, strict=True)]
+    each = [value - other for value, other in zip(values, base, strict=True)]
     of = mean_interval(each)
-    base = sum(beside) / len(beside)
-    exact = exact and len({*values}) == len({*beside}) == 1
-    return Difference(of, of.mean / abs(base) if base else None, _p(each, of, exact), None, TOO_FEW)
+    mean = sum(base) / len(base)
+    exact = exact and len({*values}) == len({*base}) == 1
+    return Difference(of, of.mean / abs(mean) if mean else None, _p(each, of, exact), None, TOO_FEW)
 
 
 def _p(each: list[float], of: Interval, exact: bool) -> float | None:

@@ -28,7 +28,7 @@ _WRITTEN = "write what comes through it to a file, and name that"
 def data(path: str | Path, most: int) -> bytes:
     """The bytes of an ordinary file of at most `most` bytes. OSError if it cannot be opened, else UsageError."""
     with os.fdopen(_opened(path), "rb", buffering=0) as file:
-        # Its size may be told wrongly (/proc) or grow meanwhile, so the limit is on what is read.
+        # Its size may be reported wrongly (/proc) or grow meanwhile, so the limit is on what is read.
         pieces, left = [], most + 1
         while left and (piece := file.read(min(left, MIB))):
             pieces.append(piece)

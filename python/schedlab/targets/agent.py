@@ -1,4 +1,4 @@
-"""Calls `schedlab-agent`, which does all work beside the kernel: a subcommand, JSON in, JSON out."""
+"""Calls `schedlab-agent`, which does all work close to the kernel: a subcommand, JSON in, JSON out."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from schedlab.system.interrupt import HEARD_SECONDS
 
 #: Another agent than the installed one: a developer's own build.
 ELSEWHERE = "SCHEDLAB_AGENT"
-#: Seconds that an agent has to put everything back after it was told to stop.
+#: Seconds that an agent has to put everything back after it was asked to stop.
 GRACE_SECONDS = 30
 #: Seconds that the warden of a killed agent has to do it.
 WARDEN_SECONDS = 15

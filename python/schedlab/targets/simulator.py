@@ -22,13 +22,13 @@ from schedlab.system.interrupt import HEARD_SECONDS
 from schedlab.targets.names import SIM
 from schedlab.targets.target import Chunk, Run
 
-#: Seconds that a chunk should take: short beside a person's patience, long beside the cost of saving it.
+#: Seconds that a chunk should take: short compared with a person's patience, long compared with the cost of saving it.
 CHUNK_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
 class Simulator:
-    """The simulated machines, on so many processors of the real one."""
+    """The simulated machines, on some processors of the real one."""
 
     threads: int
     name: str = SIM

@@ -1,11 +1,11 @@
-"""An experiment restated, so that the simulator can stand beside kernels: `--on guest:5.10,6.17,sim:cfs,sim:eevdf`.
+"""An experiment translated for the simulator, to compare it with kernels: `--on guest:5.10,6.17,sim:cfs,sim:eevdf`.
 
     sim:POLICY            the scheduler is POLICY; what the experiment gives of another one, or as a setting of a real
                           kernel, is the parameter of POLICY that means the same. What means nothing there is refused
-    beside a guest        the machine "host" is the preset "guest": its clock, and what its kernel's calls cost. Beside
+    next to a guest       the machine "host" is the preset "guest": its clock, and what its kernel's calls cost. Next to
                           one of several processors, which runs in the host's time, it is the host with as many
 
-Only what is written is restated; the engine judges the outcome.
+Only what is written is translated; the engine judges the outcome.
 """
 
 import json
@@ -46,10 +46,10 @@ def on_a_guests_machine(experiment: Specification, processors: int = 1) -> Speci
     given = machine if isinstance(machine, dict) else {"preset": machine}
     clock = {**given.get("clock", {}), "hz": f"{HZ}/s"}
     kind = {"preset": GUEST_MACHINE} if processors == 1 else {}
-    restated = {**given, **kind, "title": "a guest's machine", "processors": processors, "clock": clock}
+    translated = {**given, **kind, "title": "a guest's machine", "processors": processors, "clock": clock}
     # The machine "host" brings its kernel's scheduler along where none is named, the preset does not.
     named = {} if "scheduler" in experiment.definition else {"scheduler": _usual(experiment)}
-    return experiment.replace(machine=restated, **named)
+    return experiment.replace(machine=translated, **named)
 
 
 def _usual(experiment: Specification) -> dict[str, Any]:
@@ -64,13 +64,13 @@ def _meant(key: str, names: set[str]) -> str | None:
 
 def _swept(sweep: dict[str, Any], policy: str, names: set[str]) -> dict[str, Any]:
     """What is swept, in the same order."""
-    restated = {}
+    translated = {}
     for path, values in sweep.items():
         part, _, key = path.partition(".")
         if path == "scheduler.name":
             raise UsageError(f"sim:{policy} names the scheduler, and the experiment sweeps scheduler.name: use sim")
         name = _meant(key, names) if part in ("scheduler", "tunables") else None
-        restated[f"scheduler.{name}" if name else path] = (
+        translated[f"scheduler.{name}" if name else path] = (
             _swept(values, policy, names) if isinstance(values, dict) else values
         )
-    return restated
+    return translated

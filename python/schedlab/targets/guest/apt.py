@@ -18,8 +18,8 @@ from schedlab.targets.guest import cache
 
 #: Releases of the distribution, oldest first, that may be tried in place of the machine's own.
 RELEASES = ("bullseye", "bookworm", "trixie")
-#: Suites of a release beside those that the machine names.
-BESIDE = "-backports"
+#: Suites of a release in addition to those that the machine names.
+MORE_SUITES = "-backports"
 #: Lists younger than this are not fetched again, s.
 FRESH_FOR = 7 * 86400
 #: Longest time for lists, and for the packages of one thing, s.
@@ -140,13 +140,13 @@ def own(say: Say) -> Apt:
 
 def siblings(say: Say) -> Apt:
     """Suites of all releases."""
-    return _of("siblings", [*RELEASES], (BESIDE,), False, say)
+    return _of("siblings", [*RELEASES], (MORE_SUITES,), False, say)
 
 
-def _of(name: str, releases: list[str], beside: tuple[str, ...], installed: bool, say: Say) -> Apt:
+def _of(name: str, releases: list[str], more_suites: tuple[str, ...], installed: bool, say: Say) -> Apt:
     apt = Apt(cache.folder() / "apt" / name, installed)
     apt.folder.mkdir(parents=True, exist_ok=True)
-    sources = _sources(_release(), releases, beside)
+    sources = _sources(_release(), releases, more_suites)
     with cache.alone_at(apt.folder):
         apt.update(sources, say)
     return apt
@@ -165,14 +165,14 @@ def _release() -> str:
     return found[1]
 
 
-def _sources(release: str, releases: list[str], beside: tuple[str, ...]) -> str:
+def _sources(release: str, releases: list[str], more_suites: tuple[str, ...]) -> str:
     """The machine's sources of its distribution, each for these releases, in apt's newer form."""
     entries = []
     for entry in _entries():
         suites = [suite for suite in entry.get("Suites", "").split() if re.match(rf"{release}(-|$)", suite)]
         if not suites:
             continue
-        wanted = [*suites, *(release + more for more in beside if release in suites)]
+        wanted = [*suites, *(release + more for more in more_suites if release in suites)]
         other = [re.sub(rf"^{release}", name, suite) for name in releases for suite in wanted]
         entries.append(entry | {"Types": "deb", "Suites": " ".join(dict.fromkeys(other))})
     if not entries:

@@ -36,7 +36,7 @@ TIMEOUT = 300
 
 
 def build(source: Path, machine: Machine, say: Say) -> Path:
-    """Compile for the machine's kernel; the object lies beside its source."""
+    """Compile for the machine's kernel; the object lies next to its source."""
     if not source.name.endswith(SOURCE):
         raise UsageError(f"{source}: the name of a scheduler's source ends in {SOURCE}")
     if not source.is_file():

@@ -93,7 +93,7 @@ def alone_at(target: Path, stop: threading.Event | None = None) -> Iterator[None
 
 
 def lock_of(target: Path) -> Path:
-    """The file that is locked by whoever makes, uses or removes a folder."""
+    """The file that is locked by the process that makes, uses or removes a folder."""
     return target.parent / f".{target.name}.lock"
 
 
@@ -107,7 +107,7 @@ def locked(file: IO, how: int) -> bool:
 
 
 def write(target: Path, contents: bytes) -> None:
-    """Write a file as a whole: whoever reads it finds all of it or none."""
+    """Write a file as a whole: a reader finds all of it or none."""
     with room(target.parent):
         _write(target, contents)
 

@@ -73,7 +73,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Emulation:
-    """A machine: an emulator and what it is told to emulate."""
+    """A machine: an emulator and what it emulates."""
 
     emulator: Emulator
     kernel: Kernel
@@ -213,7 +213,7 @@ class _Running:
     _followed: int = 0
 
     def monitor(self) -> Monitor:
-        """What the emulator is told through."""
+        """The connection that commands the emulator."""
         monitor = Monitor(self.guest, self.look)
         monitor.ask("migrate-set-capabilities", capabilities=[{"capability": "events", "state": True}])
         return monitor
@@ -267,7 +267,7 @@ class _Running:
             self.follow(line)
 
     def _hint(self) -> str:
-        """How to learn more of a kernel that is told to say little."""
+        """How to see all messages of a kernel that runs with `quiet`."""
         return (
             "" if self.follow else f"\nsee all messages of the kernel: schedlab guest boot {self.kernel.name} --console"
         )

@@ -2,7 +2,7 @@
 
 Behind the path, constants of the object can be given (`guest/constants.py`): "weighted.bpf.o slice_ns=20000000".
 
-The object lies in the guest's initial file system, beside the tool that hands it to the kernel: bpftool, with the few
+The object lies in the guest's initial file system, next to the tool that hands it to the kernel: bpftool, with the few
 libraries that it needs, of the distribution's packages. The agent attaches it before anything is measured, and refuses
 to report if the kernel has thrown it out (`crates/host/src/guest/ext.rs` tells what it finds where).
 """
@@ -28,7 +28,7 @@ NONE = "none"
 FOLDER, SCHEDULER, LOADER, TOOL = "sched_ext", "scheduler.bpf.o", "ld.so", "bpftool"
 #: What the loader of libraries is called where it is installed.
 INSTALLED_LOADER = "ld-linux-x86-64.so.2"
-#: Where a package has the configuration of its kernel, beside the image; newer ones have all in a folder of its own.
+#: Where a package has the configuration of its kernel, next to the image; newer ones have all in a folder of its own.
 CONFIGURATIONS = ("config-{release}", "config")
 #: What the kernel must be built with.
 OPTION = "CONFIG_SCHED_CLASS_EXT=y"

@@ -17,7 +17,7 @@ from schedlab.errors import UsageError
 from schedlab.targets.guest import cache
 
 MAKER = "mke2fs"
-#: What every kernel since 3.0 can mount, and no journal: its writes would be nobody's.
+#: What every kernel since 3.0 can mount, and no journal: its writes would be no task's.
 FEATURES = "none,sparse_super,large_file,huge_file,filetype,dir_index,dir_nlink,ext_attr,extent,flex_bg,extra_isize"
 #: Of the file system and of its folders' hashes; any will do.
 IDENTITY = "5c4ed1ab-0000-4000-8000-000000000001"

@@ -4,7 +4,7 @@
     an archive  members, then one called TRAILER!!!
     archives    may follow each other: the kernel unpacks one after the other
 
-Only what a kernel must be told is in a header; owner and times are zero, numbers of files count from 1.
+Only what a kernel needs is in a header; owner and times are zero, numbers of files count from 1.
 """
 
 import stat

@@ -1,7 +1,7 @@
-"""Machines that are kept ready for an order, by content: made once, whoever wants them; the oldest go when many.
+"""Machines that are kept ready for an order, by content: made once, the oldest removed when many.
 
 a kept machine    a folder: memory (as large as what the guest has touched), state, console, and a digest of each
-in use            its lock is shared by those who go on from it, so nobody removes it meanwhile
+in use            its lock is shared by those who go on from it, so it is not removed meanwhile
 damaged           a file whose contents are not those of its digest: the machine is removed and made again
 
 A process reads all of a machine before it first goes on from it, and again whenever size or times of a file change.
@@ -156,7 +156,7 @@ def size(path: Path) -> int:
 
 
 def _remove(path: Path, machine: Path) -> None:
-    """Remove a machine, or what a killed process has made of it, unless somebody uses or makes it."""
+    """Remove a machine, or what a killed process has made of it, unless a process uses or makes it."""
     with open(cache.lock_of(machine), "w") as lock:
         if cache.locked(lock, fcntl.LOCK_EX):
             shutil.rmtree(path, ignore_errors=True)

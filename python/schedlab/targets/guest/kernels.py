@@ -1,4 +1,4 @@
-"""Kernels for guests: of the distribution's packages by version, or anybody's own by path (IMAGE, or IMAGE+MODULES).
+"""Kernels for guests: of the distribution's packages by version, or any other by path (IMAGE, or IMAGE+MODULES).
 
 A name is the beginning of a version: `6.1` is the newest 6.1 that is fetched, or else the newest that can be had. What
 is fetched stays what `6.1` means, until `schedlab guest fetch 6.1` looks for a newer one: results stay comparable.

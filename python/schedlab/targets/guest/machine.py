@@ -66,12 +66,12 @@ class Machine:
     longest: float = emulation.LONGEST
     #: Receives the console of a boot as it is written, if given.
     console: Say | None = field(default=None, compare=False, repr=False)
-    #: Hears of what takes its time.
+    #: Gets a line about what takes long.
     say: Say = field(default=lambda text: None, compare=False, repr=False)
 
     @property
     def engine(self) -> str:
-        """All that decides a result, beside the order."""
+        """All that decides a result, besides the order."""
         kernel = f"{self.kernel.release} {self.kernel.version}"
         manner = hashlib.sha256(self._manner.encode()).hexdigest()[:DIGITS]
         program = f"qemu {self.emulator.version} machine+{manner} {self.processors.spelled} agent+{self.agent}"
@@ -79,7 +79,7 @@ class Machine:
 
     @property
     def _manner(self) -> str:
-        """What the emulator and every kernel are told."""
+        """The arguments of the emulator and of every kernel."""
         return " ".join([*self.processors.machine, qemu.COMMAND_LINE])
 
     def _modules(self) -> str:

@@ -26,7 +26,7 @@ class Refused(Exception):
 
 
 class Monitor:
-    """What an emulator is told, and what it tells."""
+    """Sends commands to an emulator, and reads its answers and events."""
 
     def __init__(self, guest: subprocess.Popen, look: Callable[[], None]):
         """`look` is called while nothing is heard; it raises what ends the waiting."""

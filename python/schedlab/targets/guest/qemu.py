@@ -26,7 +26,7 @@ PACKAGE = "qemu-system-x86"
 SHIFT = 3
 #: The guest's clock begins here, so that no answer depends on the day.
 BEGINS = "2020-01-01"
-#: Idle time passes at once. The recording that nobody keeps (rr) has the emulator's two threads take turns: else one of
+#: Idle time passes at once. The recording that is not kept (rr) has the emulator's two threads take turns: else one of
 #: them now and then passes idle time before the instructions that the other has just executed are counted, and a timer
 #: comes late. Of runs with 150 000 sleeps six in eight differed without it, and of eight with it none.
 COUNTING = f"shift={SHIFT},sleep=off,rr=record,rrfile={os.devnull}"

@@ -1,4 +1,4 @@
-"""What a guest is, beside kernel, emulator and agent: modules, words of its command line, memory, and files.
+"""What a guest is, besides kernel, emulator and agent: modules, words of its command line, memory, and files.
 
 A setup is derived from a cell of an experiment, so that two cells of one sweep may be of different machines; two cells
 of the same setup can share one that is booted. A drive is no part of it: the agent makes it when the run begins.
@@ -23,15 +23,15 @@ MEMORY_MIB = 512
 #: The least in which a kernel of today and the agent come up, and the most that is asked of the host, MiB.
 LEAST_MIB, MOST_MIB = 128, 8192
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:=/+@-]*")
-#: Words that are ours: without them, nobody would hear of a guest.
+#: Words that are ours: without them, a guest could not report.
 OURS = ("console", "panic", "init", "rdinit", "initrd", "root")
-#: So many digits of a digest are shown.
+#: Digits of a digest that are shown.
 DIGITS = 8
 
 
 @dataclass(frozen=True)
 class Setup:
-    """All that a guest is beside kernel, emulator and agent."""
+    """All that a guest is besides kernel, emulator and agent."""
 
     #: Loaded before anything else, by name with their parameters; what they need comes by itself.
     modules: Mapping[str, str] = field(default_factory=dict, hash=False)

@@ -48,7 +48,7 @@ from schedlab.targets.target import Chunk, Run, cautions, rows
 
 #: Each run is done so often before its answers are compared, where instructions are counted.
 TIMES = 2
-#: Said beside every figure.
+#: Said with every figure.
 NOTE = "an emulated processor, without caches, TLB or branch costs"
 #: And first of all, where they are not.
 NOISY = "noisy: {count} processors in the host's time, each run made once, and all that the host does is in the numbers"
@@ -59,7 +59,7 @@ TICK_NS, PHASE_NS = 10**9 // HZ, 2_472_136
 SCRATCH = "/tmp"
 #: A run that takes longer, by the guest's clock, is ended with a warning.
 AT_MOST = "600s"
-#: Buffer of the scheduler's events, KiB, and how often it is emptied. Whoever empties it has the processor
+#: Buffer of the scheduler's events, KiB, and how often it is emptied. Emptying it takes the processor
 #: for a moment, so it is done rarely: at some two hundred bytes a switch, 60 000 of them a second find room.
 BUFFER_KIB, DRAIN_EVERY = 64 << 10, "5s"
 #: It is at most this part of a small guest's memory.

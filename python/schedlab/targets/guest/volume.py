@@ -20,7 +20,7 @@ from schedlab.targets.linux import ELEVATOR, ELEVATORS, REQUEST_TIME
 USUAL_TIME = "100us"
 #: What an elevator's module is called, where its name differs; `none` needs no module.
 MODULES = {"kyber": "kyber-iosched", "none": None}
-#: What Linux takes for a device of one queue, where nobody asks for another. A loop device has none of itself.
+#: What Linux takes for a device of one queue, where no other is asked for. A loop device has none of itself.
 USUAL = {ELEVATOR: "mq-deadline"}
 #: Where the agent finds the pieces of an empty file system.
 BLANK = "/volume"

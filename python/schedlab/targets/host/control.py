@@ -23,7 +23,7 @@ def plan(settings: Sequence[str]) -> dict[str, list[str]]:
 
 
 def apply(settings: Sequence[str], confirm_within: str = "60s", journal: Path | None = None) -> dict[str, Any]:
-    """Set (`NAME=VALUE`) and take back after that time, unless confirmed; whoever holds them outlives this process."""
+    """Set (`NAME=VALUE`) and take back after that time, unless confirmed; the process that holds them outlives ours."""
     return ask(["apply", "--confirm-within", confirm_within, *_at(journal), "--", *settings])
 
 

@@ -1,8 +1,8 @@
-"""Before the first run of a sweep: what else goes on, what so many repeats can show here, and how long it takes.
+"""Before the first run of a sweep: what else goes on, what these repeats can show here, and how long it takes.
 
     scatter   =  s / mean       of the elapsed times of PIECES pieces of the same work, one after the other
     visible   =  (t(0.975, n-1) + t(0.8, n-1)) scatter √(2/n)     share that n repeats find, four times in five
-    lasting   =  Σ over the runs ahead (duration + what a run costs beside its tasks)
+    lasting   =  Σ over the runs ahead (duration + what a run costs besides its tasks)
 
 The pieces are like the runs to come: made, measured and ended by the agent, where the first run's tasks will be.
 """
@@ -18,7 +18,7 @@ from schedlab.stats.comparison import detectable
 from schedlab.units import digits, seconds
 
 PIECES = 7
-#: The job of a piece: long beside a tick of the clock, and all of them together short beside a person's patience.
+#: The job of a piece: long compared with a tick, and all of them together short compared with a person's patience.
 WORK = "fixed_work"
 PIECE = f"""
 machine = "host"
@@ -37,7 +37,7 @@ class Preflight:
     quiet: bool
     #: Elapsed times of the pieces, s; fewer than PIECES where some gave none.
     times: tuple[float, ...]
-    #: What a run costs beside its tasks, s.
+    #: What a run costs besides its tasks, s.
     beside: float
     #: Repeats of each cell.
     repeats: int

@@ -1,7 +1,7 @@
 """The seal of a blind experiment: which letter is which cell, and a log that no eye reads by accident.
 
     rank of a cell  =  place of SHA-256(key, hash of the cell) among those of all cells; its letter is that of the rank
-    key             =  16 random bytes, in the seal; without them no letter can be told
+    key             =  16 random bytes, in the seal; without them no letter can be resolved
 
 The seal lies in `.seals` next to the results. It keeps honest people honest: it hides, it does not encrypt.
 """
@@ -37,13 +37,13 @@ class Seal:
         return cls({letters(rank): cell for rank, cell in enumerate(ranked)}, key)
 
     def blind(self, cell: Cell) -> Cell:
-        """The cell as everybody may see it."""
+        """The cell as it is shown."""
         letter = next(letter for letter, other in self.cells.items() if other.hash == cell.hash)
         seen = {"machine": {"name": "sealed"}, "workload": {name: {} for name in cell.scenario["workload"]}}
         return Cell(seen, {SETTING: letter}, self.hash(cell))
 
     def hash(self, cell: Cell) -> str:
-        """A hash that nobody can recognise."""
+        """A hash that cannot be recognised without the key."""
         return hashlib.sha256(self.key + b"blind" + cell.hash.encode()).hexdigest()
 
 

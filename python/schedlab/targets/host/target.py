@@ -1,16 +1,16 @@
-"""The live host as a target: one run after the other, each on a quiet machine or marked. Their order is the
-runner's (`order`). Long, because all that makes a measured run worth believing stands here.
+"""The live host as a target: one run after the other, each on a quiet machine or marked. The runner orders them
+(`run/order.py`).
 
     before anything is measured            what this host cannot do is refused
-    look at the noise, do pieces of work   what so many repeats can show is told first
+    look at the noise, do pieces of work   what these repeats can show is reported first
     each run
         wait until the processors are quiet                   else the run is marked
         run the plan; the agent sets, measures, puts back
         disturbed?  keep what was measured apart, and repeat, at most ATTEMPTS times
         void?       the same; if it stays so, its numbers are no results
 
-A run is *void* when somebody else changed one of its settings meanwhile: it is of no setting at all. The same command
-tries it again. One that others only slowed down is *disturbed*: it stands, marked, if all attempts were.
+A run is *void* when one of its settings was changed from outside meanwhile: it is of no setting at all. The same
+command tries it again. One that others only slowed down is *disturbed*: it stands, marked, if all attempts were.
 
 Every attempt, disturbed or not, is a line of `attempts.jsonl` in the folder of the results: nothing measured is lost.
 """
@@ -68,7 +68,7 @@ class Host:
     conditions: Conditions = field(default_factory=Conditions)
     #: Asks a person about the run just done: letter or factors, and the number of the session; gives a score.
     judge: Callable[[dict[str, str], int], float] | None = None
-    #: Hears, a line each, what is seen before the first run.
+    #: Gets a line for each thing seen before the first run.
     tell: Callable[[str], None] = field(default=lambda line: None, repr=False)
     name: str = HOST
     repeatable: ClassVar[bool] = False
@@ -369,7 +369,7 @@ def _worst(seen: dict) -> float:
 
 
 def changed(outcome: dict) -> list[str]:
-    """What somebody else set during the run, in words; an attempt with any is void."""
+    """What was set from outside during the run, in words; an attempt with any is void."""
     return [
         f"{one['setting']} was {one['expected']} and became {one['actual']} during the run ({one['path']})"
         for one in outcome.get("changed", [])
