@@ -1,21 +1,21 @@
-"""Makes the targets that a user names with `--on`."""
+"""Makes the targets that a user names with `--on`. Each kind is imported when it is named: the others start at once."""
 
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from schedlab.errors import UsageError
 from schedlab.specification import Specification
 from schedlab.system.terminal import say
 from schedlab.targets import translate
-from schedlab.targets.guest import qemu
-from schedlab.targets.guest.target import Guest
-from schedlab.targets.host.blinded import BlindedHost
 from schedlab.targets.host.conditions import Conditions
-from schedlab.targets.host.target import Host
 from schedlab.targets.names import GUEST, HOST, POLICY, is_simulated, named
 from schedlab.targets.simulator import Simulator
 from schedlab.targets.target import Target
+
+if TYPE_CHECKING:
+    from schedlab.targets.host.target import Host
 
 
 def targets(
@@ -36,7 +36,7 @@ def targets(
 
     def target(name: str) -> Target:
         if name == HOST:
-            return Host(conditions, tell=tell)
+            return _host(conditions, tell)
         if name.startswith(GUEST):
             return _guest(name, experiment, conditions)
         return _simulator(name, experiment, threads or os.cpu_count() or 1, processors)
@@ -45,7 +45,9 @@ def targets(
         return [target(name) for name in names]
     if names != [HOST]:
         raise UsageError(f"--blind is for --on host alone, not {','.join(names)}: a simulated run needs no hiding")
-    return [BlindedHost(Host(conditions, tell=tell), experiment, blind)]
+    from schedlab.targets.host.blinded import BlindedHost
+
+    return [BlindedHost(_host(conditions, tell), experiment, blind)]
 
 
 def refuse_unsimulated(names: Sequence[str], experiment: Specification) -> None:
@@ -57,7 +59,9 @@ def refuse_unsimulated(names: Sequence[str], experiment: Specification) -> None:
 
 def _processors_of_guests(names: Sequence[str], experiment: Specification) -> int | None:
     """How many processors the guests have that a simulated machine is compared with; None without guests."""
-    counts = {qemu.processors(name.removeprefix(GUEST))[1].count for name in names if name.startswith(GUEST)}
+    from schedlab.targets.guest.qemu import processors
+
+    counts = {processors(name.removeprefix(GUEST))[1].count for name in names if name.startswith(GUEST)}
     simulated = list(filter(is_simulated, names))
     if simulated and len(counts) > 1 and experiment.is_of_host:
         both = " and ".join(map(str, sorted(counts)))
@@ -75,7 +79,15 @@ def _simulator(name: str, experiment: Specification, threads: int, processors: i
     return Simulator(threads, name, wanted if wanted is not experiment else None)
 
 
-def _guest(name: str, experiment: Specification, conditions: Conditions) -> Guest:
+def _host(conditions: Conditions, tell: Callable[[str], None]) -> "Host":
+    from schedlab.targets.host.target import Host
+
+    return Host(conditions, tell=tell)
+
+
+def _guest(name: str, experiment: Specification, conditions: Conditions) -> Target:
+    from schedlab.targets.guest.target import Guest
+
     guest = Guest(name.removeprefix(GUEST), experiment.is_of_host, conditions.trace, say, experiment.folder)
     # Fetched now, so that what it says is not between the lines of the progress.
     _ = guest.machine
