@@ -1,14 +1,8 @@
 //! The bridge to Python: a handful of functions that take and give data, as JSON text and Arrow bytes. Work is done
 //! with the interpreter released. What a user did wrong becomes a `ScenarioError`; a fault of ours a `RuntimeError`.
 
-mod batch;
-mod caches;
-mod following;
-mod recording;
-mod tables;
-
 use pyo3::{create_exception, exceptions, prelude::*, types::PyBytes};
-use schedlab_model::experiment::{self, Experiment, Format};
+use schedlab_bridge::{batch, caches, experiments, following, recording, tables};
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -27,14 +21,6 @@ fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, String> + 
 fn said(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it gave no reason")
-}
-
-fn json<T: serde::Serialize>(value: &T) -> Result<String, String> {
-    serde_json::to_string(value).map_err(|why| why.to_string())
-}
-
-fn from_json<'a, T: serde::Deserialize<'a>>(what: &str, text: &'a str) -> Result<T, String> {
-    serde_json::from_str(text).map_err(|why| format!("{what}: {why}"))
 }
 
 /// Keys, the bytes of each request, and the rest as JSON.
@@ -60,29 +46,26 @@ mod _core {
     /// Version of the package and digest of the sources: equal versions give equal results.
     #[pyfunction]
     fn version() -> &'static str {
-        env!("SCHEDLAB_ENGINE")
+        schedlab_bridge::VERSION
     }
 
     /// Everything that can be named in an experiment, by family, as JSON.
     #[pyfunction]
     fn catalogue(py: Python<'_>) -> PyResult<String> {
-        released(py, || json(&tables::everything()))
+        released(py, tables::catalogue)
     }
 
     /// The page of one name, as JSON: family, name, page (Markdown), info; of a name of several families `entries` has each.
     #[pyfunction]
     #[pyo3(signature = (name, family=None))]
     fn page(py: Python<'_>, name: &str, family: Option<&str>) -> PyResult<String> {
-        released(py, || json(&tables::page(name, family)?))
+        released(py, || tables::page(name, family))
     }
 
     /// JSON Schema of experiment files.
     #[pyfunction]
     fn schema(py: Python<'_>) -> PyResult<String> {
-        released(py, || {
-            let schema = experiment::schema(&tables::SHIPPED);
-            serde_json::to_string_pretty(&schema).map_err(|why| why.to_string())
-        })
+        released(py, experiments::schema)
     }
 
     /// Reads and checks an experiment in "toml" or "json" and gives it as JSON.
@@ -94,25 +77,13 @@ mod _core {
         format: &str,
         overrides: Vec<String>,
     ) -> PyResult<String> {
-        released(py, || {
-            let format = match format {
-                "toml" => Format::Toml,
-                "json" => Format::Json,
-                other => return Err(format!("{other:?} is neither toml nor json")),
-            };
-            let read = experiment::read(text, label, format, &overrides, &tables::CATALOGUE);
-            json(&read.map_err(|problem| problem.to_string())?)
-        })
+        released(py, || experiments::read(text, label, format, &overrides))
     }
 
     /// The cells of an experiment, as a JSON list of scenario, factors and hash.
     #[pyfunction]
     fn expand(py: Python<'_>, experiment_json: &str) -> PyResult<String> {
-        released(py, || {
-            let experiment: Experiment = from_json("experiment", experiment_json)?;
-            let cells = experiment::expand(&experiment, &tables::CATALOGUE);
-            json(&cells.map_err(|problem| problem.to_string())?)
-        })
+        released(py, || experiments::expand(experiment_json))
     }
 
     /// Runs a JSON list of scenario and seed on so many threads; see `batch` for the columns of the Arrow stream.

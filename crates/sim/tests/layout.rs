@@ -20,15 +20,16 @@ const WALLS: &[(&str, &[&str])] = &[
     ("curves", &["model", "policies", "traces"]),
     ("sim", &["model", "policies", "workloads", "metrics", "disk", "memory"]),
     ("host", &["model", "workloads", "metrics", "traces"]),
-    ("python", &["model", "policies", "workloads", "metrics", "traces", "sim", "curves", "host"]),
+    ("bridge", &["model", "policies", "workloads", "metrics", "traces", "sim", "curves", "host"]),
+    ("python", &["bridge"]),
     ("bench", &["model", "policies", "workloads", "metrics", "traces", "sim", "disk", "curves"]),
 ];
 /// Libraries that only some crates may use.
 const RESERVED: &[(&str, &[&str])] = &[
     ("pyo3", &["python"]),
-    ("arrow-array", &["python"]),
+    ("arrow-array", &["bridge"]),
     ("rand", &["model"]),
-    ("rayon", &["sim", "curves", "python", "bench"]),
+    ("rayon", &["sim", "curves", "bridge", "bench"]),
     ("libc", &["host", "bench"]),
     ("rustix", &["host", "bench"]),
     ("nix", &["host", "bench"]),

@@ -53,8 +53,15 @@ impl Entry {
 const FAMILIES: [&str; 9] =
     ["schedulers", "elevators", "caches", "reclaims", "workloads", "machines", "drives", "metrics", "steps"];
 
-/// Every family with its entries.
-pub fn everything() -> Value {
+/// Everything that can be named in an experiment, by family, as JSON.
+///
+/// # Errors
+/// If it cannot be written, which is a fault of ours.
+pub fn catalogue() -> Result<String, String> {
+    crate::json(&everything())
+}
+
+fn everything() -> Value {
     let mut all = serde_json::Map::from_iter(FAMILIES.map(|family| (family.to_owned(), json!([]))));
     for entry in entries() {
         all[entry.family].as_array_mut().expect("made above").push(entry.info);
@@ -62,9 +69,15 @@ pub fn everything() -> Value {
     Value::Object(all)
 }
 
-/// The page of a name, in one family or in all. A name of several families gets the pages of all, one after the other. The
-/// error names the nearest name.
-pub fn page(name: &str, family: Option<&str>) -> Result<Value, String> {
+/// The page of a name, in one family or in all, as JSON. A name of several families gets the pages of all, one after the other.
+///
+/// # Errors
+/// If nothing has that name; the error names the nearest one.
+pub fn page(name: &str, family: Option<&str>) -> Result<String, String> {
+    crate::json(&page_of(name, family)?)
+}
+
+fn page_of(name: &str, family: Option<&str>) -> Result<Value, String> {
     let all: Vec<Entry> = entries().into_iter().filter(|entry| family.is_none_or(|one| one == entry.family)).collect();
     let called = |entry: &&Entry| entry.name() == name || entry.info["asked"] == name;
     let found: Vec<&Entry> = all.iter().filter(called).collect();

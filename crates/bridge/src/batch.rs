@@ -18,7 +18,7 @@ const MOST_THREADS: usize = 1024;
 
 /// A scenario and a seed.
 #[derive(Deserialize)]
-pub struct Run {
+pub(crate) struct Run {
     pub scenario: Scenario,
     pub seed: u64,
 }
@@ -33,13 +33,13 @@ pub fn run(runs_json: &str, threads: usize) -> Result<Vec<u8>, String> {
 }
 
 /// Does `work` in a pool of so many threads.
-pub fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Result<T, String> {
+pub(crate) fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Result<T, String> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.clamp(1, MOST_THREADS)).build();
     Ok(pool.map_err(|why| why.to_string())?.install(work))
 }
 
 /// A table as bytes.
-pub fn stream(table: Result<RecordBatch, ArrowError>) -> Result<Vec<u8>, ArrowError> {
+pub(crate) fn stream(table: Result<RecordBatch, ArrowError>) -> Result<Vec<u8>, ArrowError> {
     let batch = table?;
     let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema())?;
     writer.write(&batch)?;

@@ -102,9 +102,13 @@ pub fn read(path: &Path, wanted_json: &str) -> Result<Numbered, String> {
 
 /// The keys of a trace as `read` gave them and, where bytes count, those of each request and of all objects.
 pub struct Trace<'a> {
+    /// The key of each request, 32 bits each.
     pub keys: &'a [u8],
+    /// How many keys there are.
     pub objects: u32,
+    /// The bytes of each request, 64 bits each, where they count.
     pub bytes: Option<&'a [u8]>,
+    /// The bytes of all objects together, where they count.
     pub object_bytes: Option<u64>,
 }
 

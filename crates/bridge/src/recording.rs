@@ -12,7 +12,7 @@ use crate::{
 use arrow_array::{ArrayRef, Int8Array, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array};
 use arrow_schema::ArrowError;
 use schedlab_model::{
-    Nanos, SECOND,
+    Nanos,
     event::{AnyObserver, Event, Observer},
     scenario::Scenario,
     units::{Duration, spell_duration},
@@ -45,59 +45,63 @@ pub fn write(run_json: &str, kind: &str, path: &Path, limit: Nanos) -> Result<()
         let end = scenario.duration.map_or(limit, |duration| duration.0.min(limit));
         scenario.duration = Some(Duration(end));
     }
-    let names = names(&scenario)?;
-    let failed = |why: io::Error| format!("{}: {why}", path.display());
-    let ran = |why: schedlab_sim::RunError| why.to_string();
-    let mut draft = Draft::new(path).map_err(failed)?;
-    match kind {
-        "perfetto" => {
-            let mut tracer = Tracer::new(&mut draft.out, &names, None);
-            observe(&scenario, seed, AnyObserver(&mut tracer)).map_err(ran)?;
-            tracer.finish().map_err(failed)?;
-        }
-        "recording" => {
-            let mut recorder = Recorder::new(&mut draft.out, &names).map_err(failed)?;
-            observe(&scenario, seed, &mut recorder).map_err(ran)?;
-            recorder.finish().map_err(failed)?;
-        }
-        "gantt_text" | "gantt_svg" => {
-            let chart = chart(&scenario, seed, &names)?;
-            let title = format!("{} on {}, seed {seed}", scenario.scheduler.name, scenario.machine.name);
-            draft.out.write_all(drawn(&chart, kind, &title).as_bytes()).map_err(failed)?;
-        }
-        other => return Err(format!("{other:?} is none of perfetto, gantt_text, gantt_svg, recording")),
+    if kind == "recording" {
+        return record(&scenario, seed, path).map(|_| ());
     }
-    draft.publish(path).map_err(failed)
+    // A picture is drawn from a recording: the kernel need not be compiled once more for each kind of picture.
+    let recording = Draft::beside(path).map_err(|why| format!("{}: {why}", path.display()))?;
+    let end = record(&scenario, seed, &recording.path)?;
+    let title = format!("{} on {}, seed {seed}", scenario.scheduler.name, scenario.machine.name);
+    picture(&recording.path, kind, &title, path, Nanos::MAX, Some(end))
 }
 
-fn drawn(chart: &Chart, kind: &str, title: &str) -> String {
-    if kind == "gantt_svg" { chart.svg(title) } else { chart.text(COLUMNS) }
+/// Writes a run's recording; returns the time at which the run ended.
+fn record(scenario: &Scenario, seed: u64, path: &Path) -> Result<Nanos, String> {
+    let failed = |why: io::Error| format!("{}: {why}", path.display());
+    let names = names(scenario)?;
+    let mut draft = Draft::new(path).map_err(failed)?;
+    let mut recorder = Recorder::new(&mut draft.out, &names).map_err(failed)?;
+    let end = observe(scenario, seed, &mut recorder).map_err(|why| why.to_string())?;
+    recorder.finish().map_err(failed)?;
+    draft.publish(path).map_err(failed)?;
+    Ok(end)
 }
 
 /// Makes a picture of a recording. Only what happens before `limit` is drawn; 0 means the whole run.
 pub fn draw(recording: &Path, kind: &str, title: &str, path: &Path, limit: Nanos) -> Result<(), String> {
-    let until = if limit > 0 { limit } else { Nanos::MAX };
+    picture(recording, kind, title, path, if limit > 0 { limit } else { Nanos::MAX }, None)
+}
+
+/// Makes a picture of what a recording has before a time, up to its `end` if that is known: nothing may have happened last.
+fn picture(
+    recording: &Path,
+    kind: &str,
+    title: &str,
+    path: &Path,
+    until: Nanos,
+    end: Option<Nanos>,
+) -> Result<(), String> {
     let failed = |why: io::Error| format!("{}: {why}", path.display());
+    let mut draft = Draft::new(path).map_err(failed)?;
     match kind {
         "perfetto" => {
-            let mut draft = Draft::new(path).map_err(failed)?;
             let names = open(recording)?.names().clone();
             let mut tracer = Tracer::new(&mut draft.out, &names, None);
             listen(recording, until, AnyObserver(&mut tracer))?;
             tracer.finish().map_err(failed)?;
-            draft.publish(path).map_err(failed)
         }
         "gantt_text" | "gantt_svg" => {
-            let mut draft = Draft::new(path).map_err(failed)?;
             let mut beginning = Beginning::default();
             let (names, last) = listen(recording, until, AnyObserver(&mut beginning))?;
-            beginning.refuse_if_full(last)?;
-            let chart = Chart::new(&beginning.events, &names, until.min(last));
-            draft.out.write_all(drawn(&chart, kind, title).as_bytes()).map_err(failed)?;
-            draft.publish(path).map_err(failed)
+            let end = end.unwrap_or(until.min(last));
+            beginning.refuse_if_full(end)?;
+            let chart = Chart::new(&beginning.events, &names, end);
+            let drawn = if kind == "gantt_svg" { chart.svg(title) } else { chart.text(COLUMNS) };
+            draft.out.write_all(drawn.as_bytes()).map_err(failed)?;
         }
-        other => Err(format!("{other:?} is none of perfetto, gantt_text, gantt_svg")),
+        other => return Err(format!("{other:?} is none of perfetto, gantt_text, gantt_svg, recording")),
     }
+    draft.publish(path).map_err(failed)
 }
 
 /// The turns of a recording.
@@ -121,12 +125,12 @@ fn table(turns: &[Turn], jobs: &[String]) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_from_iter(columns)
 }
 
-pub fn open(recording: &Path) -> Result<Reader<File>, String> {
+pub(crate) fn open(recording: &Path) -> Result<Reader<File>, String> {
     let said = |why: &dyn std::fmt::Display| format!("{}: {why}", recording.display());
     Reader::new(File::open(recording).map_err(|why| said(&why))?).map_err(|why| said(&why))
 }
 
-/// Tells the events before a time to a listener; gives the names, and the time of the last event that was told.
+/// Passes the events before a time to an observer; returns the names, and the time of the last of these events.
 fn listen<O: Observer>(recording: &Path, until: Nanos, mut listener: O) -> Result<(Names, Nanos), String> {
     let reader = open(recording)?;
     let names = reader.names().clone();
@@ -150,13 +154,6 @@ fn names(scenario: &Scenario) -> Result<Names, String> {
         servers: schedlab_sim::servers(scenario).iter().map(|name| (*name).to_owned()).collect(),
         marks: schedlab_sim::marks(scenario).map_err(|why| why.to_string())?,
     })
-}
-
-fn chart(scenario: &Scenario, seed: u64, names: &Names) -> Result<Chart, String> {
-    let mut beginning = Beginning::default();
-    let end = observe(scenario, seed, AnyObserver(&mut beginning)).map_err(|why| why.to_string())?;
-    beginning.refuse_if_full(scenario.duration.map_or(SECOND, |duration| duration.0))?;
-    Ok(Chart::new(&beginning.events, names, end))
 }
 
 /// Keeps events up to a bound.
@@ -196,6 +193,11 @@ impl Draft {
         let name = target.file_name().ok_or_else(|| io::Error::other("is not the name of a file"))?;
         let path = target.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
         Ok(Draft { out: BufWriter::new(File::create(&path)?), path })
+    }
+
+    /// A file next to the target that is never published.
+    fn beside(target: &Path) -> io::Result<Draft> {
+        Draft::new(&target.with_extension("recording"))
     }
 
     fn publish(mut self, target: &Path) -> io::Result<()> {

@@ -1,0 +1,36 @@
+//! Experiment files: their schema, reading and checking them, and the cells of a sweep.
+
+use crate::{from_json, json, tables};
+use schedlab_model::experiment::{self, Experiment, Format};
+
+/// JSON Schema of experiment files.
+///
+/// # Errors
+/// If it cannot be written, which is a fault of ours.
+pub fn schema() -> Result<String, String> {
+    serde_json::to_string_pretty(&experiment::schema(&tables::SHIPPED)).map_err(|why| why.to_string())
+}
+
+/// Reads and checks an experiment in "toml" or "json", and returns it as JSON.
+///
+/// # Errors
+/// What is wrong with it: file, place, what was found and what would be right.
+pub fn read(text: &str, label: &str, format: &str, overrides: &[String]) -> Result<String, String> {
+    let format = match format {
+        "toml" => Format::Toml,
+        "json" => Format::Json,
+        other => return Err(format!("{other:?} is neither toml nor json")),
+    };
+    let read = experiment::read(text, label, format, overrides, &tables::CATALOGUE);
+    json(&read.map_err(|problem| problem.to_string())?)
+}
+
+/// The cells of an experiment, as a JSON list of scenario, factors and hash.
+///
+/// # Errors
+/// What is wrong with a cell.
+pub fn expand(experiment_json: &str) -> Result<String, String> {
+    let experiment: Experiment = from_json("experiment", experiment_json)?;
+    let cells = experiment::expand(&experiment, &tables::CATALOGUE);
+    json(&cells.map_err(|problem| problem.to_string())?)
+}
