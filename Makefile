@@ -47,7 +47,7 @@ check: $(VENV)/tools
 
 ## test: every test, Rust first (it needs no Python); what fails among those on the live kernel is tried again
 test: setup
-	cargo test --workspace --exclude schedlab-python --exclude schedlab-host --locked
+	cargo test --workspace --exclude schedlab-python --exclude schedlab-linux --exclude schedlab-host --locked
 	scripts/live-tests
 	$(BIN)/python -m pytest $(addprefix --ignore=,$(LIVE))
 	$(BIN)/python -m pytest $(LIVE) || $(BIN)/python -m pytest $(LIVE) --last-failed --last-failed-no-failures none

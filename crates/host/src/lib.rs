@@ -7,18 +7,10 @@
 
 pub mod accounting;
 pub mod agent;
-pub mod fault;
 pub mod guest;
-pub mod machine;
 pub mod plan;
-pub mod root;
 pub mod sample;
-pub mod shown;
 pub mod suspects;
 pub mod tracing;
 pub mod tunables;
 pub mod volume;
-
-pub use fault::Fault;
-pub use root::Root;
-pub use shown::shown;

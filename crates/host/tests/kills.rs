@@ -8,7 +8,7 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
-use schedlab_host::{Root, tracing::place::Tracefs};
+use schedlab_linux::{Root, tracefs::Tracefs};
 use schedlab_model::rng::Rng;
 use serde_json::{Value, json};
 use std::{

@@ -2,10 +2,8 @@
 //! write: 2.6.32 (counts by zone, no pressure), 5.10 (control groups of version 1), 6.18 (version 2).
 
 use proptest::{prelude::*, test_runner::TestRunner};
-use schedlab_host::{
-    Root,
-    sample::{By, Chosen, Line, Sampler, Wanted, schema},
-};
+use schedlab_host::sample::{By, Chosen, Line, Sampler, Wanted, schema};
+use schedlab_linux::Root;
 use serde_json::Value;
 use std::{fs, path::Path};
 

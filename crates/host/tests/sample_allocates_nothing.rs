@@ -1,33 +1,11 @@
 //! Once it has begun, the sampler allocates nothing: counted by the allocator itself, in a program of its own.
 
-use schedlab_host::{
+use schedlab_host::sample::{By, Chosen, Line, Sampler, Wanted};
+use schedlab_linux::{
     Root,
-    sample::{By, Chosen, Line, Sampler, Wanted},
+    allocations::{Counting, of_this_thread},
 };
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-    time::Instant,
-};
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every request goes to the system's allocator unchanged; counting touches a number of this thread only.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
+use std::time::Instant;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -51,11 +29,11 @@ fn a_sample_with_everything_and_its_line_allocate_nothing() {
     for _ in 0..3 {
         once();
     }
-    let before = ALLOCATIONS.with(Cell::get);
+    let before = of_this_thread();
     let mut bytes = 0;
     for _ in 0..20 {
         bytes += once();
     }
     assert!(bytes > 20 * 1000);
-    assert_eq!(ALLOCATIONS.with(Cell::get), before);
+    assert_eq!(of_this_thread(), before);
 }

@@ -1,9 +1,7 @@
 //! The sampler on the host itself, and the agent that runs it.
 
-use schedlab_host::{
-    Root,
-    sample::{By, Chosen, Line, Sampler, Wanted},
-};
+use schedlab_host::sample::{By, Chosen, Line, Sampler, Wanted};
+use schedlab_linux::Root;
 use serde_json::Value;
 use std::{fs, process::Command, thread::sleep, time::Duration};
 

@@ -1,9 +1,7 @@
 //! What the counters do not say, of trees of files: control groups of both versions, sockets, softirqs, dropped packets.
 
-use schedlab_host::{
-    Root,
-    suspects::{groups, kernel, sockets::Sockets},
-};
+use schedlab_host::suspects::{groups, kernel, sockets::Sockets};
+use schedlab_linux::Root;
 use std::{fs, path::Path};
 
 fn write(root: &Path, file: &str, text: &str) {

@@ -5,7 +5,7 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
-use schedlab_host::{Root, tracing::place::Tracefs};
+use schedlab_linux::{Root, tracefs::Tracefs};
 use std::{
     fs,
     os::unix::process::ExitStatusExt,

@@ -5,10 +5,10 @@ mod ring;
 use proptest::prelude::*;
 use ring::{Ring, layout};
 use schedlab_host::{
-    Root,
     tracing::{Cast, CastMember, Recorded, Recorder, layout::EventKind},
     tunables::Book,
 };
+use schedlab_linux::Root;
 use schedlab_model::event::{Event, Kind, Leave};
 use schedlab_traces::recording::Reader;
 

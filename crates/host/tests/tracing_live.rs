@@ -6,10 +6,10 @@
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::{Pid, gettid};
 use schedlab_host::{
-    Root,
     tracing::{Cast, CastMember, Recorded, Recorder},
     tunables::Book,
 };
+use schedlab_linux::{Root, sched::Attributes};
 use std::{
     io::{Read, Write},
     sync::{Mutex, MutexGuard, mpsc},
@@ -90,7 +90,7 @@ fn row(recorded: &Recorded, cast: &Cast, metric: &str) -> f64 {
 
 fn instances() -> Vec<String> {
     let ours = format!("schedlab-{}-", std::process::id());
-    let Ok(tracefs) = schedlab_host::tracing::place::Tracefs::open(&Root::default()) else { return Vec::new() };
+    let Ok(tracefs) = schedlab_linux::tracefs::Tracefs::open(&Root::default()) else { return Vec::new() };
     let all = std::fs::read_dir(tracefs.path("instances")).into_iter().flatten().flatten();
     all.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name.starts_with(&ours)).collect()
 }
@@ -180,9 +180,8 @@ fn a_task_held_off_for_20_ms_has_waited_as_long_once() {
     let (sleeper, tid, cpu) = on_processor(move || input.read_exact(&mut [0]).unwrap());
     let begin = now();
     let (hog, _, _) = on_processor(move || {
-        let fifo = libc::sched_param { sched_priority: 1 };
-        // SAFETY: the argument lives through the call, which sets the policy of this thread.
-        if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &fifo) } != 0 {
+        let fifo = Attributes { policy: libc::SCHED_FIFO as u32, priority: 1, ..Attributes::default() };
+        if fifo.set(0).is_err() {
             return false;
         }
         output.write_all(&[0]).unwrap();

@@ -19,8 +19,9 @@ const WALLS: &[(&str, &[&str])] = &[
     ("memory", &["model", "policies"]),
     ("curves", &["model", "policies", "traces"]),
     ("sim", &["model", "policies", "workloads", "metrics", "disk", "memory"]),
-    ("host", &["model", "workloads", "metrics", "traces"]),
-    ("python", &["model", "policies", "workloads", "metrics", "traces", "sim", "curves", "host"]),
+    ("linux", &["model"]),
+    ("host", &["model", "workloads", "metrics", "traces", "linux"]),
+    ("python", &["model", "policies", "workloads", "metrics", "traces", "sim", "curves", "linux"]),
     ("bench", &["model", "policies", "workloads", "metrics", "traces", "sim", "disk", "curves"]),
 ];
 /// Libraries that only some crates may use.
@@ -29,9 +30,9 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("arrow-array", &["python"]),
     ("rand", &["model"]),
     ("rayon", &["sim", "curves", "python", "bench"]),
-    ("libc", &["host", "bench"]),
-    ("rustix", &["host", "bench"]),
-    ("nix", &["host", "bench"]),
+    ("libc", &["linux", "host", "bench"]),
+    ("rustix", &["bench"]),
+    ("nix", &["linux", "host", "bench"]),
     ("clap", &["host", "bench"]),
 ];
 /// A longer file, or one with a longer function, says at its head why it is one: "Long, because ...".
@@ -128,7 +129,7 @@ fn only_the_bridge_knows_python_and_only_the_host_its_kernel() {
 fn unsafe_code_is_forbidden_but_where_it_cannot_be() {
     let workspace: toml::Table = read(&root().join("Cargo.toml")).parse().unwrap();
     assert_eq!(workspace["workspace"]["lints"]["rust"]["unsafe_code"].as_str(), Some("forbid"));
-    for (name, manifest) in manifests().into_iter().filter(|(name, _)| !["host", "python"].contains(&name.as_str())) {
+    for (name, manifest) in manifests().into_iter().filter(|(name, _)| !["linux", "python"].contains(&name.as_str())) {
         let inherits = manifest.get("lints").and_then(|lints| lints.get("workspace")).and_then(toml::Value::as_bool);
         assert_eq!(inherits, Some(true), "crates/{name} does not inherit the lints");
     }

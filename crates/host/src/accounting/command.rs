@@ -1,7 +1,8 @@
 //! `schedlab-agent time`: runs a command and says where its time went, a JSON line for each run.
 
 use super::run::run;
-use crate::{Fault, Root, shown, tunables};
+use crate::tunables;
+use schedlab_linux::{Fault, Root, shown};
 use std::{
     collections::BTreeMap,
     ffi::OsString,

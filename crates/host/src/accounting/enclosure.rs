@@ -7,11 +7,10 @@
 
 use super::usage::Usage;
 use crate::tunables::{Book, Memory, Thing, mark::mark_group};
-use crate::{Fault, Root};
 use nix::unistd::{AccessFlags, access};
+use schedlab_linux::{Fault, Root, mounts};
 use std::{
     fs::{self, File, OpenOptions},
-    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -59,11 +58,6 @@ impl Enclosure {
     }
 }
 
-/// Enters by that door: between fork and exec, so a single write.
-pub(super) fn enter(mut door: &File) -> std::io::Result<()> {
-    door.write_all(b"0")
-}
-
 fn keyed(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
@@ -72,29 +66,12 @@ fn keyed(text: &str, name: &str) -> Option<u64> {
 /// own: of version 2, where the groups below have no controller `cpu`; else of version 1, where `cpuacct` is without `cpu`.
 fn place(root: &Root) -> Option<PathBuf> {
     let own = root.read("/proc/self/cgroup").ok()?;
-    let mounts = root.read("/proc/self/mountinfo").ok()?;
-    let places = mounts.lines().filter_map(|line| {
-        let (left, right) = line.split_once(" - ")?;
-        let (mut left, mut right) = (left.split(' ').skip(3), right.split(' '));
-        let (mounted, point) = (left.next()?, left.next()?);
-        let unified = match right.next()? {
-            "cgroup2" => true,
-            "cgroup" => false,
-            _ => return None,
-        };
-        let controllers = right.nth(1)?;
-        let has = |name: &str| controllers.split(',').any(|it| it == name);
-        if !unified && (!has("cpuacct") || has("cpu")) {
+    let places = mounts::all(root).into_iter().filter_map(|mount| {
+        let unified = mount.is_unified()?;
+        if !unified && (!mount.has("cpuacct") || mount.has("cpu")) {
             return None;
         }
-        let path = own.lines().find_map(|line| {
-            let mut fields = line.splitn(3, ':').skip(1);
-            let (names, path) = (fields.next()?, fields.next()?);
-            let this = if unified { names.is_empty() } else { names.split(',').any(|name| name == "cpuacct") };
-            this.then_some(path)
-        })?;
-        let below = path.strip_prefix(mounted.trim_end_matches('/')).unwrap_or(path).trim_start_matches('/');
-        let folder = root.path(point).join(below);
+        let folder = mounts::own_group(root, &own, &mount, "cpuacct")?;
         let shared = fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap_or_default();
         let counts = !unified || folder.join("cpu.stat").exists();
         (counts && !shared.split_whitespace().any(|name| name == "cpu")).then_some((unified, folder))

@@ -5,10 +5,11 @@
 //! bytes. Lengths are checked: what does not fit ends the reading of that message.
 
 use super::record::Record;
-use crate::Fault;
+use schedlab_linux::Fault;
+use schedlab_linux::netlink::Socket;
 use std::{
-    io, mem,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    io,
+    os::fd::{AsFd, BorrowedFd},
 };
 
 /// From linux/taskstats.h: commands and attributes.
@@ -21,13 +22,13 @@ const STATS: u16 = 3;
 const HEAD: usize = 16;
 const GENERIC: usize = 4;
 /// Bytes of messages that may wait to be read: some 30,000 tasks.
-const WAITING: libc::c_int = 64 << 20;
+const WAITING: i32 = 64 << 20;
 const LONGEST: usize = 1 << 16;
 
 /// Listens for the ends of tasks.
 #[derive(Debug)]
 pub struct Exits {
-    socket: OwnedFd,
+    socket: Socket,
     family: u16,
     processors: String,
     buffer: Vec<u8>,
@@ -43,16 +44,8 @@ impl Exits {
     /// Listens from now on. Needs CAP_NET_ADMIN, and a kernel with CONFIG_TASKSTATS.
     pub fn listen(processors: &str) -> Result<Exits, Fault> {
         let failed = |doing: &str, why| Fault::Call { doing: format!("{doing} the kernel's accounting of tasks"), why };
-        // SAFETY: no pointers; the result is checked and owned by nobody else.
-        let socket = unsafe {
-            let fd = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_GENERIC);
-            if fd < 0 {
-                return Err(Fault::last("opening a netlink socket"));
-            }
-            OwnedFd::from_raw_fd(fd)
-        };
         let mut exits = Exits {
-            socket,
+            socket: Socket::open(WAITING)?,
             family: 0,
             processors: processors.trim().to_owned(),
             buffer: vec![0; LONGEST],
@@ -60,21 +53,15 @@ impl Exits {
             lost: false,
             unreadable: false,
         };
-        exits.widen();
         exits.family = exits.find_family().map_err(|why| failed("finding", why))?;
         exits.register(REGISTER).map_err(|why| failed("listening to", why))?;
         Ok(exits)
     }
 
-    /// Becomes readable when a message has come.
-    pub fn fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
-    }
-
     /// Reads the messages that have come.
     pub fn read(&mut self) {
         loop {
-            match self.receive(libc::MSG_DONTWAIT) {
+            match self.receive(false) {
                 Ok(length) => self.take(length),
                 Err(why) if why.raw_os_error() == Some(libc::ENOBUFS) => self.lost = true,
                 Err(_) => return,
@@ -103,21 +90,11 @@ impl Exits {
         }
     }
 
-    /// Room for a burst of ends. Best effort: if it does not suffice, the loss is told.
-    fn widen(&self) {
-        let size = WAITING;
-        let length = mem::size_of_val(&size) as libc::socklen_t;
-        // SAFETY: the pointer is to a value of that length that lives through the call.
-        unsafe {
-            libc::setsockopt(self.fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, (&raw const size).cast(), length)
-        };
-    }
-
     fn register(&mut self, what: u16) -> io::Result<()> {
         let mut list = self.processors.clone().into_bytes();
         list.push(0);
         self.send(self.family, GET, what, &list)?;
-        let length = self.receive(0)?;
+        let length = self.receive(true)?;
         refusal(&self.buffer[..length])
     }
 
@@ -128,7 +105,7 @@ impl Exits {
             libc::CTRL_ATTR_FAMILY_NAME as u16,
             b"TASKSTATS\0",
         )?;
-        let length = self.receive(0)?;
+        let length = self.receive(true)?;
         let answer = &self.buffer[..length];
         let wanted = libc::CTRL_ATTR_FAMILY_ID as u16;
         let found = message(answer).filter(|&(kind, ..)| kind == libc::GENL_ID_CTRL as u16).and_then(|(_, body, _)| {
@@ -139,7 +116,7 @@ impl Exits {
             return Err(refusal(answer).err().unwrap_or_else(|| io::Error::from_raw_os_error(libc::EPROTO)));
         };
         // The answer is followed by an acknowledgement.
-        self.receive(0)?;
+        self.receive(true)?;
         Ok(family)
     }
 
@@ -155,15 +132,18 @@ impl Exits {
         bytes.extend(name.to_ne_bytes());
         bytes.extend(data);
         bytes.resize(HEAD + GENERIC + 4 + padded, 0);
-        // SAFETY: the pointer and length are those of a vector that lives through the call.
-        let sent = unsafe { libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
-        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        self.socket.send(&bytes)
     }
 
-    fn receive(&mut self, flags: libc::c_int) -> io::Result<usize> {
-        // SAFETY: the pointer and length are those of a vector that lives through the call.
-        let got = unsafe { libc::recv(self.fd(), self.buffer.as_mut_ptr().cast(), self.buffer.len(), flags) };
-        usize::try_from(got).map_err(|_| io::Error::last_os_error())
+    fn receive(&mut self, wait: bool) -> io::Result<usize> {
+        self.socket.receive(&mut self.buffer, wait)
+    }
+}
+
+impl AsFd for Exits {
+    /// Becomes readable when a message has come.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

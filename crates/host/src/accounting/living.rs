@@ -3,9 +3,12 @@
 
 use super::{
     record::Record,
-    usage::{Stat, Usage, clock_ns, schedule},
+    usage::{Stat, Usage, schedule},
 };
-use crate::sample::ticks_per_second;
+use schedlab_linux::{
+    clock::{since_boot, time_of},
+    process::ticks_per_second,
+};
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -62,7 +65,7 @@ impl Outlived {
     fn take(&mut self, process: &Stat) {
         let tick_ns = 1_000_000_000 / ticks_per_second();
         let waited_for = process.children_ticks.iter().sum::<u64>() * tick_ns;
-        let Some(own) = clock_ns(process.pid) else { return };
+        let Some(own) = time_of(process.pid) else { return };
         let ticks = [0, 1].map(|i| (process.ticks[i] + process.children_ticks[i]) * tick_ns);
         let ran_ns = own + waited_for;
         self.usage = self.usage.plus(Usage { ran_ns, ticks });
@@ -82,7 +85,7 @@ fn record(process: &Stat, thread: i32, tick_ns: u64) -> Option<Record> {
     Some(Record {
         pid: thread as u32,
         parent: process.parent as u32,
-        elapsed_ns: since_boot_ns().saturating_sub(began_ns),
+        elapsed_ns: since_boot().saturating_sub(began_ns),
         ran_ns,
         user_ns: stat.ticks[0] * tick_ns,
         system_ns: stat.ticks[1] * tick_ns,
@@ -99,11 +102,6 @@ fn switches(folder: &str) -> [u64; 2] {
         let line = text.lines().find_map(|line| line.strip_prefix(name));
         line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
     })
-}
-
-fn since_boot_ns() -> u64 {
-    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_BOOTTIME).expect("Linux has this clock");
-    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
 fn processes() -> Vec<Stat> {

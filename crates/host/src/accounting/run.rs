@@ -1,7 +1,7 @@
 //! Runs a command, passes signals on to it, and reads what the kernel tells of its tasks until it ends.
 
 use super::{
-    enclosure::{Enclosure, enter},
+    enclosure::Enclosure,
     exits::Exits,
     living::{self, Outlived},
     record::Record,
@@ -9,21 +9,16 @@ use super::{
     timed::{Seen, Timed, family},
     usage::{Own, Reaped},
 };
-use crate::{Fault, Root};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::{
     signal::{SigSet, SigmaskHow, Signal, kill, pthread_sigmask},
     signalfd::{SfdFlags, SignalFd},
 };
 use nix::unistd::Pid;
+use schedlab_linux::process::{prepare, reap_ended, unreaped};
+use schedlab_linux::{Fault, Root};
 use std::{
-    collections::BTreeSet,
-    ffi::OsString,
-    io, mem,
-    os::{fd::AsRawFd, unix::process::CommandExt},
-    path::Path,
-    process::Command,
-    sync::OnceLock,
-    time::Instant,
+    collections::BTreeSet, ffi::OsString, io, os::fd::AsFd, path::Path, process::Command, sync::OnceLock, time::Instant,
 };
 
 /// Signals that are passed on. One from the terminal goes to the command anyway: it is in the same group.
@@ -98,18 +93,10 @@ fn listen() -> Result<(SignalFd, SigSet), Fault> {
 }
 
 fn start(words: &[OsString], enclosure: Option<&Enclosure>, mask: SigSet) -> io::Result<i32> {
-    let door = enclosure.and_then(Enclosure::door);
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
-    let prepare = move || {
-        if let Some(door) = &door {
-            // A command outside is counted by what it is waited for.
-            let _ = enter(door);
-        }
-        mask.thread_set_mask().map_err(io::Error::from)
-    };
-    // SAFETY: between fork and exec only write and sigprocmask are called, which are safe there; what they read was made before.
-    unsafe { command.pre_exec(prepare) };
+    // A command that stays outside of the group is counted by what it is waited for.
+    prepare(&mut command, enclosure.and_then(Enclosure::door), mask);
     Ok(command.spawn()?.id() as i32)
 }
 
@@ -135,11 +122,11 @@ struct Wait {
 impl Wait {
     /// Waits until something happens, and deals with it.
     fn step(&mut self) {
-        let exits = self.exits.as_ref().map_or(-1, Exits::fd);
-        let mut polled =
-            [self.signals.as_raw_fd(), exits].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-        // SAFETY: the pointer and length are those of the array; a negative descriptor is passed over.
-        unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, -1) };
+        let files = [self.signals.as_fd()].into_iter().chain(self.exits.as_ref().ok().map(Exits::as_fd));
+        let mut polled: Vec<PollFd<'_>> = files.map(|file| PollFd::new(file, PollFlags::POLLIN)).collect();
+        // After an error the caller looks again.
+        let _ = poll(&mut polled, PollTimeout::NONE);
+        drop(polled);
         while let Ok(Some(signal)) = self.signals.read_signal() {
             let number = signal.ssi_signo as i32;
             if number != libc::SIGCHLD
@@ -159,24 +146,17 @@ impl Wait {
 
     /// Takes the ends of the command and of orphans that were handed to us.
     fn reap(&mut self) {
-        while let Some(pid) = ended() {
+        while let Some(pid) = unreaped() {
             if pid == self.child {
                 self.own = Own::of(pid);
             }
-            let mut status = 0;
-            // SAFETY: all bits zero are a valid value of this struct of numbers.
-            let mut usage: libc::rusage = unsafe { mem::zeroed() };
-            // SAFETY: both pointers are to values that live through the call.
-            if unsafe { libc::wait4(pid, &mut status, libc::WNOHANG, &mut usage) } != pid {
-                return;
-            }
+            let Ok(Some(ended)) = reap_ended(pid) else { return };
             if self.strangers.remove(&pid) {
                 continue;
             }
-            self.reaped.add(&Reaped::of(&usage));
+            self.reaped.add(&Reaped::of(&ended));
             if pid == self.child {
-                let killed = libc::WIFSIGNALED(status);
-                self.status = Some(if killed { 128 + libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) });
+                self.status = Some(ended.status);
             }
         }
     }
@@ -202,15 +182,4 @@ impl Wait {
             }
         }
     }
-}
-
-/// A child that has ended and was not yet waited for.
-fn ended() -> Option<i32> {
-    // SAFETY: all bits zero are a valid value of this struct of numbers.
-    let mut about: libc::siginfo_t = unsafe { mem::zeroed() };
-    // SAFETY: the pointer is to a struct that lives through the call.
-    let asked = unsafe { libc::waitid(libc::P_ALL, 0, &mut about, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT) };
-    // SAFETY: waitid filled in the fields of a child's end, or left all zero.
-    let pid = unsafe { about.si_pid() };
-    (asked == 0 && pid > 0).then_some(pid)
 }

@@ -1,12 +1,16 @@
 //! Counters of the whole system around a run: what others used meanwhile, what the hypervisor took, and pressure.
 
 use super::timed::Pressure;
-use crate::{Root, sample::ticks_per_second};
+use schedlab_linux::Root;
+use schedlab_linux::{
+    proc::stat::{IDLE, KINDS, STEAL, Ticks, whole},
+    process::ticks_per_second,
+};
 
 /// Counters of the whole system at a moment.
 pub(super) struct System {
     /// Ticks of the line `cpu` of /proc/stat.
-    ticks: Option<Vec<u64>>,
+    ticks: Option<Ticks>,
     /// Total of "some", by resource, us.
     pressure: Option<[u64; 3]>,
 }
@@ -14,10 +18,7 @@ pub(super) struct System {
 impl System {
     pub(super) fn read(root: &Root) -> System {
         let stat = root.read("/proc/stat").ok();
-        let ticks = stat.as_deref().and_then(|stat| {
-            let words = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
-            Some(words.map(|word| word.parse().unwrap_or(0)).collect())
-        });
+        let ticks = stat.as_deref().and_then(|stat| whole(stat.as_bytes()));
         let total = |name: &str| {
             let text = root.read(format!("/proc/pressure/{name}")).ok()?;
             text.lines().find(|line| line.starts_with("some"))?.rsplit_once("total=")?.1.trim().parse::<u64>().ok()
@@ -35,11 +36,12 @@ impl System {
     /// Ticks since then: of all uses, of those in which a task ran, and stolen ones.
     fn passed(&self, was: &System) -> Option<(u64, u64, u64)> {
         let (is, was) = (self.ticks.as_ref()?, was.ticks.as_ref()?);
-        // user nice system idle iowait irq softirq steal; guests are within user.
-        let passed: Vec<u64> = is.iter().zip(was).take(8).map(|(is, was)| is.saturating_sub(*was)).collect();
+        // Guests are within user time.
+        let mut passed = is.iter().zip(was).map(|(is, was)| is.zip(*was).map(|(is, was)| is.saturating_sub(was)));
+        let passed: [u64; KINDS] = std::array::from_fn(|_| passed.next().flatten().unwrap_or(0));
         let all: u64 = passed.iter().sum();
-        let busy = passed.get(..3)?.iter().sum();
-        (all > 0).then_some((all, busy, passed.get(7).copied().unwrap_or(0)))
+        let busy = passed[..IDLE].iter().sum();
+        (all > 0).then_some((all, busy, passed[STEAL]))
     }
 
     /// Ticks are coarse: over a time of few ticks this is a guess, never below zero.

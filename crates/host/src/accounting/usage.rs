@@ -4,7 +4,8 @@
 //! Each of these counters can leave tasks out (a child nobody waits for, a task moved to another control group), and none
 //! counts a task that is not the command's. So the largest is the nearest.
 
-use std::{fs, mem};
+use schedlab_linux::{proc::task::TaskStat, process::Ended};
+use std::fs;
 
 /// Processor time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,19 +40,16 @@ pub(super) struct Reaped {
     pub switches: [u64; 2],
 }
 
-/// Size of a block in which `getrusage` counts.
-const BLOCK: u64 = 512;
-
 impl Reaped {
-    pub(super) fn of(usage: &libc::rusage) -> Reaped {
-        let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-        let ticks = [ns(usage.ru_utime), ns(usage.ru_stime)];
+    pub(super) fn of(ended: &Ended) -> Reaped {
+        let used = &ended.usage;
+        let ticks = [used.user_us * 1000, used.system_us * 1000];
         Reaped {
             usage: Usage { ran_ns: ticks[0] + ticks[1], ticks },
-            faults: [usage.ru_minflt as u64, usage.ru_majflt as u64],
-            peak_bytes: usage.ru_maxrss as u64 * 1024,
-            drive_bytes: [usage.ru_inblock as u64 * BLOCK, usage.ru_oublock as u64 * BLOCK],
-            switches: [usage.ru_nvcsw as u64, usage.ru_nivcsw as u64],
+            faults: [used.minor_faults, used.major_faults],
+            peak_bytes: ended.peak_bytes,
+            drive_bytes: ended.drive_bytes,
+            switches: [used.voluntary, used.involuntary],
         }
     }
 
@@ -89,20 +87,6 @@ pub(super) fn schedule(folder: &str) -> Option<[u64; 2]> {
     Some([words.next()??, words.next()??])
 }
 
-/// Processor time of a living process, its threads that have ended included, exact, ns.
-pub(super) fn clock_ns(pid: i32) -> Option<u64> {
-    let mut clock: libc::clockid_t = 0;
-    // SAFETY: the pointer is to a number that lives through the call.
-    if unsafe { libc::clock_getcpuclockid(pid, &mut clock) } != 0 {
-        return None;
-    }
-    // SAFETY: all bits zero are a valid value of this struct of numbers.
-    let mut time: libc::timespec = unsafe { mem::zeroed() };
-    // SAFETY: the pointer is to a struct that lives through the call.
-    let known = unsafe { libc::clock_gettime(clock, &mut time) } == 0;
-    known.then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
-}
-
 /// `/proc/PID/stat`, of a process or of a thread.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stat {
@@ -121,20 +105,16 @@ pub(super) struct Stat {
 
 impl Stat {
     pub(super) fn read(path: &str) -> Option<Stat> {
-        let text = String::from_utf8_lossy(&fs::read(path).ok()?).into_owned();
-        // The name may hold blanks and parentheses itself.
-        let (open, close) = (text.find('(')?, text.rfind(')')?);
-        let words: Vec<&str> = text[close + 1..].split_whitespace().collect();
-        // As proc(5) numbers them: the state is field 3.
-        let field = |number: usize| words.get(number - 3)?.parse::<u64>().ok();
+        let text = fs::read(path).ok()?;
+        let stat = TaskStat::of(&text)?;
         Some(Stat {
-            pid: text[..open].trim().parse().ok()?,
-            name: text[open + 1..close].to_owned(),
-            parent: words.get(1)?.parse().ok()?,
-            ticks: [field(14)?, field(15)?],
-            children_ticks: [field(16)?, field(17)?],
-            began_ticks: field(22)?,
-            blocked_ticks: field(42).unwrap_or(0),
+            pid: stat.pid as i32,
+            name: String::from_utf8_lossy(stat.name).into_owned(),
+            parent: stat.number(4)? as i32,
+            ticks: [stat.number(14)?, stat.number(15)?],
+            children_ticks: [stat.number(16)?, stat.number(17)?],
+            began_ticks: stat.number(22)?,
+            blocked_ticks: stat.number(42).unwrap_or(0),
         })
     }
 }

@@ -3,51 +3,13 @@
 //! All of it is mapped before the first task is made and made of atomic numbers, for which zero is the start. A task writes
 //! its own slot and its job's board; the agent reads them when the tasks are gone.
 
-use super::{system::Usage, tally::Tally};
-use crate::Fault;
-use std::{
-    ops::Deref,
-    sync::atomic::{
-        AtomicI32, AtomicU32, AtomicU64,
-        Ordering::{Acquire, Relaxed, Release},
-    },
+use super::tally::Tally;
+use schedlab_linux::{Fault, process::Usage};
+use schedlab_linux::{shareable, shared::Shared};
+use std::sync::atomic::{
+    AtomicI32, AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
 };
-
-/// A type that may lie in shared memory, and of which all bits zero is a value.
-///
-/// # Safety
-/// Made of atomic numbers only, by a fixed layout.
-pub(super) unsafe trait Shareable {}
-
-// SAFETY: atomic numbers, in C's layout.
-unsafe impl Shareable for Tally {}
-// SAFETY: an atomic number.
-unsafe impl Shareable for AtomicU32 {}
-
-/// Values in memory that all processes forked later have in common. Never unmapped: it lives as long as the agent.
-pub(super) struct Shared<T: Shareable + 'static>(&'static [T]);
-
-impl<T: Shareable> Shared<T> {
-    pub fn new(count: usize) -> Result<Shared<T>, Fault> {
-        let bytes = (count * size_of::<T>()).max(1);
-        let (read_write, common) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping of the kernel's choice, of memory nobody has yet; it is zero.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, read_write, common | libc::MAP_POPULATE, -1, 0) };
-        if start == libc::MAP_FAILED {
-            return Err(Fault::last(format!("getting {bytes} bytes of shared memory")));
-        }
-        // SAFETY: pages are aligned for every type; the mapping is long enough, is never unmapped, and zero is a value of T,
-        // which changes only through atomics.
-        Ok(Shared(unsafe { std::slice::from_raw_parts(start.cast::<T>(), count) }))
-    }
-}
-
-impl<T: Shareable> Deref for Shared<T> {
-    type Target = [T];
-    fn deref(&self) -> &[T] {
-        self.0
-    }
-}
 
 /// What a task could not have; the number beside it is the system's error, or what it has instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,45 +35,45 @@ pub(super) enum Trouble {
 /// How many there are.
 const TROUBLES: usize = Trouble::Command as usize + 1;
 
-/// One task, or one of its children. Two do not share a line of the processor's cache.
-#[derive(Debug, Default)]
-#[repr(C, align(128))]
-pub(super) struct Slot {
-    /// 0 until it is there.
-    pub pid: AtomicI32,
-    pub job: AtomicU32,
-    /// The slot of the task that forked it, and 1; 0 for a task of the workload.
-    pub parent: AtomicU32,
-    /// When it began, ns of the monotonic clock; 0 before.
-    pub began: AtomicU64,
-    /// When it ended; 0 before, and for ever if it was ended.
-    pub ended: AtomicU64,
-    /// The longest time it wanted a processor and had none, ns.
-    pub longest_gap: AtomicU64,
-    /// When it last looked at the clock; 0 while it waits for something else than a processor.
-    pub seen: AtomicU64,
-    /// Signals sent to it whose handler has not run.
-    pub signals: AtomicU32,
-    /// The program that it plays, of the workload's.
-    pub program: AtomicU32,
-    /// What it waits for, if only another task can give it, as a number: see `stuck`.
-    pub awaits: AtomicU32,
-    /// When its present pass began, and the last deadline so far.
-    pub pass_began: AtomicU64,
-    pub due: AtomicU64,
-    /// When the sleep ends in which it is; 0 if it is in none.
-    pub until: AtomicU64,
-    /// A [`Usage`], field by field: what it had used when it began, and once `closed`, what it has used since.
-    account: [AtomicU64; 6],
-    /// When its account was closed, after its program's end; 0 before.
-    closed: AtomicU64,
-    /// Bytes that its calls read, and bytes read from drives for it, since it began.
-    pub reads: [AtomicU64; 2],
-    /// By [`Trouble`], the number and 1; 0 for none.
-    troubles: [AtomicU64; TROUBLES],
+shareable! {
+    /// One task, or one of its children. Two do not share a line of the processor's cache.
+    #[derive(Debug, Default)]
+    #[repr(align(128))]
+    pub(super) struct Slot {
+        /// 0 until it is there.
+        pub pid: AtomicI32,
+        pub job: AtomicU32,
+        /// The slot of the task that forked it, and 1; 0 for a task of the workload.
+        pub parent: AtomicU32,
+        /// When it began, ns of the monotonic clock; 0 before.
+        pub began: AtomicU64,
+        /// When it ended; 0 before, and for ever if it was ended.
+        pub ended: AtomicU64,
+        /// The longest time it wanted a processor and had none, ns.
+        pub longest_gap: AtomicU64,
+        /// When it last looked at the clock; 0 while it waits for something else than a processor.
+        pub seen: AtomicU64,
+        /// Signals sent to it whose handler has not run.
+        pub signals: AtomicU32,
+        /// The program that it plays, of the workload's.
+        pub program: AtomicU32,
+        /// What it waits for, if only another task can give it, as a number: see `stuck`.
+        pub awaits: AtomicU32,
+        /// When its present pass began, and the last deadline so far.
+        pub pass_began: AtomicU64,
+        pub due: AtomicU64,
+        /// When the sleep ends in which it is; 0 if it is in none.
+        pub until: AtomicU64,
+        /// A [`Usage`], field by field: what it had used when it began, and once `closed`, what it has used since.
+        account: [AtomicU64; 6],
+        /// When its account was closed, after its program's end; 0 before.
+        closed: AtomicU64,
+        /// Bytes that its calls read, and bytes read from drives for it, since it began.
+        pub reads: [AtomicU64; 2],
+        /// By [`Trouble`], the number and 1; 0 for none.
+        troubles: [AtomicU64; TROUBLES],
+    }
 }
-// SAFETY: atomic numbers, in C's layout.
-unsafe impl Shareable for Slot {}
 
 impl Slot {
     /// Its work begins: what it has used before does not count.
@@ -164,52 +126,50 @@ impl Slot {
     }
 }
 
-/// What the tasks of a job have measured.
-#[repr(C)]
-pub(super) struct Board {
-    /// Tasks of the workload that have begun, and what they had used by then, microseconds: it was the agent's work.
-    pub made: AtomicU64,
-    pub making_us: AtomicU64,
-    pub created: AtomicU64,
-    /// Tasks that came to their program's end.
-    pub ended: AtomicU64,
-    /// Children of tasks that a signal ended.
-    pub died: AtomicU64,
-    pub wakeup_latency: Tally,
-    pub response: Tally,
-    pub queueing: Tally,
-    pub pass_time: Tally,
-    pub lateness: Tally,
-    pub misses: AtomicU64,
-    pub signals_overlapped: AtomicU64,
-    pub memory_refused: AtomicU64,
-    pub memory_unused: AtomicU64,
-    /// The most that a task of it has held at its end, and 1; 0 while nobody has ended.
-    pub high_water: AtomicU64,
+shareable! {
+    /// What the tasks of a job have measured.
+    pub(super) struct Board {
+        /// Tasks of the workload that have begun, and what they had used by then, microseconds: it was the agent's work.
+        pub made: AtomicU64,
+        pub making_us: AtomicU64,
+        pub created: AtomicU64,
+        /// Tasks that came to their program's end.
+        pub ended: AtomicU64,
+        /// Children of tasks that a signal ended.
+        pub died: AtomicU64,
+        pub wakeup_latency: Tally,
+        pub response: Tally,
+        pub queueing: Tally,
+        pub pass_time: Tally,
+        pub lateness: Tally,
+        pub misses: AtomicU64,
+        pub signals_overlapped: AtomicU64,
+        pub memory_refused: AtomicU64,
+        pub memory_unused: AtomicU64,
+        /// The most that a task of it has held at its end, and 1; 0 while nobody has ended.
+        pub high_water: AtomicU64,
+    }
 }
-// SAFETY: atomic numbers, in C's layout.
-unsafe impl Shareable for Board {}
 
-/// The starting shot.
-#[repr(C)]
-pub(super) struct Gate {
-    /// 1 when the tasks are the agent's children.
-    pub adopted: AtomicU32,
-    /// Tasks that are ready.
-    pub ready: AtomicU32,
-    /// 1 when `start` stands.
-    pub open: AtomicU32,
-    /// When the run begins, ns of the monotonic clock.
-    pub start: AtomicU64,
-    /// Slots given out.
-    pub slots: AtomicU32,
-    /// Why a task could not be made: the system's error; 0 if all could.
-    pub broken: AtomicU32,
-    /// Tasks that the run waits for and whose accounts are not closed.
-    pub awaited: AtomicU32,
+shareable! {
+    /// The starting shot.
+    pub(super) struct Gate {
+        /// 1 when the tasks are the agent's children.
+        pub adopted: AtomicU32,
+        /// Tasks that are ready.
+        pub ready: AtomicU32,
+        /// 1 when `start` stands.
+        pub open: AtomicU32,
+        /// When the run begins, ns of the monotonic clock.
+        pub start: AtomicU64,
+        /// Slots given out.
+        pub slots: AtomicU32,
+        /// Why a task could not be made: the system's error; 0 if all could.
+        pub broken: AtomicU32,
+        /// Tasks that the run waits for and whose accounts are not closed.
+        pub awaited: AtomicU32,
+    }
 }
-// SAFETY: atomic numbers, in C's layout.
-unsafe impl Shareable for Gate {}
 
 /// All of it.
 pub(super) struct Arena {

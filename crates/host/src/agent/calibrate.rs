@@ -3,11 +3,11 @@
 
 use super::{
     arena::Slot,
-    attributes,
-    system::thread_time,
     work::{Measure, Watch, call, compute},
 };
-use crate::{Fault, plan::Calibration};
+use crate::plan::Calibration;
+use schedlab_linux::sched;
+use schedlab_linux::{Fault, clock::thread_time};
 
 /// How many measurements, and how long each, ns of processor time: long enough that reading the clock is nothing, short
 /// enough that most see neither a clock tick's worth of interrupts more nor less than others.
@@ -17,7 +17,7 @@ const LENGTH_NS: u64 = 4_000_000;
 /// Measures on that processor, or wherever the kernel puts it.
 pub fn calibrate(processor: Option<u16>) -> Result<Calibration, Fault> {
     if let Some(processor) = processor {
-        attributes::pin(&[processor])
+        sched::pin(&[processor])
             .map_err(|why| Fault::Call { doing: format!("moving to processor {processor}"), why })?;
     }
     let mut guess = Calibration { rounds_per_second: 5e8, calls_per_second: 5e6, spread: 0.0 };

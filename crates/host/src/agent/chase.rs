@@ -10,13 +10,9 @@
 //! through: tasks that did it themselves would disturb each other. A footprint larger than the cache has the pace of the
 //! memory, and so costs the same under every slice.
 
-use super::{
-    attributes,
-    memory::Mapping,
-    system::thread_time,
-    work::{CHUNK_NS, Watch},
-};
-use crate::Fault;
+use super::work::{CHUNK_NS, Watch};
+use schedlab_linux::sched;
+use schedlab_linux::{Fault, clock::thread_time, mapping::Mapping};
 use schedlab_model::{rng::Rng, scenario::Job};
 use std::io;
 
@@ -48,20 +44,15 @@ pub(super) struct Chase {
 }
 
 impl Chase {
-    /// Gives its memory back.
-    pub fn give_back(self) {
-        self.memory.give_back();
-    }
-
     /// The pace of a job's footprint on the first of those processors; none for a job without one.
     pub fn rate_of(job: &Job, processors: &[u16]) -> Result<Option<Pace>, Fault> {
         let Some(footprint) = job.footprint else { return Ok(None) };
         let fault = |doing: String| move |why| Fault::Call { doing, why };
-        let before = attributes::allowed();
-        attributes::pin(&processors[..1]).map_err(fault(format!("moving to processor {}", processors[0])))?;
+        let before = sched::allowed();
+        sched::pin(&processors[..1]).map_err(fault(format!("moving to processor {}", processors[0])))?;
         let guess = Pace { footprint: (footprint.0 as usize).min(MOST), steps_per_ns: GUESS };
         let measured = Chase::new(guess).map(|mut chase| chase.measure());
-        attributes::pin(&before).map_err(fault("moving back to all processors".to_owned()))?;
+        sched::pin(&before).map_err(fault("moving back to all processors".to_owned()))?;
         measured.map(Some).map_err(fault(format!("getting a footprint of {} bytes", footprint.0)))
     }
 

@@ -1,7 +1,9 @@
 //! The agent's own subcommands.
 
-use super::{attributes, calibrate, conduct::conduct, guard::guarded, noise, system::now};
-use crate::{Fault, Root, plan::Plan};
+use super::{calibrate, conduct::conduct, guard::guarded, noise};
+use crate::plan::Plan;
+use schedlab_linux::sched;
+use schedlab_linux::{Fault, Root, clock::now};
 use schedlab_model::units::parse_duration;
 use serde::Serialize;
 use std::{
@@ -102,7 +104,7 @@ struct Gate {
 impl Noise {
     /// Does it.
     pub fn run(self) -> Result<ExitCode, Fault> {
-        let allowed = attributes::allowed();
+        let allowed = sched::allowed();
         let processors = if self.processors.is_empty() { &allowed } else { &self.processors };
         if let Some(stranger) = processors.iter().find(|cpu| !allowed.contains(cpu)) {
             return Err(Fault::Wrong(format!("processor {stranger} is none that may be used: {allowed:?}")));

@@ -1,6 +1,7 @@
 //! Who plays what: the tasks of a scenario, and their programs.
 
-use crate::{Fault, plan::Plan};
+use crate::plan::Plan;
+use schedlab_linux::Fault;
 use schedlab_model::{
     info::Params,
     program::Step,

@@ -3,23 +3,27 @@
 //! However it ends, what was made is taken back in this order: weights lifted, tasks killed and reaped, groups removed,
 //! files deleted. If the agent itself is killed, its tasks are killed with it by the kernel.
 
+use super::attributes;
 use super::{
     arena::Slot,
-    attributes::{self, Standing},
     launch::{adopt, launch},
     outcome, reads,
     records::{self, Kept, Records},
-    signals::Signals,
     stage::Stage,
-    stat::Stat,
     stopped::Stopped,
-    system::{self, Ended, Usage},
 };
 use crate::{
-    Fault,
     plan::{Outcome, Plan},
     tunables::{Book, Held, Mismatch},
     volume::{Mounted, counts::Counts},
+};
+use schedlab_linux::{
+    Fault, clock, futex,
+    proc::stat::Stat,
+    process::{self, Ended, Usage},
+    sched,
+    sched::Standing,
+    signals::Signals,
 };
 use std::{
     collections::BTreeMap,
@@ -82,8 +86,7 @@ pub(super) fn conduct(
 ) -> Result<Option<Outcome>, Fault> {
     let (signals, root) = (Signals::block()?, book.root());
     let mut stage = Stage::new(book, plan, volume)?;
-    system::prctl(libc::PR_SET_CHILD_SUBREAPER, 1)
-        .map_err(|why| Fault::Call { doing: "becoming the reaper of tasks".to_owned(), why })?;
+    process::become_subreaper().map_err(|why| Fault::Call { doing: "becoming the reaper of tasks".to_owned(), why })?;
     let mut troupe = Troupe::new();
     let leaders = launch(&stage)?;
     if !troupe.get_ready(&stage, &leaders, &signals)? {
@@ -92,8 +95,8 @@ pub(super) fn conduct(
     let apart = attributes::keep_off(&stage.used);
     let mut records = Records::start(book, &plan.options, &stage)?;
     stage.groups.limit();
-    let standing = attributes::stand_out();
-    let (before, own_before, began_unix_ns) = (Stat::read(root)?, system::process_time(), system::wall_clock());
+    let standing = sched::raise(0);
+    let (before, own_before, began_unix_ns) = (Stat::read(root)?, clock::process_time(), clock::wall_clock());
     let moved_before = volume.map(Mounted::begin).transpose()?;
     let start = open_gate(&stage);
     let reason = troupe.watch(plan, &stage, start, &signals, &mut records)?;
@@ -102,7 +105,7 @@ pub(super) fn conduct(
     let (end, counted_until) = (stopped.at, last_account(&stage, &stopped));
     reads::of_the_living(&stage);
     let moved = moved_before.zip(volume.map(Mounted::end));
-    let (after, own_ns) = (Stat::read(root)?, system::process_time() - own_before);
+    let (after, own_ns) = (Stat::read(root)?, clock::process_time() - own_before);
     stage.groups.lift();
     troupe.finish(&stage, &mut stopped);
     let (rounded, changed) = (held.rounded().to_vec(), held.check());
@@ -160,11 +163,11 @@ fn last_account(stage: &Stage, stopped: &Stopped) -> u64 {
 /// Lets the tasks go, and gives the time at which the run begins.
 fn open_gate(stage: &Stage) -> u64 {
     let gate = stage.arena.gate();
-    let start = system::now() + LEAD_NS + LEAD_PER_TASK_NS * stage.company.members.len() as u64;
+    let start = clock::now() + LEAD_NS + LEAD_PER_TASK_NS * stage.company.members.len() as u64;
     gate.start.store(start, Relaxed);
     gate.awaited.store(awaited(stage).count() as u32, Relaxed);
     gate.open.store(1, Release);
-    system::futex_wake(&gate.open, i32::MAX);
+    futex::wake(&gate.open, i32::MAX);
     start
 }
 
@@ -202,7 +205,7 @@ impl Troupe {
 
     /// Takes the ends that have come.
     fn reap(&mut self) {
-        while let Ok(Some(ended)) = system::reap(false) {
+        while let Ok(Some(ended)) = process::reap(false) {
             self.raw.insert(ended.pid, ended);
         }
     }
@@ -210,7 +213,7 @@ impl Troupe {
     /// Waits until all tasks are ready; says no if a signal told us to stop.
     fn get_ready(&mut self, stage: &Stage, leaders: &[i32], signals: &Signals) -> Result<bool, Fault> {
         let (gate, members) = (stage.arena.gate(), stage.company.members.len() as u32);
-        let limit = system::now() + MOST_READYING_NS;
+        let limit = clock::now() + MOST_READYING_NS;
         let mut adopted = false;
         loop {
             let ready = gate.ready.load(Relaxed);
@@ -220,7 +223,7 @@ impl Troupe {
                 let why = io::Error::from_raw_os_error(broken as i32);
                 return Err(Fault::Call { doing: format!("making {members} tasks"), why });
             }
-            let late = (system::now() > limit).then(|| "they were not ready in a minute".to_owned());
+            let late = (clock::now() > limit).then(|| "they were not ready in a minute".to_owned());
             if let Some(why) = self.lost(stage, leaders).or(late) {
                 return Err(Fault::Refused {
                     what: format!("{members} tasks"),
@@ -276,7 +279,7 @@ impl Troupe {
             if !awaited.is_empty() && awaited.iter().all(gone) {
                 return Ok(Reason::AllEnded);
             }
-            let now = system::now();
+            let now = clock::now();
             if now >= limit {
                 return Ok(at_limit);
             }
@@ -344,22 +347,22 @@ pub(super) fn kill_children(mut told: impl FnMut(i32)) -> Vec<Ended> {
     let mut ends = Vec::new();
     loop {
         let all = children();
-        all.iter().for_each(|&pid| system::kill(pid, libc::SIGKILL));
+        all.iter().for_each(|&pid| process::kill(pid, libc::SIGKILL));
         for _ in 0..all.len().max(1) {
-            let pid = match system::await_end() {
+            let pid = match process::await_end() {
                 Ok(pid) => pid,
                 Err(why) if why.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => return ends,
             };
             told(pid);
-            ends.extend(system::reap_ended(pid).ok().flatten());
+            ends.extend(process::reap_ended(pid).ok().flatten());
         }
     }
 }
 
 /// The agent's children.
 fn children() -> Vec<i32> {
-    let path = format!("/proc/self/task/{}/children", system::own_pid());
+    let path = format!("/proc/self/task/{}/children", process::own_pid());
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }

@@ -1,10 +1,10 @@
 //! The files of a run: made and filled before it in a folder of its own, written to the drive and forgotten by the block
 //! cache, and deleted with the folder afterwards, on every way out. The folder is in the journal and carries its marker.
 
-use super::system::{forget_cached, open_at};
-use crate::{
+use crate::tunables::{Book, Memory};
+use schedlab_linux::{
     Fault,
-    tunables::{Book, Memory},
+    files::{drop_cached, open_at},
 };
 use schedlab_workloads::{Instruction, Programs, program::Files};
 use std::{
@@ -107,7 +107,7 @@ fn fill(path: &Path, size: u64) -> Result<(), Fault> {
             left -= part as u64;
         }
         file.sync_data()?;
-        forget_cached(&file);
+        drop_cached(&file);
         Ok(())
     };
     write().map_err(|why| Fault::file(path, "fill", why))

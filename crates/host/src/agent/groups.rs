@@ -7,11 +7,9 @@
 //! They stand beside the agent's own control group's other contents, so that a group competes with the tasks that have none, as
 //! in a scenario.
 
-use super::memory::PAGE;
-use crate::{
-    Root,
-    tunables::{Book, Memory, Thing, mark::mark_group},
-};
+use crate::tunables::{Book, Memory, Thing, mark::mark_group};
+use schedlab_linux::mounts;
+use schedlab_linux::{Root, mapping::PAGE};
 use schedlab_model::{scenario::GroupSpec, units::Size};
 use std::{
     collections::BTreeMap,
@@ -231,30 +229,13 @@ fn create(path: &Path) -> Result<PathBuf, String> {
 /// Where a controller is, as this process sees it.
 fn hierarchy(root: &Root, controller: &str) -> Option<Hierarchy> {
     let own = root.read("/proc/self/cgroup").ok()?;
-    let mounts = root.read("/proc/self/mountinfo").ok()?;
-    mounts.lines().find_map(|line| {
-        let (place, kind) = line.split_once(" - ")?;
-        let mut place = place.split(' ').skip(3);
-        let (mounted, point) = (place.next()?, place.next()?);
-        let mut kind = kind.split(' ');
-        let unified = match kind.next()? {
-            "cgroup" => false,
-            "cgroup2" => true,
-            _ => return None,
-        };
-        let folder = root.path(point);
+    mounts::all(root).into_iter().find_map(|mount| {
+        let unified = mount.is_unified()?;
         let controllers = match unified {
-            true => fs::read_to_string(folder.join("cgroup.controllers")).ok()?.replace(char::is_whitespace, ","),
-            false => kind.nth(1)?.to_owned(),
+            true => fs::read_to_string(root.path(&mount.point).join("cgroup.controllers")).ok()?,
+            false => mount.options.replace(',', " "),
         };
-        controllers.split(',').find(|name| *name == controller)?;
-        let path = own.lines().find_map(|line| {
-            let mut fields = line.splitn(3, ':').skip(1);
-            let (names, path) = (fields.next()?, fields.next()?);
-            let this = if unified { names.is_empty() } else { names.split(',').any(|name| name == controller) };
-            this.then_some(path)
-        })?;
-        let below = path.strip_prefix(mounted.trim_end_matches('/')).unwrap_or(path).trim_start_matches('/');
-        Some(Hierarchy { unified, base: folder.join(below) })
+        controllers.split_whitespace().find(|name| *name == controller)?;
+        Some(Hierarchy { unified, base: mounts::own_group(root, &own, &mount, controller)? })
     })
 }

@@ -11,13 +11,14 @@
 //! the asker dies      the kernel tells the outer one
 //! ```
 
-use super::{attributes, company::Company, conduct::kill_children, files, signals::Signals, system};
+use super::{company::Company, conduct::kill_children, files};
 use crate::{
-    Fault, Root,
     plan::Plan,
     tunables::{Book, Held},
     volume::Mounted,
 };
+use schedlab_linux::sched;
+use schedlab_linux::{Fault, Root, process, signals::Signals};
 use std::process::ExitCode;
 
 /// The volume that the plan asks for. What it made before a fault is undone.
@@ -68,13 +69,13 @@ pub(super) fn guarded(
     let book = Book::open(&Root::default(), &plan.options.journal);
     let volume = volume(plan, &book)?;
     let held = hold(plan, volume.as_ref())?;
-    system::prctl(libc::PR_SET_CHILD_SUBREAPER, 1).map_err(fault("becoming the reaper of tasks"))?;
-    let (outer, moment) = (system::own_pid(), book.moment());
-    let Some(inner) = system::fork().map_err(fault("making a second process"))? else {
-        let _ = system::signal_at_parents_end(libc::SIGTERM);
+    process::become_subreaper().map_err(fault("becoming the reaper of tasks"))?;
+    let (outer, moment) = (process::own_pid(), book.moment());
+    let Some(inner) = process::fork().map_err(fault("making a second process"))? else {
+        let _ = process::signal_at_parents_end(libc::SIGTERM);
         // Where nothing can be entered, nothing will be made that would have to be undone.
         let membership = book.join().ok();
-        let orphaned = system::parent() != outer;
+        let orphaned = process::parent() != outer;
         let status = if orphaned { Ok(ExitCode::FAILURE) } else { act(&book, &held, volume.as_ref()) };
         drop(membership);
         // They are the outer process's to put back.
@@ -82,12 +83,12 @@ pub(super) fn guarded(
         return status;
     };
     // Beside hogs, a signal to stop must come through.
-    attributes::stand_out();
+    sched::raise(0);
     let status = loop {
         if let Some(signal) = signals.wait_for_any() {
-            system::kill(inner, signal);
+            process::kill(inner, signal);
         }
-        match system::reap_if(inner) {
+        match process::reap_if(inner) {
             Ok(Some(status)) => break status,
             Ok(None) => {}
             Err(why) => return Err(Fault::Call { doing: "waiting for the run".to_owned(), why }),
@@ -102,7 +103,7 @@ pub(super) fn guarded(
         return left.and(restored).map(|_| ExitCode::from(libc::WEXITSTATUS(status) as u8));
     }
     for fault in [left, restored].into_iter().filter_map(Result::err) {
-        eprintln!("warning: {}", crate::shown(&fault.to_string()));
+        eprintln!("warning: {}", schedlab_linux::shown(&fault.to_string()));
     }
     Err(Fault::Refused {
         what: "the run".to_owned(),
@@ -113,10 +114,10 @@ pub(super) fn guarded(
 
 /// Has the kernel tell us to stop when that process, our parent, dies.
 fn end_with(asker: i32) -> Result<(), Fault> {
-    system::signal_at_parents_end(libc::SIGTERM)
+    process::signal_at_parents_end(libc::SIGTERM)
         .map_err(|why| Fault::Call { doing: "asking to be told of the asker's death".to_owned(), why })?;
     // It may have died before.
-    if system::parent() == asker {
+    if process::parent() == asker {
         return Ok(());
     }
     Err(Fault::Wrong(format!("--parent {asker}: that is not, or no longer, the process that started this one")))

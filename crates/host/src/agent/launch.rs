@@ -4,10 +4,9 @@ use super::{
     arena::Gate,
     player::{Player, die_with},
     stage::Stage,
-    system,
 };
-use crate::Fault;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use schedlab_linux::{Fault, files, futex, process};
 use std::{
     os::fd::AsRawFd,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -20,11 +19,11 @@ const LOOKS_EVERY_NS: u64 = 100_000_000;
 /// Makes the tasks. A session's tasks have a common ancestor, who leads it and leaves: they become the agent's children. Gives
 /// the leaders.
 pub(super) fn launch(stage: &Stage) -> Result<Vec<i32>, Fault> {
-    let agent = system::own_pid();
+    let agent = process::own_pid();
     let mut leaders = Vec::new();
     for session in &stage.company.sessions {
         let leader =
-            system::fork().map_err(|why| Fault::Call { doing: "making a session's leader".to_owned(), why })?;
+            process::fork().map_err(|why| Fault::Call { doing: "making a session's leader".to_owned(), why })?;
         leaders.extend(leader);
         if leader.is_none() {
             in_child(|| lead(stage, session, agent));
@@ -36,13 +35,13 @@ pub(super) fn launch(stage: &Stage) -> Result<Vec<i32>, Fault> {
 /// All leaders have ended and been waited for: their tasks are the agent's children.
 pub(super) fn adopt(gate: &Gate) {
     gate.adopted.store(1, Release);
-    system::futex_wake(&gate.adopted, i32::MAX);
+    futex::wake(&gate.adopted, i32::MAX);
 }
 
 /// Nothing of the agent's may be done by a child's end: not even if it panics.
 fn in_child(act: impl FnOnce()) -> ! {
     let _ = catch_unwind(AssertUnwindSafe(act));
-    system::exit_at_once(101)
+    process::exit_at_once(101)
 }
 
 /// A session's leader: makes its tasks.
@@ -50,13 +49,13 @@ fn lead(stage: &Stage, session: &[usize], agent: i32) {
     die_with(agent);
     let gate = stage.arena.gate();
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
-    (0..3).for_each(|number| system::replace(stage.null.as_raw_fd(), number));
-    if system::new_session().is_err() {
+    (0..3).for_each(|number| files::replace_stream(stage.null.as_raw_fd(), number));
+    if process::new_session().is_err() {
         gate.broken.store(libc::EPERM as u32, Relaxed);
     }
-    let leader = system::own_pid();
+    let leader = process::own_pid();
     for &number in session {
-        match system::fork() {
+        match process::fork() {
             Ok(Some(pid)) => stage.arena.slots[number].pid.store(pid, Relaxed),
             Ok(None) => {
                 wait_for_adoption(gate, leader, agent);
@@ -67,7 +66,7 @@ fn lead(stage: &Stage, session: &[usize], agent: i32) {
             Err(why) => gate.broken.store(why.raw_os_error().unwrap_or(libc::EAGAIN) as u32, Relaxed),
         }
     }
-    system::exit_at_once(0);
+    process::exit_at_once(0);
 }
 
 /// Waits until the session's leader has left and the agent is the parent, with which this task is to die. That the agent is the
@@ -75,11 +74,11 @@ fn lead(stage: &Stage, session: &[usize], agent: i32) {
 /// the agent has waited for the leader, both are over.
 fn wait_for_adoption(gate: &Gate, leader: i32, agent: i32) {
     while gate.adopted.load(Acquire) == 0 {
-        let parent = system::parent();
+        let parent = process::parent();
         if parent != leader && parent != agent {
-            system::exit_at_once(1);
+            process::exit_at_once(1);
         }
-        system::futex_wait(&gate.adopted, 0, Some(LOOKS_EVERY_NS));
+        futex::wait(&gate.adopted, 0, Some(LOOKS_EVERY_NS));
     }
     die_with(agent);
 }

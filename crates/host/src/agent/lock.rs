@@ -7,7 +7,7 @@
 //! Departure from the simulated lock, which goes to whoever has waited longest: as with every lock of the C library, who is
 //! running takes it first.
 
-use super::system::{futex_wait, futex_wake};
+use schedlab_linux::futex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Somebody may wait.
@@ -24,7 +24,7 @@ pub(super) fn take(word: &AtomicU32, holder: u32) {
                 let still =
                     held == marked || word.compare_exchange(held, marked, Ordering::Relaxed, Ordering::Relaxed).is_ok();
                 if still {
-                    futex_wait(word, marked, None);
+                    futex::wait(word, marked, None);
                     // Others may wait too: whoever comes from waiting must wake the next one later.
                     mine = holder | WAITED_FOR;
                 }
@@ -37,7 +37,7 @@ pub(super) fn take(word: &AtomicU32, holder: u32) {
 pub(super) fn give_back(word: &AtomicU32, holder: u32) {
     let held = word.load(Ordering::Relaxed);
     if held & !WAITED_FOR == holder && word.swap(0, Ordering::Release) & WAITED_FOR != 0 {
-        futex_wake(word, 1);
+        futex::wake(word, 1);
     }
 }
 

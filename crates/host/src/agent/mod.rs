@@ -19,34 +19,18 @@ mod groups;
 mod guard;
 mod launch;
 mod lock;
-mod memory;
 mod noise;
 mod outcome;
 mod player;
 mod reads;
 mod records;
-mod signals;
 mod stage;
-mod stat;
 mod steps;
 mod stopped;
 mod stuck;
-mod system;
 mod tally;
 mod warnings;
 mod work;
 
 pub use calibrate::calibrate;
 pub use guard::files_of;
-
-/// The clock of all measurements, and sleeping by it.
-pub(crate) mod on_time {
-    pub(crate) use super::system::{now, sleep_until};
-}
-
-/// For a process of its own that has to be on time beside the tasks.
-pub(crate) fn raise_self() {
-    // What is refused makes it late at times, which its own numbers show.
-    let _ = attributes::exact_timers();
-    attributes::raise(0);
-}

@@ -5,12 +5,13 @@
 //! reads the clock for a while: two readings far from each other are a hole, whoever made it (a hypervisor's steal counter does
 //! not see them all). Its own processor time is not foreign.
 
-use super::{
-    attributes::{self, Standing},
-    stat::Stat,
-    system::{now, process_time, sleep_until, thread_time},
+use schedlab_linux::{
+    Fault, Root, clock,
+    clock::{now, process_time, sleep_until, thread_time},
+    proc::stat::Stat,
+    sched,
+    sched::Standing,
 };
-use crate::{Fault, Root};
 use schedlab_metrics::Histogram;
 use serde::Serialize;
 use std::thread;
@@ -104,9 +105,9 @@ impl Noise {
 
 /// Probes one processor until then; nothing where it may not be used.
 fn probe(processor: u16, until: u64) -> Option<Probe> {
-    attributes::pin(&[processor]).ok()?;
-    attributes::exact_timers().ok()?;
-    let (standing, before) = (attributes::stand_out(), thread_time());
+    sched::pin(&[processor]).ok()?;
+    clock::exact_timers().ok()?;
+    let (standing, before) = (sched::raise(0), thread_time());
     let (mut latencies, mut longest, mut latest) = (Histogram::default(), 0, 0);
     let mut next = now() + EVERY_NS;
     while next < until {

@@ -3,14 +3,13 @@
 use super::{
     arena::{Board, Slot},
     conduct::{End, Played},
-    memory::PAGE,
     records::Told,
     stuck::Hopeless,
-    system::Usage,
     tally::Tally,
     warnings,
 };
 use crate::plan::{Environment, Number, Outcome};
+use schedlab_linux::{mapping::PAGE, process::Usage};
 use schedlab_metrics::{Distribution, METRICS, Warning};
 use schedlab_model::info::{MetricInfo, Scope};
 use schedlab_workloads::Programs;

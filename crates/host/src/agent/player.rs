@@ -6,13 +6,17 @@ use super::{
     arena::{Board, Slot, Trouble},
     attributes,
     chase::Chase,
-    lock,
-    memory::{Buffer, Mapping},
-    reads,
+    lock, reads,
     stage::Stage,
     stuck,
-    system::{self, Usage},
     work::{Watch, call, compute},
+};
+use schedlab_linux::signals::{handle_pending, set_pending};
+use schedlab_linux::{
+    clock, futex, mapping,
+    mapping::{Buffer, Mapping},
+    process::{self, Usage},
+    sched,
 };
 use schedlab_model::{Nanos, rng::Rng};
 use schedlab_workloads::{
@@ -24,23 +28,8 @@ use schedlab_workloads::{
 use std::{
     io,
     os::fd::OwnedFd,
-    sync::atomic::{
-        AtomicPtr, AtomicU32,
-        Ordering::{Relaxed, Release},
-    },
+    sync::atomic::Ordering::{Relaxed, Release},
 };
-
-/// Where this task's slot counts the signals that wait for their handler.
-static SIGNALS: AtomicPtr<AtomicU32> = AtomicPtr::new(std::ptr::null_mut());
-
-/// The handler of the signal that tasks send each other: from now on none waits.
-extern "C" fn handle(_: libc::c_int) {
-    let signals = SIGNALS.load(Relaxed);
-    // SAFETY: null, or the counter in this task's slot, which stays mapped as long as the process.
-    if let Some(signals) = unsafe { signals.as_ref() } {
-        signals.store(0, Relaxed);
-    }
-}
 
 /// An open file.
 pub(super) struct OpenFile {
@@ -96,7 +85,8 @@ impl<'a> Player<'a> {
         }
         slot.program.store(member.job as u32, Relaxed);
         attributes::take(job, stage.slices[member.job], &stage.processors[member.job], slot);
-        listen(slot);
+        set_pending(&stage.arena.slots.values()[number].signals);
+        handle_pending();
         let needs = stage.needs[member.job];
         let mut player = Player {
             stage,
@@ -128,7 +118,7 @@ impl<'a> Player<'a> {
             Ok(chase) => player.chase = chase,
             Err(why) => slot.failed(Trouble::Memory, &why),
         }
-        if let Err(why) = system::lock_memory() {
+        if let Err(why) = mapping::lock_memory() {
             slot.failed(Trouble::LockedMemory, &why);
         }
         // After the locking: these pages come and go as the program touches them.
@@ -151,13 +141,13 @@ impl<'a> Player<'a> {
         self.reads_before = reads::own().unwrap_or_default();
         let gate = self.stage.arena.gate();
         gate.ready.fetch_add(1, Relaxed);
-        system::futex_wake(&gate.ready, 1);
+        futex::wake(&gate.ready, 1);
         while gate.open.load(std::sync::atomic::Ordering::Acquire) == 0 {
-            system::futex_wait(&gate.open, 0, None);
+            futex::wait(&gate.open, 0, None);
         }
         let start = gate.start.load(Relaxed) + self.stage.company.members[self.number].start;
-        while system::now() < start {
-            system::sleep_until(start);
+        while clock::now() < start {
+            clock::sleep_until(start);
         }
         let before = Usage::own();
         self.slot.open_account(before);
@@ -201,19 +191,19 @@ impl<'a> Player<'a> {
                 }
                 Instruction::Sleep { span, .. } => {
                     let length = draw(span, &mut self.rng);
-                    self.sleep(system::now().saturating_add(length));
+                    self.sleep(clock::now().saturating_add(length));
                 }
                 Instruction::Period(length) => self.period(length),
                 Instruction::Pass => self.pass(),
                 Instruction::Mark(_) => {}
                 Instruction::Yield => {
-                    system::give_way();
+                    sched::give_up_cpu();
                     self.watch.restart();
                 }
                 Instruction::Fork(program) => self.fork(program),
                 Instruction::Wait => self.wait(),
                 Instruction::Signal => self.signal(),
-                Instruction::Pause => self.await_others(Awaited::Signal, |_| system::pause()),
+                Instruction::Pause => self.await_others(Awaited::Signal, |_| process::pause()),
                 Instruction::Lock(lock) => {
                     let (word, holder) = (&self.stage.arena.locks[usize::from(lock)], self.number as u32 + 1);
                     self.await_others(Awaited::Lock(lock), |_| lock::take(word, holder));
@@ -253,7 +243,7 @@ impl<'a> Player<'a> {
     fn sleep(&mut self, until: Nanos) {
         self.watch.rest();
         self.slot.until.store(until, Relaxed);
-        system::sleep_until(until);
+        clock::sleep_until(until);
         self.slot.until.store(0, Relaxed);
         let running = self.watch.restart();
         if let Some(latency) = running.checked_sub(until) {
@@ -266,7 +256,7 @@ impl<'a> Player<'a> {
     /// at once with the period under way, and those that passed meanwhile are missed too.
     fn period(&mut self, length: Nanos) {
         let mut deadline = self.began + ((self.deadline - self.began) / length + 1) * length;
-        let now = system::now();
+        let now = clock::now();
         if now <= deadline {
             self.deadline = deadline;
             self.slot.due.store(deadline, Relaxed);
@@ -283,7 +273,7 @@ impl<'a> Player<'a> {
     }
 
     fn pass(&mut self) {
-        let now = system::now();
+        let now = clock::now();
         self.board.pass_time.record(now - std::mem::replace(&mut self.pass_began, now));
         self.slot.pass_began.store(now, Relaxed);
     }
@@ -295,17 +285,17 @@ impl<'a> Player<'a> {
         let slot = &self.stage.arena.slots[number];
         slot.job.store(self.job as u32, Relaxed);
         slot.parent.store(self.number as u32 + 1, Relaxed);
-        let (parent, began) = (system::own_pid(), system::now());
-        match system::fork() {
+        let (parent, began) = (process::own_pid(), clock::now());
+        match process::fork() {
             Ok(Some(pid)) => {
                 slot.pid.store(pid, Relaxed);
                 self.watch.restart();
             }
             Ok(None) => {
                 die_with(parent);
-                slot.pid.store(system::own_pid(), Relaxed);
+                slot.pid.store(process::own_pid(), Relaxed);
                 (self.number, self.slot, self.rng, self.watch) = (number, slot, rng, Watch::new(slot));
-                SIGNALS.store(std::ptr::from_ref(&slot.signals).cast_mut(), Relaxed);
+                set_pending(&self.stage.arena.slots.values()[number].signals);
                 self.program = &self.stage.company.programs.programs[program as usize];
                 slot.program.store(program, Relaxed);
                 (self.next, self.loops, self.file, self.held) = (0, [0; MAX_DEPTH], None, (0, 0));
@@ -319,19 +309,19 @@ impl<'a> Player<'a> {
 
     /// Waits until a child has ended; without one, or when a signal comes, it returns at once.
     fn wait(&mut self) {
-        let ended = self.await_others(Awaited::Child, |_| system::reap(true));
+        let ended = self.await_others(Awaited::Child, |_| process::reap(true));
         self.note_end(ended);
     }
 
     /// Runs a command of the shell and waits for its end; a signal does not end this wait.
     pub fn run(&mut self, command: u16) {
         let command = &self.stage.commands[usize::from(command)];
-        let parent = system::own_pid();
-        let ended = self.idly(|_| match system::fork()? {
-            Some(pid) => system::reap_one(pid),
+        let parent = process::own_pid();
+        let ended = self.idly(|_| match process::fork()? {
+            Some(pid) => process::reap_one(pid),
             None => {
                 die_with(parent);
-                system::become_shell(command)
+                process::become_shell(command)
             }
         });
         match ended {
@@ -341,7 +331,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    fn note_end(&self, ended: io::Result<Option<system::Ended>>) {
+    fn note_end(&self, ended: io::Result<Option<process::Ended>>) {
         if ended.is_ok_and(|ended| ended.is_some_and(|ended| ended.signal.is_some())) {
             self.board.died.fetch_add(1, Relaxed);
         }
@@ -357,7 +347,7 @@ impl<'a> Player<'a> {
             if slot.signals.fetch_add(1, Relaxed) > 0 {
                 self.board.signals_overlapped.fetch_add(1, Relaxed);
             }
-            system::kill(slot.pid.load(Relaxed), libc::SIGUSR1);
+            process::kill(slot.pid.load(Relaxed), libc::SIGUSR1);
         }
         self.watch.restart();
     }
@@ -370,7 +360,7 @@ impl<'a> Player<'a> {
     pub fn end(&mut self) -> ! {
         self.watch.rest();
         (0..self.stage.arena.locks.len()).for_each(|lock| self.unlock(lock));
-        let (now, used) = (system::now(), system::process_time());
+        let (now, used) = (clock::now(), clock::process_time());
         let response = now.saturating_sub(self.began);
         self.board.response.record(response);
         self.board.queueing.record(response.saturating_sub(used.saturating_sub(self.used_before)));
@@ -389,12 +379,12 @@ impl<'a> Player<'a> {
         if of_workload {
             self.stay();
         }
-        system::exit_at_once(0)
+        process::exit_at_once(0)
     }
 
     fn outlive_children(&self) {
         loop {
-            let ended = system::reap(true);
+            let ended = process::reap(true);
             if ended.as_ref().is_err_and(|why| why.raw_os_error() == Some(libc::ECHILD)) {
                 return;
             }
@@ -406,35 +396,25 @@ impl<'a> Player<'a> {
     /// and to give that back takes a kernel longer than many a task's work. What its program had goes now.
     fn stay(&mut self) -> ! {
         self.file = None;
-        self.chase.take().into_iter().for_each(Chase::give_back);
-        std::mem::replace(&mut self.memory, Mapping::NONE).give_back();
-        self.images.drain(..).chain(self.grown.drain(..)).for_each(Mapping::give_back);
+        self.chase = None;
+        self.memory = Mapping::NONE;
+        self.images.clear();
+        self.grown.clear();
         let used = Usage::own().plus(Usage::of_children());
-        self.slot.close_account(used, system::now());
+        self.slot.close_account(used, clock::now());
         if self.stage.is_awaited(self.job) && self.stage.arena.gate().awaited.fetch_sub(1, Release) == 1 {
             // The last of them: the agent sleeps until something is told of a child.
-            system::kill(system::parent(), libc::SIGCHLD);
+            process::kill(process::parent(), libc::SIGCHLD);
         }
         loop {
-            system::pause();
+            process::pause();
         }
     }
 }
 
 /// This process is killed when its parent ends; and ends now, if that has happened already.
 pub(super) fn die_with(parent: i32) {
-    if system::signal_at_parents_end(libc::SIGKILL).is_err() || system::parent() != parent {
-        system::exit_at_once(1);
-    }
-}
-
-/// Handles the signal that tasks send each other; it ends waits. All others are as for any new process.
-fn listen(slot: &Slot) {
-    SIGNALS.store(std::ptr::from_ref(&slot.signals).cast_mut(), Relaxed);
-    // SAFETY: the structure is plain numbers, for which zero is a value; the handler only stores an atomic number.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = handle as *const () as usize;
-        libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut());
+    if process::signal_at_parents_end(libc::SIGKILL).is_err() || process::parent() != parent {
+        process::exit_at_once(1);
     }
 }

@@ -1,7 +1,8 @@
 //! What tasks read: bytes that their calls asked for, and bytes that drives were asked for because of them. The kernel counts
 //! both for each process (`/proc/PID/io`), with children that were waited for.
 
-use super::{arena::Slot, stage::Stage, system::open_at};
+use super::{arena::Slot, stage::Stage};
+use schedlab_linux::files::open_at;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The file is half as long.

@@ -1,12 +1,12 @@
 //! What is written down beside the tasks' own measurements: the scheduler's events, and the system's counters.
 
-use super::{attributes, conduct::Played, stage::Stage};
+use super::{conduct::Played, stage::Stage};
 use crate::{
-    Fault,
     plan::{Number, Options, Trace},
     tracing::{Cast, CastMember, Recorded, Recorder, Whole},
     tunables::Book,
 };
+use schedlab_linux::{Fault, sched};
 use schedlab_metrics::find;
 use schedlab_model::units::spell_duration;
 use std::{
@@ -101,7 +101,7 @@ fn sampler(options: &Options) -> Result<Option<Child>, Fault> {
     command.args(["sample", "--every", &spell_duration(every.0), "--until", &agent]).stdin(Stdio::null()).stdout(file);
     let child = command.spawn().map_err(|why| Fault::Call { doing: "starting the sampler".to_owned(), why })?;
     // Late samples beside hogs are counted by itself.
-    attributes::raise(child.id() as i32);
+    sched::raise(child.id() as i32);
     Ok(Some(child))
 }
 

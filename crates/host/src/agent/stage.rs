@@ -2,15 +2,15 @@
 
 use super::{
     arena::Arena,
-    attributes,
     chase::{Chase, Pace},
     company::{Company, jobs},
     files::Store,
     groups::Groups,
     work::Measure,
 };
-use crate::{Fault, plan::Plan, tunables::Book, volume::Mounted};
+use crate::{plan::Plan, tunables::Book, volume::Mounted};
 use nix::{fcntl, unistd};
+use schedlab_linux::{Fault, sched};
 use schedlab_model::{machine::Sizing, scenario::Job};
 use schedlab_workloads::{Instruction, Programs};
 use std::{
@@ -126,7 +126,7 @@ fn groups(book: &Book, plan: &Plan) -> Result<Groups, Fault> {
 
 /// The host's processors that stand for the scenario's.
 fn processors(plan: &Plan) -> Result<Vec<u16>, Fault> {
-    let (allowed, wanted) = (attributes::allowed(), usize::from(plan.scenario.machine.processors.get()));
+    let (allowed, wanted) = (sched::allowed(), usize::from(plan.scenario.machine.processors.get()));
     let named = &plan.options.processors;
     let chosen: Vec<u16> = if named.is_empty() { &allowed } else { named }.iter().take(wanted).copied().collect();
     if let Some(stranger) = chosen.iter().find(|cpu| !allowed.contains(cpu)) {

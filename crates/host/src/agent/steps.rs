@@ -3,11 +3,13 @@
 use super::{
     arena::Trouble,
     files,
-    memory::{Mapping, PAGE},
     player::{OpenFile, Player},
-    system,
 };
 use nix::unistd;
+use schedlab_linux::{
+    files::{delete_at, sync_file_system},
+    mapping::{Mapping, PAGE},
+};
 use schedlab_model::{
     machine::Sizing,
     program::{Demand, Place, TouchOrder},
@@ -35,7 +37,7 @@ impl Player<'_> {
             Instruction::Delete(set) => {
                 let number = self.next_file(set, Use::Delete);
                 let folder = self.stage.store.sets[usize::from(set)].as_raw_fd();
-                let done = self.idly(|_| system::delete_at(folder, files::Name::new(number).as_c_str()));
+                let done = self.idly(|_| delete_at(folder, files::Name::new(number).as_c_str()));
                 self.note(Trouble::File, done);
             }
             Instruction::Read(bytes) => self.transfer(bytes, |file, buffer| unistd::read(file, buffer)),
@@ -44,7 +46,7 @@ impl Player<'_> {
             Instruction::Sync => {
                 let folder = self.file.as_ref().map(|open| open.file.as_raw_fd());
                 let folder = folder.or(self.stage.store.sets.first().map(AsRawFd::as_raw_fd));
-                let done = self.idly(|_| folder.map_or(Ok(()), system::sync_around));
+                let done = self.idly(|_| folder.map_or(Ok(()), sync_file_system));
                 self.note(Trouble::File, done);
             }
             Instruction::Close => self.idly(|player| player.file = None),
@@ -138,10 +140,6 @@ impl Player<'_> {
     /// Uses memory page by page, with work at each.
     fn touch(&mut self, touch: u16) {
         let touch = self.stage.company.programs.touches[usize::from(touch)];
-        let mapping = match touch.image {
-            Some(image) => self.images.get(usize::from(image)).copied().unwrap_or(Mapping::NONE),
-            None => self.memory,
-        };
         let (first, pages) = (touch.from / PAGE as u64, touch.size.div_ceil(PAGE as u64));
         for n in 0..pages * u64::from(touch.times) {
             let page = match touch.order {
@@ -149,7 +147,13 @@ impl Player<'_> {
                 TouchOrder::Random => self.rng.below(pages),
             };
             // A fault may wait for the drive, which is no want of a processor.
-            self.idly(|_| mapping.touch((first + page) as usize, touch.write && touch.image.is_none()));
+            self.idly(|player| {
+                let mapping = match touch.image {
+                    Some(image) => player.images.get(usize::from(image)),
+                    None => Some(&player.memory),
+                };
+                mapping.iter().for_each(|it| it.touch((first + page) as usize, touch.write && touch.image.is_none()));
+            });
             let length = draw(touch.compute, &mut self.rng);
             self.work(length);
         }

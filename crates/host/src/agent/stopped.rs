@@ -5,8 +5,10 @@
 //! used  =  what the kernel says when it is reaped  -  (its clock when it has ended  -  its clock when it was stopped)
 //! ```
 
-use super::system::{self, Ended, Usage};
-use nix::{time::clock_getcpuclockid, unistd::Pid};
+use schedlab_linux::{
+    clock,
+    process::{Ended, Usage},
+};
 use std::{collections::BTreeMap, time::Duration};
 
 /// Processor time of tasks that were stopped.
@@ -25,7 +27,7 @@ impl Stopped {
     /// Of those that live now.
     pub(super) fn now(pids: impl Iterator<Item = i32>) -> Stopped {
         let then = pids.filter_map(|pid| Some((pid, used(pid)?))).collect();
-        Stopped { then, done: BTreeMap::new(), ends: BTreeMap::new(), at: system::now() }
+        Stopped { then, done: BTreeMap::new(), ends: BTreeMap::new(), at: clock::now() }
     }
 
     /// Beside them, those that were done before: what their end takes is all that there is to know.
@@ -64,7 +66,7 @@ impl Stopped {
 
 /// Processor time of a process so far, without its children.
 fn used(pid: i32) -> Option<Duration> {
-    Some(Duration::from(clock_getcpuclockid(Pid::from_raw(pid)).ok()?.now().ok()?))
+    clock::time_of(pid).map(Duration::from_nanos)
 }
 
 /// So much, microseconds, is taken from the system time, since the kernel does it.
@@ -77,6 +79,7 @@ fn without_end(usage: Usage, end: u64) -> Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schedlab_linux::process;
 
     #[test]
     fn the_end_is_taken_from_system_time_first() {
@@ -90,13 +93,13 @@ mod tests {
 
     #[test]
     fn what_a_task_uses_after_it_was_stopped_is_left_out() {
-        let own = system::own_pid();
+        let own = process::own_pid();
         let mut stopped = Stopped::now([own].into_iter());
         let until = stopped.then[&own] + Duration::from_millis(2);
         while used(own).unwrap() < until {}
         stopped.has_ended(own);
         let usage = Usage { system_us: u64::MAX, ..Usage::default() };
-        let left_out = u64::MAX - stopped.cut(Ended { pid: own, signal: None, usage }).usage.system_us;
+        let left_out = u64::MAX - stopped.cut(Ended { pid: own, usage, ..Ended::default() }).usage.system_us;
         assert!(left_out >= 2000, "{left_out} us");
         assert_eq!(left_out, stopped.mean_end() / 1000);
     }

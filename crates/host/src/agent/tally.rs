@@ -1,16 +1,18 @@
 //! A distribution in memory that tasks share: counted by all of them at once, read when they are gone.
 
+use schedlab_linux::shareable;
 use schedlab_metrics::{CLASSES, Distribution, class_of};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counts by class, and what a histogram cannot give exactly. All zero is empty.
-#[repr(C)]
-pub(super) struct Tally {
-    sum: AtomicU64,
-    max: AtomicU64,
-    /// The complement of the smallest, so that zero is the start.
-    min: AtomicU64,
-    counts: [AtomicU64; CLASSES],
+shareable! {
+    /// Counts by class, and what a histogram cannot give exactly. All zero is empty.
+    pub(super) struct Tally {
+        sum: AtomicU64,
+        max: AtomicU64,
+        /// The complement of the smallest, so that zero is the start.
+        min: AtomicU64,
+        counts: [AtomicU64; CLASSES],
+    }
 }
 
 impl Tally {

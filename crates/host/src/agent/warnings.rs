@@ -2,12 +2,12 @@
 
 use super::{
     arena::{Slot, Trouble},
-    attributes::Standing,
     conduct::Played,
     records::Told,
     stuck::Hopeless,
 };
 use crate::{plan::Caution, tracing::Whole, tunables::Mismatch};
+use schedlab_linux::sched::Standing;
 use schedlab_metrics::Warning;
 use schedlab_model::task::Policy;
 use std::{io, sync::atomic::Ordering::Relaxed};

@@ -2,11 +2,9 @@
 //! cheapest system call. The clock is read every ten microseconds between, so that no gap stays unseen; the calibration
 //! counts those readings in.
 
-use super::{
-    arena::Slot,
-    system::{cheapest_call, now},
-};
+use super::arena::Slot;
 use crate::plan::Calibration;
+use schedlab_linux::{clock::now, process::cheapest_call};
 use std::{hint::black_box, sync::atomic::Ordering::Relaxed};
 
 /// Nominal time between two readings of the clock, ns.

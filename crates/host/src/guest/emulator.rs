@@ -11,6 +11,7 @@
 //! until the emulator has stopped, its clock may or may not go on to the next timer. A watchdog is a timer itself; who finds
 //! the processor idle stops all at that very time.
 
+use schedlab_linux::ports::Ports;
 use std::{thread, time::Duration};
 
 /// Where the watchdog is set, and to what: its fourteenth step is 2 s.
@@ -32,7 +33,7 @@ const MOST_FILES: usize = 0x1000;
 const LARGEST_FILE: usize = 1 << 20;
 
 /// The emulator; who has it may use its ports.
-pub struct Emulator(());
+pub struct Emulator(Ports);
 
 impl Emulator {
     /// Asks the kernel for the ports.
@@ -40,8 +41,8 @@ impl Emulator {
     /// # Errors
     /// In words: no kernel's permission, or no emulator.
     pub fn find() -> Result<Self, String> {
-        permit(true).map_err(|why| format!("the emulator's ports: {why}"))?;
-        let found = Self(());
+        let ports = Ports::open(&[(WATCHDOG.0, 1), (SELECT, 2)]);
+        let found = Self(ports.map_err(|why| format!("the emulator's ports: {why}"))?);
         match found.read(SIGNATURE, 4).as_slice() {
             b"QEMU" => Ok(found),
             other => Err(format!("port {DATA:#x} says {other:?}, and an emulator would say QEMU")),
@@ -50,7 +51,7 @@ impl Emulator {
 
     /// Sleeps while the emulator pauses the machine. When it goes on, it may be another process on another day.
     pub fn pause(&self) {
-        ports::write(WATCHDOG.0, WATCHDOG.1);
+        self.0.write(WATCHDOG.0, WATCHDOG.1);
         thread::sleep(PAUSED);
     }
 
@@ -71,28 +72,11 @@ impl Emulator {
 
     /// The first bytes of what is selected by a number.
     fn read(&self, select: u16, size: usize) -> Vec<u8> {
-        ports::select(SELECT, select);
+        self.0.write_word(SELECT, select);
         let mut bytes = vec![0; size];
-        ports::read(DATA, &mut bytes);
+        self.0.read(DATA, &mut bytes);
         bytes
     }
-}
-
-impl Drop for Emulator {
-    /// Gives the ports back: a kernel that switches to a task with ports has more to do.
-    fn drop(&mut self) {
-        let _ = permit(false);
-    }
-}
-
-fn permit(whether: bool) -> std::io::Result<()> {
-    for (port, count) in [(WATCHDOG.0, 1), (SELECT, 2)] {
-        // SAFETY: it takes three numbers and changes only what this thread may do.
-        if unsafe { libc::ioperm(port.into(), count, whether.into()) } != 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-    }
-    Ok(())
 }
 
 /// Number and size of a file, by the entries of the directory.
@@ -105,41 +89,6 @@ fn entry(entries: &[u8], name: &str) -> Option<(u16, usize)> {
 /// The first four bytes.
 fn number(bytes: &[u8]) -> usize {
     bytes[..4].iter().fold(0, |so_far, &byte| so_far << 8 | usize::from(byte))
-}
-
-/// The instructions. Whoever uses a port without permission is ended by the kernel; nothing worse can happen.
-#[cfg(target_arch = "x86_64")]
-mod ports {
-    use std::arch::asm;
-
-    pub(super) fn write(port: u16, byte: u8) {
-        // SAFETY: a port is written, and no memory is touched.
-        unsafe { asm!("out dx, al", in("dx") port, in("al") byte, options(nostack, preserves_flags)) }
-    }
-
-    pub(super) fn select(port: u16, number: u16) {
-        // SAFETY: a port is written, and no memory is touched.
-        unsafe { asm!("out dx, ax", in("dx") port, in("ax") number, options(nostack, preserves_flags)) }
-    }
-
-    pub(super) fn read(port: u16, bytes: &mut [u8]) {
-        // SAFETY: as many bytes are written, upwards from the first, as the slice has; it is ours alone for that time.
-        unsafe {
-            asm!(
-                "cld", "rep insb",
-                in("dx") port, inout("rdi") bytes.as_mut_ptr() => _, inout("rcx") bytes.len() => _,
-                options(nostack)
-            );
-        }
-    }
-}
-
-/// Other processors have no ports, so no emulator is found there.
-#[cfg(not(target_arch = "x86_64"))]
-mod ports {
-    pub(super) fn write(_: u16, _: u8) {}
-    pub(super) fn select(_: u16, _: u16) {}
-    pub(super) fn read(_: u16, _: &mut [u8]) {}
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@ use nix::{
     mount::{MsFlags, mount},
     sys::reboot::{RebootMode, reboot},
 };
+use schedlab_linux::{files::drain_port, module};
 use std::{
     fs::{self, File},
     io::{self, Write},
-    os::{fd::AsRawFd, unix::process::ExitStatusExt},
+    os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     thread,
@@ -133,13 +134,10 @@ fn load(path: &Path, setup: &Setup) -> io::Result<()> {
     let parameters = setup.parameters.get(&name).map_or("", String::as_str);
     let parameters = std::ffi::CString::new(parameters)?;
     let file = File::open(path)?;
-    // SAFETY: the descriptor is open and the text ends in a zero byte, both for the time of the call.
-    let done = unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), parameters.as_ptr(), 0) };
-    match io::Error::last_os_error() {
-        _ if done == 0 => Ok(()),
-        // It is there, or built in.
-        why if why.raw_os_error() == Some(libc::EEXIST) => Ok(()),
-        why => Err(why),
+    match module::load(&file, &parameters) {
+        // It is loaded already, or built in.
+        Err(why) if why.raw_os_error() == Some(libc::EEXIST) => Ok(()),
+        done => done,
     }
 }
 
@@ -174,11 +172,7 @@ fn send(port: &Path, report: &Report) -> io::Result<()> {
     let mut text = serde_json::to_vec(report)?;
     text.push(b'\n');
     file.write_all(&text)?;
-    // SAFETY: the descriptor is open for the time of the call. It waits until the port has sent all.
-    match unsafe { libc::tcdrain(file.as_raw_fd()) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    drain_port(&file)
 }
 
 /// Ends the guest: where the power cannot be switched off, by a reboot, which ends it too.

@@ -7,10 +7,10 @@
 use super::{
     Chosen, Header, Line, Rates, Sampler, Wanted,
     header::schema,
-    pace::{Pace, Times, Woken, now},
+    pace::{Pace, Times, Woken},
     tasks::By,
 };
-use crate::{Fault, Root};
+use schedlab_linux::{Fault, Root, clock::now};
 use schedlab_model::{Nanos, units::parse_duration};
 use std::{
     io::{self, Write},

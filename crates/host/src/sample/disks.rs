@@ -1,10 +1,10 @@
 //! /proc/diskstats: what each drive does, in iostat's columns.
 
-use super::{
-    bytes::{Name, lines, number, words},
-    column::{Column, column, grown, level, percent, rate},
+use super::column::{Column, column, grown, level, percent, rate};
+use schedlab_linux::{
+    Root,
+    proc::text::{Name, lines, number, words},
 };
-use crate::Root;
 
 /// Drives that are told of at most.
 pub(super) const MOST: usize = 64;

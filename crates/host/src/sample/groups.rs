@@ -1,12 +1,14 @@
 //! Control groups, of version 2 and 1: what a named group uses, its limit, and the pressure in it.
 
 use super::{
-    bytes::{lines, number, words},
     column::{Column, column, level, percent, rate},
     kept::Kept,
     pressure::{self, Pressure},
 };
-use crate::{Fault, Root};
+use schedlab_linux::{
+    Fault, Root,
+    proc::text::{lines, number, words},
+};
 use std::path::Path;
 
 const USAGE_NS: usize = 0;

@@ -11,10 +11,10 @@ use super::{
     pressure::PRESSURE,
     processors::{LOAD, SYSTEM, TIME},
     rates::RESOURCES,
-    sampler::{Sampler, units},
+    sampler::Sampler,
     tasks::TASK,
 };
-use crate::Root;
+use schedlab_linux::{Root, process::units};
 use schedlab_model::Nanos;
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! A file of the kernel, kept open and read again from its beginning into a buffer that stays: no allocation, no search
 //! for the path.
 
-use crate::Root;
+use schedlab_linux::Root;
 use std::{fs::File, io, os::unix::fs::FileExt, path::PathBuf};
 
 /// Bytes that a buffer has at first: more than all but /proc/stat and /proc/interrupts of a large machine.

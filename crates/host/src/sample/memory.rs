@@ -1,9 +1,7 @@
 //! /proc/meminfo and /proc/vmstat: what memory is used for, and what moves between it and the drives.
 
-use super::{
-    column::{Column, column, grown, level, rate},
-    keyed::Key,
-};
+use super::column::{Column, column, grown, level, rate};
+use schedlab_linux::proc::keyed::Key;
 
 const TOTAL: usize = 0;
 const FREE: usize = 1;

@@ -8,7 +8,6 @@
 //! What a kernel does not tell is none, never nought; so is a counter that went back, and everything of a processor or a
 //! drive that was away. A file that holds nonsense gives none too: nothing in it makes the sampler fail.
 
-mod bytes;
 mod column;
 pub mod command;
 mod disks;
@@ -16,7 +15,6 @@ mod groups;
 mod header;
 mod interrupts;
 mod kept;
-mod keyed;
 mod line;
 mod memory;
 mod network;
@@ -28,10 +26,10 @@ mod rates;
 mod sampler;
 mod tasks;
 
-pub use bytes::Name;
 pub use column::Column;
 pub use header::{Header, Missing, schema};
 pub use line::Line;
 pub use rates::Rates;
-pub use sampler::{Sample, Sampler, Wanted, ticks_per_second};
+pub use sampler::{Sample, Sampler, Wanted};
+pub use schedlab_linux::proc::text::Name;
 pub use tasks::{By, Chosen};

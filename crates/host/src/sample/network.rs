@@ -1,9 +1,7 @@
 //! /proc/net/dev: what goes over each network interface.
 
-use super::{
-    bytes::{Name, lines, number, words},
-    column::{Column, column, rate},
-};
+use super::column::{Column, column, rate};
+use schedlab_linux::proc::text::{Name, lines, number, words};
 
 /// Interfaces that are told of at most.
 pub(super) const MOST: usize = 64;

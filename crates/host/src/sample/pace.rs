@@ -1,27 +1,24 @@
 //! When samples are taken: at whole multiples of the interval after the first, whatever the ones before took. A time that
 //! has passed is counted as missed.
 
-use crate::Fault;
 use nix::{
-    sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction, sigprocmask},
-    time::{ClockId, clock_gettime},
+    poll::{PollFd, PollFlags, ppoll},
+    sys::{
+        signal::{SigSet, SigmaskHow, sigprocmask},
+        time::TimeSpec,
+    },
 };
-use schedlab_model::{Nanos, SECOND};
+use schedlab_linux::Fault;
+use schedlab_linux::{
+    clock::{exact_timers, now},
+    pidfd,
+    signals::{has_stopped, note_stops},
+};
+use schedlab_model::Nanos;
 use std::{
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
-    sync::atomic::{AtomicBool, Ordering},
+    os::fd::{AsFd, OwnedFd},
+    time::Duration,
 };
-
-static STOPPED: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn stop(_: libc::c_int) {
-    STOPPED.store(true, Ordering::Relaxed);
-}
-
-/// Now, ns of the monotonic clock.
-pub(super) fn now() -> Nanos {
-    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |time| time.tv_sec() as Nanos * SECOND + time.tv_nsec() as Nanos)
-}
 
 /// Why a wait was over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,29 +74,28 @@ pub(super) struct Pace {
 impl Pace {
     /// From that time on; a process to end with, if one is given.
     pub(super) fn new(times: Times, until: Option<u32>) -> Result<Pace, Fault> {
-        let watched = until.map(watched).transpose()?;
-        let call = |why: nix::Error| Fault::Call { doing: "listening to signals".to_owned(), why: why.into() };
-        let mut stopping = SigSet::empty();
-        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-            stopping.add(signal);
-            let action = SigAction::new(SigHandler::Handler(stop), SaFlags::empty(), SigSet::empty());
-            // SAFETY: the handler stores to an atomic and does nothing else.
-            unsafe { sigaction(signal, &action) }.map_err(call)?;
-        }
+        let watch = |pid: u32| {
+            let opened = pidfd::open(pid as i32);
+            opened.map_err(|why| Fault::Call { doing: format!("watching process {pid}"), why })
+        };
+        let watched = until.map(watch).transpose()?;
+        let call = |why| Fault::Call { doing: "listening to signals".to_owned(), why };
+        let stopping = note_stops().map_err(call)?;
         let mut waiting = SigSet::empty();
-        sigprocmask(SigmaskHow::SIG_BLOCK, Some(&stopping), Some(&mut waiting)).map_err(call)?;
+        let blocked = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&stopping), Some(&mut waiting));
+        blocked.map_err(|why| call(why.into()))?;
         for signal in &stopping {
             waiting.remove(signal);
         }
-        // SAFETY: prctl with these takes numbers only. The default slack would delay every sample by up to 50 us.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1u64) };
+        // Without them a sample is late by up to 50 us, which its own time shows.
+        let _ = exact_timers();
         Ok(Pace { times, watched, waiting })
     }
 
     /// Waits until the next sample is due, or what else ends the wait.
     pub(super) fn wait(&mut self) -> Woken {
         loop {
-            if STOPPED.load(Ordering::Relaxed) {
+            if has_stopped() {
                 return Woken::Stopped;
             }
             let time = now();
@@ -107,26 +103,13 @@ impl Pace {
             if left == 0 {
                 return Woken::Due { missed: self.times.take(time) };
             }
-            let time = libc::timespec { tv_sec: (left / SECOND) as i64, tv_nsec: (left % SECOND) as i64 };
-            let process = self.watched.as_ref().map_or(-1, AsRawFd::as_raw_fd);
-            let mut ends = libc::pollfd { fd: process, events: libc::POLLIN, revents: 0 };
-            // SAFETY: one pollfd, a time and a mask, all living on this stack or in self while the call lasts.
-            let ready = unsafe { libc::ppoll(&mut ends, 1, &time, self.waiting.as_ref()) };
-            if ready > 0 {
+            let left = TimeSpec::from_duration(Duration::from_nanos(left));
+            let mut end = self.watched.as_ref().map(|process| PollFd::new(process.as_fd(), PollFlags::POLLIN));
+            let ready = ppoll(end.as_mut_slice(), Some(left), Some(self.waiting));
+            if ready.is_ok_and(|ready| ready > 0) {
                 return Woken::Ended { missed: self.times.passed(now()) };
             }
         }
-    }
-}
-
-/// A descriptor that can be read when the process has ended.
-fn watched(pid: u32) -> Result<OwnedFd, Fault> {
-    // SAFETY: pidfd_open takes two numbers; a descriptor that it gives is new and ours.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    match i32::try_from(fd) {
-        // SAFETY: as above, nobody else has it.
-        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-        _ => Err(Fault::last(format!("watching process {pid}"))),
     }
 }
 

@@ -1,9 +1,7 @@
 //! /proc/pressure/* and the pressure files of control groups: the share of time in which tasks were held up.
 
-use super::{
-    bytes::{decimal, lines, number, words},
-    column::{Column, column, percent, rate},
-};
+use super::column::{Column, column, percent, rate};
+use schedlab_linux::proc::text::{decimal, lines, number, words};
 
 /// One line: some tasks were held up, or all that were not idle.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

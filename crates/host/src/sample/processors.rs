@@ -3,32 +3,18 @@
 //! Shares are of the ticks that passed, as in vmstat: the kernel tells time in ticks of 10 ms (`ticks_per_second` in the
 //! header), so that over a short interval shares come in coarse steps, and are none if no tick passed.
 
-use super::{
-    bytes::{decimal, lines, number, words},
-    column::{Column, column, level, percent, rate},
+use super::column::{Column, column, level, percent, rate};
+use schedlab_linux::proc::{
     keyed::{self, Key},
+    stat::{self, IDLE, IOWAIT, Of, STEAL},
+    text::{decimal, number, words},
 };
-
-/// Kinds of time, in the order of the file's columns. Time of guests is part of `usr`, as the kernel has it.
-const KINDS: usize = 8;
-const IDLE: usize = 3;
-const IOWAIT: usize = 4;
-const STEAL: usize = 7;
 
 /// Time of one processor, or of all, since boot, ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Ticks([Option<u64>; KINDS]);
+pub struct Ticks(stat::Ticks);
 
 impl Ticks {
-    /// Of a line "cpu0 1 2 3 ...", its name left out. Old kernels have fewer columns.
-    fn of<'a>(columns: impl Iterator<Item = &'a [u8]>) -> Ticks {
-        let mut ticks = Ticks::default();
-        for (kind, word) in ticks.0.iter_mut().zip(columns) {
-            *kind = number(word);
-        }
-        ticks
-    }
-
     /// The share of one kind in what passed since, percent.
     ///
     /// The kernel corrects waiting and idle time of its own downwards now and then, and a hypervisor stolen time: that
@@ -89,15 +75,14 @@ pub const SYSTEM: &[Column<System>] = &[
 pub(super) fn read(text: &[u8], each: &mut [Option<Ticks>]) -> (Option<Ticks>, System) {
     let mut all = None;
     each.fill(None);
-    for line in lines(text) {
-        let Some(rest) = line.strip_prefix(b"cpu") else { continue };
-        let mut words = words(rest);
-        if rest.first().is_some_and(u8::is_ascii_whitespace) {
-            all = Some(Ticks::of(words));
-        } else if let Some(place) =
-            words.next().and_then(number).and_then(|cpu| each.get_mut(usize::try_from(cpu).ok()?))
-        {
-            *place = Some(Ticks::of(words));
+    for (of, ticks) in stat::processors(text) {
+        match of {
+            Of::All => all = Some(Ticks(ticks)),
+            Of::One(cpu) => {
+                if let Some(place) = usize::try_from(cpu).ok().and_then(|cpu| each.get_mut(cpu)) {
+                    *place = Some(Ticks(ticks));
+                }
+            }
         }
     }
     (all, keyed::read(text, KEYS))

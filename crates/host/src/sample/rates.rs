@@ -1,7 +1,6 @@
 //! What two samples give together: lines of JSON, and single numbers by name.
 
 use super::{
-    bytes::Name,
     column::Column,
     disks::DISK,
     groups::GROUP,
@@ -15,6 +14,7 @@ use super::{
     sampler::{Sample, Wanted},
     tasks::{self, TASK},
 };
+use schedlab_linux::proc::text::Name;
 use schedlab_model::SECOND;
 
 /// The resources that pressure is told of, as the kernel names them.

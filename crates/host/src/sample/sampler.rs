@@ -1,13 +1,11 @@
 //! The sampler: which files it keeps open, and one reading of all of them.
 
 use super::{
-    bytes::lines,
     disks::{self, Disk, Drives},
     groups::{Files, Group},
     header::Missing,
     interrupts::{self, Interrupts},
     kept::Kept,
-    keyed,
     memory::{self, Memory, Paging},
     network::{self, Link},
     nice::Levels,
@@ -15,9 +13,16 @@ use super::{
     processors::{self, Load, System, Ticks},
     tasks::{self, Chosen, Scan, Task},
 };
-use crate::{Fault, Root};
-use nix::time::{ClockId, clock_gettime};
-use schedlab_model::{Nanos, SECOND};
+use schedlab_linux::{
+    Fault, Root,
+    clock::thread_time,
+    proc::{
+        keyed,
+        text::{lines, number},
+    },
+    process::units,
+};
+use schedlab_model::Nanos;
 
 /// Processors that are told of one by one at most.
 const MOST_PROCESSORS: usize = 4096;
@@ -175,7 +180,7 @@ impl Sampler {
             now.levels.end(now_ns);
         }
         self.taken += 1;
-        now.own_ns = own_time();
+        now.own_ns = thread_time();
         now
     }
 
@@ -188,29 +193,10 @@ impl Sampler {
 /// How many processors /proc/stat tells of, by the highest number.
 fn listed_processors(text: &[u8]) -> usize {
     let numbers = lines(text).filter_map(|line| line.strip_prefix(b"cpu")?.split(u8::is_ascii_whitespace).next());
-    let highest = numbers.filter_map(super::bytes::number).max();
+    let highest = numbers.filter_map(number).max();
     highest.map_or(0, |highest| usize::try_from(highest).unwrap_or(MOST_PROCESSORS).min(MOST_PROCESSORS) + 1)
 }
 
 fn keys<const N: usize>(file: &mut Option<Kept>, keys: &[keyed::Key]) -> [Option<u64>; N] {
     file.as_mut().and_then(Kept::read).map_or([None; N], |text| keyed::read(text, keys))
-}
-
-/// Clock ticks a second, in which the kernel tells processor time.
-pub fn ticks_per_second() -> u64 {
-    units().ticks
-}
-
-/// In what this kernel counts time and memory.
-pub(super) fn units() -> tasks::Units {
-    // SAFETY: sysconf takes a number and touches no memory of ours.
-    let [ticks, page] = [libc::_SC_CLK_TCK, libc::_SC_PAGESIZE].map(|name| unsafe { libc::sysconf(name) });
-    let known = |value: i64, usual| u64::try_from(value).ok().filter(|&value| value > 0).unwrap_or(usual);
-    tasks::Units { ticks: known(ticks, 100), page_kib: known(page, 4096) / 1024 }
-}
-
-/// Processor time that this thread has used, ns.
-fn own_time() -> Nanos {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
-        .map_or(0, |time| time.tv_sec() as Nanos * SECOND + time.tv_nsec() as Nanos)
 }

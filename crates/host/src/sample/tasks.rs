@@ -4,17 +4,24 @@
 //! instant: a task is as it was when the sweep passed it.
 
 use super::{
-    bytes::{Name, number, signed, words},
     column::{Column, column, level, percent, rate},
-    keyed::{self, Key},
     nice::{self, Levels},
 };
-use crate::{Fault, Root};
+use schedlab_linux::{
+    Fault, Root,
+    files::numbered_entries,
+    proc::{
+        keyed::{self, Key},
+        task::TaskStat,
+        text::{Name, number, signed},
+    },
+    process::Units,
+};
 use std::{
     ffi::OsStr,
     fs::File,
-    io::{Seek, SeekFrom, Write},
-    os::{fd::AsRawFd, unix::ffi::OsStrExt, unix::fs::FileExt},
+    io::Write,
+    os::unix::{ffi::OsStrExt, fs::FileExt},
     path::Path,
 };
 
@@ -82,15 +89,13 @@ impl Task {
         POLICIES.get(usize::try_from(self.policy?).ok()?).copied()
     }
 
-    /// Of `/proc/PID/stat`. The program's name stands in parentheses and may have blanks and parentheses itself.
+    /// Of `/proc/PID/stat`.
     pub(super) fn of(text: &[u8], units: Units) -> Option<Task> {
-        let (open, close) = (text.iter().position(|&b| b == b'(')?, text.iter().rposition(|&b| b == b')')?);
-        let mut task = Task { name: Name::new(text.get(open + 1..close)?), ..Task::default() };
-        task.pid = u32::try_from(number(text[..open].trim_ascii())?).ok()?;
+        let stat = TaskStat::of(text)?;
+        let mut task = Task { pid: stat.pid, name: Name::new(stat.name), ..Task::default() };
         let ns = |word| number(word).map(|ticks| ticks.saturating_mul(NS / units.ticks));
-        for (place, word) in words(&text[close + 1..]).enumerate() {
-            // As proc(5) numbers them.
-            match place + 3 {
+        for (field, word) in stat.fields() {
+            match field {
                 3 => task.state = word[0],
                 10 => task.minor = number(word),
                 12 => task.major = number(word),
@@ -130,13 +135,6 @@ impl Task {
             By::Disk => used(|task| task.moved[0]?.checked_add(task.moved[1]?)),
         }
     }
-}
-
-/// In what the kernel counts.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Units {
-    pub ticks: u64,
-    pub page_kib: u64,
 }
 
 fn share(now: Option<u64>, was: Option<u64>, seconds: f64) -> Option<f64> {
@@ -220,7 +218,7 @@ impl Scan {
         self.pids.clear();
         if self.chosen.most > 0 || levels.is_some() {
             let mut pids = std::mem::take(&mut self.pids);
-            numbers(&self.folder, &mut self.entries, &mut pids);
+            numbered_entries(&self.folder, &mut self.entries, &mut pids);
             pids.sort_unstable();
             self.pids = pids;
         } else {
@@ -259,7 +257,7 @@ impl Scan {
         self.name(task.pid, "/task");
         let Ok(folder) = File::open(Path::new(OsStr::from_bytes(&self.path))) else { return };
         let mut threads = std::mem::take(&mut self.threads);
-        numbers(&folder, &mut self.entries, &mut threads);
+        numbered_entries(&folder, &mut self.entries, &mut threads);
         threads.retain(|&thread| Some(thread) != self.own);
         for &thread in &threads {
             if let Some(task) = self.stat(task.pid, Some(thread)) {
@@ -328,28 +326,4 @@ impl Scan {
 pub(super) fn same<'a>(before: &'a [Task], task: &Task) -> Option<&'a Task> {
     let at = before.binary_search_by_key(&task.pid, |other| other.pid).ok()?;
     Some(&before[at]).filter(|other| other.began == task.began)
-}
-
-/// The entries of a folder whose names are numbers, added to a list. The standard library would allocate each name.
-fn numbers(mut folder: &File, buffer: &mut [u8], into: &mut Vec<u32>) {
-    if folder.seek(SeekFrom::Start(0)).is_err() {
-        return;
-    }
-    loop {
-        // SAFETY: the kernel writes at most `buffer.len()` bytes into the buffer, which is ours alone while it does.
-        let read =
-            unsafe { libc::syscall(libc::SYS_getdents64, folder.as_raw_fd(), buffer.as_mut_ptr(), buffer.len()) };
-        let Some(mut rest) = usize::try_from(read).ok().filter(|&read| read > 0).and_then(|read| buffer.get(..read))
-        else {
-            return;
-        };
-        // An entry: inode, offset (8 bytes each), its own length (2), type (1), name, a zero.
-        while let Some(&[low, high]) = rest.get(16..18) {
-            let length = usize::from(u16::from_ne_bytes([low, high]));
-            let Some(entry) = rest.get(..length).filter(|entry| entry.len() > 19) else { return };
-            let name = entry[19..].split(|&byte| byte == 0).next().unwrap_or(b"");
-            into.extend(number(name).and_then(|number| u32::try_from(number).ok()));
-            rest = &rest[length..];
-        }
-    }
 }

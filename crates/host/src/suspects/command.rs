@@ -8,14 +8,10 @@ use super::{
     sockets::{Owner, Sockets},
 };
 use crate::accounting::exits::Exits;
-use crate::{
-    Fault, Root,
-    tunables::{Book, journal_folder},
-};
-use nix::sys::{
-    prctl::set_pdeathsig,
-    signal::{SigSet, Signal},
-};
+use crate::tunables::{Book, journal_folder};
+use nix::sys::{prctl::set_pdeathsig, signal::Signal};
+use schedlab_linux::signals::{block_stops, came};
+use schedlab_linux::{Fault, Root};
 use schedlab_model::{Nanos, units::parse_duration};
 use serde::Serialize;
 use std::{
@@ -67,8 +63,7 @@ impl Suspects {
     pub fn run(self) -> Result<ExitCode, Fault> {
         let root = self.root.as_ref().map_or_else(Root::default, Root::at);
         let live = root == Root::default();
-        let stops = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
-        stops.thread_block().map_err(|why| Fault::Call { doing: "blocking signals".to_owned(), why: why.into() })?;
+        let stops = block_stops()?;
         // An answer that its asker no longer reads is not worth tracing for.
         let _ = set_pdeathsig(Signal::SIGTERM);
         let mut unknown = Vec::new();
@@ -84,7 +79,8 @@ impl Suspects {
         let until = began + Duration::from_nanos(self.lasting);
         let (mut sockets, mut ended, mut locks) = (Sockets::default(), Ended::default(), None);
         while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
-            if stopped(&stops, left.min(EVERY)) {
+            // Messages of many tasks come by the thousand, so they are not waited for: there is room for some 30,000.
+            if came(&stops, left.min(EVERY)) {
                 return Ok(ExitCode::from(130));
             }
             if let Some(exits) = &mut exits {
@@ -111,12 +107,4 @@ impl Suspects {
         println!("{}", serde_json::to_string(&seen).expect("numbers and words are JSON"));
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// Waits so long; whether one of these signals came, which are blocked. Messages of a swarm come by the thousand, so they are
-/// let come, not waited for: there is room for some 30,000.
-fn stopped(stops: &SigSet, at_most: Duration) -> bool {
-    let limit = libc::timespec { tv_sec: at_most.as_secs() as i64, tv_nsec: i64::from(at_most.subsec_nanos()) };
-    // SAFETY: both arguments live through the call; what came is not asked for.
-    unsafe { libc::sigtimedwait(stops.as_ref(), std::ptr::null_mut(), &limit) > 0 }
 }

@@ -1,7 +1,7 @@
 //! Every control group of the host, of both versions: how its counters grew over a while. Only groups whose processor
 //! quota, memory limit or pressure says something are told of.
 
-use crate::Root;
+use schedlab_linux::Root;
 use serde::Serialize;
 use std::{
     collections::BTreeMap,

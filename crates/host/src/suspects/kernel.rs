@@ -1,6 +1,6 @@
 //! Softirqs and interrupts by kind, and packets that the protocols dropped since a queue was full.
 
-use crate::Root;
+use schedlab_linux::Root;
 use std::collections::BTreeMap;
 
 /// Counters of protocols that say that a queue was full: the file, the line, the name.

@@ -4,8 +4,9 @@
 //! for work does so too. A word is taken for a lock where the tasks that wait for it are also those that wake others by it,
 //! as all users of a mutex do; whoever hands out work seldom waits in the same queue.
 
-use crate::tracing::place::{Instance, Tracefs};
-use crate::{Fault, tunables::Book};
+use crate::tracing::place::Instance;
+use crate::tunables::Book;
+use schedlab_linux::{Fault, tracefs::Tracefs};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

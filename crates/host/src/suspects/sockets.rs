@@ -1,6 +1,6 @@
 //! Connections over the loopback: how often data waited in them when they were looked at, and whose they are.
 
-use crate::Root;
+use schedlab_linux::Root;
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, HashMap},

@@ -1,19 +1,21 @@
 //! `schedlab-agent record`: the scheduler's events of the whole host for a while, into a file.
 
-use super::{Cast, CastMember, Recorder, monotonic_ns};
-use crate::{
-    Fault, Root,
-    tunables::{Book, journal_folder},
+use super::{Cast, CastMember, Recorder};
+use crate::tunables::{Book, journal_folder};
+use schedlab_linux::{Fault, Root};
+use schedlab_linux::{
+    clock::now,
+    proc::{task::TaskStat, text::signed},
+    signals::{block_stops, came},
 };
-use nix::sys::signal::{SigSet, Signal};
 use schedlab_model::units::parse_duration;
 use serde_json::json;
-use std::{fs, path::PathBuf, process::ExitCode};
+use std::{fs, path::PathBuf, process::ExitCode, time::Duration};
 
 /// How often the kernel's buffers are emptied, ns: at a million events a second, 5 MiB of them have come meanwhile.
 const EMPTIED_EVERY_NS: u64 = 100_000_000;
-/// Place of the nice value in `/proc/PID/stat`, counted after the name, from 0.
-const NICE_IN_STAT: usize = 16;
+/// The field of `/proc/PID/stat` with the nice value.
+const NICE: usize = 19;
 
 /// Record the scheduler's events for a while.
 #[derive(clap::Args)]
@@ -42,19 +44,18 @@ impl Record {
     /// Records; a signal ends it early. Exit status 1 if events were lost.
     pub fn run(self) -> Result<ExitCode, Fault> {
         let root = Root::default();
-        let stops = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
-        stops.thread_block().map_err(|why| Fault::Call { doing: "blocking signals".to_owned(), why: why.into() })?;
+        let stops = block_stops()?;
         let mut cast = everybody(&root);
         let mut recorder = Recorder::start(&Book::open(&root, &self.journal), &self.cpus, self.buffer)?;
         cast.processors = if self.cpus.is_empty() { recorder.processors() } else { self.cpus };
-        cast.begin_ns = monotonic_ns();
+        cast.begin_ns = now();
         let until = cast.begin_ns.saturating_add(self.length_ns);
         let mut stopped = false;
-        while !stopped && monotonic_ns() < until {
-            stopped = signalled(&stops, until.saturating_sub(monotonic_ns()).min(EMPTIED_EVERY_NS));
+        while !stopped && now() < until {
+            stopped = came(&stops, Duration::from_nanos(until.saturating_sub(now()).min(EMPTIED_EVERY_NS)));
             recorder.drain()?;
         }
-        cast.end_ns = monotonic_ns();
+        cast.end_ns = now();
         let recorded = recorder.stop()?;
         recorded.write(&self.output, &cast)?;
         let lost = recorded.lost();
@@ -68,15 +69,6 @@ impl Record {
             (_, lossy) => ExitCode::from(u8::from(lossy)),
         })
     }
-}
-
-/// Waits for one of these signals, which are blocked, or until so many ns have passed; whether a signal came.
-fn signalled(signals: &SigSet, at_most_ns: u64) -> bool {
-    let limit =
-        libc::timespec { tv_sec: (at_most_ns / 1_000_000_000) as i64, tv_nsec: (at_most_ns % 1_000_000_000) as i64 };
-    // SAFETY: both arguments live through the call; what came is not asked for.
-    let signal = unsafe { libc::sigtimedwait(signals.as_ref(), std::ptr::null_mut(), &limit) };
-    signal > 0
 }
 
 /// All tasks that there are, a job for each program. What they fork belongs to them.
@@ -105,9 +97,10 @@ fn numbers(folder: PathBuf) -> Vec<i32> {
 
 /// The program's name, that of a kernel thread without its number (kworker/1:0, ksoftirqd/1), and its nice value.
 fn name_and_nice(root: &Root, process: i32, pid: i32) -> Option<(String, i8)> {
-    let stat = root.read(format!("/proc/{process}/task/{pid}/stat")).ok()?;
-    let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
-    let nice = rest.split_whitespace().nth(NICE_IN_STAT)?.parse().ok()?;
+    let text = root.read(format!("/proc/{process}/task/{pid}/stat")).ok()?;
+    let stat = TaskStat::of(text.as_bytes())?;
+    let nice = signed(stat.field(NICE)?)?.try_into().ok()?;
+    let name = String::from_utf8_lossy(stat.name);
     let name = name.split('/').next().filter(|name| !name.is_empty()).unwrap_or("?");
     Some((name.to_owned(), nice))
 }

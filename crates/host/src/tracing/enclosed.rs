@@ -5,9 +5,9 @@
 //! Its length is bounded: what takes more is not sent, and said to be missing.
 
 use super::{Cast, Recorded};
-use crate::Fault;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, write::ZlibEncoder};
+use schedlab_linux::Fault;
 use std::io::{self, Write};
 
 impl Recorded {

@@ -1,8 +1,7 @@
 //! How this kernel lays out its events and the pages of its buffers, from its own description of them. Offsets differ
 //! between kernels and are never assumed.
 
-use super::place::Tracefs;
-use crate::Fault;
+use schedlab_linux::{Fault, tracefs::Tracefs};
 use std::{
     fs::File,
     io::{self, Read},

@@ -31,10 +31,11 @@ pub use cast::{Cast, CastMember};
 pub use numbers::{RunLengths, Spread};
 pub use story::Whole;
 
-use crate::{Fault, tunables::Book};
+use crate::tunables::Book;
 use layout::{EVENTS, Layout};
 use pages::{Decoder, Happening, Losses};
-use place::{Instance, Tracefs};
+use place::Instance;
+use schedlab_linux::{Fault, clock::now, tracefs::Tracefs};
 use schedlab_model::event::{Event, Observer};
 use schedlab_traces::{Names, recording};
 use std::{
@@ -91,7 +92,7 @@ impl Recorder {
         let buffer = |&processor| Ok(Buffer { processor, file: instance.pages(processor)?, taken: Vec::new() });
         let processors = all.iter().map(buffer).collect::<Result<_, Fault>>()?;
         let page = vec![0; layout.head.page()];
-        let begin = monotonic_ns();
+        let begin = now();
         instance.set("tracing_on", "1")?;
         Ok(Recorder { layout, processors, page, begin, charges: false, instance })
     }
@@ -114,7 +115,7 @@ impl Recorder {
     pub fn stop(mut self) -> Result<Recorded, Fault> {
         self.instance.set("tracing_on", "0")?;
         self.drain()?;
-        let end = monotonic_ns();
+        let end = now();
         let mut overruns = Vec::new();
         for buffer in &self.processors {
             let stats = self.instance.read(&format!("per_cpu/cpu{}/stats", buffer.processor))?;
@@ -161,11 +162,6 @@ fn overrun(stats: &str) -> u64 {
 fn own_tasks() -> Vec<i32> {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-}
-
-fn monotonic_ns() -> u64 {
-    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC).expect("Linux has a monotonic clock");
-    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
 /// A recording that has ended.

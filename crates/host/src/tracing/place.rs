@@ -1,98 +1,24 @@
-//! Where the kernel's tracefs is, and an instance in it that is ours alone.
+//! An instance of tracefs that is ours alone.
 //!
 //! An instance has buffers, a clock and switches of its own, so that what others trace is neither seen nor disturbed.
-//! Where tracefs is not mounted, it is opened without being mounted anywhere: the kernel lets it go with the last file
-//! descriptor, so that even after SIGKILL no mount is left. What can be left then is the instance: it is in the journal before it
-//! is made, and carries the entry's marker.
+//! After SIGKILL the instance can be left: it is in the journal before it is made, and carries the entry's marker.
 
-use crate::{
-    Fault, Root,
-    tunables::{
-        Book, Memory, Thing,
-        mark::{Id, instance_carries, mark_instance},
-        remove::until,
-        thing::Undone,
-    },
+use crate::tunables::{
+    Book, Memory, Thing,
+    mark::{Id, instance_carries, mark_instance},
+    remove::until,
+    thing::Undone,
 };
+use schedlab_linux::{
+    Fault, Root,
+    tracefs::{Tracefs, advice, refused},
+};
+use std::io;
 use std::{
     fs::{self, File, OpenOptions},
-    io,
-    os::{fd::AsRawFd, fd::FromRawFd, fd::OwnedFd, unix::fs::OpenOptionsExt},
-    path::{Path, PathBuf},
+    os::unix::fs::OpenOptionsExt,
+    path::PathBuf,
 };
-
-/// Where distributions mount it, newest custom first.
-const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-
-/// A tracefs that can be used.
-#[derive(Debug)]
-pub struct Tracefs {
-    folder: PathBuf,
-    /// Keeps it alive where it is mounted nowhere.
-    _open: Option<OwnedFd>,
-}
-
-impl Tracefs {
-    /// The one of this host, mounted or not.
-    pub fn open(root: &Root) -> Result<Tracefs, Fault> {
-        let mounted = MOUNTED.iter().map(|place| root.path(place)).find(|place| place.join("events/sched").exists());
-        if let Some(folder) = mounted {
-            return Ok(Tracefs { folder, _open: None });
-        }
-        if *root != Root::default() {
-            return Err(refused("this tree has no tracefs", "mount it: mount -t tracefs tracefs /sys/kernel/tracing"));
-        }
-        let open = open_unmounted().map_err(|why| refused(&why.to_string(), advice(&why)))?;
-        // The descriptor of a file system that is mounted nowhere is a folder like any other.
-        let folder = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
-        if !folder.join("events/sched").exists() {
-            return Err(refused("its folder of scheduler events is missing", "use a kernel with CONFIG_SCHED_TRACER"));
-        }
-        Ok(Tracefs { folder, _open: Some(open) })
-    }
-
-    /// A file of it.
-    pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
-        self.folder.join(name)
-    }
-}
-
-fn refused(why: &str, advice: &str) -> Fault {
-    Fault::Refused {
-        what: "recording the scheduler's events through tracefs".to_owned(),
-        why: why.to_owned(),
-        advice: advice.to_owned(),
-    }
-}
-
-fn advice(why: &io::Error) -> &'static str {
-    match why.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => "run as root; in a container, with CAP_SYS_ADMIN and tracefs allowed",
-        Some(libc::ENOSYS) => "mount it first: mount -t tracefs tracefs /sys/kernel/tracing",
-        Some(libc::ENODEV) => "use a kernel with CONFIG_FTRACE",
-        _ => "mount it first: mount -t tracefs tracefs /sys/kernel/tracing",
-    }
-}
-
-/// Opens tracefs without a mount point (Linux 5.2: fsopen, fsconfig, fsmount).
-fn open_unmounted() -> io::Result<OwnedFd> {
-    let checked = |result: libc::c_long| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) };
-    /// Of fsopen and fsmount: close on exec.
-    const CLOEXEC: libc::c_uint = 1;
-    /// Of fsconfig: make the file system from what was configured.
-    const CREATE: libc::c_uint = 6;
-    // SAFETY: the name is a constant that ends in zero; the result is checked and owned by nobody else.
-    let context =
-        unsafe { OwnedFd::from_raw_fd(checked(libc::syscall(libc::SYS_fsopen, c"tracefs".as_ptr(), CLOEXEC))?) };
-    let none = std::ptr::null::<libc::c_char>();
-    // SAFETY: the descriptor is open; this command takes no key and no value, so both may be null.
-    checked(unsafe { libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), CREATE, none, none, 0) })?;
-    // SAFETY: the descriptor is open; the result is checked and owned by nobody else.
-    unsafe {
-        let mount = checked(libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), CLOEXEC, 0))?;
-        Ok(OwnedFd::from_raw_fd(mount))
-    }
-}
 
 /// An instance of our own. It stops and goes when this is dropped.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use super::owner::Owner;
 use super::thing::Thing;
 use super::undo::Undo;
 use super::warden;
-use crate::{Fault, Root, shown};
+use schedlab_linux::{Fault, Root, shown};
 use std::path::{Path, PathBuf};
 
 /// Where the things of one run are entered. After a fork both processes write into the same one: what the child makes is its

@@ -2,7 +2,7 @@
 
 use super::reading::{Reading, read_bounded, write_once};
 use super::thing::{Mismatch, Undone};
-use crate::{Fault, Root};
+use schedlab_linux::{Fault, Root};
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::PathBuf;

@@ -5,7 +5,7 @@ use super::script::{Script, script};
 use super::trial::{self, Verdict, decide};
 use super::undo::{Undo, recover, would_undo};
 use super::{check, journal_folder, listing, steps, stop, strays, warden};
-use crate::{Fault, Root};
+use schedlab_linux::{Fault, Root};
 use schedlab_model::units::parse_duration;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -1,8 +1,10 @@
 //! What an entry of the table of tunables says: the name people type, what it means, where a kernel keeps it and how the
 //! value is written there.
 
-use schedlab_model::info::{Domain, Value};
-use schedlab_model::units::{spell_duration, spell_size};
+use schedlab_model::{
+    info::{Domain, Value},
+    units::{spell_duration, spell_size},
+};
 use serde::Serialize;
 
 /// What a tunable governs.

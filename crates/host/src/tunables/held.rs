@@ -9,7 +9,7 @@ use super::steps::{Plan, Step, plan};
 use super::thing::{Mismatch, Thing};
 use super::undo::{Undo, recover};
 use super::{stop, warden};
-use crate::{Fault, Root};
+use schedlab_linux::{Fault, Root};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

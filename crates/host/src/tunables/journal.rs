@@ -10,7 +10,7 @@
 use super::owner::Owner;
 use super::stop;
 use super::thing::Thing;
-use crate::Fault;
+use schedlab_linux::Fault;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};

@@ -3,7 +3,7 @@
 use super::entry::{Family, Place, Tunable};
 use super::place::{Access, Asked, find, present};
 use super::table;
-use crate::{Fault, Root};
+use schedlab_linux::{Fault, Root};
 use schedlab_model::info::Domain;
 use serde::Serialize;
 use std::path::{Path, PathBuf};

@@ -12,16 +12,16 @@
 
 use super::owner::Owner;
 use super::thing::Undone;
-use crate::Fault;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, unlinkat};
+use schedlab_linux::Fault;
+use schedlab_linux::xattr;
 use serde::{Deserialize, Serialize};
-use std::ffi::{CString, OsStr};
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -164,35 +164,20 @@ fn empty(folder: &File, device: u64, spared: Option<&OsStr>) -> io::Result<()> {
 
 /// Marks a group.
 pub fn mark_group(path: &Path, id: &Id) -> io::Result<()> {
-    let (name, value) = (c_path(path)?, id.text().as_bytes());
-    let mut last = io::Error::from_raw_os_error(libc::EOPNOTSUPP);
+    let mut last = Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
     for attribute in ATTRIBUTES {
-        // SAFETY: strings with their ends and bytes with their length, all alive for the call, which only reads them.
-        let done = unsafe {
-            libc::lsetxattr(name.as_ptr(), attribute.as_ptr(), value.as_ptr().cast(), value.len(), libc::XATTR_CREATE)
-        };
-        if done == 0 {
-            return Ok(());
+        last = xattr::create(path, attribute, id.text().as_bytes());
+        if last.is_ok() {
+            break;
         }
-        last = io::Error::last_os_error();
     }
-    Err(last)
+    last
 }
 
 /// Whether a group carries the marker.
 pub fn group_carries(path: &Path, id: &Id) -> bool {
-    let Ok(name) = c_path(path) else { return false };
-    ATTRIBUTES.into_iter().any(|attribute| {
-        let mut value = [0_u8; 64];
-        // SAFETY: strings with their ends, and room of the length that is given, all alive for the call.
-        let length =
-            unsafe { libc::lgetxattr(name.as_ptr(), attribute.as_ptr(), value.as_mut_ptr().cast(), value.len()) };
-        usize::try_from(length).is_ok_and(|length| value.get(..length) == Some(id.text().as_bytes()))
-    })
-}
-
-fn c_path(path: &Path) -> io::Result<CString> {
-    Ok(CString::new(path.as_os_str().as_bytes())?)
+    let carries = |attribute| xattr::read(path, attribute, &mut [0; 64]) == Some(id.text().as_bytes());
+    ATTRIBUTES.into_iter().any(carries)
 }
 
 /// Marks a tracefs instance.

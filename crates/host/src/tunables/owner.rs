@@ -1,6 +1,7 @@
 //! Whose entry of the journal it is: a process, told from a later one of the same number by when it began, and from one of
 //! before by the boot.
 
+use schedlab_linux::proc::task::start_of;
 use serde::{Deserialize, Serialize};
 
 /// A process of one boot.
@@ -36,20 +37,6 @@ fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|t| t.trim().to_owned()).unwrap_or_default()
 }
 
-/// When a process began; none if there is no such process, or only what is left of it (a zombie).
-pub fn start_of(pid: i32) -> Option<u64> {
-    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    // The name stands in parentheses and may hold any byte, parentheses too.
-    let mut rest = text[text.rfind(')')? + 1..].split_whitespace();
-    let state = rest.next()?;
-    if state == "Z" || state == "X" {
-        return None;
-    }
-    // starttime is field 22, the state field 3.
-    rest.nth(18)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,17 +47,5 @@ mod tests {
         assert!(own.start > 0 && own.lives());
         assert!(!Owner { start: own.start + 1, ..own.clone() }.lives());
         assert!(!Owner { boot: "another".to_owned(), ..own }.lives());
-    }
-
-    #[test]
-    fn a_child_that_is_dead_but_not_reaped_does_not_live() {
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        let pid = child.id() as i32;
-        let began = std::time::Instant::now();
-        while start_of(pid).is_some() && began.elapsed().as_secs() < 10 {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        assert_eq!(start_of(pid), None);
-        child.wait().unwrap();
     }
 }

@@ -2,8 +2,9 @@
 
 use super::entry::{Encoding, Place, Tunable};
 use super::reading::{MOST_BYTES, Reading, read_bounded};
-use crate::{Fault, Root};
 use nix::unistd::{AccessFlags, access};
+use schedlab_linux::mounts::{self, Mount, has_entries};
+use schedlab_linux::{Fault, Root};
 use serde::Serialize;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -123,15 +124,12 @@ fn file(root: &Root, place: Place, device: Option<&str>, group: Option<&str>) ->
 
 /// Where the controller of version 1, or else version 2, is mounted.
 pub fn controller_mount(root: &Root, controller: Option<&str>) -> Option<PathBuf> {
-    root.read("/proc/mounts").ok()?.lines().find_map(|line| {
-        let words: Vec<&str> = line.split(' ').collect();
-        let [_, path, kind, options, ..] = words[..] else { return None };
-        let fits = match controller {
-            Some(name) => kind == "cgroup" && options.split(',').any(|o| o == name),
-            None => kind == "cgroup2",
-        };
-        fits.then(|| PathBuf::from(path))
-    })
+    let fits = |mount: &Mount| match (mount.is_unified(), controller) {
+        (Some(false), Some(name)) => mount.has(name),
+        (Some(true), None) => true,
+        _ => false,
+    };
+    mounts::short(root).into_iter().find(fits).map(|mount| mount.point)
 }
 
 fn reach(root: &Root, place: Place, path: &Path) -> Access {
@@ -146,12 +144,8 @@ fn reach(root: &Root, place: Place, path: &Path) -> Access {
         Ok(_) if access(&real, AccessFlags::W_OK).is_ok() => Access::Writable,
         Ok(_) => Access::ReadOnly,
         Err(why) if why.kind() == std::io::ErrorKind::PermissionDenied => Access::Forbidden,
-        Err(_) if matches!(place, Place::Debug(_)) && !mounted(root, DEBUGFS) => {
-            if nix::unistd::geteuid().is_root() {
-                Access::Unmounted
-            } else {
-                Access::Forbidden
-            }
+        Err(_) if matches!(place, Place::Debug(_)) && !has_entries(root, DEBUGFS) => {
+            if nix::unistd::geteuid().is_root() { Access::Unmounted } else { Access::Forbidden }
         }
         Err(_) => Access::Missing,
     }
@@ -159,14 +153,6 @@ fn reach(root: &Root, place: Place, path: &Path) -> Access {
 
 fn is_closed(path: &Path) -> bool {
     std::fs::File::open(path).is_err_and(|why| why.kind() == std::io::ErrorKind::PermissionDenied)
-}
-
-/// Whether something stands in a folder that is empty when nothing is mounted.
-pub fn mounted(root: &Root, folder: &str) -> bool {
-    match std::fs::read_dir(root.path(folder)) {
-        Ok(mut entries) => entries.next().is_some(),
-        Err(why) => why.kind() == std::io::ErrorKind::PermissionDenied,
-    }
 }
 
 fn group<'a>(tunable: &Tunable, of: Option<&'a str>) -> Result<&'a str, Fault> {

@@ -2,15 +2,15 @@
 //! before it is really gone.
 
 use super::mark::{Id, group_carries};
-use super::owner::start_of;
 use super::reading::{read_bounded, write_once};
 use super::thing::Undone;
-use crate::{Fault, Root};
 use nix::{errno::Errno, mount as mounts};
+use schedlab_linux::proc::task::start_of;
+use schedlab_linux::{Fault, Root};
+use schedlab_linux::{loop_device, mounts::source_on, swap as swaps};
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long a group is given to lose its last task, a mount its last user, a process to die.
@@ -128,35 +128,9 @@ fn kill_all(group: &Path) {
     }
 }
 
-/// What the table of mounts has on a folder, the last one on top: its source.
-fn mounted_on(path: &Path) -> Option<String> {
-    let table = fs::read("/proc/self/mountinfo").ok()?;
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    String::from_utf8_lossy(&table).lines().filter_map(|line| on(line, &path)).next_back()
-}
-
-/// The source of a line of that table, if it is of this folder.
-fn on(line: &str, path: &Path) -> Option<String> {
-    let (place, kind) = line.split_once(" - ")?;
-    let point = place.split(' ').nth(4)?;
-    (PathBuf::from(plain(point)) == path).then(|| kind.split(' ').nth(1).map(plain))?
-}
-
-/// The kernel writes blanks and backslashes as a backslash and three octal digits.
-fn plain(text: &str) -> String {
-    let mut parts = text.split('\\');
-    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
-    for part in parts {
-        let digits = part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        bytes.extend(digits);
-        bytes.extend_from_slice(part.get(if digits.is_some() { 3.. } else { 0.. }).unwrap_or_default().as_bytes());
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 /// Unmounts what has that source.
 pub(super) fn mount(path: &Path, source: &str) -> Result<Undone, Fault> {
-    match mounted_on(path) {
+    match source_on(path) {
         None => return Ok(Undone::Gone),
         Some(other) if other != source => {
             let what = format!("{}: {other} is mounted there, and ours was {source}", path.display());
@@ -178,21 +152,14 @@ pub(super) fn mount(path: &Path, source: &str) -> Result<Undone, Fault> {
 
 /// Stops paging out to a file.
 pub(super) fn swap(path: &Path) -> Result<Undone, Fault> {
-    // Where the drive below is dead, the name alone could not be looked up any more.
-    let table = fs::read_to_string("/proc/swaps").unwrap_or_default();
-    let is_it = |line: &str| line.split_whitespace().next().is_some_and(|name| Path::new(&plain(name)) == path);
-    if !table.lines().any(is_it) {
+    if !swaps::is_enabled(path) {
         return Ok(Undone::Gone);
     }
-    let Ok(name) = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()) else { return Ok(Undone::Gone) };
-    // SAFETY: the name is a string with its end, alive for the call.
-    if unsafe { libc::swapoff(name.as_ptr()) } == 0 {
-        return Ok(Undone::Back);
-    }
-    match std::io::Error::last_os_error() {
-        // It is not there, or nobody pages out to it.
-        why if matches!(why.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => Ok(Undone::Gone),
-        why => Err(Fault::file(path, "stop swapping to", why)),
+    match swaps::disable(path) {
+        Ok(()) => Ok(Undone::Back),
+        // It does not exist, or is no swap area any more.
+        Err(why) if matches!(why.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => Ok(Undone::Gone),
+        Err(why) => Err(Fault::file(path, "stop swapping to", why)),
     }
 }
 
@@ -209,16 +176,13 @@ pub(super) fn attachment(root: &Root, device: &Path, file: &Path) -> Result<Undo
         return Ok(Undone::Gone);
     }
     let path = root.path(device);
-    /// linux/loop.h, LOOP_CLR_FD.
-    const CLEAR: libc::c_ulong = 0x4C01;
     let open = File::open(&path).map_err(|why| Fault::file(&path, "open", why))?;
-    // SAFETY: the descriptor is open for the time of the call, and the request takes no pointer.
-    let done = unsafe { libc::ioctl(open.as_raw_fd(), CLEAR as _, 0) };
-    let why = std::io::Error::last_os_error();
+    let done = loop_device::detach(&open);
     drop(open);
-    // ENXIO: another one was faster.
-    if done != 0 && why.raw_os_error() != Some(libc::ENXIO) {
-        return Err(Fault::file(path, "detach", why));
+    match done {
+        // ENXIO: another process was faster.
+        Err(why) if why.raw_os_error() != Some(libc::ENXIO) => return Err(Fault::file(path, "detach", why)),
+        _ => {}
     }
     if until(|| !shows()) { Ok(Undone::Back) } else { Err(Fault::file(path, "detach", ErrorKind::ResourceBusy.into())) }
 }
@@ -261,15 +225,6 @@ pub(super) fn end_member(pid: i32, start: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_mount_is_known_by_its_place_and_its_source() {
-        let line = r"36 35 98:0 /mnt1 /a\040b rw,noatime master:1 - ext3 /dev/x\134y rw,errors=continue";
-        assert_eq!(on(line, Path::new("/a b")).as_deref(), Some(r"/dev/x\y"));
-        assert_eq!(on(line, Path::new("/a")), None);
-        assert_eq!(on("", Path::new("/a")), None);
-        assert_eq!(on("36 35 98:0 / /a rw - ", Path::new("/a")), None);
-    }
 
     #[test]
     fn a_process_of_another_beginning_is_left_alone() {

@@ -4,7 +4,7 @@
 use super::place::DEBUGFS;
 use super::reading::read_bounded;
 use super::steps::{Plan, Step};
-use crate::Root;
+use schedlab_linux::Root;
 use serde::Serialize;
 
 /// Commands, and those that undo them.

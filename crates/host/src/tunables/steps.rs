@@ -16,7 +16,7 @@ use super::entry::{Encoding, Place, Tunable};
 use super::place::{Access, Asked, Found, find, present};
 use super::reading::{Reading, read_bounded};
 use super::table;
-use crate::{Fault, Root};
+use schedlab_linux::{Fault, Root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,8 @@
 
 use super::journal::Journal;
 use super::thing::Thing;
-use crate::{Root, tracing::place::Tracefs};
+use schedlab_linux::Root;
+use schedlab_linux::{mounts, tracefs::Tracefs};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,13 +76,8 @@ fn instances(root: &Root) -> Vec<String> {
 }
 
 fn groups(root: &Root) -> Vec<PathBuf> {
-    let mounts = root.read("/proc/mounts").unwrap_or_default();
-    let mut left: Vec<(PathBuf, usize)> = mounts
-        .lines()
-        .map(|line| line.split(' ').collect::<Vec<_>>())
-        .filter(|words| words.get(2).is_some_and(|kind| kind.starts_with("cgroup")))
-        .map(|words| (PathBuf::from(words[1]), 0))
-        .collect();
+    let hierarchies = mounts::short(root).into_iter().filter(|mount| mount.is_unified().is_some());
+    let mut left: Vec<(PathBuf, usize)> = hierarchies.map(|mount| (mount.point, 0)).collect();
     let (mut found, mut seen) = (Vec::new(), 0);
     while let Some((folder, depth)) = left.pop() {
         seen += 1;

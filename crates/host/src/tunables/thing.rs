@@ -4,7 +4,8 @@ use super::change::Change;
 use super::mark::{self, Id};
 use super::owner::Owner;
 use super::remove;
-use crate::{Fault, Root, tracing::place};
+use crate::tracing::place;
+use schedlab_linux::{Fault, Root};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

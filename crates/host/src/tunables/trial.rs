@@ -9,9 +9,12 @@ use super::held::Held;
 use super::journal::Journal;
 use super::owner::Owner;
 use super::thing::Mismatch;
-use super::warden::{answer, detached, go_on_detached, ignore, settle_down};
-use crate::{Fault, Root};
 use nix::sys::signal::SigSet;
+use schedlab_linux::{Fault, Root};
+use schedlab_linux::{
+    detached,
+    signals::{came, ignore},
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -77,7 +80,7 @@ pub fn begin(
     let mut command = Command::new("/proc/self/exe");
     command.arg("trial").arg("--root").arg(root.path("/")).arg("--journal").arg(journal.folder());
     command.arg("--folder").arg(folder).args(["--within-ms", &within.as_millis().to_string(), "--settings", &text]);
-    match serde_json::from_str(detached(command)?.trim()) {
+    match serde_json::from_str(detached::run(command)?.trim()) {
         Ok(Answer::Begun(begun)) => Ok(begun),
         Ok(Answer::Refused(why)) => Err(Fault::Wrong(why)),
         Err(why) => Err(Fault::Wrong(format!("the trial ended without a word ({why}); what it had set was put back"))),
@@ -88,10 +91,10 @@ impl Trial {
     /// Does it.
     pub fn run(self) -> Result<ExitCode, Fault> {
         if self.detach {
-            return go_on_detached();
+            return detached::start_second();
         }
         use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGTERM};
-        settle_down();
+        detached::settle();
         ignore(&[SIGHUP, SIGINT]);
         let told = SigSet::from_iter([SIGTERM]);
         told.thread_block().map_err(|why| Fault::Call { doing: "taking signals".to_owned(), why: why.into() })?;
@@ -124,7 +127,7 @@ impl Trial {
 }
 
 fn say(what: &Answer) -> Result<(), Fault> {
-    answer(&serde_json::to_string(what).map_err(|why| Fault::Wrong(why.to_string()))?)
+    detached::answer(&serde_json::to_string(what).map_err(|why| Fault::Wrong(why.to_string()))?)
 }
 
 /// The file by which a trial and the others understand each other: whoever gives it another name first has decided.
@@ -145,7 +148,7 @@ impl Marks {
         let began = Instant::now();
         while self.pending.exists() {
             let left = within.saturating_sub(began.elapsed());
-            if left.is_zero() || comes(told, LOOK.min(left)) {
+            if left.is_zero() || came(told, LOOK.min(left)) {
                 // Who renames it first decides.
                 return fs::rename(&self.pending, &self.ended).is_err() && self.kept.exists();
             }
@@ -158,13 +161,6 @@ impl Marks {
             let _ = fs::remove_file(file);
         }
     }
-}
-
-/// Waits for a signal that is blocked; whether it came.
-fn comes(signals: &SigSet, at_most: Duration) -> bool {
-    let limit = libc::timespec { tv_sec: at_most.as_secs() as _, tv_nsec: at_most.subsec_nanos().into() };
-    // SAFETY: both arguments live through the call; what came is not asked for.
-    unsafe { libc::sigtimedwait(signals.as_ref(), std::ptr::null_mut(), &limit) > 0 }
 }
 
 /// What shall become of all trials that wait.

@@ -5,7 +5,7 @@ use super::journal::{Entry, Journal};
 use super::owner::Owner;
 use super::thing::{Mismatch, Thing, Undone};
 use super::{remove, stop, strays};
-use crate::{Fault, Root};
+use schedlab_linux::{Fault, Root};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -188,7 +188,7 @@ pub fn recover_those(root: &Root, folder: &Path, whose: impl Fn(&Owner) -> bool)
 /// Whether a process still acts for an owner, be that one dead or not.
 fn is_busy_member(entry: &Entry) -> bool {
     let Thing::Member { pid, start } = &entry.thing else { return false };
-    entry.owner.of_this_boot() && super::owner::start_of(*pid) == Some(*start)
+    entry.owner.of_this_boot() && schedlab_linux::proc::task::start_of(*pid) == Some(*start)
 }
 
 fn held_by(entry: &Entry) -> String {

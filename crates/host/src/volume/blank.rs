@@ -1,7 +1,7 @@
 //! An empty file system in pieces, for where no program makes one: each file of a folder holds what stands on the device from
 //! the byte on that its name says, in hexadecimal digits; all else is zero.
 
-use crate::Fault;
+use schedlab_linux::Fault;
 use std::{
     fs::{self, OpenOptions},
     os::unix::fs::FileExt,

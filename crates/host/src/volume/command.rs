@@ -1,6 +1,7 @@
 //! How large the volume of a plan is, for whoever has to have it ready before the run.
 
-use crate::{Fault, agent::files_of, plan::Plan};
+use crate::{agent::files_of, plan::Plan};
+use schedlab_linux::Fault;
 use std::{io, process::ExitCode};
 
 /// Reads a plan from standard input and prints the extent of its volume.

@@ -1,7 +1,7 @@
 //! What a volume's device has done: the kernel's counters of the device, those of the modelled drive below it if there is one,
 //! and the host's pages in and out of swap areas.
 
-use crate::Root;
+use schedlab_linux::Root;
 use std::path::Path;
 
 /// Bytes of the unit in which the kernel counts.

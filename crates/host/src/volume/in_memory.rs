@@ -7,8 +7,8 @@
 //!
 //! It is set up through configfs: kernels before 6.0 take `memory_backed` nowhere else.
 
-use crate::{Fault, Root};
 use nix::mount::{MsFlags, mount};
+use schedlab_linux::{Fault, Root};
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -24,17 +24,14 @@ mod in_memory;
 pub mod server;
 mod swap_area;
 
-use crate::{
-    Fault, Root,
-    agent::on_time,
-    tunables::{Book, Memory, Thing, owner::Owner, owner::start_of, warden::detached},
-};
+use crate::tunables::{Book, Memory, Thing, owner::Owner};
 use counts::Counts;
 use drive::Drive;
 use nix::{
     errno::Errno,
     mount::{MntFlags, MsFlags, mount, umount2},
 };
+use schedlab_linux::{Fault, Root, clock, detached, proc::task::start_of, swap};
 use schedlab_model::{
     machine::{Disk, DiskQueue},
     scenario::Scenario,
@@ -238,7 +235,7 @@ impl Mounted {
 
     fn counts(&self) -> Counts {
         let told = self.control.as_ref().and_then(|control| fs::read_to_string(control).ok());
-        Counts::read(&self.root, self.name(), told.as_deref(), on_time::now())
+        Counts::read(&self.root, self.name(), told.as_deref(), clock::now())
     }
 
     fn pace(&self, pace: &str) -> Result<(), Fault> {
@@ -312,11 +309,11 @@ fn serve(made: &mut Made, at: &Path, scratch: &Path, size: u64, disk: &Disk) -> 
     let (source, _) = made.book.name()?;
     made.remember(Thing::Mount { path: at.to_owned(), source: source.clone() })?;
     let (own, text) = (Owner::own(), serde_json::to_string(disk).map_err(|why| Fault::Wrong(why.to_string()))?);
-    let mut command = Command::new("/proc/self/exe");
+    let mut command = Command::new(detached::OWN_PROGRAM);
     command.arg("slow-disk").arg("--at").arg(at).arg("--folder").arg(scratch).args(["--size", &size.to_string()]);
     command.args(["--source", &source]);
     command.args(["--disk", &text, "--owner", &own.pid.to_string(), "--start", &own.start.to_string()]);
-    let said = detached(command)?;
+    let said = detached::run(command)?;
     let words: Vec<&str> = said.split_ascii_whitespace().collect();
     let ["ready", pid, start] = words[..] else {
         return Err(Fault::Refused {
@@ -349,11 +346,5 @@ fn make_file_system(device: &Path) -> Result<(), Fault> {
 
 /// Lets the kernel page out to that file.
 fn swap_on(path: &Path) -> Result<(), Fault> {
-    let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())
-        .map_err(|_| Fault::Wrong(format!("{}: has a zero byte in it", path.display())))?;
-    // SAFETY: the name is a string with its end, alive for the call.
-    if unsafe { libc::swapon(name.as_ptr(), 0) } == 0 {
-        return Ok(());
-    }
-    Err(Fault::file(path, "swap to", std::io::Error::last_os_error()))
+    swap::enable(path).map_err(|why| Fault::file(path, "swap to", why))
 }

@@ -10,14 +10,9 @@ use super::{
     drive::Drive,
     fuse::{self, Asked, CONTROL, CONTROL_NAME, DISK, DISK_NAME, ROOT, Request},
 };
-use crate::{
-    Fault,
-    agent::{on_time, raise_self},
-    tunables::{
-        owner::start_of,
-        warden::{answer, go_on_detached, ignore, pidfd, settle_down},
-    },
-};
+use schedlab_linux::Fault;
+use schedlab_linux::{clock, detached, pidfd, proc::task::start_of, sched, signals};
+
 use nix::{
     errno::Errno,
     mount::{MsFlags, mount},
@@ -69,11 +64,11 @@ impl SlowDisk {
     /// Does it.
     pub fn run(self) -> Result<ExitCode, Fault> {
         if self.detach {
-            return go_on_detached();
+            return detached::start_second();
         }
         use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGTERM};
-        settle_down();
-        ignore(&[SIGHUP, SIGINT, SIGTERM]);
+        detached::settle();
+        signals::ignore(&[SIGHUP, SIGINT, SIGTERM]);
         match self.mount() {
             Ok(mut server) => {
                 // Whoever has died before this line found nothing mounted.
@@ -81,14 +76,16 @@ impl SlowDisk {
                     let _ = nix::mount::umount2(&self.at, nix::mount::MntFlags::MNT_DETACH);
                     return Ok(ExitCode::SUCCESS);
                 }
-                raise_self();
+                // What is refused makes it late at times, which its own numbers show.
+                let _ = clock::exact_timers();
+                sched::raise(0);
                 let pid = std::process::id() as i32;
-                answer(&format!("ready {pid} {}", start_of(pid).unwrap_or(0)))?;
+                detached::answer(&format!("ready {pid} {}", start_of(pid).unwrap_or(0)))?;
                 server.serve();
                 Ok(ExitCode::SUCCESS)
             }
             Err(fault) => {
-                answer(&fault.to_string())?;
+                detached::answer(&fault.to_string())?;
                 Ok(ExitCode::from(2))
             }
         }
@@ -113,7 +110,7 @@ impl SlowDisk {
             .map_err(|why| Fault::file(&self.at, "mount a FUSE file system at", why.into()))?;
         Ok(Server {
             kernel,
-            owner: pidfd(self.owner),
+            owner: pidfd::open(self.owner).ok(),
             store,
             size: self.size,
             drive: Drive::new(&disk),
@@ -179,7 +176,7 @@ impl Server {
         if died {
             (self.owner, self.as_the_drive) = (None, false);
         }
-        self.free_at = on_time::now();
+        self.free_at = clock::now();
     }
 
     /// Writes the answer.
@@ -260,7 +257,7 @@ impl Server {
         if self.as_the_drive {
             self.free_at += service;
             self.busy_ns += service;
-            on_time::sleep_until(self.free_at);
+            clock::sleep_until(self.free_at);
         }
     }
 
@@ -270,7 +267,7 @@ impl Server {
             .into_iter()
             .find_map(|(name, pace)| (name.as_bytes() == text).then_some(pace))
             .ok_or(libc::EINVAL)?;
-        self.free_at = on_time::now();
+        self.free_at = clock::now();
         fuse::written(answer, bytes.len());
         Ok(())
     }

@@ -5,8 +5,8 @@
 //!                its last ten bytes are SWAPSPACE2                             linux/swap.h: union swap_header
 //! ```
 
-use crate::Fault;
 use nix::fcntl::{FallocateFlags, fallocate};
+use schedlab_linux::Fault;
 use std::{
     fs::OpenOptions,
     os::unix::fs::{FileExt, OpenOptionsExt},

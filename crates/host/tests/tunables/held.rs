@@ -1,10 +1,8 @@
 //! Held settings are in force, are watched, and go back to the byte.
 
 use crate::tree::{Tree, comes, settings};
-use schedlab_host::{
-    Root,
-    tunables::{Book, Held, mark, recover},
-};
+use schedlab_host::tunables::{Book, Held, mark, recover};
+use schedlab_linux::Root;
 
 const MANY: &[(&str, &str)] = &[
     ("autogroup", "false"),

@@ -1,7 +1,8 @@
 //! On this kernel, with settings that disturb nobody; skipped, saying why, where the host forbids them.
 
 use crate::tree::{Tree, agent, settings};
-use schedlab_host::{Root, tunables::Held};
+use schedlab_host::tunables::Held;
+use schedlab_linux::Root;
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -1,11 +1,8 @@
 //! Nothing is removed because of its name: only what carries the marker of its entry.
 
 use crate::tree::{Tree, dead_entry};
-use schedlab_host::{
-    Root,
-    tracing::place::Tracefs,
-    tunables::{Book, mark, mark::Id, recover},
-};
+use schedlab_host::tunables::{Book, mark, mark::Id, recover};
+use schedlab_linux::{Root, tracefs::Tracefs};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,8 +1,10 @@
 //! What a host permits is told from its files, whatever kernel they are of.
 
 use crate::tree::Tree;
-use schedlab_host::tunables::check::{Answer, Line};
-use schedlab_host::tunables::{Undo, check};
+use schedlab_host::tunables::{
+    Undo, check,
+    check::{Answer, Line},
+};
 use std::time::Duration;
 
 fn lines(tree: &Tree) -> Vec<Line> {

@@ -1,6 +1,6 @@
 //! A tree of files as a kernel has them, and a journal beside it.
 
-use schedlab_host::Root;
+use schedlab_linux::Root;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,11 @@
 //! File systems of the kernel that are not mounted, looked at without anybody noticing: a thread of ours takes a mount table of
 //! its own, mounts them there, looks, and is gone, and the table with it.
 
-use crate::Root;
-use crate::tunables::place::{DEBUGFS, mounted};
+use crate::tunables::place::DEBUGFS;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
+use schedlab_linux::Root;
+use schedlab_linux::mounts::has_entries;
 use std::io::{ErrorKind, Result};
 
 /// What was seen; a fault is the kernel's own.
@@ -41,7 +42,7 @@ fn look_from_here() -> Option<Aside> {
     for (kind, folder) in
         [("debugfs", DEBUGFS), ("securityfs", "/sys/kernel/security"), ("tracefs", "/sys/kernel/tracing")]
     {
-        if !mounted(&root, folder) {
+        if !has_entries(&root, folder) {
             // What cannot be mounted is not there, and says so below.
             let _ = mount(Some(kind), folder, Some(kind), MsFlags::empty(), None::<&str>);
         }

@@ -2,8 +2,12 @@
 
 use super::aside::Aside;
 use super::{Answer, Line, text};
-use crate::Root;
-use crate::tunables::place::mounted;
+use schedlab_linux::Root;
+use schedlab_linux::mounts::has_entries;
+use schedlab_linux::{
+    clock,
+    sched::{Attributes, set_round_robin},
+};
 use schedlab_model::units::spell_duration;
 
 /// Which kernel.
@@ -33,31 +37,11 @@ fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
 }
 
-/// linux/sched/types.h, struct sched_attr, version 0.
-#[repr(C)]
-#[derive(Default)]
-struct Attributes {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime: u64,
-    deadline: u64,
-    period: u64,
-}
-
 /// The slice that a thread of ours gets when it asks for one of 3 ms, ns.
 fn granted_slice() -> Option<u64> {
-    let size = size_of::<Attributes>() as u32;
-    let ask = move || {
-        let mut given = Attributes { size, runtime: 3_000_000, ..Attributes::default() };
-        // SAFETY: the structure is as long as it says, and lives through the call.
-        let set = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw mut given, 0) };
-        let mut got = Attributes::default();
-        // SAFETY: as above; the kernel writes no more than `size` bytes.
-        let read = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut got, size, 0) };
-        (set == 0 && read == 0).then_some(got.runtime)
+    let ask = || {
+        Attributes { runtime: 3_000_000, ..Attributes::default() }.set(0).ok()?;
+        Attributes::current().ok().map(|granted| granted.runtime)
     };
     std::thread::spawn(ask).join().ok()?
 }
@@ -81,18 +65,9 @@ fn slices() -> Line {
     }
 }
 
-/// Length of a tick, ns: what the coarse clock advances by.
-pub fn tick_ns() -> Option<u64> {
-    let resolution = nix::time::clock_getres(nix::time::ClockId::CLOCK_MONOTONIC_COARSE).ok()?;
-    u64::try_from(resolution.tv_sec())
-        .ok()?
-        .checked_mul(1_000_000_000)?
-        .checked_add(u64::try_from(resolution.tv_nsec()).ok()?)
-}
-
 fn tick(root: &Root, aside: Option<&Aside>) -> Line {
     let what = "slices below a tick";
-    let Some(ns) = tick_ns().filter(|ns| *ns > 0) else {
+    let Some(ns) = clock::tick().filter(|ns| *ns > 0) else {
         return Line::new(
             what,
             Answer::Unknown,
@@ -122,13 +97,7 @@ fn tick(root: &Root, aside: Option<&Aside>) -> Line {
 
 /// Whether a thread of ours may become real-time.
 fn real_time_granted() -> Result<(), std::io::Error> {
-    let ask = || {
-        let priority = libc::sched_param { sched_priority: 1 };
-        // SAFETY: the structure lives through the call; 0 is the calling thread, which ends right after.
-        let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const priority) };
-        if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
-    };
-    std::thread::spawn(ask).join().unwrap_or_else(|_| Err(std::io::Error::other("the thread died")))
+    std::thread::spawn(set_round_robin).join().unwrap_or_else(|_| Err(std::io::Error::other("the thread died")))
 }
 
 fn real_time(root: &Root) -> Line {
@@ -178,7 +147,7 @@ fn tracing(root: &Root, aside: Option<&Aside>) -> Line {
     let what = "recording the scheduler's events";
     let known = text(root, "/proc/filesystems").is_some_and(|t| t.split_whitespace().any(|w| w == "tracefs"));
     for folder in ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"] {
-        if !mounted(root, folder) {
+        if !has_entries(root, folder) {
             continue;
         }
         return match std::fs::File::open(root.path(folder).join("events/sched/sched_switch/id")) {
@@ -233,7 +202,7 @@ fn lockdown(root: &Root, aside: Option<&Aside>) -> Line {
             format!("locked down for {mode}"),
             "debugfs is closed, and more; boot without lockdown",
         ),
-        None if aside.is_some() || mounted(root, "/sys/kernel/security") => {
+        None if aside.is_some() || has_entries(root, "/sys/kernel/security") => {
             Line::new(what, Answer::Yes, "this kernel has no lockdown", "")
         }
         None => Line::new(
@@ -272,7 +241,7 @@ fn debugfs(root: &Root, aside: Option<&Aside>) -> Line {
             "lockdown closes them: boot without",
         ),
         Some(Err(_)) => Line::new(what, Answer::No, "debugfs has none", "a kernel with CONFIG_SCHED_DEBUG has them"),
-        None if mounted(root, "/sys/kernel/debug") => {
+        None if has_entries(root, "/sys/kernel/debug") => {
             Line::new(what, Answer::No, "debugfs is mounted and has none", "a kernel with CONFIG_SCHED_DEBUG has them")
         }
         None => Line::new(

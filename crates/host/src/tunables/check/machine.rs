@@ -1,8 +1,9 @@
 //! What the machine is and what its owner has granted: processors, clocks, groups, devices, limits.
 
 use super::{Answer, Line, text};
-use crate::Root;
 use nix::unistd::{AccessFlags, access};
+use schedlab_linux::Root;
+use schedlab_linux::mounts;
 use std::collections::BTreeSet;
 
 /// How many processors this process may use, of how many.
@@ -29,21 +30,21 @@ pub(super) fn lines(root: &Root) -> Vec<Line> {
 
 fn groups(root: &Root) -> Line {
     let what = "control groups";
-    let mounts = text(root, "/proc/mounts").unwrap_or_default();
     let (mut writable, mut closed) = (BTreeSet::new(), BTreeSet::new());
-    for line in mounts.lines() {
-        let words: Vec<&str> = line.split(' ').collect();
-        let [_, path, kind, options, ..] = words[..] else { continue };
-        let names: Vec<String> = match kind {
-            "cgroup" => options.split(',').filter(|o| CONTROLLERS.contains(o)).map(|o| format!("{o} (v1)")).collect(),
-            "cgroup2" => {
-                let file = format!("{path}/cgroup.controllers");
-                let all = text(root, &file).unwrap_or_default();
+    for mount in mounts::short(root) {
+        let names: Vec<String> = match mount.is_unified() {
+            Some(false) => {
+                let all = mount.options.split(',');
+                all.filter(|o| CONTROLLERS.contains(o)).map(|o| format!("{o} (v1)")).collect()
+            }
+            Some(true) => {
+                let file = mount.point.join("cgroup.controllers");
+                let all = file.to_str().and_then(|file| text(root, file)).unwrap_or_default();
                 all.split_whitespace().filter(|c| CONTROLLERS.contains(c)).map(|c| format!("{c} (v2)")).collect()
             }
-            _ => continue,
+            None => continue,
         };
-        let may = access(&root.path(path), AccessFlags::W_OK).is_ok();
+        let may = access(&root.path(&mount.point), AccessFlags::W_OK).is_ok();
         if may { writable.extend(names) } else { closed.extend(names) }
     }
     let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");

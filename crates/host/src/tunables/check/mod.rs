@@ -11,7 +11,7 @@ use super::entry::Family;
 use super::place::Access;
 use super::undo::Undo;
 use super::{listing, table};
-use crate::Root;
+use schedlab_linux::Root;
 use serde::Serialize;
 use std::time::Duration;
 

@@ -1,9 +1,10 @@
 //! What else goes on: processor time of others, and what the hypervisor gave away, over a short look.
 
 use super::{Answer, Line, text};
-use crate::Root;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
+use schedlab_linux::Root;
+use schedlab_linux::proc::stat::{IDLE, IOWAIT, STEAL, whole};
 use std::time::{Duration, Instant};
 
 /// What counts as quiet: `live.md` measured on processors with at most this much foreign time.
@@ -17,14 +18,12 @@ struct Times {
     all: u64,
 }
 
-/// The first line of /proc/stat: user nice system idle iowait irq softirq steal guest guest_nice, the last two counted in the first.
+/// The line `cpu` of /proc/stat.
 fn times(stat: &str) -> Option<Times> {
-    let line = stat.lines().find_map(|l| l.strip_prefix("cpu "))?;
-    let fields: Vec<u64> = line.split_whitespace().map_while(|f| f.parse().ok()).collect();
-    let at = |index: usize| fields.get(index).copied();
-    let idle = at(3)?.saturating_add(at(4).unwrap_or(0));
-    let all = fields.iter().take(8).fold(0u64, |sum, f| sum.saturating_add(*f));
-    let steal = at(7);
+    let ticks = whole(stat.as_bytes())?;
+    let idle = ticks[IDLE]?.saturating_add(ticks[IOWAIT].unwrap_or(0));
+    let all = ticks.iter().flatten().fold(0u64, |sum, f| sum.saturating_add(*f));
+    let steal = ticks[STEAL];
     Some(Times { busy: all.saturating_sub(idle).saturating_sub(steal.unwrap_or(0)), steal, all })
 }
 

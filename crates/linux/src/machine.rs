@@ -1,7 +1,6 @@
 //! The host as the machine of a simulated run: what its kernel tells of processors and clocks, as a preset's text.
 
-use crate::{Fault, Root};
-use std::process::ExitCode;
+use crate::Root;
 
 /// What a tick, an interrupt and a switch cost. Real ones vary with caches and virtual machines, from half a microsecond to five. A
 /// measured value would make the machine another one, and its results unknown, at every look; and what matters is that
@@ -35,18 +34,6 @@ const CALLS: [(&str, &str, &str); 16] = [
 const MEASURED: &str = "bench/calls.py --host, on a virtual machine of the 2020s";
 /// Blocks that an inode names itself: more than any file of ours has.
 const EXTENTS: u32 = 1_000_000;
-
-/// Prints the machine.
-#[derive(clap::Args)]
-pub struct Describe {}
-
-impl Describe {
-    /// Prints it as TOML.
-    pub fn run(self) -> Result<ExitCode, Fault> {
-        print!("{}", describe(&Root::default()));
-        Ok(ExitCode::SUCCESS)
-    }
-}
 
 /// What calls cost, as lines of a preset.
 fn calls() -> String {

@@ -1,17 +1,17 @@
-//! The kernel's text, read by hand: lines, words and numbers out of bytes, without allocation, whatever the bytes are.
+//! Lines, words and numbers out of the kernel's text, without allocation, whatever the bytes are.
 
 /// The lines of a file.
-pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&byte| byte == b'\n')
 }
 
 /// The words of a line, whatever blanks are between them.
-pub(super) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
 /// A whole number of nothing but digits; none if it does not fit.
-pub(super) fn number(word: &[u8]) -> Option<u64> {
+pub fn number(word: &[u8]) -> Option<u64> {
     if word.is_empty() {
         return None;
     }
@@ -22,7 +22,7 @@ pub(super) fn number(word: &[u8]) -> Option<u64> {
 }
 
 /// A whole number with or without a minus sign.
-pub(super) fn signed(word: &[u8]) -> Option<i64> {
+pub fn signed(word: &[u8]) -> Option<i64> {
     match word.strip_prefix(b"-") {
         Some(digits) => number(digits).and_then(|value| i64::try_from(value).ok()).map(|value| -value),
         None => number(word).and_then(|value| i64::try_from(value).ok()),
@@ -30,7 +30,7 @@ pub(super) fn signed(word: &[u8]) -> Option<i64> {
 }
 
 /// A number such as 0.23, as load averages and pressure are written.
-pub(super) fn decimal(word: &[u8]) -> Option<f64> {
+pub fn decimal(word: &[u8]) -> Option<f64> {
     let point = word.iter().position(|&byte| byte == b'.');
     let (whole, part) = point.map_or((word, &b""[..]), |at| (&word[..at], &word[at + 1..]));
     let part = &part[..part.len().min(9)];

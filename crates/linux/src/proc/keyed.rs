@@ -1,13 +1,13 @@
 //! Files of lines "key value": /proc/meminfo, /proc/vmstat, the counts in /proc/stat, the flat files of control groups.
 
-use super::bytes::{lines, number, words};
+use super::text::{lines, number, words};
 
 /// A key, and the counter that its value is added to. A key that ends with `*` stands for all that begin so: old kernels
 /// count by zone (`pgscan_kswapd_normal`) what newer ones count in one.
-pub(super) type Key = (&'static str, usize);
+pub type Key = (&'static str, usize);
 
 /// The counters of a file. A counter whose key the file does not have is none; several keys of one counter add up.
-pub(super) fn read<const N: usize>(text: &[u8], keys: &[Key]) -> [Option<u64>; N] {
+pub fn read<const N: usize>(text: &[u8], keys: &[Key]) -> [Option<u64>; N] {
     let mut counters = [None; N];
     for line in lines(text) {
         let mut words = words(line);
