@@ -1,0 +1,362 @@
+//! A run from its beginning to its end, in the agent: make the tasks, open the gate, wait, end them, put everything back.
+//!
+//! However it ends, what was made is taken back in this order: weights lifted, tasks killed and reaped, groups removed,
+//! files deleted. If the agent itself is killed, its tasks are killed with it by the kernel.
+
+use crate::{
+    arena::Slot,
+    attributes,
+    launch::{adopt, launch},
+    outcome,
+    plan::{Outcome, Plan},
+    reads,
+    records::{self, Kept, Records},
+    stage::Stage,
+    stopped::Stopped,
+    volume::{Mounted, counts::Counts},
+};
+use schedlab_linux::{
+    Fault, clock, futex,
+    proc::stat::Stat,
+    process::{self, Ended, Usage},
+    sched,
+    sched::Standing,
+    signals::Signals,
+};
+use schedlab_tune::{Book, Held, Mismatch};
+use std::{
+    collections::BTreeMap,
+    io,
+    sync::atomic::Ordering::{Relaxed, Release},
+};
+
+/// Time between the opening of the gate and the start: the tasks have to get to their timers.
+const LEAD_NS: u64 = 5_000_000;
+/// And for each task more.
+const LEAD_PER_TASK_NS: u64 = 30_000;
+/// Tasks that are not ready after this long never will be.
+const MOST_READYING_NS: u64 = 60_000_000_000;
+
+/// What a run leaves, for the rows to be made of.
+pub(crate) struct Played<'a> {
+    pub stage: &'a Stage,
+    pub ends: Vec<Option<End>>,
+    /// Jobs of children that were at work when the run was over, and what each had used.
+    pub orphans: Vec<(usize, Usage)>,
+    /// What the end of a task takes that no account of the run has, ns, mean.
+    pub unmaking_ns: u64,
+    /// Begin and end of the run, ns of the monotonic clock.
+    pub span: (u64, u64),
+    /// When the last account of a task was read that is in `ends`: what they have used lies between the begin and this.
+    pub counted_until: u64,
+    pub stats: (Stat, Stat),
+    /// What the volume's device had done before and after it, if there is a volume.
+    pub moved: Option<(Counts, Counts)>,
+    /// Processor time of the agent itself during the run, ns.
+    pub own_ns: u64,
+    pub standing: Standing,
+    pub kept: Kept,
+    /// Whether the agent had a processor on which no task ran.
+    pub apart: bool,
+    /// Settings that the kernel took otherwise than they were asked for.
+    pub rounded: Vec<Mismatch>,
+    /// Settings that somebody else changed during the run.
+    pub changed: Vec<Mismatch>,
+    /// Whether the run was ended because it took too long.
+    pub cut: bool,
+    pub began_unix_ns: u64,
+}
+
+/// How a task of the workload ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct End {
+    /// What it used since it began.
+    pub usage: Usage,
+    /// A signal that was not ours.
+    pub signal: Option<i32>,
+}
+
+/// Runs the plan; `None` if a signal told the agent to stop, after everything has been put back.
+pub fn conduct(book: &Book, plan: &Plan, held: &Held, volume: Option<&Mounted>) -> Result<Option<Outcome>, Fault> {
+    let (signals, root) = (Signals::block()?, book.root());
+    let mut stage = Stage::new(book, plan, volume)?;
+    process::become_subreaper().map_err(|why| Fault::Call { doing: "becoming the reaper of tasks".to_owned(), why })?;
+    let mut troupe = Troupe::new();
+    let leaders = launch(&stage)?;
+    if !troupe.get_ready(&stage, &leaders, &signals)? {
+        return Ok(None);
+    }
+    let apart = attributes::keep_off(&stage.used);
+    let mut records = Records::start(book, &plan.options, &stage)?;
+    stage.groups.limit();
+    let standing = sched::raise(0);
+    let (before, own_before, began_unix_ns) = (Stat::read(root)?, clock::process_time(), clock::wall_clock());
+    let moved_before = volume.map(Mounted::begin).transpose()?;
+    let start = open_gate(&stage);
+    let reason = troupe.watch(plan, &stage, start, &signals, &mut records)?;
+    // At once: what they still do is not the run's.
+    let mut stopped = troupe.stop(&stage);
+    let (end, counted_until) = (stopped.at, last_account(&stage, &stopped));
+    reads::of_the_living(&stage);
+    let moved = moved_before.zip(volume.map(Mounted::end));
+    let (after, own_ns) = (Stat::read(root)?, clock::process_time() - own_before);
+    stage.groups.lift();
+    troupe.finish(&stage, &mut stopped);
+    let (rounded, changed) = (held.rounded().to_vec(), held.check());
+    let kept = records.stop();
+    if reason == Reason::Told {
+        return Ok(None);
+    }
+    let (ends, orphans) = (std::mem::take(&mut troupe.ends), std::mem::take(&mut troupe.orphans));
+    let end = if reason == Reason::AllEnded { last_end(&stage).unwrap_or(end) } else { end };
+    let cut = reason == Reason::TooLong;
+    let stats = (before, after);
+    let span = (start, end);
+    let played = Played {
+        stage: &stage,
+        ends,
+        orphans,
+        unmaking_ns: stopped.mean_end(),
+        span,
+        counted_until,
+        stats,
+        moved,
+        own_ns,
+        standing,
+        kept,
+        apart,
+        rounded,
+        changed,
+        cut,
+        began_unix_ns,
+    };
+    let told = records::tell(&played, &plan.options);
+    Ok(Some(outcome::of(&played, told)))
+}
+
+/// When the last task of the jobs that end has ended.
+fn last_end(stage: &Stage) -> Option<u64> {
+    let ended = stage.arena.used().iter().filter(|slot| stage.is_awaited(slot.job.load(Relaxed) as usize));
+    ended.map(|slot| slot.ended.load(Relaxed)).max().filter(|&end| end > 0)
+}
+
+/// The tasks of the workload, and then their children that have not ended: the end of one that has is its parent's to take,
+/// and its number may be another's by now.
+fn there(stage: &Stage) -> (&[Slot], impl Iterator<Item = &Slot>) {
+    let (members, children) = stage.arena.used().split_at(stage.company.members.len());
+    (members, children.iter().filter(|slot| slot.ended.load(Relaxed) == 0))
+}
+
+/// When the last of the tasks' accounts was read: by the tasks themselves, if all of them have closed theirs.
+fn last_account(stage: &Stage, stopped: &Stopped) -> u64 {
+    let members = &stage.arena.slots[..stage.company.members.len()];
+    let closed = members.iter().map(|slot| slot.closed_account().map(|(_, when)| when)).collect::<Option<Vec<_>>>();
+    closed.filter(|_| stopped.is_empty()).and_then(|all| all.into_iter().max()).unwrap_or(stopped.at)
+}
+
+/// Lets the tasks go, and gives the time at which the run begins.
+fn open_gate(stage: &Stage) -> u64 {
+    let gate = stage.arena.gate();
+    let start = clock::now() + LEAD_NS + LEAD_PER_TASK_NS * stage.company.members.len() as u64;
+    gate.start.store(start, Relaxed);
+    gate.awaited.store(awaited(stage).count() as u32, Relaxed);
+    gate.open.store(1, Release);
+    futex::wake(&gate.open, i32::MAX);
+    start
+}
+
+/// The tasks of the workload that the run waits for.
+fn awaited(stage: &Stage) -> impl Iterator<Item = usize> {
+    (0..stage.company.members.len()).filter(|&number| stage.is_awaited(stage.company.members[number].job))
+}
+
+/// Why a run is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// Every job that ends has ended.
+    AllEnded,
+    /// The scenario's duration has passed.
+    Duration,
+    /// It took longer than it was given.
+    TooLong,
+    /// A signal told us to stop.
+    Told,
+}
+
+/// The tasks as processes; killed and reaped when this goes away.
+struct Troupe {
+    ends: Vec<Option<End>>,
+    orphans: Vec<(usize, Usage)>,
+    /// Ends of the workload's tasks so far.
+    raw: BTreeMap<i32, Ended>,
+    finished: bool,
+}
+
+impl Troupe {
+    fn new() -> Troupe {
+        Troupe { ends: Vec::new(), orphans: Vec::new(), raw: BTreeMap::new(), finished: false }
+    }
+
+    /// Takes the ends that have come.
+    fn reap(&mut self) {
+        while let Ok(Some(ended)) = process::reap(false) {
+            self.raw.insert(ended.pid, ended);
+        }
+    }
+
+    /// Waits until all tasks are ready; says no if a signal told us to stop.
+    fn get_ready(&mut self, stage: &Stage, leaders: &[i32], signals: &Signals) -> Result<bool, Fault> {
+        let (gate, members) = (stage.arena.gate(), stage.company.members.len() as u32);
+        let limit = clock::now() + MOST_READYING_NS;
+        let mut adopted = false;
+        loop {
+            let ready = gate.ready.load(Relaxed);
+            self.reap();
+            let broken = gate.broken.load(Relaxed);
+            if broken != 0 {
+                let why = io::Error::from_raw_os_error(broken as i32);
+                return Err(Fault::Call { doing: format!("making {members} tasks"), why });
+            }
+            let late = (clock::now() > limit).then(|| "they were not ready in a minute".to_owned());
+            if let Some(why) = self.lost(stage, leaders).or(late) {
+                return Err(Fault::Refused {
+                    what: format!("{members} tasks"),
+                    why,
+                    advice: "look at the kernel's log, and for a lack of memory".to_owned(),
+                });
+            }
+            if !adopted && leaders.iter().all(|leader| self.raw.contains_key(leader)) {
+                adopted = true;
+                adopt(gate);
+            }
+            if ready >= members {
+                return Ok(true);
+            }
+            if signals.wait(1_000_000) {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// What became of a task that is gone before the start, or of a session's leader that did not leave by itself.
+    fn lost(&self, stage: &Stage, leaders: &[i32]) -> Option<String> {
+        let members = &stage.arena.slots[..stage.company.members.len()];
+        let task = members.iter().find_map(|slot| self.raw.get(&slot.pid.load(Relaxed)));
+        let leader = leaders.iter().filter_map(|leader| self.raw.get(leader)).find(|ended| ended.signal.is_some());
+        let how = |signal: Option<i32>| signal.map_or("ended".to_owned(), |it| format!("was ended by signal {it}"));
+        task.or(leader).map(|ended| format!("a task {} before the start", how(ended.signal)))
+    }
+
+    /// Sleeps until the run is over, but for the emptying of the recorder's buffers.
+    fn watch(
+        &mut self,
+        plan: &Plan,
+        stage: &Stage,
+        start: u64,
+        signals: &Signals,
+        records: &mut Records,
+    ) -> Result<Reason, Fault> {
+        let too_long = start.saturating_add(plan.options.at_most.0);
+        let duration = plan.scenario.duration.map(|length| start.saturating_add(length.0));
+        let (limit, at_limit) = match duration {
+            Some(end) if end <= too_long => (end, Reason::Duration),
+            _ => (too_long, Reason::TooLong),
+        };
+        let awaited: Vec<usize> = awaited(stage).collect();
+        loop {
+            self.reap();
+            // Of itself, or killed by somebody.
+            let gone = |n: &usize| {
+                let slot = &stage.arena.slots[*n];
+                slot.closed_account().is_some() || self.raw.contains_key(&slot.pid.load(Relaxed))
+            };
+            if !awaited.is_empty() && awaited.iter().all(gone) {
+                return Ok(Reason::AllEnded);
+            }
+            let now = clock::now();
+            if now >= limit {
+                return Ok(at_limit);
+            }
+            let recording = records.drain();
+            let most = if recording { plan.options.drain_every.0.max(1) } else { u64::MAX };
+            if signals.wait((limit - now).min(most)) {
+                return Ok(Reason::Told);
+            }
+        }
+    }
+
+    /// The run is over: what those have used by now that are at work.
+    fn stop(&mut self, stage: &Stage) -> Stopped {
+        self.reap();
+        let (members, children) = there(stage);
+        let all = members.iter().chain(children);
+        let (closed, open): (Vec<_>, Vec<_>) = all.partition(|slot| slot.closed_account().is_some());
+        let pid = |slot: &Slot| Some(slot.pid.load(Relaxed)).filter(|pid| *pid > 0 && !self.raw.contains_key(pid));
+        let stopped = Stopped::now(open.into_iter().filter_map(pid));
+        stopped.with_the_done(closed.into_iter().filter_map(pid))
+    }
+
+    /// Ends all tasks and takes their ends.
+    fn finish(&mut self, stage: &Stage, stopped: &mut Stopped) {
+        let earlier = std::mem::take(&mut self.raw);
+        self.kill_all(|pid| stopped.has_ended(pid));
+        let end = |slot: &Slot| self.end_of(slot, &earlier, stopped);
+        let (members, children) = there(stage);
+        let of_child = |slot: &Slot| Some((slot.job.load(Relaxed) as usize, end(slot)?.usage));
+        (self.ends, self.orphans) = (members.iter().map(end).collect(), children.filter_map(of_child).collect());
+        self.finished = true;
+    }
+
+    /// What a task used, and what ended it, if neither it itself nor the agent did. A child whose end its parent has taken is
+    /// in its parent's account.
+    fn end_of(&self, slot: &Slot, earlier: &BTreeMap<i32, Ended>, stopped: &Stopped) -> Option<End> {
+        if let Some((usage, _)) = slot.closed_account() {
+            return Some(End { usage, signal: None });
+        }
+        let pid = slot.pid.load(Relaxed);
+        let killed_by_others = earlier.get(&pid);
+        let ended = killed_by_others.or_else(|| self.raw.get(&pid))?;
+        let signal = killed_by_others.and_then(|ended| ended.signal);
+        Some(End { usage: slot.since_begin(stopped.cut(*ended).usage), signal })
+    }
+
+    fn kill_all(&mut self, told: impl FnMut(i32)) {
+        for ended in kill_children(told) {
+            self.raw.insert(ended.pid, ended);
+        }
+    }
+}
+
+impl Drop for Troupe {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.kill_all(|_| ());
+        }
+    }
+}
+
+/// Kills children until there are none: whoever loses its parent becomes ours, or dies with it. `told` hears of each that has
+/// ended before it is reaped. Gives their ends.
+pub(crate) fn kill_children(mut told: impl FnMut(i32)) -> Vec<Ended> {
+    let mut ends = Vec::new();
+    loop {
+        let all = children();
+        all.iter().for_each(|&pid| process::kill(pid, libc::SIGKILL));
+        for _ in 0..all.len().max(1) {
+            let pid = match process::await_end() {
+                Ok(pid) => pid,
+                Err(why) if why.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return ends,
+            };
+            told(pid);
+            ends.extend(process::reap_ended(pid).ok().flatten());
+        }
+    }
+}
+
+/// The agent's children.
+fn children() -> Vec<i32> {
+    let path = format!("/proc/self/task/{}/children", process::own_pid());
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}

@@ -1,0 +1,334 @@
+//! What a run comes to: rows by the names of the metrics table, and what makes them worth less than they look.
+
+use crate::{
+    arena::{Board, Slot},
+    conduct::{End, Played},
+    plan::{Environment, Outcome},
+    records::Told,
+    stuck::Hopeless,
+    tally::Tally,
+    warnings,
+};
+use schedlab_linux::{mapping::PAGE, process::Usage};
+use schedlab_metrics::{Distribution, METRICS, Warning};
+use schedlab_model::info::{MetricInfo, Scope};
+use schedlab_observe::Number;
+use schedlab_workloads::Programs;
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+/// Rows as they come.
+#[derive(Debug, Default)]
+pub(crate) struct Rows(Vec<Number>);
+
+impl Rows {
+    fn of(scope: Scope, name: &str) -> Option<&'static MetricInfo> {
+        METRICS.iter().find(|metric| metric.scope == scope && metric.name == name)
+    }
+
+    /// A number of the system, or of a job if `prefix` names one. A metric that is not in the table has no row.
+    pub fn number(&mut self, prefix: &str, name: &str, value: Option<f64>) {
+        let scope = if prefix.is_empty() { Scope::System } else { Scope::Task };
+        let (Some(value), Some(metric)) = (value.filter(|value| value.is_finite()), Rows::of(scope, name)) else {
+            return;
+        };
+        self.0.push(Number { metric: format!("{prefix}{name}"), unit: metric.unit.to_owned(), value });
+    }
+
+    /// Takes these rows in place of those of the same metric.
+    fn replace(&mut self, better: &[Number]) {
+        let names: BTreeSet<&str> = better.iter().map(|row| row.metric.as_str()).collect();
+        // Bounds go with what they are the bounds of.
+        let of = |name: &'_ str| {
+            let bounded = name.strip_suffix("_low").or_else(|| name.strip_suffix("_high"));
+            bounded.is_some_and(|name| names.contains(name))
+        };
+        self.0.retain(|row| !names.contains(row.metric.as_str()) && !of(&row.metric));
+        self.0.extend(better.iter().filter(|row| row.value.is_finite()).cloned());
+    }
+
+    fn spread(&mut self, prefix: &str, name: &str, values: &Distribution) {
+        let scope = if prefix.is_empty() { Scope::System } else { Scope::Task };
+        let Some(metric) = Rows::of(scope, name) else { return };
+        values.tell(|statistic, value| {
+            let unit = metric.unit_of(statistic).to_owned();
+            self.0.push(Number { metric: format!("{prefix}{name}.{statistic}"), unit, value });
+        });
+    }
+
+    /// Which of these numbers of a job is the largest, in its unit; 0 if there is none.
+    fn largest(&self, job: &str, names: &[&str]) -> f64 {
+        let of = |row: &&Number| {
+            let name = row.metric.strip_prefix("tasks.").and_then(|rest| rest.strip_prefix(job)?.strip_prefix('.'));
+            name.is_some_and(|name| names.contains(&name))
+        };
+        self.0.iter().filter(of).map(|row| row.value).fold(0.0, f64::max)
+    }
+}
+
+/// A job, as its tasks' ends, slots and board tell.
+struct JobSeen<'a> {
+    board: &'a Board,
+    slots: Vec<&'a Slot>,
+    /// Of the workload's tasks, not of children.
+    first: Vec<(&'a Slot, Option<End>)>,
+    used: Usage,
+}
+
+impl<'a> JobSeen<'a> {
+    fn new(played: &'a Played<'_>, job: usize) -> JobSeen<'a> {
+        let arena = &played.stage.arena;
+        let of_job = |slot: &&Slot| slot.job.load(Relaxed) as usize == job && slot.began.load(Relaxed) > 0;
+        let first = arena.slots.iter().zip(&played.ends).filter(|(slot, _)| of_job(slot));
+        let first: Vec<_> = first.map(|(slot, end)| (slot, *end)).collect();
+        let of_first = first.iter().filter_map(|(_, end)| Some((*end)?.usage));
+        let of_orphans = played.orphans.iter().filter(|(theirs, _)| *theirs == job).map(|(_, usage)| *usage);
+        let used = of_first.chain(of_orphans).fold(Usage::default(), Usage::plus);
+        JobSeen { board: &arena.boards[job], slots: arena.used().iter().filter(of_job).collect(), first, used }
+    }
+
+    fn each(&self, us: u64) -> Option<f64> {
+        let us = us as f64 / self.first.len() as f64;
+        Some(us / 1e6)
+    }
+
+    /// Mean time from beginning to end of the workload's tasks; only if all ended.
+    fn real(&self) -> Option<f64> {
+        let length = |slot: &Slot| slot.ended.load(Relaxed).checked_sub(slot.began.load(Relaxed));
+        let lengths = self.first.iter().map(|(slot, _)| length(slot)).collect::<Option<Vec<_>>>()?;
+        Some(lengths.iter().sum::<u64>() as f64 / lengths.len() as f64 / 1e9)
+    }
+
+    /// The longest gap of any task, with the one that the run's end cut off.
+    fn longest_gap(&self, end: u64) -> Option<f64> {
+        let of_slot = |slot: &&Slot| {
+            let (seen, ended) = (slot.seen.load(Relaxed), slot.ended.load(Relaxed));
+            let last = if seen > 0 && ended == 0 { end.saturating_sub(seen) } else { 0 };
+            slot.longest_gap.load(Relaxed).max(last).max(overslept(slot, end))
+        };
+        self.slots.iter().map(of_slot).max().map(|ns| ns as f64 / 1e9)
+    }
+
+    fn living(&self) -> impl Iterator<Item = &&'a Slot> {
+        self.slots.iter().filter(|slot| slot.ended.load(Relaxed) == 0)
+    }
+
+    /// The values of a tally, and with them how old those were that the run's end cut off.
+    fn with_cut(&self, tally: &Tally, age: impl Fn(&Slot) -> u64) -> Distribution {
+        let mut all = tally.distribution();
+        self.living().for_each(|slot| all.censor(age(slot)));
+        all
+    }
+
+    fn wakeup_latency(&self, end: u64) -> Distribution {
+        self.with_cut(&self.board.wakeup_latency, |slot| overslept(slot, end))
+    }
+
+    fn response(&self, end: u64) -> Distribution {
+        self.with_cut(&self.board.response, |slot| end.saturating_sub(slot.began.load(Relaxed)))
+    }
+
+    /// Of the processor time of children that were cut off nothing is known here: they may not have waited at all.
+    fn queueing(&self, end: u64) -> Distribution {
+        let mut all = self.board.queueing.distribution();
+        for (slot, ended) in self.first.iter().filter(|(slot, _)| slot.ended.load(Relaxed) == 0) {
+            let used = ended.map_or(u64::MAX, |end| (end.usage.user_us + end.usage.system_us) * 1000);
+            all.censor(end.saturating_sub(slot.began.load(Relaxed)).saturating_sub(used));
+        }
+        all
+    }
+
+    fn pass_time(&self, end: u64) -> Distribution {
+        let mut all = self.board.pass_time.distribution();
+        // Children have no passes.
+        let first = self.living().filter(|slot| slot.parent.load(Relaxed) == 0);
+        first.for_each(|slot| all.censor(end.saturating_sub(slot.pass_began.load(Relaxed))));
+        all
+    }
+
+    /// How late periods were, with the deadlines that had passed when the run ended.
+    fn lateness(&self, programs: &Programs, end: u64) -> Distribution {
+        let mut all = self.board.lateness.distribution();
+        for slot in self.living() {
+            let Some(length) = programs.period(slot.program.load(Relaxed)) else { continue };
+            let (began, last) = (slot.began.load(Relaxed), slot.due.load(Relaxed));
+            let next = last - last.saturating_sub(began) % length + length;
+            (next..end).step_by(length as usize).for_each(|deadline| all.censor(end - deadline));
+        }
+        all
+    }
+}
+
+/// How long ago a sleep should have ended in which a task still is.
+fn overslept(slot: &Slot, end: u64) -> u64 {
+    match slot.until.load(Relaxed) {
+        0 => 0,
+        _ if slot.ended.load(Relaxed) > 0 => 0,
+        until => end.saturating_sub(until),
+    }
+}
+
+fn count(of: &AtomicU64) -> Option<f64> {
+    Some(of.load(Relaxed) as f64)
+}
+
+/// The run's outcome.
+pub(crate) fn of(played: &Played<'_>, mut told: Told) -> Outcome {
+    let jobs: Vec<JobSeen<'_>> = (0..played.stage.jobs.len()).map(|job| JobSeen::new(played, job)).collect();
+    let mut rows = Rows::default();
+    system(played, &jobs, &mut rows);
+    for (name, seen) in played.stage.company.jobs.iter().zip(&jobs) {
+        of_job(played, name, seen, &mut rows);
+    }
+    rows.replace(&told.rows);
+    let hopeless = Hopeless::of(played);
+    hopeless.rows(&played.stage.company.jobs, &mut rows);
+    let mut warnings = warnings::of(played, &told, &hopeless);
+    for job in &played.stage.company.jobs {
+        let longest = rows.largest(job, &["longest_gap", "run_wait.max", "run_wait.censored_max"]);
+        warnings.extend(Warning::of_starved(job, (longest * 1e9) as u64).map(warnings::told));
+    }
+    Outcome {
+        rows: rows.0,
+        warnings,
+        changed: played.changed.clone(),
+        recording: told.enclosed.take(),
+        environment: environment(played, &jobs, &told),
+        began_unix_ns: played.began_unix_ns,
+    }
+}
+
+fn elapsed(played: &Played<'_>) -> u64 {
+    played.span.1.saturating_sub(played.span.0).max(1)
+}
+
+/// All processor time there was for what the tasks are counted to have used, ns: so shares do not add up to more than all.
+fn capacity(played: &Played<'_>) -> f64 {
+    played.counted_until.saturating_sub(played.span.0).max(1) as f64 * played.stage.cpus.len() as f64
+}
+
+/// Processor time between the two readings of the system's counters, ns.
+fn window(played: &Played<'_>) -> u64 {
+    (played.stats.1.at - played.stats.0.at).max(1) * played.stage.cpus.len() as u64
+}
+
+fn system(played: &Played<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
+    let spent = played.stats.1.since(&played.stats.0, &played.stage.cpus);
+    let seconds = |ns: u64| Some(ns as f64 / 1e9);
+    let sum = |of: fn(&Usage) -> u64| Some(jobs.iter().map(|job| of(&job.used)).sum::<u64>() as f64);
+    let whole = window(played);
+    rows.number("", "elapsed", seconds(elapsed(played)));
+    rows.number("", "idle", seconds(spent.idle));
+    rows.number("", "io_wait", seconds(spent.io_wait));
+    rows.number("", "utilization", Some(100.0 * spent.busy(whole) as f64 / whole as f64));
+    rows.number("", "wio", Some(100.0 * spent.io_wait as f64 / whole as f64));
+    rows.number("", "context_switches", sum(|used| used.voluntary + used.involuntary));
+    rows.number("", "voluntary_switches", sum(|used| used.voluntary));
+    rows.number("", "involuntary_switches", sum(|used| used.involuntary));
+    rows.number("", "minor_faults", sum(|used| used.minor_faults));
+    rows.number("", "major_faults", sum(|used| used.major_faults));
+    let interrupts = played.stats.1.interrupts.zip(played.stats.0.interrupts);
+    rows.number("", "interrupts", interrupts.map(|(after, before)| after.saturating_sub(before) as f64));
+    storage(played, jobs, rows);
+    let passes: u64 = jobs.iter().map(|job| job.board.pass_time.distribution().count()).sum();
+    rows.number("", "throughput", Some(passes as f64 * 1e9 / elapsed(played) as f64));
+    let gaps = jobs.iter().filter_map(|job| job.longest_gap(played.span.1));
+    rows.number("", "longest_gap", gaps.reduce(f64::max));
+    let all = jobs.iter().map(|job| job.wakeup_latency(played.span.1));
+    if let Some(all) = all.reduce(|mut all, more| {
+        all.merge(&more);
+        all
+    }) {
+        rows.spread("", "wakeup_latency", &all);
+    }
+}
+
+/// What the volume's device did, and what its file system's cache saved it.
+fn storage(played: &Played<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
+    let Some((before, after)) = &played.moved else { return };
+    let done = after.since(before, PAGE as u64);
+    let all = [
+        ("disk_requests", done.requests),
+        ("disk_bytes", done.bytes),
+        ("disk_busy", done.busy),
+        ("await", done.wait),
+        ("page_in", done.file_kib[0]),
+        ("page_out", done.file_kib[1]),
+        ("bread", done.blocks[0]),
+        ("bwrit", done.blocks[1]),
+        ("swap_in", done.swapped[0]),
+        ("swap_out", done.swapped[1]),
+    ];
+    all.into_iter().for_each(|(name, value)| rows.number("", name, value));
+    let sum = |which: usize| -> u64 {
+        jobs.iter().flat_map(|job| &job.first).map(|(slot, _)| slot.reads[which].load(Relaxed)).sum()
+    };
+    let (called, from_drives) = (sum(0), sum(1));
+    // Read-ahead that nobody uses lowers it, down to 0, as sar's.
+    let share = (called > 0).then(|| (100.0 * (1.0 - from_drives as f64 / called as f64)).max(0.0));
+    rows.number("", "rcache", share);
+}
+
+fn of_job(played: &Played<'_>, name: &str, seen: &JobSeen<'_>, rows: &mut Rows) {
+    let (prefix, board, used) = (format!("tasks.{name}."), seen.board, &seen.used);
+    let mut number = |name, value| rows.number(&prefix, name, value);
+    number("real", seen.real());
+    number("user", seen.each(used.user_us));
+    number("sys", seen.each(used.system_us));
+    number("share", Some(100.0 * (used.user_us + used.system_us) as f64 * 1000.0 / capacity(played)));
+    number("longest_gap", seen.longest_gap(played.span.1));
+    number("minor_faults", Some(used.minor_faults as f64));
+    number("major_faults", Some(used.major_faults as f64));
+    number("completed", count(&board.ended));
+    number("voluntary_switches", Some(used.voluntary as f64));
+    number("involuntary_switches", Some(used.involuntary as f64));
+    number("signals_overlapped", count(&board.signals_overlapped));
+    number("memory_refused", count(&board.memory_refused));
+    number("refused", Some(warnings::refused(&seen.first.iter().map(|(slot, _)| *slot).collect::<Vec<_>>()) as f64));
+    let ended = board.ended.load(Relaxed);
+    number("memory_unused", (ended > 0).then(|| board.memory_unused.load(Relaxed) as f64 / ended as f64));
+    let end = played.span.1;
+    let (passes, lateness) = (seen.pass_time(end), seen.lateness(&played.stage.company.programs, end));
+    number("passes", Some(passes.count() as f64));
+    number("deadlines", Some((lateness.count() + lateness.censored()) as f64));
+    number("deadline_misses", Some((board.misses.load(Relaxed) + lateness.censored()) as f64));
+    rows.spread(&prefix, "wakeup_latency", &seen.wakeup_latency(end));
+    rows.spread(&prefix, "response", &seen.response(end));
+    rows.spread(&prefix, "queueing", &seen.queueing(end));
+    rows.spread(&prefix, "pass_time", &passes);
+    rows.spread(&prefix, "lateness", &lateness);
+}
+
+/// Mean processor time that a task of the workload had taken before it began, ns.
+fn making(played: &Played<'_>) -> u64 {
+    let (us, tasks) = played
+        .stage
+        .arena
+        .boards
+        .iter()
+        .fold((0, 0), |(us, tasks), board| (us + board.making_us.load(Relaxed), tasks + board.made.load(Relaxed)));
+    us * 1000 / tasks.max(1)
+}
+
+fn environment(played: &Played<'_>, jobs: &[JobSeen<'_>], told: &Told) -> Environment {
+    let (span, used) = ((played.stats.1.at - played.stats.0.at).max(1), &played.stage.used);
+    let spent = played.stats.1.since(&played.stats.0, used);
+    let ours: u64 = jobs.iter().map(|job| job.used.user_us + job.used.system_us).sum::<u64>() * 1000;
+    let window = span * used.len() as u64;
+    let capacity = window as f64;
+    let own = if played.apart { 0 } else { played.own_ns };
+    let foreign = spent.busy(window).saturating_sub(ours).saturating_sub(own);
+    Environment {
+        // The recording knows it exactly, if it is whole.
+        foreign_percent: told.foreign_percent.filter(|_| told.lost == 0).unwrap_or(100.0 * foreign as f64 / capacity),
+        steal_percent: spent.steal.map(|steal| 100.0 * steal as f64 / capacity),
+        own_percent: 100.0 * own as f64 / capacity,
+        longest_hole_ns: None,
+        foreign_wakeups: told.foreign_wakeups,
+        lost_events: told.lost,
+        making_ns: making(played),
+        unmaking_ns: played.unmaking_ns,
+    }
+}

@@ -1,0 +1,121 @@
+//! Tasks of a run that can never go on, as their slots, the locks and the pipes stand when it has ended.
+//!
+//! All tasks have been stopped by then, but some of them in the middle of something: a lock that is free, a message that lies in
+//! its pipe, a child that has ended and a signal that was sent are on their way to whoever still waits for them.
+
+use crate::{arena::Slot, conduct::Played, lock::holder, outcome::Rows, plan::Caution};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use schedlab_workloads::stuck::{Awaited, Scene, Standing, Stuck};
+use std::{os::fd::AsFd, sync::atomic::Ordering::Relaxed};
+
+/// What a task waits for as a number of its slot; 0 is nothing.
+pub(crate) fn number(awaited: Awaited) -> u32 {
+    match awaited {
+        Awaited::Lock(lock) => 1 | u32::from(lock) << 3,
+        Awaited::Message(pipe) => 2 | u32::from(pipe) << 3,
+        Awaited::Child => 3,
+        Awaited::Signal => 4,
+    }
+}
+
+fn awaited(number: u32) -> Option<Awaited> {
+    let which = (number >> 3) as u16;
+    match number & 7 {
+        1 => Some(Awaited::Lock(which)),
+        2 => Some(Awaited::Message(which)),
+        3 => Some(Awaited::Child),
+        4 => Some(Awaited::Signal),
+        _ => None,
+    }
+}
+
+/// Who can never go on, by job, and what is to be said of it.
+#[derive(Debug, Default)]
+pub(crate) struct Hopeless {
+    /// By job: of all its tasks, and of those that it started.
+    pub of_job: Vec<(u64, u64)>,
+    deadlocks: usize,
+    told: Vec<String>,
+}
+
+impl Hopeless {
+    pub fn of(played: &Played<'_>) -> Hopeless {
+        let jobs = &played.stage.company.jobs;
+        let (scene, stuck) = look(played);
+        let mut of_job = vec![(0, 0); jobs.len()];
+        for &task in &stuck.tasks {
+            let Standing { job, copy, .. } = scene.tasks[task];
+            of_job[job].0 += 1;
+            of_job[job].1 += u64::from(copy.is_some());
+        }
+        Hopeless { of_job, deadlocks: stuck.circles.len(), told: scene.tell(&stuck) }
+    }
+
+    /// The numbers of the run.
+    pub fn rows(&self, jobs: &[String], rows: &mut Rows) {
+        rows.number("", "stuck", Some(self.count() as f64));
+        rows.number("", "deadlocks", Some(self.deadlocks as f64));
+        for (job, (stuck, _)) in jobs.iter().zip(&self.of_job) {
+            rows.number(&format!("tasks.{job}."), "stuck", Some(*stuck as f64));
+        }
+    }
+
+    pub fn caution(&self) -> Option<Caution> {
+        let advice = match self.deadlocks {
+            0 => "let some task send, end or signal: no run is long enough for this one",
+            _ => "take the locks in the same order in every program",
+        };
+        let tasks = match self.count() {
+            0 => return None,
+            1 => "1 task".to_owned(),
+            many => format!("{many} tasks"),
+        };
+        Some(Caution {
+            seen: self.told.join("; "),
+            why: format!("{tasks} can never go on, so what is left of their work is in no metric"),
+            advice: advice.to_owned(),
+        })
+    }
+
+    fn count(&self) -> u64 {
+        self.of_job.iter().map(|(all, _)| all).sum()
+    }
+}
+
+fn look<'a>(played: &'a Played<'_>) -> (Scene<'a>, Stuck) {
+    let (arena, company) = (&played.stage.arena, &played.stage.company);
+    let died = |number: usize| played.ends.get(number).copied().flatten().is_some_and(|end| end.signal.is_some());
+    let alive = |(number, slot): &(usize, &Slot)| {
+        slot.began.load(Relaxed) > 0 && slot.ended.load(Relaxed) == 0 && !died(*number)
+    };
+    let living: Vec<(usize, &Slot)> = arena.used().iter().enumerate().filter(alive).collect();
+    let place = |number: u32| living.binary_search_by_key(&(number as usize), |(number, _)| *number).ok();
+    // A slot is counted from 1 wherever 0 is nobody.
+    let of_number = |number: u32| number.checked_sub(1).and_then(place);
+    let holders: Vec<Option<usize>> = arena.locks.iter().map(|word| of_number(holder(word))).collect();
+    let is_parent = |number: usize| living.iter().any(|(_, slot)| slot.parent.load(Relaxed) as usize == number + 1);
+    let standing = |&(number, slot): &(usize, &Slot)| {
+        let comes = |awaited: &Awaited| match *awaited {
+            Awaited::Lock(lock) => holders[usize::from(lock)].is_none(),
+            Awaited::Message(pipe) => has_message(played, pipe),
+            Awaited::Child => !is_parent(number) || slot.signals.load(Relaxed) > 0,
+            Awaited::Signal => slot.signals.load(Relaxed) > 0,
+        };
+        Standing {
+            job: slot.job.load(Relaxed) as usize,
+            copy: company.members.get(number).map(|member| member.copy),
+            program: slot.program.load(Relaxed),
+            parent: of_number(slot.parent.load(Relaxed)),
+            awaits: awaited(slot.awaits.load(Relaxed)).filter(|awaited| !comes(awaited)),
+        }
+    };
+    let tasks = living.iter().map(standing).collect();
+    let scene = Scene { jobs: &company.jobs, programs: &company.programs, tasks, holders };
+    let stuck = scene.stuck();
+    (scene, stuck)
+}
+
+fn has_message(played: &Played<'_>, pipe: u16) -> bool {
+    let end = &played.stage.pipes[usize::from(pipe)].read;
+    poll(&mut [PollFd::new(end.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO) != Ok(0)
+}

@@ -1,0 +1,46 @@
+//! The settings of a host: what there is, what it is now, how it is changed and always put back.
+//!
+//! [`Held::apply`] sets and [`Held::restore`] puts back; between them stands the journal on disk ([`journal`]) and a process
+//! that outlives us ([`warden`]). What else a run makes on the host and must remove again (a group, a tracing instance, a mount, a
+//! loop device, a swap area, a folder, a process) is entered into the same journal first, by its [`Book`].
+
+pub mod book;
+mod change;
+pub mod check;
+pub mod entry;
+pub mod held;
+pub mod journal;
+pub mod listing;
+pub mod mark;
+pub mod owner;
+pub mod place;
+mod reading;
+mod remove;
+pub mod script;
+pub mod steps;
+pub mod stop;
+pub mod strays;
+pub mod table;
+pub mod thing;
+pub mod trial;
+pub mod undo;
+pub mod warden;
+
+pub use book::{Book, Memory};
+pub use change::Change;
+pub use held::Held;
+pub use table::TUNABLES;
+pub use thing::{Mismatch, Thing};
+pub use undo::{Undo, recover};
+
+use std::path::PathBuf;
+
+/// Where changed settings are remembered, if nobody says otherwise: it survives a reboot.
+pub fn journal_folder() -> PathBuf {
+    if nix::unistd::geteuid().is_root() {
+        return PathBuf::from("/var/lib/schedlab/journal");
+    }
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+    state.unwrap_or_else(std::env::temp_dir).join("schedlab/journal")
+}

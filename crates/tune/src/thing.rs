@@ -1,0 +1,148 @@
+//! What a run leaves on a host unless somebody takes it away again.
+
+use crate::{
+    change::Change,
+    mark::{self, Id},
+    owner::Owner,
+    remove,
+};
+use schedlab_linux::{Fault, Root};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Something that has to be undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Thing {
+    /// A setting of the kernel.
+    Value(Change),
+    /// A control group: its tasks are killed, then it is removed.
+    Cgroup {
+        /// Its folder.
+        path: PathBuf,
+        /// Its marker.
+        id: Id,
+    },
+    /// A control group that only counts: its tasks go back to the group above, then it is removed.
+    Enclosure {
+        /// Its folder.
+        path: PathBuf,
+        /// Its marker.
+        id: Id,
+    },
+    /// A tracefs instance.
+    Instance {
+        /// Its name; where tracefs is depends on who looks.
+        name: String,
+        /// Its marker.
+        id: Id,
+    },
+    /// Something mounted.
+    Mount {
+        /// Where.
+        path: PathBuf,
+        /// What the table of mounts calls its source: another one mounted there is none of ours.
+        source: String,
+    },
+    /// A file that the kernel pages out to, on a mount of ours.
+    Swap {
+        /// Which.
+        path: PathBuf,
+    },
+    /// A loop device, if it still shows this file, which lies in a folder of ours.
+    Loop {
+        /// `/dev/loopN`.
+        device: PathBuf,
+        /// What it shows.
+        file: PathBuf,
+    },
+    /// A process of ours that outlives us.
+    Process {
+        /// Its number.
+        pid: i32,
+        /// When it began, in ticks since boot: another process of that number is none of ours.
+        start: u64,
+    },
+    /// A process that acts for its owner: it must be dead before anything of the owner is undone.
+    Member {
+        /// Its number.
+        pid: i32,
+        /// When it began, in ticks since boot.
+        start: u64,
+    },
+    /// A folder with all that is in it.
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Its marker.
+        id: Id,
+    },
+}
+
+/// What came of undoing.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Undone {
+    /// It is as it was.
+    Back,
+    /// There is nothing left to undo.
+    Gone,
+    /// Somebody else has changed it meanwhile; it was left alone.
+    Foreign(Mismatch),
+    /// Something else is there under the same name; it was left alone.
+    NotOurs(String),
+}
+
+/// A setting that is not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mismatch {
+    /// As the user named it.
+    pub setting: String,
+    /// The kernel's file.
+    pub path: PathBuf,
+    /// What it should read.
+    pub expected: String,
+    /// What it reads.
+    pub actual: String,
+}
+
+impl Thing {
+    /// Whether it is still there after the machine has been started anew.
+    pub fn outlives_a_boot(&self) -> bool {
+        matches!(self, Thing::Folder { .. })
+    }
+
+    /// Whether its entry must survive a loss of power: what the kernel alone holds goes with it.
+    pub(crate) fn is_flushed(&self) -> bool {
+        matches!(self, Thing::Value(_) | Thing::Folder { .. })
+    }
+
+    /// What it is, for a message.
+    pub fn name(&self) -> String {
+        match self {
+            Thing::Value(change) => format!("{} ({})", change.setting, change.path.display()),
+            Thing::Cgroup { path, .. } | Thing::Enclosure { path, .. } => format!("group {}", path.display()),
+            Thing::Instance { name, .. } => format!("tracing instance {name}"),
+            Thing::Folder { path, .. } => format!("folder {}", path.display()),
+            Thing::Mount { path, .. } => format!("mount {}", path.display()),
+            Thing::Swap { path } => format!("swap area {}", path.display()),
+            Thing::Loop { device, file } => format!("{} on {}", device.display(), file.display()),
+            Thing::Process { pid, .. } | Thing::Member { pid, .. } => format!("process {pid}"),
+        }
+    }
+
+    /// Undoes it. A fault means that it is still there.
+    pub fn undo(&self, root: &Root, owner: &Owner) -> Result<Undone, Fault> {
+        match self {
+            Thing::Value(change) => change.undo(root),
+            Thing::Cgroup { path, id } => remove::group(&root.path(path), id),
+            Thing::Enclosure { path, id } => remove::enclosure(&root.path(path), id),
+            Thing::Instance { name, id } => remove::instance(root, name, id),
+            Thing::Mount { path, source } => remove::mount(&root.path(path), source),
+            Thing::Swap { path } => remove::swap(&root.path(path)),
+            Thing::Loop { device, file } => remove::attachment(root, device, file),
+            Thing::Process { pid, start } => remove::process(*pid, *start),
+            Thing::Member { pid, start } => remove::member(*pid, *start),
+            Thing::Folder { path, id } => mark::remove_folder(&root.path(path), id, owner),
+        }
+    }
+}
