@@ -6,24 +6,24 @@
 use crate::{
     arena::Slot,
     attributes,
+    finished::{End, Played},
     launch::{adopt, launch},
     outcome,
     plan::{Outcome, Plan},
     reads,
-    records::{self, Kept, Records},
+    records::{self, Records},
     stage::Stage,
     stopped::Stopped,
-    volume::{Mounted, counts::Counts},
+    volume::Mounted,
 };
 use schedlab_linux::{
     Fault, clock, futex,
     proc::stat::Stat,
     process::{self, Ended, Usage},
     sched,
-    sched::Standing,
     signals::Signals,
 };
-use schedlab_tune::{Book, Held, Mismatch};
+use schedlab_tune::{Book, Held};
 use std::{
     collections::BTreeMap,
     io,
@@ -36,45 +36,6 @@ const LEAD_NS: u64 = 5_000_000;
 const LEAD_PER_TASK_NS: u64 = 30_000;
 /// Tasks that are not ready after this long never will be.
 const MOST_READYING_NS: u64 = 60_000_000_000;
-
-/// What a run leaves, for the rows to be made of.
-pub(crate) struct Played<'a> {
-    pub stage: &'a Stage,
-    pub ends: Vec<Option<End>>,
-    /// Jobs of children that were at work when the run was over, and what each had used.
-    pub orphans: Vec<(usize, Usage)>,
-    /// What the end of a task takes that no account of the run has, ns, mean.
-    pub unmaking_ns: u64,
-    /// Begin and end of the run, ns of the monotonic clock.
-    pub span: (u64, u64),
-    /// When the last account of a task was read that is in `ends`: what they have used lies between the begin and this.
-    pub counted_until: u64,
-    pub stats: (Stat, Stat),
-    /// What the volume's device had done before and after it, if there is a volume.
-    pub moved: Option<(Counts, Counts)>,
-    /// Processor time of the agent itself during the run, ns.
-    pub own_ns: u64,
-    pub standing: Standing,
-    pub kept: Kept,
-    /// Whether the agent had a processor on which no task ran.
-    pub apart: bool,
-    /// Settings that the kernel took otherwise than they were asked for.
-    pub rounded: Vec<Mismatch>,
-    /// Settings that somebody else changed during the run.
-    pub changed: Vec<Mismatch>,
-    /// Whether the run was ended because it took too long.
-    pub cut: bool,
-    pub began_unix_ns: u64,
-}
-
-/// How a task of the workload ended.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct End {
-    /// What it used since it began.
-    pub usage: Usage,
-    /// A signal that was not ours.
-    pub signal: Option<i32>,
-}
 
 /// Runs the plan; `None` if a signal told the agent to stop, after everything has been put back.
 pub fn conduct(book: &Book, plan: &Plan, held: &Held, volume: Option<&Mounted>) -> Result<Option<Outcome>, Fault> {

@@ -9,11 +9,13 @@
 
 mod arena;
 mod attributes;
+mod awaited;
 mod calibrate;
 mod chase;
 mod company;
 mod conduct;
 mod files;
+mod finished;
 mod groups;
 mod guard;
 mod launch;
@@ -23,6 +25,7 @@ pub mod plan;
 mod player;
 mod reads;
 mod records;
+mod rows;
 mod stage;
 mod steps;
 mod stopped;

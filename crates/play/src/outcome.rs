@@ -2,71 +2,18 @@
 
 use crate::{
     arena::{Board, Slot},
-    conduct::{End, Played},
+    finished::{End, Played},
     plan::{Environment, Outcome},
     records::Told,
+    rows::Rows,
     stuck::Hopeless,
     tally::Tally,
     warnings,
 };
 use schedlab_linux::{mapping::PAGE, process::Usage};
-use schedlab_metrics::{Distribution, METRICS, Warning};
-use schedlab_model::info::{MetricInfo, Scope};
-use schedlab_observe::Number;
+use schedlab_metrics::{Distribution, Warning};
 use schedlab_workloads::Programs;
-use std::{
-    collections::BTreeSet,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-};
-
-/// Rows as they come.
-#[derive(Debug, Default)]
-pub(crate) struct Rows(Vec<Number>);
-
-impl Rows {
-    fn of(scope: Scope, name: &str) -> Option<&'static MetricInfo> {
-        METRICS.iter().find(|metric| metric.scope == scope && metric.name == name)
-    }
-
-    /// A number of the system, or of a job if `prefix` names one. A metric that is not in the table has no row.
-    pub fn number(&mut self, prefix: &str, name: &str, value: Option<f64>) {
-        let scope = if prefix.is_empty() { Scope::System } else { Scope::Task };
-        let (Some(value), Some(metric)) = (value.filter(|value| value.is_finite()), Rows::of(scope, name)) else {
-            return;
-        };
-        self.0.push(Number { metric: format!("{prefix}{name}"), unit: metric.unit.to_owned(), value });
-    }
-
-    /// Takes these rows in place of those of the same metric.
-    fn replace(&mut self, better: &[Number]) {
-        let names: BTreeSet<&str> = better.iter().map(|row| row.metric.as_str()).collect();
-        // Bounds go with what they are the bounds of.
-        let of = |name: &'_ str| {
-            let bounded = name.strip_suffix("_low").or_else(|| name.strip_suffix("_high"));
-            bounded.is_some_and(|name| names.contains(name))
-        };
-        self.0.retain(|row| !names.contains(row.metric.as_str()) && !of(&row.metric));
-        self.0.extend(better.iter().filter(|row| row.value.is_finite()).cloned());
-    }
-
-    fn spread(&mut self, prefix: &str, name: &str, values: &Distribution) {
-        let scope = if prefix.is_empty() { Scope::System } else { Scope::Task };
-        let Some(metric) = Rows::of(scope, name) else { return };
-        values.tell(|statistic, value| {
-            let unit = metric.unit_of(statistic).to_owned();
-            self.0.push(Number { metric: format!("{prefix}{name}.{statistic}"), unit, value });
-        });
-    }
-
-    /// Which of these numbers of a job is the largest, in its unit; 0 if there is none.
-    fn largest(&self, job: &str, names: &[&str]) -> f64 {
-        let of = |row: &&Number| {
-            let name = row.metric.strip_prefix("tasks.").and_then(|rest| rest.strip_prefix(job)?.strip_prefix('.'));
-            name.is_some_and(|name| names.contains(&name))
-        };
-        self.0.iter().filter(of).map(|row| row.value).fold(0.0, f64::max)
-    }
-}
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A job, as its tasks' ends, slots and board tell.
 struct JobSeen<'a> {
@@ -191,7 +138,7 @@ pub(crate) fn of(played: &Played<'_>, mut told: Told) -> Outcome {
         warnings.extend(Warning::of_starved(job, (longest * 1e9) as u64).map(warnings::told));
     }
     Outcome {
-        rows: rows.0,
+        rows: rows.into_numbers(),
         warnings,
         changed: played.changed.clone(),
         recording: told.enclosed.take(),

@@ -4,11 +4,10 @@
 
 use crate::{
     arena::{Board, Slot, Trouble},
-    attributes,
+    attributes, awaited,
     chase::Chase,
     lock, reads,
     stage::Stage,
-    stuck,
     work::{Watch, call, compute},
 };
 use schedlab_linux::{
@@ -233,7 +232,7 @@ impl<'a> Player<'a> {
 
     /// Does what may wait for something that only another task can give.
     pub fn await_others<T>(&mut self, what: Awaited, act: impl FnOnce(&mut Self) -> T) -> T {
-        self.slot.awaits.store(stuck::number(what), Relaxed);
+        self.slot.awaits.store(awaited::number(what), Relaxed);
         let done = self.idly(act);
         self.slot.awaits.store(0, Relaxed);
         done

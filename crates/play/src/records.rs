@@ -1,7 +1,7 @@
 //! What is written down beside the tasks' own measurements: the scheduler's events, and the system's counters.
 
 use crate::{
-    conduct::Played,
+    finished::{Kept, Played},
     plan::{Options, Trace},
     stage::Stage,
 };
@@ -10,7 +10,7 @@ use schedlab_metrics::find;
 use schedlab_model::units::spell_duration;
 use schedlab_observe::{
     Number,
-    tracing::{Cast, CastMember, Recorded, Recorder, Whole},
+    tracing::{Cast, CastMember, Recorder, Whole},
 };
 use schedlab_tune::Book;
 use std::{
@@ -43,13 +43,6 @@ pub(crate) struct Records {
     sampler: Option<Child>,
     /// Why there is no recording although one was wanted.
     missing: Option<String>,
-}
-
-/// Records that have ended.
-#[derive(Default)]
-pub(crate) struct Kept {
-    pub recorded: Option<Recorded>,
-    pub missing: Option<String>,
 }
 
 impl Records {

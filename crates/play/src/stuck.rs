@@ -3,31 +3,10 @@
 //! All tasks have been stopped by then, but some of them in the middle of something: a lock that is free, a message that lies in
 //! its pipe, a child that has ended and a signal that was sent are on their way to whoever still waits for them.
 
-use crate::{arena::Slot, conduct::Played, lock::holder, outcome::Rows, plan::Caution};
+use crate::{arena::Slot, awaited::awaited, finished::Played, lock::holder, plan::Caution, rows::Rows};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use schedlab_workloads::stuck::{Awaited, Scene, Standing, Stuck};
 use std::{os::fd::AsFd, sync::atomic::Ordering::Relaxed};
-
-/// What a task waits for as a number of its slot; 0 is nothing.
-pub(crate) fn number(awaited: Awaited) -> u32 {
-    match awaited {
-        Awaited::Lock(lock) => 1 | u32::from(lock) << 3,
-        Awaited::Message(pipe) => 2 | u32::from(pipe) << 3,
-        Awaited::Child => 3,
-        Awaited::Signal => 4,
-    }
-}
-
-fn awaited(number: u32) -> Option<Awaited> {
-    let which = (number >> 3) as u16;
-    match number & 7 {
-        1 => Some(Awaited::Lock(which)),
-        2 => Some(Awaited::Message(which)),
-        3 => Some(Awaited::Child),
-        4 => Some(Awaited::Signal),
-        _ => None,
-    }
-}
 
 /// Who can never go on, by job, and what is to be said of it.
 #[derive(Debug, Default)]

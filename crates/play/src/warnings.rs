@@ -2,7 +2,7 @@
 
 use crate::{
     arena::{Slot, Trouble},
-    conduct::Played,
+    finished::Played,
     plan::Caution,
     records::Told,
     stuck::Hopeless,

@@ -2,7 +2,7 @@
 
 use crate::{
     reading::{Reading, read_bounded, write_once},
-    thing::{Mismatch, Undone},
+    undone::{Mismatch, Undone},
 };
 use schedlab_linux::{Fault, Root};
 use serde::{Deserialize, Serialize};

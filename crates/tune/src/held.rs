@@ -8,8 +8,9 @@ use crate::{
     reading::{read_bounded, write_once},
     steps::{Plan, Step, plan},
     stop,
-    thing::{Mismatch, Thing},
+    thing::Thing,
     undo::{Undo, recover},
+    undone::Mismatch,
     warden,
 };
 use schedlab_linux::{Fault, Root};

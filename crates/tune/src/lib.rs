@@ -24,14 +24,16 @@ pub mod table;
 pub mod thing;
 pub mod trial;
 pub mod undo;
+pub mod undone;
 pub mod warden;
 
 pub use book::{Book, Memory};
 pub use change::Change;
 pub use held::Held;
 pub use table::TUNABLES;
-pub use thing::{Mismatch, Thing};
+pub use thing::Thing;
 pub use undo::{Undo, recover};
+pub use undone::Mismatch;
 
 use std::path::PathBuf;
 

@@ -10,7 +10,7 @@
 //! Between the making and the marking a kill can fall. What is not marked is removed only if that takes nothing with it: an
 //! empty folder, a group without tasks, an instance that records nothing.
 
-use crate::{owner::Owner, thing::Undone};
+use crate::{owner::Owner, undone::Undone};
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, unlinkat};

@@ -4,11 +4,12 @@
 use crate::{
     mark::{Id, group_carries, instance_carries},
     reading::{read_bounded, write_once},
-    thing::Undone,
+    undone::Undone,
 };
 use nix::{errno::Errno, mount as mounts};
-use schedlab_linux::tracefs::Tracefs;
-use schedlab_linux::{Fault, Root, loop_device, mounts::source_on, proc::task::start_of, swap as swaps};
+use schedlab_linux::{
+    Fault, Root, loop_device, mounts::source_on, proc::task::start_of, swap as swaps, tracefs::Tracefs,
+};
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::Path;

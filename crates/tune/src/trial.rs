@@ -5,7 +5,7 @@
 //! renamed to `kept-...` the settings stay, to `ended-...` they go back at once, and at a SIGTERM too. When it dies, its warden
 //! takes them back. It remembers the old values itself: whatever becomes of the journal, only `kept-...` makes them stay.
 
-use crate::{held::Held, journal::Journal, owner::Owner, thing::Mismatch};
+use crate::{held::Held, journal::Journal, owner::Owner, undone::Mismatch};
 use nix::sys::signal::SigSet;
 use schedlab_linux::{
     Fault, Root, detached,

@@ -5,7 +5,8 @@ use crate::{
     journal::{Entry, Journal},
     owner::Owner,
     remove, stop, strays,
-    thing::{Mismatch, Thing, Undone},
+    thing::Thing,
+    undone::{Mismatch, Undone},
 };
 use schedlab_linux::{Fault, Root};
 use serde::Serialize;

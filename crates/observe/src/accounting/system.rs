@@ -1,11 +1,22 @@
 //! Counters of the whole system around a run: what others used meanwhile, what the hypervisor took, and pressure.
 
-use super::timed::Pressure;
 use schedlab_linux::{
     Root,
     proc::stat::{IDLE, KINDS, STEAL, Ticks, whole},
     process::ticks_per_second,
 };
+use serde::Serialize;
+
+/// The system's pressure over a run: time in which some task was held up, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Pressure {
+    /// For want of a processor.
+    pub processor_ns: u64,
+    /// For want of a drive.
+    pub disk_ns: u64,
+    /// For want of memory.
+    pub memory_ns: u64,
+}
 
 /// Counters of the whole system at a moment.
 pub(super) struct System {

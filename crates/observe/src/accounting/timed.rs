@@ -8,7 +8,7 @@ use super::{
     living::{Living, Outlived},
     parts::{Known, Parts},
     record::Record,
-    system::System,
+    system::{Pressure, System},
     usage::{Own, Reaped, Usage},
 };
 use serde::Serialize;
@@ -91,17 +91,6 @@ pub struct Counts {
     pub compaction_ns: Option<u64>,
     /// Time in copying shared pages, ns, across the parts.
     pub copy_ns: Option<u64>,
-}
-
-/// The system's pressure over a run: time in which some task was held up, ns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Pressure {
-    /// For want of a processor.
-    pub processor_ns: u64,
-    /// For want of a drive.
-    pub disk_ns: u64,
-    /// For want of memory.
-    pub memory_ns: u64,
 }
 
 /// All that was seen of a run that has ended.

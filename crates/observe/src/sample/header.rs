@@ -1,5 +1,6 @@
 //! The first line of a stream of samples, and the schema of all the others.
 
+use super::kept::Missing;
 use super::{
     column::Column,
     disks::DISK,
@@ -21,15 +22,6 @@ use serde_json::{Value, json};
 
 /// Changes when a line's keys do.
 const SCHEMA: u32 = 1;
-
-/// What a kernel does not tell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Missing {
-    /// The file.
-    pub what: String,
-    /// The system's reason.
-    pub why: String,
-}
 
 /// What holds for all samples of a stream.
 #[derive(Debug, Clone, PartialEq, Serialize)]

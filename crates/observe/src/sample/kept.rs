@@ -2,12 +2,22 @@
 //! for the path.
 
 use schedlab_linux::Root;
+use serde::Serialize;
 use std::{fs::File, io, os::unix::fs::FileExt, path::PathBuf};
 
 /// Bytes that a buffer has at first: more than all but /proc/stat and /proc/interrupts of a large machine.
 const FIRST: usize = 16 << 10;
 /// Bytes of a file that are read at most.
 const MOST: usize = 4 << 20;
+
+/// What a kernel does not tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    /// The file.
+    pub what: String,
+    /// The system's reason.
+    pub why: String,
+}
 
 /// A file that is read again and again.
 #[derive(Debug)]

@@ -26,7 +26,8 @@ mod sampler;
 mod tasks;
 
 pub use column::Column;
-pub use header::{Header, Missing, schema};
+pub use header::{Header, schema};
+pub use kept::Missing;
 pub use line::Line;
 pub use rates::Rates;
 pub use sampler::{Sample, Sampler, Wanted};

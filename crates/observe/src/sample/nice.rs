@@ -11,12 +11,12 @@
 //! They begin at 0 when the sampler begins, as the kernel's do at boot: an average over 15 minutes is low for the first
 //! ones.
 
-use super::{column::Column, column::column, tasks::Task};
+use super::{column::Column, column::column};
 use schedlab_model::Nanos;
 
 /// -20 to 19, and one for real-time and deadline tasks, which have no nice value that counts.
 pub(super) const LEVELS: usize = 41;
-const REALTIME: usize = 40;
+pub(super) const REALTIME: usize = 40;
 const REACHES: [f64; 3] = [60.0, 300.0, 900.0];
 
 /// The tasks of one nice level.
@@ -86,14 +86,6 @@ impl Levels {
         let nice = |at: usize| (at != REALTIME).then_some(at as i64 - 20);
         let shown = |level: &Level| level.tasks > 0 || level.averages.iter().any(|&average| average >= 0.001);
         self.each.iter().enumerate().filter(move |(_, level)| shown(level)).map(move |(at, level)| (nice(at), level))
-    }
-}
-
-/// Where a task is counted.
-pub(super) fn level_of(task: &Task) -> usize {
-    match task.policy_name() {
-        Some("fifo" | "rr" | "deadline") => REALTIME,
-        _ => (task.nice.unwrap_or(0).clamp(-20, 19) + 20) as usize,
     }
 }
 

@@ -3,9 +3,8 @@
 use super::{
     disks::{self, Disk, Drives},
     groups::{Files, Group},
-    header::Missing,
     interrupts::{self, Interrupts},
-    kept::Kept,
+    kept::{Kept, Missing},
     memory::{self, Memory, Paging},
     network::{self, Link},
     nice::Levels,

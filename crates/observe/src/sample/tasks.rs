@@ -5,7 +5,7 @@
 
 use super::{
     column::{Column, column, level, percent, rate},
-    nice::{self, Levels},
+    nice::{Levels, REALTIME},
 };
 use schedlab_linux::{
     Fault, Root,
@@ -114,6 +114,14 @@ impl Task {
             }
         }
         (task.state != 0).then_some(task)
+    }
+
+    /// Where it is counted by nice level.
+    fn level(&self) -> usize {
+        match self.policy_name() {
+            Some("fifo" | "rr" | "deadline") => REALTIME,
+            _ => (self.nice.unwrap_or(0).clamp(-20, 19) + 20) as usize,
+        }
     }
 
     fn busy_ns(&self) -> Option<u64> {
@@ -249,7 +257,7 @@ impl Scan {
     fn count(&mut self, task: &Task, levels: &mut Levels) {
         if task.threads.is_none_or(|threads| threads < 2) {
             if Some(task.pid) != self.own {
-                levels.count(nice::level_of(task), task.state);
+                levels.count(task.level(), task.state);
             }
             return;
         }
@@ -261,7 +269,7 @@ impl Scan {
         threads.retain(|&thread| Some(thread) != self.own);
         for &thread in &threads {
             if let Some(task) = self.stat(task.pid, Some(thread)) {
-                levels.count(nice::level_of(&task), task.state);
+                levels.count(task.level(), task.state);
             }
         }
         self.threads = threads;
