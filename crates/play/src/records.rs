@@ -1,5 +1,6 @@
 //! What is written down beside the tasks' own measurements: the scheduler's events, and the system's counters.
 
+use crate::arena::Slot;
 use crate::{
     finished::{Kept, Played},
     plan::{Options, Trace},
@@ -13,6 +14,7 @@ use schedlab_observe::{
     tracing::{Cast, CastMember, Recorder, Whole},
 };
 use schedlab_tune::Book;
+use schedlab_workloads::roster::Entry;
 use std::{
     fs::File,
     process::{Child, Command, Stdio},
@@ -105,7 +107,7 @@ fn sampler(options: &Options) -> Result<Option<Child>, Fault> {
 /// Who played, for the recording to be told by.
 fn cast(played: &Played<'_>) -> Cast {
     let stage = played.stage;
-    let member = |(slot, member): (&super::arena::Slot, &super::company::Member)| CastMember {
+    let member = |(slot, member): (&Slot, &Entry)| CastMember {
         pid: slot.pid.load(Relaxed),
         job: member.job as u32,
         nice: stage.jobs[member.job].nice,
