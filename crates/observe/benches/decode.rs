@@ -1,4 +1,4 @@
-//! What reading a recording costs, in millions of events a second, one processor: pages into merged happenings, and these
+//! What reading a recording costs, in millions of events a second, one processor: pages into merged raw_events, and these
 //! into rows of metrics. `cargo bench -p schedlab-observe`
 //!
 //! Beside it, as measured by others on their own traces: perf script 0.5 to 0.7, perf sched 3 to 4.5.
@@ -8,7 +8,7 @@
 mod ring;
 
 use ring::{Ring, layout};
-use schedlab_observe::tracing::{Cast, CastMember, Recorded, layout::EventKind};
+use schedlab_observe::tracing::{Recorded, Roster, RosterTask, layout::EventKind};
 use std::{hint::black_box, time::Instant};
 
 const CYCLES: u64 = 250_000;
@@ -51,15 +51,15 @@ fn main() {
     assert_eq!(recorded.lost(), 0);
     let copy = fastest(|| all.clone());
     let decoding = fastest(decode) - copy;
-    let member = |i: u64| CastMember { pid: (1000 + i / 50 * 100 + i % 50) as i32, job: 0, nice: 0, parent: None };
-    let cast = Cast {
+    let member = |i: u64| RosterTask { pid: (1000 + i / 50 * 100 + i % 50) as i32, job: 0, nice: 0, parent: None };
+    let roster = Roster {
         jobs: vec!["ring".to_owned()],
         tasks: (0..u64::from(PROCESSORS) * 50).map(member).collect(),
         processors: (0..PROCESSORS).collect(),
         begin_ns: 0,
         end_ns,
     };
-    let telling = fastest(|| recorded.rows(&cast));
+    let telling = fastest(|| recorded.rows(&roster));
     let millions = CYCLES as f64 * f64::from(PROCESSORS) * EVENTS / 1e6;
     println!("decode and merge {:>8.1} M events/s", millions / decoding);
     // Charges are used up in decoding.

@@ -6,8 +6,8 @@
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::{Pid, gettid};
 use schedlab_linux::{Root, sched::Attributes};
-use schedlab_observe::tracing::{Cast, CastMember, Recorded, Recorder};
-use schedlab_tune::Book;
+use schedlab_observe::tracing::{Recorded, Recorder, Roster, RosterTask};
+use schedlab_tune::RunJournal;
 use std::{
     io::{Read, Write},
     sync::{Mutex, MutexGuard, mpsc},
@@ -39,7 +39,7 @@ fn as_the_kernel_tells(attempt: fn()) {
 
 fn start(kib: u32) -> Option<Recorder> {
     let journal = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("tracing_live");
-    match Recorder::start(&Book::open(&Root::default(), &journal), &[], kib) {
+    match Recorder::start(&RunJournal::open(&Root::default(), &journal), &[], kib) {
         Ok(recorder) => Some(recorder),
         Err(fault) => {
             println!("skipped: {fault}");
@@ -74,15 +74,15 @@ fn on_processor<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) ->
     (thread, tid, cpu)
 }
 
-fn cast(pids: &[i32], cpu: u16, (begin_ns, end_ns): (u64, u64)) -> Cast {
-    let member = |(job, &pid): (usize, &i32)| CastMember { pid, job: job as u32, nice: 0, parent: None };
+fn roster(pids: &[i32], cpu: u16, (begin_ns, end_ns): (u64, u64)) -> Roster {
+    let member = |(job, &pid): (usize, &i32)| RosterTask { pid, job: job as u32, nice: 0, parent: None };
     let tasks = pids.iter().enumerate().map(member).collect();
     let jobs = (0..pids.len()).map(|job| format!("job{job}")).collect();
-    Cast { jobs, tasks, processors: vec![cpu], begin_ns, end_ns }
+    Roster { jobs, tasks, processors: vec![cpu], begin_ns, end_ns }
 }
 
-fn row(recorded: &Recorded, cast: &Cast, metric: &str) -> f64 {
-    let found = recorded.rows(cast).into_iter().find(|row| row.metric == metric);
+fn row(recorded: &Recorded, roster: &Roster, metric: &str) -> f64 {
+    let found = recorded.rows(roster).into_iter().find(|row| row.metric == metric);
     found.unwrap_or_else(|| panic!("no row {metric}")).value
 }
 
@@ -123,9 +123,9 @@ fn a_ping_pong_switches_as_often_as_it_plays_once() {
     ponger.join().unwrap();
     let end = now();
     let recorded = recorder.stop().unwrap();
-    let cast = cast(&[ping, pong], cpu, (begin, end));
+    let roster = roster(&[ping, pong], cpu, (begin, end));
     for job in ["job0", "job1"] {
-        let count = |kind: &str| row(&recorded, &cast, &format!("tasks.{job}.{kind}_switches")) as usize;
+        let count = |kind: &str| row(&recorded, &roster, &format!("tasks.{job}.{kind}_switches")) as usize;
         // One that is preempted in the moment of its write does not wait for the answer any more.
         let left = count("voluntary") + count("involuntary");
         // Beside the rounds: the start, the end, and what the kernel did not tell.
@@ -152,10 +152,10 @@ fn the_time_of_a_processor_adds_up_once() {
     let used = worker.join().unwrap();
     let end = now();
     let recorded = recorder.stop().unwrap();
-    let cast = cast(&[tid], cpu, (begin, end));
-    let share = row(&recorded, &cast, "tasks.job0.share");
-    let others = row(&recorded, &cast, "utilization") - share;
-    let own = others - recorded.foreign_percent(&cast);
+    let roster = roster(&[tid], cpu, (begin, end));
+    let share = row(&recorded, &roster, "tasks.job0.share");
+    let others = row(&recorded, &roster, "utilization") - share;
+    let own = others - recorded.foreign_percent(&roster);
     assert!(own > -0.01, "the foreign part is more than what is left: {share} {others} {own}");
     let measured = used.tv_sec() as f64 + used.tv_nsec() as f64 / 1e9;
     let told = share / 100.0 * (end - begin) as f64 / 1e9;
@@ -195,8 +195,8 @@ fn a_task_held_off_for_20_ms_has_waited_as_long_once() {
         println!("skipped: no real-time policy for this user");
         return;
     }
-    let cast = cast(&[tid], cpu, (begin, end));
-    let waited = row(&recorded, &cast, "tasks.job0.wakeup_latency.max");
+    let roster = roster(&[tid], cpu, (begin, end));
+    let waited = row(&recorded, &roster, "tasks.job0.wakeup_latency.max");
     assert!(waited >= HELD.as_secs_f64(), "{waited} s");
 }
 
@@ -236,7 +236,7 @@ fn emptying_the_buffers_meanwhile_loses_nothing_once() {
     worker.join().unwrap();
     let end = now();
     let recorded = recorder.stop().unwrap();
-    let left = row(&recorded, &cast(&[tid], cpu, (begin, end)), "tasks.job0.voluntary_switches") as u64;
+    let left = row(&recorded, &roster(&[tid], cpu, (begin, end)), "tasks.job0.voluntary_switches") as u64;
     assert!(
         (4000..4040).contains(&(left + recorded.lost())) || recorded.lost() == 0 && left >= 4000,
         "{left} switches, {} lost",

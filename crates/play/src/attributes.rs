@@ -1,7 +1,7 @@
 //! How the kernel is to treat a task: processors, policy, nice value, slice, reservation. Each is asked for, read back, and
 //! noted in the task's slot where it did not take.
 
-use crate::arena::{Slot, Trouble};
+use crate::shared::{Slot, Trouble};
 use schedlab_linux::{
     clock::exact_timers,
     sched::{Attributes, RESET_ON_FORK, allowed, pin},
@@ -38,8 +38,8 @@ fn wanted(job: &Job, slice: Option<u64>) -> Attributes {
     }
 }
 
-/// Moves this process to processors other than those, if there are any: whoever watches wakes up, and a scheduler chooses anew
-/// where somebody wakes up. Says whether there are any.
+/// Moves this process to processors other than those, if there are any: the supervisor wakes up, and a wakeup makes a scheduler
+/// choose anew. Returns whether there are any.
 pub(crate) fn keep_off(processors: &[u16]) -> bool {
     let others: Vec<u16> = allowed().into_iter().filter(|cpu| !processors.contains(cpu)).collect();
     !others.is_empty() && pin(&others).is_ok()

@@ -2,8 +2,8 @@
 //! clock, so that time in which others ran does not count.
 
 use crate::{
-    arena::Slot,
     plan::Calibration,
+    shared::Slot,
     work::{Measure, Watch, call, compute},
 };
 use schedlab_linux::{Fault, clock::thread_time, sched};

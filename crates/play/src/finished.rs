@@ -1,13 +1,13 @@
 //! What a run leaves when it is over, from which its outcome is computed.
 
-use crate::{stage::Stage, volume::counts::Counts};
+use crate::{setup::Setup, volume::counts::Counts};
 use schedlab_linux::{proc::stat::Stat, process::Usage, sched::Standing};
 use schedlab_observe::tracing::Recorded;
 use schedlab_tune::Mismatch;
 
-/// What a run leaves, for the rows to be made of.
-pub(crate) struct Played<'a> {
-    pub stage: &'a Stage,
+/// What a run leaves, from which its rows are computed.
+pub(crate) struct FinishedRun<'a> {
+    pub setup: &'a Setup,
     pub ends: Vec<Option<End>>,
     /// Jobs of children that were at work when the run was over, and what each had used.
     pub orphans: Vec<(usize, Usage)>,
@@ -23,12 +23,12 @@ pub(crate) struct Played<'a> {
     /// Processor time of the agent itself during the run, ns.
     pub own_ns: u64,
     pub standing: Standing,
-    pub kept: Kept,
+    pub recording: Recording,
     /// Whether the agent had a processor on which no task ran.
     pub apart: bool,
     /// Settings that the kernel took otherwise than they were asked for.
     pub rounded: Vec<Mismatch>,
-    /// Settings that somebody else changed during the run.
+    /// Settings that another process changed during the run.
     pub changed: Vec<Mismatch>,
     /// Whether the run was ended because it took too long.
     pub cut: bool,
@@ -44,9 +44,9 @@ pub(crate) struct End {
     pub signal: Option<i32>,
 }
 
-/// Records that have ended.
+/// The recording of the run, if there is one.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct Recording {
     pub recorded: Option<Recorded>,
     pub missing: Option<String>,
 }

@@ -9,7 +9,7 @@
 
 use schedlab_linux::{Root, mapping::PAGE, mounts};
 use schedlab_model::{scenario::GroupSpec, units::Size};
-use schedlab_tune::{Book, Memory, Thing, mark::mark_group};
+use schedlab_tune::{Cleanup, Object, RunJournal, mark::mark_group};
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -44,16 +44,16 @@ pub(crate) struct Groups {
     /// Parents before their children.
     made: Vec<Made>,
     /// Remove them.
-    memories: Vec<Memory>,
+    cleanups: Vec<Cleanup>,
     /// What could not be done, in words.
     pub refused: Vec<String>,
 }
 
 impl Groups {
     /// Makes them. What this host does not permit is told in `refused`, and the tasks run without.
-    pub fn new(book: &Book, specs: &BTreeMap<String, GroupSpec>) -> Groups {
-        let hierarchies = CONTROLLERS.map(|controller| hierarchy(book.root(), controller));
-        let mut groups = Groups { hierarchies, made: Vec::new(), memories: Vec::new(), refused: Vec::new() };
+    pub fn new(journal: &RunJournal, specs: &BTreeMap<String, GroupSpec>) -> Groups {
+        let hierarchies = CONTROLLERS.map(|controller| hierarchy(journal.root(), controller));
+        let mut groups = Groups { hierarchies, made: Vec::new(), cleanups: Vec::new(), refused: Vec::new() };
         let wanted = [true, specs.values().any(|spec| spec.memory.is_some())];
         let mut left: Vec<&String> = specs.keys().collect();
         // A parent may stand behind its child in the alphabet.
@@ -61,7 +61,7 @@ impl Groups {
             let name = left.remove(at);
             let mut folders = [None, None];
             for which in [0, 1].into_iter().filter(|&which| wanted[which]) {
-                folders[which] = groups.make(book, name, &specs[name], which, &folders);
+                folders[which] = groups.make(journal, name, &specs[name], which, &folders);
             }
             groups.made.push(Made { name: name.clone(), spec: specs[name].clone(), folders });
         }
@@ -75,7 +75,7 @@ impl Groups {
     /// The group's folder under that controller; `folders` are those that it has under others.
     fn make(
         &mut self,
-        book: &Book,
+        journal: &RunJournal,
         name: &str,
         spec: &GroupSpec,
         which: usize,
@@ -94,21 +94,21 @@ impl Groups {
             (Some(hierarchy), None) => {
                 delegate(&hierarchy, which, &hierarchy.base);
                 let there = folders.iter().flatten().find(|folder| folder.parent() == Some(&hierarchy.base));
-                there.cloned().map_or_else(|| self.make_marked(book, &hierarchy.base), Ok)
+                there.cloned().map_or_else(|| self.make_marked(journal, &hierarchy.base), Ok)
             }
         };
         made.map_err(|why| self.refused.push(format!("group {name}: {why}"))).ok()
     }
 
     /// One that lies in none of ours: what is in it goes with it.
-    fn make_marked(&mut self, book: &Book, base: &Path) -> Result<PathBuf, String> {
-        let (name, id) = book.name().map_err(|why| why.to_string())?;
+    fn make_marked(&mut self, journal: &RunJournal, base: &Path) -> Result<PathBuf, String> {
+        let (name, id) = journal.name().map_err(|why| why.to_string())?;
         let path = base.join(name);
-        let thing = Thing::Cgroup { path: path.clone(), id: id.clone() };
-        let memory = book.remember(thing).map_err(|why| why.to_string())?;
+        let object = Object::Cgroup { path: path.clone(), id: id.clone() };
+        let memory = journal.enter(object).map_err(|why| why.to_string())?;
         create(&path)?;
         mark_group(&path, &id).map_err(|why| format!("{} cannot be marked as ours: {why}", path.display()))?;
-        self.memories.push(memory);
+        self.cleanups.push(memory);
         Ok(path)
     }
 
@@ -158,7 +158,7 @@ impl Groups {
 impl Drop for Groups {
     fn drop(&mut self) {
         self.lift();
-        while self.memories.pop().is_some() {}
+        while self.cleanups.pop().is_some() {}
     }
 }
 

@@ -1,31 +1,31 @@
-//! Two processes, so that everything is put back though one of them is killed: the outer one that people see does nothing but
-//! wait, the inner one does the run.
+//! Two processes, so that everything is restored even if one of them is killed: the outer one, which users see, only waits; the
+//! inner one is the supervisor of the run.
 //!
 //! ```text
 //! outer is killed     the kernel sends the inner one a SIGTERM: it ends its tasks and puts back what it has made; when it is
 //!                     dead, the outer one's warden puts back the rest
 //! inner is killed     its tasks die with it; the outer one ends what is left (it becomes its child) and, by the journal,
 //!                     removes what is left
-//! all are killed      whoever comes next, or schedlab host restore, does it by the journal
-//! outer is told       it passes the signal on, and ends as the inner one does
+//! all are killed      the next agent, or schedlab host restore, does it by the journal
+//! outer gets a signal it passes the signal on, and ends as the inner one does
 //! the asker dies      the kernel tells the outer one
 //! ```
 
-use crate::{company::Company, conduct::kill_children, files, plan::Plan, volume::Mounted};
+use crate::{plan::Plan, store, supervisor::kill_children, volume::Mounted, workload::Workload};
 use schedlab_linux::{Fault, Root, process, sched, signals::Signals};
-use schedlab_tune::{Book, Held};
+use schedlab_tune::{Held, RunJournal};
 use std::process::ExitCode;
 
 /// The volume that the plan asks for. What it made before a fault is undone.
-fn volume(plan: &Plan, book: &Book) -> Result<Option<Mounted>, Fault> {
+fn volume(plan: &Plan, journal: &RunJournal) -> Result<Option<Mounted>, Fault> {
     let Some(wish) = &plan.options.volume else { return Ok(None) };
-    Mounted::new(book, wish, &plan.options.scratch, files_of(plan)?).map(Some)
+    Mounted::new(journal, wish, &plan.options.scratch, files_of(plan)?).map(Some)
 }
 
 /// Bytes of all files of the plan's tasks.
 pub fn files_of(plan: &Plan) -> Result<u64, Fault> {
-    let company = Company::new(plan)?;
-    Ok(files::bytes(&company.programs, company.members.len()))
+    let workload = Workload::new(plan)?;
+    Ok(store::bytes(&workload.programs, workload.tasks.len()))
 }
 
 /// Applies the settings; devices that they do not name are the volume's, if there is one.
@@ -46,11 +46,11 @@ fn hold(plan: &Plan, volume: Option<&Mounted>) -> Result<Held, Fault> {
 }
 
 /// Does `act` in the inner process; the outer one ends with its status. The outer one holds the settings, so that they are put
-/// back whatever becomes of the inner one. When `asker` dies, it is as if a signal had told the outer one to stop.
+/// back whatever becomes of the inner one. When `asker` dies, it is as if a signal had asked the outer one to stop.
 pub fn guarded(
     plan: &Plan,
     asker: Option<i32>,
-    act: impl FnOnce(&Book, &Held, Option<&Mounted>) -> Result<ExitCode, Fault>,
+    act: impl FnOnce(&RunJournal, &Held, Option<&Mounted>) -> Result<ExitCode, Fault>,
 ) -> Result<ExitCode, Fault> {
     let fault = |doing: &str| {
         let doing = doing.to_owned();
@@ -61,17 +61,17 @@ pub fn guarded(
         end_with(asker)?;
     }
     // Before orphans become ours: the warden is one, and must outlive us.
-    let book = Book::open(&Root::default(), &plan.options.journal);
-    let volume = volume(plan, &book)?;
+    let journal = RunJournal::open(&Root::default(), &plan.options.journal);
+    let volume = volume(plan, &journal)?;
     let held = hold(plan, volume.as_ref())?;
     process::become_subreaper().map_err(fault("becoming the reaper of tasks"))?;
-    let (outer, moment) = (process::own_pid(), book.moment());
+    let (outer, moment) = (process::own_pid(), journal.moment());
     let Some(inner) = process::fork().map_err(fault("making a second process"))? else {
         let _ = process::signal_at_parents_end(libc::SIGTERM);
         // Where nothing can be entered, nothing will be made that would have to be undone.
-        let membership = book.join().ok();
+        let membership = journal.join().ok();
         let orphaned = process::parent() != outer;
-        let status = if orphaned { Ok(ExitCode::FAILURE) } else { act(&book, &held, volume.as_ref()) };
+        let status = if orphaned { Ok(ExitCode::FAILURE) } else { act(&journal, &held, volume.as_ref()) };
         drop(membership);
         // They are the outer process's to put back.
         std::mem::forget((held, volume));
@@ -90,7 +90,7 @@ pub fn guarded(
         }
     };
     kill_children(|_| ());
-    let left = book.undo_since(moment).succeeded();
+    let left = journal.undo_since(moment).succeeded();
     // The settings of the volume's device go back before it goes.
     let restored = held.restore();
     drop(volume);

@@ -1,20 +1,16 @@
 //! Real tasks: the step language as work on files, pipes, timers and memory.
 //!
 //! ```text
-//! plan -> company (who runs what) -> stage (what they share) -> processes, ready -> they run -> rows
+//! plan -> workload (tasks and programs) -> setup (what they share) -> workers at the barrier -> they run -> rows
 //! ```
 //!
-//! Everything is allocated, made and filled before the tasks begin; between then and the end nobody allocates, and the agent
-//! itself sleeps.
+//! Everything is allocated, made and filled before the tasks begin; between then and the end nothing allocates, and the supervisor
+//! sleeps.
 
-mod arena;
 mod attributes;
 mod awaited;
 mod calibrate;
 mod chase;
-mod company;
-mod conduct;
-mod files;
 mod finished;
 mod groups;
 mod guard;
@@ -22,19 +18,23 @@ mod launch;
 mod lock;
 mod outcome;
 pub mod plan;
-mod player;
 mod reads;
 mod records;
 mod rows;
-mod stage;
+mod setup;
+mod shared;
 mod steps;
 mod stopped;
+mod store;
 mod stuck;
+mod supervisor;
 mod tally;
 pub mod volume;
 mod warnings;
 mod work;
+mod worker;
+mod workload;
 
 pub use calibrate::calibrate;
-pub use conduct::conduct;
 pub use guard::{files_of, guarded};
+pub use supervisor::supervise;

@@ -1,16 +1,16 @@
-//! A lock between processes: a word that says who holds it and whether somebody waits, and the kernel's futex to wait with.
+//! A lock between processes: a word that states its holder and whether there are waiters, and the kernel's futex to wait with.
 //!
 //!   word = 0              free
-//!   word = holder         held, nobody waits
-//!   word = holder + W     held, somebody may wait
+//!   word = holder         held, no waiters
+//!   word = holder + W     held, there may be waiters
 //!
-//! Departure from the simulated lock, which goes to whoever has waited longest: as with every lock of the C library, who is
-//! running takes it first.
+//! Departure from the simulated lock, which goes to the longest waiter: as with every lock of the C library, a
+//! running task takes it first.
 
 use schedlab_linux::futex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Somebody may wait.
+/// There may be waiters.
 const WAITED_FOR: u32 = 1 << 31;
 
 /// Takes the lock for `holder`, a number from 1, waiting as long as it takes.
@@ -25,7 +25,7 @@ pub(crate) fn take(word: &AtomicU32, holder: u32) {
                     held == marked || word.compare_exchange(held, marked, Ordering::Relaxed, Ordering::Relaxed).is_ok();
                 if still {
                     futex::wait(word, marked, None);
-                    // Others may wait too: whoever comes from waiting must wake the next one later.
+                    // There may be more waiters: a task that has waited must wake the next one later.
                     mine = holder | WAITED_FOR;
                 }
             }
@@ -41,7 +41,7 @@ pub(crate) fn give_back(word: &AtomicU32, holder: u32) {
     }
 }
 
-/// Who holds it: a number from 1; 0 if nobody does.
+/// Its holder: a number from 1; 0 if it is free.
 pub(crate) fn holder(word: &AtomicU32) -> u32 {
     word.load(Ordering::Relaxed) & !WAITED_FOR
 }

@@ -1,12 +1,12 @@
-//! What a run comes to: rows by the names of the metrics table, and what makes them worth less than they look.
+//! The outcome of a run: rows by the names of the metrics table, and warnings about them.
 
 use crate::{
-    arena::{Board, Slot},
-    finished::{End, Played},
+    finished::{End, FinishedRun},
     plan::{Environment, Outcome},
-    records::Told,
+    records::RecordedNumbers,
     rows::Rows,
-    stuck::Hopeless,
+    shared::{JobTotals, Slot},
+    stuck::StuckTasks,
     tally::Tally,
     warnings,
 };
@@ -15,9 +15,9 @@ use schedlab_metrics::{Distribution, Warning};
 use schedlab_workloads::Programs;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A job, as its tasks' ends, slots and board tell.
+/// What the ends, slots and totals of a job's workers show.
 struct JobSeen<'a> {
-    board: &'a Board,
+    totals: &'a JobTotals,
     slots: Vec<&'a Slot>,
     /// Of the workload's tasks, not of children.
     first: Vec<(&'a Slot, Option<End>)>,
@@ -25,15 +25,15 @@ struct JobSeen<'a> {
 }
 
 impl<'a> JobSeen<'a> {
-    fn new(played: &'a Played<'_>, job: usize) -> JobSeen<'a> {
-        let arena = &played.stage.arena;
+    fn new(run: &'a FinishedRun<'_>, job: usize) -> JobSeen<'a> {
+        let shared = &run.setup.shared;
         let of_job = |slot: &&Slot| slot.job.load(Relaxed) as usize == job && slot.began.load(Relaxed) > 0;
-        let first = arena.slots.iter().zip(&played.ends).filter(|(slot, _)| of_job(slot));
+        let first = shared.slots.iter().zip(&run.ends).filter(|(slot, _)| of_job(slot));
         let first: Vec<_> = first.map(|(slot, end)| (slot, *end)).collect();
         let of_first = first.iter().filter_map(|(_, end)| Some((*end)?.usage));
-        let of_orphans = played.orphans.iter().filter(|(theirs, _)| *theirs == job).map(|(_, usage)| *usage);
+        let of_orphans = run.orphans.iter().filter(|(theirs, _)| *theirs == job).map(|(_, usage)| *usage);
         let used = of_first.chain(of_orphans).fold(Usage::default(), Usage::plus);
-        JobSeen { board: &arena.boards[job], slots: arena.used().iter().filter(of_job).collect(), first, used }
+        JobSeen { totals: &shared.totals[job], slots: shared.used().iter().filter(of_job).collect(), first, used }
     }
 
     fn each(&self, us: u64) -> Option<f64> {
@@ -70,16 +70,16 @@ impl<'a> JobSeen<'a> {
     }
 
     fn wakeup_latency(&self, end: u64) -> Distribution {
-        self.with_cut(&self.board.wakeup_latency, |slot| overslept(slot, end))
+        self.with_cut(&self.totals.wakeup_latency, |slot| overslept(slot, end))
     }
 
     fn response(&self, end: u64) -> Distribution {
-        self.with_cut(&self.board.response, |slot| end.saturating_sub(slot.began.load(Relaxed)))
+        self.with_cut(&self.totals.response, |slot| end.saturating_sub(slot.began.load(Relaxed)))
     }
 
     /// Of the processor time of children that were cut off nothing is known here: they may not have waited at all.
     fn queueing(&self, end: u64) -> Distribution {
-        let mut all = self.board.queueing.distribution();
+        let mut all = self.totals.queueing.distribution();
         for (slot, ended) in self.first.iter().filter(|(slot, _)| slot.ended.load(Relaxed) == 0) {
             let used = ended.map_or(u64::MAX, |end| (end.usage.user_us + end.usage.system_us) * 1000);
             all.censor(end.saturating_sub(slot.began.load(Relaxed)).saturating_sub(used));
@@ -88,7 +88,7 @@ impl<'a> JobSeen<'a> {
     }
 
     fn pass_time(&self, end: u64) -> Distribution {
-        let mut all = self.board.pass_time.distribution();
+        let mut all = self.totals.pass_time.distribution();
         // Children have no passes.
         let first = self.living().filter(|slot| slot.parent.load(Relaxed) == 0);
         first.for_each(|slot| all.censor(end.saturating_sub(slot.pass_began.load(Relaxed))));
@@ -97,7 +97,7 @@ impl<'a> JobSeen<'a> {
 
     /// How late periods were, with the deadlines that had passed when the run ended.
     fn lateness(&self, programs: &Programs, end: u64) -> Distribution {
-        let mut all = self.board.lateness.distribution();
+        let mut all = self.totals.lateness.distribution();
         for slot in self.living() {
             let Some(length) = programs.period(slot.program.load(Relaxed)) else { continue };
             let (began, last) = (slot.began.load(Relaxed), slot.due.load(Relaxed));
@@ -122,51 +122,51 @@ fn count(of: &AtomicU64) -> Option<f64> {
 }
 
 /// The run's outcome.
-pub(crate) fn of(played: &Played<'_>, mut told: Told) -> Outcome {
-    let jobs: Vec<JobSeen<'_>> = (0..played.stage.jobs.len()).map(|job| JobSeen::new(played, job)).collect();
+pub(crate) fn of(run: &FinishedRun<'_>, mut recorded: RecordedNumbers) -> Outcome {
+    let jobs: Vec<JobSeen<'_>> = (0..run.setup.jobs.len()).map(|job| JobSeen::new(run, job)).collect();
     let mut rows = Rows::default();
-    system(played, &jobs, &mut rows);
-    for (name, seen) in played.stage.company.jobs.iter().zip(&jobs) {
-        of_job(played, name, seen, &mut rows);
+    system(run, &jobs, &mut rows);
+    for (name, seen) in run.setup.workload.jobs.iter().zip(&jobs) {
+        of_job(run, name, seen, &mut rows);
     }
-    rows.replace(&told.rows);
-    let hopeless = Hopeless::of(played);
-    hopeless.rows(&played.stage.company.jobs, &mut rows);
-    let mut warnings = warnings::of(played, &told, &hopeless);
-    for job in &played.stage.company.jobs {
+    rows.replace(&recorded.rows);
+    let stuck_tasks = StuckTasks::of(run);
+    stuck_tasks.rows(&run.setup.workload.jobs, &mut rows);
+    let mut warnings = warnings::of(run, &recorded, &stuck_tasks);
+    for job in &run.setup.workload.jobs {
         let longest = rows.largest(job, &["longest_gap", "run_wait.max", "run_wait.censored_max"]);
-        warnings.extend(Warning::of_starved(job, (longest * 1e9) as u64).map(warnings::told));
+        warnings.extend(Warning::of_starved(job, (longest * 1e9) as u64).map(warnings::of_metrics));
     }
     Outcome {
         rows: rows.into_numbers(),
         warnings,
-        changed: played.changed.clone(),
-        recording: told.enclosed.take(),
-        environment: environment(played, &jobs, &told),
-        began_unix_ns: played.began_unix_ns,
+        changed: run.changed.clone(),
+        recording: recorded.enclosed.take(),
+        environment: environment(run, &jobs, &recorded),
+        began_unix_ns: run.began_unix_ns,
     }
 }
 
-fn elapsed(played: &Played<'_>) -> u64 {
-    played.span.1.saturating_sub(played.span.0).max(1)
+fn elapsed(run: &FinishedRun<'_>) -> u64 {
+    run.span.1.saturating_sub(run.span.0).max(1)
 }
 
 /// All processor time there was for what the tasks are counted to have used, ns: so shares do not add up to more than all.
-fn capacity(played: &Played<'_>) -> f64 {
-    played.counted_until.saturating_sub(played.span.0).max(1) as f64 * played.stage.cpus.len() as f64
+fn capacity(run: &FinishedRun<'_>) -> f64 {
+    run.counted_until.saturating_sub(run.span.0).max(1) as f64 * run.setup.cpus.len() as f64
 }
 
 /// Processor time between the two readings of the system's counters, ns.
-fn window(played: &Played<'_>) -> u64 {
-    (played.stats.1.at - played.stats.0.at).max(1) * played.stage.cpus.len() as u64
+fn window(run: &FinishedRun<'_>) -> u64 {
+    (run.stats.1.at - run.stats.0.at).max(1) * run.setup.cpus.len() as u64
 }
 
-fn system(played: &Played<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
-    let spent = played.stats.1.since(&played.stats.0, &played.stage.cpus);
+fn system(run: &FinishedRun<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
+    let spent = run.stats.1.since(&run.stats.0, &run.setup.cpus);
     let seconds = |ns: u64| Some(ns as f64 / 1e9);
     let sum = |of: fn(&Usage) -> u64| Some(jobs.iter().map(|job| of(&job.used)).sum::<u64>() as f64);
-    let whole = window(played);
-    rows.number("", "elapsed", seconds(elapsed(played)));
+    let whole = window(run);
+    rows.number("", "elapsed", seconds(elapsed(run)));
     rows.number("", "idle", seconds(spent.idle));
     rows.number("", "io_wait", seconds(spent.io_wait));
     rows.number("", "utilization", Some(100.0 * spent.busy(whole) as f64 / whole as f64));
@@ -176,14 +176,14 @@ fn system(played: &Played<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
     rows.number("", "involuntary_switches", sum(|used| used.involuntary));
     rows.number("", "minor_faults", sum(|used| used.minor_faults));
     rows.number("", "major_faults", sum(|used| used.major_faults));
-    let interrupts = played.stats.1.interrupts.zip(played.stats.0.interrupts);
+    let interrupts = run.stats.1.interrupts.zip(run.stats.0.interrupts);
     rows.number("", "interrupts", interrupts.map(|(after, before)| after.saturating_sub(before) as f64));
-    storage(played, jobs, rows);
-    let passes: u64 = jobs.iter().map(|job| job.board.pass_time.distribution().count()).sum();
-    rows.number("", "throughput", Some(passes as f64 * 1e9 / elapsed(played) as f64));
-    let gaps = jobs.iter().filter_map(|job| job.longest_gap(played.span.1));
+    storage(run, jobs, rows);
+    let passes: u64 = jobs.iter().map(|job| job.totals.pass_time.distribution().count()).sum();
+    rows.number("", "throughput", Some(passes as f64 * 1e9 / elapsed(run) as f64));
+    let gaps = jobs.iter().filter_map(|job| job.longest_gap(run.span.1));
     rows.number("", "longest_gap", gaps.reduce(f64::max));
-    let all = jobs.iter().map(|job| job.wakeup_latency(played.span.1));
+    let all = jobs.iter().map(|job| job.wakeup_latency(run.span.1));
     if let Some(all) = all.reduce(|mut all, more| {
         all.merge(&more);
         all
@@ -193,8 +193,8 @@ fn system(played: &Played<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
 }
 
 /// What the volume's device did, and what its file system's cache saved it.
-fn storage(played: &Played<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
-    let Some((before, after)) = &played.moved else { return };
+fn storage(run: &FinishedRun<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
+    let Some((before, after)) = &run.moved else { return };
     let done = after.since(before, PAGE as u64);
     let all = [
         ("disk_requests", done.requests),
@@ -218,29 +218,29 @@ fn storage(played: &Played<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
     rows.number("", "rcache", share);
 }
 
-fn of_job(played: &Played<'_>, name: &str, seen: &JobSeen<'_>, rows: &mut Rows) {
-    let (prefix, board, used) = (format!("tasks.{name}."), seen.board, &seen.used);
+fn of_job(run: &FinishedRun<'_>, name: &str, seen: &JobSeen<'_>, rows: &mut Rows) {
+    let (prefix, totals, used) = (format!("tasks.{name}."), seen.totals, &seen.used);
     let mut number = |name, value| rows.number(&prefix, name, value);
     number("real", seen.real());
     number("user", seen.each(used.user_us));
     number("sys", seen.each(used.system_us));
-    number("share", Some(100.0 * (used.user_us + used.system_us) as f64 * 1000.0 / capacity(played)));
-    number("longest_gap", seen.longest_gap(played.span.1));
+    number("share", Some(100.0 * (used.user_us + used.system_us) as f64 * 1000.0 / capacity(run)));
+    number("longest_gap", seen.longest_gap(run.span.1));
     number("minor_faults", Some(used.minor_faults as f64));
     number("major_faults", Some(used.major_faults as f64));
-    number("completed", count(&board.ended));
+    number("completed", count(&totals.ended));
     number("voluntary_switches", Some(used.voluntary as f64));
     number("involuntary_switches", Some(used.involuntary as f64));
-    number("signals_overlapped", count(&board.signals_overlapped));
-    number("memory_refused", count(&board.memory_refused));
+    number("signals_overlapped", count(&totals.signals_overlapped));
+    number("memory_refused", count(&totals.memory_refused));
     number("refused", Some(warnings::refused(&seen.first.iter().map(|(slot, _)| *slot).collect::<Vec<_>>()) as f64));
-    let ended = board.ended.load(Relaxed);
-    number("memory_unused", (ended > 0).then(|| board.memory_unused.load(Relaxed) as f64 / ended as f64));
-    let end = played.span.1;
-    let (passes, lateness) = (seen.pass_time(end), seen.lateness(&played.stage.company.programs, end));
+    let ended = totals.ended.load(Relaxed);
+    number("memory_unused", (ended > 0).then(|| totals.memory_unused.load(Relaxed) as f64 / ended as f64));
+    let end = run.span.1;
+    let (passes, lateness) = (seen.pass_time(end), seen.lateness(&run.setup.workload.programs, end));
     number("passes", Some(passes.count() as f64));
     number("deadlines", Some((lateness.count() + lateness.censored()) as f64));
-    number("deadline_misses", Some((board.misses.load(Relaxed) + lateness.censored()) as f64));
+    number("deadline_misses", Some((totals.misses.load(Relaxed) + lateness.censored()) as f64));
     rows.spread(&prefix, "wakeup_latency", &seen.wakeup_latency(end));
     rows.spread(&prefix, "response", &seen.response(end));
     rows.spread(&prefix, "queueing", &seen.queueing(end));
@@ -249,33 +249,34 @@ fn of_job(played: &Played<'_>, name: &str, seen: &JobSeen<'_>, rows: &mut Rows) 
 }
 
 /// Mean processor time that a task of the workload had taken before it began, ns.
-fn making(played: &Played<'_>) -> u64 {
-    let (us, tasks) = played
-        .stage
-        .arena
-        .boards
-        .iter()
-        .fold((0, 0), |(us, tasks), board| (us + board.making_us.load(Relaxed), tasks + board.made.load(Relaxed)));
+fn making(run: &FinishedRun<'_>) -> u64 {
+    let (us, tasks) =
+        run.setup.shared.totals.iter().fold((0, 0), |(us, tasks), totals| {
+            (us + totals.making_us.load(Relaxed), tasks + totals.made.load(Relaxed))
+        });
     us * 1000 / tasks.max(1)
 }
 
-fn environment(played: &Played<'_>, jobs: &[JobSeen<'_>], told: &Told) -> Environment {
-    let (span, used) = ((played.stats.1.at - played.stats.0.at).max(1), &played.stage.used);
-    let spent = played.stats.1.since(&played.stats.0, used);
+fn environment(run: &FinishedRun<'_>, jobs: &[JobSeen<'_>], recorded: &RecordedNumbers) -> Environment {
+    let (span, used) = ((run.stats.1.at - run.stats.0.at).max(1), &run.setup.used);
+    let spent = run.stats.1.since(&run.stats.0, used);
     let ours: u64 = jobs.iter().map(|job| job.used.user_us + job.used.system_us).sum::<u64>() * 1000;
     let window = span * used.len() as u64;
     let capacity = window as f64;
-    let own = if played.apart { 0 } else { played.own_ns };
+    let own = if run.apart { 0 } else { run.own_ns };
     let foreign = spent.busy(window).saturating_sub(ours).saturating_sub(own);
     Environment {
         // The recording knows it exactly, if it is whole.
-        foreign_percent: told.foreign_percent.filter(|_| told.lost == 0).unwrap_or(100.0 * foreign as f64 / capacity),
+        foreign_percent: recorded
+            .foreign_percent
+            .filter(|_| recorded.lost == 0)
+            .unwrap_or(100.0 * foreign as f64 / capacity),
         steal_percent: spent.steal.map(|steal| 100.0 * steal as f64 / capacity),
         own_percent: 100.0 * own as f64 / capacity,
         longest_hole_ns: None,
-        foreign_wakeups: told.foreign_wakeups,
-        lost_events: told.lost,
-        making_ns: making(played),
-        unmaking_ns: played.unmaking_ns,
+        foreign_wakeups: recorded.foreign_wakeups,
+        lost_events: recorded.lost,
+        making_ns: making(run),
+        unmaking_ns: run.unmaking_ns,
     }
 }

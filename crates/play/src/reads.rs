@@ -1,7 +1,7 @@
 //! What tasks read: bytes that their calls asked for, and bytes that drives were asked for because of them. The kernel counts
 //! both for each process (`/proc/PID/io`), with children that were waited for.
 
-use crate::{arena::Slot, stage::Stage};
+use crate::{setup::Setup, shared::Slot};
 use schedlab_linux::files::open_at;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -34,8 +34,8 @@ pub(crate) fn note(slot: &Slot, now: Option<[u64; 2]>, before: [u64; 2]) {
 }
 
 /// The same for those tasks of the workload that have not ended.
-pub(crate) fn of_the_living(stage: &Stage) {
-    for slot in stage.arena.slots.iter().take(stage.company.members.len()) {
+pub(crate) fn of_the_living(setup: &Setup) {
+    for slot in setup.shared.slots.iter().take(setup.workload.tasks.len()) {
         if slot.ended.load(Relaxed) == 0
             && let Ok(path) = std::ffi::CString::new(format!("/proc/{}/io", slot.pid.load(Relaxed)))
         {

@@ -1,19 +1,19 @@
-//! What is written down beside the tasks' own measurements: the scheduler's events, and the system's counters.
+//! What is recorded next to the workers' own measurements: the scheduler's events, and the system's counters.
 
-use crate::arena::Slot;
+use crate::shared::Slot;
 use crate::{
-    finished::{Kept, Played},
+    finished::{FinishedRun, Recording},
     plan::{Options, Trace},
-    stage::Stage,
+    setup::Setup,
 };
 use schedlab_linux::{Fault, sched};
 use schedlab_metrics::find;
 use schedlab_model::units::spell_duration;
 use schedlab_observe::{
     Number,
-    tracing::{Cast, CastMember, Recorder, Whole},
+    tracing::{Recorder, Roster, RosterTask, Whole},
 };
-use schedlab_tune::Book;
+use schedlab_tune::RunJournal;
 use schedlab_workloads::roster::Entry;
 use std::{
     fs::File,
@@ -24,8 +24,7 @@ use std::{
 /// Buffers of events of all processors together, KiB.
 const ALL_BUFFERS_KIB: u32 = 1 << 20;
 
-/// Numbers that the tasks and the kernel's own accounts know as well or better: of the recording only what these do not know
-/// is taken.
+/// Metrics that the workers and the kernel's accounts measure as well or better: these are not taken from the recording.
 const OURS: [&str; 10] = [
     "elapsed",
     "utilization",
@@ -49,14 +48,14 @@ pub(crate) struct Records {
 
 impl Records {
     /// Begins what the options want, before the tasks begin.
-    pub fn start(book: &Book, options: &Options, stage: &Stage) -> Result<Records, Fault> {
+    pub fn start(journal: &RunJournal, options: &Options, setup: &Setup) -> Result<Records, Fault> {
         let mut records = Records { recorder: None, sampler: sampler(options)?, missing: None };
         if options.trace == Trace::Off {
             return Ok(records);
         }
         let processors = std::thread::available_parallelism().map_or(1, usize::from) as u32;
         let kib = options.buffer_kib.min(ALL_BUFFERS_KIB / processors.max(1));
-        match Recorder::start(book, &stage.cpus, kib) {
+        match Recorder::start(journal, &setup.cpus, kib) {
             Ok(mut recorder) => {
                 // What leaves a guest serves to follow its kernel's account.
                 recorder.charges = options.enclose.is_some();
@@ -78,15 +77,15 @@ impl Records {
     }
 
     /// Ends them.
-    pub fn stop(mut self) -> Kept {
+    pub fn stop(mut self) -> Recording {
         if let Some(sampler) = &mut self.sampler {
             // It ends with the tasks, at the latest.
             let _ = sampler.kill();
         }
         match self.recorder.map(Recorder::stop) {
-            None => Kept { recorded: None, missing: self.missing },
-            Some(Ok(recorded)) => Kept { recorded: Some(recorded), missing: self.missing },
-            Some(Err(fault)) => Kept { recorded: None, missing: Some(fault.to_string()) },
+            None => Recording { recorded: None, missing: self.missing },
+            Some(Ok(recorded)) => Recording { recorded: Some(recorded), missing: self.missing },
+            Some(Err(fault)) => Recording { recorded: None, missing: Some(fault.to_string()) },
         }
     }
 }
@@ -104,27 +103,27 @@ fn sampler(options: &Options) -> Result<Option<Child>, Fault> {
     Ok(Some(child))
 }
 
-/// Who played, for the recording to be told by.
-fn cast(played: &Played<'_>) -> Cast {
-    let stage = played.stage;
-    let member = |(slot, member): (&Slot, &Entry)| CastMember {
+/// The roster by which the recording is evaluated.
+fn roster(run: &FinishedRun<'_>) -> Roster {
+    let setup = run.setup;
+    let entry = |(slot, entry): (&Slot, &Entry)| RosterTask {
         pid: slot.pid.load(Relaxed),
-        job: member.job as u32,
-        nice: stage.jobs[member.job].nice,
+        job: entry.job as u32,
+        nice: setup.jobs[entry.job].nice,
         parent: None,
     };
-    Cast {
-        jobs: stage.company.jobs.clone(),
-        tasks: stage.arena.slots.iter().zip(&stage.company.members).map(member).collect(),
-        processors: stage.cpus.clone(),
-        begin_ns: played.span.0,
-        end_ns: played.span.1,
+    Roster {
+        jobs: setup.workload.jobs.clone(),
+        tasks: setup.shared.slots.iter().zip(&setup.workload.tasks).map(entry).collect(),
+        processors: setup.cpus.clone(),
+        begin_ns: run.span.0,
+        end_ns: run.span.1,
     }
 }
 
-/// What a recording says of the run.
+/// What a recording shows of the run.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct RecordedNumbers {
     /// Rows that stand in place of the tasks' own.
     pub rows: Vec<Number>,
     pub foreign_percent: Option<f64>,
@@ -138,18 +137,18 @@ pub(crate) struct Told {
 }
 
 /// Reads the recording.
-pub(crate) fn tell(played: &Played<'_>, options: &Options) -> Told {
-    let Some(recorded) = &played.kept.recorded else { return Told::default() };
-    let cast = cast(played);
-    let where_used = Cast { processors: played.stage.used.clone(), ..cast.clone() };
-    let written = options.recording.as_ref().map_or(Ok(()), |path| recorded.write(path, &cast));
-    let (enclosed, unsent) = match options.enclose.map(|most| recorded.enclosed(&cast, most)).transpose() {
+pub(crate) fn evaluate(run: &FinishedRun<'_>, options: &Options) -> RecordedNumbers {
+    let Some(recorded) = &run.recording.recorded else { return RecordedNumbers::default() };
+    let roster = roster(run);
+    let where_used = Roster { processors: run.setup.used.clone(), ..roster.clone() };
+    let written = options.recording.as_ref().map_or(Ok(()), |path| recorded.write(path, &roster));
+    let (enclosed, unsent) = match options.enclose.map(|most| recorded.enclosed(&roster, most)).transpose() {
         Ok(enclosed) => (enclosed, None),
         Err(fault) => (None, Some(fault)),
     };
-    let theirs = |row: &Number| find(&row.metric, &cast.jobs).is_ok_and(|metric| !OURS.contains(&metric.name));
-    Told {
-        rows: recorded.rows(&cast).into_iter().filter(theirs).collect(),
+    let theirs = |row: &Number| find(&row.metric, &roster.jobs).is_ok_and(|metric| !OURS.contains(&metric.name));
+    RecordedNumbers {
+        rows: recorded.rows(&roster).into_iter().filter(theirs).collect(),
         foreign_percent: Some(recorded.foreign_percent(&where_used)),
         foreign_wakeups: Some(recorded.foreign_wakeups(&where_used)),
         lost: recorded.lost(),

@@ -5,7 +5,7 @@ use schedlab_model::info::{MetricInfo, Scope};
 use schedlab_observe::Number;
 use std::collections::BTreeSet;
 
-/// Rows as they come.
+/// Rows in the order in which they are added.
 #[derive(Debug, Default)]
 pub(crate) struct Rows(Vec<Number>);
 

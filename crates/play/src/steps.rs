@@ -1,9 +1,9 @@
 //! The steps that use files, memory and pipes. A call that fails is noted in the task's slot, and the task goes on.
 
 use crate::{
-    arena::Trouble,
-    files,
-    player::{OpenFile, Player},
+    shared::Trouble,
+    store,
+    worker::{OpenFile, Worker},
 };
 use nix::unistd;
 use schedlab_linux::{
@@ -28,7 +28,7 @@ enum Use {
 /// Bytes of a block, as [`Place::Random`] means it.
 const BLOCK: u64 = 4096;
 
-impl Player<'_> {
+impl Worker<'_> {
     /// One of these steps.
     pub fn use_system(&mut self, instruction: Instruction) {
         match instruction {
@@ -36,8 +36,8 @@ impl Player<'_> {
             Instruction::Create(set) => self.open(set, Use::Create, libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC),
             Instruction::Delete(set) => {
                 let number = self.next_file(set, Use::Delete);
-                let folder = self.stage.store.sets[usize::from(set)].as_raw_fd();
-                let done = self.idly(|_| delete_at(folder, files::Name::new(number).as_c_str()));
+                let folder = self.setup.store.sets[usize::from(set)].as_raw_fd();
+                let done = self.blocking(|_| delete_at(folder, store::Name::new(number).as_c_str()));
                 self.note(Trouble::File, done);
             }
             Instruction::Read(bytes) => self.transfer(bytes, |file, buffer| unistd::read(file, buffer)),
@@ -45,21 +45,21 @@ impl Player<'_> {
             Instruction::Seek(place) => self.seek(place),
             Instruction::Sync => {
                 let folder = self.file.as_ref().map(|open| open.file.as_raw_fd());
-                let folder = folder.or(self.stage.store.sets.first().map(AsRawFd::as_raw_fd));
-                let done = self.idly(|_| folder.map_or(Ok(()), sync_file_system));
+                let folder = folder.or(self.setup.store.sets.first().map(AsRawFd::as_raw_fd));
+                let done = self.blocking(|_| folder.map_or(Ok(()), sync_file_system));
                 self.note(Trouble::File, done);
             }
-            Instruction::Close => self.idly(|player| player.file = None),
+            Instruction::Close => self.blocking(|worker| worker.file = None),
             Instruction::Print(bytes) => {
-                let stage = self.stage;
-                let done = self.moved(bytes, |buffer| unistd::write(&stage.null, buffer));
+                let setup = self.setup;
+                let done = self.moved(bytes, |buffer| unistd::write(&setup.null, buffer));
                 self.note(Trouble::File, done);
             }
             Instruction::Touch(touch) => self.touch(touch),
-            Instruction::Send(pipe) => self.message(|stage| unistd::write(&stage.pipes[usize::from(pipe)].write, &[1])),
+            Instruction::Send(pipe) => self.message(|setup| unistd::write(&setup.pipes[usize::from(pipe)].write, &[1])),
             Instruction::Receive(pipe) => {
-                self.await_others(Awaited::Message(pipe), |player| {
-                    player.message(|stage| unistd::read(&stage.pipes[usize::from(pipe)].read, &mut [0]));
+                self.await_others(Awaited::Message(pipe), |worker| {
+                    worker.message(|setup| unistd::read(&setup.pipes[usize::from(pipe)].read, &mut [0]));
                 });
             }
             Instruction::Grow(demand) => self.grow(demand),
@@ -76,7 +76,7 @@ impl Player<'_> {
 
     /// The number of the file of a set that comes after the last one taken for that use.
     fn next_file(&mut self, set: u16, what_for: Use) -> u32 {
-        let files = self.stage.company.programs.files[usize::from(set)];
+        let files = self.setup.workload.programs.files[usize::from(set)];
         let count = &mut self.taken[usize::from(set)][what_for as usize];
         let first = if files.own { (self.number as u32).wrapping_mul(files.files) } else { 0 };
         let number = first.wrapping_add(*count % files.files);
@@ -86,9 +86,9 @@ impl Player<'_> {
 
     fn open(&mut self, set: u16, what_for: Use, flags: i32) {
         let number = self.next_file(set, what_for);
-        let folder = &self.stage.store.sets[usize::from(set)];
-        let direct = if self.stage.company.programs.files[usize::from(set)].direct { libc::O_DIRECT } else { 0 };
-        let opened = self.idly(|_| files::open(folder, number, flags | direct));
+        let folder = &self.setup.store.sets[usize::from(set)];
+        let direct = if self.setup.workload.programs.files[usize::from(set)].direct { libc::O_DIRECT } else { 0 };
+        let opened = self.blocking(|_| store::open(folder, number, flags | direct));
         match opened {
             Ok(file) => self.file = Some(OpenFile { file, set }),
             Err(why) => self.slot.failed(Trouble::File, &why),
@@ -104,10 +104,10 @@ impl Player<'_> {
     }
 
     fn moved(&mut self, bytes: u64, act: impl Fn(&mut [u8]) -> nix::Result<usize>) -> io::Result<()> {
-        self.idly(|player| {
+        self.blocking(|worker| {
             let mut left = bytes as usize;
             while left > 0 {
-                match act(player.buffer.part(left)) {
+                match act(worker.buffer.part(left)) {
                     Ok(0) => break,
                     Ok(count) => left -= count,
                     Err(nix::Error::EINTR) => {}
@@ -124,7 +124,7 @@ impl Player<'_> {
             Place::Start => (0, unistd::Whence::SeekSet),
             Place::End => (0, unistd::Whence::SeekEnd),
             Place::Random => {
-                let blocks = self.stage.company.programs.files[usize::from(open.set)].size.div_ceil(BLOCK);
+                let blocks = self.setup.workload.programs.files[usize::from(open.set)].size.div_ceil(BLOCK);
                 (self.rng.below(blocks) * BLOCK, unistd::Whence::SeekSet)
             }
         };
@@ -133,13 +133,13 @@ impl Player<'_> {
     }
 
     /// One message. A signal does not end this wait.
-    fn message(&mut self, act: impl Fn(&super::stage::Stage) -> nix::Result<usize>) {
-        self.idly(|player| while act(player.stage) == Err(nix::Error::EINTR) {});
+    fn message(&mut self, act: impl Fn(&super::setup::Setup) -> nix::Result<usize>) {
+        self.blocking(|worker| while act(worker.setup) == Err(nix::Error::EINTR) {});
     }
 
     /// Uses memory page by page, with work at each.
     fn touch(&mut self, touch: u16) {
-        let touch = self.stage.company.programs.touches[usize::from(touch)];
+        let touch = self.setup.workload.programs.touches[usize::from(touch)];
         let (first, pages) = (touch.from / PAGE as u64, touch.size.div_ceil(PAGE as u64));
         for n in 0..pages * u64::from(touch.times) {
             let page = match touch.order {
@@ -147,10 +147,10 @@ impl Player<'_> {
                 TouchOrder::Random => self.rng.below(pages),
             };
             // A fault may wait for the drive, which is no want of a processor.
-            self.idly(|player| {
+            self.blocking(|worker| {
                 let mapping = match touch.image {
-                    Some(image) => player.images.get(usize::from(image)),
-                    None => Some(&player.memory),
+                    Some(image) => worker.images.get(usize::from(image)),
+                    None => Some(&worker.memory),
                 };
                 mapping.iter().for_each(|it| it.touch((first + page) as usize, touch.write && touch.image.is_none()));
             });
@@ -163,17 +163,17 @@ impl Player<'_> {
     /// size, or the most that earlier runs have held at their end or asked for in vain. Refused means that it ends here.
     fn grow(&mut self, demand: Demand) {
         let wanted = demand.from.0 + self.rng.below(demand.to.0 - demand.from.0 + 1);
-        let known = self.board.high_water.load(Relaxed);
-        let given = match self.stage.sizing {
+        let known = self.totals.high_water.load(Relaxed);
+        let given = match self.setup.sizing {
             Sizing::HighWater if known > 0 => known,
             Sizing::Declared | Sizing::HighWater => demand.declared.0,
         };
         if wanted > given {
-            self.board.high_water.fetch_max(wanted, Relaxed);
-            self.board.memory_refused.fetch_add(1, Relaxed);
+            self.totals.high_water.fetch_max(wanted, Relaxed);
+            self.totals.memory_refused.fetch_add(1, Relaxed);
             self.end();
         }
-        match self.idly(|_| Mapping::own(wanted as usize)) {
+        match self.blocking(|_| Mapping::own(wanted as usize)) {
             Ok(mapping) => {
                 (0..(wanted as usize).div_ceil(PAGE)).for_each(|page| mapping.touch(page, true));
                 self.grown.push(mapping);

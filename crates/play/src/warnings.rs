@@ -1,11 +1,11 @@
 //! What a run's numbers suffer from, as warnings: what was seen, why it may mislead, what to do.
 
 use crate::{
-    arena::{Slot, Trouble},
-    finished::Played,
+    finished::FinishedRun,
     plan::Caution,
-    records::Told,
-    stuck::Hopeless,
+    records::RecordedNumbers,
+    shared::{Slot, Trouble},
+    stuck::StuckTasks,
 };
 use schedlab_linux::sched::Standing;
 use schedlab_metrics::Warning;
@@ -50,22 +50,22 @@ pub(crate) fn refused(slots: &[&Slot]) -> usize {
     slots.iter().filter(|slot| slot.trouble(Trouble::Reservation).is_some()).count()
 }
 
-pub(crate) fn of(played: &Played<'_>, told: &Told, hopeless: &Hopeless) -> Vec<Caution> {
-    let mut all: Vec<Caution> = hopeless.caution().into_iter().collect();
-    of_run(played, &mut all);
-    of_records(played, told, &mut all);
-    for (index, name) in played.stage.company.jobs.iter().enumerate() {
+pub(crate) fn of(run: &FinishedRun<'_>, recorded: &RecordedNumbers, stuck_tasks: &StuckTasks) -> Vec<Caution> {
+    let mut all: Vec<Caution> = stuck_tasks.caution().into_iter().collect();
+    of_run(run, &mut all);
+    of_records(run, recorded, &mut all);
+    for (index, name) in run.setup.workload.jobs.iter().enumerate() {
         let of_job = |slot: &&Slot| slot.job.load(Relaxed) as usize == index;
-        let slots: Vec<&Slot> = played.stage.arena.used().iter().filter(of_job).collect();
+        let slots: Vec<&Slot> = run.setup.shared.used().iter().filter(of_job).collect();
         troubles(name, &slots, &mut all);
-        wishes(played, index, &slots, &mut all);
-        ends(played, index, hopeless.of_job[index].1 as usize, &mut all);
+        wishes(run, index, &slots, &mut all);
+        ends(run, index, stuck_tasks.of_job[index].1 as usize, &mut all);
     }
     all
 }
 
 /// A warning of the metrics.
-pub(crate) fn told(Warning { seen, why, advice, .. }: Warning) -> Caution {
+pub(crate) fn of_metrics(Warning { seen, why, advice, .. }: Warning) -> Caution {
     Caution { seen, why, advice }
 }
 
@@ -73,37 +73,37 @@ fn caution(seen: String, why: &str, advice: &str) -> Caution {
     Caution { seen, why: why.to_owned(), advice: advice.to_owned() }
 }
 
-fn of_run(played: &Played<'_>, all: &mut Vec<Caution>) {
-    if played.standing != Standing::RealTime {
-        let how = if played.standing == Standing::Favoured { "at nice -20" } else { "as an ordinary task" };
+fn of_run(run: &FinishedRun<'_>, all: &mut Vec<Caution>) {
+    if run.standing != Standing::RealTime {
+        let how = if run.standing == Standing::Favoured { "at nice -20" } else { "as an ordinary task" };
         all.push(caution(
             format!("the agent itself ran {how}"),
             "beside hogs it may end the run late",
             "run as root, or allow real-time priority 50 (`ulimit -r`)",
         ));
     }
-    if played.cut {
-        let end = (played.span.1 - played.span.0) as f64 / 1e9;
+    if run.cut {
+        let end = (run.span.1 - run.span.0) as f64 / 1e9;
         all.push(caution(
             format!("the run was ended after {end:.3} s, with tasks that had not ended"),
             "it is not the run that was asked for",
             "allow more time with --at-most",
         ));
     }
-    let refused = played.stage.groups.refused.iter();
+    let refused = run.setup.groups.refused.iter();
     all.extend(refused.map(|seen| caution(seen.clone(), "shares and limits are not those asked for", "run as root")));
 }
 
 /// What was not recorded as it was wanted, and settings that were not as they were set.
-fn of_records(played: &Played<'_>, told: &Told, all: &mut Vec<Caution>) {
-    if let Some(why) = &played.kept.missing {
+fn of_records(run: &FinishedRun<'_>, recorded: &RecordedNumbers, all: &mut Vec<Caution>) {
+    if let Some(why) = &run.recording.missing {
         all.push(caution(
             format!("the scheduler's events were not recorded: {why}"),
             "waits are known only as far as tasks can see their own: from timers, between readings of the clock",
             "see what schedlab host check advises",
         ));
     }
-    let Whole { switches, missing } = told.whole;
+    let Whole { switches, missing } = recorded.whole;
     if missing > 0 {
         all.push(caution(
             format!("the kernel did not tell of {missing} switches of these tasks, beside {switches} that it told of"),
@@ -111,17 +111,17 @@ fn of_records(played: &Played<'_>, told: &Told, all: &mut Vec<Caution>) {
             "nothing, if they are few: medians do not see them; else record a shorter run",
         ));
     }
-    if let Some(why) = &told.unwritten {
+    if let Some(why) = &recorded.unwritten {
         all.push(caution(why.clone(), "there is no recording of this run", "name another file, or record less"));
     }
-    for Mismatch { setting, path, expected, actual } in &played.rounded {
+    for Mismatch { setting, path, expected, actual } in &run.rounded {
         all.push(caution(
             format!("{setting} was to be {expected} and is {actual} ({})", path.display()),
             "the run is not of the setting that was asked for",
             "ask for what the kernel gives",
         ));
     }
-    for Mismatch { setting, path, expected, actual } in &played.changed {
+    for Mismatch { setting, path, expected, actual } in &run.changed {
         all.push(caution(
             format!("{setting} was {expected} and became {actual} during the run ({})", path.display()),
             "somebody else sets it, so the run is of no setting at all",
@@ -144,10 +144,10 @@ fn troubles(job: &str, slots: &[&Slot], all: &mut Vec<Caution>) {
 }
 
 /// What a job asks for and this kernel has otherwise.
-fn wishes(played: &Played<'_>, index: usize, slots: &[&Slot], all: &mut Vec<Caution>) {
-    let (job, name) = (&played.stage.jobs[index], &played.stage.company.jobs[index]);
+fn wishes(run: &FinishedRun<'_>, index: usize, slots: &[&Slot], all: &mut Vec<Caution>) {
+    let (job, name) = (&run.setup.jobs[index], &run.setup.workload.jobs[index]);
     if let Some(found) = slots.iter().find_map(|slot| slot.trouble(Trouble::Slice)) {
-        let wanted = played.stage.slices[index].unwrap_or(0);
+        let wanted = run.setup.slices[index].unwrap_or(0);
         all.push(caution(
             format!("tasks of `{name}` asked for a slice of {wanted} ns and have {found} ns"),
             "the kernel allows 0.1 ms to 100 ms, older ones no slice of one's own",
@@ -179,12 +179,12 @@ fn wishes(played: &Played<'_>, index: usize, slots: &[&Slot], all: &mut Vec<Caut
 }
 
 /// Tasks that did not end of themselves.
-fn ends(played: &Played<'_>, index: usize, stuck: usize, all: &mut Vec<Caution>) {
-    let stage = played.stage;
-    let name = &stage.company.jobs[index];
-    let members = || (0..stage.company.members.len()).filter(|&n| stage.company.members[n].job == index);
-    let died = members().filter_map(|n| played.ends[n]?.signal).collect::<Vec<_>>();
-    let children = stage.arena.boards[index].died.load(Relaxed);
+fn ends(run: &FinishedRun<'_>, index: usize, stuck: usize, all: &mut Vec<Caution>) {
+    let setup = run.setup;
+    let name = &setup.workload.jobs[index];
+    let tasks = || (0..setup.workload.tasks.len()).filter(|&n| setup.workload.tasks[n].job == index);
+    let died = tasks().filter_map(|n| run.ends[n]?.signal).collect::<Vec<_>>();
+    let children = setup.shared.totals[index].died.load(Relaxed);
     if let Some(signal) = died.first() {
         let word = nix::sys::signal::Signal::try_from(*signal).map_or("a signal", |signal| signal.as_str());
         all.push(caution(
@@ -200,11 +200,11 @@ fn ends(played: &Played<'_>, index: usize, stuck: usize, all: &mut Vec<Caution>)
             "look who sends signals; run it again",
         ));
     }
-    let left = members().filter(|&n| stage.arena.slots[n].ended.load(Relaxed) == 0).count();
-    // Who can never end is told of with the deadlock.
+    let left = tasks().filter(|&n| setup.shared.slots[n].ended.load(Relaxed) == 0).count();
+    // Tasks that can never end are reported with the deadlock.
     let left = left.saturating_sub(stuck);
-    if stage.jobs[index].passes.count().is_some() && left > died.len() {
-        let all_of_it = members().count();
+    if setup.jobs[index].passes.count().is_some() && left > died.len() {
+        let all_of_it = tasks().count();
         all.push(caution(
             format!("{left} of {all_of_it} tasks of `{name}` had not ended when the run ended"),
             "its `real` is left out: a mean over the others would favour short tasks",

@@ -1,8 +1,8 @@
-//! Work that is the same whatever runs beside it: a chain of dependent multiplications that touches no memory, and the
+//! Work that is the same whatever else runs: a chain of dependent multiplications that touches no memory, and the
 //! cheapest system call. The clock is read every ten microseconds between, so that no gap stays unseen; the calibration
 //! counts those readings in.
 
-use crate::{arena::Slot, plan::Calibration};
+use crate::{plan::Calibration, shared::Slot};
 use schedlab_linux::{clock::now, process::cheapest_call};
 use std::{hint::black_box, sync::atomic::Ordering::Relaxed};
 

@@ -4,11 +4,11 @@ use crate::{
     change::Change,
     journal::{Entry, Journal, Lock},
     mark,
+    object::Object,
     place::DEBUGFS,
     reading::{read_bounded, write_once},
     steps::{Plan, Step, plan},
     stop,
-    thing::Thing,
     undo::{Undo, recover},
     undone::Mismatch,
     warden,
@@ -91,13 +91,13 @@ impl Held {
 
     /// Where another run has mounted what we use, it is not to go before us.
     fn share_debugfs(&mut self, lock: &Lock, plan: &Plan) -> Result<(), Fault> {
-        let is_it = |thing: &Thing| matches!(thing, Thing::Mount { path, .. } if path == Path::new(DEBUGFS));
+        let is_it = |object: &Object| matches!(object, Object::Mount { path, .. } if path == Path::new(DEBUGFS));
         if !plan.steps().any(|step| step.path.starts_with(DEBUGFS)) {
             return Ok(());
         }
         let (all, _) = self.journal().entries()?;
-        if let Some(theirs) = all.into_iter().find(|e| is_it(&e.thing) && e.owner.lives()) {
-            let shared = self.journal().remember(lock, theirs.thing)?;
+        if let Some(theirs) = all.into_iter().find(|e| is_it(&e.object) && e.owner.lives()) {
+            let shared = self.journal().enter(lock, theirs.object)?;
             self.entries.push(shared);
         }
         Ok(())
@@ -108,7 +108,7 @@ impl Held {
         use nix::mount::{MsFlags, mount};
         let name = mark::name(self.journal().owner(), &mark::Id::fresh()?);
         let source = name.to_string_lossy().into_owned();
-        let entry = self.journal().remember(lock, Thing::Mount { path: PathBuf::from(DEBUGFS), source })?;
+        let entry = self.journal().enter(lock, Object::Mount { path: PathBuf::from(DEBUGFS), source })?;
         self.entries.push(entry);
         let path = self.root.path(DEBUGFS);
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
@@ -126,7 +126,7 @@ impl Held {
             let path = self.root.path(&step.path);
             let text = match read_bounded(&path) {
                 Ok(text) => text,
-                // What merely follows need not be readable: this device has no such thing.
+                // What merely follows need not be readable: this device has no such object.
                 Err(_) if step.follows.is_some() => continue,
                 Err(why) => return Err(Fault::file(path, "read", why)),
             };
@@ -140,7 +140,7 @@ impl Held {
                 let advice = "leave it out".to_owned();
                 return Err(Fault::Refused { what: step.setting, why, advice });
             }
-            let entry = self.journal().remember(lock, Thing::Value(change))?;
+            let entry = self.journal().enter(lock, Object::Value(change))?;
             self.entries.push(entry);
             changes.push((step, self.entries.len() - 1));
         }
@@ -171,7 +171,7 @@ impl Held {
         if step.follows.is_some() {
             return Ok(());
         }
-        let Thing::Value(change) = &mut self.entries[index].thing else { return Ok(()) };
+        let Object::Value(change) = &mut self.entries[index].object else { return Ok(()) };
         let got = change.now(&self.root)?.unwrap_or_default();
         let wanted = step.text.clone().unwrap_or_else(|| got.clone());
         let old = change.reading.of(&change.old).unwrap_or_default();
@@ -270,7 +270,7 @@ fn as_change(step: &Step, old: String) -> Change {
 /// Two that change the same setting would each put back what the other has set.
 fn refuse_what_others_hold(journal: &Journal, plan: &Plan) -> Result<(), Fault> {
     for entry in journal.entries()?.0.iter().filter(|e| e.owner.lives()) {
-        let Thing::Value(theirs) = &entry.thing else { continue };
+        let Object::Value(theirs) = &entry.object else { continue };
         let Some(step) = plan.steps().find(|s| s.path == theirs.path && s.reading == theirs.reading) else { continue };
         return Err(Fault::Refused {
             what: step.setting.clone(),

@@ -7,7 +7,7 @@
 //! Entries are numbered through, whoever writes them: the next number is one more than the largest that is there, found under the
 //! lock of the folder's file `lock`. They are undone in the order of these numbers and of nothing else; clocks step.
 
-use crate::{owner::Owner, stop, thing::Thing};
+use crate::{object::Object, owner::Owner, stop};
 use schedlab_linux::Fault;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -36,7 +36,8 @@ pub struct Entry {
     /// Order among all entries of the journal.
     pub sequence: u64,
     /// What has to be undone.
-    pub thing: Thing,
+    #[serde(rename = "thing")]
+    pub object: Object,
 }
 
 impl Entry {
@@ -113,16 +114,16 @@ impl Journal {
     }
 
     /// The same for undoing, which must go on without a lock where there can be none: the folder was removed, or nobody can
-    /// write it any more, or whoever has the lock is stuck. To undo the same thing twice does no harm.
+    /// write it any more, or whoever has the lock is stuck. To undo the same object twice does no harm.
     pub(crate) fn lock_to_undo(&self) -> Option<Lock> {
         self.lock().ok()
     }
 
     /// Puts something on disk that has to be undone. When this returns, it is there whatever happens.
-    pub fn remember(&self, _lock: &Lock, thing: Thing) -> Result<Entry, Fault> {
-        let entry = Entry { owner: self.owner.clone(), sequence: self.next()?, thing };
+    pub fn enter(&self, _lock: &Lock, object: Object) -> Result<Entry, Fault> {
+        let entry = Entry { owner: self.owner.clone(), sequence: self.next()?, object };
         stop::point();
-        self.write(&entry, entry.thing.is_flushed())?;
+        self.write(&entry, entry.object.is_flushed())?;
         stop::point();
         Ok(entry)
     }
@@ -177,7 +178,7 @@ impl Journal {
         match fs::remove_file(&path) {
             Err(why) if why.kind() == ErrorKind::NotFound => Ok(()),
             Err(why) => Err(Fault::file(path, "remove", why)),
-            Ok(()) if entry.thing.is_flushed() => self.flush().map_err(|why| Fault::file(&self.folder, "flush", why)),
+            Ok(()) if entry.object.is_flushed() => self.flush().map_err(|why| Fault::file(&self.folder, "flush", why)),
             Ok(()) => Ok(()),
         }
     }

@@ -2,9 +2,8 @@
 //!
 //! [`Held::apply`] sets and [`Held::restore`] puts back; between them stands the journal on disk ([`journal`]) and a process
 //! that outlives us ([`warden`]). What else a run makes on the host and must remove again (a group, a tracing instance, a mount, a
-//! loop device, a swap area, a folder, a process) is entered into the same journal first, by its [`Book`].
+//! loop device, a swap area, a folder, a process) is entered into the same journal first, by its [`RunJournal`].
 
-pub mod book;
 mod change;
 pub mod check;
 pub mod entry;
@@ -12,26 +11,27 @@ pub mod held;
 pub mod journal;
 pub mod listing;
 pub mod mark;
+pub mod object;
 pub mod owner;
 pub mod place;
 mod reading;
 mod remove;
+pub mod run_journal;
 pub mod script;
 pub mod steps;
 pub mod stop;
 pub mod strays;
 pub mod table;
-pub mod thing;
 pub mod trial;
 pub mod undo;
 pub mod undone;
 pub mod warden;
 
-pub use book::{Book, Memory};
 pub use change::Change;
 pub use held::Held;
+pub use object::Object;
+pub use run_journal::{Cleanup, RunJournal};
 pub use table::TUNABLES;
-pub use thing::Thing;
 pub use undo::{Undo, recover};
 pub use undone::Mismatch;
 

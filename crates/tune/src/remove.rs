@@ -1,4 +1,4 @@
-//! How each thing that a run makes in a kernel is taken away: each only if it is the one that its entry tells of, and not
+//! How each object that a run makes in a kernel is taken away: each only if it is the one that its entry tells of, and not
 //! before it is really gone.
 
 use crate::{

@@ -1,7 +1,7 @@
 //! What looks like a run's and stands in no entry of the journal, because the journal was removed, or is another: it is named
 //! and left alone, since a name proves nothing.
 
-use crate::{journal::Journal, thing::Thing};
+use crate::{journal::Journal, object::Object};
 use schedlab_linux::{Root, mounts, tracefs::Tracefs};
 use std::collections::BTreeSet;
 use std::fs;
@@ -48,16 +48,16 @@ pub fn look(root: &Root, journal: &Path) -> Vec<String> {
 /// Names and paths in the journal's entries.
 fn known(journal: &Path) -> BTreeSet<String> {
     let text = |path: &PathBuf| path.to_string_lossy().into_owned();
-    let of = |thing: &Thing| match thing {
-        Thing::Instance { name, .. } => Some(name.clone()),
-        Thing::Cgroup { path, .. }
-        | Thing::Enclosure { path, .. }
-        | Thing::Mount { path, .. }
-        | Thing::Folder { path, .. } => Some(text(path)),
+    let of = |object: &Object| match object {
+        Object::Instance { name, .. } => Some(name.clone()),
+        Object::Cgroup { path, .. }
+        | Object::Enclosure { path, .. }
+        | Object::Mount { path, .. }
+        | Object::Folder { path, .. } => Some(text(path)),
         _ => None,
     };
     let entries = journal.exists().then(|| Journal::open(journal).and_then(|journal| journal.entries()));
-    entries.and_then(Result::ok).into_iter().flat_map(|(all, _)| all).filter_map(|entry| of(&entry.thing)).collect()
+    entries.and_then(Result::ok).into_iter().flat_map(|(all, _)| all).filter_map(|entry| of(&entry.object)).collect()
 }
 
 /// Whether it is called as what a process makes that is no more.

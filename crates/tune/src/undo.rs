@@ -3,9 +3,9 @@
 use crate::{
     change::Change,
     journal::{Entry, Journal},
+    object::Object,
     owner::Owner,
     remove, stop, strays,
-    thing::Thing,
     undone::{Mismatch, Undone},
 };
 use schedlab_linux::{Fault, Root};
@@ -78,7 +78,7 @@ impl Journal {
     /// Undoes entries, the latest first, and forgets those that are undone. Gives those that are not.
     pub(crate) fn undo(&self, root: &Root, mut entries: Vec<Entry>, report: &mut Undo) -> Vec<Entry> {
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.order()));
-        let waits = |e: &Entry| matches!(&e.thing, Thing::Value(change) if change.by.is_some());
+        let waits = |e: &Entry| matches!(&e.object, Object::Value(change) if change.by.is_some());
         let (later, first): (Vec<_>, Vec<_>) = entries.into_iter().partition(waits);
         let mut undoing = Undoing { journal: self, root, theirs: BTreeSet::new(), blocked: BTreeSet::new() };
         let mut left: Vec<Entry> = first.into_iter().chain(later).filter(|entry| !undoing.one(entry, report)).collect();
@@ -88,8 +88,8 @@ impl Journal {
 
     /// Whether somebody else relies on the same mount, who will take it away.
     fn shared(&self, entry: &Entry) -> bool {
-        let is_other = |e: &Entry| e.thing == entry.thing && (&e.owner, e.sequence) != (&entry.owner, entry.sequence);
-        matches!(entry.thing, Thing::Mount { .. })
+        let is_other = |e: &Entry| e.object == entry.object && (&e.owner, e.sequence) != (&entry.owner, entry.sequence);
+        matches!(entry.object, Object::Mount { .. })
             && self.entries().is_ok_and(|(all, _)| all.iter().any(|e| is_other(e) && e.owner.lives()))
     }
 }
@@ -97,10 +97,10 @@ impl Journal {
 impl Undoing<'_> {
     /// Whether it is undone.
     fn one(&mut self, entry: &Entry, report: &mut Undo) -> bool {
-        let name = entry.thing.name();
+        let name = entry.object.name();
         if self.journal.shared(entry) {
             report.gone.push(format!("{name}: another run uses it"));
-        } else if !entry.owner.of_this_boot() && !entry.thing.outlives_a_boot() {
+        } else if !entry.owner.of_this_boot() && !entry.object.outlives_a_boot() {
             report.gone.push(format!("{name}: reset when the machine was started anew"));
         } else if self.follows_theirs(entry) {
             report.gone.push(format!("{name}: goes with a setting that somebody else has changed"));
@@ -109,7 +109,7 @@ impl Undoing<'_> {
             return self.fail(entry, &why, report);
         } else {
             stop::point();
-            let outcome = entry.thing.undo(self.root, &entry.owner);
+            let outcome = entry.object.undo(self.root, &entry.owner);
             stop::point();
             match outcome {
                 Ok(Undone::Back) => report.back.push(name),
@@ -123,30 +123,30 @@ impl Undoing<'_> {
             }
         }
         if let Err(fault) = self.journal.forget(entry) {
-            report.stuck.push(format!("{}: it is done, and its entry stays: {fault}", entry.thing.name()));
+            report.stuck.push(format!("{}: it is done, and its entry stays: {fault}", entry.object.name()));
         }
         true
     }
 
     fn fail(&mut self, entry: &Entry, why: &str, report: &mut Undo) -> bool {
-        let old = if let Thing::Value(change) = &entry.thing {
+        let old = if let Object::Value(change) = &entry.object {
             self.blocked.insert(change.key());
             format!("; before, it read {:?}", change.old.trim_end())
         } else {
             String::new()
         };
-        report.failed.push(format!("{}: {why}{old}", entry.thing.name()));
+        report.failed.push(format!("{}: {why}{old}", entry.object.name()));
         report.lost |= !self.journal.holds(entry);
         false
     }
 
     fn follows_theirs(&self, entry: &Entry) -> bool {
-        let Thing::Value(change) = &entry.thing else { return false };
+        let Object::Value(change) = &entry.object else { return false };
         leaders(change).any(|leader| self.theirs.contains(leader))
     }
 
     fn waits(&self, entry: &Entry) -> bool {
-        let Thing::Value(change) = &entry.thing else { return false };
+        let Object::Value(change) = &entry.object else { return false };
         self.blocked.contains(&change.key())
             || leaders(change).any(|leader| self.blocked.iter().any(|(path, _)| path == leader))
     }
@@ -171,7 +171,7 @@ pub fn recover_those(root: &Root, folder: &Path, whose: impl Fn(&Owner) -> bool)
     let is_dead = |entry: &Entry| whose(&entry.owner) && !entry.owner.lives();
     // Before the lock is taken: they need it to put back what is theirs.
     for entry in journal.entries()?.0.iter().filter(|entry| is_dead(entry)) {
-        if let (Thing::Member { pid, start }, true) = (&entry.thing, entry.owner.of_this_boot()) {
+        if let (Object::Member { pid, start }, true) = (&entry.object, entry.owner.of_this_boot()) {
             remove::end_member(*pid, *start);
         }
     }
@@ -190,12 +190,12 @@ pub fn recover_those(root: &Root, folder: &Path, whose: impl Fn(&Owner) -> bool)
 
 /// Whether a process still acts for an owner, be that one dead or not.
 fn is_busy_member(entry: &Entry) -> bool {
-    let Thing::Member { pid, start } = &entry.thing else { return false };
+    let Object::Member { pid, start } = &entry.object else { return false };
     entry.owner.of_this_boot() && schedlab_linux::proc::task::start_of(*pid) == Some(*start)
 }
 
 fn held_by(entry: &Entry) -> String {
-    format!("{}, held by process {}", entry.thing.name(), entry.owner.pid)
+    format!("{}, held by process {}", entry.object.name(), entry.owner.pid)
 }
 
 /// What stands in a journal: what is held by living processes, and what would be undone.
@@ -210,12 +210,12 @@ pub fn would_undo(root: &Root, folder: &Path) -> Result<Undo, Fault> {
         if entry.owner.lives() {
             report.living.push(held_by(entry));
         } else {
-            let old = if let Thing::Value(change) = &entry.thing {
+            let old = if let Object::Value(change) = &entry.object {
                 format!(" to {}", change.old.trim_end())
             } else {
                 String::new()
             };
-            report.back.push(format!("{}{old}", entry.thing.name()));
+            report.back.push(format!("{}{old}", entry.object.name()));
         }
     }
     Ok(report)

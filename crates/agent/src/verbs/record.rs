@@ -7,8 +7,8 @@ use schedlab_linux::{
     signals::{block_stops, came},
 };
 use schedlab_model::units::parse_duration;
-use schedlab_observe::tracing::{Cast, CastMember, Recorder};
-use schedlab_tune::{Book, journal_folder};
+use schedlab_observe::tracing::{Recorder, Roster, RosterTask};
+use schedlab_tune::{RunJournal, journal_folder};
 use serde_json::json;
 use std::{fs, path::PathBuf, process::ExitCode, time::Duration};
 
@@ -45,23 +45,23 @@ impl Record {
     pub fn run(self) -> Result<ExitCode, Fault> {
         let root = Root::default();
         let stops = block_stops()?;
-        let mut cast = everybody(&root);
-        let mut recorder = Recorder::start(&Book::open(&root, &self.journal), &self.cpus, self.buffer)?;
-        cast.processors = if self.cpus.is_empty() { recorder.processors() } else { self.cpus };
-        cast.begin_ns = now();
-        let until = cast.begin_ns.saturating_add(self.length_ns);
+        let mut roster = everybody(&root);
+        let mut recorder = Recorder::start(&RunJournal::open(&root, &self.journal), &self.cpus, self.buffer)?;
+        roster.processors = if self.cpus.is_empty() { recorder.processors() } else { self.cpus };
+        roster.begin_ns = now();
+        let until = roster.begin_ns.saturating_add(self.length_ns);
         let mut stopped = false;
         while !stopped && now() < until {
             stopped = came(&stops, Duration::from_nanos(until.saturating_sub(now()).min(EMPTIED_EVERY_NS)));
             recorder.drain()?;
         }
-        cast.end_ns = now();
+        roster.end_ns = now();
         let recorded = recorder.stop()?;
-        recorded.write(&self.output, &cast)?;
+        recorded.write(&self.output, &roster)?;
         let lost = recorded.lost();
         let answer = json!({
-            "file": self.output, "events": recorded.len(), "lost": lost, "mended": recorded.mended(), "length_ns": cast.length(),
-            "processors": cast.processors, "stopped_by_signal": stopped,
+            "file": self.output, "events": recorded.len(), "lost": lost, "mended": recorded.mended(), "length_ns": roster.length(),
+            "processors": roster.processors, "stopped_by_signal": stopped,
         });
         println!("{answer}");
         Ok(match (stopped, lost > 0 && !self.lossy) {
@@ -72,20 +72,20 @@ impl Record {
 }
 
 /// All tasks that there are, a job for each program. What they fork belongs to them.
-fn everybody(root: &Root) -> Cast {
-    let mut cast = Cast::default();
+fn everybody(root: &Root) -> Roster {
+    let mut roster = Roster::default();
     for process in numbers(root.path("/proc")) {
         for pid in numbers(root.path(format!("/proc/{process}/task"))) {
             // One that has ended meanwhile is left out.
             let Some((name, nice)) = name_and_nice(root, process, pid) else { continue };
-            let job = cast.jobs.iter().position(|job| *job == name).unwrap_or_else(|| {
-                cast.jobs.push(name);
-                cast.jobs.len() - 1
+            let job = roster.jobs.iter().position(|job| *job == name).unwrap_or_else(|| {
+                roster.jobs.push(name);
+                roster.jobs.len() - 1
             });
-            cast.tasks.push(CastMember { pid, job: job as u32, nice, parent: None });
+            roster.tasks.push(RosterTask { pid, job: job as u32, nice, parent: None });
         }
     }
-    cast
+    roster
 }
 
 fn numbers(folder: PathBuf) -> Vec<i32> {

@@ -3,7 +3,7 @@
 use schedlab_linux::{Fault, Root, clock::now, sched};
 use schedlab_model::units::parse_duration;
 use schedlab_observe::noise;
-use schedlab_play::{calibrate, conduct, guarded, plan::Plan};
+use schedlab_play::{calibrate, guarded, plan::Plan, supervise};
 use serde::Serialize;
 use std::{
     io::{self, Read, Write},
@@ -37,7 +37,7 @@ impl Run {
     /// Does it.
     pub fn run(self) -> Result<ExitCode, Fault> {
         let plan = self.read()?;
-        guarded(&plan, self.parent, |book, held, volume| match conduct(book, &plan, held, volume)? {
+        guarded(&plan, self.parent, |book, held, volume| match supervise(book, &plan, held, volume)? {
             Some(outcome) => answer(&outcome),
             None => Ok(ExitCode::from(STOPPED)),
         })
@@ -91,7 +91,7 @@ pub struct Noise {
 
 /// What the wait for quiet came to.
 #[derive(Serialize)]
-struct Gate {
+struct QuietWait {
     quiet: bool,
     waited_ns: u64,
     /// Processor by processor in the last window.
@@ -114,7 +114,7 @@ impl Noise {
         }
     }
 
-    fn wait_until_below(&self, percent: f64, processors: &[u16]) -> Result<Gate, Fault> {
+    fn wait_until_below(&self, percent: f64, processors: &[u16]) -> Result<QuietWait, Fault> {
         let (begun, mut windows) = (now(), Vec::new());
         loop {
             let seen = noise::look(&Root::default(), processors, self.window, false)?;
@@ -123,7 +123,7 @@ impl Noise {
             windows.push(seen);
             let waited_ns = now() - begun;
             if quiet || waited_ns + self.window > self.at_most {
-                return Ok(Gate { quiet, waited_ns, foreign_percent, windows });
+                return Ok(QuietWait { quiet, waited_ns, foreign_percent, windows });
             }
         }
     }

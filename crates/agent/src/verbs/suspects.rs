@@ -16,7 +16,7 @@ use schedlab_observe::{
         sockets::{Owner, Sockets},
     },
 };
-use schedlab_tune::{Book, journal_folder};
+use schedlab_tune::{RunJournal, journal_folder};
 use serde::Serialize;
 use std::{
     collections::BTreeMap,
@@ -76,7 +76,7 @@ impl Suspects {
         let possible = root.read("/sys/devices/system/cpu/possible").unwrap_or_default();
         let exits = if live { Exits::listen(&possible) } else { Err(nothing()) };
         let mut exits = exits.map_err(|fault| told("tasks that ended", fault)).ok();
-        let tracer = if live { Tracer::start(&Book::open(&root, &self.journal)) } else { Err(nothing()) };
+        let tracer = if live { Tracer::start(&RunJournal::open(&root, &self.journal)) } else { Err(nothing()) };
         let mut tracer = tracer.map_err(|fault| told("locks", fault)).ok();
         let traced_until = Instant::now() + TRACED.min(Duration::from_nanos(self.lasting) * 8 / 10);
         let (began, before, kernel_before) = (Instant::now(), groups::read(&root), kernel::read(&root));

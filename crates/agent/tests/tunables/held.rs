@@ -2,7 +2,7 @@
 
 use crate::tree::{Tree, comes, settings};
 use schedlab_linux::Root;
-use schedlab_tune::{Book, Held, mark, recover};
+use schedlab_tune::{Held, RunJournal, mark, recover};
 
 const MANY: &[(&str, &str)] = &[
     ("autogroup", "false"),
@@ -149,7 +149,7 @@ fn what_was_set_before_the_machine_was_started_anew_has_reset_itself_but_folders
     let tree = Tree::new();
     let (root, journal) = (tree.root(), tree.journal());
     std::mem::forget(Held::apply(&root, &settings(&[("swappiness", "10")]), &journal).unwrap());
-    let (folder, memory) = Book::open(&Root::default(), &journal).folder(tree.path()).unwrap();
+    let (folder, memory) = RunJournal::open(&Root::default(), &journal).folder(tree.path()).unwrap();
     std::mem::forget(memory);
     // The marker names its owner too.
     for file in journal_files(&journal).into_iter().chain([folder.join(mark::FILE)]) {

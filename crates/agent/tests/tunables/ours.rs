@@ -2,7 +2,7 @@
 
 use crate::tree::{Tree, dead_entry};
 use schedlab_linux::{Root, tracefs::Tracefs};
-use schedlab_tune::{Book, mark, mark::Id, recover};
+use schedlab_tune::{RunJournal, mark, mark::Id, recover};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use std::process::Command;
 
 /// A folder of a run that died: what its process has left.
 fn left(tree: &Tree) -> PathBuf {
-    let (folder, memory) = Book::open(&Root::default(), &tree.journal()).folder(tree.path()).unwrap();
+    let (folder, memory) = RunJournal::open(&Root::default(), &tree.journal()).folder(tree.path()).unwrap();
     std::mem::forget(memory);
     fs::create_dir_all(folder.join("set0/deep")).unwrap();
     fs::write(folder.join("set0/deep/0"), "x").unwrap();

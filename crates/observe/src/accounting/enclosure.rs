@@ -8,7 +8,7 @@
 use super::usage::Usage;
 use nix::unistd::{AccessFlags, access};
 use schedlab_linux::{Fault, Root, mounts};
-use schedlab_tune::{Book, Memory, Thing, mark::mark_group};
+use schedlab_tune::{Cleanup, Object, RunJournal, mark::mark_group};
 use std::{
     fs::{self, File, OpenOptions},
     path::{Path, PathBuf},
@@ -17,7 +17,7 @@ use std::{
 /// The group. It goes when this is dropped.
 pub(super) struct Enclosure {
     folder: PathBuf,
-    _memory: Memory,
+    _cleanup: Cleanup,
 }
 
 impl Enclosure {
@@ -25,13 +25,13 @@ impl Enclosure {
     pub(super) fn make(root: &Root, journal: &Path) -> Option<Enclosure> {
         let place = place(root).filter(|place| access(place, AccessFlags::W_OK).is_ok())?;
         let made = (|| {
-            let book = Book::open(root, journal);
-            let (name, id) = book.name()?;
+            let journal = RunJournal::open(root, journal);
+            let (name, id) = journal.name()?;
             let folder = place.join(name);
-            let memory = book.remember(Thing::Enclosure { path: folder.clone(), id: id.clone() })?;
+            let memory = journal.enter(Object::Enclosure { path: folder.clone(), id: id.clone() })?;
             let made = fs::create_dir(&folder).and_then(|()| mark_group(&folder, &id));
             made.map_err(|why| Fault::file(&folder, "make", why))?;
-            Ok::<_, Fault>(Enclosure { folder, _memory: memory })
+            Ok::<_, Fault>(Enclosure { folder, _cleanup: memory })
         })();
         made.ok()
     }

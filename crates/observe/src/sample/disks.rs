@@ -6,7 +6,7 @@ use schedlab_linux::{
     proc::text::{Name, lines, number, words},
 };
 
-/// Drives that are told of at most.
+/// Drives that are reported of at most.
 pub(super) const MOST: usize = 64;
 /// Names of which it is remembered whether they are drives or parts of one.
 const REMEMBERED: usize = 256;
@@ -91,18 +91,18 @@ pub const DISK: &[Column<Disk>] = &[
 #[derive(Debug)]
 pub(super) struct Drives {
     folder: std::path::PathBuf,
-    told: bool,
+    reported: bool,
     known: Vec<(Name, bool)>,
 }
 
 impl Drives {
     pub(super) fn new(root: &Root) -> Drives {
         let folder = root.path("/sys/block");
-        Drives { told: folder.is_dir(), folder, known: Vec::with_capacity(REMEMBERED) }
+        Drives { reported: folder.is_dir(), folder, known: Vec::with_capacity(REMEMBERED) }
     }
 
     fn is_one(&mut self, name: Name) -> bool {
-        if !self.told {
+        if !self.reported {
             return true;
         }
         if let Some(&(_, whole)) = self.known.iter().find(|(known, _)| *known == name) {

@@ -2,7 +2,7 @@
 
 use super::{
     column::{Column, column, level, percent, rate},
-    kept::Kept,
+    open_file::OpenFile,
     pressure::{self, Pressure},
 };
 use schedlab_linux::{
@@ -164,7 +164,7 @@ const MANY: &[(&str, &str, Form)] = &[
 
 /// The open files of a named group.
 pub(super) struct Files {
-    files: Vec<(Kept, &'static Form)>,
+    files: Vec<(OpenFile, &'static Form)>,
 }
 
 impl Files {
@@ -182,7 +182,7 @@ impl Files {
             let inside = below.strip_prefix("unified").map_or(below, |rest| rest.trim_start_matches('/'));
             let folder = one.join(inside);
             if one.join("cgroup.controllers").exists() && folder.is_dir() {
-                files.extend(ONE.iter().map(|(name, form)| (Kept::perhaps(folder.join(name)), form)));
+                files.extend(ONE.iter().map(|(name, form)| (OpenFile::perhaps(folder.join(name)), form)));
             }
         }
         let named = |controller: &str| {
@@ -193,7 +193,7 @@ impl Files {
         for (controller, name, form) in MANY {
             let folder = mounts.join(controller).join(inside);
             if folder.is_dir() {
-                files.push((Kept::perhaps(folder.join(name)), form));
+                files.push((OpenFile::perhaps(folder.join(name)), form));
             }
         }
         if files.is_empty() {

@@ -1,6 +1,6 @@
 //! The first line of a stream of samples, and the schema of all the others.
 
-use super::kept::Missing;
+use super::open_file::Missing;
 use super::{
     column::Column,
     disks::DISK,
@@ -31,7 +31,7 @@ pub struct Header {
     schema: u32,
     agent: &'static str,
     kernel: Option<String>,
-    /// The sampler's own, so that it can be told from those it watches.
+    /// The sampler's own, so that it can be reported from those it watches.
     pid: u32,
     /// In which the kernel tells processor time; over less than some of them shares are coarse.
     ticks_per_second: u64,

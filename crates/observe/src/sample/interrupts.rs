@@ -1,10 +1,10 @@
 //! /proc/interrupts: how many of each, over all processors. The file costs half as much as all the others together,
-//! and more the more processors there are, so it is read only when asked for, and every Nth sample if told so.
+//! and more the more processors there are, so it is read only when asked for, and every Nth sample if reported so.
 
 use super::column::{Column, column, rate};
 use schedlab_linux::proc::text::{Name, lines, number, words};
 
-/// Interrupts that are told of at most.
+/// Interrupts that are reported of at most.
 pub(super) const MOST: usize = 512;
 
 /// One interrupt.

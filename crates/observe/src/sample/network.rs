@@ -3,7 +3,7 @@
 use super::column::{Column, column, rate};
 use schedlab_linux::proc::text::{Name, lines, number, words};
 
-/// Interfaces that are told of at most.
+/// Interfaces that are reported of at most.
 pub(super) const MOST: usize = 64;
 /// Columns of the file that are used: received 0 to 3, sent 8 to 11.
 const COLUMNS: usize = 12;

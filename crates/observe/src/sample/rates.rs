@@ -17,7 +17,7 @@ use super::{
 use schedlab_linux::proc::text::Name;
 use schedlab_model::SECOND;
 
-/// The resources that pressure is told of, as the kernel names them.
+/// The resources that pressure is reported of, as the kernel names them.
 pub(super) const RESOURCES: [&str; 3] = ["cpu", "memory", "io"];
 
 /// Two samples of one sampler.
@@ -203,7 +203,7 @@ impl Rates<'_> {
     }
 
     fn write_tasks(&self, line: &mut Line) {
-        for task in self.now.told.iter().filter_map(|&place| self.now.tasks.get(place as usize)) {
+        for task in self.now.reported.iter().filter_map(|&place| self.now.tasks.get(place as usize)) {
             line.object(|line| {
                 line.key("pid");
                 line.whole(u64::from(task.pid));

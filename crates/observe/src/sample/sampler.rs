@@ -4,10 +4,10 @@ use super::{
     disks::{self, Disk, Drives},
     groups::{Files, Group},
     interrupts::{self, Interrupts},
-    kept::{Kept, Missing},
     memory::{self, Memory, Paging},
     network::{self, Link},
     nice::Levels,
+    open_file::{Missing, OpenFile},
     pressure::{self, Pressure},
     processors::{self, Load, System, Ticks},
     tasks::{self, Chosen, Scan, Task},
@@ -23,7 +23,7 @@ use schedlab_linux::{
 };
 use schedlab_model::Nanos;
 
-/// Processors that are told of one by one at most.
+/// Processors that are reported of one by one at most.
 const MOST_PROCESSORS: usize = 4096;
 
 /// What is sampled beside the system's counters, pressure, drives and network, which are always.
@@ -59,22 +59,22 @@ pub struct Sample {
     pub(super) groups: Vec<Group>,
     pub(super) levels: Levels,
     pub(super) tasks: Vec<Task>,
-    pub(super) told: Vec<u32>,
+    pub(super) reported: Vec<u32>,
 }
 
 /// Reads the counters again and again.
 pub struct Sampler {
     wanted: Wanted,
     missing: Vec<Missing>,
-    stat: Option<Kept>,
-    load: Option<Kept>,
-    memory: Option<Kept>,
-    paging: Option<Kept>,
-    pressure: [Option<Kept>; 3],
-    disks: Option<Kept>,
+    stat: Option<OpenFile>,
+    load: Option<OpenFile>,
+    memory: Option<OpenFile>,
+    paging: Option<OpenFile>,
+    pressure: [Option<OpenFile>; 3],
+    disks: Option<OpenFile>,
     drives: Drives,
-    network: Option<Kept>,
-    interrupts: Option<Kept>,
+    network: Option<OpenFile>,
+    interrupts: Option<OpenFile>,
     groups: Vec<Files>,
     scan: Option<Scan>,
     taken: u64,
@@ -87,17 +87,17 @@ impl Sampler {
     /// the caller's mistake.
     pub fn new(root: &Root, wanted: Wanted) -> Result<Sampler, Fault> {
         let mut missing = Vec::new();
-        let mut open = |path: &str| match Kept::open(root, path) {
-            Ok(kept) => Some(kept),
+        let mut open = |path: &str| match OpenFile::open(root, path) {
+            Ok(open_file) => Some(open_file),
             Err(why) => {
                 missing.push(Missing { what: path.to_owned(), why: why.to_string() });
                 None
             }
         };
         let mut stat = open("/proc/stat");
-        let present = stat.as_mut().and_then(Kept::read).map_or(0, listed_processors);
-        let told = root.read("/sys/devices/system/cpu/present").ok();
-        let processors = told.and_then(|list| processors::highest(&list)).map_or(present, |highest| highest + 1);
+        let present = stat.as_mut().and_then(OpenFile::read).map_or(0, listed_processors);
+        let reported = root.read("/sys/devices/system/cpu/present").ok();
+        let processors = reported.and_then(|list| processors::highest(&list)).map_or(present, |highest| highest + 1);
         let groups = wanted.groups.iter().map(|group| Files::open(root, group)).collect::<Result<Vec<_>, _>>()?;
         let chosen = wanted.tasks.clone();
         let scan = (wanted.nice || chosen.is_some()).then(|| Scan::new(root, chosen.unwrap_or_default(), units()));
@@ -109,7 +109,7 @@ impl Sampler {
             interrupts: Interrupts { at_ns: 0, each: Vec::with_capacity(interrupts::MOST) },
             groups: Vec::with_capacity(groups.len()),
             tasks: Vec::with_capacity(room),
-            told: Vec::with_capacity(room),
+            reported: Vec::with_capacity(room),
             ..Sample::default()
         };
         Ok(Sampler {
@@ -148,22 +148,22 @@ impl Sampler {
         std::mem::swap(&mut self.now, &mut self.before);
         let (now, before) = (&mut self.now, &self.before);
         now.at_ns = now_ns;
-        (now.all, now.system) = match self.stat.as_mut().and_then(Kept::read) {
+        (now.all, now.system) = match self.stat.as_mut().and_then(OpenFile::read) {
             Some(text) => processors::read(text, &mut now.each),
             None => (None, System::default()),
         };
-        now.load = self.load.as_mut().and_then(Kept::read).map(processors::read_load).unwrap_or_default();
+        now.load = self.load.as_mut().and_then(OpenFile::read).map(processors::read_load).unwrap_or_default();
         now.memory = keys(&mut self.memory, memory::MEMORY_KEYS);
         now.paging = keys(&mut self.paging, memory::PAGING_KEYS);
         for (pressure, file) in now.pressure.iter_mut().zip(&mut self.pressure) {
-            *pressure = file.as_mut().and_then(Kept::read).map(pressure::read).unwrap_or_default();
+            *pressure = file.as_mut().and_then(OpenFile::read).map(pressure::read).unwrap_or_default();
         }
-        self.drives.read(self.disks.as_mut().and_then(Kept::read).unwrap_or_default(), &mut now.disks);
-        network::read(self.network.as_mut().and_then(Kept::read).unwrap_or_default(), &mut now.links);
+        self.drives.read(self.disks.as_mut().and_then(OpenFile::read).unwrap_or_default(), &mut now.disks);
+        network::read(self.network.as_mut().and_then(OpenFile::read).unwrap_or_default(), &mut now.links);
         let due = self.wanted.interrupts.is_some_and(|every| self.taken.is_multiple_of(u64::from(every.max(1))));
         if due {
             now.interrupts.at_ns = now_ns;
-            let text = self.interrupts.as_mut().and_then(Kept::read).unwrap_or_default();
+            let text = self.interrupts.as_mut().and_then(OpenFile::read).unwrap_or_default();
             interrupts::read(text, &mut now.interrupts.each);
         } else {
             now.interrupts.at_ns = before.interrupts.at_ns;
@@ -175,7 +175,7 @@ impl Sampler {
             now.levels = before.levels.clone();
             now.levels.begin();
             let levels = self.wanted.nice.then_some(&mut now.levels);
-            scan.read(&before.tasks, levels, &mut now.tasks, &mut now.told);
+            scan.read(&before.tasks, levels, &mut now.tasks, &mut now.reported);
             now.levels.end(now_ns);
         }
         self.taken += 1;
@@ -196,6 +196,6 @@ fn listed_processors(text: &[u8]) -> usize {
     highest.map_or(0, |highest| usize::try_from(highest).unwrap_or(MOST_PROCESSORS).min(MOST_PROCESSORS) + 1)
 }
 
-fn keys<const N: usize>(file: &mut Option<Kept>, keys: &[keyed::Key]) -> [Option<u64>; N] {
-    file.as_mut().and_then(Kept::read).map_or([None; N], |text| keyed::read(text, keys))
+fn keys<const N: usize>(file: &mut Option<OpenFile>, keys: &[keyed::Key]) -> [Option<u64>; N] {
+    file.as_mut().and_then(OpenFile::read).map_or([None; N], |text| keyed::read(text, keys))
 }

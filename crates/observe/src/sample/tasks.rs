@@ -29,7 +29,7 @@ use std::{
 pub(super) const USUAL: usize = 4096;
 const NS: u64 = 1_000_000_000;
 
-/// Which tasks are told of.
+/// Which tasks are reported of.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Chosen {
     /// So many of those that use most.
@@ -214,13 +214,13 @@ impl Scan {
         })
     }
 
-    /// Looks at all tasks, or at the named ones if no others are wanted; `told` gets the places of those to tell of.
+    /// Looks at all tasks, or at the named ones if no others are wanted; `reported` gets the places of those to tell of.
     pub(super) fn read(
         &mut self,
         before: &[Task],
         mut levels: Option<&mut Levels>,
         now: &mut Vec<Task>,
-        told: &mut Vec<u32>,
+        reported: &mut Vec<u32>,
     ) {
         now.clear();
         self.pids.clear();
@@ -243,8 +243,8 @@ impl Scan {
             }
             now.push(task);
         }
-        self.choose(before, now, told);
-        for &place in told.iter() {
+        self.choose(before, now, reported);
+        for &place in reported.iter() {
             let task = &mut now[place as usize];
             task.switches = self.counters(task.pid, "/status", KEYS);
             if task.moved == [None; 2] {
@@ -276,27 +276,27 @@ impl Scan {
     }
 
     /// The places of those to tell of, the ones that use most first. Both lists of tasks are in order of their numbers.
-    fn choose(&self, before: &[Task], now: &[Task], told: &mut Vec<u32>) {
-        told.clear();
+    fn choose(&self, before: &[Task], now: &[Task], reported: &mut Vec<u32>) {
+        reported.clear();
         let weight = |place: u32| {
             let task = &now[place as usize];
             task.weight(same(before, task), self.chosen.by)
         };
         for place in 0..now.len() as u32 {
             if self.chosen.named.contains(&now[place as usize].pid) {
-                told.push(place);
+                reported.push(place);
             }
         }
-        let named = told.len();
+        let named = reported.len();
         for place in 0..now.len() as u32 {
             if self.chosen.named.contains(&now[place as usize].pid) {
                 continue;
             }
             let mine = weight(place);
-            let at = named + told[named..].partition_point(|&other| weight(other) >= mine);
+            let at = named + reported[named..].partition_point(|&other| weight(other) >= mine);
             if at - named < self.chosen.most {
-                told.truncate(named + self.chosen.most - 1);
-                told.insert(at, place);
+                reported.truncate(named + self.chosen.most - 1);
+                reported.insert(at, place);
             }
         }
     }

@@ -4,9 +4,9 @@
 //! for work does so too. A word is taken for a lock where the tasks that wait for it are also those that wake others by it,
 //! as all users of a mutex do; whoever hands out work seldom waits in the same queue.
 
-use crate::tracing::place::Instance;
+use crate::tracing::instance::Instance;
 use schedlab_linux::{Fault, tracefs::Tracefs};
-use schedlab_tune::Book;
+use schedlab_tune::RunJournal;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -29,9 +29,9 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// Begins; the book is where the instance is entered first. Needs root, and a kernel with CONFIG_FTRACE_SYSCALLS.
-    pub fn start(book: &Book) -> Result<Tracer, Fault> {
-        let instance = Instance::make(Tracefs::open(book.root())?, book)?;
+    /// Begins; the journal is where the instance is entered first. Needs root, and a kernel with CONFIG_FTRACE_SYSCALLS.
+    pub fn start(journal: &RunJournal) -> Result<Tracer, Fault> {
+        let instance = Instance::make(Tracefs::open(journal.root())?, journal)?;
         instance.set("tracing_on", "0")?;
         instance.set("trace_clock", "mono")?;
         instance.set("options/overwrite", "0")?;

@@ -1,11 +1,13 @@
 //! The scheduler's events, from the kernel's tracefs: recorded into an instance of our own, read as the binary pages of
-//! the kernel's buffers, decoded by the kernel's own description, merged by time, and told as the events of the model, so
+//! the kernel's buffers, decoded by the kernel's own description, merged by time, and replayed as the events of the model, so
 //! that metrics, recordings and pictures are the same as of a simulated run.
 //!
-//!   place     finds tracefs, makes the instance, removes it
+//!   instance  an instance of tracefs of our own
 //!   layout    the kernel's description of its records
-//!   pages     pages of one processor into its happenings
-//!   story     happenings of all processors into events of the model
+//!   pages     pages of one processor into raw events
+//!   merge     raw events of all processors in order of time
+//!   replay    raw events into events of the model
+//!   roster    the tasks of a run, and when it was
 //!   numbers   events into rows and lengths of stretches
 //!   enclosed  a recording as text, for where there is no file to give
 //!
@@ -17,26 +19,26 @@
 //! Not seen: what of a task's time was in the kernel, in interrupts, or stolen by a hypervisor (all of it counts as the
 //! task's), whether an idle processor waited for a drive, and whether a task that left while it could run had yielded.
 
-mod cast;
 mod enclosed;
+pub mod instance;
 pub mod layout;
 mod merge;
 mod numbers;
 pub mod pages;
-pub mod place;
-mod story;
+mod replay;
+mod roster;
 
-pub use cast::{Cast, CastMember};
 pub use numbers::{RunLengths, Spread};
-pub use story::Whole;
+pub use replay::Whole;
+pub use roster::{Roster, RosterTask};
 
+use instance::Instance;
 use layout::{EVENTS, Layout};
-use pages::{Decoder, Happening, Losses};
-use place::Instance;
+use pages::{Decoder, Losses, RawEvent};
 use schedlab_linux::{Fault, clock::now, tracefs::Tracefs};
 use schedlab_model::event::{Event, Observer};
 use schedlab_traces::{Names, recording};
-use schedlab_tune::Book;
+use schedlab_tune::RunJournal;
 use std::{
     fs::File,
     io::{self, BufWriter, ErrorKind, Read, Write},
@@ -71,12 +73,12 @@ struct Buffer {
 
 impl Recorder {
     /// Records the scheduler's events from now on. All processors are recorded, since a task of one may be woken on any
-    /// other; `processors` must be among them. Each has a buffer of so many KiB, whose oldest events give way. The book is
+    /// other; `processors` must be among them. Each has a buffer of so many KiB, whose oldest events give way. The journal is
     /// where the instance is entered first.
-    pub fn start(book: &Book, processors: &[u16], kib_per_cpu: u32) -> Result<Recorder, Fault> {
-        let tracefs = Tracefs::open(book.root())?;
+    pub fn start(journal: &RunJournal, processors: &[u16], kib_per_cpu: u32) -> Result<Recorder, Fault> {
+        let tracefs = Tracefs::open(journal.root())?;
         let layout = Layout::of(&tracefs)?;
-        let instance = Instance::make(tracefs, book)?;
+        let instance = Instance::make(tracefs, journal)?;
         instance.set("tracing_on", "0")?;
         instance.set("trace_clock", "mono")?;
         instance.set("options/overwrite", "1")?;
@@ -167,7 +169,7 @@ fn own_tasks() -> Vec<i32> {
 #[derive(Debug, Clone)]
 pub struct Recorded {
     /// Of all processors, in order of time.
-    happenings: Vec<Happening>,
+    raw_events: Vec<RawEvent>,
     losses: Losses,
     /// What the kernel's counters say, all processors together.
     overrun: u64,
@@ -201,7 +203,7 @@ impl Recorded {
             streams.push(stream);
         }
         let overrun = overruns.iter().fold(0, |all: u64, part| all.saturating_add(*part));
-        Recorded { happenings: merge::by_time(streams), losses, overrun, own: Vec::new() }
+        Recorded { raw_events: merge::by_time(streams), losses, overrun, own: Vec::new() }
     }
 
     /// Events that are missing, at least: as the kernel counted them, and one for each place where something must be
@@ -219,53 +221,53 @@ impl Recorded {
 
     /// Number of events recorded.
     pub fn len(&self) -> usize {
-        self.happenings.len()
+        self.raw_events.len()
     }
 
     /// Whether nothing was recorded.
     pub fn is_empty(&self) -> bool {
-        self.happenings.is_empty()
+        self.raw_events.is_empty()
     }
 
     /// Tells the run to a listener.
-    fn tell<O: Observer>(&self, cast: &Cast, listener: O) -> (story::Others, Whole) {
-        story::tell(&self.happenings, cast, &self.own, listener)
+    fn tell<O: Observer>(&self, roster: &Roster, listener: O) -> (replay::Others, Whole) {
+        replay::tell(&self.raw_events, roster, &self.own, listener)
     }
 
     /// The events of the run, in order of time, from its begin.
-    pub fn events(&self, cast: &Cast) -> Vec<Event> {
+    pub fn events(&self, roster: &Roster) -> Vec<Event> {
         let mut all = Vec::new();
-        self.tell(cast, &mut all);
+        self.tell(roster, &mut all);
         all
     }
 
     /// Share of the run's processors that tasks of no job used, this process's own threads left out, percent.
-    pub fn foreign_percent(&self, cast: &Cast) -> f64 {
-        let whole = cast.length().saturating_mul(cast.processors.len() as u64);
-        if whole == 0 { 0.0 } else { self.tell(cast, ()).0.ran_ns as f64 * 100.0 / whole as f64 }
+    pub fn foreign_percent(&self, roster: &Roster) -> f64 {
+        let whole = roster.length().saturating_mul(roster.processors.len() as u64);
+        if whole == 0 { 0.0 } else { self.tell(roster, ()).0.ran_ns as f64 * 100.0 / whole as f64 }
     }
 
     /// Times that tasks of no job, this process's own threads left out, woke up on the run's processors.
-    pub fn foreign_wakeups(&self, cast: &Cast) -> u64 {
-        self.tell(cast, ()).0.wakeups
+    pub fn foreign_wakeups(&self, roster: &Roster) -> u64 {
+        self.tell(roster, ()).0.wakeups
     }
 
     /// How much of what the jobs' tasks did on the run's processors is known.
-    pub fn whole(&self, cast: &Cast) -> Whole {
-        self.tell(cast, ()).1
+    pub fn whole(&self, roster: &Roster) -> Whole {
+        self.tell(roster, ()).1
     }
 
     /// Writes the events as a recording.
-    pub fn write(&self, path: &Path, cast: &Cast) -> Result<(), Fault> {
+    pub fn write(&self, path: &Path, roster: &Roster) -> Result<(), Fault> {
         let failed = |why| Fault::file(path, "write", why);
         let file = BufWriter::new(File::create(path).map_err(failed)?);
-        self.write_to(file, cast).map(drop).map_err(failed)
+        self.write_to(file, roster).map(drop).map_err(failed)
     }
 
-    fn write_to<W: Write>(&self, out: W, cast: &Cast) -> io::Result<W> {
-        let names = Names { processors: cast.processors.len() as u16, jobs: cast.jobs.clone(), ..Names::default() };
+    fn write_to<W: Write>(&self, out: W, roster: &Roster) -> io::Result<W> {
+        let names = Names { processors: roster.processors.len() as u16, jobs: roster.jobs.clone(), ..Names::default() };
         let mut recorder = recording::Recorder::new(out, &names)?;
-        self.tell(cast, &mut recorder);
+        self.tell(roster, &mut recorder);
         recorder.finish()
     }
 }

@@ -1,7 +1,7 @@
 //! A recording in numbers: those rows of the metrics table that the scheduler's events alone determine, and how long
 //! tasks ran at a stretch.
 
-use super::{Recorded, cast::Cast};
+use super::{Recorded, roster::Roster};
 use crate::Number;
 use schedlab_metrics::{Collector, Histogram, Setup};
 use schedlab_model::{
@@ -20,29 +20,29 @@ const KNOWN: [&str; 20] = [
 
 impl Recorded {
     /// The numbers of the run, by the names of the metrics table.
-    pub fn rows(&self, cast: &Cast) -> Vec<Number> {
+    pub fn rows(&self, roster: &Roster) -> Vec<Number> {
         let setup = Setup {
-            jobs: cast.jobs.clone(),
-            processors: cast.processors.len() as u16,
+            jobs: roster.jobs.clone(),
+            processors: roster.processors.len() as u16,
             accounting: Accounting::Exact,
             ..Setup::default()
         };
         let mut collector = Collector::new(setup);
-        self.tell(cast, &mut collector);
-        let report = collector.finish(cast.length());
+        self.tell(roster, &mut collector);
+        let report = collector.finish(roster.length());
         let known = report.rows.into_iter().filter(|row| {
-            let metric = schedlab_metrics::find(&row.metric, &cast.jobs);
+            let metric = schedlab_metrics::find(&row.metric, &roster.jobs);
             metric.is_ok_and(|metric| KNOWN.contains(&metric.name))
         });
         known.map(|row| Number { metric: row.metric, unit: row.unit.to_owned(), value: row.value }).collect()
     }
 
     /// How long the tasks of each job ran at a stretch: what slice they really got, beside what they asked for.
-    pub fn run_lengths(&self, cast: &Cast) -> Vec<RunLengths> {
+    pub fn run_lengths(&self, roster: &Roster) -> Vec<RunLengths> {
         let empty = || [Lengths::default(), Lengths::default()];
-        let mut stretches = Stretches { job_of: Vec::new(), jobs: cast.jobs.iter().map(|_| empty()).collect() };
-        self.tell(cast, &mut stretches);
-        let named = cast.jobs.iter().zip(&stretches.jobs);
+        let mut stretches = Stretches { job_of: Vec::new(), jobs: roster.jobs.iter().map(|_| empty()).collect() };
+        self.tell(roster, &mut stretches);
+        let named = roster.jobs.iter().zip(&stretches.jobs);
         named
             .map(|(job, [left, taken])| RunLengths {
                 job: job.clone(),

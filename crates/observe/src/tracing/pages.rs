@@ -68,7 +68,7 @@ enum Gap {
 
 /// One event. Kept small: a run has millions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Happening {
+pub struct RawEvent {
     /// CLOCK_MONOTONIC, ns.
     pub time: u64,
     /// See [`What`].
@@ -89,7 +89,7 @@ pub struct Happening {
     pub other_prio: u8,
 }
 
-const _: () = assert!(size_of::<Happening>() == 24);
+const _: () = assert!(size_of::<RawEvent>() == 24);
 
 /// What decoding a processor's pages came to, beside the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -121,7 +121,7 @@ pub struct Decoder<'a> {
     running: Option<i32>,
     /// Something is missing before the next event, or nothing came before it.
     gap: Option<Gap>,
-    /// Where a switch that was not told stands among the happenings, until it is known when it was.
+    /// Where a switch that was not told stands among the raw events, until it is known when it was.
     torn: Option<usize>,
     /// Time of the record before, and whether with it the running task was charged, as it is last before it leaves.
     heard: (u64, bool),
@@ -156,7 +156,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Decodes one page and adds its events to `all`.
-    pub fn page(&mut self, page: &[u8], all: &mut Vec<Happening>) {
+    pub fn page(&mut self, page: &[u8], all: &mut Vec<RawEvent>) {
         let head = self.layout.head;
         let (Some(stamp), Some(commit)) = (head.timestamp.of(page), head.commit.of(page)) else {
             return self.damaged();
@@ -193,7 +193,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Decodes the records of a page; none at the first that makes no sense.
-    fn records(&mut self, mut rest: &[u8], all: &mut Vec<Happening>) -> Option<()> {
+    fn records(&mut self, mut rest: &[u8], all: &mut Vec<RawEvent>) -> Option<()> {
         while !rest.is_empty() {
             let word = u32::from_ne_bytes(*rest.first_chunk()?);
             let (kind, delta) = split(word);
@@ -229,7 +229,7 @@ impl<'a> Decoder<'a> {
 
     /// An event's data. What is not one of ours is passed over, one of ours that is too short is damage.
     #[inline]
-    fn record(&mut self, data: &[u8], all: &mut Vec<Happening>) -> Option<()> {
+    fn record(&mut self, data: &[u8], all: &mut Vec<RawEvent>) -> Option<()> {
         let id = self.layout.common_type.of(data)?;
         let index = usize::try_from(id).ok().and_then(|id| self.by_id.get(id));
         let layout = self.layout;
@@ -243,14 +243,14 @@ impl<'a> Decoder<'a> {
             self.gap = Some(Gap::Switch);
         }
         if let Some(gap) = self.gap.take() {
-            self.tell_gap(gap, Happening { pid: now_has, other: 0, prio: u8::MAX, ..happening }, all);
+            self.tell_gap(gap, RawEvent { pid: now_has, other: 0, prio: u8::MAX, ..happening }, all);
         }
         self.heard = (self.time, event.kind == EventKind::Runtime);
         if event.kind == EventKind::Runtime {
             let ran = event.fields[1].of(data)?;
             self.mend(happening.pid, ran as u64, all);
             if self.charges {
-                all.push(Happening { what: What::Charged, other: i32::try_from(ran).ok()?, ..happening });
+                all.push(RawEvent { what: What::Charged, other: i32::try_from(ran).ok()?, ..happening });
             }
             return Some(());
         }
@@ -263,7 +263,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// `now` has the processor, and it was not told how it got it.
-    fn tell_gap(&mut self, gap: Gap, now: Happening, all: &mut Vec<Happening>) {
+    fn tell_gap(&mut self, gap: Gap, now: RawEvent, all: &mut Vec<RawEvent>) {
         let (heard, charged) = self.heard;
         let (what, time) = match gap {
             Gap::Start => (What::Start, now.time),
@@ -275,11 +275,11 @@ impl<'a> Decoder<'a> {
         self.losses.torn += u64::from(what == What::Torn);
         self.losses.mended += u64::from(what == What::Mended);
         self.torn = (what == What::Torn).then_some(all.len());
-        all.push(Happening { time, what, ..now });
+        all.push(RawEvent { time, what, ..now });
     }
 
     /// The running task tells how long it has run since it was switched to: if that switch was not told, this is when.
-    fn mend(&mut self, pid: i32, ran: u64, all: &mut [Happening]) {
+    fn mend(&mut self, pid: i32, ran: u64, all: &mut [RawEvent]) {
         self.running = Some(pid);
         let Some(at) = self.torn.take() else { return };
         let [before @ .., torn] = &mut all[..=at] else { return };
@@ -293,12 +293,12 @@ impl<'a> Decoder<'a> {
     }
 
     #[inline]
-    fn happening(&self, event: &EventLayout, data: &[u8]) -> Option<Happening> {
+    fn happening(&self, event: &EventLayout, data: &[u8]) -> Option<RawEvent> {
         let number = |i: usize| event.fields[i].of(data);
         let pid = |i: usize| checked(i32::try_from(number(i)?).ok()?);
         let prio = |i: usize| Some(u8::try_from(number(i)?).unwrap_or(u8::MAX));
         let processor = |i: usize| Some(u16::try_from(number(i)?).unwrap_or(u16::MAX));
-        let mut it = Happening {
+        let mut it = RawEvent {
             time: self.time,
             pid: pid(0)?,
             other: 0,

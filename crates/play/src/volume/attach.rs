@@ -2,7 +2,7 @@
 
 use super::Made;
 use schedlab_linux::{Fault, Root, loop_device};
-use schedlab_tune::Thing;
+use schedlab_tune::Object;
 use std::{
     fs::{File, OpenOptions},
     path::{Path, PathBuf},
@@ -24,7 +24,7 @@ pub(super) fn attach(root: &Root, made: &mut Made, file: &Path) -> Result<PathBu
         let number = loop_device::free(&control)
             .map_err(|why| Fault::Call { doing: "finding a free loop device".to_owned(), why })?;
         let device = PathBuf::from(format!("/dev/loop{number}"));
-        made.remember(Thing::Loop { device: device.clone(), file: file.to_owned() })?;
+        made.enter(Object::Loop { device: device.clone(), file: file.to_owned() })?;
         let open = OpenOptions::new().read(true).write(true).open(&device);
         match open.and_then(|open| loop_device::attach(&open, &shown)) {
             Ok(()) => return direct(root, &device, file),

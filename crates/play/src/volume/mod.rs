@@ -35,7 +35,7 @@ use schedlab_model::{
     scenario::Scenario,
     units::{Duration as Length, Size},
 };
-use schedlab_tune::{Book, Memory, Thing, owner::Owner};
+use schedlab_tune::{Cleanup, Object, RunJournal, owner::Owner};
 use serde::{Deserialize, Serialize};
 use std::{
     fs,
@@ -126,13 +126,13 @@ impl Volume {
 
 /// What was made so far; undone latest first.
 struct Made {
-    book: Book,
-    all: Vec<Memory>,
+    journal: RunJournal,
+    all: Vec<Cleanup>,
 }
 
 impl Made {
-    fn remember(&mut self, thing: Thing) -> Result<(), Fault> {
-        self.all.push(self.book.remember(thing)?);
+    fn enter(&mut self, object: Object) -> Result<(), Fault> {
+        self.all.push(self.journal.enter(object)?);
         Ok(())
     }
 
@@ -162,15 +162,15 @@ pub struct Mounted {
 
 impl Mounted {
     /// Makes it below `scratch`, with room for files of so many bytes.
-    pub fn new(book: &Book, wish: &Volume, scratch: &Path, files: u64) -> Result<Mounted, Fault> {
-        let root = book.root();
+    pub fn new(journal: &RunJournal, wish: &Volume, scratch: &Path, files: u64) -> Result<Mounted, Fault> {
+        let root = journal.root();
         let Extent { size, .. } = wish.extent(files)?;
         let scratch = scratch.canonicalize().map_err(|why| Fault::file(scratch, "find", why))?;
         if wish.request.is_none() {
             room(&scratch, size.min(files.saturating_add(wish.swap.map_or(0, |swap| swap.0))))?;
         }
-        let mut made = Made { book: book.clone(), all: Vec::new() };
-        let (folder, memory) = book.folder(&scratch)?;
+        let mut made = Made { journal: journal.clone(), all: Vec::new() };
+        let (folder, memory) = journal.folder(&scratch)?;
         made.all.push(memory);
         let (device, control) = device(root, &mut made, wish, &scratch, &folder, size)?;
         match &wish.blank {
@@ -179,10 +179,10 @@ impl Mounted {
         }
         let files = folder.join("files");
         make_folder(&files)?;
-        made.remember(Thing::Mount { path: files.clone(), source: device.to_string_lossy().into_owned() })?;
+        made.enter(Object::Mount { path: files.clone(), source: device.to_string_lossy().into_owned() })?;
         let swap = wish.swap.map(|size| (files.join("swap"), size.0));
         if let Some((path, _)) = &swap {
-            made.remember(Thing::Swap { path: path.clone() })?;
+            made.enter(Object::Swap { path: path.clone() })?;
         }
         let mounted = Mounted { root: root.clone(), device, files, control, swap, _made: made };
         mounted.mount()?;
@@ -305,8 +305,8 @@ fn plain(path: &Path, size: u64) -> Result<PathBuf, Fault> {
 /// Has a modelled disk mounted there.
 fn serve(made: &mut Made, at: &Path, scratch: &Path, size: u64, disk: &Disk) -> Result<(), Fault> {
     make_folder(at)?;
-    let (source, _) = made.book.name()?;
-    made.remember(Thing::Mount { path: at.to_owned(), source: source.clone() })?;
+    let (source, _) = made.journal.name()?;
+    made.enter(Object::Mount { path: at.to_owned(), source: source.clone() })?;
     let (own, text) = (Owner::own(), serde_json::to_string(disk).map_err(|why| Fault::Wrong(why.to_string()))?);
     let mut command = Command::new(detached::OWN_PROGRAM);
     command.arg("slow-disk").arg("--at").arg(at).arg("--folder").arg(scratch).args(["--size", &size.to_string()]);
@@ -323,7 +323,7 @@ fn serve(made: &mut Made, at: &Path, scratch: &Path, size: u64, disk: &Disk) -> 
     };
     let (pid, start) = (pid.parse().unwrap_or(0), start.parse().unwrap_or(0));
     debug_assert_eq!(start_of(pid), Some(start));
-    made.remember(Thing::Process { pid, start })
+    made.enter(Object::Process { pid, start })
 }
 
 /// Makes an empty file system with the host's program.

@@ -1,4 +1,4 @@
-//! What this host permits: a line for each thing that an experiment may need, what was seen, and what to do about a no.
+//! What this host permits: a line for each object that an experiment may need, what was seen, and what to do about a no.
 //!
 //! Nothing is believed that can be tried: a thread of ours asks for a real-time class and for a slice of its own, and is gone.
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// Something that has to be undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Thing {
+pub enum Object {
     /// A setting of the kernel.
     Value(Change),
     /// A control group: its tasks are killed, then it is removed.
@@ -80,44 +80,44 @@ pub enum Thing {
     },
 }
 
-impl Thing {
+impl Object {
     /// Whether it is still there after the machine has been started anew.
     pub fn outlives_a_boot(&self) -> bool {
-        matches!(self, Thing::Folder { .. })
+        matches!(self, Object::Folder { .. })
     }
 
     /// Whether its entry must survive a loss of power: what the kernel alone holds goes with it.
     pub(crate) fn is_flushed(&self) -> bool {
-        matches!(self, Thing::Value(_) | Thing::Folder { .. })
+        matches!(self, Object::Value(_) | Object::Folder { .. })
     }
 
     /// What it is, for a message.
     pub fn name(&self) -> String {
         match self {
-            Thing::Value(change) => format!("{} ({})", change.setting, change.path.display()),
-            Thing::Cgroup { path, .. } | Thing::Enclosure { path, .. } => format!("group {}", path.display()),
-            Thing::Instance { name, .. } => format!("tracing instance {name}"),
-            Thing::Folder { path, .. } => format!("folder {}", path.display()),
-            Thing::Mount { path, .. } => format!("mount {}", path.display()),
-            Thing::Swap { path } => format!("swap area {}", path.display()),
-            Thing::Loop { device, file } => format!("{} on {}", device.display(), file.display()),
-            Thing::Process { pid, .. } | Thing::Member { pid, .. } => format!("process {pid}"),
+            Object::Value(change) => format!("{} ({})", change.setting, change.path.display()),
+            Object::Cgroup { path, .. } | Object::Enclosure { path, .. } => format!("group {}", path.display()),
+            Object::Instance { name, .. } => format!("tracing instance {name}"),
+            Object::Folder { path, .. } => format!("folder {}", path.display()),
+            Object::Mount { path, .. } => format!("mount {}", path.display()),
+            Object::Swap { path } => format!("swap area {}", path.display()),
+            Object::Loop { device, file } => format!("{} on {}", device.display(), file.display()),
+            Object::Process { pid, .. } | Object::Member { pid, .. } => format!("process {pid}"),
         }
     }
 
     /// Undoes it. A fault means that it is still there.
     pub fn undo(&self, root: &Root, owner: &Owner) -> Result<Undone, Fault> {
         match self {
-            Thing::Value(change) => change.undo(root),
-            Thing::Cgroup { path, id } => remove::group(&root.path(path), id),
-            Thing::Enclosure { path, id } => remove::enclosure(&root.path(path), id),
-            Thing::Instance { name, id } => remove::instance(root, name, id),
-            Thing::Mount { path, source } => remove::mount(&root.path(path), source),
-            Thing::Swap { path } => remove::swap(&root.path(path)),
-            Thing::Loop { device, file } => remove::attachment(root, device, file),
-            Thing::Process { pid, start } => remove::process(*pid, *start),
-            Thing::Member { pid, start } => remove::member(*pid, *start),
-            Thing::Folder { path, id } => mark::remove_folder(&root.path(path), id, owner),
+            Object::Value(change) => change.undo(root),
+            Object::Cgroup { path, id } => remove::group(&root.path(path), id),
+            Object::Enclosure { path, id } => remove::enclosure(&root.path(path), id),
+            Object::Instance { name, id } => remove::instance(root, name, id),
+            Object::Mount { path, source } => remove::mount(&root.path(path), source),
+            Object::Swap { path } => remove::swap(&root.path(path)),
+            Object::Loop { device, file } => remove::attachment(root, device, file),
+            Object::Process { pid, start } => remove::process(*pid, *start),
+            Object::Member { pid, start } => remove::member(*pid, *start),
+            Object::Folder { path, id } => mark::remove_folder(&root.path(path), id, owner),
         }
     }
 }

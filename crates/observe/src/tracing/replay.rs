@@ -1,4 +1,4 @@
-//! The happenings of all processors as the events of a run.
+//! The raw events of all processors as the events of a run.
 //!
 //! What came before the run's begin is followed in silence, so that it is known who runs, waits and sleeps when it begins.
 //! Tasks of no job are told of as far as they touch the run's processors: they are why others wait.
@@ -7,11 +7,11 @@
 //! switch is told: then it has no `sched_wakeup` before the switch, and is woken in the moment of the switch. If its
 //! `sched_wakeup` comes while it still runs, it never slept.
 //!
-//! Long, because what each kind of happening means depends on what all others have left behind.
+//! Long, because what each kind of raw event means depends on all before it.
 
 use super::{
-    cast::Cast,
-    pages::{Happening, MOST_TASKS, What},
+    pages::{MOST_TASKS, RawEvent, What},
+    roster::Roster,
 };
 use schedlab_model::{
     event::{Event, Kind, Leave, NO_TASK, Observer},
@@ -33,7 +33,7 @@ pub struct Others {
     pub wakeups: u64,
 }
 
-/// How whole the story is of the jobs' tasks, on the run's processors.
+/// How whole the replay is of the jobs' tasks, on the run's processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Whole {
     /// Times that one of them got a processor.
@@ -80,8 +80,8 @@ struct Processor {
     heard: u64,
 }
 
-struct Story<'a, O> {
-    cast: &'a Cast,
+struct Replay<'a, O> {
+    roster: &'a Roster,
     listener: O,
     tasks: Vec<Task>,
     /// Index of the task by the kernel's number.
@@ -96,64 +96,64 @@ struct Story<'a, O> {
 }
 
 /// Tells a run to a listener.
-pub fn tell<O: Observer>(happenings: &[Happening], cast: &Cast, own: &[i32], listener: O) -> (Others, Whole) {
-    let mut story = Story::new(cast, happenings, own, listener);
-    for it in happenings.iter().take_while(|it| it.time <= cast.end_ns) {
-        if !story.open && it.time >= cast.begin_ns {
-            story.begin(happenings);
+pub fn tell<O: Observer>(raw_events: &[RawEvent], roster: &Roster, own: &[i32], listener: O) -> (Others, Whole) {
+    let mut replay = Replay::new(roster, raw_events, own, listener);
+    for it in raw_events.iter().take_while(|it| it.time <= roster.end_ns) {
+        if !replay.open && it.time >= roster.begin_ns {
+            replay.begin(raw_events);
         }
-        story.now = it.time;
-        story.happens(it);
+        replay.now = it.time;
+        replay.handle(it);
     }
-    if !story.open {
-        story.begin(happenings);
+    if !replay.open {
+        replay.begin(raw_events);
     }
-    story.end()
+    replay.end()
 }
 
-impl<'a, O: Observer> Story<'a, O> {
-    fn new(cast: &'a Cast, happenings: &[Happening], own: &[i32], listener: O) -> Self {
-        let highest = happenings.iter().map(|it| it.cpu).chain(cast.processors.iter().copied()).max().unwrap_or(0);
-        let nothing = Processor { slot: None, task: None, since: cast.begin_ns, heard: cast.begin_ns };
-        let mut story = Story {
-            cast,
+impl<'a, O: Observer> Replay<'a, O> {
+    fn new(roster: &'a Roster, raw_events: &[RawEvent], own: &[i32], listener: O) -> Self {
+        let highest = raw_events.iter().map(|it| it.cpu).chain(roster.processors.iter().copied()).max().unwrap_or(0);
+        let nothing = Processor { slot: None, task: None, since: roster.begin_ns, heard: roster.begin_ns };
+        let mut replay = Replay {
+            roster,
             listener,
             tasks: Vec::new(),
             by_pid: Vec::new(),
             processors: vec![nothing; usize::from(highest) + 1],
             ids: 0,
             open: false,
-            now: cast.begin_ns,
+            now: roster.begin_ns,
             others: Others::default(),
             whole: Whole::default(),
         };
-        for (slot, &processor) in cast.processors.iter().enumerate() {
-            story.processors[usize::from(processor)].slot = Some(slot as u16);
+        for (slot, &processor) in roster.processors.iter().enumerate() {
+            replay.processors[usize::from(processor)].slot = Some(slot as u16);
         }
-        for member in &cast.tasks {
-            let task = story.add(member.pid, u8::MAX);
-            story.tasks[task as usize].job = member.job.min(cast.jobs.len() as u32);
-            story.tasks[task as usize].nice = member.nice;
+        for member in &roster.tasks {
+            let task = replay.add(member.pid, u8::MAX);
+            replay.tasks[task as usize].job = member.job.min(roster.jobs.len() as u32);
+            replay.tasks[task as usize].nice = member.nice;
         }
-        for member in &cast.tasks {
-            let parent = member.parent.and_then(|parent| story.known(parent));
-            let task = story.task(member.pid, u8::MAX);
-            story.tasks[task as usize].parent = parent;
+        for member in &roster.tasks {
+            let parent = member.parent.and_then(|parent| replay.known(parent));
+            let task = replay.task(member.pid, u8::MAX);
+            replay.tasks[task as usize].parent = parent;
         }
         for &pid in own {
-            let task = story.task(pid, u8::MAX);
-            story.tasks[task as usize].own = true;
+            let task = replay.task(pid, u8::MAX);
+            replay.tasks[task as usize].own = true;
         }
         // Who had a processor until its first event had it from the start.
-        for it in happenings.iter().filter(|it| it.what == What::Start && it.pid != 0) {
-            let task = story.task(it.pid, it.prio);
-            story.tasks[task as usize].place = Place::Running;
-            story.processors[usize::from(it.cpu)].task = Some(task);
+        for it in raw_events.iter().filter(|it| it.what == What::Start && it.pid != 0) {
+            let task = replay.task(it.pid, it.prio);
+            replay.tasks[task as usize].place = Place::Running;
+            replay.processors[usize::from(it.cpu)].task = Some(task);
         }
-        story
+        replay
     }
 
-    fn happens(&mut self, it: &Happening) {
+    fn handle(&mut self, it: &RawEvent) {
         match it.what {
             What::Switch => self.switch(it),
             What::Waking => self.waking(it),
@@ -167,13 +167,13 @@ impl<'a, O: Observer> Story<'a, O> {
         self.processors[usize::from(it.cpu)].heard = it.time;
     }
 
-    fn begin(&mut self, happenings: &[Happening]) {
+    fn begin(&mut self, raw_events: &[RawEvent]) {
         self.open = true;
-        self.now = self.cast.begin_ns;
+        self.now = self.roster.begin_ns;
         let within =
-            |it: &&Happening| it.what == What::Fork && (self.cast.begin_ns..=self.cast.end_ns).contains(&it.time);
-        let late: std::collections::HashSet<i32> = happenings.iter().filter(within).map(|it| it.other).collect();
-        for member in &self.cast.tasks {
+            |it: &&RawEvent| it.what == What::Fork && (self.roster.begin_ns..=self.roster.end_ns).contains(&it.time);
+        let late: std::collections::HashSet<i32> = raw_events.iter().filter(within).map(|it| it.other).collect();
+        for member in &self.roster.tasks {
             // One that is made during the run is told of then.
             if !late.contains(&member.pid)
                 && let Some(task) = self.known(member.pid)
@@ -202,7 +202,7 @@ impl<'a, O: Observer> Story<'a, O> {
     }
 
     fn end(mut self) -> (Others, Whole) {
-        self.now = self.cast.end_ns.max(self.cast.begin_ns);
+        self.now = self.roster.end_ns.max(self.roster.begin_ns);
         for cpu in 0..self.processors.len() {
             let Processor { slot: Some(slot), task: Some(task), since, .. } = self.processors[cpu] else { continue };
             let ran = self.now.saturating_sub(since);
@@ -212,7 +212,7 @@ impl<'a, O: Observer> Story<'a, O> {
         (self.others, self.whole)
     }
 
-    fn switch(&mut self, it: &Happening) {
+    fn switch(&mut self, it: &RawEvent) {
         let cpu = usize::from(it.cpu);
         let Processor { slot, since, .. } = self.processors[cpu];
         if it.pid != 0 {
@@ -273,7 +273,7 @@ impl<'a, O: Observer> Story<'a, O> {
         }
     }
 
-    fn waking(&mut self, it: &Happening) {
+    fn waking(&mut self, it: &RawEvent) {
         let task = self.task(it.pid, it.prio);
         match self.tasks[task as usize].place {
             Place::Running => self.tasks[task as usize].woken_leaving = true,
@@ -282,7 +282,7 @@ impl<'a, O: Observer> Story<'a, O> {
         }
     }
 
-    fn woken(&mut self, it: &Happening) {
+    fn woken(&mut self, it: &RawEvent) {
         let task = self.task(it.pid, it.prio);
         let slot = self.slot(it.there);
         let new = it.what == What::New;
@@ -303,7 +303,7 @@ impl<'a, O: Observer> Story<'a, O> {
         }
     }
 
-    fn migrate(&mut self, it: &Happening) {
+    fn migrate(&mut self, it: &RawEvent) {
         let from = u16::try_from(it.other).ok().and_then(|cpu| self.slot(cpu));
         if let (true, Some(from), Some(to)) = (self.open, from, self.slot(it.there)) {
             let task = self.task(it.pid, it.prio);
@@ -311,14 +311,14 @@ impl<'a, O: Observer> Story<'a, O> {
         }
     }
 
-    fn fork(&mut self, it: &Happening) {
+    fn fork(&mut self, it: &RawEvent) {
         let parent = self.task(it.pid, u8::MAX);
         let known = self.known(it.other).filter(|&child| self.tasks[child as usize].place == Place::Unknown);
         // A number that was in use belongs to somebody else from now on.
         let child = known.unwrap_or_else(|| self.add(it.other, u8::MAX));
         let Task { job, nice, own, .. } = self.tasks[parent as usize];
         let it = &mut self.tasks[child as usize];
-        if it.job == self.cast.jobs.len() as u32 {
+        if it.job == self.roster.jobs.len() as u32 {
             (it.job, it.nice, it.own, it.parent) = (job, nice, own, Some(parent));
         }
         it.place = Place::Waiting;
@@ -327,14 +327,14 @@ impl<'a, O: Observer> Story<'a, O> {
         }
     }
 
-    fn charged(&mut self, it: &Happening) {
+    fn charged(&mut self, it: &RawEvent) {
         if let Some(slot) = self.processors[usize::from(it.cpu)].slot.filter(|_| self.open) {
             let task = self.task(it.pid, u8::MAX);
             self.say(Kind::Charged, task, slot, 0, it.other.unsigned_abs().into());
         }
     }
 
-    fn gap(&mut self, it: &Happening) {
+    fn gap(&mut self, it: &RawEvent) {
         let cpu = usize::from(it.cpu);
         let Processor { slot, task, since, heard } = self.processors[cpu];
         let next = (it.pid != 0).then(|| self.task(it.pid, it.prio));
@@ -373,7 +373,7 @@ impl<'a, O: Observer> Story<'a, O> {
     }
 
     fn in_job(&self, task: u32) -> bool {
-        (self.tasks[task as usize].job as usize) < self.cast.jobs.len()
+        (self.tasks[task as usize].job as usize) < self.roster.jobs.len()
     }
 
     fn slot(&self, cpu: u16) -> Option<u16> {
@@ -394,7 +394,7 @@ impl<'a, O: Observer> Story<'a, O> {
     fn add(&mut self, pid: i32, prio: u8) -> u32 {
         let index = self.tasks.len() as u32;
         let nice = if ORDINARY.contains(&prio) { (i16::from(prio) - NICE_0) as i8 } else { 0 };
-        let job = self.cast.jobs.len() as u32;
+        let job = self.roster.jobs.len() as u32;
         let task = Task { id: None, job, nice, parent: None, place: Place::Unknown, woken_leaving: false, own: false };
         self.tasks.push(task);
         let pid = pid.clamp(0, MOST_TASKS) as usize;
@@ -427,6 +427,6 @@ impl<'a, O: Observer> Story<'a, O> {
     }
 
     fn event(&self, kind: Kind, task: TaskId, cpu: u16, flag: u8, a: u64) -> Event {
-        Event { time: self.now.saturating_sub(self.cast.begin_ns), a, b: 0, task, cpu, kind, flag }
+        Event { time: self.now.saturating_sub(self.roster.begin_ns), a, b: 0, task, cpu, kind, flag }
     }
 }

@@ -1,13 +1,14 @@
-//! A task of the workload: it gets ready, waits for the start, and does its program's instructions with real work.
+//! A worker: a process that runs a task of the workload. It prepares, waits at the barrier, and carries out the instructions of
+//! its program with real work.
 //!
 //! Long, because each of its parts is a step that one task takes.
 
 use crate::{
-    arena::{Board, Slot, Trouble},
     attributes, awaited,
     chase::Chase,
     lock, reads,
-    stage::Stage,
+    setup::Setup,
+    shared::{JobTotals, Slot, Trouble},
     work::{Watch, call, compute},
 };
 use schedlab_linux::{
@@ -36,14 +37,14 @@ pub(crate) struct OpenFile {
     pub set: u16,
 }
 
-/// A task while it plays its program.
-pub(crate) struct Player<'a> {
-    pub stage: &'a Stage,
+/// A worker while it runs its program.
+pub(crate) struct Worker<'a> {
+    pub setup: &'a Setup,
     pub job: usize,
     /// The number of its slot.
     pub number: usize,
     pub slot: &'a Slot,
-    pub board: &'a Board,
+    pub totals: &'a JobTotals,
     pub watch: Watch<'a>,
     pub rng: Rng,
     program: &'a [Instruction],
@@ -71,31 +72,31 @@ pub(crate) struct Player<'a> {
     pub held: (u64, u64),
 }
 
-impl<'a> Player<'a> {
-    /// Gets the member with that number ready, in its own process.
-    pub fn new(stage: &'a Stage, number: usize) -> Player<'a> {
-        let member = stage.company.members[number];
-        let (slot, board) = (&stage.arena.slots[number], &stage.arena.boards[member.job]);
-        let job = &stage.jobs[member.job];
+impl<'a> Worker<'a> {
+    /// Prepares the worker of the task with that number, in its own process.
+    pub fn new(setup: &'a Setup, number: usize) -> Worker<'a> {
+        let entry = setup.workload.tasks[number];
+        let (slot, totals) = (&setup.shared.slots[number], &setup.shared.totals[entry.job]);
+        let job = &setup.jobs[entry.job];
         if let Some(group) = &job.group
-            && let Err(why) = stage.groups.join(group)
+            && let Err(why) = setup.groups.join(group)
         {
             slot.failed(Trouble::Group, &why);
         }
-        slot.program.store(member.job as u32, Relaxed);
-        attributes::take(job, stage.slices[member.job], &stage.processors[member.job], slot);
-        set_pending(&stage.arena.slots.values()[number].signals);
+        slot.program.store(entry.job as u32, Relaxed);
+        attributes::take(job, setup.slices[entry.job], &setup.processors[entry.job], slot);
+        set_pending(&setup.shared.slots.values()[number].signals);
         handle_pending();
-        let needs = stage.needs[member.job];
-        let mut player = Player {
-            stage,
-            job: member.job,
+        let needs = setup.needs[entry.job];
+        let mut worker = Worker {
+            setup,
+            job: entry.job,
             number,
             slot,
-            board,
+            totals,
             watch: Watch::new(slot),
-            rng: of_task(stage.seed, &stage.company.jobs[member.job], member.copy),
-            program: &stage.company.programs.programs[member.job],
+            rng: of_task(setup.seed, &setup.workload.jobs[entry.job], entry.copy),
+            program: &setup.workload.programs.programs[entry.job],
             next: 0,
             loops: [0; MAX_DEPTH],
             began: 0,
@@ -105,7 +106,7 @@ impl<'a> Player<'a> {
             reads_before: [0; 2],
             chase: None,
             file: None,
-            taken: vec![[0; 3]; stage.company.programs.files.len()],
+            taken: vec![[0; 3]; setup.workload.programs.files.len()],
             buffer: Buffer::new(needs.buffer),
             memory: Mapping::NONE,
             images: Vec::new(),
@@ -113,8 +114,8 @@ impl<'a> Player<'a> {
             held: (0, 0),
         };
         // Before the locking, so that it stays.
-        match stage.chases[member.job].map(Chase::new).transpose() {
-            Ok(chase) => player.chase = chase,
+        match setup.chases[entry.job].map(Chase::new).transpose() {
+            Ok(chase) => worker.chase = chase,
             Err(why) => slot.failed(Trouble::Memory, &why),
         }
         if let Err(why) = mapping::lock_memory() {
@@ -122,51 +123,51 @@ impl<'a> Player<'a> {
         }
         // After the locking: these pages come and go as the program touches them.
         match Mapping::own(needs.memory) {
-            Ok(memory) => player.memory = memory,
+            Ok(memory) => worker.memory = memory,
             Err(why) => slot.failed(Trouble::Memory, &why),
         }
-        let sizes = stage.company.programs.images.iter();
-        let images = stage.store.images.iter().zip(sizes).map(|(file, &size)| Mapping::of_file(file, size as usize));
+        let sizes = setup.workload.programs.images.iter();
+        let images = setup.store.images.iter().zip(sizes).map(|(file, &size)| Mapping::of_file(file, size as usize));
         match images.collect() {
-            Ok(images) => player.images = images,
+            Ok(images) => worker.images = images,
             Err(why) => slot.failed(Trouble::Memory, &why),
         }
-        player
+        worker
     }
 
-    /// Waits for the start of the run, and then for this task's own. What a task does for the agent is done before the gate
+    /// Waits for the start of the run, and then for this task's own. What a worker does for the supervisor is done before the barrier
     /// opens, or does not count.
     pub fn wait_for_start(&mut self) {
         self.reads_before = reads::own().unwrap_or_default();
-        let gate = self.stage.arena.gate();
-        gate.ready.fetch_add(1, Relaxed);
-        futex::wake(&gate.ready, 1);
-        while gate.open.load(std::sync::atomic::Ordering::Acquire) == 0 {
-            futex::wait(&gate.open, 0, None);
+        let barrier = self.setup.shared.barrier();
+        barrier.ready.fetch_add(1, Relaxed);
+        futex::wake(&barrier.ready, 1);
+        while barrier.open.load(std::sync::atomic::Ordering::Acquire) == 0 {
+            futex::wait(&barrier.open, 0, None);
         }
-        let start = gate.start.load(Relaxed) + self.stage.company.members[self.number].start;
+        let start = barrier.start.load(Relaxed) + self.setup.workload.tasks[self.number].start;
         while clock::now() < start {
             clock::sleep_until(start);
         }
         let before = Usage::own();
         self.slot.open_account(before);
         self.used_before = before.time_us() * 1000;
-        self.board.made.fetch_add(1, Relaxed);
-        self.board.making_us.fetch_add(before.time_us(), Relaxed);
+        self.totals.made.fetch_add(1, Relaxed);
+        self.totals.making_us.fetch_add(before.time_us(), Relaxed);
         self.begin(start);
     }
 
-    /// A task comes to be.
+    /// The task starts.
     fn begin(&mut self, began: Nanos) {
         (self.began, self.pass_began, self.deadline) = (began, began, began);
         [&self.slot.pass_began, &self.slot.due, &self.slot.began].into_iter().for_each(|it| it.store(began, Relaxed));
-        self.board.created.fetch_add(1, Relaxed);
+        self.totals.created.fetch_add(1, Relaxed);
         let running = self.watch.restart();
         self.watch.gap(running.saturating_sub(began));
     }
 
-    /// Plays the program to its end.
-    pub fn perform(mut self) -> ! {
+    /// Runs the program to its end.
+    pub fn run_program(mut self) -> ! {
         loop {
             let instruction = self.program[self.next];
             self.next += 1;
@@ -186,7 +187,7 @@ impl<'a> Player<'a> {
                 }
                 Instruction::Call(span) => {
                     let length = draw(span, &mut self.rng);
-                    call(self.stage.measure.calls(length), &self.stage.measure, &mut self.watch);
+                    call(self.setup.measure.calls(length), &self.setup.measure, &mut self.watch);
                 }
                 Instruction::Sleep { span, .. } => {
                     let length = draw(span, &mut self.rng);
@@ -204,7 +205,7 @@ impl<'a> Player<'a> {
                 Instruction::Signal => self.signal(),
                 Instruction::Pause => self.await_others(Awaited::Signal, |_| process::pause()),
                 Instruction::Lock(lock) => {
-                    let (word, holder) = (&self.stage.arena.locks[usize::from(lock)], self.number as u32 + 1);
+                    let (word, holder) = (&self.setup.shared.locks[usize::from(lock)], self.number as u32 + 1);
                     self.await_others(Awaited::Lock(lock), |_| lock::take(word, holder));
                 }
                 Instruction::Unlock(lock) => self.unlock(lock.into()),
@@ -218,22 +219,22 @@ impl<'a> Player<'a> {
     pub fn work(&mut self, length: Nanos) {
         match &mut self.chase {
             Some(chase) => chase.follow(length, &mut self.watch),
-            None => compute(self.stage.measure.rounds(length), &self.stage.measure, &mut self.watch),
+            None => compute(self.setup.measure.rounds(length), &self.setup.measure, &mut self.watch),
         }
     }
 
-    /// Does what may wait for something else than a processor.
-    pub fn idly<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+    /// Does something that may block.
+    pub fn blocking<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         self.watch.rest();
         let done = act(self);
         self.watch.restart();
         done
     }
 
-    /// Does what may wait for something that only another task can give.
+    /// Does something that may block until another task acts.
     pub fn await_others<T>(&mut self, what: Awaited, act: impl FnOnce(&mut Self) -> T) -> T {
         self.slot.awaits.store(awaited::number(what), Relaxed);
-        let done = self.idly(act);
+        let done = self.blocking(act);
         self.slot.awaits.store(0, Relaxed);
         done
     }
@@ -246,7 +247,7 @@ impl<'a> Player<'a> {
         self.slot.until.store(0, Relaxed);
         let running = self.watch.restart();
         if let Some(latency) = running.checked_sub(until) {
-            self.board.wakeup_latency.record(latency);
+            self.totals.wakeup_latency.record(latency);
             self.watch.gap(latency);
         }
     }
@@ -259,12 +260,12 @@ impl<'a> Player<'a> {
         if now <= deadline {
             self.deadline = deadline;
             self.slot.due.store(deadline, Relaxed);
-            self.board.lateness.record(0);
+            self.totals.lateness.record(0);
             return self.sleep(deadline);
         }
         while deadline <= now {
-            self.board.lateness.record(now - deadline);
-            self.board.misses.fetch_add(1, Relaxed);
+            self.totals.lateness.record(now - deadline);
+            self.totals.misses.fetch_add(1, Relaxed);
             self.deadline = deadline;
             deadline += length;
         }
@@ -273,15 +274,15 @@ impl<'a> Player<'a> {
 
     fn pass(&mut self) {
         let now = clock::now();
-        self.board.pass_time.record(now - std::mem::replace(&mut self.pass_began, now));
+        self.totals.pass_time.record(now - std::mem::replace(&mut self.pass_began, now));
         self.slot.pass_began.store(now, Relaxed);
     }
 
-    /// A child, that plays another program from here on.
+    /// Forks a child, which runs another program from here on.
     fn fork(&mut self, program: u32) {
-        let rng = of_child(self.stage.seed, &mut self.rng);
-        let number = self.stage.arena.slot_for_child();
-        let slot = &self.stage.arena.slots[number];
+        let rng = of_child(self.setup.seed, &mut self.rng);
+        let number = self.setup.shared.slot_for_child();
+        let slot = &self.setup.shared.slots[number];
         slot.job.store(self.job as u32, Relaxed);
         slot.parent.store(self.number as u32 + 1, Relaxed);
         let (parent, began) = (process::own_pid(), clock::now());
@@ -294,8 +295,8 @@ impl<'a> Player<'a> {
                 die_with(parent);
                 slot.pid.store(process::own_pid(), Relaxed);
                 (self.number, self.slot, self.rng, self.watch) = (number, slot, rng, Watch::new(slot));
-                set_pending(&self.stage.arena.slots.values()[number].signals);
-                self.program = &self.stage.company.programs.programs[program as usize];
+                set_pending(&self.setup.shared.slots.values()[number].signals);
+                self.program = &self.setup.workload.programs.programs[program as usize];
                 slot.program.store(program, Relaxed);
                 (self.next, self.loops, self.file, self.held) = (0, [0; MAX_DEPTH], None, (0, 0));
                 self.taken.fill([0; 3]);
@@ -314,9 +315,9 @@ impl<'a> Player<'a> {
 
     /// Runs a command of the shell and waits for its end; a signal does not end this wait.
     pub fn run(&mut self, command: u16) {
-        let command = &self.stage.commands[usize::from(command)];
+        let command = &self.setup.commands[usize::from(command)];
         let parent = process::own_pid();
-        let ended = self.idly(|_| match process::fork()? {
+        let ended = self.blocking(|_| match process::fork()? {
             Some(pid) => process::reap_one(pid),
             None => {
                 die_with(parent);
@@ -332,19 +333,19 @@ impl<'a> Player<'a> {
 
     fn note_end(&self, ended: io::Result<Option<process::Ended>>) {
         if ended.is_ok_and(|ended| ended.is_some_and(|ended| ended.signal.is_some())) {
-            self.board.died.fetch_add(1, Relaxed);
+            self.totals.died.fetch_add(1, Relaxed);
         }
     }
 
     /// A signal to every other living task of the job.
     fn signal(&mut self) {
-        for (number, slot) in self.stage.arena.used().iter().enumerate() {
+        for (number, slot) in self.setup.shared.used().iter().enumerate() {
             let alive = slot.began.load(Relaxed) > 0 && slot.ended.load(Relaxed) == 0;
             if number == self.number || slot.job.load(Relaxed) as usize != self.job || !alive {
                 continue;
             }
             if slot.signals.fetch_add(1, Relaxed) > 0 {
-                self.board.signals_overlapped.fetch_add(1, Relaxed);
+                self.totals.signals_overlapped.fetch_add(1, Relaxed);
             }
             process::kill(slot.pid.load(Relaxed), libc::SIGUSR1);
         }
@@ -352,28 +353,28 @@ impl<'a> Player<'a> {
     }
 
     fn unlock(&mut self, lock: usize) {
-        lock::give_back(&self.stage.arena.locks[lock], self.number as u32 + 1);
+        lock::give_back(&self.setup.shared.locks[lock], self.number as u32 + 1);
     }
 
     /// The task has ended. Its process stays until its children have ended, since they die with it.
     pub fn end(&mut self) -> ! {
         self.watch.rest();
-        (0..self.stage.arena.locks.len()).for_each(|lock| self.unlock(lock));
+        (0..self.setup.shared.locks.len()).for_each(|lock| self.unlock(lock));
         let (now, used) = (clock::now(), clock::process_time());
         let response = now.saturating_sub(self.began);
-        self.board.response.record(response);
-        self.board.queueing.record(response.saturating_sub(used.saturating_sub(self.used_before)));
+        self.totals.response.record(response);
+        self.totals.queueing.record(response.saturating_sub(used.saturating_sub(self.used_before)));
         let (held, given) = self.held;
         if held > 0 {
-            self.board.high_water.fetch_max(held, Relaxed);
-            self.board.memory_unused.fetch_add(given - held, Relaxed);
+            self.totals.high_water.fetch_max(held, Relaxed);
+            self.totals.memory_unused.fetch_add(given - held, Relaxed);
         }
-        let of_workload = self.number < self.stage.company.members.len();
+        let of_workload = self.number < self.setup.workload.tasks.len();
         if of_workload {
             reads::note(self.slot, reads::own(), self.reads_before);
         }
         self.slot.ended.store(now, Relaxed);
-        self.board.ended.fetch_add(1, Relaxed);
+        self.totals.ended.fetch_add(1, Relaxed);
         self.outlive_children();
         if of_workload {
             self.stay();
@@ -391,8 +392,8 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// A task of the workload was made before the run, and is taken away after it: its process has the agent's whole memory,
-    /// and to give that back takes a kernel longer than many a task's work. What its program had goes now.
+    /// A worker is created before the run and removed after it: its process is a copy of the agent, and freeing that memory takes a
+    /// kernel longer than many a task's work. What its program has is freed now.
     fn stay(&mut self) -> ! {
         self.file = None;
         self.chase = None;
@@ -401,8 +402,8 @@ impl<'a> Player<'a> {
         self.grown.clear();
         let used = Usage::own().plus(Usage::of_children());
         self.slot.close_account(used, clock::now());
-        if self.stage.is_awaited(self.job) && self.stage.arena.gate().awaited.fetch_sub(1, Release) == 1 {
-            // The last of them: the agent sleeps until something is told of a child.
+        if self.setup.is_awaited(self.job) && self.setup.shared.barrier().awaited.fetch_sub(1, Release) == 1 {
+            // The last of them: the supervisor sleeps until a signal about a child comes.
             process::kill(process::parent(), libc::SIGCHLD);
         }
         loop {

@@ -7,7 +7,7 @@ use schedlab_linux::{
     Fault,
     tracefs::{Tracefs, advice, refused},
 };
-use schedlab_tune::{Book, Memory, Thing, mark::mark_instance};
+use schedlab_tune::{Cleanup, Object, RunJournal, mark::mark_instance};
 use std::{
     fs::{self, File, OpenOptions},
     os::unix::fs::OpenOptionsExt,
@@ -20,18 +20,18 @@ pub struct Instance {
     folder: PathBuf,
     _tracefs: Tracefs,
     /// Removes it.
-    _memory: Memory,
+    _cleanup: Cleanup,
 }
 
 impl Instance {
     /// Makes one.
-    pub fn make(tracefs: Tracefs, book: &Book) -> Result<Instance, Fault> {
-        let (name, id) = book.name()?;
+    pub fn make(tracefs: Tracefs, journal: &RunJournal) -> Result<Instance, Fault> {
+        let (name, id) = journal.name()?;
         let folder = tracefs.path("instances").join(&name);
-        let memory = book.remember(Thing::Instance { name, id: id.clone() })?;
+        let memory = journal.enter(Object::Instance { name, id: id.clone() })?;
         let made = fs::create_dir(&folder).and_then(|()| mark_instance(&folder, &id));
         made.map_err(|why| refused(&format!("{}: {why}", folder.display()), advice(&why)))?;
-        Ok(Instance { folder, _tracefs: tracefs, _memory: memory })
+        Ok(Instance { folder, _tracefs: tracefs, _cleanup: memory })
     }
 
     /// Writes a setting of it.

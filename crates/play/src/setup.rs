@@ -1,19 +1,19 @@
-//! What all tasks of a run have in common: programs, shared memory, files, pipes, groups. Complete before the first is made.
+//! What all workers of a run share: programs, memory, files, pipes, groups. Complete before the first is created.
 
 use crate::{
-    arena::Arena,
     chase::{Chase, Pace},
-    company::{Company, jobs},
-    files::Store,
     groups::Groups,
     plan::Plan,
+    shared::SharedState,
+    store::Store,
     volume::Mounted,
     work::Measure,
+    workload::{Workload, jobs},
 };
 use nix::{fcntl, unistd};
 use schedlab_linux::{Fault, sched};
 use schedlab_model::{machine::Sizing, scenario::Job};
-use schedlab_tune::Book;
+use schedlab_tune::RunJournal;
 use schedlab_workloads::{Instruction, Programs};
 use std::{
     collections::BTreeSet,
@@ -27,7 +27,7 @@ const CHILDREN: usize = 1 << 15;
 /// Bytes moved at once, at most.
 const LARGEST_BUFFER: usize = 1 << 20;
 
-/// Memory that a job's tasks get before they begin.
+/// Memory that a job's workers get before they start.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Needs {
     /// Bytes that one call moves.
@@ -42,16 +42,16 @@ pub(crate) struct Pipe {
     pub write: OwnedFd,
 }
 
-/// All of it.
-pub(crate) struct Stage {
-    pub company: Company,
+/// Everything a run needs before its workers exist.
+pub(crate) struct Setup {
+    pub workload: Workload,
     pub jobs: Vec<Job>,
     pub seed: u64,
     pub measure: Measure,
     pub sizing: Sizing,
     /// The host's processors that stand for the scenario's, in its order.
     pub cpus: Vec<u16>,
-    /// Those of them that any job may use: where the company of others disturbs.
+    /// Those of them that any job may use: foreign load there disturbs the run.
     pub used: Vec<u16>,
     /// By job: where its tasks may run, the slice they ask for, what they need.
     pub processors: Vec<Vec<u16>>,
@@ -62,27 +62,27 @@ pub(crate) struct Stage {
     pub null: File,
     pub pipes: Vec<Pipe>,
     pub commands: Vec<CString>,
-    pub arena: Arena,
+    pub shared: SharedState,
     pub store: Store,
     pub groups: Groups,
 }
 
-impl Stage {
+impl Setup {
     /// Whether the run waits for the end of that job's tasks.
     pub fn is_awaited(&self, job: usize) -> bool {
         self.jobs[job].passes.count().is_some()
     }
 
-    pub fn new(book: &Book, plan: &Plan, volume: Option<&Mounted>) -> Result<Stage, Fault> {
-        let company = Company::new(plan)?;
+    pub fn new(journal: &RunJournal, plan: &Plan, volume: Option<&Mounted>) -> Result<Setup, Fault> {
+        let workload = Workload::new(plan)?;
         let jobs: Vec<Job> = jobs(&plan.scenario).into_iter().cloned().collect();
         let cpus = processors(plan)?;
-        let programs = &company.programs;
+        let programs = &workload.programs;
         let forks = programs.programs.iter().flatten().any(|step| matches!(step, Instruction::Fork(_)));
         let children = if forks { CHILDREN } else { 0 };
-        let arena = Arena::new(company.members.len(), children, jobs.len(), programs.locks.len())?;
-        for (slot, member) in arena.slots.iter().zip(&company.members) {
-            slot.job.store(member.job as u32, std::sync::atomic::Ordering::Relaxed);
+        let shared = SharedState::new(workload.tasks.len(), children, jobs.len(), programs.locks.len())?;
+        for (slot, entry) in shared.slots.iter().zip(&workload.tasks) {
+            slot.job.store(entry.job as u32, std::sync::atomic::Ordering::Relaxed);
         }
         let scratch = volume.map_or(&plan.options.scratch, |volume| &volume.files);
         let settle = || match volume {
@@ -91,7 +91,7 @@ impl Stage {
         };
         let chases = jobs.iter().map(|job| Chase::rate_of(job, &of_job(job, &cpus))).collect::<Result<_, _>>()?;
         let null = File::options().read(true).write(true).open("/dev/null");
-        Ok(Stage {
+        Ok(Setup {
             seed: plan.seed,
             measure: Measure::new(&plan.calibration),
             sizing: plan.scenario.machine.memory.sizing,
@@ -103,19 +103,19 @@ impl Stage {
             null: null.map_err(|why| Fault::file("/dev/null", "open", why))?,
             pipes: programs.pipes.iter().map(|name| pipe(name)).collect::<Result<_, _>>()?,
             commands: programs.commands.iter().map(|text| command(text)).collect::<Result<_, _>>()?,
-            arena,
-            store: Store::new(book, scratch, programs, company.members.len(), settle)?,
-            groups: groups(book, plan)?,
+            shared,
+            store: Store::new(journal, scratch, programs, workload.tasks.len(), settle)?,
+            groups: groups(journal, plan)?,
             cpus,
             jobs,
-            company,
+            workload,
         })
     }
 }
 
 /// The groups. Where what the kernel lacks is a fault, that fault.
-fn groups(book: &Book, plan: &Plan) -> Result<Groups, Fault> {
-    let groups = Groups::new(book, &plan.scenario.groups);
+fn groups(journal: &RunJournal, plan: &Plan) -> Result<Groups, Fault> {
+    let groups = Groups::new(journal, &plan.scenario.groups);
     if !plan.options.strict || groups.refused.is_empty() {
         return Ok(groups);
     }

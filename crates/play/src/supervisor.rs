@@ -1,18 +1,18 @@
-//! A run from its beginning to its end, in the agent: make the tasks, open the gate, wait, end them, put everything back.
+//! The supervisor of a run: it creates the workers, opens the barrier, waits, ends them, and restores everything.
 //!
-//! However it ends, what was made is taken back in this order: weights lifted, tasks killed and reaped, groups removed,
-//! files deleted. If the agent itself is killed, its tasks are killed with it by the kernel.
+//! However a run ends, it is undone in this order: weights are lifted, workers killed and reaped, groups removed, files
+//! deleted. If the supervisor itself is killed, the kernel kills its workers with it.
 
 use crate::{
-    arena::Slot,
     attributes,
-    finished::{End, Played},
+    finished::{End, FinishedRun},
     launch::{adopt, launch},
     outcome,
     plan::{Outcome, Plan},
     reads,
     records::{self, Records},
-    stage::Stage,
+    setup::Setup,
+    shared::Slot,
     stopped::Stopped,
     volume::Mounted,
 };
@@ -23,58 +23,63 @@ use schedlab_linux::{
     sched,
     signals::Signals,
 };
-use schedlab_tune::{Book, Held};
+use schedlab_tune::{Held, RunJournal};
 use std::{
     collections::BTreeMap,
     io,
     sync::atomic::Ordering::{Relaxed, Release},
 };
 
-/// Time between the opening of the gate and the start: the tasks have to get to their timers.
+/// Time between the opening of the barrier and the start: the workers have to set their timers.
 const LEAD_NS: u64 = 5_000_000;
 /// And for each task more.
 const LEAD_PER_TASK_NS: u64 = 30_000;
 /// Tasks that are not ready after this long never will be.
 const MOST_READYING_NS: u64 = 60_000_000_000;
 
-/// Runs the plan; `None` if a signal told the agent to stop, after everything has been put back.
-pub fn conduct(book: &Book, plan: &Plan, held: &Held, volume: Option<&Mounted>) -> Result<Option<Outcome>, Fault> {
-    let (signals, root) = (Signals::block()?, book.root());
-    let mut stage = Stage::new(book, plan, volume)?;
+/// Runs the plan; `None` if a signal asked to stop, after everything has been restored.
+pub fn supervise(
+    journal: &RunJournal,
+    plan: &Plan,
+    held: &Held,
+    volume: Option<&Mounted>,
+) -> Result<Option<Outcome>, Fault> {
+    let (signals, root) = (Signals::block()?, journal.root());
+    let mut setup = Setup::new(journal, plan, volume)?;
     process::become_subreaper().map_err(|why| Fault::Call { doing: "becoming the reaper of tasks".to_owned(), why })?;
-    let mut troupe = Troupe::new();
-    let leaders = launch(&stage)?;
-    if !troupe.get_ready(&stage, &leaders, &signals)? {
+    let mut workers = Workers::new();
+    let leaders = launch(&setup)?;
+    if !workers.get_ready(&setup, &leaders, &signals)? {
         return Ok(None);
     }
-    let apart = attributes::keep_off(&stage.used);
-    let mut records = Records::start(book, &plan.options, &stage)?;
-    stage.groups.limit();
+    let apart = attributes::keep_off(&setup.used);
+    let mut records = Records::start(journal, &plan.options, &setup)?;
+    setup.groups.limit();
     let standing = sched::raise(0);
     let (before, own_before, began_unix_ns) = (Stat::read(root)?, clock::process_time(), clock::wall_clock());
     let moved_before = volume.map(Mounted::begin).transpose()?;
-    let start = open_gate(&stage);
-    let reason = troupe.watch(plan, &stage, start, &signals, &mut records)?;
+    let start = open_barrier(&setup);
+    let reason = workers.watch(plan, &setup, start, &signals, &mut records)?;
     // At once: what they still do is not the run's.
-    let mut stopped = troupe.stop(&stage);
-    let (end, counted_until) = (stopped.at, last_account(&stage, &stopped));
-    reads::of_the_living(&stage);
+    let mut stopped = workers.stop(&setup);
+    let (end, counted_until) = (stopped.at, last_account(&setup, &stopped));
+    reads::of_the_living(&setup);
     let moved = moved_before.zip(volume.map(Mounted::end));
     let (after, own_ns) = (Stat::read(root)?, clock::process_time() - own_before);
-    stage.groups.lift();
-    troupe.finish(&stage, &mut stopped);
+    setup.groups.lift();
+    workers.finish(&setup, &mut stopped);
     let (rounded, changed) = (held.rounded().to_vec(), held.check());
-    let kept = records.stop();
-    if reason == Reason::Told {
+    let recording = records.stop();
+    if reason == Reason::Signal {
         return Ok(None);
     }
-    let (ends, orphans) = (std::mem::take(&mut troupe.ends), std::mem::take(&mut troupe.orphans));
-    let end = if reason == Reason::AllEnded { last_end(&stage).unwrap_or(end) } else { end };
+    let (ends, orphans) = (std::mem::take(&mut workers.ends), std::mem::take(&mut workers.orphans));
+    let end = if reason == Reason::AllEnded { last_end(&setup).unwrap_or(end) } else { end };
     let cut = reason == Reason::TooLong;
     let stats = (before, after);
     let span = (start, end);
-    let played = Played {
-        stage: &stage,
+    let run = FinishedRun {
+        setup: &setup,
         ends,
         orphans,
         unmaking_ns: stopped.mean_end(),
@@ -84,51 +89,51 @@ pub fn conduct(book: &Book, plan: &Plan, held: &Held, volume: Option<&Mounted>) 
         moved,
         own_ns,
         standing,
-        kept,
+        recording,
         apart,
         rounded,
         changed,
         cut,
         began_unix_ns,
     };
-    let told = records::tell(&played, &plan.options);
-    Ok(Some(outcome::of(&played, told)))
+    let recorded = records::evaluate(&run, &plan.options);
+    Ok(Some(outcome::of(&run, recorded)))
 }
 
 /// When the last task of the jobs that end has ended.
-fn last_end(stage: &Stage) -> Option<u64> {
-    let ended = stage.arena.used().iter().filter(|slot| stage.is_awaited(slot.job.load(Relaxed) as usize));
+fn last_end(setup: &Setup) -> Option<u64> {
+    let ended = setup.shared.used().iter().filter(|slot| setup.is_awaited(slot.job.load(Relaxed) as usize));
     ended.map(|slot| slot.ended.load(Relaxed)).max().filter(|&end| end > 0)
 }
 
 /// The tasks of the workload, and then their children that have not ended: the end of one that has is its parent's to take,
 /// and its number may be another's by now.
-fn there(stage: &Stage) -> (&[Slot], impl Iterator<Item = &Slot>) {
-    let (members, children) = stage.arena.used().split_at(stage.company.members.len());
-    (members, children.iter().filter(|slot| slot.ended.load(Relaxed) == 0))
+fn there(setup: &Setup) -> (&[Slot], impl Iterator<Item = &Slot>) {
+    let (tasks, children) = setup.shared.used().split_at(setup.workload.tasks.len());
+    (tasks, children.iter().filter(|slot| slot.ended.load(Relaxed) == 0))
 }
 
 /// When the last of the tasks' accounts was read: by the tasks themselves, if all of them have closed theirs.
-fn last_account(stage: &Stage, stopped: &Stopped) -> u64 {
-    let members = &stage.arena.slots[..stage.company.members.len()];
-    let closed = members.iter().map(|slot| slot.closed_account().map(|(_, when)| when)).collect::<Option<Vec<_>>>();
+fn last_account(setup: &Setup, stopped: &Stopped) -> u64 {
+    let tasks = &setup.shared.slots[..setup.workload.tasks.len()];
+    let closed = tasks.iter().map(|slot| slot.closed_account().map(|(_, when)| when)).collect::<Option<Vec<_>>>();
     closed.filter(|_| stopped.is_empty()).and_then(|all| all.into_iter().max()).unwrap_or(stopped.at)
 }
 
-/// Lets the tasks go, and gives the time at which the run begins.
-fn open_gate(stage: &Stage) -> u64 {
-    let gate = stage.arena.gate();
-    let start = clock::now() + LEAD_NS + LEAD_PER_TASK_NS * stage.company.members.len() as u64;
-    gate.start.store(start, Relaxed);
-    gate.awaited.store(awaited(stage).count() as u32, Relaxed);
-    gate.open.store(1, Release);
-    futex::wake(&gate.open, i32::MAX);
+/// Releases the workers from the barrier, and returns the time at which the run starts.
+fn open_barrier(setup: &Setup) -> u64 {
+    let barrier = setup.shared.barrier();
+    let start = clock::now() + LEAD_NS + LEAD_PER_TASK_NS * setup.workload.tasks.len() as u64;
+    barrier.start.store(start, Relaxed);
+    barrier.awaited.store(awaited(setup).count() as u32, Relaxed);
+    barrier.open.store(1, Release);
+    futex::wake(&barrier.open, i32::MAX);
     start
 }
 
 /// The tasks of the workload that the run waits for.
-fn awaited(stage: &Stage) -> impl Iterator<Item = usize> {
-    (0..stage.company.members.len()).filter(|&number| stage.is_awaited(stage.company.members[number].job))
+fn awaited(setup: &Setup) -> impl Iterator<Item = usize> {
+    (0..setup.workload.tasks.len()).filter(|&number| setup.is_awaited(setup.workload.tasks[number].job))
 }
 
 /// Why a run is over.
@@ -140,12 +145,12 @@ enum Reason {
     Duration,
     /// It took longer than it was given.
     TooLong,
-    /// A signal told us to stop.
-    Told,
+    /// A signal asked to stop.
+    Signal,
 }
 
-/// The tasks as processes; killed and reaped when this goes away.
-struct Troupe {
+/// The workers as processes; killed and reaped when this is dropped.
+struct Workers {
     ends: Vec<Option<End>>,
     orphans: Vec<(usize, Usage)>,
     /// Ends of the workload's tasks so far.
@@ -153,9 +158,9 @@ struct Troupe {
     finished: bool,
 }
 
-impl Troupe {
-    fn new() -> Troupe {
-        Troupe { ends: Vec::new(), orphans: Vec::new(), raw: BTreeMap::new(), finished: false }
+impl Workers {
+    fn new() -> Workers {
+        Workers { ends: Vec::new(), orphans: Vec::new(), raw: BTreeMap::new(), finished: false }
     }
 
     /// Takes the ends that have come.
@@ -165,32 +170,32 @@ impl Troupe {
         }
     }
 
-    /// Waits until all tasks are ready; says no if a signal told us to stop.
-    fn get_ready(&mut self, stage: &Stage, leaders: &[i32], signals: &Signals) -> Result<bool, Fault> {
-        let (gate, members) = (stage.arena.gate(), stage.company.members.len() as u32);
+    /// Waits until all workers are ready; returns false if a signal asked to stop.
+    fn get_ready(&mut self, setup: &Setup, leaders: &[i32], signals: &Signals) -> Result<bool, Fault> {
+        let (barrier, tasks) = (setup.shared.barrier(), setup.workload.tasks.len() as u32);
         let limit = clock::now() + MOST_READYING_NS;
         let mut adopted = false;
         loop {
-            let ready = gate.ready.load(Relaxed);
+            let ready = barrier.ready.load(Relaxed);
             self.reap();
-            let broken = gate.broken.load(Relaxed);
+            let broken = barrier.broken.load(Relaxed);
             if broken != 0 {
                 let why = io::Error::from_raw_os_error(broken as i32);
-                return Err(Fault::Call { doing: format!("making {members} tasks"), why });
+                return Err(Fault::Call { doing: format!("making {tasks} tasks"), why });
             }
             let late = (clock::now() > limit).then(|| "they were not ready in a minute".to_owned());
-            if let Some(why) = self.lost(stage, leaders).or(late) {
+            if let Some(why) = self.lost(setup, leaders).or(late) {
                 return Err(Fault::Refused {
-                    what: format!("{members} tasks"),
+                    what: format!("{tasks} tasks"),
                     why,
                     advice: "look at the kernel's log, and for a lack of memory".to_owned(),
                 });
             }
             if !adopted && leaders.iter().all(|leader| self.raw.contains_key(leader)) {
                 adopted = true;
-                adopt(gate);
+                adopt(barrier);
             }
-            if ready >= members {
+            if ready >= tasks {
                 return Ok(true);
             }
             if signals.wait(1_000_000) {
@@ -200,9 +205,9 @@ impl Troupe {
     }
 
     /// What became of a task that is gone before the start, or of a session's leader that did not leave by itself.
-    fn lost(&self, stage: &Stage, leaders: &[i32]) -> Option<String> {
-        let members = &stage.arena.slots[..stage.company.members.len()];
-        let task = members.iter().find_map(|slot| self.raw.get(&slot.pid.load(Relaxed)));
+    fn lost(&self, setup: &Setup, leaders: &[i32]) -> Option<String> {
+        let tasks = &setup.shared.slots[..setup.workload.tasks.len()];
+        let task = tasks.iter().find_map(|slot| self.raw.get(&slot.pid.load(Relaxed)));
         let leader = leaders.iter().filter_map(|leader| self.raw.get(leader)).find(|ended| ended.signal.is_some());
         let how = |signal: Option<i32>| signal.map_or("ended".to_owned(), |it| format!("was ended by signal {it}"));
         task.or(leader).map(|ended| format!("a task {} before the start", how(ended.signal)))
@@ -212,7 +217,7 @@ impl Troupe {
     fn watch(
         &mut self,
         plan: &Plan,
-        stage: &Stage,
+        setup: &Setup,
         start: u64,
         signals: &Signals,
         records: &mut Records,
@@ -223,12 +228,12 @@ impl Troupe {
             Some(end) if end <= too_long => (end, Reason::Duration),
             _ => (too_long, Reason::TooLong),
         };
-        let awaited: Vec<usize> = awaited(stage).collect();
+        let awaited: Vec<usize> = awaited(setup).collect();
         loop {
             self.reap();
-            // Of itself, or killed by somebody.
+            // By itself, or killed.
             let gone = |n: &usize| {
-                let slot = &stage.arena.slots[*n];
+                let slot = &setup.shared.slots[*n];
                 slot.closed_account().is_some() || self.raw.contains_key(&slot.pid.load(Relaxed))
             };
             if !awaited.is_empty() && awaited.iter().all(gone) {
@@ -241,16 +246,16 @@ impl Troupe {
             let recording = records.drain();
             let most = if recording { plan.options.drain_every.0.max(1) } else { u64::MAX };
             if signals.wait((limit - now).min(most)) {
-                return Ok(Reason::Told);
+                return Ok(Reason::Signal);
             }
         }
     }
 
     /// The run is over: what those have used by now that are at work.
-    fn stop(&mut self, stage: &Stage) -> Stopped {
+    fn stop(&mut self, setup: &Setup) -> Stopped {
         self.reap();
-        let (members, children) = there(stage);
-        let all = members.iter().chain(children);
+        let (tasks, children) = there(setup);
+        let all = tasks.iter().chain(children);
         let (closed, open): (Vec<_>, Vec<_>) = all.partition(|slot| slot.closed_account().is_some());
         let pid = |slot: &Slot| Some(slot.pid.load(Relaxed)).filter(|pid| *pid > 0 && !self.raw.contains_key(pid));
         let stopped = Stopped::now(open.into_iter().filter_map(pid));
@@ -258,13 +263,13 @@ impl Troupe {
     }
 
     /// Ends all tasks and takes their ends.
-    fn finish(&mut self, stage: &Stage, stopped: &mut Stopped) {
+    fn finish(&mut self, setup: &Setup, stopped: &mut Stopped) {
         let earlier = std::mem::take(&mut self.raw);
         self.kill_all(|pid| stopped.has_ended(pid));
         let end = |slot: &Slot| self.end_of(slot, &earlier, stopped);
-        let (members, children) = there(stage);
+        let (tasks, children) = there(setup);
         let of_child = |slot: &Slot| Some((slot.job.load(Relaxed) as usize, end(slot)?.usage));
-        (self.ends, self.orphans) = (members.iter().map(end).collect(), children.filter_map(of_child).collect());
+        (self.ends, self.orphans) = (tasks.iter().map(end).collect(), children.filter_map(of_child).collect());
         self.finished = true;
     }
 
@@ -281,14 +286,14 @@ impl Troupe {
         Some(End { usage: slot.since_begin(stopped.cut(*ended).usage), signal })
     }
 
-    fn kill_all(&mut self, told: impl FnMut(i32)) {
-        for ended in kill_children(told) {
+    fn kill_all(&mut self, on_end: impl FnMut(i32)) {
+        for ended in kill_children(on_end) {
             self.raw.insert(ended.pid, ended);
         }
     }
 }
 
-impl Drop for Troupe {
+impl Drop for Workers {
     fn drop(&mut self) {
         if !self.finished {
             self.kill_all(|_| ());
@@ -296,9 +301,9 @@ impl Drop for Troupe {
     }
 }
 
-/// Kills children until there are none: whoever loses its parent becomes ours, or dies with it. `told` hears of each that has
-/// ended before it is reaped. Gives their ends.
-pub(crate) fn kill_children(mut told: impl FnMut(i32)) -> Vec<Ended> {
+/// Kills children until there are none: a process that loses its parent becomes our child, or dies with it. `on_end` is called for
+/// each that has ended, before it is reaped. Returns their ends.
+pub(crate) fn kill_children(mut on_end: impl FnMut(i32)) -> Vec<Ended> {
     let mut ends = Vec::new();
     loop {
         let all = children();
@@ -309,7 +314,7 @@ pub(crate) fn kill_children(mut told: impl FnMut(i32)) -> Vec<Ended> {
                 Err(why) if why.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => return ends,
             };
-            told(pid);
+            on_end(pid);
             ends.extend(process::reap_ended(pid).ok().flatten());
         }
     }

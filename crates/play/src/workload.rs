@@ -1,4 +1,4 @@
-//! Who plays what: the tasks of a scenario, and their programs.
+//! The workload of a run: its tasks by the roster, their programs, their sessions.
 
 use crate::plan::Plan;
 use schedlab_linux::Fault;
@@ -13,31 +13,31 @@ use std::collections::BTreeMap;
 const MOST_TASKS: u32 = 20_000;
 
 /// The tasks, and what they share.
-pub(crate) struct Company {
+pub(crate) struct Workload {
     /// Names of the jobs, in their order.
     pub jobs: Vec<String>,
     /// In the order in which the simulator numbers them.
-    pub members: Vec<Entry>,
+    pub tasks: Vec<Entry>,
     pub programs: Programs,
-    /// Members by session, those of one session together.
+    /// Indices of the tasks of each session.
     pub sessions: Vec<Vec<usize>>,
 }
 
-impl Company {
-    pub fn new(plan: &Plan) -> Result<Company, Fault> {
+impl Workload {
+    pub fn new(plan: &Plan) -> Result<Workload, Fault> {
         let scenario = &plan.scenario;
         let programs = compile(scenario)?;
         let all: u64 = scenario.workload.values().map(|job| u64::from(job.count)).sum();
         if all > u64::from(MOST_TASKS) {
             return Err(Fault::Wrong(format!("the workload has {all} tasks; at most {MOST_TASKS} run on a live host")));
         }
-        let members: Vec<Entry> = roster::tasks(&scenario.workload, plan.seed).collect();
+        let tasks: Vec<Entry> = roster::tasks(&scenario.workload, plan.seed).collect();
         let mut sessions: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
-        for (number, member) in members.iter().enumerate() {
-            sessions.entry(member.session).or_default().push(number);
+        for (number, entry) in tasks.iter().enumerate() {
+            sessions.entry(entry.session).or_default().push(number);
         }
         let jobs = scenario.workload.keys().cloned().collect();
-        Ok(Company { jobs, members, programs, sessions: sessions.into_values().collect() })
+        Ok(Workload { jobs, tasks, programs, sessions: sessions.into_values().collect() })
     }
 }
 

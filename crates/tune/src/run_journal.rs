@@ -4,8 +4,8 @@
 use crate::{
     journal::{Entry, Journal},
     mark::{self, Id},
+    object::Object,
     owner::Owner,
-    thing::Thing,
     undo::Undo,
     warden,
 };
@@ -15,22 +15,22 @@ use std::path::{Path, PathBuf};
 /// Where the things of one run are entered. After a fork both processes write into the same one: what the child makes is its
 /// parent's, and undone when the parent has died.
 #[derive(Debug, Clone)]
-pub struct Book {
+pub struct RunJournal {
     root: Root,
     /// Or why nothing can be entered: then nothing can be made that has to be undone.
     journal: Result<Journal, String>,
 }
 
-impl Book {
+impl RunJournal {
     /// Opens the journal in a folder, with a warden for what this process will enter.
-    pub fn open(root: &Root, folder: &Path) -> Book {
+    pub fn open(root: &Root, folder: &Path) -> RunJournal {
         let journal = Journal::open(folder).and_then(|journal| {
             warden::guard(root, journal.folder())?;
             // What can be locked can mostly be written; the rest is found out by the first entry.
             journal.lock().map(drop)?;
             Ok(journal)
         });
-        Book { root: root.clone(), journal: journal.map_err(|why| why.to_string()) }
+        RunJournal { root: root.clone(), journal: journal.map_err(|why| why.to_string()) }
     }
 
     /// Where the kernel's files are.
@@ -47,26 +47,26 @@ impl Book {
     }
 
     /// Enters something that is about to be made.
-    pub fn remember(&self, thing: Thing) -> Result<Memory, Fault> {
+    pub fn enter(&self, object: Object) -> Result<Cleanup, Fault> {
         let journal = self.journal()?;
-        let entry = journal.remember(&journal.lock()?, thing)?;
-        Ok(Memory { root: self.root.clone(), journal: journal.clone(), entry: Some(entry) })
+        let entry = journal.enter(&journal.lock()?, object)?;
+        Ok(Cleanup { root: self.root.clone(), journal: journal.clone(), entry: Some(entry) })
     }
 
     /// Makes a folder of this run's own below another, which goes with all that is in it.
-    pub fn folder(&self, below: &Path) -> Result<(PathBuf, Memory), Fault> {
+    pub fn folder(&self, below: &Path) -> Result<(PathBuf, Cleanup), Fault> {
         let below = below.canonicalize().map_err(|why| Fault::file(below, "find", why))?;
         let (id, owner) = (Id::fresh()?, self.journal()?.owner().clone());
         let path = below.join(mark::name(&owner, &id));
-        let memory = self.remember(Thing::Folder { path: path.clone(), id: id.clone() })?;
+        let cleanup = self.enter(Object::Folder { path: path.clone(), id: id.clone() })?;
         mark::make_folder(&self.root.path(&path), &id, &owner)?;
-        Ok((path, memory))
+        Ok((path, cleanup))
     }
 
     /// Enters this process as one that acts for the owner: it is ended before anything of a dead owner is undone.
-    pub fn join(&self) -> Result<Memory, Fault> {
+    pub fn join(&self) -> Result<Cleanup, Fault> {
         let own = Owner::own();
-        self.remember(Thing::Member { pid: own.pid, start: own.start })
+        self.enter(Object::Member { pid: own.pid, start: own.start })
     }
 
     /// The name of something that is about to be made, and its marker.
@@ -75,7 +75,7 @@ impl Book {
         Ok((mark::name(self.journal()?.owner(), &id).to_string_lossy().into_owned(), id))
     }
 
-    /// A moment, for [`Book::undo_since`].
+    /// A moment, for [`RunJournal::undo_since`].
     pub fn moment(&self) -> u64 {
         Journal::largest()
     }
@@ -99,13 +99,13 @@ impl Book {
 
 /// Something made on the host that has to go again. Whoever drops it undoes it.
 #[derive(Debug)]
-pub struct Memory {
+pub struct Cleanup {
     root: Root,
     journal: Journal,
     entry: Option<Entry>,
 }
 
-impl Memory {
+impl Cleanup {
     /// Undoes it now.
     pub fn undo(mut self) -> Result<Undo, Fault> {
         self.undo_now().succeeded()
@@ -120,7 +120,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for Cleanup {
     /// What fails here stays in the journal; the warden tries again when this process has ended.
     fn drop(&mut self) {
         if let Err(fault) = self.undo_now().succeeded() {

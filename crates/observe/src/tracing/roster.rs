@@ -2,12 +2,12 @@
 
 /// The tasks of a run, where they ran, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Cast {
+pub struct Roster {
     /// Names of the jobs.
     pub jobs: Vec<String>,
     /// The tasks. What they fork during the run belongs to their jobs, too.
-    pub tasks: Vec<CastMember>,
-    /// Processors of the host that are the run's 0, 1, 2 ...; what happens elsewhere is not of the run.
+    pub tasks: Vec<RosterTask>,
+    /// Processors of the host that are the run's 0, 1, 2 ...; what handle elsewhere is not of the run.
     pub processors: Vec<u16>,
     /// When the run began, CLOCK_MONOTONIC, ns. It is time 0 of the events.
     pub begin_ns: u64,
@@ -15,7 +15,7 @@ pub struct Cast {
     pub end_ns: u64,
 }
 
-impl Cast {
+impl Roster {
     /// Length of the run, ns.
     pub fn length(&self) -> u64 {
         self.end_ns.saturating_sub(self.begin_ns)
@@ -24,7 +24,7 @@ impl Cast {
 
 /// A task of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CastMember {
+pub struct RosterTask {
     /// The number that the kernel gave it (of the thread, where there are several).
     pub pid: i32,
     /// Index of its job.

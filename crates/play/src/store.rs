@@ -1,11 +1,11 @@
-//! The files of a run: made and filled before it in a folder of its own, written to the drive and forgotten by the block
+//! The files of a run: made and filled before it in a folder of its own, written to the drive, dropped from the page
 //! cache, and deleted with the folder afterwards, on every way out. The folder is in the journal and carries its marker.
 
 use schedlab_linux::{
     Fault,
     files::{drop_cached, open_at},
 };
-use schedlab_tune::{Book, Memory};
+use schedlab_tune::{Cleanup, RunJournal};
 use schedlab_workloads::{Instruction, Programs, program::Files};
 use std::{
     ffi::CStr,
@@ -25,14 +25,14 @@ pub(crate) struct Store {
     pub sets: Vec<OwnedFd>,
     pub images: Vec<File>,
     /// Deletes the folder; last, so that nothing in it is open.
-    _memory: Option<Memory>,
+    _cleanup: Option<Cleanup>,
 }
 
 impl Store {
     /// Makes the files that programs expect to find, for so many tasks; nothing where no program uses any. `settle` is called
     /// when they are filled and none of them is open.
     pub fn new(
-        book: &Book,
+        journal: &RunJournal,
         scratch: &Path,
         programs: &Programs,
         tasks: usize,
@@ -42,7 +42,7 @@ impl Store {
             return settle().map(|()| Store::default());
         }
         check_space(scratch, programs, tasks)?;
-        let (folder, memory) = book.folder(scratch)?;
+        let (folder, memory) = journal.folder(scratch)?;
         let set_folder = |folder: &Path, index: usize| folder.join(format!("set{index}"));
         let image = |folder: &Path, index: usize| folder.join(format!("image{index}"));
         for (index, set) in programs.files.iter().enumerate() {
@@ -61,7 +61,7 @@ impl Store {
         let sets = (0..programs.files.len()).map(|index| open(set_folder(&folder, index)).map(OwnedFd::from));
         let sets = sets.collect::<Result<_, _>>()?;
         let images = (0..programs.images.len()).map(|n| open(image(&folder, n))).collect::<Result<_, _>>()?;
-        Ok(Store { sets, images, _memory: Some(memory) })
+        Ok(Store { sets, images, _cleanup: Some(memory) })
     }
 }
 

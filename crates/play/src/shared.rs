@@ -1,7 +1,8 @@
-//! The memory that the agent and its tasks share: who there is, what each has measured, and the starting shot.
+//! The memory that the supervisor and its workers share: a slot for each worker, what each job has measured, and the barrier at
+//! which the workers wait for the start.
 //!
-//! All of it is mapped before the first task is made and made of atomic numbers, for which zero is the start. A task writes
-//! its own slot and its job's board; the agent reads them when the tasks are gone.
+//! All of it is mapped before the first task is made and made of atomic numbers, for which zero is the start. A worker
+//! writes its own slot and its job's totals; the supervisor reads them when the workers have ended.
 
 use crate::tally::Tally;
 use schedlab_linux::{Fault, process::Usage, shareable, shared::Shared};
@@ -10,10 +11,10 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// What a task could not have; the number beside it is the system's error, or what it has instead.
+/// What a worker could not have; the number noted with it is the system's error, or what it has instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// Memory that stays.
+    /// Locked memory.
     LockedMemory,
     Affinity,
     Nice,
@@ -31,32 +32,32 @@ pub(crate) enum Trouble {
     /// A command could not be run, or ended with a status other than 0.
     Command,
 }
-/// How many there are.
+/// Number of kinds.
 const TROUBLES: usize = Trouble::Command as usize + 1;
 
 shareable! {
-    /// One task, or one of its children. Two do not share a line of the processor's cache.
+    /// A worker, or one of its children. Slots do not share a cache line.
     #[derive(Debug, Default)]
     #[repr(align(128))]
     pub(crate) struct Slot {
-        /// 0 until it is there.
+        /// 0 until it exists.
         pub pid: AtomicI32,
         pub job: AtomicU32,
         /// The slot of the task that forked it, and 1; 0 for a task of the workload.
         pub parent: AtomicU32,
         /// When it began, ns of the monotonic clock; 0 before.
         pub began: AtomicU64,
-        /// When it ended; 0 before, and for ever if it was ended.
+        /// When it ended; 0 before, and always 0 if it was killed.
         pub ended: AtomicU64,
-        /// The longest time it wanted a processor and had none, ns.
+        /// The longest time it was runnable and did not run, ns.
         pub longest_gap: AtomicU64,
-        /// When it last looked at the clock; 0 while it waits for something else than a processor.
+        /// When it last read the clock; 0 while it is blocked.
         pub seen: AtomicU64,
         /// Signals sent to it whose handler has not run.
         pub signals: AtomicU32,
-        /// The program that it plays, of the workload's.
+        /// Index of the program that it runs.
         pub program: AtomicU32,
-        /// What it waits for, if only another task can give it, as a number: see `stuck`.
+        /// What it waits for, if only another task can give it, as a number: see `awaited`.
         pub awaits: AtomicU32,
         /// When its present pass began, and the last deadline so far.
         pub pass_began: AtomicU64,
@@ -65,7 +66,7 @@ shareable! {
         pub until: AtomicU64,
         /// A [`Usage`], field by field: what it had used when it began, and once `closed`, what it has used since.
         account: [AtomicU64; 6],
-        /// When its account was closed, after its program's end; 0 before.
+        /// When its account was closed, after the end of its program; 0 before.
         closed: AtomicU64,
         /// Bytes that its calls read, and bytes read from drives for it, since it began.
         pub reads: [AtomicU64; 2],
@@ -86,7 +87,7 @@ impl Slot {
         self.closed.store(now, Release);
     }
 
-    /// What it has used from its begin to its end, and when that was known; none while it is at work.
+    /// What it used from its start to its end, and when that was read; none while it runs.
     pub fn closed_account(&self) -> Option<(Usage, u64)> {
         let closed = self.closed.load(Acquire);
         (closed > 0).then(|| (self.account(), closed))
@@ -127,7 +128,7 @@ impl Slot {
 
 shareable! {
     /// What the tasks of a job have measured.
-    pub(crate) struct Board {
+    pub(crate) struct JobTotals {
         /// Tasks of the workload that have begun, and what they had used by then, microseconds: it was the agent's work.
         pub made: AtomicU64,
         pub making_us: AtomicU64,
@@ -145,64 +146,64 @@ shareable! {
         pub signals_overlapped: AtomicU64,
         pub memory_refused: AtomicU64,
         pub memory_unused: AtomicU64,
-        /// The most that a task of it has held at its end, and 1; 0 while nobody has ended.
+        /// The most that a task of it has held at its end, and 1; 0 while none has ended.
         pub high_water: AtomicU64,
     }
 }
 
 shareable! {
-    /// The starting shot.
-    pub(crate) struct Gate {
-        /// 1 when the tasks are the agent's children.
+    /// The barrier: workers wait at it until the run starts.
+    pub(crate) struct Barrier {
+        /// 1 when the workers are the supervisor's children.
         pub adopted: AtomicU32,
-        /// Tasks that are ready.
+        /// Workers that are ready.
         pub ready: AtomicU32,
-        /// 1 when `start` stands.
+        /// 1 when `start` is set.
         pub open: AtomicU32,
         /// When the run begins, ns of the monotonic clock.
         pub start: AtomicU64,
-        /// Slots given out.
+        /// Slots in use.
         pub slots: AtomicU32,
-        /// Why a task could not be made: the system's error; 0 if all could.
+        /// Why a worker could not be created: the system's error; 0 if all could.
         pub broken: AtomicU32,
         /// Tasks that the run waits for and whose accounts are not closed.
         pub awaited: AtomicU32,
     }
 }
 
-/// All of it.
-pub(crate) struct Arena {
-    gate: Shared<Gate>,
+/// All shared state of a run.
+pub(crate) struct SharedState {
+    barrier: Shared<Barrier>,
     pub slots: Shared<Slot>,
-    pub boards: Shared<Board>,
+    pub totals: Shared<JobTotals>,
     pub locks: Shared<AtomicU32>,
 }
 
-impl Arena {
-    /// For so many tasks from the start, and so many children at most that each have a slot.
-    pub fn new(tasks: usize, children: usize, jobs: usize, locks: usize) -> Result<Arena, Fault> {
-        let arena = Arena {
-            gate: Shared::new(1)?,
+impl SharedState {
+    /// For that many workers, and at most that many children with a slot each.
+    pub fn new(tasks: usize, children: usize, jobs: usize, locks: usize) -> Result<SharedState, Fault> {
+        let shared = SharedState {
+            barrier: Shared::new(1)?,
             slots: Shared::new(tasks + children + 1)?,
-            boards: Shared::new(jobs)?,
+            totals: Shared::new(jobs)?,
             locks: Shared::new(locks)?,
         };
-        arena.gate().slots.store(tasks as u32, Relaxed);
-        Ok(arena)
+        shared.barrier().slots.store(tasks as u32, Relaxed);
+        Ok(shared)
     }
 
-    pub fn gate(&self) -> &Gate {
-        &self.gate[0]
+    pub fn barrier(&self) -> &Barrier {
+        &self.barrier[0]
     }
 
-    /// The number of a slot for a child. Beyond a bound they all get the last one, which is nobody's.
+    /// The number of a slot for a child. Beyond a bound they all get the last one, which belongs to none.
     pub fn slot_for_child(&self) -> usize {
-        let slot = self.gate().slots.fetch_add(1, Relaxed) as usize;
+        let slot = self.barrier().slots.fetch_add(1, Relaxed) as usize;
         slot.min(self.slots.len() - 1)
     }
 
-    /// The slots in use that are somebody's.
+    /// The slots that belong to a worker or a child.
     pub fn used(&self) -> &[Slot] {
-        &self.slots[..(self.gate().slots.load(Relaxed) as usize).min(self.slots.len() - 1)]
+        &self.slots[..(self.barrier().slots.load(Relaxed) as usize).min(self.slots.len() - 1)]
     }
 }

@@ -1,4 +1,4 @@
-//! A file of the kernel, kept open and read again from its beginning into a buffer that stays: no allocation, no search
+//! A file of the kernel, open_file open and read again from its beginning into a buffer that stays: no allocation, no search
 //! for the path.
 
 use schedlab_linux::Root;
@@ -21,7 +21,7 @@ pub struct Missing {
 
 /// A file that is read again and again.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct OpenFile {
     path: PathBuf,
     file: Option<File>,
     text: Vec<u8>,
@@ -29,19 +29,19 @@ pub(super) struct Kept {
     again: bool,
 }
 
-impl Kept {
+impl OpenFile {
     /// Opens it and reads it once: some files exist and cannot be read.
-    pub(super) fn open(root: &Root, path: &str) -> io::Result<Kept> {
-        let mut kept = Kept { path: root.path(path), file: None, text: vec![0; FIRST], again: false };
-        let file = File::open(&kept.path)?;
-        fill(&file, &mut kept.text)?;
-        kept.file = Some(file);
-        Ok(kept)
+    pub(super) fn open(root: &Root, path: &str) -> io::Result<OpenFile> {
+        let mut open_file = OpenFile { path: root.path(path), file: None, text: vec![0; FIRST], again: false };
+        let file = File::open(&open_file.path)?;
+        fill(&file, &mut open_file.text)?;
+        open_file.file = Some(file);
+        Ok(open_file)
     }
 
     /// One that may be missing now, and later be there.
-    pub(super) fn perhaps(path: PathBuf) -> Kept {
-        Kept { path, file: None, text: vec![0; FIRST], again: true }
+    pub(super) fn perhaps(path: PathBuf) -> OpenFile {
+        OpenFile { path, file: None, text: vec![0; FIRST], again: true }
     }
 
     /// What it holds now; nothing if it cannot be read.
