@@ -1,8 +1,8 @@
-//! What else goes on on this host: how much of each processor others use, how late a probe is that nobody should keep
-//! waiting, and the longest time in which a processor that should have run did not.
+//! What else goes on on this host: how much of each processor others use, how late a probe is that has the highest
+//! priority, and the longest time in which a processor that should have run did not.
 //!
 //! The probe wakes up every half millisecond by an exact timer, above all ordinary tasks where that is permitted, and then
-//! reads the clock for a while: two readings far from each other are a hole, whoever made it (a hypervisor's steal counter does
+//! reads the clock for a while: two readings far from each other are a hole, whatever its cause (a hypervisor's steal counter does
 //! not see them all). Its own processor time is not foreign.
 
 use schedlab_linux::{

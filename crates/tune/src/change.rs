@@ -68,7 +68,7 @@ impl Change {
         Err(Fault::Wrong(format!("{}: wrote {old:?} back, and it reads {actual:?}", path.display())))
     }
 
-    /// Linux gives a device that takes one request at a time a queue of two, and nobody may write fewer than four.
+    /// Linux gives a device that takes one request at a time a queue of two, and does not let fewer than four be written.
     fn is_shortest_queue(&self, old: &str, actual: &str) -> bool {
         let fewer = old.parse().is_ok_and(|requests: u32| requests < SHORTEST_QUEUE);
         self.path.ends_with("queue/nr_requests") && fewer && actual == SHORTEST_QUEUE.to_string()

@@ -103,7 +103,7 @@ impl Held {
         Ok(())
     }
 
-    /// Under a name of our own, so that it is known from one that somebody else mounts there.
+    /// Under a name of our own, so that it is told apart from another mount there.
     fn mount_debugfs(&mut self, lock: &Lock) -> Result<(), Fault> {
         use nix::mount::{MsFlags, mount};
         let name = mark::name(self.journal().owner(), &mark::Id::fresh()?);
@@ -166,7 +166,7 @@ impl Held {
         Ok(())
     }
 
-    /// Reads a step's file back and enters what it reads into the journal: anything else will be somebody else's.
+    /// Reads a step's file back and enters what it reads into the journal: another value will be another writer's.
     fn settle(&mut self, step: &Step, index: usize) -> Result<(), Fault> {
         if step.follows.is_some() {
             return Ok(());
@@ -202,7 +202,7 @@ impl Held {
         }
     }
 
-    /// What is not as it was set: somebody else has changed it meanwhile, and what was measured since is void.
+    /// What is not as it was set: another process has changed it meanwhile, and what was measured since is void.
     pub fn check(&self) -> Vec<Mismatch> {
         self.watched.values().filter_map(|change| change.check(&self.root)).collect()
     }

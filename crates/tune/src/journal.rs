@@ -1,10 +1,10 @@
 //! The journal: what has to be undone, on disk before it is done.
 //!
 //! A folder with a file an entry, written under another name, flushed, renamed, the folder flushed. An entry goes only when what it
-//! tells of is undone. Entries belong to a process ([`Owner`]); those of a living one are nobody else's affair, those of a
-//! dead one are undone by its warden, or by whoever uses the journal next ([`super::undo`]).
+//! tells of is undone. Entries belong to a process ([`Owner`]); only a living owner undoes its own, those of a
+//! dead one are undone by its warden, or by the next user of the journal ([`super::undo`]).
 //!
-//! Entries are numbered through, whoever writes them: the next number is one more than the largest that is there, found under the
+//! Entries of all processes are numbered in one sequence: the next number is one more than the largest that is there, found under the
 //! lock of the folder's file `lock`. They are undone in the order of these numbers and of nothing else; clocks step.
 
 use crate::{object::Object, owner::Owner, stop};
@@ -93,7 +93,7 @@ impl Journal {
         &self.owner
     }
 
-    /// Waits until nobody else writes or undoes entries.
+    /// Waits until no other process writes or undoes entries.
     pub fn lock(&self) -> Result<Lock, Fault> {
         let path = self.folder.join("lock");
         let mut options = OpenOptions::new();
@@ -113,8 +113,8 @@ impl Journal {
         }
     }
 
-    /// The same for undoing, which must go on without a lock where there can be none: the folder was removed, or nobody can
-    /// write it any more, or whoever has the lock is stuck. To undo the same object twice does no harm.
+    /// The same for undoing, which must go on without a lock where there can be none: the folder was removed, or it cannot be
+    /// written any more, or the holder of the lock is stuck. To undo the same object twice does no harm.
     pub(crate) fn lock_to_undo(&self) -> Option<Lock> {
         self.lock().ok()
     }
@@ -188,7 +188,7 @@ impl Journal {
         read_entry(&self.folder.join(entry.file_name())).is_some()
     }
 
-    /// Removes entries of these owners that were never finished: what they would have told of was never done. The lock must
+    /// Removes entries of these owners that were never finished: their objects were never created. The lock must
     /// be held.
     pub(crate) fn sweep(&self, whose: impl Fn(&Owner) -> bool) {
         let unfinished = |name: &str| {

@@ -1,7 +1,7 @@
 //! The settings of a host: what there is, what it is now, how it is changed and always put back.
 //!
 //! [`Held::apply`] sets and [`Held::restore`] puts back; between them stands the journal on disk ([`journal`]) and a process
-//! that outlives us ([`warden`]). What else a run makes on the host and must remove again (a group, a tracing instance, a mount, a
+//! that outlives this one ([`warden`]). What else a run makes on the host and must remove again (a group, a tracing instance, a mount, a
 //! loop device, a swap area, a folder, a process) is entered into the same journal first, by its [`RunJournal`].
 
 mod change;
@@ -37,7 +37,7 @@ pub use undone::Mismatch;
 
 use std::path::PathBuf;
 
-/// Where changed settings are remembered, if nobody says otherwise: it survives a reboot.
+/// The default folder of the journal; it survives a reboot.
 pub fn journal_folder() -> PathBuf {
     if nix::unistd::geteuid().is_root() {
         return PathBuf::from("/var/lib/schedlab/journal");

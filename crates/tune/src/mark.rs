@@ -1,5 +1,5 @@
 //! The marker of what a run makes: nothing is removed because of its name. An entry of the journal holds a random number, and
-//! what it tells of carries the same one, so that whoever makes something of the same name, before or after, keeps it.
+//! its object carries the same one, so that what another process creates under the same name, before or after, stays.
 //!
 //! ```text
 //!   folder      a file in it: number, owner (boot, process, start), user, device and inode (a copy is not the folder)
@@ -98,7 +98,7 @@ pub fn remove_folder(path: &Path, id: &Id, owner: &Owner) -> Result<Undone, Faul
     };
     if carries(&folder, id, owner) {
         let device = folder.metadata().map_err(fault)?.dev();
-        // The marker goes last: whoever is killed on the way can go on.
+        // The marker goes last: an undo that is killed on the way can be repeated.
         empty(&folder, device, Some(OsStr::new(FILE))).map_err(fault)?;
         unlinkat(&folder, FILE, UnlinkatFlags::NoRemoveDir).map_err(|why| fault(why.into()))?;
     }

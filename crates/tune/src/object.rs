@@ -1,4 +1,4 @@
-//! What a run leaves on a host unless somebody takes it away again.
+//! The object of a journal entry: what a run creates or changes on a host, and must undo.
 
 use crate::{
     change::Change,

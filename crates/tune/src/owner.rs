@@ -1,4 +1,4 @@
-//! Whose entry of the journal it is: a process, told from a later one of the same number by when it began, and from one of
+//! The owner of a journal entry: a process, told apart from a later one of the same number by its start, and from one of
 //! before by the boot.
 
 use schedlab_linux::proc::task::start_of;

@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 const DEEPEST: usize = 8;
 
 /// What keeps a task from dying: next to no share, a quota used up, a memory limit, being frozen. Files that this kernel does
-/// not have keep nobody from anything.
+/// not have are skipped.
 const FREEING: &[(&str, &str)] = &[
     ("cpu.shares", "1024"),
     ("cpu.weight", "100"),
@@ -35,7 +35,7 @@ const FREEING: &[(&str, &str)] = &[
     ("cgroup.freeze", "0"),
 ];
 
-/// Tries until it is done or somebody has waited long enough.
+/// Tries until it is done or the patience is over.
 pub(crate) fn until(mut done: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     loop {

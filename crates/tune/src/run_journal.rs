@@ -1,5 +1,5 @@
-//! What a run makes on a host: entered into the journal before it is made, undone when it is dropped, and by the warden or the
-//! next to come if nobody drops it.
+//! What a run creates on a host: entered into the journal before it is created, undone when its guard is dropped, and otherwise by
+//! the warden or the next user of the journal.
 
 use crate::{
     journal::{Entry, Journal},
@@ -12,7 +12,7 @@ use crate::{
 use schedlab_linux::{Fault, Root, shown};
 use std::path::{Path, PathBuf};
 
-/// Where the things of one run are entered. After a fork both processes write into the same one: what the child makes is its
+/// Where the objects of one run are entered. After a fork both processes write into the same one: what the child makes is its
 /// parent's, and undone when the parent has died.
 #[derive(Debug, Clone)]
 pub struct RunJournal {
@@ -97,7 +97,7 @@ impl RunJournal {
     }
 }
 
-/// Something made on the host that has to go again. Whoever drops it undoes it.
+/// An object created on the host. Dropping this undoes it.
 #[derive(Debug)]
 pub struct Cleanup {
     root: Root,

@@ -1,4 +1,4 @@
-//! The shell commands that bring settings about and take them back, for whoever wants to see before anything is touched, or
+//! The shell commands that bring settings about and take them back, to be read before anything is changed, or
 //! wants to do it elsewhere.
 
 use crate::{

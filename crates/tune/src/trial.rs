@@ -1,5 +1,5 @@
-//! Settings on trial: they stay for good only if somebody says so in time; whoever has lost the connection, or the machine, by
-//! what he set gets it back by waiting.
+//! Settings on trial: they stay only if they are confirmed in time. A user who has lost the connection, or the machine, by a
+//! setting gets it back by waiting.
 //!
 //! A process of its own holds them ([`Held`]); the terminal may close. It looks at a file of its own in the journal's folder:
 //! renamed to `kept-...` the settings stay, to `ended-...` they go back at once, and at a SIGTERM too. When it dies, its warden
@@ -97,7 +97,7 @@ fn say(what: &Answer) -> Result<(), Fault> {
     detached::answer(&serde_json::to_string(what).map_err(|why| Fault::Wrong(why.to_string()))?)
 }
 
-/// The file by which a trial and the others understand each other: whoever gives it another name first has decided.
+/// The files by which a trial and other processes communicate: the first to rename one decides.
 struct Marks {
     pending: PathBuf,
     kept: PathBuf,
@@ -110,7 +110,7 @@ impl Marks {
         Marks { pending: name("trial"), kept: name("kept"), ended: name("ended") }
     }
 
-    /// Whether they shall stay. Where the file is gone, or nobody can give it another name, nobody can have said so.
+    /// Whether they are to stay. Where the file is gone, or cannot be renamed, they were not confirmed.
     fn wait(&self, within: Duration, told: &SigSet) -> bool {
         let began = Instant::now();
         while self.pending.exists() {

@@ -20,7 +20,7 @@ pub struct Undo {
     pub back: Vec<String>,
     /// What was not there any more, or had reset itself when the machine was started anew.
     pub gone: Vec<String>,
-    /// What somebody else has changed meanwhile; it was left alone.
+    /// What another process has changed meanwhile; it was left alone.
     pub foreign: Vec<Mismatch>,
     /// What could not be undone, and why.
     pub failed: Vec<String>,
@@ -28,7 +28,7 @@ pub struct Undo {
     pub stuck: Vec<String>,
     /// What living processes hold, and which.
     pub living: Vec<String>,
-    /// Files of the journal that cannot be read: what they told of may be left.
+    /// Files of the journal that cannot be read: their objects may be left.
     pub unreadable: Vec<String>,
     /// What looks like ours and is in no entry, or does not carry the entry's marker; it was left alone.
     pub strays: Vec<String>,
@@ -68,7 +68,7 @@ type Key = (PathBuf, String);
 struct Undoing<'a> {
     journal: &'a Journal,
     root: &'a Root,
-    /// Settings that are somebody else's now: what follows them is left alone too.
+    /// Settings that another process has changed: what follows them is left alone too.
     theirs: BTreeSet<PathBuf>,
     /// Values that could not be put back: what was set before them waits.
     blocked: BTreeSet<Key>,
@@ -86,7 +86,7 @@ impl Journal {
         left
     }
 
-    /// Whether somebody else relies on the same mount, who will take it away.
+    /// Whether another owner relies on the same mount and will remove it.
     fn shared(&self, entry: &Entry) -> bool {
         let is_other = |e: &Entry| e.object == entry.object && (&e.owner, e.sequence) != (&entry.owner, entry.sequence);
         matches!(entry.object, Object::Mount { .. })

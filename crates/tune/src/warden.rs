@@ -1,9 +1,9 @@
 //! The warden: a process of its own that waits for its owner's death and then undoes what the owner's journal still holds. So
-//! SIGKILL, a crash or a closed terminal does not leave the host changed until somebody looks.
+//! SIGKILL, a crash or a closed terminal does not leave the host changed.
 //!
 //! It is started before the first entry is written, as a program of its own (a fork would make every page that the owner
 //! touches afterwards cost a copy), detached twice (the owner never sees it among its children), and in a session of its own
-//! (no signal from a terminal reaches it). It waits on a pidfd, which tells of the death whoever else has inherited what.
+//! (no signal from a terminal reaches it). It waits on a pidfd, which shows the death whatever other processes have inherited.
 
 use crate::{
     owner::Owner,

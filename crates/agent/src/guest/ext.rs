@@ -24,7 +24,7 @@ const PINS: &str = "/sys/fs/bpf";
 /// The kernel's log, a message a read, and how those begin that are of schedulers.
 const LOG: &str = "/dev/kmsg";
 const OURS: &str = "sched_ext: ";
-/// The kernel's longest message, bytes; and so many lines of the tool's end are told.
+/// The kernel's longest message, bytes; and how many of the tool's last lines are reported.
 const LONGEST_MESSAGE: usize = 8192;
 const TOLD_LINES: usize = 16;
 

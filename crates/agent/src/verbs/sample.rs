@@ -1,6 +1,6 @@
 //! `schedlab-agent sample`: lines of JSON, a header first.
 //!
-//! Every line has the same keys, told by `--schema`. The first sample is what the second is compared with and gives no
+//! Every line has the same keys, listed by `--schema`. The first sample is what the second is compared with and gives no
 //! line. What a sample costs depends on what is asked for: all system counters are always there; `interrupts` costs
 //! half as much again, so `interrupts=10` reads it with every tenth sample; `nice` and `tasks` look at every task of the system.
 
@@ -19,7 +19,7 @@ use std::{
 
 /// Shorter intervals than this say little: the kernel tells time in steps of 10 ms.
 const SHORTEST: Nanos = 10_000_000;
-/// Tasks that are told of at most.
+/// Tasks that are reported at most.
 const MOST_TASKS: usize = 1000;
 /// Bytes for which a line has room from the beginning.
 const ROOM: usize = 256 << 10;
@@ -99,7 +99,7 @@ impl Sample {
         let mut pace = Pace::new(Times::new(first, self.every), self.until)?;
         sampler.sample(first);
         let header = serde_json::to_string(&Header::of(&sampler, &root, self.every)).unwrap_or_default();
-        if !told(&mut out, header.as_bytes()) || !told(&mut out, b"\n") {
+        if !written(&mut out, header.as_bytes()) || !written(&mut out, b"\n") {
             return Ok(ExitCode::SUCCESS);
         }
         let most = self.lasting.map(|lasting| lasting / self.every);
@@ -117,7 +117,7 @@ impl Sample {
             let rates: Rates = now.rates(before);
             rates.write(sampler.wanted(), missed, &mut line);
             // Who reads may go when it has seen enough.
-            if !told(&mut out, line.bytes()) || matches!(woken, Woken::Ended { .. }) {
+            if !written(&mut out, line.bytes()) || matches!(woken, Woken::Ended { .. }) {
                 break;
             }
         }
@@ -150,7 +150,7 @@ impl Sample {
     }
 }
 
-/// Writes out; whether somebody still reads.
-fn told(out: &mut io::Stdout, bytes: &[u8]) -> bool {
+/// Writes out; returns whether the output is still read.
+fn written(out: &mut io::Stdout, bytes: &[u8]) -> bool {
     out.write_all(bytes).and_then(|()| out.flush()).is_ok()
 }

@@ -1,4 +1,4 @@
-//! How large the volume of a plan is, for whoever has to have it ready before the run.
+//! The size of a plan's volume, which a guest needs before the run.
 
 use schedlab_linux::Fault;
 use schedlab_play::{files_of, plan::Plan};

@@ -1,5 +1,5 @@
 //! A control group around the command, for the sake of its counter of processor time: it counts every task that was ever in
-//! it, waited for or not. It limits nothing and changes nobody's share: it is made only in a hierarchy in which a new group
+//! it, waited for or not. It limits nothing and changes no task's share: it is made only in a hierarchy in which a new group
 //! is not a party of its own to the scheduler.
 //!
 //! It is in the journal before it is made, and carries the entry's marker. Whatever ends this process, the tasks that are left

@@ -26,7 +26,7 @@ use std::{
 /// Signals that are passed on. One from the terminal goes to the command anyway: it is in the same group.
 const PASSED_ON: [Signal; 6] =
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
-/// What nobody counts where neither a control group nor the kernel's records of tasks can be had.
+/// What is not counted where neither a control group nor the kernel's records of tasks can be had.
 const NOBODYS: &str = "children that are not waited for (their parent ignores SIGCHLD): the kernel adds their time to nobody's; run as root";
 /// Signals that were blocked when this process began.
 static MASK: OnceLock<SigSet> = OnceLock::new();

@@ -1,7 +1,7 @@
 //! Processor time by those of the kernel's counters that are exact. A record of a task that ends (see `record`) is not: it is
 //! written before the task's last stretch of running is added up, which for a child of 2 ms is most of it.
 //!
-//! Each of these counters can leave tasks out (a child nobody waits for, a task moved to another control group), and none
+//! Each of these counters can leave tasks out (a child that is not waited for, a task moved to another control group), and none
 //! counts a task that is not the command's. So the largest is the nearest.
 
 use schedlab_linux::{proc::task::TaskStat, process::Ended};

@@ -24,7 +24,7 @@ pub(super) const fn column<T>(
     Column { name, unit, meaning, of }
 }
 
-/// By how much a counter grew; none if it went back: it was set back or has wrapped, and by how much nobody knows.
+/// By how much a counter grew; none if it went back: it was set back or has wrapped, by an unknown amount.
 pub(super) fn grown(now: Option<u64>, before: Option<u64>) -> Option<u64> {
     now?.checked_sub(before?)
 }

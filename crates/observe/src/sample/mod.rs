@@ -2,7 +2,7 @@
 //!
 //! A [`Sampler`] opens every file once and reads it again with each sample into buffers that stay: nothing is allocated
 //! while it samples, and a sample of all system counters costs a fraction of a millisecond of processor time (what it
-//! cost stands in each line, as `own_ns`; `make bench-host` sets it beside others). Two samples give [`Rates`], over the
+//! cost stands in each line, as `own_ns`; `make bench-host` compares it with others). Two samples give [`Rates`], over the
 //! real time between them, and these a line of JSON or single numbers by name.
 //!
 //! What a kernel does not tell is none, never nought; so is a counter that went back, and everything of a processor or a

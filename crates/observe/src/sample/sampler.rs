@@ -26,7 +26,7 @@ use schedlab_model::Nanos;
 /// Processors that are reported of one by one at most.
 const MOST_PROCESSORS: usize = 4096;
 
-/// What is sampled beside the system's counters, pressure, drives and network, which are always.
+/// What is sampled in addition to the system's counters, pressure, drives and network.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Wanted {
     /// Every so many samples each interrupt by itself: half as dear as all the rest together.
@@ -137,7 +137,7 @@ impl Sampler {
         &self.missing
     }
 
-    /// What is sampled beside the system's counters.
+    /// What is sampled in addition to the system's counters.
     pub fn wanted(&self) -> &Wanted {
         &self.wanted
     }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 /// Records that are kept at most.
 const MOST: usize = 1 << 19;
-/// Programs that are told of at most.
+/// Programs that are reported at most.
 const MOST_PROGRAMS: usize = 100;
 
 /// All ends so far.

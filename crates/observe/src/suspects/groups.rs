@@ -1,5 +1,5 @@
 //! Every control group of the host, of both versions: how its counters grew over a while. Only groups whose processor
-//! quota, memory limit or pressure says something are told of.
+//! quota, memory limit or pressure says something are reported.
 
 use schedlab_linux::Root;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use std::{
 /// Groups that are looked at at most, and how deep.
 const MOST: usize = 4096;
 const DEEPEST: usize = 16;
-/// Tasks of a group that are told of at most.
+/// Tasks of a group that are reported at most.
 const MOST_TASKS: usize = 16;
 /// Hierarchies of version 1 that say something here.
 const OF_ONE_CONTROLLER: [&str; 3] = ["cpu", "cpu,cpuacct", "memory"];

@@ -11,7 +11,7 @@ const DROPS: &[(&str, &str, &str)] = &[
     ("/proc/net/netstat", "TcpExt:", "TCPBacklogDrop"),
     ("/proc/net/netstat", "TcpExt:", "TCPRcvQDrop"),
 ];
-/// Interrupts that are told of at most.
+/// Interrupts that are reported at most.
 const MOST: usize = 5;
 
 /// Counts by name; rates a second after [`Counts::since`].

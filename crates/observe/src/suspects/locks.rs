@@ -2,7 +2,7 @@
 //!
 //! A futex is a word in memory, named by its process and address. Not every wait for one is a wait for a lock: a worker that waits
 //! for work does so too. A word is taken for a lock where the tasks that wait for it are also those that wake others by it,
-//! as all users of a mutex do; whoever hands out work seldom waits in the same queue.
+//! as all users of a mutex do; a task that hands out work seldom waits in the same queue.
 
 use crate::tracing::instance::Instance;
 use schedlab_linux::{Fault, tracefs::Tracefs};
@@ -17,7 +17,7 @@ const KIB: &str = "2048";
 const WAITS: [u64; 4] = [0, 6, 9, 11];
 const WAKES: [u64; 5] = [1, 3, 5, 7, 10];
 const COMMAND: u64 = 0x7f;
-/// Locks that are told of at most.
+/// Locks that are reported at most.
 const MOST: usize = 10;
 /// With fewer waits than this nothing is said.
 const FEWEST: u64 = 10;

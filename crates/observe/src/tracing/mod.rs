@@ -57,7 +57,7 @@ pub struct Recorder {
     processors: Vec<Buffer>,
     page: Vec<u8>,
     begin: u64,
-    /// Whether what the kernel charges tasks with is told, too: a recording is then twice as long.
+    /// Whether what the kernel charges tasks with is recorded, too: a recording is then twice as long.
     pub charges: bool,
     /// Last, so that the pages are closed before the instance goes.
     instance: Instance,
@@ -73,7 +73,7 @@ struct Buffer {
 
 impl Recorder {
     /// Records the scheduler's events from now on. All processors are recorded, since a task of one may be woken on any
-    /// other; `processors` must be among them. Each has a buffer of so many KiB, whose oldest events give way. The journal is
+    /// other; `processors` must be among them. Each has a buffer of so many KiB, whose oldest events are overwritten. The journal is
     /// where the instance is entered first.
     pub fn start(journal: &RunJournal, processors: &[u16], kib_per_cpu: u32) -> Result<Recorder, Fault> {
         let tracefs = Tracefs::open(journal.root())?;
@@ -159,7 +159,7 @@ fn overrun(stats: &str) -> u64 {
     stats.lines().filter_map(count).fold(0, u64::saturating_add)
 }
 
-/// The threads of this process, which are nobody's foreign load.
+/// The threads of this process, which are no foreign load.
 fn own_tasks() -> Vec<i32> {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
@@ -177,7 +177,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Decodes the pages of several processors, recorded between two times; beside each what its counters say was lost.
+    /// Decodes the pages of several processors, recorded between two times, each with what its counters say was lost.
     pub fn decode(layout: &Layout, pages: Vec<(u16, Vec<u8>)>, overruns: &[u64], between: (u64, u64)) -> Recorded {
         Self::decoded(layout, pages, overruns, between, false)
     }
@@ -229,7 +229,7 @@ impl Recorded {
         self.raw_events.is_empty()
     }
 
-    /// Tells the run to a listener.
+    /// Replays the run for an observer.
     fn tell<O: Observer>(&self, roster: &Roster, listener: O) -> (replay::Others, Whole) {
         replay::tell(&self.raw_events, roster, &self.own, listener)
     }

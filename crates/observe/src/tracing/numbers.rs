@@ -37,7 +37,7 @@ impl Recorded {
         known.map(|row| Number { metric: row.metric, unit: row.unit.to_owned(), value: row.value }).collect()
     }
 
-    /// How long the tasks of each job ran at a stretch: what slice they really got, beside what they asked for.
+    /// How long the tasks of each job ran at a stretch: the slice they got, next to the one they asked for.
     pub fn run_lengths(&self, roster: &Roster) -> Vec<RunLengths> {
         let empty = || [Lengths::default(), Lengths::default()];
         let mut stretches = Stretches { job_of: Vec::new(), jobs: roster.jobs.iter().map(|_| empty()).collect() };

@@ -58,7 +58,7 @@ pub enum What {
 /// Why it is not known who has a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gap {
-    /// Nothing was told yet.
+    /// Nothing is known yet.
     Start,
     /// Something was lost.
     Lost,
@@ -75,7 +75,7 @@ pub struct RawEvent {
     pub pid: i32,
     /// See [`What`].
     pub other: i32,
-    /// The processor that told of it.
+    /// The processor that recorded it.
     pub cpu: u16,
     /// See [`What`].
     pub there: u16,
@@ -91,7 +91,7 @@ pub struct RawEvent {
 
 const _: () = assert!(size_of::<RawEvent>() == 24);
 
-/// What decoding a processor's pages came to, beside the events.
+/// What decoding a processor's pages gave, besides the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Losses {
     /// Events that the kernel says are missing between pages.
@@ -125,7 +125,7 @@ pub struct Decoder<'a> {
     torn: Option<usize>,
     /// Time of the record before, and whether with it the running task was charged, as it is last before it leaves.
     heard: (u64, bool),
-    /// Whether charges are told.
+    /// Whether charges are recorded.
     pub charges: bool,
     /// What went wrong.
     pub losses: Losses,
@@ -326,7 +326,7 @@ impl<'a> Decoder<'a> {
         Some(it)
     }
 
-    /// Why a task left. Linux does not tell apart a task that yielded, whose slice ended, and that somebody better replaced:
+    /// Why a task left. Linux does not tell apart a task that yielded, whose slice ended, and one that was preempted:
     /// its own count of involuntary switches has all of them, and so have we.
     fn leave(&self, state: i64) -> Leave {
         let states = self.layout.states;

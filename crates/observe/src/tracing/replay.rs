@@ -1,7 +1,7 @@
 //! The raw events of all processors as the events of a run.
 //!
 //! What came before the run's begin is followed in silence, so that it is known who runs, waits and sleeps when it begins.
-//! Tasks of no job are told of as far as they touch the run's processors: they are why others wait.
+//! Tasks of no job are reported as far as they touch the run's processors: they are why others wait.
 //!
 //! A task is woken in the moment of its `sched_waking`. One that is just leaving its processor may be woken before the
 //! switch is told: then it has no `sched_wakeup` before the switch, and is woken in the moment of the switch. If its
@@ -33,7 +33,7 @@ pub struct Others {
     pub wakeups: u64,
 }
 
-/// How whole the replay is of the jobs' tasks, on the run's processors.
+/// How complete the replay of the jobs' tasks is, on the run's processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Whole {
     /// Times that one of them got a processor.
@@ -45,7 +45,7 @@ pub struct Whole {
 /// Where a task is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Nothing was told of it yet, or something is missing.
+    /// Nothing is known of it yet, or something is missing.
     Unknown,
     Waiting,
     Ready,
@@ -55,7 +55,7 @@ enum Place {
 
 #[derive(Debug, Clone)]
 struct Task {
-    /// Its number in the run, once it was told of.
+    /// Its number in the run, once it was reported.
     id: Option<TaskId>,
     /// Index of its job; the number of jobs if it has none.
     job: u32,
@@ -95,7 +95,7 @@ struct Replay<'a, O> {
     whole: Whole,
 }
 
-/// Tells a run to a listener.
+/// Replays a run for an observer.
 pub fn tell<O: Observer>(raw_events: &[RawEvent], roster: &Roster, own: &[i32], listener: O) -> (Others, Whole) {
     let mut replay = Replay::new(roster, raw_events, own, listener);
     for it in raw_events.iter().take_while(|it| it.time <= roster.end_ns) {
@@ -174,7 +174,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             |it: &&RawEvent| it.what == What::Fork && (self.roster.begin_ns..=self.roster.end_ns).contains(&it.time);
         let late: std::collections::HashSet<i32> = raw_events.iter().filter(within).map(|it| it.other).collect();
         for member in &self.roster.tasks {
-            // One that is made during the run is told of then.
+            // One that is made during the run is reported then.
             if !late.contains(&member.pid)
                 && let Some(task) = self.known(member.pid)
             {
@@ -314,7 +314,7 @@ impl<'a, O: Observer> Replay<'a, O> {
     fn fork(&mut self, it: &RawEvent) {
         let parent = self.task(it.pid, u8::MAX);
         let known = self.known(it.other).filter(|&child| self.tasks[child as usize].place == Place::Unknown);
-        // A number that was in use belongs to somebody else from now on.
+        // A number that was in use belongs to another task from now on.
         let child = known.unwrap_or_else(|| self.add(it.other, u8::MAX));
         let Task { job, nice, own, .. } = self.tasks[parent as usize];
         let it = &mut self.tasks[child as usize];
@@ -405,7 +405,7 @@ impl<'a, O: Observer> Replay<'a, O> {
         index
     }
 
-    /// The number of a task in the run; it is told of if it was not.
+    /// The number of a task in the run; it is reported if it was not.
     fn introduce(&mut self, task: u32) -> TaskId {
         let it = &self.tasks[task as usize];
         if let Some(id) = it.id {

@@ -1,4 +1,4 @@
-//! Who played in a run, and when it was.
+//! The roster of a run: its tasks, and when it was.
 
 /// The tasks of a run, where they ran, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,6 +31,6 @@ pub struct RosterTask {
     pub job: u32,
     /// Its nice value.
     pub nice: i8,
-    /// Who made it, if that is a task of the run.
+    /// Its parent, if that is a task of the run.
     pub parent: Option<i32>,
 }
