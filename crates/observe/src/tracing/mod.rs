@@ -230,31 +230,31 @@ impl Recorded {
     }
 
     /// Replays the run for an observer.
-    fn tell<O: Observer>(&self, roster: &Roster, listener: O) -> (replay::Others, Whole) {
-        replay::tell(&self.raw_events, roster, &self.own, listener)
+    fn replay<O: Observer>(&self, roster: &Roster, listener: O) -> (replay::Others, Whole) {
+        replay::replay(&self.raw_events, roster, &self.own, listener)
     }
 
     /// The events of the run, in order of time, from its begin.
     pub fn events(&self, roster: &Roster) -> Vec<Event> {
         let mut all = Vec::new();
-        self.tell(roster, &mut all);
+        self.replay(roster, &mut all);
         all
     }
 
     /// Share of the run's processors that tasks of no job used, this process's own threads left out, percent.
     pub fn foreign_percent(&self, roster: &Roster) -> f64 {
         let whole = roster.length().saturating_mul(roster.processors.len() as u64);
-        if whole == 0 { 0.0 } else { self.tell(roster, ()).0.ran_ns as f64 * 100.0 / whole as f64 }
+        if whole == 0 { 0.0 } else { self.replay(roster, ()).0.ran_ns as f64 * 100.0 / whole as f64 }
     }
 
     /// Times that tasks of no job, this process's own threads left out, woke up on the run's processors.
     pub fn foreign_wakeups(&self, roster: &Roster) -> u64 {
-        self.tell(roster, ()).0.wakeups
+        self.replay(roster, ()).0.wakeups
     }
 
     /// How much of what the jobs' tasks did on the run's processors is known.
     pub fn whole(&self, roster: &Roster) -> Whole {
-        self.tell(roster, ()).1
+        self.replay(roster, ()).1
     }
 
     /// Writes the events as a recording.
@@ -267,7 +267,7 @@ impl Recorded {
     fn write_to<W: Write>(&self, out: W, roster: &Roster) -> io::Result<W> {
         let names = Names { processors: roster.processors.len() as u16, jobs: roster.jobs.clone(), ..Names::default() };
         let mut recorder = recording::Recorder::new(out, &names)?;
-        self.tell(roster, &mut recorder);
+        self.replay(roster, &mut recorder);
         recorder.finish()
     }
 }

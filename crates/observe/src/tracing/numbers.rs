@@ -28,7 +28,7 @@ impl Recorded {
             ..Setup::default()
         };
         let mut collector = Collector::new(setup);
-        self.tell(roster, &mut collector);
+        self.replay(roster, &mut collector);
         let report = collector.finish(roster.length());
         let known = report.rows.into_iter().filter(|row| {
             let metric = schedlab_metrics::find(&row.metric, &roster.jobs);
@@ -41,7 +41,7 @@ impl Recorded {
     pub fn run_lengths(&self, roster: &Roster) -> Vec<RunLengths> {
         let empty = || [Lengths::default(), Lengths::default()];
         let mut stretches = Stretches { job_of: Vec::new(), jobs: roster.jobs.iter().map(|_| empty()).collect() };
-        self.tell(roster, &mut stretches);
+        self.replay(roster, &mut stretches);
         let named = roster.jobs.iter().zip(&stretches.jobs);
         named
             .map(|(job, [left, taken])| RunLengths {

@@ -96,7 +96,7 @@ struct Replay<'a, O> {
 }
 
 /// Replays a run for an observer.
-pub fn tell<O: Observer>(raw_events: &[RawEvent], roster: &Roster, own: &[i32], listener: O) -> (Others, Whole) {
+pub fn replay<O: Observer>(raw_events: &[RawEvent], roster: &Roster, own: &[i32], listener: O) -> (Others, Whole) {
     let mut replay = Replay::new(roster, raw_events, own, listener);
     for it in raw_events.iter().take_while(|it| it.time <= roster.end_ns) {
         if !replay.open && it.time >= roster.begin_ns {
