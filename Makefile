@@ -27,7 +27,7 @@ $(VENV)/tools: requirements.lock
 $(VENV)/installed: $(VENV)/tools $(SOURCES)
 	@rm -rf $(VENV)/wheel
 	@RUSTFLAGS="-C target-feature=+crt-static" \
-		cargo build --quiet --release --locked -p schedlab-host --target $(TRIPLE)
+		cargo build --quiet --release --locked -p schedlab-agent --target $(TRIPLE)
 	@mkdir -p $(dir $(AGENT))
 	@install $${CARGO_TARGET_DIR:-target}/$(TRIPLE)/release/schedlab-agent $(AGENT)
 	@$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python --out $(VENV)/wheel
@@ -47,7 +47,7 @@ check: $(VENV)/tools
 
 ## test: every test, Rust first (it needs no Python); what fails among those on the live kernel is tried again
 test: setup
-	cargo test --workspace --exclude schedlab-python --exclude schedlab-host --locked
+	cargo test --workspace --locked $(addprefix --exclude schedlab-,python linux tune observe play agent)
 	scripts/live-tests
 	$(BIN)/python -m pytest $(addprefix --ignore=,$(LIVE))
 	$(BIN)/python -m pytest $(LIVE) || $(BIN)/python -m pytest $(LIVE) --last-failed --last-failed-no-failures none
@@ -75,9 +75,9 @@ bench-storage: setup .venv-bench-libcachesim/made
 
 ## bench-host: what a sample of the host's counters costs, beside sar, vmstat and others that are installed; events read a second
 bench-host:
-	cargo build --quiet --release --locked -p schedlab-host
+	cargo build --quiet --release --locked -p schedlab-agent
 	$(PYTHON) bench/sampling.py --agent $${CARGO_TARGET_DIR:-target}/release/schedlab-agent
-	cargo bench --quiet --locked -p schedlab-host
+	cargo bench --quiet --locked -p schedlab-observe
 
 ## bench-guests: from a boot to a table, and a table of four kernels and six quanta, in seconds and as ratios
 bench-guests: setup

@@ -14,7 +14,7 @@ from schedlab.observe.usage import Usage
 from schedlab.observe.diagnose import judge
 from schedlab.observe.watch import Means, Rows, Request
 
-TREE = pathlib.Path(__file__).parent.parent / "crates/host/tests/trees/6.18"
+TREE = pathlib.Path(__file__).parent.parent / "crates/observe/tests/trees/6.18"
 
 
 class Tree:

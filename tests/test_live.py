@@ -1,6 +1,6 @@
 """Experiments on a live host, with an agent that only says what a host might say: order, disturbance, blindness.
 
-What the true agent does is tested beside it, in crates/host.
+What the true agent does is tested next to it, in crates/agent.
 """
 
 import json

@@ -1,6 +1,6 @@
 //! What there is to name: the tables of every family, and a page for each name.
 
-use schedlab_host::{Root, machine};
+use schedlab_linux::{Root, machine};
 use schedlab_metrics::METRICS;
 use schedlab_model::{
     experiment::Catalogue,

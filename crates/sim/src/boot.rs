@@ -26,11 +26,11 @@ use schedlab_model::{
 };
 use schedlab_policies::schedulers::{Clocks, Processor, SCHEDULERS, Scheduler, View, Wishes};
 use schedlab_workloads::{
-    Programs, WORKLOADS,
+    Programs,
     draws::{self, draw},
-    steps_of,
+    roster::{self, Entry, NoSteps},
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Owners of random streams that are no task; tasks own the numbers from 0.
 const CLOCK_STREAM: u64 = u64::MAX;
@@ -156,27 +156,19 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     fn create_jobs(&mut self, scenario: &Scenario, groups: &BTreeMap<String, GroupId>) {
         let all = u64::MAX >> (64 - self.cpus.count());
-        let named = scenario.workload.iter().map(|(name, job)| job.session.as_deref().unwrap_or(name));
-        let sessions: BTreeMap<&str, u16> = named.collect::<BTreeSet<_>>().into_iter().zip(0..).collect();
-        for (index, (name, job)) in scenario.workload.iter().enumerate() {
-            let mut rng = draws::of_starts(self.seed, index);
-            let mut start = job.start.map_or(0, |span| draw(span, &mut rng));
-            for copy in 0..job.count {
-                let id = self.view.tasks.len() as TaskId;
-                let group = job.group.as_ref().and_then(|group| groups.get(group)).copied().unwrap_or(0);
-                let session = sessions[job.session.as_deref().unwrap_or(name)];
-                self.view.tasks.push(Task { session, ..task_of(job, id, group, all) });
-                if let Some(caches) = &mut self.caches {
-                    caches.know(id, job.footprint.map_or(0, |size| size.0));
-                }
-                let draws = draws::of_task(self.seed, name, copy);
-                self.processes.push(Process::new(index as u16, index as u32, draws));
-                self.timers.set(start, Expiry::Start { task: id });
-                start = start.saturating_add(job.gap.map_or(0, |span| draw(span, &mut rng)));
+        let jobs: Vec<(&String, &Job)> = scenario.workload.iter().collect();
+        for Entry { job: index, copy, start, session } in roster::tasks(&scenario.workload, self.seed) {
+            let (name, job) = jobs[index];
+            let id = self.view.tasks.len() as TaskId;
+            let group = job.group.as_ref().and_then(|group| groups.get(group)).copied().unwrap_or(0);
+            self.view.tasks.push(Task { session, ..task_of(job, id, group, all) });
+            if let Some(caches) = &mut self.caches {
+                caches.know(id, job.footprint.map_or(0, |size| size.0));
             }
-            if self.finite[index] {
-                self.awaited += job.count;
-            }
+            let draws = draws::of_task(self.seed, name, copy);
+            self.processes.push(Process::new(index as u16, index as u32, draws));
+            self.timers.set(start, Expiry::Start { task: id });
+            self.awaited += u32::from(self.finite[index]);
         }
     }
 }
@@ -232,25 +224,16 @@ pub(crate) fn check(info: &Info, settings: &BTreeMap<String, Setting>) -> Result
 
 /// The programs of all jobs.
 pub(crate) fn compile(scenario: &Scenario) -> Result<Programs, RunError> {
-    let steps = scenario.workload.iter().map(|(name, job)| steps(name, job)).collect::<Result<Vec<_>, _>>()?;
+    let steps = roster::steps(&scenario.workload).map_err(|why| match why {
+        NoSteps::UnknownLoad { job, load } => RunError(format!("workload.{job}.load: {load:?} is no load")),
+        NoSteps::Setting { load, setting, why, .. } => RunError(format!("{load}.{setting}: {why}")),
+    })?;
     for (name, steps) in scenario.workload.keys().zip(&steps) {
         can_do(&scenario.machine, name, steps)?;
         is_simulated(name, steps)?;
     }
     no_host_settings(scenario)?;
-    Ok(Programs::compile(steps.iter().map(Vec::as_slice).zip(scenario.workload.values().map(|job| job.passes))))
-}
-
-/// The steps of a job, written out or from its load.
-fn steps(name: &str, job: &Job) -> Result<Vec<Step>, RunError> {
-    if let Some(steps) = &job.steps {
-        return Ok(steps.clone());
-    }
-    let load = job.load.as_deref().unwrap_or_default();
-    let info = WORKLOADS.iter().find(|info| info.name == load);
-    let info = info.ok_or_else(|| RunError(format!("workload.{name}.load: {load:?} is no load")))?;
-    let params = check(info, &job.settings)?;
-    Ok(steps_of(load, &params).unwrap_or_default())
+    Ok(roster::programs(&scenario.workload, &steps))
 }
 
 /// A message-passing kernel's file server only reads, and its memory manager does not page. Steps that are written out have been

@@ -19,8 +19,12 @@ const WALLS: &[(&str, &[&str])] = &[
     ("memory", &["model", "policies"]),
     ("curves", &["model", "policies", "traces"]),
     ("sim", &["model", "policies", "workloads", "metrics", "disk", "memory"]),
-    ("host", &["model", "workloads", "metrics", "traces"]),
-    ("bridge", &["model", "policies", "workloads", "metrics", "traces", "sim", "curves", "host"]),
+    ("linux", &["model"]),
+    ("tune", &["model", "linux"]),
+    ("observe", &["model", "metrics", "traces", "linux", "tune"]),
+    ("play", &["model", "workloads", "metrics", "linux", "tune", "observe"]),
+    ("agent", &["model", "linux", "tune", "observe", "play"]),
+    ("bridge", &["model", "policies", "workloads", "metrics", "traces", "sim", "curves", "linux"]),
     ("python", &["bridge"]),
     ("bench", &["model", "policies", "workloads", "metrics", "traces", "sim", "disk", "curves"]),
 ];
@@ -30,10 +34,10 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("arrow-array", &["bridge"]),
     ("rand", &["model"]),
     ("rayon", &["sim", "curves", "bridge", "bench"]),
-    ("libc", &["host", "bench"]),
-    ("rustix", &["host", "bench"]),
-    ("nix", &["host", "bench"]),
-    ("clap", &["host", "bench"]),
+    ("libc", &["linux", "tune", "observe", "play", "agent"]),
+    ("rustix", &["bench"]),
+    ("nix", &["linux", "tune", "observe", "play", "agent"]),
+    ("clap", &["agent"]),
 ];
 /// A longer file, or one with a longer function, says at its head why it is one: "Long, because ...".
 const MOST_LINES: usize = 400;
@@ -113,7 +117,7 @@ fn a_policy_has_nothing_but_the_model() {
 }
 
 #[test]
-fn only_the_bridge_knows_python_and_only_the_host_its_kernel() {
+fn libraries_of_one_purpose_stay_in_the_crates_that_have_it() {
     for (name, manifest) in manifests() {
         for dependency in dependencies(&manifest) {
             let reserved = RESERVED.iter().find(|(library, _)| *library == dependency);
@@ -129,9 +133,91 @@ fn only_the_bridge_knows_python_and_only_the_host_its_kernel() {
 fn unsafe_code_is_forbidden_but_where_it_cannot_be() {
     let workspace: toml::Table = read(&root().join("Cargo.toml")).parse().unwrap();
     assert_eq!(workspace["workspace"]["lints"]["rust"]["unsafe_code"].as_str(), Some("forbid"));
-    for (name, manifest) in manifests().into_iter().filter(|(name, _)| !["host", "python"].contains(&name.as_str())) {
+    for (name, manifest) in manifests().into_iter().filter(|(name, _)| !["linux", "python"].contains(&name.as_str())) {
         let inherits = manifest.get("lints").and_then(|lints| lints.get("workspace")).and_then(toml::Value::as_bool);
         assert_eq!(inherits, Some(true), "crates/{name} does not inherit the lints");
+    }
+}
+
+/// The crates that use the running kernel. No two of their modules need each other.
+const LIVE: &[&str] = &["linux", "tune", "observe", "play", "agent"];
+
+/// The paths that a `use` tree or a path names, and how many bytes it takes: `a::{b, c::d}` names `a::b` and `a::c::d`.
+fn paths(text: &str) -> (Vec<String>, usize) {
+    let blanks = |text: &str| text.len() - text.trim_start().len();
+    let start = blanks(text);
+    if text[start..].starts_with('{') {
+        let (mut all, mut at) = (Vec::new(), start + 1);
+        loop {
+            let (inner, taken) = paths(&text[at..]);
+            all.extend(inner);
+            at += taken + text[at + taken..].find([',', '}']).unwrap_or(0);
+            if !text[at..].starts_with(',') {
+                return (all, at + 1);
+            }
+            at += 1;
+        }
+    }
+    let of_name = |c: char| c.is_alphanumeric() || c == '_';
+    let end = text[start..].find(|c| !of_name(c)).map_or(text.len(), |length| start + length);
+    let name = &text[start..end];
+    match text[end..].strip_prefix("::") {
+        Some(rest) => {
+            let (inner, taken) = paths(rest);
+            (inner.into_iter().map(|path| format!("{name}::{path}")).collect(), end + 2 + taken)
+        }
+        None => (vec![name.to_owned()], end),
+    }
+}
+
+/// The modules of a crate that each module names, by their paths. That a module names the one around it is left out.
+fn named_modules(name: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let folder = format!("crates/{name}/src/");
+    let modules: BTreeMap<String, String> = code("rs")
+        .into_iter()
+        .filter_map(|(path, text)| {
+            let module =
+                path.strip_prefix(&folder)?.trim_end_matches(".rs").trim_end_matches("mod").trim_end_matches('/');
+            Some((module.replace('/', "::"), text))
+        })
+        .collect();
+    let of = |module: &String, text: &String| {
+        let tested = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let lines = tested.lines().map(|line| line.split("//").next().unwrap_or_default());
+        let text: String = lines.flat_map(|line| [line, "\n"]).collect();
+        let around = module.rsplit_once("::").map_or("", |(around, _)| around);
+        let mut named = BTreeSet::new();
+        for (word, base) in [("crate::", ""), ("super::", around)] {
+            for (at, _) in text.match_indices(word).filter(|(at, _)| !text[..*at].ends_with("super::")) {
+                for path in paths(&text[at + word.len()..]).0 {
+                    let mut path = if base.is_empty() { path } else { format!("{base}::{path}") };
+                    while !modules.contains_key(&path) && !path.is_empty() {
+                        path = path.rsplit_once("::").map_or(String::new(), |(around, _)| around.to_owned());
+                    }
+                    named.insert(path);
+                }
+            }
+        }
+        named.retain(|other| !other.is_empty() && other != module && other != around);
+        (module.clone(), named)
+    };
+    modules.iter().map(|(module, text)| of(module, text)).collect()
+}
+
+#[test]
+fn no_two_modules_of_a_live_crate_need_each_other() {
+    for name in LIVE {
+        let named = named_modules(name);
+        assert!(named.values().any(|all| !all.is_empty()), "crates/{name}: no module names another");
+        for module in named.keys() {
+            let (mut seen, mut left) = (BTreeSet::new(), vec![module]);
+            while let Some(next) = left.pop() {
+                let new: Vec<&String> = named[next].iter().filter(|other| !seen.contains(other)).collect();
+                assert!(!new.contains(&module), "crates/{name}: {module} needs {next}, which needs {module}");
+                seen.extend(new.iter().copied());
+                left.extend(new);
+            }
+        }
     }
 }
 

@@ -1,8 +1,10 @@
-//! What tasks do: ready-made loads, programs compiled from steps into instructions for an interpreter, and what tasks draw.
+//! What tasks do: ready-made loads, programs compiled from steps into instructions for an interpreter, the roster of
+//! tasks, and what tasks draw.
 
 pub mod draws;
 pub mod loads;
 pub mod program;
+pub mod roster;
 pub mod stuck;
 
 pub use loads::{WORKLOADS, steps_of};

@@ -11,7 +11,7 @@ KERNEL_WORDS, REQUEST_TIME = "kernel_words", "request_time"
 SCHED_EXT = "sched_ext"
 #: The tunable that is no file but an attribute of each task, and the kernel's own setting of the same.
 SLICE, BASE_SLICE = "slice", "base_slice"
-#: What one generation of kernels calls a setting, and what the other does (`also` in crates/host/src/tunables).
+#: What one generation of kernels calls a setting, and what the other does (`also` in crates/tune/src/table).
 OTHER_NAME = {BASE_SLICE: "min_granularity", "min_granularity": BASE_SLICE}
 #: The tunable of a block device, which may follow: `elevator@vda`.
 ELEVATOR = "elevator"

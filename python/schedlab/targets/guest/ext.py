@@ -4,7 +4,7 @@ Behind the path, constants of the object can be given (`guest/constants.py`): "w
 
 The object lies in the guest's initial file system, next to the tool that hands it to the kernel: bpftool, with the few
 libraries that it needs, of the distribution's packages. The agent attaches it before anything is measured, and refuses
-to report if the kernel has thrown it out (`crates/host/src/guest/ext.rs` tells what it finds where).
+to report if the kernel has thrown it out (`crates/agent/src/guest/ext.rs` tells what it finds where).
 """
 
 import re

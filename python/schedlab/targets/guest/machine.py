@@ -226,7 +226,7 @@ def ready(name: str, say: Say) -> Machine:
     if not elf.is_static(program):
         raise UsageError(
             f"{agent.program()} needs the host's libraries, and a guest has none: build it with "
-            'RUSTFLAGS="-C target-feature=+crt-static" cargo build --release -p schedlab-host '
+            'RUSTFLAGS="-C target-feature=+crt-static" cargo build --release -p schedlab-agent '
             "--target x86_64-unknown-linux-gnu"
         )
     image = archive({AGENT.strip("/"): File(program, executable=True)})

@@ -30,7 +30,7 @@ BEGINS = "2020-01-01"
 #: them now and then passes idle time before the instructions that the other has just executed are counted, and a timer
 #: comes late. Of runs with 150 000 sleeps six in eight differed without it, and of eight with it none.
 COUNTING = f"shift={SHIFT},sleep=off,rr=record,rrfile={os.devnull}"
-#: The watchdog ib700 is how a guest pauses itself (crates/host/src/guest/emulator.rs).
+#: The watchdog ib700 is how a guest pauses itself (crates/agent/src/guest/emulator.rs).
 MACHINE = (
     "-nodefaults -no-user-config -nographic -display none -machine pc,graphics=off,memory-backend=ram -smp {count} "
     f"-no-reboot -accel {{how}} -rtc clock=vm,base={BEGINS} -device ib700 -qmp stdio"

@@ -1,0 +1,10 @@
+//! The subcommands: what each is given, and what it prints.
+
+pub mod background;
+pub mod record;
+pub mod run;
+pub mod sample;
+pub mod settings;
+pub mod suspects;
+pub mod time;
+pub mod volume;

@@ -1,0 +1,18 @@
+//! Waiting on a word of shared memory.
+
+use crate::clock::timespec;
+use std::sync::atomic::AtomicU32;
+
+/// Waits while the word has that value, for at most `at_most` ns. It may return early without a cause.
+pub fn wait(word: &AtomicU32, value: u32, at_most: Option<u64>) {
+    let limit = at_most.map(timespec);
+    let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the word is alive for the call, and the limit is null or lives until it returns.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, limit) };
+}
+
+/// Wakes up to `count` waiters of the word.
+pub fn wake(word: &AtomicU32, count: i32) {
+    // SAFETY: the word is alive for the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, count) };
+}

@@ -1,0 +1,121 @@
+//! How the kernel schedules a task: policy, nice value, slice, reservation, affinity.
+
+use crate::call::checked;
+use nix::{
+    sched::{CpuSet, sched_getaffinity, sched_setaffinity},
+    unistd::Pid,
+};
+use std::io;
+
+/// The kernel's `struct sched_attr`, as of Linux 5.3. Older kernels accept it while the fields they do not know are zero.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attributes {
+    /// Bytes of this structure.
+    pub size: u32,
+    /// The policy's number, such as `SCHED_BATCH`.
+    pub policy: u32,
+    /// Such as [`RESET_ON_FORK`].
+    pub flags: u64,
+    /// Nice value of an ordinary task.
+    pub nice: i32,
+    /// Static priority of a real-time task.
+    pub priority: u32,
+    /// The slice of an ordinary task (since Linux 6.12), or the runtime of a reservation, ns.
+    pub runtime: u64,
+    /// Deadline of a reservation, ns.
+    pub deadline: u64,
+    /// Period of a reservation, ns.
+    pub period: u64,
+    /// Utilization clamps, unused here.
+    pub util: [u32; 2],
+}
+
+/// Children start with the ordinary policy.
+pub const RESET_ON_FORK: u64 = 1;
+
+impl Default for Attributes {
+    /// An ordinary task of nice value 0.
+    fn default() -> Self {
+        let size = size_of::<Attributes>() as u32;
+        Attributes {
+            size,
+            policy: libc::SCHED_OTHER as u32,
+            flags: 0,
+            nice: 0,
+            priority: 0,
+            runtime: 0,
+            deadline: 0,
+            period: 0,
+            util: [0; 2],
+        }
+    }
+}
+
+impl Attributes {
+    /// Applies them to the thread with that number; 0 is the calling one.
+    pub fn set(&self, thread: i32) -> io::Result<()> {
+        let given = Attributes { size: size_of::<Attributes>() as u32, ..*self };
+        // SAFETY: the pointer is to a structure of the size that it states, alive for the call.
+        checked(unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const given, 0) }).map(drop)
+    }
+
+    /// Those of the calling thread.
+    pub fn current() -> io::Result<Attributes> {
+        let mut found = Attributes::default();
+        // SAFETY: the pointer is to a structure of the size given, alive for the call; 0 is the calling thread.
+        checked(unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut found, size_of::<Attributes>(), 0) })?;
+        Ok(found)
+    }
+}
+
+/// How a process of ours runs next to the tasks that it watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Real-time: above all ordinary tasks and the lower half of real-time ones.
+    RealTime,
+    /// Ordinary, with nice value -20.
+    Favoured,
+    /// Ordinary, with nice value 0.
+    Ordinary,
+}
+
+/// Raises a thread of ours as far as permitted: it sleeps nearly always, and has to be on time when it wakes up. 0 is the calling one.
+pub fn raise(thread: i32) -> Standing {
+    let plain = Attributes { flags: RESET_ON_FORK, ..Attributes::default() };
+    let real_time = Attributes { policy: libc::SCHED_FIFO as u32, priority: 50, ..plain };
+    let favoured = Attributes { nice: -20, ..plain };
+    if real_time.set(thread).is_ok() {
+        Standing::RealTime
+    } else if favoured.set(thread).is_ok() {
+        Standing::Favoured
+    } else {
+        Standing::Ordinary
+    }
+}
+
+/// Confines the calling thread to those processors.
+pub fn pin(processors: &[u16]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    processors.iter().try_for_each(|&cpu| set.set(cpu.into())).map_err(io::Error::from)?;
+    sched_setaffinity(Pid::from_raw(0), &set).map_err(io::Error::from)
+}
+
+/// The processors that the calling thread may use.
+pub fn allowed() -> Vec<u16> {
+    let set = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).map(|cpu| cpu as u16).collect()
+}
+
+/// `sched_yield`.
+pub fn give_up_cpu() {
+    // SAFETY: takes nothing.
+    unsafe { libc::sched_yield() };
+}
+
+/// Makes the calling thread a round-robin task of the lowest real-time priority, by the older call.
+pub fn set_round_robin() -> io::Result<()> {
+    let priority = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the structure lives until the call returns; 0 is the calling thread.
+    checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const priority) }.into()).map(drop)
+}

@@ -1,0 +1,16 @@
+//! What a live Linux host did.
+//!
+//!   sample      the counters of sar, vmstat, iostat and dstat
+//!   tracing     the scheduler's events, recorded through tracefs
+//!   accounting  where the time of a command went
+//!   suspects    control groups, ends of tasks, locks and sockets
+//!   noise       the CPU time that others use, and holes in that of a processor
+
+pub mod accounting;
+pub mod noise;
+mod number;
+pub mod sample;
+pub mod suspects;
+pub mod tracing;
+
+pub use number::Number;

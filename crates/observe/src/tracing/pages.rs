@@ -1,0 +1,355 @@
+//! The pages of the kernel's ring buffer, one after the other, into the scheduler's events of one processor.
+//!
+//!   page    = head, records ..., nothing
+//!   record  = word, then by the word's low 5 bits:
+//!             1 to 28  that many times 4 bytes of data
+//!             0        length in bytes (u32, itself included), data
+//!             29       padding: no time: to the end of the page; else a length in bytes (u32) and a record withdrawn
+//!             30       (u32) steps of 2^27 ns, added to the word's own time
+//!             31       (u32) with the word's own time: the time itself, but for its top 5 bits
+//!   word    = kind (5 bits), ns since the record before (27 bits); big-endian machines have the kind in the top bits
+//!
+//! Whatever the bytes, decoding ends: it goes forward by at least 4 bytes a step. A page that makes no sense is counted, and
+//! so is the gap before what follows.
+
+use super::layout::{EventKind, EventLayout, Layout};
+use schedlab_model::event::Leave;
+
+/// In `commit`: records were lost before this page.
+const MISSED: u64 = 1 << 31;
+/// In `commit`: how many stands behind the records.
+const MISSED_STORED: u64 = 1 << 30;
+/// No kernel numbers its tasks higher (PID_MAX_LIMIT).
+pub const MOST_TASKS: i32 = 1 << 22;
+/// Time bits of an absolute stamp.
+const STAMP_BITS: u32 = 59;
+/// Time bits of a record's word.
+const DELTA_BITS: u32 = 27;
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum What {
+    /// From `pid` to `other`.
+    Switch,
+    /// `pid` is being woken.
+    Waking,
+    /// `pid` was put into the runqueue of processor `there`.
+    Woken,
+    /// `pid`, new, was put into the runqueue of processor `there`.
+    New,
+    /// `pid` went from processor `other` to `there`.
+    Migrate,
+    /// `pid` made `other`.
+    Fork,
+    /// `pid`, which runs, was charged with `other` ns. Told only if it is wanted ([`Decoder::charges`]).
+    Charged,
+    /// Here the recording of this processor begins, and `pid` has had it up to now.
+    Start,
+    /// Events of this processor are missing before this; now `pid` has it.
+    Gap,
+    /// The switch to `pid`, and perhaps others before it, are missing; the time is that of the event before, the earliest
+    /// at which it can have been.
+    Torn,
+    /// As [`What::Torn`], but the time is the right one. Only why the task before it left is not known.
+    Mended,
+}
+
+/// Why it is not known who has a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gap {
+    /// Nothing is known yet.
+    Start,
+    /// Something was lost.
+    Lost,
+    /// Another task has it than the one that was switched to.
+    Switch,
+}
+
+/// One event. Kept small: a run has millions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RawEvent {
+    /// CLOCK_MONOTONIC, ns.
+    pub time: u64,
+    /// See [`What`].
+    pub pid: i32,
+    /// See [`What`].
+    pub other: i32,
+    /// The processor that recorded it.
+    pub cpu: u16,
+    /// See [`What`].
+    pub there: u16,
+    /// What happened.
+    pub what: What,
+    /// Of a switch: why `pid` left.
+    pub leave: Leave,
+    /// The kernel's priority of `pid`, 255 if unknown.
+    pub prio: u8,
+    /// That of `other`.
+    pub other_prio: u8,
+}
+
+const _: () = assert!(size_of::<RawEvent>() == 24);
+
+/// What decoding a processor's pages gave, besides the events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Losses {
+    /// Events that the kernel says are missing between pages.
+    pub missed: u64,
+    /// Pages that make no sense, or that tell of a loss without saying how much.
+    pub gaps: u64,
+    /// Switches that must have been and were not told: another task had the processor than the last one switched to. Seen
+    /// on a virtual machine (Linux 6.18) for threads of its first process, with no loss told by any counter.
+    pub torn: u64,
+    /// Such switches whose time could be found: the task before was charged when it left, or the next one told how long
+    /// it had run.
+    pub mended: u64,
+}
+
+/// Decodes the pages of one processor.
+#[derive(Debug)]
+pub struct Decoder<'a> {
+    layout: &'a Layout,
+    /// Index into the layout's events by number of event, 255 for none.
+    by_id: Vec<u8>,
+    cpu: u16,
+    /// Between these two the recording was made. Any other time is damage.
+    begin: u64,
+    end: u64,
+    time: u64,
+    /// Who has the processor; none if unknown.
+    running: Option<i32>,
+    /// Something is missing before the next event, or nothing came before it.
+    gap: Option<Gap>,
+    /// Where a switch that was not told stands among the raw events, until it is known when it was.
+    torn: Option<usize>,
+    /// Time of the record before, and whether with it the running task was charged, as it is last before it leaves.
+    heard: (u64, bool),
+    /// Whether charges are recorded.
+    pub charges: bool,
+    /// What went wrong.
+    pub losses: Losses,
+}
+
+impl<'a> Decoder<'a> {
+    /// A decoder for pages of that processor, the first one first, all of them from between two times.
+    pub fn new(layout: &'a Layout, cpu: u16, (begin, end): (u64, u64)) -> Self {
+        let length = layout.events.iter().map(|event| usize::from(event.id) + 1).max().unwrap_or(0);
+        let mut by_id = vec![u8::MAX; length];
+        for (index, event) in layout.events.iter().enumerate() {
+            by_id[usize::from(event.id)] = index as u8;
+        }
+        Decoder {
+            layout,
+            by_id,
+            cpu,
+            begin,
+            end,
+            time: begin,
+            running: None,
+            gap: Some(Gap::Start),
+            torn: None,
+            heard: (begin, false),
+            charges: false,
+            losses: Losses::default(),
+        }
+    }
+
+    /// Decodes one page and adds its events to `all`.
+    pub fn page(&mut self, page: &[u8], all: &mut Vec<RawEvent>) {
+        let head = self.layout.head;
+        let (Some(stamp), Some(commit)) = (head.timestamp.of(page), head.commit.of(page)) else {
+            return self.damaged();
+        };
+        let commit = if head.commit.size == 4 { u64::from(commit as u32) } else { commit as u64 };
+        let length = (commit & (MISSED_STORED - 1)) as usize;
+        let data = page.get(head.data.offset..).unwrap_or_default();
+        let Some(records) = data.get(..length) else { return self.damaged() };
+        if commit & MISSED != 0 {
+            self.missed(commit, &data[length..]);
+        }
+        self.time = stamp as u64;
+        if self.records(records, all).is_none() {
+            self.damaged();
+        }
+    }
+
+    fn damaged(&mut self) {
+        self.losses.gaps += 1;
+        self.gap = Some(Gap::Lost);
+    }
+
+    fn missed(&mut self, commit: u64, behind: &[u8]) {
+        self.gap = Some(Gap::Lost);
+        // The kernel's `long`, which is as long as the field that has the flag.
+        let count = match self.layout.head.commit.size {
+            4 => behind.first_chunk().map(|&bytes| u64::from(u32::from_ne_bytes(bytes))),
+            _ => behind.first_chunk().map(|&bytes| u64::from_ne_bytes(bytes)),
+        };
+        match count.filter(|_| commit & MISSED_STORED != 0) {
+            Some(count) => self.losses.missed = self.losses.missed.saturating_add(count),
+            None => self.losses.gaps += 1,
+        }
+    }
+
+    /// Decodes the records of a page; none at the first that makes no sense.
+    fn records(&mut self, mut rest: &[u8], all: &mut Vec<RawEvent>) -> Option<()> {
+        while !rest.is_empty() {
+            let word = u32::from_ne_bytes(*rest.first_chunk()?);
+            let (kind, delta) = split(word);
+            let second = || Some(u32::from_ne_bytes(*rest.get(4..8)?.first_chunk()?));
+            let taken = match kind {
+                29 if delta == 0 => return Some(()),
+                29 => 4 + second()? as usize,
+                30 => {
+                    self.time = self.time.wrapping_add((u64::from(second()?) << DELTA_BITS) + u64::from(delta));
+                    rest = rest.get(8..)?;
+                    continue;
+                }
+                31 => {
+                    let stamp = (u64::from(second()?) << DELTA_BITS) + u64::from(delta);
+                    self.time = self.time >> STAMP_BITS << STAMP_BITS | stamp & ((1 << STAMP_BITS) - 1);
+                    rest = rest.get(8..)?;
+                    continue;
+                }
+                0 => 4 + second()? as usize,
+                words => 4 + 4 * words as usize,
+            };
+            // The writer keeps records at multiples of four bytes.
+            let taken = taken.checked_next_multiple_of(4)?;
+            let record = rest.get(..taken)?;
+            self.time = self.time.wrapping_add(delta.into());
+            if kind != 29 {
+                self.record(record.get(if kind == 0 { 8 } else { 4 }..)?, all)?;
+            }
+            rest = &rest[taken..];
+        }
+        Some(())
+    }
+
+    /// An event's data. What is not one of ours is passed over, one of ours that is too short is damage.
+    #[inline]
+    fn record(&mut self, data: &[u8], all: &mut Vec<RawEvent>) -> Option<()> {
+        let id = self.layout.common_type.of(data)?;
+        let index = usize::try_from(id).ok().and_then(|id| self.by_id.get(id));
+        let layout = self.layout;
+        let Some(event) = index.and_then(|&index| layout.events.get(usize::from(index))) else { return Some(()) };
+        let happening = self.happening(event, data)?;
+        if !(self.begin..=self.end).contains(&self.time) {
+            return None;
+        }
+        let now_has = checked(event.common_pid.of(data)? as i32)?;
+        if self.gap.is_none() && self.running.is_some_and(|running| running != now_has) {
+            self.gap = Some(Gap::Switch);
+        }
+        if let Some(gap) = self.gap.take() {
+            self.tell_gap(gap, RawEvent { pid: now_has, other: 0, prio: u8::MAX, ..happening }, all);
+        }
+        self.heard = (self.time, event.kind == EventKind::Runtime);
+        if event.kind == EventKind::Runtime {
+            let ran = event.fields[1].of(data)?;
+            self.mend(happening.pid, ran as u64, all);
+            if self.charges {
+                all.push(RawEvent { what: What::Charged, other: i32::try_from(ran).ok()?, ..happening });
+            }
+            return Some(());
+        }
+        if happening.what == What::Switch {
+            self.torn = None;
+        }
+        self.running = Some(if happening.what == What::Switch { happening.other } else { now_has });
+        all.push(happening);
+        Some(())
+    }
+
+    /// `now` has the processor, and it was not told how it got it.
+    fn tell_gap(&mut self, gap: Gap, now: RawEvent, all: &mut Vec<RawEvent>) {
+        let (heard, charged) = self.heard;
+        let (what, time) = match gap {
+            Gap::Start => (What::Start, now.time),
+            Gap::Lost => (What::Gap, now.time),
+            // The charge comes within a microsecond of the switch.
+            Gap::Switch if charged => (What::Mended, heard),
+            Gap::Switch => (What::Torn, heard),
+        };
+        self.losses.torn += u64::from(what == What::Torn);
+        self.losses.mended += u64::from(what == What::Mended);
+        self.torn = (what == What::Torn).then_some(all.len());
+        all.push(RawEvent { time, what, ..now });
+    }
+
+    /// The running task tells how long it has run since it was switched to: if that switch was not told, this is when.
+    fn mend(&mut self, pid: i32, ran: u64, all: &mut [RawEvent]) {
+        self.running = Some(pid);
+        let Some(at) = self.torn.take() else { return };
+        let [before @ .., torn] = &mut all[..=at] else { return };
+        if torn.pid == pid {
+            let earliest = before.last().map_or(self.begin, |last| last.time);
+            torn.time = self.time.saturating_sub(ran).max(earliest);
+            torn.what = What::Mended;
+            self.losses.torn -= 1;
+            self.losses.mended += 1;
+        }
+    }
+
+    #[inline]
+    fn happening(&self, event: &EventLayout, data: &[u8]) -> Option<RawEvent> {
+        let number = |i: usize| event.fields[i].of(data);
+        let pid = |i: usize| checked(i32::try_from(number(i)?).ok()?);
+        let prio = |i: usize| Some(u8::try_from(number(i)?).unwrap_or(u8::MAX));
+        let processor = |i: usize| Some(u16::try_from(number(i)?).unwrap_or(u16::MAX));
+        let mut it = RawEvent {
+            time: self.time,
+            pid: pid(0)?,
+            other: 0,
+            cpu: self.cpu,
+            there: self.cpu,
+            what: What::Waking,
+            leave: Leave::Blocked,
+            prio: u8::MAX,
+            other_prio: u8::MAX,
+        };
+        match event.kind {
+            EventKind::Switch => {
+                (it.what, it.other, it.leave) = (What::Switch, pid(3)?, self.leave(number(2)?));
+                (it.prio, it.other_prio) = (prio(1)?, prio(4)?);
+            }
+            EventKind::Waking => (it.prio, it.there) = (prio(1)?, processor(2)?),
+            EventKind::Woken => (it.what, it.prio, it.there) = (What::Woken, prio(1)?, processor(2)?),
+            EventKind::New => (it.what, it.prio, it.there) = (What::New, prio(1)?, processor(2)?),
+            EventKind::Migrate => {
+                (it.what, it.other, it.there) = (What::Migrate, processor(1)?.into(), processor(2)?);
+            }
+            EventKind::Runtime => {}
+            EventKind::Fork => (it.what, it.other) = (What::Fork, pid(1)?),
+        }
+        Some(it)
+    }
+
+    /// Why a task left. Linux does not tell apart a task that yielded, whose slice ended, and one that was preempted:
+    /// its own count of involuntary switches has all of them, and so have we.
+    fn leave(&self, state: i64) -> Leave {
+        let states = self.layout.states;
+        // The bit above the known ones: preempted, whatever the others say.
+        let preempted = state > states.waits;
+        match (state & states.gone != 0, state & states.waits != 0) {
+            (true, _) if !preempted => Leave::Exited,
+            (_, true) if !preempted => Leave::Blocked,
+            _ => Leave::Preempted,
+        }
+    }
+}
+
+/// A number that a kernel gives to tasks.
+fn checked(pid: i32) -> Option<i32> {
+    (0..=MOST_TASKS).contains(&pid).then_some(pid)
+}
+
+/// Kind and time of a record, from its first word.
+const fn split(word: u32) -> (u32, u32) {
+    if cfg!(target_endian = "little") {
+        (word & 31, word >> 5)
+    } else {
+        (word >> DELTA_BITS, word & ((1 << DELTA_BITS) - 1))
+    }
+}

@@ -1,0 +1,36 @@
+//! The roster of a run: its tasks, and when it was.
+
+/// The tasks of a run, where they ran, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Roster {
+    /// Names of the jobs.
+    pub jobs: Vec<String>,
+    /// The tasks. What they fork during the run belongs to their jobs, too.
+    pub tasks: Vec<RosterTask>,
+    /// Processors of the host that are the run's 0, 1, 2 ...; what handle elsewhere is not of the run.
+    pub processors: Vec<u16>,
+    /// When the run began, CLOCK_MONOTONIC, ns. It is time 0 of the events.
+    pub begin_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+}
+
+impl Roster {
+    /// Length of the run, ns.
+    pub fn length(&self) -> u64 {
+        self.end_ns.saturating_sub(self.begin_ns)
+    }
+}
+
+/// A task of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RosterTask {
+    /// The number that the kernel gave it (of the thread, where there are several).
+    pub pid: i32,
+    /// Index of its job.
+    pub job: u32,
+    /// Its nice value.
+    pub nice: i8,
+    /// Its parent, if that is a task of the run.
+    pub parent: Option<i32>,
+}

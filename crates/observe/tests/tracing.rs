@@ -1,0 +1,317 @@
+//! What the recorder makes of the kernel's pages: made by hand, damaged, and of any bytes at all.
+
+mod ring;
+
+use proptest::prelude::*;
+use ring::{Ring, layout};
+use schedlab_linux::Root;
+use schedlab_model::event::{Event, Kind, Leave};
+use schedlab_observe::tracing::{Recorded, Recorder, Roster, RosterTask, layout::EventKind};
+use schedlab_traces::recording::Reader;
+use schedlab_tune::RunJournal;
+
+const S: i64 = 1;
+const R: i64 = 0;
+const PREEMPTED: i64 = 256;
+const Z: i64 = 32;
+const MS: u64 = 1_000_000;
+
+fn roster(pids: &[i32], processors: &[u16], (begin_ns, end_ns): (u64, u64)) -> Roster {
+    let member = |(job, &pid): (usize, &i32)| RosterTask { pid, job: job as u32, nice: 0, parent: None };
+    let jobs = pids.iter().map(|pid| format!("job{pid}")).collect();
+    let tasks = pids.iter().enumerate().map(member).collect();
+    Roster { jobs, tasks, processors: processors.to_vec(), begin_ns, end_ns }
+}
+
+fn decode(rings: Vec<Ring>) -> Recorded {
+    decode_with(rings, &[])
+}
+
+fn decode_with(rings: Vec<Ring>, overruns: &[u64]) -> Recorded {
+    let pages = rings.into_iter().enumerate().map(|(cpu, mut ring)| {
+        ring.flush();
+        (cpu as u16, ring.bytes)
+    });
+    Recorded::decode(&layout(), pages.collect(), overruns, (0, 1 << 50))
+}
+
+fn row(recorded: &Recorded, roster: &Roster, metric: &str) -> Option<f64> {
+    recorded.rows(roster).into_iter().find(|row| row.metric == metric).map(|row| row.value)
+}
+
+fn told(recorded: &Recorded, roster: &Roster, kind: Kind) -> Vec<Event> {
+    recorded.events(roster).into_iter().filter(|event| event.kind == kind).collect()
+}
+
+/// Task 10 sleeps, is woken 5 ms into the run while 20 has the processor, and gets it 7 ms later.
+fn a_wait() -> (Recorded, Roster) {
+    let mut ring = Ring::new(&layout());
+    ring.switch(MS, 20, S, 10);
+    ring.switch(2 * MS, 10, S, 20);
+    ring.waking(15 * MS, 20, 10, 0);
+    ring.woken(15 * MS + 1000, 20, 10, 0);
+    ring.switch(22 * MS, 20, PREEMPTED, 10);
+    ring.switch(24 * MS, 10, Z, 20);
+    (decode(vec![ring]), roster(&[10, 20], &[0], (10 * MS, 30 * MS)))
+}
+
+#[test]
+fn a_wait_lasts_from_waking_to_the_switch() {
+    let (recorded, roster) = a_wait();
+    assert_eq!(recorded.lost(), 0);
+    assert_eq!(row(&recorded, &roster, "tasks.job10.wakeup_latency.max"), Some(0.007));
+    assert_eq!(row(&recorded, &roster, "tasks.job10.wakeup_latency.count"), Some(1.0));
+    assert_eq!(row(&recorded, &roster, "tasks.job20.involuntary_switches"), Some(1.0));
+    assert_eq!(row(&recorded, &roster, "tasks.job10.real"), Some(0.014));
+    assert_eq!(row(&recorded, &roster, "tasks.job10.share"), Some(10.0));
+    assert_eq!(row(&recorded, &roster, "tasks.job20.share"), Some(90.0));
+    assert_eq!(row(&recorded, &roster, "utilization"), Some(100.0));
+}
+
+#[test]
+fn rows_that_events_do_not_determine_are_left_out() {
+    let (recorded, roster) = a_wait();
+    for unknown in ["user", "system", "idle", "interrupts", "tasks.job10.user", "tasks.job10.true_sys", "disk_busy"] {
+        assert_eq!(row(&recorded, &roster, unknown), None, "{unknown}");
+    }
+}
+
+#[test]
+fn who_had_a_processor_before_the_first_event_is_known() {
+    let mut ring = Ring::new(&layout());
+    ring.switch(19 * MS, 20, PREEMPTED, 0);
+    let (recorded, roster) = (decode(vec![ring]), roster(&[20], &[0], (10 * MS, 20 * MS)));
+    assert_eq!(row(&recorded, &roster, "tasks.job20.share"), Some(90.0));
+    assert_eq!(row(&recorded, &roster, "utilization"), Some(90.0));
+}
+
+#[test]
+fn a_task_woken_while_it_leaves_is_woken_when_it_has_left() {
+    let (mut here, mut there) = (Ring::new(&layout()), Ring::new(&layout()));
+    here.switch(MS, 0, R, 10);
+    there.waking(3 * MS - 500, 20, 10, 0);
+    here.switch(3 * MS, 10, S, 30);
+    here.woken(3 * MS + 700, 30, 10, 0);
+    here.switch(4 * MS, 30, PREEMPTED, 10);
+    let (recorded, roster) = (decode(vec![here, there]), roster(&[10], &[0, 1], (0, 5 * MS)));
+    assert_eq!(row(&recorded, &roster, "tasks.job10.wakeup_latency.max"), Some(0.001));
+}
+
+#[test]
+fn a_task_woken_before_it_went_to_sleep_never_slept() {
+    let mut ring = Ring::new(&layout());
+    ring.switch(MS, 0, R, 10);
+    ring.waking(2 * MS, 10, 10, 0);
+    ring.woken(2 * MS + 100, 10, 10, 0);
+    ring.switch(3 * MS, 10, S, 0);
+    ring.waking(8 * MS, 0, 10, 0);
+    ring.switch(9 * MS, 0, R, 10);
+    let (recorded, roster) = (decode(vec![ring]), roster(&[10], &[0], (0, 10 * MS)));
+    assert_eq!(told(&recorded, &roster, Kind::Wakeup).iter().map(|event| event.time).collect::<Vec<_>>(), [8 * MS]);
+}
+
+#[test]
+fn a_wakeup_on_another_processor_counts() {
+    let (mut here, mut there) = (Ring::new(&layout()), Ring::new(&layout()));
+    here.switch(MS, 10, S, 0);
+    there.waking(4 * MS, 77, 10, 0);
+    here.switch(6 * MS, 0, R, 10);
+    let (recorded, roster) = (decode(vec![here, there]), roster(&[10], &[0], (0, 10 * MS)));
+    assert_eq!(row(&recorded, &roster, "tasks.job10.wakeup_latency.max"), Some(0.002));
+    assert_eq!(row(&recorded, &roster, "tasks.job10.share"), Some(50.0));
+}
+
+#[test]
+fn a_task_preempted_while_it_goes_to_sleep_can_run() {
+    let mut ring = Ring::new(&layout());
+    ring.switch(MS, 10, PREEMPTED | S, 20);
+    let (recorded, roster) = (decode(vec![ring]), roster(&[10], &[0], (0, 2 * MS)));
+    assert_eq!(told(&recorded, &roster, Kind::SwitchOut)[0].flag, Leave::Preempted as u8);
+}
+
+#[test]
+fn children_belong_to_the_job_of_their_parent() {
+    let mut ring = Ring::new(&layout());
+    ring.fork(MS, 10, 11);
+    ring.switch(2 * MS, 10, S, 11);
+    ring.fork(3 * MS, 11, 12);
+    ring.switch(4 * MS, 11, Z, 12);
+    ring.switch(6 * MS, 12, Z, 10);
+    let (recorded, roster) = (decode(vec![ring]), roster(&[10], &[0], (0, 10 * MS)));
+    assert_eq!(row(&recorded, &roster, "tasks.job10.share"), Some(100.0));
+    assert_eq!(row(&recorded, &roster, "tasks.job10.completed"), Some(2.0));
+    let parents: Vec<u64> = told(&recorded, &roster, Kind::Created).iter().map(|event| event.b).collect();
+    assert_eq!(parents, [u64::from(u32::MAX), 0, 1]);
+}
+
+#[test]
+fn tasks_of_no_job_are_foreign() {
+    let mut ring = Ring::new(&layout());
+    ring.switch(2 * MS, 10, S, 50);
+    ring.waking(3 * MS, 50, 60, 0);
+    ring.woken(3 * MS, 50, 60, 0);
+    ring.switch(4 * MS, 50, S, 0);
+    let (recorded, roster) = (decode(vec![ring]), roster(&[10], &[0], (0, 10 * MS)));
+    assert_eq!(recorded.foreign_percent(&roster), 20.0);
+    assert_eq!(recorded.foreign_wakeups(&roster), 1);
+    assert_eq!(row(&recorded, &roster, "utilization"), Some(40.0));
+}
+
+#[test]
+fn lengths_of_stretches_are_told_by_how_they_ended() {
+    let (recorded, roster) = a_wait();
+    let lengths = recorded.run_lengths(&roster);
+    let [ten, twenty] = &lengths[..] else { panic!("two jobs: {lengths:?}") };
+    assert_eq!(ten.left.map(|spread| (spread.count, spread.max_ns)), Some((1, 2 * MS)));
+    assert_eq!(ten.taken, None);
+    assert_eq!(twenty.taken.map(|spread| (spread.count, spread.max_ns)), Some((1, 12 * MS)));
+}
+
+#[test]
+fn long_steps_absolute_stamps_and_withdrawn_records_are_read() {
+    let mut ring = Ring::new(&layout());
+    ring.switch(MS, 0, R, 10);
+    // An absolute stamp of 500 ms, a withdrawn record of 12 bytes that took 7 ns, then a long step.
+    let stamp: u64 = 500 * MS;
+    ring.raw(&[31 | ((stamp % (1 << 27)) as u32) << 5, (stamp >> 27) as u32]);
+    ring.raw(&[29 | 7 << 5, 8, 0]);
+    ring.raw(&[30 | 3 << 5, 1]);
+    ring.switch(MS, 10, S, 0);
+    let (recorded, roster) = (decode(vec![ring]), roster(&[10], &[0], (0, 1000 * MS)));
+    let out = told(&recorded, &roster, Kind::SwitchOut);
+    assert_eq!(out[0].time, 500 * MS + 7 + (1 << 27) + 3);
+    assert_eq!((recorded.lost(), out[0].flag), (0, Leave::Blocked as u8));
+}
+
+#[test]
+fn pages_that_say_what_is_missing_are_believed() {
+    let mut ring = Ring::new(&layout());
+    ring.switch(MS, 0, R, 10);
+    ring.waking(2 * MS, 10, 20, 0);
+    ring.lose(5000);
+    ring.switch(8 * MS, 30, S, 20);
+    let (recorded, roster) = (decode(vec![ring]), roster(&[10, 20], &[0], (0, 10 * MS)));
+    assert_eq!(recorded.lost(), 5000);
+    // Neither the time of 10 nor the wait of 20 is made up.
+    assert_eq!(row(&recorded, &roster, "tasks.job10.share"), Some(10.0));
+    assert_eq!(row(&recorded, &roster, "tasks.job20.wakeup_latency.count").unwrap_or(0.0), 0.0);
+}
+
+#[test]
+fn the_counters_of_the_buffers_are_believed() {
+    let mut ring = Ring::new(&layout());
+    ring.switch(MS, 0, R, 10);
+    assert_eq!(decode_with(vec![ring], &[17, 3]).lost(), 20);
+}
+
+#[test]
+fn a_switch_that_was_not_told_is_seen() {
+    let mut ring = Ring::new(&layout());
+    ring.switch(MS, 0, R, 10);
+    ring.switch(3 * MS, 10, PREEMPTED, 75);
+    ring.waking(4 * MS, 75, 20, 0);
+    ring.switch(8 * MS, 10, S, 0);
+    let (recorded, roster) = (decode(vec![ring]), roster(&[10], &[0], (0, 10 * MS)));
+    assert_eq!(recorded.lost(), 1);
+    // It is put where the other task was last heard of.
+    assert_eq!(row(&recorded, &roster, "tasks.job10.share"), Some(60.0));
+    assert_eq!(recorded.foreign_percent(&roster), 10.0);
+}
+
+#[test]
+fn a_switch_that_was_not_told_is_mended_by_what_the_task_ran() {
+    let mut ring = Ring::new(&layout());
+    ring.switch(MS, 10, S, 0);
+    ring.waking(4 * MS, 0, 10, 0);
+    ring.event(6 * MS, 10, EventKind::Runtime, &[10, MS as i64]);
+    ring.switch(6 * MS, 10, S, 0);
+    let (recorded, roster) = (decode(vec![ring]), roster(&[10], &[0], (0, 10 * MS)));
+    assert_eq!((recorded.lost(), recorded.mended()), (0, 1));
+    assert_eq!(row(&recorded, &roster, "tasks.job10.wakeup_latency.max"), Some(0.001));
+    assert_eq!(row(&recorded, &roster, "tasks.job10.share"), Some(20.0));
+    assert_eq!(row(&recorded, &roster, "utilization"), Some(20.0));
+}
+
+#[test]
+fn a_switch_that_was_not_told_is_mended_by_the_last_charge() {
+    let mut ring = Ring::new(&layout());
+    ring.switch(MS, 0, R, 10);
+    ring.event(3 * MS, 10, EventKind::Runtime, &[10, 2 * MS as i64]);
+    ring.waking(9 * MS, 0, 10, 0);
+    let (recorded, roster) = (decode(vec![ring]), roster(&[10], &[0], (0, 10 * MS)));
+    assert_eq!((recorded.lost(), recorded.mended()), (0, 1));
+    assert_eq!(row(&recorded, &roster, "tasks.job10.share"), Some(20.0));
+}
+
+#[test]
+fn a_recording_of_it_can_be_read() {
+    let (recorded, roster) = a_wait();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.recording");
+    recorded.write(&path, &roster).unwrap();
+    let reader = Reader::new(std::fs::File::open(&path).unwrap()).unwrap();
+    assert_eq!(reader.names().jobs, roster.jobs);
+    assert_eq!(reader.collect::<Result<Vec<_>, _>>().unwrap(), recorded.events(&roster));
+}
+
+#[test]
+fn a_tree_without_tracefs_is_refused_with_advice() {
+    let folder = tempfile::tempdir().unwrap();
+    let fault = Recorder::start(&RunJournal::open(&Root::at(folder.path()), &folder.path().join("journal")), &[0], 64)
+        .unwrap_err()
+        .to_string();
+    assert!(fault.contains("mount -t tracefs"), "{fault}");
+}
+
+/// A ring of real events, several pages of it.
+fn sound() -> Vec<u8> {
+    let mut ring = Ring::new(&layout());
+    for i in 0..200 {
+        ring.switch(i * MS, 10, S, 20);
+        ring.waking(i * MS + 100, 20, 10, 0);
+        ring.switch(i * MS + 500, 20, PREEMPTED, 10);
+    }
+    ring.flush();
+    ring.bytes
+}
+
+fn all_answers(bytes: Vec<u8>) -> Recorded {
+    let recorded = Recorded::decode(&layout(), vec![(0, bytes)], &[], (0, 300 * MS));
+    let roster = roster(&[10, 20], &[0], (50 * MS, 150 * MS));
+    let times: Vec<u64> = recorded.events(&roster).iter().map(|event| event.time).collect();
+    assert!(times.is_sorted() && times.iter().all(|&time| time <= 100 * MS));
+    recorded.rows(&roster);
+    recorded.run_lengths(&roster);
+    assert!(recorded.foreign_percent(&roster) <= 100.0);
+    recorded
+}
+
+#[test]
+fn a_page_that_is_cut_off_or_promises_too_much_is_seen() {
+    let page = layout().head.page();
+    let whole = sound();
+    assert_eq!(all_answers(whole.clone()).lost(), 0);
+    for (at, value) in [(page + 9, 0xff_u8), (page + 16, 0x00), (2 * page + 7, 0x01)] {
+        let mut bytes = whole.clone();
+        bytes[at] = value;
+        assert!(all_answers(bytes).lost() > 0, "byte {at}");
+    }
+    assert!(all_answers(whole[..whole.len() - page + 100].to_vec()).lost() > 0);
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_pages_are_decoded_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..20_000)) {
+        all_answers(bytes);
+    }
+
+    #[test]
+    fn damaged_pages_are_decoded_without_harm(damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20)) {
+        let mut bytes = sound();
+        for (at, value) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+        }
+        all_answers(bytes);
+    }
+}

@@ -1,0 +1,195 @@
+//! What all workers of a run share: programs, memory, files, pipes, groups. Complete before the first is created.
+
+use crate::{
+    chase::{Chase, Pace},
+    groups::Groups,
+    plan::Plan,
+    shared::SharedState,
+    store::Store,
+    volume::Mounted,
+    work::Measure,
+    workload::{Workload, jobs},
+};
+use nix::{fcntl, unistd};
+use schedlab_linux::{Fault, sched};
+use schedlab_model::{machine::Sizing, scenario::Job};
+use schedlab_tune::RunJournal;
+use schedlab_workloads::{Instruction, Programs};
+use std::{
+    collections::BTreeSet,
+    ffi::CString,
+    fs::File,
+    os::fd::{AsFd, OwnedFd},
+};
+
+/// Children that have a slot each; more of them count, but no signal of their job reaches them.
+const CHILDREN: usize = 1 << 15;
+/// Bytes moved at once, at most.
+const LARGEST_BUFFER: usize = 1 << 20;
+
+/// Memory that a job's workers get before they start.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Needs {
+    /// Bytes that one call moves.
+    pub buffer: usize,
+    /// Bytes of own memory that are touched.
+    pub memory: usize,
+}
+
+/// The two ends of a pipe.
+pub(crate) struct Pipe {
+    pub read: OwnedFd,
+    pub write: OwnedFd,
+}
+
+/// Everything a run needs before its workers exist.
+pub(crate) struct Setup {
+    pub workload: Workload,
+    pub jobs: Vec<Job>,
+    pub seed: u64,
+    pub measure: Measure,
+    pub sizing: Sizing,
+    /// The host's processors that stand for the scenario's, in its order.
+    pub cpus: Vec<u16>,
+    /// Those of them that any job may use: foreign load there disturbs the run.
+    pub used: Vec<u16>,
+    /// By job: where its tasks may run, the slice they ask for, what they need.
+    pub processors: Vec<Vec<u16>>,
+    pub slices: Vec<Option<u64>>,
+    pub needs: Vec<Needs>,
+    /// By job with a footprint: how fast it is gone through.
+    pub chases: Vec<Option<Pace>>,
+    pub null: File,
+    pub pipes: Vec<Pipe>,
+    pub commands: Vec<CString>,
+    pub shared: SharedState,
+    pub store: Store,
+    pub groups: Groups,
+}
+
+impl Setup {
+    /// Whether the run waits for the end of that job's tasks.
+    pub fn is_awaited(&self, job: usize) -> bool {
+        self.jobs[job].passes.count().is_some()
+    }
+
+    pub fn new(journal: &RunJournal, plan: &Plan, volume: Option<&Mounted>) -> Result<Setup, Fault> {
+        let workload = Workload::new(plan)?;
+        let jobs: Vec<Job> = jobs(&plan.scenario).into_iter().cloned().collect();
+        let cpus = processors(plan)?;
+        let programs = &workload.programs;
+        let forks = programs.programs.iter().flatten().any(|step| matches!(step, Instruction::Fork(_)));
+        let children = if forks { CHILDREN } else { 0 };
+        let shared = SharedState::new(workload.tasks.len(), children, jobs.len(), programs.locks.len())?;
+        for (slot, entry) in shared.slots.iter().zip(&workload.tasks) {
+            slot.job.store(entry.job as u32, std::sync::atomic::Ordering::Relaxed);
+        }
+        let scratch = volume.map_or(&plan.options.scratch, |volume| &volume.files);
+        let settle = || match volume {
+            Some(volume) => volume.make_swap().and_then(|()| volume.chill()),
+            None => Ok(()),
+        };
+        let chases = jobs.iter().map(|job| Chase::rate_of(job, &of_job(job, &cpus))).collect::<Result<_, _>>()?;
+        let null = File::options().read(true).write(true).open("/dev/null");
+        Ok(Setup {
+            seed: plan.seed,
+            measure: Measure::new(&plan.calibration),
+            sizing: plan.scenario.machine.memory.sizing,
+            used: used(&jobs, &cpus),
+            processors: jobs.iter().map(|job| of_job(job, &cpus)).collect(),
+            slices: jobs.iter().map(|job| job.slice.or(plan.slice).map(|slice| slice.0)).collect(),
+            needs: (0..jobs.len()).map(|job| needs(programs, job)).collect(),
+            chases,
+            null: null.map_err(|why| Fault::file("/dev/null", "open", why))?,
+            pipes: programs.pipes.iter().map(|name| pipe(name)).collect::<Result<_, _>>()?,
+            commands: programs.commands.iter().map(|text| command(text)).collect::<Result<_, _>>()?,
+            shared,
+            store: Store::new(journal, scratch, programs, workload.tasks.len(), settle)?,
+            groups: groups(journal, plan)?,
+            cpus,
+            jobs,
+            workload,
+        })
+    }
+}
+
+/// The groups. Where what the kernel lacks is a fault, that fault.
+fn groups(journal: &RunJournal, plan: &Plan) -> Result<Groups, Fault> {
+    let groups = Groups::new(journal, &plan.scenario.groups);
+    if !plan.options.strict || groups.refused.is_empty() {
+        return Ok(groups);
+    }
+    Err(Fault::Refused {
+        what: "groups".to_owned(),
+        why: groups.refused.join("; "),
+        advice: "take a kernel that has the controller, and does not switch it off by its command line".to_owned(),
+    })
+}
+
+/// The host's processors that stand for the scenario's.
+fn processors(plan: &Plan) -> Result<Vec<u16>, Fault> {
+    let (allowed, wanted) = (sched::allowed(), usize::from(plan.scenario.machine.processors.get()));
+    let named = &plan.options.processors;
+    let chosen: Vec<u16> = if named.is_empty() { &allowed } else { named }.iter().take(wanted).copied().collect();
+    if let Some(stranger) = chosen.iter().find(|cpu| !allowed.contains(cpu)) {
+        return Err(Fault::Wrong(format!("processor {stranger} is none that this host lets us use: {allowed:?}")));
+    }
+    if chosen.len() < wanted {
+        let why = format!("there are {}: {chosen:?}", chosen.len());
+        let advice = format!("set machine.processors to {} in the experiment", chosen.len());
+        return Err(Fault::Refused { what: format!("{wanted} processors"), why, advice });
+    }
+    Ok(chosen)
+}
+
+/// The host's processors that a job may use.
+fn of_job(job: &Job, cpus: &[u16]) -> Vec<u16> {
+    let named: Vec<u16> = job.cpus.iter().filter_map(|&n| cpus.get(usize::from(n)).copied()).collect();
+    if named.is_empty() { cpus.to_vec() } else { named }
+}
+
+/// The host's processors that any job may use.
+fn used(jobs: &[Job], cpus: &[u16]) -> Vec<u16> {
+    let all: BTreeSet<u16> = jobs.iter().flat_map(|job| of_job(job, cpus)).collect();
+    all.into_iter().collect()
+}
+
+/// What a job's program and those of its children need.
+fn needs(programs: &Programs, job: usize) -> Needs {
+    let (mut needs, mut seen, mut left) = (Needs::default(), vec![false; programs.programs.len()], vec![job]);
+    while let Some(program) = left.pop() {
+        if std::mem::replace(&mut seen[program], true) {
+            continue;
+        }
+        for instruction in &programs.programs[program] {
+            match *instruction {
+                Instruction::Fork(child) => left.push(child as usize),
+                Instruction::Read(bytes) | Instruction::Write(bytes) | Instruction::Print(bytes) => {
+                    needs.buffer = needs.buffer.max((bytes as usize).min(LARGEST_BUFFER));
+                }
+                Instruction::Touch(touch) => {
+                    let touch = &programs.touches[usize::from(touch)];
+                    if touch.image.is_none() {
+                        needs.memory = needs.memory.max((touch.from + touch.size) as usize);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    needs
+}
+
+/// A pipe as large as this user may have it: a scenario's pipes have no end.
+fn pipe(name: &str) -> Result<Pipe, Fault> {
+    let fault = |why: nix::Error| Fault::Call { doing: format!("making the pipe {name:?}"), why: why.into() };
+    let (read, write) = unistd::pipe().map_err(fault)?;
+    // Less is what there is then.
+    let _ = fcntl::fcntl(write.as_fd(), fcntl::FcntlArg::F_SETPIPE_SZ(1 << 20));
+    Ok(Pipe { read, write })
+}
+
+/// A command as the kernel takes it.
+fn command(text: &str) -> Result<CString, Fault> {
+    CString::new(text).map_err(|_| Fault::Wrong(format!("the command {text:?} has a zero byte in it")))
+}

@@ -1,0 +1,420 @@
+//! A worker: a process that runs a task of the workload. It prepares, waits at the barrier, and carries out the instructions of
+//! its program with real work.
+//!
+//! Long, because each of its parts is a step that one task takes.
+
+use crate::{
+    attributes, awaited,
+    chase::Chase,
+    lock, reads,
+    setup::Setup,
+    shared::{JobTotals, Slot, Trouble},
+    work::{Watch, call, compute},
+};
+use schedlab_linux::{
+    clock, futex, mapping,
+    mapping::{Buffer, Mapping},
+    process::{self, Usage},
+    sched,
+    signals::{handle_pending, set_pending},
+};
+use schedlab_model::{Nanos, rng::Rng};
+use schedlab_workloads::{
+    Instruction,
+    draws::{draw, of_child, of_task},
+    program::MAX_DEPTH,
+    stuck::Awaited,
+};
+use std::{
+    io,
+    os::fd::OwnedFd,
+    sync::atomic::Ordering::{Relaxed, Release},
+};
+
+/// An open file.
+pub(crate) struct OpenFile {
+    pub file: OwnedFd,
+    pub set: u16,
+}
+
+/// A worker while it runs its program.
+pub(crate) struct Worker<'a> {
+    pub setup: &'a Setup,
+    pub job: usize,
+    /// The number of its slot.
+    pub number: usize,
+    pub slot: &'a Slot,
+    pub totals: &'a JobTotals,
+    pub watch: Watch<'a>,
+    pub rng: Rng,
+    program: &'a [Instruction],
+    next: usize,
+    loops: [u32; MAX_DEPTH],
+    began: Nanos,
+    pass_began: Nanos,
+    /// The last deadline so far.
+    deadline: Nanos,
+    /// Processor time it had when it began, ns.
+    used_before: Nanos,
+    /// What it had read when it began.
+    reads_before: [u64; 2],
+    /// What its computing goes through, if its job has a footprint.
+    chase: Option<Chase>,
+    pub file: Option<OpenFile>,
+    /// How many files of each set it has opened, created and deleted.
+    pub taken: Vec<[u32; 3]>,
+    pub buffer: Buffer,
+    pub memory: Mapping,
+    pub images: Vec<Mapping>,
+    /// What it has grown by.
+    pub grown: Vec<Mapping>,
+    /// Bytes it holds, and what it was given.
+    pub held: (u64, u64),
+}
+
+impl<'a> Worker<'a> {
+    /// Prepares the worker of the task with that number, in its own process.
+    pub fn new(setup: &'a Setup, number: usize) -> Worker<'a> {
+        let entry = setup.workload.tasks[number];
+        let (slot, totals) = (&setup.shared.slots[number], &setup.shared.totals[entry.job]);
+        let job = &setup.jobs[entry.job];
+        if let Some(group) = &job.group
+            && let Err(why) = setup.groups.join(group)
+        {
+            slot.failed(Trouble::Group, &why);
+        }
+        slot.program.store(entry.job as u32, Relaxed);
+        attributes::take(job, setup.slices[entry.job], &setup.processors[entry.job], slot);
+        set_pending(&setup.shared.slots.values()[number].signals);
+        handle_pending();
+        let needs = setup.needs[entry.job];
+        let mut worker = Worker {
+            setup,
+            job: entry.job,
+            number,
+            slot,
+            totals,
+            watch: Watch::new(slot),
+            rng: of_task(setup.seed, &setup.workload.jobs[entry.job], entry.copy),
+            program: &setup.workload.programs.programs[entry.job],
+            next: 0,
+            loops: [0; MAX_DEPTH],
+            began: 0,
+            pass_began: 0,
+            deadline: 0,
+            used_before: 0,
+            reads_before: [0; 2],
+            chase: None,
+            file: None,
+            taken: vec![[0; 3]; setup.workload.programs.files.len()],
+            buffer: Buffer::new(needs.buffer),
+            memory: Mapping::NONE,
+            images: Vec::new(),
+            grown: Vec::new(),
+            held: (0, 0),
+        };
+        // Before the locking, so that it stays.
+        match setup.chases[entry.job].map(Chase::new).transpose() {
+            Ok(chase) => worker.chase = chase,
+            Err(why) => slot.failed(Trouble::Memory, &why),
+        }
+        if let Err(why) = mapping::lock_memory() {
+            slot.failed(Trouble::LockedMemory, &why);
+        }
+        // After the locking: these pages come and go as the program touches them.
+        match Mapping::own(needs.memory) {
+            Ok(memory) => worker.memory = memory,
+            Err(why) => slot.failed(Trouble::Memory, &why),
+        }
+        let sizes = setup.workload.programs.images.iter();
+        let images = setup.store.images.iter().zip(sizes).map(|(file, &size)| Mapping::of_file(file, size as usize));
+        match images.collect() {
+            Ok(images) => worker.images = images,
+            Err(why) => slot.failed(Trouble::Memory, &why),
+        }
+        worker
+    }
+
+    /// Waits for the start of the run, and then for this task's own. What a worker does for the supervisor is done before the barrier
+    /// opens, or does not count.
+    pub fn wait_for_start(&mut self) {
+        self.reads_before = reads::own().unwrap_or_default();
+        let barrier = self.setup.shared.barrier();
+        barrier.ready.fetch_add(1, Relaxed);
+        futex::wake(&barrier.ready, 1);
+        while barrier.open.load(std::sync::atomic::Ordering::Acquire) == 0 {
+            futex::wait(&barrier.open, 0, None);
+        }
+        let start = barrier.start.load(Relaxed) + self.setup.workload.tasks[self.number].start;
+        while clock::now() < start {
+            clock::sleep_until(start);
+        }
+        let before = Usage::own();
+        self.slot.open_account(before);
+        self.used_before = before.time_us() * 1000;
+        self.totals.made.fetch_add(1, Relaxed);
+        self.totals.making_us.fetch_add(before.time_us(), Relaxed);
+        self.begin(start);
+    }
+
+    /// The task starts.
+    fn begin(&mut self, began: Nanos) {
+        (self.began, self.pass_began, self.deadline) = (began, began, began);
+        [&self.slot.pass_began, &self.slot.due, &self.slot.began].into_iter().for_each(|it| it.store(began, Relaxed));
+        self.totals.created.fetch_add(1, Relaxed);
+        let running = self.watch.restart();
+        self.watch.gap(running.saturating_sub(began));
+    }
+
+    /// Runs the program to its end.
+    pub fn run_program(mut self) -> ! {
+        loop {
+            let instruction = self.program[self.next];
+            self.next += 1;
+            match instruction {
+                Instruction::Enter { depth } => self.loops[usize::from(depth)] = 0,
+                Instruction::Again { start, times: u32::MAX, .. } => self.next = start as usize,
+                Instruction::Again { depth, start, times } => {
+                    let done = &mut self.loops[usize::from(depth)];
+                    *done += 1;
+                    if *done < times {
+                        self.next = start as usize;
+                    }
+                }
+                Instruction::Compute { span, .. } => {
+                    let length = draw(span, &mut self.rng);
+                    self.work(length);
+                }
+                Instruction::Call(span) => {
+                    let length = draw(span, &mut self.rng);
+                    call(self.setup.measure.calls(length), &self.setup.measure, &mut self.watch);
+                }
+                Instruction::Sleep { span, .. } => {
+                    let length = draw(span, &mut self.rng);
+                    self.sleep(clock::now().saturating_add(length));
+                }
+                Instruction::Period(length) => self.period(length),
+                Instruction::Pass => self.pass(),
+                Instruction::Mark(_) => {}
+                Instruction::Yield => {
+                    sched::give_up_cpu();
+                    self.watch.restart();
+                }
+                Instruction::Fork(program) => self.fork(program),
+                Instruction::Wait => self.wait(),
+                Instruction::Signal => self.signal(),
+                Instruction::Pause => self.await_others(Awaited::Signal, |_| process::pause()),
+                Instruction::Lock(lock) => {
+                    let (word, holder) = (&self.setup.shared.locks[usize::from(lock)], self.number as u32 + 1);
+                    self.await_others(Awaited::Lock(lock), |_| lock::take(word, holder));
+                }
+                Instruction::Unlock(lock) => self.unlock(lock.into()),
+                Instruction::Exit => self.end(),
+                other => self.use_system(other),
+            }
+        }
+    }
+
+    /// Work of that nominal length, ns: through the footprint, if the job has one.
+    pub fn work(&mut self, length: Nanos) {
+        match &mut self.chase {
+            Some(chase) => chase.follow(length, &mut self.watch),
+            None => compute(self.setup.measure.rounds(length), &self.setup.measure, &mut self.watch),
+        }
+    }
+
+    /// Does something that may block.
+    pub fn blocking<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+        self.watch.rest();
+        let done = act(self);
+        self.watch.restart();
+        done
+    }
+
+    /// Does something that may block until another task acts.
+    pub fn await_others<T>(&mut self, what: Awaited, act: impl FnOnce(&mut Self) -> T) -> T {
+        self.slot.awaits.store(awaited::number(what), Relaxed);
+        let done = self.blocking(act);
+        self.slot.awaits.store(0, Relaxed);
+        done
+    }
+
+    /// Sleeps; from the expiry of the timer to running again is a wakeup latency. A signal ends it early, without one.
+    fn sleep(&mut self, until: Nanos) {
+        self.watch.rest();
+        self.slot.until.store(until, Relaxed);
+        clock::sleep_until(until);
+        self.slot.until.store(0, Relaxed);
+        let running = self.watch.restart();
+        if let Some(latency) = running.checked_sub(until) {
+            self.totals.wakeup_latency.record(latency);
+            self.watch.gap(latency);
+        }
+    }
+
+    /// Waits for the next multiple of `length` since the task began. Late means that it has passed already: the task goes on
+    /// at once with the period under way, and those that passed meanwhile are missed too.
+    fn period(&mut self, length: Nanos) {
+        let mut deadline = self.began + ((self.deadline - self.began) / length + 1) * length;
+        let now = clock::now();
+        if now <= deadline {
+            self.deadline = deadline;
+            self.slot.due.store(deadline, Relaxed);
+            self.totals.lateness.record(0);
+            return self.sleep(deadline);
+        }
+        while deadline <= now {
+            self.totals.lateness.record(now - deadline);
+            self.totals.misses.fetch_add(1, Relaxed);
+            self.deadline = deadline;
+            deadline += length;
+        }
+        self.slot.due.store(self.deadline, Relaxed);
+    }
+
+    fn pass(&mut self) {
+        let now = clock::now();
+        self.totals.pass_time.record(now - std::mem::replace(&mut self.pass_began, now));
+        self.slot.pass_began.store(now, Relaxed);
+    }
+
+    /// Forks a child, which runs another program from here on.
+    fn fork(&mut self, program: u32) {
+        let rng = of_child(self.setup.seed, &mut self.rng);
+        let number = self.setup.shared.slot_for_child();
+        let slot = &self.setup.shared.slots[number];
+        slot.job.store(self.job as u32, Relaxed);
+        slot.parent.store(self.number as u32 + 1, Relaxed);
+        let (parent, began) = (process::own_pid(), clock::now());
+        match process::fork() {
+            Ok(Some(pid)) => {
+                slot.pid.store(pid, Relaxed);
+                self.watch.restart();
+            }
+            Ok(None) => {
+                die_with(parent);
+                slot.pid.store(process::own_pid(), Relaxed);
+                (self.number, self.slot, self.rng, self.watch) = (number, slot, rng, Watch::new(slot));
+                set_pending(&self.setup.shared.slots.values()[number].signals);
+                self.program = &self.setup.workload.programs.programs[program as usize];
+                slot.program.store(program, Relaxed);
+                (self.next, self.loops, self.file, self.held) = (0, [0; MAX_DEPTH], None, (0, 0));
+                self.taken.fill([0; 3]);
+                self.used_before = 0;
+                self.begin(began);
+            }
+            Err(why) => self.slot.failed(Trouble::Fork, &why),
+        }
+    }
+
+    /// Waits until a child has ended; without one, or when a signal comes, it returns at once.
+    fn wait(&mut self) {
+        let ended = self.await_others(Awaited::Child, |_| process::reap(true));
+        self.note_end(ended);
+    }
+
+    /// Runs a command of the shell and waits for its end; a signal does not end this wait.
+    pub fn run(&mut self, command: u16) {
+        let command = &self.setup.commands[usize::from(command)];
+        let parent = process::own_pid();
+        let ended = self.blocking(|_| match process::fork()? {
+            Some(pid) => process::reap_one(pid),
+            None => {
+                die_with(parent);
+                process::become_shell(command)
+            }
+        });
+        match ended {
+            Ok(status) if status != 0 => self.slot.note(Trouble::Command, 0),
+            Ok(_) => {}
+            Err(why) => self.slot.failed(Trouble::Command, &why),
+        }
+    }
+
+    fn note_end(&self, ended: io::Result<Option<process::Ended>>) {
+        if ended.is_ok_and(|ended| ended.is_some_and(|ended| ended.signal.is_some())) {
+            self.totals.died.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// A signal to every other living task of the job.
+    fn signal(&mut self) {
+        for (number, slot) in self.setup.shared.used().iter().enumerate() {
+            let alive = slot.began.load(Relaxed) > 0 && slot.ended.load(Relaxed) == 0;
+            if number == self.number || slot.job.load(Relaxed) as usize != self.job || !alive {
+                continue;
+            }
+            if slot.signals.fetch_add(1, Relaxed) > 0 {
+                self.totals.signals_overlapped.fetch_add(1, Relaxed);
+            }
+            process::kill(slot.pid.load(Relaxed), libc::SIGUSR1);
+        }
+        self.watch.restart();
+    }
+
+    fn unlock(&mut self, lock: usize) {
+        lock::give_back(&self.setup.shared.locks[lock], self.number as u32 + 1);
+    }
+
+    /// The task has ended. Its process stays until its children have ended, since they die with it.
+    pub fn end(&mut self) -> ! {
+        self.watch.rest();
+        (0..self.setup.shared.locks.len()).for_each(|lock| self.unlock(lock));
+        let (now, used) = (clock::now(), clock::process_time());
+        let response = now.saturating_sub(self.began);
+        self.totals.response.record(response);
+        self.totals.queueing.record(response.saturating_sub(used.saturating_sub(self.used_before)));
+        let (held, given) = self.held;
+        if held > 0 {
+            self.totals.high_water.fetch_max(held, Relaxed);
+            self.totals.memory_unused.fetch_add(given - held, Relaxed);
+        }
+        let of_workload = self.number < self.setup.workload.tasks.len();
+        if of_workload {
+            reads::note(self.slot, reads::own(), self.reads_before);
+        }
+        self.slot.ended.store(now, Relaxed);
+        self.totals.ended.fetch_add(1, Relaxed);
+        self.outlive_children();
+        if of_workload {
+            self.stay();
+        }
+        process::exit_at_once(0)
+    }
+
+    fn outlive_children(&self) {
+        loop {
+            let ended = process::reap(true);
+            if ended.as_ref().is_err_and(|why| why.raw_os_error() == Some(libc::ECHILD)) {
+                return;
+            }
+            self.note_end(ended);
+        }
+    }
+
+    /// A worker is created before the run and removed after it: its process is a copy of the agent, and freeing that memory takes a
+    /// kernel longer than many a task's work. What its program has is freed now.
+    fn stay(&mut self) -> ! {
+        self.file = None;
+        self.chase = None;
+        self.memory = Mapping::NONE;
+        self.images.clear();
+        self.grown.clear();
+        let used = Usage::own().plus(Usage::of_children());
+        self.slot.close_account(used, clock::now());
+        if self.setup.is_awaited(self.job) && self.setup.shared.barrier().awaited.fetch_sub(1, Release) == 1 {
+            // The last of them: the supervisor sleeps until a signal about a child comes.
+            process::kill(process::parent(), libc::SIGCHLD);
+        }
+        loop {
+            process::pause();
+        }
+    }
+}
+
+/// This process is killed when its parent ends; and ends now, if that has happened already.
+pub(crate) fn die_with(parent: i32) {
+    if process::signal_at_parents_end(libc::SIGKILL).is_err() || process::parent() != parent {
+        process::exit_at_once(1);
+    }
+}

@@ -1,0 +1,282 @@
+//! Settings that are held for a while: applied, watched, put back.
+
+use crate::{
+    change::Change,
+    journal::{Entry, Journal, Lock},
+    mark,
+    object::Object,
+    place::DEBUGFS,
+    reading::{read_bounded, write_once},
+    steps::{Plan, Step, plan},
+    stop,
+    undo::{Undo, recover},
+    undone::Mismatch,
+    warden,
+};
+use schedlab_linux::{Fault, Root};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Settings in force. Whoever drops it puts them back.
+#[derive(Debug)]
+pub struct Held {
+    root: Root,
+    /// None when nothing had to be changed.
+    journal: Option<Journal>,
+    entries: Vec<Entry>,
+    watched: BTreeMap<(PathBuf, String), Change>,
+    rounded: Vec<Mismatch>,
+    recovered: Undo,
+}
+
+impl Held {
+    /// Applies settings by the names of the table (`swappiness`, `elevator@vda`), as users write the values. Devices that are not
+    /// named are those of the current folder. On a fault nothing is changed.
+    pub fn apply(root: &Root, settings: &BTreeMap<String, String>, journal: &Path) -> Result<Held, Fault> {
+        let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+        Held::apply_at(root, settings, journal, &folder)
+    }
+
+    /// The same with the devices of another folder.
+    pub fn apply_at(
+        root: &Root,
+        settings: &BTreeMap<String, String>,
+        journal: &Path,
+        folder: &Path,
+    ) -> Result<Held, Fault> {
+        let (entries, watched, rounded) = (Vec::new(), BTreeMap::new(), Vec::new());
+        let recovered = recover(root, journal)?;
+        let mut held = Held { root: root.clone(), journal: None, entries, watched, rounded, recovered };
+        if settings.is_empty() {
+            return Ok(held);
+        }
+        let first = plan(root, settings, folder)?;
+        let journal = Journal::open(journal)?;
+        warden::guard(root, journal.folder())?;
+        let lock = journal.lock()?;
+        refuse_what_others_hold(&journal, &first)?;
+        held.journal = Some(journal);
+        let done = held.carry_out(&lock, first, settings, folder);
+        let Err(fault) = done else { return Ok(held) };
+        let undo = held.undo();
+        drop(lock);
+        match undo.succeeded() {
+            Ok(_) => Err(fault),
+            Err(worse) => Err(Fault::Wrong(format!("{fault}; and then {worse}"))),
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        lock: &Lock,
+        first: Plan,
+        settings: &BTreeMap<String, String>,
+        folder: &Path,
+    ) -> Result<(), Fault> {
+        let plan = if first.unmounted {
+            self.mount_debugfs(lock)?;
+            let plan = plan(&self.root, settings, folder)?;
+            refuse_what_others_hold(self.journal(), &plan)?;
+            plan
+        } else {
+            self.share_debugfs(lock, &first)?;
+            first
+        };
+        plan.stages.into_iter().try_for_each(|stage| self.stage(lock, stage))
+    }
+
+    fn journal(&self) -> &Journal {
+        self.journal.as_ref().expect("there are settings, so there is a journal")
+    }
+
+    /// Where another run has mounted what we use, it is not to go before us.
+    fn share_debugfs(&mut self, lock: &Lock, plan: &Plan) -> Result<(), Fault> {
+        let is_it = |object: &Object| matches!(object, Object::Mount { path, .. } if path == Path::new(DEBUGFS));
+        if !plan.steps().any(|step| step.path.starts_with(DEBUGFS)) {
+            return Ok(());
+        }
+        let (all, _) = self.journal().entries()?;
+        if let Some(theirs) = all.into_iter().find(|e| is_it(&e.object) && e.owner.lives()) {
+            let shared = self.journal().enter(lock, theirs.object)?;
+            self.entries.push(shared);
+        }
+        Ok(())
+    }
+
+    /// Under a name of our own, so that it is told apart from another mount there.
+    fn mount_debugfs(&mut self, lock: &Lock) -> Result<(), Fault> {
+        use nix::mount::{MsFlags, mount};
+        let name = mark::name(self.journal().owner(), &mark::Id::fresh()?);
+        let source = name.to_string_lossy().into_owned();
+        let entry = self.journal().enter(lock, Object::Mount { path: PathBuf::from(DEBUGFS), source })?;
+        self.entries.push(entry);
+        let path = self.root.path(DEBUGFS);
+        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+        mount(Some(&name), &path, Some("debugfs"), flags, None::<&str>).map_err(|why| Fault::Refused {
+            what: format!("mounting {}", path.display()),
+            why: std::io::Error::from(why).to_string(),
+            advice: "leave out the scheduler's own numbers and flags, which are there".to_owned(),
+        })
+    }
+
+    /// Reads, journals and writes the steps of a stage. All are on disk before the first is written.
+    fn stage(&mut self, lock: &Lock, steps: Vec<Step>) -> Result<(), Fault> {
+        let mut changes = Vec::new();
+        for step in steps {
+            let path = self.root.path(&step.path);
+            let text = match read_bounded(&path) {
+                Ok(text) => text,
+                // What merely follows need not be readable: this device has no such object.
+                Err(_) if step.follows.is_some() => continue,
+                Err(why) => return Err(Fault::file(path, "read", why)),
+            };
+            let change = as_change(&step, text);
+            if step.text.is_some() && step.text == change.reading.of(&change.old) {
+                self.watch(&step, Change { expected: step.text.clone(), ..change });
+                continue;
+            }
+            if step.text.is_some() && change.reading.back(&change.old).is_none() {
+                let why = format!("it reads {:?}, which could not be put back", change.old.trim_end());
+                let advice = "leave it out".to_owned();
+                return Err(Fault::Refused { what: step.setting, why, advice });
+            }
+            let entry = self.journal().enter(lock, Object::Value(change))?;
+            self.entries.push(entry);
+            changes.push((step, self.entries.len() - 1));
+        }
+        for (step, _) in &changes {
+            self.write(step)?;
+        }
+        for (step, index) in changes {
+            self.settle(&step, index)?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, step: &Step) -> Result<(), Fault> {
+        let Some(text) = &step.text else { return Ok(()) };
+        stop::point();
+        let path = self.root.path(&step.path);
+        write_once(&path, text).map_err(|why| Fault::Refused {
+            what: format!("{} = {text}", step.setting),
+            why: format!("{}: {why}", path.display()),
+            advice: step.advice.unwrap_or("what had been set before it was put back").to_owned(),
+        })?;
+        stop::point();
+        Ok(())
+    }
+
+    /// Reads a step's file back and enters what it reads into the journal: another value will be another writer's.
+    fn settle(&mut self, step: &Step, index: usize) -> Result<(), Fault> {
+        if step.follows.is_some() {
+            return Ok(());
+        }
+        let Object::Value(change) = &mut self.entries[index].object else { return Ok(()) };
+        let got = change.now(&self.root)?.unwrap_or_default();
+        let wanted = step.text.clone().unwrap_or_else(|| got.clone());
+        let old = change.reading.of(&change.old).unwrap_or_default();
+        change.expected = Some(got.clone());
+        let change = change.clone();
+        self.journal().amend(&self.entries[index])?;
+        if got != wanted {
+            if got == old {
+                return Err(Fault::Refused {
+                    what: format!("{} = {wanted}", step.setting),
+                    why: format!("{} was written and still reads {old}", self.root.path(&step.path).display()),
+                    advice: step.advice.unwrap_or("this kernel does not take that value").to_owned(),
+                });
+            }
+            let (setting, path) = (step.setting.clone(), step.path.clone());
+            self.rounded.push(Mismatch { setting, path, expected: wanted, actual: got });
+        }
+        self.watch(step, change);
+        Ok(())
+    }
+
+    fn watch(&mut self, step: &Step, change: Change) {
+        let key = change.key();
+        if step.passing {
+            self.watched.remove(&key);
+        } else {
+            self.watched.insert(key, change);
+        }
+    }
+
+    /// What is not as it was set: another process has changed it meanwhile, and what was measured since is void.
+    pub fn check(&self) -> Vec<Mismatch> {
+        self.watched.values().filter_map(|change| change.check(&self.root)).collect()
+    }
+
+    /// What the kernel took differently from how it was asked for, mostly rounded.
+    pub fn rounded(&self) -> &[Mismatch] {
+        &self.rounded
+    }
+
+    /// What dead runs had left, and what became of it before these settings were applied.
+    pub fn recovered(&self) -> &Undo {
+        &self.recovered
+    }
+
+    /// Puts everything back, latest first, by the values that this process remembers: it needs no journal for it. What somebody
+    /// else has changed meanwhile is left alone and reported; a fault names what could not be put back.
+    pub fn restore(mut self) -> Result<Undo, Fault> {
+        self.undo_locked().succeeded()
+    }
+
+    /// Leaves everything as it is, for good.
+    pub fn keep(mut self) -> Result<(), Fault> {
+        let entries = std::mem::take(&mut self.entries);
+        let Some(journal) = &self.journal else { return Ok(()) };
+        let _lock = journal.lock_to_undo();
+        entries.iter().try_for_each(|entry| journal.forget(entry))
+    }
+
+    fn undo_locked(&mut self) -> Undo {
+        let Some(journal) = self.journal.as_ref().filter(|_| !self.entries.is_empty()) else { return Undo::default() };
+        let _lock = journal.lock_to_undo();
+        self.undo()
+    }
+
+    /// What cannot be undone stays remembered.
+    fn undo(&mut self) -> Undo {
+        let mut report = Undo::default();
+        let entries = std::mem::take(&mut self.entries);
+        if let Some(journal) = &self.journal {
+            self.entries = journal.undo(&self.root, entries, &mut report);
+        }
+        report
+    }
+}
+
+impl Drop for Held {
+    /// What fails here is in the journal still; the warden tries again when this process has ended.
+    fn drop(&mut self) {
+        self.undo_locked();
+    }
+}
+
+fn as_change(step: &Step, old: String) -> Change {
+    Change {
+        setting: step.setting.clone(),
+        path: step.path.clone(),
+        reading: step.reading.clone(),
+        old,
+        expected: None,
+        by: step.by.clone(),
+        follows: step.follows.clone(),
+    }
+}
+
+/// Two that change the same setting would each put back what the other has set.
+fn refuse_what_others_hold(journal: &Journal, plan: &Plan) -> Result<(), Fault> {
+    for entry in journal.entries()?.0.iter().filter(|e| e.owner.lives()) {
+        let Object::Value(theirs) = &entry.object else { continue };
+        let Some(step) = plan.steps().find(|s| s.path == theirs.path && s.reading == theirs.reading) else { continue };
+        return Err(Fault::Refused {
+            what: step.setting.clone(),
+            why: format!("{} is held by process {} of schedlab", theirs.path.display(), entry.owner.pid),
+            advice: "wait until it has ended, or end it; a trial is ended by schedlab host restore".to_owned(),
+        });
+    }
+    Ok(())
+}
