@@ -7,7 +7,6 @@ BIN := $(VENV)/bin
 AGENT := python/schedlab/targets/bin/schedlab-agent
 # Tests that need the kernel and the time of this machine, which others use too.
 LIVE := $(patsubst %,tests/test_%.py,diagnose guest guest_noisy host live_alike live_faults time volume watch)
-TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
 .PHONY: setup demo check test bench bench-switches bench-storage bench-host bench-guests mutants docs new-scheduler lock
@@ -26,10 +25,9 @@ $(VENV)/tools: requirements.lock
 
 $(VENV)/installed: $(VENV)/tools $(SOURCES)
 	@rm -rf $(VENV)/wheel
-	@RUSTFLAGS="-C target-feature=+crt-static" \
-		cargo build --quiet --release --locked -p schedlab-agent --target $(TRIPLE)
+	@cargo rustc --quiet --release --locked -p schedlab-agent --bin schedlab-agent -- -C target-feature=+crt-static
 	@mkdir -p $(dir $(AGENT))
-	@install $${CARGO_TARGET_DIR:-target}/$(TRIPLE)/release/schedlab-agent $(AGENT)
+	@install $${CARGO_TARGET_DIR:-target}/release/schedlab-agent $(AGENT)
 	@$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python --out $(VENV)/wheel
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall $(VENV)/wheel/*.whl
 	@touch $@
