@@ -51,8 +51,8 @@
 
 use super::{
     Context, Entry, Eviction, InBytes, Key, NOTHING, Slot,
-    ghosts::Ghosts,
-    weights::{Bytes, Ones, Weighed, Weights},
+    kit::ghosts::Ghosts,
+    kit::weights::{Bytes, Ones, Weighed, Weights},
 };
 use schedlab_model::info::{Info, Params};
 
@@ -206,7 +206,7 @@ impl InBytes for Arc<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::trial::{self, Trial};
+    use crate::caches::kit::trial::{self, Trial};
 
     #[test]
     fn a_scan_leaves_what_was_hit_alone() {

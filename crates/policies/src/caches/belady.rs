@@ -122,7 +122,7 @@ impl Eviction for Belady {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::trial::Trial;
+    use crate::caches::kit::trial::Trial;
 
     #[test]
     fn what_is_never_asked_for_again_goes_first() {

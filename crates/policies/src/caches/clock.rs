@@ -40,7 +40,7 @@
 //!
 //! - F. Corbató, A paging experiment with the Multics system, MIT Project MAC report MAC-M-384, 1968.
 
-use super::{Context, Entry, Eviction, Key, Slot, links::Lists};
+use super::{Context, Entry, Eviction, Key, Slot, kit::links::Lists};
 use schedlab_model::info::{Domain, Info, Parameter, Params};
 
 /// Not since the hand was here.
@@ -114,7 +114,7 @@ impl Eviction for Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::trial::Trial;
+    use crate::caches::kit::trial::Trial;
 
     #[test]
     fn one_bit_gives_one_more_chance_however_many_hits() {

@@ -35,7 +35,7 @@
 //! - L. Belady, R. Nelson, G. Shedler, An anomaly in space-time characteristics of certain programs running in a
 //!   paging machine, CACM 12(6), 1969.
 
-use super::{Context, Entry, Eviction, Key, Slot, links::Lists};
+use super::{Context, Entry, Eviction, Key, Slot, kit::links::Lists};
 use schedlab_model::info::{Info, Params};
 
 /// First in, first out.
@@ -83,7 +83,7 @@ impl Eviction for Fifo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::trial::Trial;
+    use crate::caches::kit::trial::Trial;
 
     #[test]
     fn a_hit_does_not_lengthen_a_stay() {

@@ -35,7 +35,7 @@
 //!
 //! - K. Shah, A. Mitra, D. Matani, An O(1) algorithm for implementing the LFU cache eviction scheme, 2010.
 
-use super::{Context, Entry, Eviction, Key, NOTHING, Slot, links::Lists};
+use super::{Context, Entry, Eviction, Key, NOTHING, Slot, kit::links::Lists};
 use schedlab_model::info::{Info, Params};
 
 /// Least frequently used goes.
@@ -178,7 +178,7 @@ impl Eviction for Lfu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::trial::Trial;
+    use crate::caches::kit::trial::Trial;
 
     #[test]
     fn among_equals_the_last_used_stays() {

@@ -46,7 +46,7 @@
 //! - S. Jiang, X. Zhang, LIRS: an efficient low inter-reference recency set replacement policy, SIGMETRICS 2002,
 //!   section 3.
 
-use super::{Context, Entry, Eviction, Key, NOTHING, Slot, links::Lists, share};
+use super::{Context, Entry, Eviction, Key, NOTHING, Slot, kit::links::Lists, share};
 use schedlab_model::info::{Domain, Info, Parameter, Params};
 
 /// Low inter-reference recency set.
@@ -281,7 +281,7 @@ impl Eviction for Lirs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::trial::{self, Trial};
+    use crate::caches::kit::trial::{self, Trial};
 
     #[test]
     fn a_loop_larger_than_the_cache_hits_on_all_lir_keys() {

@@ -33,7 +33,7 @@
 //! - R. Mattson, J. Gecsei, D. Slutz, I. Traiger, Evaluation techniques for storage hierarchies, IBM Systems Journal
 //!   9(2), 1970.
 
-use super::{Context, Entry, Eviction, Key, Slot, links::Lists};
+use super::{Context, Entry, Eviction, Key, Slot, kit::links::Lists};
 use schedlab_model::info::{Info, Params};
 
 /// Least recently used goes.
@@ -89,7 +89,7 @@ impl Eviction for Lru {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::trial::Trial;
+    use crate::caches::kit::trial::Trial;
 
     #[test]
     fn a_loop_over_one_more_than_the_cache_never_hits() {

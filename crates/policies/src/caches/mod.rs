@@ -17,30 +17,24 @@ use schedlab_model::{
 
 mod arc;
 mod belady;
-mod bytes;
 mod clock;
 mod fifo;
-mod ghosts;
+mod kit;
 mod lfu;
-mod links;
 mod lirs;
 mod lru;
 mod mru;
 mod random;
 mod s3_fifo;
-mod share;
 mod sieve;
-#[cfg(test)]
-mod trial;
 mod two_list;
 mod two_q;
-mod weights;
 
 pub use arc::Arc;
 pub use belady::Belady;
-pub use bytes::{ByteVisitor, IN_BYTES, InBytes, visit_in_bytes};
 pub use clock::Clock;
 pub use fifo::Fifo;
+pub use kit::bytes::{ByteVisitor, IN_BYTES, InBytes, visit_in_bytes};
 pub use lfu::Lfu;
 pub use lirs::Lirs;
 pub use lru::Lru;
@@ -51,7 +45,7 @@ pub use sieve::Sieve;
 pub use two_list::TwoList;
 pub use two_q::TwoQ;
 
-use share::share;
+use kit::share::share;
 
 /// A place in the cache.
 pub type Slot = u32;

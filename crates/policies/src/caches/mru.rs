@@ -34,7 +34,7 @@
 //!
 //! - H. Chou, D. DeWitt, An evaluation of buffer management strategies for relational database systems, VLDB 1985.
 
-use super::{Context, Entry, Eviction, Key, Slot, links::Lists};
+use super::{Context, Entry, Eviction, Key, Slot, kit::links::Lists};
 use schedlab_model::info::{Info, Params};
 
 /// Most recently used goes.
@@ -91,7 +91,7 @@ impl Eviction for Mru {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::{Belady, trial::Trial};
+    use crate::caches::{Belady, kit::trial::Trial};
 
     #[test]
     fn a_loop_hits_as_often_as_with_foresight() {

@@ -97,7 +97,7 @@ impl Eviction for Random {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::trial::{self, Trial};
+    use crate::caches::kit::trial::{self, Trial};
 
     #[test]
     fn every_slot_is_drawn_about_as_often() {

@@ -49,9 +49,9 @@
 
 use super::{
     Context, Entry, Eviction, InBytes, Key, NOTHING, Slot,
-    ghosts::Ghosts,
-    share::{share, share_of_bytes},
-    weights::{Bytes, Ones, Weighed, Weights},
+    kit::ghosts::Ghosts,
+    kit::share::{share, share_of_bytes},
+    kit::weights::{Bytes, Ones, Weighed, Weights},
 };
 use schedlab_model::info::{Domain, Info, Parameter, Params};
 
@@ -240,7 +240,7 @@ impl InBytes for S3Fifo<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::trial::Trial;
+    use crate::caches::kit::trial::Trial;
 
     #[test]
     fn a_scan_goes_through_the_small_queue_only() {

@@ -40,7 +40,7 @@
 //!
 //! - Y. Zhang, J. Yang, Y. Yue, Y. Vigfusson, K. Rashmi, SIEVE is simpler than LRU, NSDI 2024, algorithm 1.
 
-use super::{Context, Entry, Eviction, Key, NOTHING, Slot, links::Lists};
+use super::{Context, Entry, Eviction, Key, NOTHING, Slot, kit::links::Lists};
 use schedlab_model::info::{Info, Params};
 
 /// Not since the hand was here, and the spared stay in place.
@@ -110,7 +110,7 @@ impl Eviction for Sieve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::trial::Trial;
+    use crate::caches::kit::trial::Trial;
 
     #[test]
     fn who_is_spared_is_not_met_again_before_the_young() {

@@ -53,7 +53,7 @@
 //!   `workingset_activation`), `mm/filemap.c` (`filemap_read`).
 //! - J. Weiner, "Thrash detection-based file cache sizing", in Linux 3.15.
 
-use super::{ActiveInactive, Context, Entry, Eviction, Key, Slot, links::Lists};
+use super::{ActiveInactive, Context, Entry, Eviction, Key, Slot, kit::links::Lists};
 use schedlab_model::info::{Domain, Info, Parameter, Params};
 
 /// Inactive and active.
@@ -239,7 +239,7 @@ impl Eviction for TwoList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::trial::Trial;
+    use crate::caches::kit::trial::Trial;
 
     #[test]
     fn a_scan_leaves_pages_asked_for_twice_alone() {

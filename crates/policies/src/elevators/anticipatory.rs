@@ -63,12 +63,12 @@
 
 use super::{
     Context, Device, Elevator, Entry, Next,
-    arrivals::Links,
-    habits::{Fading, Seeks, Thinking},
-    knobs::{READ_EXPIRE, WRITE_EXPIRE, period, time},
-    nearest::{BACK_PENALTY, nearest},
-    owners::is_sync,
-    queue::Queue,
+    kit::arrivals::Links,
+    kit::habits::{Fading, Seeks, Thinking},
+    kit::knobs::{READ_EXPIRE, WRITE_EXPIRE, period, time},
+    kit::nearest::{BACK_PENALTY, nearest},
+    kit::owners::is_sync,
+    kit::queue::Queue,
 };
 use schedlab_model::{
     MILLISECOND, Nanos,

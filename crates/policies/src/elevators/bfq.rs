@@ -65,16 +65,16 @@
 
 use super::{
     Context, Device, Elevator, Entry, Next,
-    arrivals::Links,
-    bursts::Bursts,
-    habits::Thinking,
-    knobs::{count, period, switch, time},
-    nearest::nearest,
-    owners::{own, queue_of, waited_for},
-    queue::Queue,
-    raising::Raising,
-    rate::Rate,
-    wf2q::{Entity, Tree},
+    kit::arrivals::Links,
+    kit::bursts::Bursts,
+    kit::habits::Thinking,
+    kit::knobs::{count, period, switch, time},
+    kit::nearest::nearest,
+    kit::owners::{own, queue_of, waited_for},
+    kit::queue::Queue,
+    kit::raising::Raising,
+    kit::rate::Rate,
+    kit::wf2q::{Entity, Tree},
 };
 use schedlab_model::{
     MILLISECOND, Nanos,

@@ -38,7 +38,7 @@
 //! - B. L. Worthington, G. R. Ganger, Y. N. Patt: Scheduling Algorithms for Modern Disk Drives, SIGMETRICS 1994,
 //!   section 2.
 
-use super::{Context, Device, Elevator, Entry, Next, sweep::Sweep};
+use super::{Context, Device, Elevator, Entry, Next, kit::sweep::Sweep};
 use schedlab_model::{
     info::{Info, Params, Promise, Reach},
     request::{RequestId, Sector},

@@ -41,7 +41,7 @@
 //! - T. J. Teorey, T. B. Pinkerton: A Comparative Analysis of Disk Scheduling Policies, Communications of the ACM
 //!   15(3), 1972.
 
-use super::{Context, Device, Elevator, Entry, Next, sweep::Sweep};
+use super::{Context, Device, Elevator, Entry, Next, kit::sweep::Sweep};
 use schedlab_model::{
     info::{Info, Params, Promise, Reach},
     request::{RequestId, Sector},

@@ -56,13 +56,13 @@
 
 use super::{
     Context, Device, Elevator, Entry, Next,
-    arrivals::Links,
-    habits::{Seeks, Thinking},
-    knobs::{count, period, time},
-    nearest::{BACK_PENALTY, nearest},
-    owners::{is_sync, own, queue_of, waited_for},
-    queue::Queue,
-    turns::Turns,
+    kit::arrivals::Links,
+    kit::habits::{Seeks, Thinking},
+    kit::knobs::{count, period, time},
+    kit::nearest::{BACK_PENALTY, nearest},
+    kit::owners::{is_sync, own, queue_of, waited_for},
+    kit::queue::Queue,
+    kit::turns::Turns,
 };
 use schedlab_model::{
     MILLISECOND, Nanos,

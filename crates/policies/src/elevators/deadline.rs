@@ -45,9 +45,9 @@
 
 use super::{
     Context, Device, Elevator, Entry, Next,
-    arrivals::Links,
-    knobs::{FIFO_BATCH, FRONT_MERGES, READ_EXPIRE, WRITE_EXPIRE, WRITES_STARVED},
-    queue::Queue,
+    kit::arrivals::Links,
+    kit::knobs::{FIFO_BATCH, FRONT_MERGES, READ_EXPIRE, WRITE_EXPIRE, WRITES_STARVED},
+    kit::queue::Queue,
 };
 use schedlab_model::{
     Nanos,

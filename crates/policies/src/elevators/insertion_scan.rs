@@ -9,7 +9,7 @@
 //!               if there is none, at the end
 //! ```
 
-use super::{Context, Next, sorted::Sorted};
+use super::{Context, Next, kit::sorted::Sorted};
 use schedlab_model::{
     info::{Domain, Parameter},
     request::{Direction, Request, RequestId, Sector},

@@ -54,7 +54,7 @@
 //! - Linux 6.18, block/kyber-iosched.c, kyber_dispatch_request, kyber_timer_fn, calculate_percentile,
 //!   add_latency_sample.
 
-use super::{Context, Device, Elevator, Entry, Next, knobs::period};
+use super::{Context, Device, Elevator, Entry, Next, kit::knobs::period};
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Info, Params, Promise, Reach},

@@ -19,33 +19,21 @@ use schedlab_model::{
 
 mod adaptive_order;
 mod anticipatory;
-mod arrivals;
 mod bfq;
-mod bursts;
 mod c_look;
 mod c_scan;
 mod cfq;
 mod deadline;
 mod fifo;
-mod habits;
 mod insertion_scan;
-mod knobs;
+mod kit;
 mod kyber;
 mod look;
 mod mq_deadline;
-mod nearest;
 mod none;
-mod owners;
-mod queue;
-mod raising;
-mod rate;
 mod reads_first;
 mod scan;
-mod sorted;
 mod sstf;
-mod sweep;
-mod turns;
-mod wf2q;
 mod writes_first;
 
 pub use adaptive_order::AdaptiveOrder;
@@ -56,14 +44,14 @@ pub use c_scan::CScan;
 pub use cfq::Cfq;
 pub use deadline::Deadline;
 pub use fifo::Fifo;
+pub use kit::sweep::{travel, travel_to_the_ends};
 pub use kyber::Kyber;
 pub use look::Look;
 pub use mq_deadline::MqDeadline;
-pub use none::None;
+pub use none::NoElevator;
 pub use reads_first::ReadsFirst;
 pub use scan::Scan;
 pub use sstf::Sstf;
-pub use sweep::{travel, travel_to_the_ends};
 pub use writes_first::WritesFirst;
 
 /// What an elevator may see.
@@ -177,7 +165,7 @@ macro_rules! table {
 
 table![
     Fifo,
-    None,
+    NoElevator,
     ReadsFirst,
     WritesFirst,
     AdaptiveOrder,

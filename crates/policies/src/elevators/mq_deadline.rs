@@ -51,9 +51,9 @@
 
 use super::{
     Context, Device, Elevator, Entry, Next,
-    arrivals::Links,
-    knobs::{FIFO_BATCH, FRONT_MERGES, READ_EXPIRE, WRITE_EXPIRE, WRITES_STARVED, count, period},
-    queue::Queue,
+    kit::arrivals::Links,
+    kit::knobs::{FIFO_BATCH, FRONT_MERGES, READ_EXPIRE, WRITE_EXPIRE, WRITES_STARVED, count, period},
+    kit::queue::Queue,
 };
 use schedlab_model::{
     Nanos,

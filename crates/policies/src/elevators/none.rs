@@ -44,11 +44,11 @@ use std::collections::VecDeque;
 
 /// Straight to the drive.
 #[derive(Debug, Default)]
-pub struct None {
+pub struct NoElevator {
     queue: VecDeque<RequestId>,
 }
 
-impl Entry for None {
+impl Entry for NoElevator {
     const INFO: Info = Info {
         name: "none",
         summary: "straight to the drive, joined only to the last request of the same owner",
@@ -60,11 +60,11 @@ impl Entry for None {
     };
 
     fn new(_: &Params, _: &Device) -> Self {
-        None::default()
+        NoElevator::default()
     }
 }
 
-impl Elevator for None {
+impl Elevator for NoElevator {
     fn merges(&self, cx: &Context<'_>, queued: RequestId, new: &Request) -> bool {
         let last = self.queue.iter().rev().find(|&&id| cx.request(id).owner == new.owner);
         last == Some(&queued)

@@ -43,7 +43,7 @@
 
 use super::{
     Context, Device, Elevator, Entry, Next,
-    sweep::{Sweep, TOWARDS},
+    kit::sweep::{Sweep, TOWARDS},
 };
 use schedlab_model::{
     info::{Info, Params, Promise, Reach},

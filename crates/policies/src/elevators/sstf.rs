@@ -35,7 +35,7 @@
 //! - A. Silberschatz, P. Galvin, Operating System Concepts, chapter on mass storage, "SSTF".
 //! - P. J. Denning: Effects of Scheduling on File Memory Operations, AFIPS SJCC 1967.
 
-use super::{Context, Device, Elevator, Entry, Next, sorted::Sorted};
+use super::{Context, Device, Elevator, Entry, Next, kit::sorted::Sorted};
 use schedlab_model::{
     info::{Info, Params, Promise, Reach},
     request::{RequestId, Sector},

@@ -23,7 +23,7 @@ const SOON: Nanos = 2 * MILLISECOND;
 
 /// The estimate.
 #[derive(Debug)]
-pub(super) struct Rate {
+pub(in crate::elevators) struct Rate {
     peak: u64,
     reference: (u64, Nanos),
     began: Nanos,
@@ -36,7 +36,7 @@ pub(super) struct Rate {
 
 impl Rate {
     /// Starts at two thirds of the reference drive's.
-    pub(super) fn new(rotational: bool) -> Self {
+    pub(in crate::elevators) fn new(rotational: bool) -> Self {
         let reference = REFERENCE[usize::from(rotational)];
         let peak = reference.0 * 2 / 3;
         let (began, last_dispatch, last_completion) = (0, 0, 0);
@@ -44,17 +44,17 @@ impl Rate {
     }
 
     /// Sectors in so much time.
-    pub(super) fn sectors_in(&self, time: Nanos) -> u64 {
+    pub(in crate::elevators) fn sectors_in(&self, time: Nanos) -> u64 {
         self.peak * (time / 1000) / SCALE
     }
 
     /// How long a queue is raised that starts to load something.
-    pub(super) fn raised_for(&self) -> Nanos {
+    pub(in crate::elevators) fn raised_for(&self) -> Nanos {
         let (rate, time) = self.reference;
         (rate * time / self.peak).clamp(RAISED[0], RAISED[1])
     }
 
-    pub(super) fn dispatched(&mut self, now: Nanos, sectors: u32, seeky: bool, in_drive: u32) {
+    pub(in crate::elevators) fn dispatched(&mut self, now: Nanos, sectors: u32, seeky: bool, in_drive: u32) {
         if self.requests > 0 && now - self.last_dispatch > PAUSE && in_drive == 0 {
             self.update();
         }
@@ -71,7 +71,7 @@ impl Rate {
         }
     }
 
-    pub(super) fn completed(&mut self, now: Nanos) {
+    pub(in crate::elevators) fn completed(&mut self, now: Nanos) {
         self.last_completion = now;
     }
 

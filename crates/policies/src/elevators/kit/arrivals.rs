@@ -7,14 +7,14 @@ const NONE: RequestId = RequestId::MAX;
 
 /// The places of requests in the lists of one elevator; each request is in one list at most.
 #[derive(Debug, Default)]
-pub(super) struct Links {
+pub(in crate::elevators) struct Links {
     /// The one before and the one after, by id.
     links: Vec<[RequestId; 2]>,
 }
 
 /// One list.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Arrivals {
+pub(in crate::elevators) struct Arrivals {
     head: RequestId,
     tail: RequestId,
 }
@@ -26,16 +26,16 @@ impl Default for Arrivals {
 }
 
 impl Arrivals {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::elevators) fn is_empty(&self) -> bool {
         self.head == NONE
     }
 
     /// The one that has waited longest.
-    pub(super) fn oldest(&self) -> Option<RequestId> {
+    pub(in crate::elevators) fn oldest(&self) -> Option<RequestId> {
         (self.head != NONE).then_some(self.head)
     }
 
-    pub(super) fn push(&mut self, links: &mut Links, id: RequestId) {
+    pub(in crate::elevators) fn push(&mut self, links: &mut Links, id: RequestId) {
         let links = &mut links.links;
         if id as usize >= links.len() {
             links.resize(id as usize + 1, [NONE; 2]);
@@ -50,7 +50,7 @@ impl Arrivals {
     }
 
     /// Takes out a request that is in this list.
-    pub(super) fn remove(&mut self, links: &mut Links, id: RequestId) {
+    pub(in crate::elevators) fn remove(&mut self, links: &mut Links, id: RequestId) {
         let links = &mut links.links;
         let [before, after] = links[id as usize];
         if before == NONE {

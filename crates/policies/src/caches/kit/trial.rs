@@ -1,11 +1,11 @@
 //! A small cache for the tests of the policies: tells who had to leave.
 
-use super::{Context, Entry, Key, NOTHING, Slot};
+use crate::caches::{Context, Entry, Key, NOTHING, Slot};
 use schedlab_model::{info::Params, rng::Rng};
 use std::collections::BTreeMap;
 
 /// A policy at work.
-pub(super) struct Trial<E> {
+pub(in crate::caches) struct Trial<E> {
     /// The policy.
     pub policy: E,
     held: BTreeMap<Key, Slot>,
@@ -17,7 +17,7 @@ pub(super) struct Trial<E> {
 
 /// What came of some requests.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(in crate::caches) struct Outcome {
     /// Requests that found nothing.
     pub misses: usize,
     /// Who was evicted, in order.
@@ -25,7 +25,7 @@ pub(super) struct Outcome {
 }
 
 /// Random numbers for the keys of a test.
-pub(super) fn draws(seed: u64) -> Rng {
+pub(in crate::caches) fn draws(seed: u64) -> Rng {
     Rng::stream(seed, 1)
 }
 

@@ -18,34 +18,34 @@ fn virtual_time(sectors: u64, weight: u64) -> u64 {
 
 /// A queue's place.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Entity {
+pub(in crate::elevators) struct Entity {
     start: u64,
     finish: u64,
     /// Of this turn, while it is active.
     weight: u64,
-    pub(super) budget: u64,
-    pub(super) service: u64,
+    pub(in crate::elevators) budget: u64,
+    pub(in crate::elevators) service: u64,
 }
 
 /// Queues of one class that have requests or are being served.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(in crate::elevators) struct Tree {
     vtime: u64,
     weights: u64,
     active: Vec<usize>,
 }
 
 impl Tree {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::elevators) fn is_empty(&self) -> bool {
         self.active.is_empty()
     }
 
     /// The queues.
-    pub(super) fn active(&self) -> &[usize] {
+    pub(in crate::elevators) fn active(&self) -> &[usize] {
         &self.active
     }
 
-    pub(super) fn activate(&mut self, queue: usize, entity: &mut Entity, weight: u64) {
+    pub(in crate::elevators) fn activate(&mut self, queue: usize, entity: &mut Entity, weight: u64) {
         entity.start = self.vtime.max(entity.finish);
         self.enter(entity, weight);
         self.active.push(queue);
@@ -58,20 +58,20 @@ impl Tree {
     }
 
     /// The queue to serve, if there is any.
-    pub(super) fn next<'a>(&mut self, entity: impl Fn(usize) -> &'a Entity) -> Option<usize> {
+    pub(in crate::elevators) fn next<'a>(&mut self, entity: impl Fn(usize) -> &'a Entity) -> Option<usize> {
         let least = self.active.iter().map(|&queue| entity(queue).start).min()?;
         self.vtime = self.vtime.max(least);
         let eligible = self.active.iter().copied().filter(|&queue| entity(queue).start <= self.vtime);
         eligible.min_by_key(|&queue| (entity(queue).finish, queue))
     }
 
-    pub(super) fn served(&mut self, entity: &mut Entity, sectors: u64) {
+    pub(in crate::elevators) fn served(&mut self, entity: &mut Entity, sectors: u64) {
         entity.service += sectors;
         self.vtime += virtual_time(sectors, self.weights);
     }
 
     /// The turn is over; `again` is the weight of the next one, if the queue has more requests.
-    pub(super) fn expire(&mut self, queue: usize, entity: &mut Entity, again: Option<u64>) {
+    pub(in crate::elevators) fn expire(&mut self, queue: usize, entity: &mut Entity, again: Option<u64>) {
         self.weights -= entity.weight;
         entity.finish = entity.start + virtual_time(entity.service, entity.weight);
         if let Some(weight) = again {

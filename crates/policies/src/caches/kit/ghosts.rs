@@ -1,13 +1,11 @@
 //! Keys that were evicted and are remembered for a while: a list by key, the oldest of which is forgotten first.
 
-use super::{
-    Key,
-    weights::{Ones, Weighed, Weights},
-};
+use super::weights::{Ones, Weighed, Weights};
+use crate::caches::Key;
 
 /// Remembered keys, as many as there is room for.
 #[derive(Debug)]
-pub(super) struct Ghosts<W = Ones> {
+pub(in crate::caches) struct Ghosts<W = Ones> {
     keys: Weighed<1, W>,
     room: u64,
 }

@@ -14,21 +14,21 @@ use schedlab_model::{
 const SHARED: usize = 3 * 8;
 
 /// Whether somebody waits for it, or may be about to: all reads count, as in Linux.
-pub(super) fn is_sync(request: &Request) -> bool {
+pub(in crate::elevators) fn is_sync(request: &Request) -> bool {
     request.sync || request.direction == Direction::Read
 }
 
 /// The number of a task's own queue.
-pub(super) fn own(task: TaskId) -> usize {
+pub(in crate::elevators) fn own(task: TaskId) -> usize {
     if task == NO_TASK { SHARED } else { SHARED + 1 + task as usize }
 }
 
 /// The number of a request's queue.
-pub(super) fn queue_of(request: &Request) -> usize {
+pub(in crate::elevators) fn queue_of(request: &Request) -> usize {
     if is_sync(request) { own(request.owner) } else { request.class as usize * 8 + usize::from(request.level.min(7)) }
 }
 
 /// Whether that queue holds what somebody waits for.
-pub(super) fn waited_for(queue: usize) -> bool {
+pub(in crate::elevators) fn waited_for(queue: usize) -> bool {
     queue >= SHARED
 }

@@ -13,13 +13,13 @@ const LEVELS: usize = 8;
 
 /// Queues that have requests, by number; each is in one list.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(in crate::elevators) struct Turns {
     levels: [VecDeque<usize>; LEVELS],
     /// Those whose level has come up, and all of the real-time class.
     current: VecDeque<usize>,
     /// Those that still have requests in the drive: others go first, or who has much would get more.
     busy: VecDeque<usize>,
-    pub(super) idle: VecDeque<usize>,
+    pub(in crate::elevators) idle: VecDeque<usize>,
     level: usize,
     last_level: usize,
 }
@@ -29,7 +29,7 @@ impl Turns {
         self.levels.iter_mut().chain([&mut self.current, &mut self.busy, &mut self.idle])
     }
 
-    pub(super) fn remove(&mut self, queue: usize) {
+    pub(in crate::elevators) fn remove(&mut self, queue: usize) {
         for list in self.lists() {
             if let Some(at) = list.iter().position(|&other| other == queue) {
                 list.remove(at);
@@ -40,7 +40,7 @@ impl Turns {
 
     /// Puts a queue where it belongs, at the end. One that was never served goes before the last of the others of that
     /// kind that lead the list, which is what the kernel's loop comes to.
-    pub(super) fn file(
+    pub(in crate::elevators) fn file(
         &mut self,
         queue: usize,
         class: IoClass,
@@ -62,13 +62,13 @@ impl Turns {
     }
 
     /// Puts a queue that is in a list before all others.
-    pub(super) fn front(&mut self, queue: usize) {
+    pub(in crate::elevators) fn front(&mut self, queue: usize) {
         self.remove(queue);
         self.current.push_front(queue);
     }
 
     /// The one whose turn it is, the idle class left out. It stays in its list until it is filed again or removed.
-    pub(super) fn next(&mut self) -> Option<usize> {
+    pub(in crate::elevators) fn next(&mut self) -> Option<usize> {
         if self.current.is_empty() {
             self.next_level();
         }

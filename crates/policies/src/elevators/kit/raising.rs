@@ -19,9 +19,9 @@ const MARGIN: Nanos = 16 * MILLISECOND;
 
 /// How much a queue is raised, and what decides that.
 #[derive(Debug)]
-pub(super) struct Raising {
+pub(in crate::elevators) struct Raising {
     /// The factor, 1 if it is not raised.
-    pub(super) factor: u64,
+    pub(in crate::elevators) factor: u64,
     since: Nanos,
     lasts: Nanos,
     sectors: u64,
@@ -33,7 +33,7 @@ pub(super) struct Raising {
 }
 
 impl Raising {
-    pub(super) fn new(now: Nanos) -> Self {
+    pub(in crate::elevators) fn new(now: Nanos) -> Self {
         Raising {
             factor: 1,
             since: now,
@@ -48,14 +48,14 @@ impl Raising {
 
     /// How many times longer its turns may be: as often as its weight counts, but once in soft real-time.
     /// (bfq_set_budget_timeout)
-    pub(super) fn longer_turns(&self) -> u64 {
+    pub(in crate::elevators) fn longer_turns(&self) -> u64 {
         if self.factor == SOFT_REAL_TIME { 1 } else { self.factor }
     }
 
     /// A request comes to a queue that had none. `for_long` is how long an application that starts is helped, `burst`
     /// whether it was created together with many, `soft` whether it can be soft real-time: nothing in the drive, and
     /// not only seeks.
-    pub(super) fn woken(&mut self, now: Nanos, for_long: Nanos, burst: bool, calm: bool, soft: bool) {
+    pub(in crate::elevators) fn woken(&mut self, now: Nanos, for_long: Nanos, burst: bool, calm: bool, soft: bool) {
         let idle_long = calm && self.empty_since.is_none_or(|since| now > since + LONG_IDLE);
         let (interactive, soft) = (!burst && idle_long, !burst && soft && calm && now > self.soft_not_before);
         let was = self.factor;
@@ -72,7 +72,7 @@ impl Raising {
         (self.backlogged_since, self.backlogged_sectors) = (now, 0);
     }
 
-    pub(super) fn served(&mut self, now: Nanos, sectors: u32, burst: bool) {
+    pub(in crate::elevators) fn served(&mut self, now: Nanos, sectors: u32, burst: bool) {
         self.sectors += u64::from(sectors);
         self.backlogged_sectors += u64::from(sectors);
         let spent = self.factor == INTERACTIVE && self.sectors > ENOUGH;
@@ -82,7 +82,7 @@ impl Raising {
     }
 
     /// Nothing is queued or in the drive any more.
-    pub(super) fn emptied(&mut self, now: Nanos, slice_idle: Nanos) {
+    pub(in crate::elevators) fn emptied(&mut self, now: Nanos, slice_idle: Nanos) {
         self.empty_since = Some(now);
         let by_rate = self.backlogged_since + self.backlogged_sectors * SECOND / SOFT_RATE;
         self.soft_not_before = self.soft_not_before.max(by_rate).max(now + slice_idle + MARGIN);

@@ -4,14 +4,14 @@
 //! and moving it are constant and allocate nothing. Each list is a ring through an anchor of its own, which spares the
 //! code every question of whether an end was reached; the anchors stand before the nodes, so nodes can be added.
 
-use super::NOTHING;
+use crate::caches::NOTHING;
 
 const BEFORE: usize = 0;
 const AFTER: usize = 1;
 
 /// `N` lists, called 0 to below `N`.
 #[derive(Debug)]
-pub(super) struct Lists<const N: usize> {
+pub(in crate::caches) struct Lists<const N: usize> {
     /// First the anchors, then for each node the ones before and after it, counted as in this array; [`NOTHING`] twice for
     /// a node that is in no list.
     links: Vec<[u32; 2]>,

@@ -6,7 +6,7 @@ use schedlab_model::{
 };
 
 /// A length of time that may be none.
-pub(super) const fn time(
+pub(in crate::elevators) const fn time(
     name: &'static str,
     meaning: &'static str,
     default: &'static str,
@@ -17,7 +17,7 @@ pub(super) const fn time(
 }
 
 /// A length of time after which something happens; `default` as a user would write it.
-pub(super) const fn period(
+pub(in crate::elevators) const fn period(
     name: &'static str,
     meaning: &'static str,
     default: &'static str,
@@ -28,7 +28,7 @@ pub(super) const fn period(
 }
 
 /// A whole number.
-pub(super) const fn count(
+pub(in crate::elevators) const fn count(
     name: &'static str,
     meaning: &'static str,
     low: u64,
@@ -40,7 +40,7 @@ pub(super) const fn count(
 }
 
 /// A switch.
-pub(super) const fn switch(
+pub(in crate::elevators) const fn switch(
     name: &'static str,
     meaning: &'static str,
     default: &'static str,
@@ -50,19 +50,19 @@ pub(super) const fn switch(
 }
 
 /// What deadline and mq_deadline have in common.
-pub(super) const READ_EXPIRE: Parameter =
+pub(in crate::elevators) const READ_EXPIRE: Parameter =
     period("read_expire", "after this long in the queue a read is urgent", "500ms", Some("read_expire"));
 /// As above.
-pub(super) const WRITE_EXPIRE: Parameter =
+pub(in crate::elevators) const WRITE_EXPIRE: Parameter =
     period("write_expire", "after this long in the queue a write is urgent", "5s", Some("write_expire"));
 /// As above.
-pub(super) const WRITES_STARVED: Parameter =
+pub(in crate::elevators) const WRITES_STARVED: Parameter =
     count("writes_starved", "batches of reads before a batch of writes", 0, "2", Some("writes_starved"));
 /// As above.
-pub(super) const FIFO_BATCH: Parameter =
+pub(in crate::elevators) const FIFO_BATCH: Parameter =
     count("fifo_batch", "requests of a batch, at most", 1, "16", Some("fifo_batch"));
 /// As above.
-pub(super) const FRONT_MERGES: Parameter = switch(
+pub(in crate::elevators) const FRONT_MERGES: Parameter = switch(
     "front_merges",
     "whether requests are joined that touch a queued one at its front",
     "true",

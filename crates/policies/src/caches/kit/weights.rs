@@ -56,7 +56,7 @@ impl Weights for Bytes {
 
 /// Lists that know what they come to.
 #[derive(Debug)]
-pub(super) struct Weighed<const N: usize, W> {
+pub(in crate::caches) struct Weighed<const N: usize, W> {
     lists: Lists<N>,
     weights: W,
     sums: [u64; N],

@@ -10,10 +10,15 @@ use super::sorted::Sorted;
 use schedlab_model::request::{RequestId, Sector};
 
 /// Going back costs as much as going twice as far ahead; Linux 2.6.20 to 6.18.
-pub(super) const BACK_PENALTY: u64 = 2;
+pub(in crate::elevators) const BACK_PENALTY: u64 = 2;
 
 /// The cheapest from there; of two that cost the same, the one ahead.
-pub(super) fn nearest(sorted: &Sorted, from: Sector, back_max: Sector, penalty: u64) -> Option<RequestId> {
+pub(in crate::elevators) fn nearest(
+    sorted: &Sorted,
+    from: Sector,
+    back_max: Sector,
+    penalty: u64,
+) -> Option<RequestId> {
     let ahead = sorted.at_or_after(from).map(|(first, id)| (first - from, id));
     let behind = sorted.before(from).map(|(first, id)| (from - first, id));
     let behind = behind.filter(|&(back, _)| back <= back_max).map(|(back, id)| (back.saturating_mul(penalty), id));

@@ -1,13 +1,14 @@
 //! What SCAN, LOOK, C-SCAN and C-LOOK share: heads that sweep over the drive, and how far the arm has gone.
 
-use super::{Context, Next, sorted::Sorted};
+use super::sorted::Sorted;
+use crate::elevators::{Context, Next};
 use schedlab_model::{
     info::{Domain, Parameter},
     request::{RequestId, Sector},
 };
 
 /// Which way the first sweep goes.
-pub(super) const TOWARDS: Parameter = Parameter {
+pub(in crate::elevators) const TOWARDS: Parameter = Parameter {
     name: "towards",
     meaning: "where the first sweep goes: to higher sectors (up) or to lower ones (down)",
     domain: Domain::Choice { names: &["up", "down"] },
@@ -18,7 +19,7 @@ pub(super) const TOWARDS: Parameter = Parameter {
 
 /// Requests, and the sweep over them.
 #[derive(Debug)]
-pub(super) struct Sweep {
+pub(in crate::elevators) struct Sweep {
     queued: Sorted,
     up: bool,
     /// Where the last request began; the sweep down goes on below it, where the sweep up goes on behind its end.
@@ -26,20 +27,20 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    pub(super) fn new(up: bool) -> Self {
+    pub(in crate::elevators) fn new(up: bool) -> Self {
         Sweep { queued: Sorted::default(), up, began: None }
     }
 
-    pub(super) fn insert(&mut self, cx: &Context<'_>, id: RequestId) {
+    pub(in crate::elevators) fn insert(&mut self, cx: &Context<'_>, id: RequestId) {
         self.queued.insert(cx.request(id).first, id);
     }
 
-    pub(super) fn grown(&mut self, cx: &Context<'_>, id: RequestId, began: Sector) {
+    pub(in crate::elevators) fn grown(&mut self, cx: &Context<'_>, id: RequestId, began: Sector) {
         self.queued.moved(id, began, cx.request(id).first);
     }
 
     /// The next of a sweep that turns at its last request.
-    pub(super) fn there_and_back(&mut self, cx: &Context<'_>) -> Next {
+    pub(in crate::elevators) fn there_and_back(&mut self, cx: &Context<'_>) -> Next {
         let below = self.began.unwrap_or(cx.head);
         let (above, below) = (self.queued.at_or_after(cx.head), self.queued.before(below));
         let ahead = if self.up { above } else { below };
@@ -52,7 +53,7 @@ impl Sweep {
     }
 
     /// The next of a sweep up that begins again at the lowest request.
-    pub(super) fn round(&mut self, cx: &Context<'_>) -> Next {
+    pub(in crate::elevators) fn round(&mut self, cx: &Context<'_>) -> Next {
         let next = self.queued.at_or_after(cx.head).or(self.queued.lowest());
         self.take(next)
     }

@@ -10,14 +10,14 @@ const LARGE: usize = 8;
 
 /// The last burst.
 #[derive(Debug, Default)]
-pub(super) struct Bursts {
+pub(in crate::elevators) struct Bursts {
     last: Option<Nanos>,
     members: Vec<usize>,
 }
 
 impl Bursts {
     /// A queue is created. Gives the queues that are known by this to be part of a large burst.
-    pub(super) fn created(&mut self, now: Nanos, queue: usize) -> &[usize] {
+    pub(in crate::elevators) fn created(&mut self, now: Nanos, queue: usize) -> &[usize] {
         if self.last.is_none_or(|last| now - last > INTERVAL) {
             self.members.clear();
         }

@@ -14,44 +14,44 @@ use schedlab_model::{
 
 /// A mean over recent values.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Fading {
+pub(in crate::elevators) struct Fading {
     samples: u64,
     total: u64,
 }
 
 impl Fading {
-    pub(super) fn add(&mut self, value: u64) {
+    pub(in crate::elevators) fn add(&mut self, value: u64) {
         self.samples = (7 * self.samples + 256) / 8;
         self.total = (7 * self.total + 256 * value) / 8;
     }
 
     /// Whether anything has been added.
-    pub(super) fn any(&self) -> bool {
+    pub(in crate::elevators) fn any(&self) -> bool {
         self.samples > 0
     }
 
     /// Whether enough has been added to go by.
-    pub(super) fn valid(&self) -> bool {
+    pub(in crate::elevators) fn valid(&self) -> bool {
         self.samples > 80
     }
 
-    pub(super) fn mean(&self) -> u64 {
+    pub(in crate::elevators) fn mean(&self) -> u64 {
         (self.total + self.samples / 2) / self.samples.max(1)
     }
 }
 
 /// How far apart a task's requests are, in sectors.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Seeks {
+pub(in crate::elevators) struct Seeks {
     /// Where its last request ended.
     end: Sector,
-    pub(super) distance: Fading,
+    pub(in crate::elevators) distance: Fading,
 }
 
 impl Seeks {
     /// Far seeks are cut, more so once there are some samples, so that an odd fragment does not spoil the mean. The
     /// bounds are those of Linux 2.6.20, 1 GiB and 64 MiB beyond four times the mean.
-    pub(super) fn add(&mut self, request: &Request) {
+    pub(in crate::elevators) fn add(&mut self, request: &Request) {
         let beyond = if self.distance.samples <= 60 { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
         let distance = self.end.abs_diff(request.first).min(self.distance.mean() * 4 + beyond);
         self.distance.add(distance);
@@ -59,17 +59,17 @@ impl Seeks {
     }
 
     /// Notes a request whose distance shall not count.
-    pub(super) fn begin(&mut self, request: &Request) {
+    pub(in crate::elevators) fn begin(&mut self, request: &Request) {
         self.end = request.end();
     }
 }
 
 /// How long a task thinks.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Thinking {
+pub(in crate::elevators) struct Thinking {
     /// When its last request was completed.
-    pub(super) since: Nanos,
-    pub(super) time: Fading,
+    pub(in crate::elevators) since: Nanos,
+    pub(in crate::elevators) time: Fading,
 }
 
 #[cfg(test)]

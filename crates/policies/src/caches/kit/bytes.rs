@@ -8,7 +8,8 @@
 //! A slot is the number of a key here: there are as many slots as keys, and bytes are what runs out. An object keeps the size
 //! that it had when it came in. Sizes, shares and what is too large are those of libCacheSim 0.3.5, byte for byte.
 
-use super::{Arc, Belady, Clock, Entry, Fifo, Key, Lfu, Lru, Mru, Random, S3Fifo, Sieve, Slot, TwoQ, weights::Bytes};
+use super::weights::Bytes;
+use crate::caches::{Arc, Belady, Clock, Entry, Fifo, Key, Lfu, Lru, Mru, Random, S3Fifo, Sieve, Slot, TwoQ};
 use schedlab_model::info::Params;
 
 /// An eviction policy that heeds sizes.

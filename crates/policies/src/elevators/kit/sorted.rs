@@ -7,29 +7,29 @@ use schedlab_model::request::{RequestId, Sector};
 
 /// Ids by first sector; equal sectors by id.
 #[derive(Debug, Default)]
-pub(super) struct Sorted {
+pub(in crate::elevators) struct Sorted {
     entries: Vec<(Sector, RequestId)>,
 }
 
 impl Sorted {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::elevators) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    pub(super) fn insert(&mut self, first: Sector, id: RequestId) {
+    pub(in crate::elevators) fn insert(&mut self, first: Sector, id: RequestId) {
         let at = self.entries.partition_point(|&entry| entry < (first, id));
         self.entries.insert(at, (first, id));
     }
 
     /// Takes out a request that is known to begin at `first`.
-    pub(super) fn remove(&mut self, first: Sector, id: RequestId) {
+    pub(in crate::elevators) fn remove(&mut self, first: Sector, id: RequestId) {
         let at = self.entries.partition_point(|&entry| entry < (first, id));
         debug_assert_eq!(self.entries.get(at), Some(&(first, id)));
         self.entries.remove(at);
     }
 
     /// A request that began at `from` begins at `to` now.
-    pub(super) fn moved(&mut self, id: RequestId, from: Sector, to: Sector) {
+    pub(in crate::elevators) fn moved(&mut self, id: RequestId, from: Sector, to: Sector) {
         if from != to {
             self.remove(from, id);
             self.insert(to, id);
@@ -37,19 +37,19 @@ impl Sorted {
     }
 
     /// The first that begins at that sector or behind it.
-    pub(super) fn at_or_after(&self, sector: Sector) -> Option<(Sector, RequestId)> {
+    pub(in crate::elevators) fn at_or_after(&self, sector: Sector) -> Option<(Sector, RequestId)> {
         let at = self.entries.partition_point(|&(first, _)| first < sector);
         self.entries.get(at).copied()
     }
 
     /// The last that begins before that sector.
-    pub(super) fn before(&self, sector: Sector) -> Option<(Sector, RequestId)> {
+    pub(in crate::elevators) fn before(&self, sector: Sector) -> Option<(Sector, RequestId)> {
         let at = self.entries.partition_point(|&(first, _)| first < sector);
         at.checked_sub(1).map(|at| self.entries[at])
     }
 
     /// The one of the lowest sector.
-    pub(super) fn lowest(&self) -> Option<(Sector, RequestId)> {
+    pub(in crate::elevators) fn lowest(&self) -> Option<(Sector, RequestId)> {
         self.entries.first().copied()
     }
 }
