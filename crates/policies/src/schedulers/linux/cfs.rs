@@ -83,9 +83,9 @@ use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
     kit::timeline::EntityId,
     linux::shared::{
-        balance::Balancer,
-        hierarchy::{Choice, Entity, NOBODY, Queue, QueueId, Tree},
-        law::{Law, Leave, Meeting, Placing},
+        balancer::Balancer,
+        entity::{CfsRq, CfsRqId, Choice, Leave, Meeting, NOBODY, Placing, SchedEntity},
+        hierarchy::{FairClass, Tree},
         linux::{self, Linux},
         nice_weights::virtual_time,
         realtime,
@@ -125,7 +125,7 @@ pub struct Claim {
 #[derive(Debug)]
 pub struct State {
     /// The least virtual time of the queue; it never goes back.
-    floor: i64,
+    min_vruntime: i64,
     /// Of those that compete, the weight of SCHED_IDLE.
     idle: u32,
     /// [`LAST`] and [`SKIP`].
@@ -139,24 +139,24 @@ const SKIP: usize = 1;
 
 impl Default for State {
     fn default() -> Self {
-        State { floor: 0, idle: 0, noted: [NOBODY; 2] }
+        State { min_vruntime: 0, idle: 0, noted: [NOBODY; 2] }
     }
 }
 
 impl Rule {
-    /// The floor rises with the least virtual time of those that compete.
+    /// The least virtual time of the queue rises with that of its entities.
     #[inline(always)]
-    fn raise_floor(queue: &mut Queue<State>, current: Option<i64>) {
+    fn update_min_vruntime(queue: &mut CfsRq<State>, current: Option<i64>) {
         let first = queue.line.first().map(|(_, vruntime, _)| vruntime);
         let least = current.unwrap_or(i64::MAX).min(first.unwrap_or(i64::MAX));
         if least < i64::MAX {
-            queue.state.floor = queue.state.floor.max(least);
+            queue.state.min_vruntime = queue.state.min_vruntime.max(least);
         }
     }
 
     /// An entity's turn: its share of a period in its queue, and of its group's in the one above. (sched_slice)
     #[inline(always)]
-    fn turn(&self, tree: &Tree<Self>, entity: &Entity<Claim>, queue: &Queue<State>) -> Nanos {
+    fn sched_slice(&self, tree: &Tree<Self>, entity: &SchedEntity<Claim>, queue: &CfsRq<State>) -> Nanos {
         let ready = tree.queues[queue.cpu].tasks + u32::from(!entity.queued);
         let period = if ready > FEW { u64::from(ready) * self.min_granularity } else { self.latency };
         let mut turn = Self::share(period, entity, queue);
@@ -172,25 +172,25 @@ impl Rule {
 
     /// An entity's share of a time in its queue, by weight.
     #[inline(always)]
-    fn share(time: Nanos, entity: &Entity<Claim>, queue: &Queue<State>) -> Nanos {
+    fn share(time: Nanos, entity: &SchedEntity<Claim>, queue: &CfsRq<State>) -> Nanos {
         time * entity.weight / (queue.weight + if entity.queued { 0 } else { entity.weight })
     }
 
     /// How far one entity is behind another, against what a woken one must be behind to be preferred: more, less, or not
     /// behind at all. (wakeup_preempt_entity)
     #[inline(always)]
-    fn is_far_behind(&self, current: &Entity<Claim>, woken: &Entity<Claim>) -> Option<bool> {
+    fn wakeup_preempt_entity(&self, current: &SchedEntity<Claim>, woken: &SchedEntity<Claim>) -> Option<bool> {
         let behind = current.vruntime - woken.vruntime;
         (behind > 0).then(|| behind > virtual_time(self.wakeup_granularity, woken.weight))
     }
 
     /// Whether an entity may run before the first one, if there is a reason.
-    fn near_enough(&self, entities: &[Entity<Claim>], entity: EntityId, first: EntityId) -> bool {
-        self.is_far_behind(&entities[entity as usize], &entities[first as usize]) != Some(true)
+    fn near_enough(&self, entities: &[SchedEntity<Claim>], entity: EntityId, first: EntityId) -> bool {
+        self.wakeup_preempt_entity(&entities[entity as usize], &entities[first as usize]) != Some(true)
     }
 
-    /// Who is preempted runs again after the one that preempts it.
-    fn come_back(tree: &mut Tree<Self>, mut id: EntityId) {
+    /// A preempted task runs again after the one that preempts it.
+    fn set_last_buddy(tree: &mut Tree<Self>, mut id: EntityId) {
         while id != NOBODY {
             let (entity, queue) = tree.pair(id);
             if !entity.queued || entity.is_idle() {
@@ -203,7 +203,7 @@ impl Rule {
     }
 }
 
-impl Law for Rule {
+impl FairClass for Rule {
     type Claim = Claim;
     type State = State;
 
@@ -212,42 +212,42 @@ impl Law for Rule {
     }
 
     #[inline(always)]
-    fn key(entity: &Entity<Claim>) -> i64 {
+    fn key(entity: &SchedEntity<Claim>) -> i64 {
         entity.vruntime
     }
 
     #[inline(always)]
-    fn charge(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>, used: Nanos) -> bool {
+    fn charge(&self, entity: &mut SchedEntity<Claim>, queue: &mut CfsRq<State>, used: Nanos) -> bool {
         entity.vruntime += virtual_time(used, entity.weight);
         entity.claim.ran += used;
-        Self::raise_floor(queue, Some(entity.vruntime));
+        Self::update_min_vruntime(queue, Some(entity.vruntime));
         false
     }
 
     /// One turn behind the others. (place_entity)
-    fn place_new(&self, tree: &mut Tree<Self>, id: EntityId) {
+    fn place_entity_initial(&self, tree: &mut Tree<Self>, id: EntityId) {
         let entity = &tree.entities[id as usize];
         let queue = &tree.queues[entity.queue as usize];
-        let place = queue.state.floor + virtual_time(self.turn(tree, entity, queue), entity.weight);
+        let place = queue.state.min_vruntime + virtual_time(self.sched_slice(tree, entity, queue), entity.weight);
         tree.entity(id).vruntime = entity.vruntime.max(place);
     }
 
     #[inline(always)]
-    fn enqueue(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>, id: EntityId, how: Placing) {
+    fn enqueue(&self, entity: &mut SchedEntity<Claim>, queue: &mut CfsRq<State>, id: EntityId, how: Placing) {
         if how == Placing::Wakeup {
             let credit = if entity.is_idle() { self.min_granularity } else { self.latency };
             let credit = if self.gentle_sleepers { credit / 2 } else { credit };
-            entity.vruntime = entity.vruntime.max(queue.state.floor - credit as i64); // place_entity
+            entity.vruntime = entity.vruntime.max(queue.state.min_vruntime - credit as i64); // place_entity
         }
         queue.weight += entity.weight;
         queue.count += 1;
         queue.state.idle += u32::from(entity.is_idle());
         entity.queued = true;
-        Self::enter(queue, entity, id);
+        Self::insert_in_timeline(queue, entity, id);
     }
 
     #[inline(always)]
-    fn dequeue(&self, entities: &mut [Entity<Claim>], queue: &mut Queue<State>, id: EntityId, _: Leave) -> bool {
+    fn dequeue(&self, entities: &mut [SchedEntity<Claim>], queue: &mut CfsRq<State>, id: EntityId, _: Leave) -> bool {
         let entity = &mut entities[id as usize];
         queue.weight -= entity.weight;
         queue.count -= 1;
@@ -255,36 +255,36 @@ impl Law for Rule {
         entity.queued = false;
         if queue.current == id {
             queue.current = NOBODY;
-            Self::raise_floor(queue, None);
+            Self::update_min_vruntime(queue, None);
         } else {
             queue.line.remove(entity.vruntime, id);
             let current = entities.get(queue.current as usize);
-            Self::raise_floor(queue, current.map(|current| current.vruntime));
+            Self::update_min_vruntime(queue, current.map(|current| current.vruntime));
         }
         true
     }
 
-    /// Virtual times of two queues are compared by their floors.
-    fn carry(&self, tree: &mut Tree<Self>, task: EntityId, to: QueueId) {
+    /// Virtual times of two queues are compared by their least ones.
+    fn migrate_entity(&self, tree: &mut Tree<Self>, task: EntityId, to: CfsRqId) {
         let from = tree.entity(task).queue;
-        let change = tree.queue(to).state.floor - tree.queue(from).state.floor;
+        let change = tree.queue(to).state.min_vruntime - tree.queue(from).state.min_vruntime;
         tree.entity(task).vruntime += change;
     }
 
-    fn reweigh(&self, tree: &mut Tree<Self>, entity: EntityId, weight: u64) {
-        let &mut Entity { queue, queued, weight: old, .. } = tree.entity(entity);
+    fn reweight_entity(&self, tree: &mut Tree<Self>, entity: EntityId, weight: u64) {
+        let &mut SchedEntity { queue, queued, weight: old, .. } = tree.entity(entity);
         if queued {
-            tree.account(self, queue);
+            tree.update_curr(self, queue);
             tree.queue(queue).weight += weight;
             tree.queue(queue).weight -= old;
         }
         tree.entity(entity).weight = weight;
     }
 
-    /// The first, unless it gave way just now and the second is hardly behind it; who is preferred goes before either, if
+    /// The first, unless it has just yielded and the second is hardly behind it; a next or last buddy goes before either, if
     /// it is hardly behind. (pick_next_entity)
     #[inline(always)]
-    fn choose(&self, entities: &[Entity<Claim>], queue: &mut Queue<State>) -> Choice {
+    fn pick_entity(&self, entities: &[SchedEntity<Claim>], queue: &mut CfsRq<State>) -> Choice {
         let (current, head) = (queue.current, queue.line.first());
         let first = match head {
             Some((entity, vruntime, _)) if current == NOBODY || vruntime <= entities[current as usize].vruntime => {
@@ -294,23 +294,23 @@ impl Law for Rule {
         };
         let [last, skip] = queue.state.noted;
         let plain = queue.next == NOBODY && last == NOBODY && skip != first;
-        let chosen = if plain { first } else { self.prefer(entities, queue, first) };
+        let chosen = if plain { first } else { self.pick_buddy(entities, queue, first) };
         Choice { entity: chosen, spot: head.and_then(|(entity, _, spot)| (entity == chosen).then_some(spot)) }
     }
 
     #[inline(always)]
-    fn begin(&self, entity: &mut Entity<Claim>, _: &mut Queue<State>) {
+    fn begin(&self, entity: &mut SchedEntity<Claim>, _: &mut CfsRq<State>) {
         entity.claim.ran = 0;
     }
 
     #[inline(always)]
-    fn notes(queue: &Queue<State>, entity: EntityId) -> bool {
+    fn is_buddy(queue: &CfsRq<State>, entity: EntityId) -> bool {
         queue.next == entity || queue.state.noted.contains(&entity)
     }
 
     /// clear_buddies
-    fn forget(tree: &mut Tree<Self>, entity: EntityId) {
-        tree.forget_next(entity);
+    fn clear_buddies(tree: &mut Tree<Self>, entity: EntityId) {
+        tree.clear_next_buddy(entity);
         for kind in [LAST, SKIP] {
             let mut at = entity;
             while at != NOBODY {
@@ -327,18 +327,18 @@ impl Law for Rule {
 
     /// check_preempt_tick
     #[inline(always)]
-    fn tick(&self, tree: &mut Tree<Self>, queue: QueueId) {
+    fn check_preempt_tick(&self, tree: &mut Tree<Self>, queue: CfsRqId) {
         let queue = &tree.queues[queue as usize];
         if queue.count < 2 {
             return;
         }
         let id = queue.current;
         let current = &tree.entities[id as usize];
-        let (ran, turn) = (current.claim.ran, self.turn(tree, current, queue));
+        let (ran, turn) = (current.claim.ran, self.sched_slice(tree, current, queue));
         if ran > turn {
             tree.resched = true;
-            if Self::notes(queue, id) {
-                Self::forget(tree, id);
+            if Self::is_buddy(queue, id) {
+                Self::clear_buddies(tree, id);
             }
             return;
         }
@@ -349,7 +349,7 @@ impl Law for Rule {
 
     /// check_preempt_wakeup
     #[inline(always)]
-    fn preempts(&self, tree: &mut Tree<Self>, meeting: Meeting) -> bool {
+    fn check_preempt_wakeup(&self, tree: &mut Tree<Self>, meeting: Meeting) -> bool {
         let Meeting { current, woken, normal, .. } = meeting;
         let (one, other) = (&tree.entities[current as usize], &tree.entities[woken as usize]);
         if one.is_idle() && !other.is_idle() {
@@ -358,23 +358,23 @@ impl Law for Rule {
         if !self.wakeup_preemption || one.is_idle() != other.is_idle() || !normal {
             return false;
         }
-        tree.account(self, one.queue);
+        tree.update_curr(self, one.queue);
         let (one, other) = (&tree.entities[current as usize], &tree.entities[woken as usize]);
-        if self.is_far_behind(one, other) != Some(true) {
+        if self.wakeup_preempt_entity(one, other) != Some(true) {
             return false;
         }
         let many = tree.queues[one.queue as usize].count >= FEW;
-        tree.prefer(woken);
+        tree.set_next_buddy(woken);
         if many && tree.is_task(current) {
-            Self::come_back(tree, current);
+            Self::set_last_buddy(tree, current);
         }
         true
     }
 
-    fn give_way(&self, tree: &mut Tree<Self>, task: EntityId) {
-        tree.forget(task);
+    fn yield_task_fair(&self, tree: &mut Tree<Self>, task: EntityId) {
+        tree.clear_buddies_of(task);
         let queue = tree.entity(task).queue;
-        tree.account(self, queue);
+        tree.update_curr(self, queue);
         let mut entity = task;
         while entity != NOBODY {
             let queue = tree.entity(entity).queue;
@@ -385,8 +385,8 @@ impl Law for Rule {
 }
 
 impl Rule {
-    /// Instead of the first: the second, if the first is to be avoided, or who is preferred, if it is near enough.
-    fn prefer(&self, entities: &[Entity<Claim>], queue: &Queue<State>, first: EntityId) -> EntityId {
+    /// In place of the first: the second, if the first is the skip buddy, or the next or last buddy, if it is near enough.
+    fn pick_buddy(&self, entities: &[SchedEntity<Claim>], queue: &CfsRq<State>, first: EntityId) -> EntityId {
         let near_enough = |entity: &EntityId| self.near_enough(entities, *entity, first);
         let [last, skip] = queue.state.noted;
         let buddies = if self.buddies { [queue.next, last] } else { [NOBODY; 2] };
@@ -396,7 +396,7 @@ impl Rule {
     }
 
     /// Who comes after the first, the current one taken in.
-    fn second(entities: &[Entity<Claim>], queue: &Queue<State>, first: EntityId) -> Option<EntityId> {
+    fn second(entities: &[SchedEntity<Claim>], queue: &CfsRq<State>, first: EntityId) -> Option<EntityId> {
         let (current, line) = (queue.current, &queue.line);
         if first == current {
             return line.first().map(|(entity, ..)| entity);

@@ -97,9 +97,9 @@ use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
     kit::timeline::EntityId,
     linux::shared::{
-        balance::Balancer,
-        hierarchy::{Choice, Entity, NOBODY, Queue, Tree},
-        law::{Law, Leave, Meeting, Placing},
+        balancer::Balancer,
+        entity::{CfsRq, Choice, Leave, Meeting, NOBODY, Placing, SchedEntity},
+        hierarchy::{FairClass, Tree},
         linux::{self, Linux},
         nice_weights::virtual_time,
         realtime,
@@ -233,10 +233,10 @@ impl Slices {
     }
 }
 
-impl Queue<State> {
+impl CfsRq<State> {
     /// The shortest slice of those that compete, one of which is `own`, as far as the kernel knows. (cfs_rq_min_slice)
     #[inline(always)]
-    fn shortest(&self, own: Option<Nanos>) -> Nanos {
+    fn cfs_rq_min_slice(&self, own: Option<Nanos>) -> Nanos {
         match &self.state.tree {
             None => self.state.slices.shortest(),
             Some(tree) => tree.shortest().into_iter().chain(own).min().unwrap_or(0),
@@ -245,7 +245,7 @@ impl Queue<State> {
 
     /// V: the mean virtual time of all that compete, by weight, rounded down. Of an empty queue, the last there was.
     #[inline(always)]
-    fn mean(&mut self) -> i64 {
+    fn avg_vruntime(&mut self) -> i64 {
         let weight = self.weight as i64;
         let state = &mut self.state;
         if !(0..weight).contains(&state.sum) && weight > 0 {
@@ -257,7 +257,7 @@ impl Queue<State> {
     }
 
     #[inline(always)]
-    fn join(&mut self, entity: &Entity<Claim>) {
+    fn avg_vruntime_add(&mut self, entity: &SchedEntity<Claim>) {
         self.weight += entity.weight;
         self.count += 1;
         self.state.sum += entity.weight as i64 * (entity.vruntime - self.state.zero);
@@ -265,7 +265,7 @@ impl Queue<State> {
     }
 
     #[inline(always)]
-    fn part(&mut self, entity: &Entity<Claim>) {
+    fn avg_vruntime_sub(&mut self, entity: &SchedEntity<Claim>) {
         self.weight -= entity.weight;
         self.count -= 1;
         self.state.sum -= entity.weight as i64 * (entity.vruntime - self.state.zero);
@@ -274,27 +274,27 @@ impl Queue<State> {
 }
 
 impl Rule {
-    /// Notes the lag of an entity that still competes, within what one request can come to.
+    /// Keeps the lag of an entity that is still enqueued, within what one request can come to.
     #[inline(always)]
-    fn note_lag(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>) {
+    fn update_entity_lag(&self, entity: &mut SchedEntity<Claim>, queue: &mut CfsRq<State>) {
         let most = match self.version {
             Version::V6_18 => queue.state.slices.longest() + self.tick,
             Version::V6_12 | Version::V6_17 => (2 * entity.claim.slice).max(self.tick),
         };
         let most = virtual_time(most, entity.weight);
-        entity.claim.lag = (queue.mean() - entity.vruntime).clamp(-most, most);
+        entity.claim.lag = (queue.avg_vruntime() - entity.vruntime).clamp(-most, most);
     }
 
     /// Gives an entity that does not compete yet its place: where its lag is what it was, with a new deadline.
     #[inline(always)]
-    fn place(entity: &mut Entity<Claim>, queue: &mut Queue<State>, new: bool) {
+    fn place_entity(entity: &mut SchedEntity<Claim>, queue: &mut CfsRq<State>, new: bool) {
         let (weight, claim) = (entity.weight, &mut entity.claim);
         let mut lag = 0;
         if queue.count > 0 && claim.lag != 0 {
             // Its coming moves V towards it; hence lag * (load + weight) / load.
             lag = claim.lag + claim.lag * weight as i64 / queue.weight as i64;
         }
-        entity.vruntime = queue.mean() - lag;
+        entity.vruntime = queue.avg_vruntime() - lag;
         if std::mem::take(&mut claim.relative) {
             claim.deadline += entity.vruntime;
             return;
@@ -303,36 +303,36 @@ impl Rule {
         claim.deadline = entity.vruntime + if new { request / 2 } else { request };
     }
 
-    /// Whether the current entity need not fear those of slices as long as its own.
+    /// Whether the current entity is protected from those of slices as long as its own.
     #[inline(always)]
-    fn protects(&self, entity: &Entity<Claim>) -> bool {
+    fn protect_slice(&self, entity: &SchedEntity<Claim>) -> bool {
         if self.to_deadline() {
             return self.run_to_parity && entity.claim.protected == entity.claim.deadline;
         }
         entity.vruntime < entity.claim.protected
     }
 
-    /// Whether who runs is protected until its own deadline.
+    /// Whether the current entity is protected until its own deadline.
     #[inline(always)]
     fn to_deadline(&self) -> bool {
         self.version == Version::V6_12
     }
 
-    fn unprotect(&self, entity: &mut Entity<Claim>) {
+    fn cancel_protect_slice(&self, entity: &mut SchedEntity<Claim>) {
         entity.claim.protected = if self.to_deadline() { entity.claim.deadline + 1 } else { entity.vruntime };
     }
 
-    /// Names whom a queue that is not empty runs: of the eligible ones, the one with the earliest deadline; before it the
+    /// The entity that a queue which is not empty runs: of the eligible ones, the one with the earliest deadline; before it the
     /// current one, if it is protected and that counts.
     #[inline(always)]
-    fn earliest(&self, entities: &[Entity<Claim>], queue: &mut Queue<State>, protection: bool) -> Choice {
+    fn pick_eevdf(&self, entities: &[SchedEntity<Claim>], queue: &mut CfsRq<State>, protection: bool) -> Choice {
         let (current, next) = (queue.current, queue.next);
         let standing = |entity, spot| Choice { entity, spot: Some(spot) };
         if queue.count == 1 {
             let alone = if current == NOBODY { queue.line.first() } else { None };
             return alone.map_or(Choice::of(current), |(entity, _, spot)| standing(entity, spot));
         }
-        let mean = queue.mean();
+        let mean = queue.avg_vruntime();
         if next != NOBODY && entities[next as usize].vruntime <= mean {
             return Choice::of(next);
         }
@@ -340,7 +340,7 @@ impl Rule {
         if current != NOBODY {
             let entity = &entities[current as usize];
             if entity.vruntime <= mean {
-                if protection && self.protects(entity) {
+                if protection && self.protect_slice(entity) {
                     return Choice::of(current);
                 }
                 stays = entity.claim.deadline;
@@ -359,13 +359,13 @@ impl Rule {
             return false;
         }
         let (one, other) = (*tree.entity(current), *tree.entity(woken));
-        let mean = tree.queue(one.queue).mean();
+        let mean = tree.queue(one.queue).avg_vruntime();
         !self.to_deadline()
             || other.vruntime <= mean && (other.claim.deadline < one.claim.deadline || one.vruntime > mean)
     }
 }
 
-impl Law for Rule {
+impl FairClass for Rule {
     type Claim = Claim;
     type State = State;
 
@@ -377,13 +377,13 @@ impl Law for Rule {
     }
 
     #[inline(always)]
-    fn key(entity: &Entity<Claim>) -> i64 {
+    fn key(entity: &SchedEntity<Claim>) -> i64 {
         entity.claim.deadline
     }
 
     /// Time goes by for the current entity; if its request is fulfilled, it makes the next one. (update_curr)
     #[inline(always)]
-    fn charge(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>, used: Nanos) -> bool {
+    fn charge(&self, entity: &mut SchedEntity<Claim>, queue: &mut CfsRq<State>, used: Nanos) -> bool {
         let passed = virtual_time(used, entity.weight);
         entity.vruntime += passed;
         queue.state.sum += passed * entity.weight as i64;
@@ -395,31 +395,31 @@ impl Law for Rule {
             return false;
         }
         let over = match self.to_deadline() {
-            false => !self.protects(entity),
-            true => entity.claim.protected == entity.claim.deadline + 1 && entity.vruntime > queue.mean(),
+            false => !self.protect_slice(entity),
+            true => entity.claim.protected == entity.claim.deadline + 1 && entity.vruntime > queue.avg_vruntime(),
         };
         renewed || over
     }
 
     #[inline(always)]
-    fn enqueue(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>, id: EntityId, how: Placing) {
-        Self::place(entity, queue, how == Placing::New);
+    fn enqueue(&self, entity: &mut SchedEntity<Claim>, queue: &mut CfsRq<State>, id: EntityId, how: Placing) {
+        Self::place_entity(entity, queue, how == Placing::New);
         entity.queued = true;
-        queue.join(entity);
-        Self::enter(queue, entity, id);
+        queue.avg_vruntime_add(entity);
+        Self::insert_in_timeline(queue, entity, id);
     }
 
-    fn expect_slices(queue: &mut Queue<State>, entities: &[Entity<Claim>]) {
+    fn expect_slices(queue: &mut CfsRq<State>, entities: &[SchedEntity<Claim>]) {
         let mut tree = SliceTree::default();
         for id in queue.line.entities() {
-            let Entity { vruntime, claim: Claim { deadline, slice, .. }, .. } = entities[id as usize];
+            let SchedEntity { vruntime, claim: Claim { deadline, slice, .. }, .. } = entities[id as usize];
             tree.insert(id, deadline, vruntime, slice);
         }
         queue.state.tree = Some(tree);
     }
 
     #[inline(always)]
-    fn enter(queue: &mut Queue<State>, entity: &Entity<Claim>, id: EntityId) {
+    fn insert_in_timeline(queue: &mut CfsRq<State>, entity: &SchedEntity<Claim>, id: EntityId) {
         queue.line.insert(entity.claim.deadline, entity.vruntime, id);
         if let Some(tree) = &mut queue.state.tree {
             tree.insert(id, entity.claim.deadline, entity.vruntime, entity.claim.slice);
@@ -427,33 +427,33 @@ impl Law for Rule {
     }
 
     #[inline(always)]
-    fn left(queue: &mut Queue<State>, id: EntityId) {
+    fn removed_from_timeline(queue: &mut CfsRq<State>, id: EntityId) {
         if let Some(tree) = &mut queue.state.tree {
             tree.remove(id);
         }
     }
 
     #[inline(always)]
-    fn dequeue(&self, entities: &mut [Entity<Claim>], queue: &mut Queue<State>, id: EntityId, how: Leave) -> bool {
+    fn dequeue(&self, entities: &mut [SchedEntity<Claim>], queue: &mut CfsRq<State>, id: EntityId, how: Leave) -> bool {
         let entity = &mut entities[id as usize];
-        if how == Leave::Sleep && entity.vruntime > queue.mean() {
+        if how == Leave::Sleep && entity.vruntime > queue.avg_vruntime() {
             entity.claim.delayed = true;
             return false;
         }
-        self.note_lag(entity, queue);
+        self.update_entity_lag(entity, queue);
         if queue.current == id {
             queue.current = NOBODY;
         } else {
             match how {
-                Leave::Late(Some(spot)) => queue.line.take(spot),
+                Leave::Delayed(Some(spot)) => queue.line.take(spot),
                 _ => queue.line.remove(entity.claim.deadline, id),
             }
-            Self::left(queue, id);
+            Self::removed_from_timeline(queue, id);
         }
-        queue.part(entity);
+        queue.avg_vruntime_sub(entity);
         entity.queued = false;
         match how {
-            Leave::Late(_) => {
+            Leave::Delayed(_) => {
                 entity.claim.delayed = false;
                 entity.claim.lag = entity.claim.lag.min(0);
             }
@@ -472,26 +472,26 @@ impl Law for Rule {
     }
 
     /// It owes no longer: it begins anew. It still owes: it stays where it is. (requeue_delayed_entity)
-    fn rouse(&self, tree: &mut Tree<Self>, id: EntityId) {
+    fn requeue_delayed_entity(&self, tree: &mut Tree<Self>, id: EntityId) {
         let (entity, queue) = tree.pair(id);
-        self.note_lag(entity, queue);
+        self.update_entity_lag(entity, queue);
         entity.claim.delayed = false;
         if entity.claim.lag > 0 {
             queue.line.remove(entity.claim.deadline, id);
-            Self::left(queue, id);
-            queue.part(entity);
+            Self::removed_from_timeline(queue, id);
+            queue.avg_vruntime_sub(entity);
             entity.claim.lag = 0;
-            Self::place(entity, queue, false);
-            queue.join(entity);
-            Self::enter(queue, entity, id);
+            Self::place_entity(entity, queue, false);
+            queue.avg_vruntime_add(entity);
+            Self::insert_in_timeline(queue, entity, id);
         }
     }
 
     /// A group asks for the shortest slice that anybody in it asks for.
-    fn inherit(&self, tree: &mut Tree<Self>, group: EntityId) {
+    fn update_group_slice(&self, tree: &mut Tree<Self>, group: EntityId) {
         let current = tree.queue(group).current;
         let own = (current != NOBODY).then(|| tree.entity(current).claim.slice);
-        let slice = tree.queue(group).shortest(own);
+        let slice = tree.queue(group).cfs_rq_min_slice(own);
         let entity = *tree.entity(group);
         if slice == 0 || slice == entity.claim.slice {
             return;
@@ -508,10 +508,10 @@ impl Law for Rule {
     }
 
     /// Lag and what is left of the request are kept as real time. (reweight_entity)
-    fn reweigh(&self, tree: &mut Tree<Self>, id: EntityId, weight: u64) {
-        let Entity { queue, queued, .. } = *tree.entity(id);
+    fn reweight_entity(&self, tree: &mut Tree<Self>, id: EntityId, weight: u64) {
+        let SchedEntity { queue, queued, .. } = *tree.entity(id);
         if queued {
-            tree.account(self, queue);
+            tree.update_curr(self, queue);
         }
         let (entity, queue) = tree.pair(id);
         let old = std::mem::replace(&mut entity.weight, weight);
@@ -521,39 +521,39 @@ impl Law for Rule {
             return;
         }
         entity.weight = old;
-        self.note_lag(entity, queue);
+        self.update_entity_lag(entity, queue);
         let current = queue.current == id;
         if !current {
             queue.line.remove(entity.claim.deadline, id);
-            Self::left(queue, id);
+            Self::removed_from_timeline(queue, id);
         }
-        queue.part(entity);
+        queue.avg_vruntime_sub(entity);
         let (before, protected) = (entity.vruntime, entity.claim.protected);
         entity.claim.lag = rescale(entity.claim.lag);
         entity.claim.deadline = rescale(entity.claim.deadline - before);
         (entity.claim.relative, entity.weight) = (true, weight);
-        Self::place(entity, queue, false);
+        Self::place_entity(entity, queue, false);
         entity.claim.protected = match self.to_deadline() {
             false => entity.vruntime + rescale(protected - before),
             true => entity.claim.deadline,
         };
-        queue.join(entity);
+        queue.avg_vruntime_add(entity);
         if !current {
-            Self::enter(queue, entity, id);
+            Self::insert_in_timeline(queue, entity, id);
         }
     }
 
     #[inline(always)]
-    fn choose(&self, entities: &[Entity<Claim>], queue: &mut Queue<State>) -> Choice {
-        self.earliest(entities, queue, true)
+    fn pick_entity(&self, entities: &[SchedEntity<Claim>], queue: &mut CfsRq<State>) -> Choice {
+        self.pick_eevdf(entities, queue, true)
     }
 
     /// It is protected from the others until its deadline, or, if somebody here has a shorter slice, for that long.
     #[inline(always)]
-    fn begin(&self, entity: &mut Entity<Claim>, queue: &mut Queue<State>) {
+    fn begin(&self, entity: &mut SchedEntity<Claim>, queue: &mut CfsRq<State>) {
         entity.claim.protected = entity.claim.deadline;
         if !self.to_deadline() {
-            let parity = self.run_to_parity.then(|| queue.shortest(Some(entity.claim.slice)));
+            let parity = self.run_to_parity.then(|| queue.cfs_rq_min_slice(Some(entity.claim.slice)));
             let shortest = parity.unwrap_or(self.unscaled);
             if shortest < entity.claim.slice {
                 let end = entity.vruntime + virtual_time(shortest, entity.weight);
@@ -564,43 +564,43 @@ impl Law for Rule {
 
     /// check_preempt_wakeup_fair
     #[inline(always)]
-    fn preempts(&self, tree: &mut Tree<Self>, meeting: Meeting) -> bool {
+    fn check_preempt_wakeup(&self, tree: &mut Tree<Self>, meeting: Meeting) -> bool {
         let Meeting { current, woken, forked, normal } = meeting;
         let (one, other) = (&tree.entities[current as usize], &tree.entities[woken as usize]);
         let (id, delayed) = (one.queue, other.claim.delayed);
         if one.is_idle() && !other.is_idle() {
-            self.unprotect(tree.entity(current));
+            self.cancel_protect_slice(tree.entity(current));
             return true;
         }
         if !self.wakeup_preemption || one.is_idle() != other.is_idle() || !normal {
             return false;
         }
-        tree.account(self, id);
+        tree.update_curr(self, id);
         let shorter = self.is_shorter(tree, meeting);
         let latest = self.version == Version::V6_18;
         if latest && !shorter && (forked || delayed) {
             return false;
         }
-        if self.to_deadline() && shorter && self.protects(tree.entity(current)) {
-            self.unprotect(tree.entity(current));
+        if self.to_deadline() && shorter && self.protect_slice(tree.entity(current)) {
+            self.cancel_protect_slice(tree.entity(current));
         }
         let protection = self.to_deadline() || !shorter;
         let chosen = loop {
-            let choice = self.earliest(&tree.entities, &mut tree.queues[id as usize], protection);
+            let choice = self.pick_eevdf(&tree.entities, &mut tree.queues[id as usize], protection);
             if !latest || !tree.entity(choice.entity).claim.delayed {
                 break choice.entity;
             }
-            tree.leave_late(self, choice);
+            tree.dequeue_delayed(self, choice);
         };
         if chosen == woken {
             if shorter {
-                self.unprotect(tree.entity(current));
+                self.cancel_protect_slice(tree.entity(current));
             }
             return true;
         }
         if latest || self.version == Version::V6_17 && shorter && self.run_to_parity {
             let (entity, queue) = tree.pair(current);
-            let shortest = queue.shortest(Some(entity.claim.slice));
+            let shortest = queue.cfs_rq_min_slice(Some(entity.claim.slice));
             let end = entity.vruntime + virtual_time(shortest, entity.weight);
             entity.claim.protected = entity.claim.protected.min(end);
         }
@@ -608,12 +608,12 @@ impl Law for Rule {
     }
 
     /// It gives up the rest of its request. (yield_task_fair)
-    fn give_way(&self, tree: &mut Tree<Self>, task: EntityId) {
+    fn yield_task_fair(&self, tree: &mut Tree<Self>, task: EntityId) {
         let queue = tree.entity(task).queue;
-        tree.forget(task);
-        tree.account(self, queue);
+        tree.clear_buddies_of(task);
+        tree.update_curr(self, queue);
         let (entity, queue) = tree.pair(task);
-        if entity.vruntime <= queue.mean() {
+        if entity.vruntime <= queue.avg_vruntime() {
             queue.state.sum += (entity.claim.deadline - entity.vruntime) * entity.weight as i64;
             entity.vruntime = entity.claim.deadline;
             entity.claim.deadline += virtual_time(entity.claim.slice, entity.weight);

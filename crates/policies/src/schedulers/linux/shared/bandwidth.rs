@@ -2,101 +2,33 @@
 //! processor takes portions of 5 ms from it. A queue without any left waits for the next period.
 
 use super::{
-    hierarchy::{NOBODY, QueueId, Tree},
-    law::{Law, Leave},
+    entity::{CfsRqId, Leave, NOBODY},
+    hierarchy::{FairClass, Tree},
 };
 use crate::schedulers::kit::timeline::EntityId;
-use schedlab_model::{
-    MILLISECOND, Nanos,
-    task::{Group, GroupId},
-};
+use schedlab_model::{MILLISECOND, Nanos, task::GroupId};
 
 /// What a queue takes from the pool at once (sysctl_sched_cfs_bandwidth_slice).
 const PORTION: i64 = 5 * MILLISECOND as i64;
 /// What a queue with nothing to run keeps (min_cfs_rq_runtime).
 const KEPT: i64 = MILLISECOND as i64;
 
-/// The pools of all groups that have a quota.
-#[derive(Debug, Default)]
-pub struct Pools {
-    /// By group.
-    pools: Vec<Option<Pool>>,
-    /// Timers that should be set: when, and for which group.
-    pub alarms: Vec<(Nanos, GroupId)>,
-    any: bool,
-}
-
-#[derive(Debug)]
-struct Pool {
-    quota: i64,
-    period: Nanos,
-    left: i64,
-    period_end: Nanos,
-    /// Queues that wait for the next period, in order.
-    waiting: Vec<QueueId>,
-}
-
-impl Pool {
-    /// What the pool gives of what is wanted.
-    fn draw(&mut self, now: Nanos, wanted: i64) -> i64 {
-        if now >= self.period_end {
-            self.left = self.quota;
-            self.period_end = (now / self.period + 1) * self.period;
-        }
-        let given = wanted.min(self.left);
-        self.left -= given;
-        given
-    }
-}
-
-impl Pools {
-    pub fn new(groups: &[Group]) -> Self {
-        let pool = |group: &Group| {
-            let (quota, period) = group.quota?;
-            Some(Pool { quota: quota as i64, period: period.max(1), left: 0, period_end: 0, waiting: Vec::new() })
-        };
-        let any = groups.iter().any(|group| group.quota.is_some());
-        Pools { pools: groups.iter().map(pool).collect(), alarms: Vec::new(), any }
-    }
-
-    fn of(&mut self, group: GroupId) -> &mut Pool {
-        self.pools[group as usize].as_mut().expect("a queue is limited only where its group has a quota")
-    }
-
-    /// Whether any group has a quota.
-    #[inline(always)]
-    pub fn exist(&self) -> bool {
-        self.any
-    }
-
-    /// A queue waits for the next period of its group.
-    pub fn wait(&mut self, group: GroupId, queue: QueueId) {
-        let pool = self.of(group);
-        let when = pool.period_end;
-        let first = pool.waiting.is_empty();
-        pool.waiting.push(queue);
-        if first {
-            self.alarms.push((when, group));
-        }
-    }
-}
-
-impl<L: Law> Tree<L> {
-    /// A queue has used so much of its group's time.
-    pub fn spend(&mut self, queue: QueueId, used: Nanos) {
+impl<L: FairClass> Tree<L> {
+    /// A queue has used some of its group's time; if nothing is left, another task is to be chosen.
+    pub fn account_cfs_rq_runtime(&mut self, queue: CfsRqId, used: Nanos) {
         self.queue(queue).runtime -= used as i64;
-        if !self.has_runtime(queue) {
+        if !self.assign_cfs_rq_runtime(queue) {
             self.resched = true;
         }
     }
 
-    /// Whether a queue that is about to run has to wait for its quota instead.
-    pub fn must_wait(&mut self, queue: QueueId) -> bool {
-        !self.has_runtime(queue)
+    /// Whether a queue that is about to run, or has just run, has to wait for its quota, after it has tried to get more.
+    pub fn check_cfs_rq_runtime(&mut self, queue: CfsRqId) -> bool {
+        !self.assign_cfs_rq_runtime(queue)
     }
 
-    /// Whether a queue has some time left, after it has tried to get a portion.
-    fn has_runtime(&mut self, queue: QueueId) -> bool {
+    /// A queue without time takes a portion from its group's pool. Returns whether it has some then.
+    fn assign_cfs_rq_runtime(&mut self, queue: CfsRqId) -> bool {
         let runtime = self.queue(queue).runtime;
         if runtime > 0 {
             return true;
@@ -107,8 +39,8 @@ impl<L: Law> Tree<L> {
         runtime + given > 0
     }
 
-    /// A queue with nothing to run gives back what it will not need soon.
-    pub fn give_back(&mut self, queue: QueueId) {
+    /// A queue with nothing to run returns what it will not need soon.
+    pub fn return_cfs_rq_runtime(&mut self, queue: CfsRqId) {
         let spare = self.queue(queue).runtime - KEPT;
         if spare > 0 {
             let group = self.group(queue);
@@ -117,9 +49,9 @@ impl<L: Law> Tree<L> {
         }
     }
 
-    /// A period of a group's quota begins: those that wait get just enough to run, in turn, as long as there is some.
-    /// Gives the processors on which it may run again, a bit each.
-    pub fn refill(&mut self, law: &L, group: GroupId) -> u64 {
+    /// A period of a group's quota begins: queues that wait get just enough to run, in turn, as long as there is some.
+    /// Returns the processors on which the group may run again, a bit each.
+    pub fn distribute_cfs_runtime(&mut self, class: &L, group: GroupId) -> u64 {
         let mut freed = 0;
         for _ in 0..self.pools.of(group).waiting.len() {
             let queue = self.pools.of(group).waiting.remove(0);
@@ -127,7 +59,7 @@ impl<L: Law> Tree<L> {
             let given = self.pools.of(group).draw(now, 1 - runtime);
             self.queue(queue).runtime += given;
             if runtime + given > 0 {
-                self.unthrottle(law, queue);
+                self.unthrottle_cfs_rq(class, queue);
                 freed |= 1 << self.cpu(queue);
             } else {
                 self.pools.wait(group, queue);
@@ -137,7 +69,7 @@ impl<L: Law> Tree<L> {
     }
 
     /// Whether a task or a group above it waits for its quota.
-    pub fn held_back(&self, task: EntityId) -> bool {
+    pub fn throttled_hierarchy(&self, task: EntityId) -> bool {
         let mut queue = self.entities[task as usize].queue;
         loop {
             if self.queues[queue as usize].throttled {
@@ -152,34 +84,34 @@ impl<L: Law> Tree<L> {
 
     /// A queue's group may run no more on this processor.
     #[inline(never)]
-    pub fn throttle(&mut self, law: &L, queue: QueueId) {
-        self.put_back(law, queue);
+    pub fn throttle_cfs_rq(&mut self, class: &L, queue: CfsRqId) {
+        self.put_prev_task_fair(class, queue);
         let tasks = self.queue(queue).tasks as i32;
         self.pools.wait(self.group(queue), queue);
-        self.count_tasks(queue, -tasks);
+        self.add_nr_running(queue, -tasks);
         let state = self.queue(queue);
         (state.tasks, state.throttled) = (tasks as u32, true);
         let owner = self.owner(queue);
         let above = self.entity(owner).queue;
         // What was current in it may have had to wait for a quota of its own, so that nothing was left and it has left already.
         if self.entity(owner).queued {
-            self.leave(law, owner, Leave::End);
-            self.descend(law, above, false, Leave::End);
+            self.dequeue_entity(class, owner, Leave::End);
+            self.dequeue_ancestors(class, above, false, Leave::End);
         }
-        self.refresh(law, above);
+        self.update_groups(class, above);
     }
 
     /// A queue's group may run again on this processor.
-    fn unthrottle(&mut self, law: &L, queue: QueueId) {
+    fn unthrottle_cfs_rq(&mut self, class: &L, queue: CfsRqId) {
         let owner = self.owner(queue);
         let state = self.queue(queue);
         state.throttled = false;
         let tasks = std::mem::take(&mut state.tasks) as i32;
-        self.count_tasks(queue, tasks);
+        self.add_nr_running(queue, tasks);
         if self.queue(queue).count > 0 {
-            self.climb(law, queue);
+            self.enqueue_ancestors(class, queue);
             let above = self.entity(owner).queue;
-            self.refresh(law, above);
+            self.update_groups(class, above);
         }
     }
 }

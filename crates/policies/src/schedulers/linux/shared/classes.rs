@@ -1,14 +1,14 @@
 //! What the hooks of the schedulers of Linux do where there are real-time tasks beside the fair ones. Most often there never
 //! are, so this stands apart.
 
-use super::{law::Law, linux::Linux, realtime::is_realtime};
+use super::{hierarchy::FairClass, linux::Linux, realtime::is_realtime};
 use crate::schedulers::Context;
 use schedlab_model::{
     Nanos,
     task::{CpuId, TaskId},
 };
 
-impl<L: Law> Linux<L> {
+impl<L: FairClass> Linux<L> {
     /// Which of two tasks goes first where one is a real-time one.
     #[inline(never)]
     pub fn decide(&self, cx: &Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Option<bool> {
@@ -30,7 +30,7 @@ impl<L: Law> Linux<L> {
             return self.pick_fair(cpu).or_else(|| self.realtime.idle(cpu));
         };
         if !self.tree.queues.is_empty() {
-            self.tree.put_back(&self.law, cpu.into());
+            self.tree.put_prev_task_fair(&self.class, cpu.into());
         }
         self.cpus[cpu as usize].realtime = true;
         Some(task)
@@ -52,7 +52,7 @@ impl<L: Law> Linux<L> {
         let resched = if self.cpus[cpu as usize].realtime {
             self.realtime.tick(cx, cpu, running)
         } else {
-            self.tree.tick(&self.law, cpu);
+            self.tree.task_tick_fair(&self.class, cpu);
             self.realtime.any(cpu) && self.realtime.tick_others(cx, cpu)
         };
         if resched {

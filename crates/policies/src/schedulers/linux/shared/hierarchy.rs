@@ -2,107 +2,106 @@
 //! in the queue of the group above; a task is an entity of its group's queue. To choose a task is to choose an entity on
 //! every level from the root down; what a task uses is charged on every level up to the root.
 //!
-//! What an entity is entitled to within one queue is the matter of a [`Law`]: eevdf's or cfs'. Without groups there is one
+//! What an entity is entitled to within one queue is the matter of a [`FairClass`]: eevdf's or cfs'. Without groups there is one
 //! queue a processor and every walk has one step.
 //!
 //! The running task and the groups above it are *current*: still competing in their queues, but not in their timelines.
 
-use super::{bandwidth::Pools, law::Law, nice_weights, pelt::Average, walks::LEAST_WEIGHT};
-use crate::schedulers::kit::timeline::{EntityId, Spot, Timeline};
+use super::{
+    entity::{CfsRq, CfsRqId, Choice, Kind, Leave, Meeting, NOBODY, Placing, SchedEntity},
+    nice_weights::{self, LEAST_WEIGHT},
+    pools::Pools,
+};
+use crate::schedulers::kit::timeline::EntityId;
 use schedlab_model::{
     Nanos,
     processors::PerProcessor,
-    task::{CpuId, Group, GroupId, Policy, Task, TaskId},
+    task::{CpuId, Group, GroupId, Task, TaskId},
 };
 
-/// Index of a queue.
-pub type QueueId = u32;
-/// No entity.
-pub const NOBODY: EntityId = EntityId::MAX;
+/// How the entities of a queue share a processor.
+pub trait FairClass: Sized {
+    /// What it notes of an entity.
+    type Claim: std::fmt::Debug + Default + Copy;
+    /// What it notes of a queue.
+    type State: std::fmt::Debug + Default;
 
-/// Whom an entity stands for.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A group, or an ordinary task.
-    #[default]
-    Normal,
-    /// SCHED_BATCH.
-    Batch,
-    /// SCHED_IDLE.
-    Idle,
-    /// A task of the other class, which never competes here.
-    Realtime,
-}
-
-/// A competitor in a queue: a task or a group.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct Entity<C> {
-    pub vruntime: i64,
-    pub weight: u64,
-    /// Where it competes.
-    pub queue: QueueId,
-    /// Steps to the root.
-    pub depth: u16,
-    pub kind: Kind,
-    /// It competes, in the timeline or as the current one.
-    pub queued: bool,
-    pub claim: C,
-}
-
-impl<C> Entity<C> {
-    /// SCHED_IDLE.
+    /// What a task claims when it is first heard of.
+    fn claim(&self, task: &Task) -> Self::Claim;
+    /// Charges the current entity of a queue with what it used; whether somebody should be chosen anew.
+    fn charge(&self, entity: &mut SchedEntity<Self::Claim>, queue: &mut CfsRq<Self::State>, used: Nanos) -> bool;
+    /// An entity that is new gets its place in its queue, whose current one is charged.
+    fn place_entity_initial(&self, _tree: &mut Tree<Self>, _entity: EntityId) {}
+    /// An entity begins to compete in its queue, whose current one is charged.
+    fn enqueue(
+        &self,
+        entity: &mut SchedEntity<Self::Claim>,
+        queue: &mut CfsRq<Self::State>,
+        id: EntityId,
+        how: Placing,
+    );
+    /// An entity of such a queue stops competing, and then is not current either; or it stays for a while although it
+    /// sleeps: false. It is neither preferred nor avoided any more.
+    fn dequeue(
+        &self,
+        entities: &mut [SchedEntity<Self::Claim>],
+        queue: &mut CfsRq<Self::State>,
+        id: EntityId,
+        how: Leave,
+    ) -> bool;
+    /// Whether an entity stays although it sleeps.
+    fn sleeps(_claim: &Self::Claim) -> bool {
+        false
+    }
+    /// An entity that stayed although it sleeps is woken.
+    fn requeue_delayed_entity(&self, _tree: &mut Tree<Self>, _entity: EntityId) {}
+    /// A group's entity takes over the slice of its queue (cfs_rq_min_slice).
+    fn update_group_slice(&self, _tree: &mut Tree<Self>, _group: EntityId) {}
+    /// An entity's weight changes.
+    fn reweight_entity(&self, tree: &mut Tree<Self>, entity: EntityId, weight: u64);
+    /// A task that is not enqueued goes from one queue to another.
+    fn migrate_entity(&self, _tree: &mut Tree<Self>, _task: EntityId, _to: CfsRqId) {}
+    /// The key by which an entity stands in the timeline.
+    fn key(entity: &SchedEntity<Self::Claim>) -> i64;
+    /// There is a task that asks for a slice of its own: queues have to look after such from now on.
+    fn expect_slices(_queue: &mut CfsRq<Self::State>, _entities: &[SchedEntity<Self::Claim>]) {}
+    /// An entity begins to stand in the timeline.
     #[inline(always)]
-    pub fn is_idle(&self) -> bool {
-        self.kind == Kind::Idle
+    fn insert_in_timeline(queue: &mut CfsRq<Self::State>, entity: &SchedEntity<Self::Claim>, id: EntityId) {
+        queue.line.insert(Self::key(entity), entity.vruntime, id);
+    }
+    /// An entity was taken out of the timeline.
+    #[inline(always)]
+    fn removed_from_timeline(_queue: &mut CfsRq<Self::State>, _id: EntityId) {}
+    /// The entity that a queue which is not empty would run.
+    fn pick_entity(&self, entities: &[SchedEntity<Self::Claim>], queue: &mut CfsRq<Self::State>) -> Choice;
+    /// An entity becomes current; it is in no timeline any more.
+    fn begin(&self, entity: &mut SchedEntity<Self::Claim>, queue: &mut CfsRq<Self::State>);
+    /// A clock tick, for the current entity of a queue, which is charged.
+    #[inline(always)]
+    fn check_preempt_tick(&self, _tree: &mut Tree<Self>, _queue: CfsRqId) {}
+    /// Whether the woken entity preempts the current one.
+    fn check_preempt_wakeup(&self, tree: &mut Tree<Self>, meeting: Meeting) -> bool;
+    /// The current task yields.
+    fn yield_task_fair(&self, tree: &mut Tree<Self>, task: EntityId);
+    /// Whether an entity is preferred in its queue, or avoided.
+    #[inline(always)]
+    fn is_buddy(queue: &CfsRq<Self::State>, entity: EntityId) -> bool {
+        queue.next == entity
+    }
+    /// An entity that was preferred or avoided no longer is, nor are its groups on its behalf.
+    fn clear_buddies(tree: &mut Tree<Self>, entity: EntityId) {
+        tree.clear_next_buddy(entity);
     }
 }
 
-/// Whom a queue would run.
-#[derive(Debug, Clone, Copy)]
-pub struct Choice {
-    pub entity: EntityId,
-    /// Where it stands, if that is known.
-    pub spot: Option<Spot>,
-}
-
-impl Choice {
-    /// Of somebody who may stand anywhere, or is current.
-    pub fn of(entity: EntityId) -> Self {
-        Choice { entity, spot: None }
-    }
-}
-
-/// A group on a processor.
-#[derive(Debug)]
-pub struct Queue<S> {
-    pub cpu: usize,
-    pub line: Timeline,
-    pub current: EntityId,
-    /// Preferred at the next choice, if that is fair.
-    pub next: EntityId,
-    pub choice: Choice,
-    /// Weight and number of all that compete here, the current one included.
-    pub weight: u64,
-    pub count: u32,
-    /// Tasks here and below that can run.
-    pub tasks: u32,
-    /// The processor's time up to which the current one is charged.
-    pub clock: Nanos,
-    /// Its group has a quota; what is left of the portion that it took, and whether it must wait for the next one.
-    pub limited: bool,
-    pub runtime: i64,
-    pub throttled: bool,
-    /// The load of late, where there are several processors.
-    pub load: Average,
-    pub state: S,
-}
-
-/// All queues and entities. The queue of group g on processor p is number g * processors + p; the entity of a group on a
+/// All groups, their queues and entities (`task_group`). The queue of group g on processor p is number g * processors + p; the entity of a group on a
 /// processor has the number of its queue; those of tasks come after them.
+#[doc(alias = "task_group")]
 #[derive(Debug)]
-pub struct Tree<L: Law> {
-    pub entities: Vec<Entity<L::Claim>>,
-    pub queues: Vec<Queue<L::State>>,
+pub struct Tree<L: FairClass> {
+    pub entities: Vec<SchedEntity<L::Claim>>,
+    pub queues: Vec<CfsRq<L::State>>,
     /// For each processor, the time that its tasks have used.
     pub clocks: PerProcessor<Nanos>,
     pub pools: Pools,
@@ -121,7 +120,7 @@ pub struct Tree<L: Law> {
     looked_at: usize,
 }
 
-impl<L: Law> Tree<L> {
+impl<L: FairClass> Tree<L> {
     pub fn new(processors: u16, autogroup: bool) -> Self {
         Tree {
             entities: Vec::new(),
@@ -158,42 +157,42 @@ impl<L: Law> Tree<L> {
 
     /// Whether nobody competes for a queue, since it is the first of its processor.
     #[inline(always)]
-    pub fn is_root(&self, queue: QueueId) -> bool {
+    pub fn is_root(&self, queue: CfsRqId) -> bool {
         queue < self.processors
     }
 
     /// The group's entity that competes for a queue.
     #[inline(always)]
-    pub fn owner(&self, queue: QueueId) -> EntityId {
+    pub fn owner(&self, queue: CfsRqId) -> EntityId {
         if self.is_root(queue) { NOBODY } else { queue }
     }
 
     #[inline(always)]
-    pub fn entity(&mut self, entity: EntityId) -> &mut Entity<L::Claim> {
+    pub fn entity(&mut self, entity: EntityId) -> &mut SchedEntity<L::Claim> {
         &mut self.entities[entity as usize]
     }
 
     #[inline(always)]
-    pub fn queue(&mut self, queue: QueueId) -> &mut Queue<L::State> {
+    pub fn queue(&mut self, queue: CfsRqId) -> &mut CfsRq<L::State> {
         &mut self.queues[queue as usize]
     }
 
     /// An entity and the queue where it competes.
     #[inline(always)]
-    pub fn pair(&mut self, entity: EntityId) -> (&mut Entity<L::Claim>, &mut Queue<L::State>) {
+    pub fn pair(&mut self, entity: EntityId) -> (&mut SchedEntity<L::Claim>, &mut CfsRq<L::State>) {
         let entity = &mut self.entities[entity as usize];
         let queue = &mut self.queues[entity.queue as usize];
         (entity, queue)
     }
 
     #[inline(always)]
-    pub fn cpu(&self, queue: QueueId) -> usize {
+    pub fn cpu(&self, queue: CfsRqId) -> usize {
         self.queues[queue as usize].cpu
     }
 
     /// Makes room for a task that is first heard of; with the first, for all groups.
     #[cold]
-    pub fn admit(&mut self, law: &L, tasks: &[Task], groups: &[Group], task: TaskId) {
+    pub fn admit(&mut self, class: &L, tasks: &[Task], groups: &[Group], task: TaskId) {
         if self.queues.is_empty() {
             self.plant(tasks, groups);
         }
@@ -203,14 +202,14 @@ impl<L: Law> Tree<L> {
             let weight = if kind == Kind::Idle { nice_weights::IDLE } else { nice_weights::weight(task.nice) };
             let queue = self.queue_of(task, task.cpu);
             let depth = self.depth(queue);
-            self.entities.push(Entity {
+            self.entities.push(SchedEntity {
                 vruntime: 0,
                 weight,
                 queue,
                 depth,
                 kind,
                 queued: false,
-                claim: law.claim(task),
+                claim: class.claim(task),
             });
         }
         let newer = &tasks[std::mem::replace(&mut self.looked_at, tasks.len())..];
@@ -234,8 +233,8 @@ impl<L: Law> Tree<L> {
             for cpu in 0..self.processors {
                 let parent = u32::from(group.parent) * self.processors + cpu;
                 let depth = depth(&all, id as GroupId).saturating_sub(1);
-                self.queues.push(Queue::new(cpu, group.quota.is_some()));
-                self.entities.push(Entity {
+                self.queues.push(CfsRq::new(cpu, group.quota.is_some()));
+                self.entities.push(SchedEntity {
                     vruntime: 0,
                     weight: self.shares[id],
                     queue: parent,
@@ -249,13 +248,13 @@ impl<L: Law> Tree<L> {
     }
 
     /// The depth of the entities of a queue.
-    fn depth(&self, queue: QueueId) -> u16 {
+    fn depth(&self, queue: CfsRqId) -> u16 {
         if queue < self.processors { 0 } else { self.entities[queue as usize].depth + 1 }
     }
 
     /// The queue of a task's group on a processor.
     #[inline(always)]
-    pub fn queue_of(&self, task: &Task, cpu: CpuId) -> QueueId {
+    pub fn queue_of(&self, task: &Task, cpu: CpuId) -> CfsRqId {
         let group = match self.sessions {
             Some(first) if task.group == 0 => first + task.session,
             _ => task.group,
@@ -265,7 +264,7 @@ impl<L: Law> Tree<L> {
 
     /// Charges the current entity of a queue with what it has used since it was last charged.
     #[inline(always)]
-    pub fn account(&mut self, law: &L, id: QueueId) {
+    pub fn update_curr(&mut self, class: &L, id: CfsRqId) {
         let queue = &mut self.queues[id as usize];
         let (clock, current) = (self.clocks[queue.cpu], queue.current);
         if queue.clock == clock || current == NOBODY {
@@ -273,37 +272,26 @@ impl<L: Law> Tree<L> {
         }
         let used = clock - std::mem::replace(&mut queue.clock, clock);
         let limited = queue.limited;
-        if law.charge(&mut self.entities[current as usize], queue, used) {
+        if class.charge(&mut self.entities[current as usize], queue, used) {
             self.resched = true;
-            self.forget(current);
+            self.clear_buddies_of(current);
         }
         if limited {
-            self.spend(id, used);
+            self.account_cfs_rq_runtime(id, used);
         }
     }
 
-    /// An entity is neither preferred nor avoided any more.
+    /// An entity is no buddy any more, if it was one.
     #[inline(always)]
-    pub fn forget(&mut self, entity: EntityId) {
+    pub fn clear_buddies_of(&mut self, entity: EntityId) {
         let (_, queue) = self.pair(entity);
-        if L::notes(queue, entity) {
-            L::forget(self, entity);
+        if L::is_buddy(queue, entity) {
+            L::clear_buddies(self, entity);
         }
     }
 
-    pub fn group(&self, queue: QueueId) -> GroupId {
+    pub fn group(&self, queue: CfsRqId) -> GroupId {
         (queue / self.processors) as GroupId
-    }
-}
-
-impl Kind {
-    fn of(policy: Policy) -> Kind {
-        match policy {
-            Policy::Batch => Kind::Batch,
-            Policy::Idle => Kind::Idle,
-            Policy::Fifo | Policy::Rr => Kind::Realtime,
-            _ => Kind::Normal,
-        }
     }
 }
 
@@ -314,25 +302,4 @@ fn depth(groups: &[Group], mut group: GroupId) -> u16 {
         (group, steps) = (groups[group as usize].parent, steps + 1);
     }
     steps
-}
-
-impl<S: Default> Queue<S> {
-    fn new(cpu: u32, limited: bool) -> Self {
-        Queue {
-            cpu: cpu as usize,
-            line: Timeline::default(),
-            current: NOBODY,
-            next: NOBODY,
-            choice: Choice::of(NOBODY),
-            weight: 0,
-            count: 0,
-            tasks: 0,
-            clock: 0,
-            limited,
-            runtime: 0,
-            throttled: false,
-            load: Average::default(),
-            state: S::default(),
-        }
-    }
 }

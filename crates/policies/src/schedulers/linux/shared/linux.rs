@@ -1,11 +1,11 @@
 //! What the schedulers of Linux share: real-time tasks before fair ones on every processor, and the order in which the
-//! kernel's hooks reach either class. The fair class has its groups in a [`Tree`] and its rule in a [`Law`].
+//! kernel's hooks reach either class. The fair class has its groups in a [`Tree`]; cfs and eevdf differ in their [`FairClass`].
 
 use super::{
-    balance::Balancer,
-    hierarchy::{Kind, Tree},
-    law::{Law, Leave, Meeting, Placing},
-    realtime::{Realtime, is_realtime},
+    balancer::Balancer,
+    entity::{Kind, Leave, Meeting, Placing},
+    hierarchy::{FairClass, Tree},
+    realtime::{RT_PERIOD, Realtime, SERVER, is_realtime},
 };
 use crate::schedulers::{Context, Dequeue, Enqueue, Pick, Preempt, kit::timeline::EntityId};
 use schedlab_model::{
@@ -14,9 +14,7 @@ use schedlab_model::{
     task::{CpuId, GroupId, TaskId},
 };
 
-/// Timers: of the real-time class, of the server of the others, and of the quota of a group, by number.
-pub const RT_PERIOD: u32 = 0;
-pub const SERVER: u32 = 1;
+/// Timers of the quota of a group, by its number, after those of the real-time class.
 const QUOTA: u32 = 2;
 
 /// Whether every session is a group.
@@ -45,8 +43,8 @@ pub struct Cpu {
 
 /// Both classes on all processors.
 #[derive(Debug)]
-pub struct Linux<L: Law> {
-    pub law: L,
+pub struct Linux<L: FairClass> {
+    pub class: L,
     pub tree: Tree<L>,
     pub realtime: Realtime,
     pub cpus: Vec<Cpu>,
@@ -57,10 +55,10 @@ pub struct Linux<L: Law> {
     newest: Option<TaskId>,
 }
 
-impl<L: Law> Linux<L> {
-    pub fn new(law: L, params: &Params, processors: u16, tick: Nanos, balancer: Balancer) -> Self {
+impl<L: FairClass> Linux<L> {
+    pub fn new(class: L, params: &Params, processors: u16, tick: Nanos, balancer: Balancer) -> Self {
         Linux {
-            law,
+            class,
             tree: Tree::new(processors, params.switch("autogroup")),
             realtime: Realtime::new(params, processors, tick),
             cpus: vec![Cpu::default(); processors.into()],
@@ -97,17 +95,17 @@ impl<L: Law> Linux<L> {
         if (entity as usize) < self.tree.entities.len() {
             return entity;
         }
-        self.tree.admit(&self.law, &cx.tasks, &cx.groups, task);
+        self.tree.admit(&self.class, &cx.tasks, &cx.groups, task);
         self.balancer.admit(task);
         self.tree.of_task(task)
     }
 
-    /// Who was made to give way is still current: nothing is to be done before the next choice.
+    /// A preempted task is still current: nothing is to be done before the next choice.
     #[inline(always)]
     pub fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         match why {
             Enqueue::Preempted | Enqueue::SliceEnd => {}
-            Enqueue::Yield => self.give_way(cx, cpu, task),
+            Enqueue::Yield => self.yield_task(cx, cpu, task),
             Enqueue::New => self.begin(cx, cpu, task),
             Enqueue::Wakeup => self.wake(cx, cpu, task),
             Enqueue::Migrate => self.arrive(cx, cpu, task),
@@ -154,31 +152,31 @@ impl<L: Law> Linux<L> {
         if placing == Placing::New {
             self.inherit_from_parent(cx, cpu, task, entity);
         }
-        self.tree.enqueue(&self.law, entity, placing);
+        self.tree.enqueue_task_fair(&self.class, entity, placing);
         if self.realtime.known && self.cpus[cpu as usize].realtime {
             self.realtime.others_came(cx, cpu);
         }
         self.pass_on(cx, cpu);
     }
 
-    /// A forked task begins at its parent's virtual time, where the law does not say better.
+    /// A forked task begins at its parent's virtual time, unless its class places it elsewhere.
     fn inherit_from_parent(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, entity: EntityId) {
         let Some(parent) = cx.tasks[task as usize].parent else { return };
         let parent = self.tree.of_task(parent);
         let queue = self.tree.entity(entity).queue;
         if self.tree.cpu(queue) == usize::from(cpu) && self.tree.queue(queue).current == parent {
-            self.tree.account(&self.law, queue);
+            self.tree.update_curr(&self.class, queue);
             self.tree.entity(entity).vruntime = self.tree.entity(parent).vruntime;
         }
     }
 
-    fn give_way(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+    fn yield_task(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
         self.tree.now = cx.now;
         if is_realtime(&cx.tasks[task as usize]) {
-            self.realtime.give_way(cx, cpu, task);
+            self.realtime.yield_task(cx, cpu, task);
         } else if self.tree.queue(cpu.into()).tasks > 1 {
             let entity = self.tree.of_task(task);
-            self.law.give_way(&mut self.tree, entity);
+            self.class.yield_task_fair(&mut self.tree, entity);
             self.tree.resched = false; // a choice follows anyway
         }
     }
@@ -195,10 +193,10 @@ impl<L: Law> Linux<L> {
         }
         let entity = self.tree.of_task(task);
         match why {
-            Dequeue::Sleep(_) => self.tree.dequeue(&self.law, entity, Leave::Sleep),
-            Dequeue::Exit => self.tree.dequeue_anyhow(&self.law, entity, Leave::End),
+            Dequeue::Sleep(_) => self.tree.dequeue_task_fair(&self.class, entity, Leave::Sleep),
+            Dequeue::Exit => self.tree.dequeue_task_fair_rarely(&self.class, entity, Leave::End),
             Dequeue::Migrate => {
-                self.tree.dequeue_anyhow(&self.law, entity, Leave::Move);
+                self.tree.dequeue_task_fair_rarely(&self.class, entity, Leave::Move);
                 self.pass_on(cx, cpu);
             }
         }
@@ -234,7 +232,7 @@ impl<L: Law> Linux<L> {
 
     #[inline(always)]
     pub fn pick_fair(&mut self, cpu: CpuId) -> Option<TaskId> {
-        self.tree.pick(&self.law, cpu).map(|entity| self.tree.task(entity))
+        self.tree.pick_next_task_fair(&self.class, cpu).map(|entity| self.tree.task(entity))
     }
 
     #[cold]
@@ -270,16 +268,16 @@ impl<L: Law> Linux<L> {
     #[inline(always)]
     fn meet(&mut self, running: TaskId, task: TaskId) -> bool {
         let (one, other) = (self.tree.of_task(running), self.tree.of_task(task));
-        if self.tree.pools.exist() && (self.tree.held_back(other) || self.tree.held_back(one)) {
+        if self.tree.pools.exist() && (self.tree.throttled_hierarchy(other) || self.tree.throttled_hierarchy(one)) {
             return false;
         }
-        let (current, woken) = self.tree.siblings(one, other);
+        let (current, woken) = self.tree.find_matching_se(one, other);
         if current == woken {
             return false;
         }
         let normal = self.tree.entity(other).kind == Kind::Normal;
         let forked = self.newest == Some(task);
-        self.law.preempts(&mut self.tree, Meeting { current, woken, forked, normal })
+        self.class.check_preempt_wakeup(&mut self.tree, Meeting { current, woken, forked, normal })
     }
 
     #[inline]
@@ -289,7 +287,7 @@ impl<L: Law> Linux<L> {
         if self.realtime.known {
             self.tick_either(cx, cpu, running);
         } else {
-            self.tree.tick(&self.law, cpu);
+            self.tree.task_tick_fair(&self.class, cpu);
         }
         self.pass_on(cx, cpu);
     }
@@ -312,9 +310,9 @@ impl<L: Law> Linux<L> {
         }
     }
 
-    /// A group may run again where it had to wait; where nobody runs, it does at once.
+    /// A group may run again where it was throttled; on an idle processor it does so at once.
     fn refill(&mut self, cx: &mut Context<'_>, cpu: CpuId, group: GroupId) {
-        let freed = self.tree.refill(&self.law, group);
+        let freed = self.tree.distribute_cfs_runtime(&self.class, group);
         for other in (0..self.cpus.len() as CpuId).filter(|other| freed >> other & 1 == 1) {
             if cx.processors[other as usize].running.is_none() {
                 self.resched(cx, other);

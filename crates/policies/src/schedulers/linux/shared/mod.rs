@@ -1,14 +1,16 @@
 //! What the fair schedulers of Linux share: groups, bandwidth, load tracking, balancing, real-time classes.
 
 pub(super) mod balance;
+pub(super) mod balancer;
 pub(super) mod bandwidth;
 pub(super) mod classes;
+pub(super) mod entity;
+pub(super) mod fair;
 pub(super) mod hierarchy;
-pub(super) mod law;
 pub(super) mod linux;
 pub(super) mod nice_weights;
 pub(super) mod pelt;
 pub(super) mod placement;
+pub(super) mod pools;
 pub(super) mod realtime;
 pub(super) mod slice_tree;
-pub(super) mod walks;

@@ -1,6 +1,9 @@
 //! The weights of nice levels in Linux since 2.6.24: one level more moves about a tenth of the processor between two
 //! tasks that never wait, wherever on the scale they stand.
 
+/// A weight that rounding must not lose.
+pub const LEAST_WEIGHT: u64 = 2;
+
 /// Weight of nice 0.
 pub const NICE_0: u64 = 1024;
 /// Weight of SCHED_IDLE, whatever the nice level.

@@ -1,18 +1,13 @@
 //! The processor for a new or woken task on several of them, as Linux has chosen it since 5.5.
 
-use super::{
-    balance::IMBALANCE,
-    law::{Law, Placing},
-    linux::Linux,
-    realtime::is_realtime,
-};
+use super::{balance::IMBALANCE, entity::Placing, hierarchy::FairClass, linux::Linux, realtime::is_realtime};
 use crate::schedulers::{Context, Enqueue, kit::timeline::EntityId};
 use schedlab_model::{
     Nanos,
     task::{CpuId, Policy, TaskId},
 };
 
-impl<L: Law> Linux<L> {
+impl<L: FairClass> Linux<L> {
     pub fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
         let known = &cx.tasks[task as usize];
         let last =
@@ -105,7 +100,7 @@ impl<L: Law> Linux<L> {
         self.balancer.ready(cx, task, weight);
         if from != to {
             self.move_load(cx, task, self.tree.cpu(from) as CpuId, cpu);
-            self.law.carry(&mut self.tree, entity, to);
+            self.class.migrate_entity(&mut self.tree, entity, to);
             self.tree.entity(entity).queue = to;
         }
     }

@@ -3,7 +3,6 @@
 //! to the others, either the whole class may use so much time in each period (`group`), or a server runs the others above
 //! it when they have starved for nearly a period (`fair_server`).
 
-use super::linux::{RT_PERIOD, SERVER};
 use crate::schedulers::{
     Context,
     kit::queue::{Links, List},
@@ -14,6 +13,9 @@ use schedlab_model::{
     task::{CpuId, Policy, Task, TaskId},
 };
 
+/// Timers: the end of the period of the class's limit, and the last moment of the server of the others.
+pub const RT_PERIOD: u32 = 0;
+pub const SERVER: u32 = 1;
 /// Priorities 1 to 99, the greater the better.
 const PRIORITIES: usize = 100;
 
@@ -201,7 +203,7 @@ impl Realtime {
     }
 
     /// A task goes to the tail of its list.
-    pub fn give_way(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
+    pub fn yield_task(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
         let (ready, task) = (&mut self.queues[cpu as usize], &cx.tasks[task as usize]);
         ready.remove(&mut self.links, task);
         ready.push_tail(&mut self.links, task);
@@ -286,7 +288,7 @@ impl Realtime {
         *left = self.turn;
         let alone = ready.lists[level(task)].is_alone();
         if !alone {
-            self.give_way(cx, cpu, running);
+            self.yield_task(cx, cpu, running);
         }
         !alone
     }
@@ -368,14 +370,14 @@ impl Realtime {
         if here.throttled || here.serving {
             return None;
         }
-        let floor = here.best().map_or(0, |best| level(&cx.tasks[best as usize]));
+        let min_vruntime = here.best().map_or(0, |best| level(&cx.tasks[best as usize]));
         let mut found: Option<(usize, TaskId)> = None;
         for (other, ready) in self.queues.iter().enumerate() {
             if other == usize::from(cpu) || ready.count == 0 {
                 continue;
             }
             let mut filled = ready.filled;
-            while filled != 0 && filled.ilog2() as usize > found.map_or(floor, |(best, _)| best) {
+            while filled != 0 && filled.ilog2() as usize > found.map_or(min_vruntime, |(best, _)| best) {
                 let at = filled.ilog2() as usize;
                 filled &= !(1 << at);
                 let may = |task: &TaskId| {
