@@ -11,9 +11,7 @@ use crate::{
     job::{Job, Place, Task},
     load::Loads,
     processor::{Processor, Totals},
-    report::Report,
     storage::Storage,
-    table,
 };
 use schedlab_model::{
     Nanos,
@@ -90,9 +88,9 @@ impl Collector {
         }
     }
 
-    /// Ends the run at `end` and sums up. Where a task is still on a processor, with no `Leave::Stopped` to tell how
-    /// it used the time since its switch-in, that time counts as user time.
-    pub fn finish(&mut self, end: Nanos) -> Report {
+    /// Ends the run at `end`. Where a task is still on a processor, with no `Leave::Stopped` to tell how it used the time
+    /// since its switch-in, that time counts as user time.
+    pub(crate) fn end_run(&mut self, end: Nanos) {
         self.end = end;
         for cpu in 0..self.processors.len() {
             self.end_processor(cpu);
@@ -115,7 +113,6 @@ impl Collector {
             job.collect(task);
         }
         self.storage.finish(end);
-        Report { rows: table::rows(self), warnings: self.warnings() }
     }
 
     /// Where the processors' time went, ns. Complete after [`Collector::finish`].

@@ -11,6 +11,7 @@ mod load;
 mod processor;
 mod report;
 mod storage;
+mod summary;
 mod table;
 mod warnings;
 

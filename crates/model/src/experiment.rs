@@ -18,6 +18,7 @@ mod read;
 mod resolve;
 mod schema;
 mod shape;
+mod snippet;
 mod sweep;
 mod translate;
 

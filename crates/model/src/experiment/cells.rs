@@ -3,8 +3,9 @@
 use super::{
     Catalogue, Experiment,
     path::Path,
-    problem::{Fault, Problem, snippet},
+    problem::{Fault, Problem},
     resolve::Judge,
+    snippet::snippet,
     sweep::{Factor, Grid},
 };
 use crate::{

@@ -1,7 +1,7 @@
 //! Where a value stands in an experiment: `workload.io.steps[3].compute`. A name with other characters than
 //! letters, digits, `_`, `-` and `*` stands in quotes.
 
-use super::problem::snippet;
+use super::snippet::snippet;
 use serde_json::{Map, Value};
 use std::{borrow::Cow, fmt};
 

@@ -1,14 +1,12 @@
 //! What is wrong with an experiment: which file and line, which field, what was found there, what is allowed.
 
-use super::path::Path;
+use super::{
+    path::Path,
+    snippet::{MOST, shorten, snippet},
+};
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
-
-/// Longest piece of a user's text that a message repeats, in characters.
-const LONGEST: usize = 300;
-/// Most names that a message lists.
-const MOST: usize = 40;
 
 /// The first thing found wrong with an experiment. `Display` gives it in one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
@@ -103,24 +101,6 @@ impl Fault {
             known: self.known,
             cell: None,
         }
-    }
-}
-
-/// The value in one line, cut if long.
-pub(super) fn snippet(value: &Value) -> String {
-    match value {
-        Value::Array(list) if list.len() > MOST => format!("a list of {}", list.len()),
-        Value::Object(table) if table.len() > MOST => format!("a table of {}", table.len()),
-        other => shorten(&other.to_string()),
-    }
-}
-
-/// Cuts a long text and takes its line breaks out.
-fn shorten(text: &str) -> String {
-    let line = |c: char| if c.is_control() { ' ' } else { c };
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => text[..end].chars().map(line).chain("...".chars()).collect(),
-        None => text.chars().map(line).collect(),
     }
 }
 

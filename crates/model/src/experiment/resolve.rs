@@ -4,8 +4,9 @@
 use super::{
     Catalogue, check, document,
     path::Path,
-    problem::{Fault, nearest, snippet},
+    problem::{Fault, nearest},
     shape,
+    snippet::snippet,
     translate::typed,
 };
 use crate::{

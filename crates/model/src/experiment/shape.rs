@@ -1,10 +1,7 @@
 //! The outer form of jobs and steps, looked at before their types, where serde would only say that nothing
 //! matched. The names come from the types themselves, by way of their schemas.
 
-use super::{
-    path::Path,
-    problem::{Fault, snippet},
-};
+use super::{path::Path, problem::Fault, snippet::snippet};
 use crate::{program::Step, scenario::Job};
 use schemars::schema_for;
 use serde_json::Value;

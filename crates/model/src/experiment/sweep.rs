@@ -8,11 +8,7 @@
 //!
 //! Cells come in the order of the keys' names, the first changing slowest, zips after the grid.
 
-use super::{
-    Experiment,
-    path::Path,
-    problem::{Fault, snippet},
-};
+use super::{Experiment, path::Path, problem::Fault, snippet::snippet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};

@@ -2,7 +2,8 @@
 
 use super::{
     path::{Path, Segment},
-    problem::{Fault, snippet},
+    problem::Fault,
+    snippet::snippet,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;

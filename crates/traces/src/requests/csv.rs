@@ -6,7 +6,9 @@
 //! (in quotes if need be), a size a whole number of bytes. A line with more or fewer columns than the first is wrong.
 
 use super::{
-    Beginning, Format, Input, Key, Place, Problem, Request, Requests, lines::Lines, recognise::lines_of, shown, whole,
+    Beginning, Format, Input, Key, Place, Problem, Request, Requests,
+    lines::{Lines, lines_of},
+    shown, whole,
 };
 
 pub(super) const FORMAT: Format = Format {

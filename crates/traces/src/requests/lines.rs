@@ -1,14 +1,27 @@
 //! Lines of bounded length, without a copy of each.
 
-use super::{Place, Problem, reason};
+use super::{Beginning, Place, Problem, reason};
 use std::io::Read;
 
 /// Bytes of the longest line.
 pub const MOST_LINE: usize = 64 << 10;
+/// Most lines of the beginning that are looked at.
+const MOST_LINES: usize = 1000;
 /// Bytes read at once.
 const BLOCK: usize = 256 << 10;
 /// Some programs put this before text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The whole lines of the beginning that are not blank.
+pub(super) fn lines_of<'a>(beginning: &Beginning<'a>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    let end = match beginning.whole {
+        true => beginning.bytes.len(),
+        // The last line may go on.
+        false => memchr::memrchr(b'\n', beginning.bytes).unwrap_or(0),
+    };
+    let bytes = beginning.bytes[..end].strip_prefix(b"\xef\xbb\xbf").unwrap_or(&beginning.bytes[..end]);
+    bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).take(MOST_LINES)
+}
 
 /// The lines of a text that are not blank.
 pub(super) struct Lines<R> {

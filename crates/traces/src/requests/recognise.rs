@@ -3,8 +3,6 @@
 
 use super::{Beginning, FORMATS, Format, Place, Problem, csv, lcs, names, twitter, txt};
 
-/// Most lines of the beginning that are looked at.
-const MOST_LINES: usize = 1000;
 /// Bytes that a message shows.
 const SHOWN: usize = 16;
 
@@ -50,17 +48,6 @@ fn text(beginning: &Beginning<'_>) -> &'static Format {
 fn is_text(bytes: &[u8]) -> bool {
     let characters = std::str::from_utf8(bytes).map_or_else(|why| why.error_len().is_none(), |_| true);
     characters && !bytes.iter().any(|byte| (byte.is_ascii_control() && !byte.is_ascii_whitespace()) || *byte == 0x0c)
-}
-
-/// The whole lines of the beginning that are not blank.
-pub(super) fn lines_of<'a>(beginning: &Beginning<'a>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-    let end = match beginning.whole {
-        true => beginning.bytes.len(),
-        // The last line may go on.
-        false => memchr::memrchr(b'\n', beginning.bytes).unwrap_or(0),
-    };
-    let bytes = beginning.bytes[..end].strip_prefix(b"\xef\xbb\xbf").unwrap_or(&beginning.bytes[..end]);
-    bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).take(MOST_LINES)
 }
 
 fn unrecognised(beginning: &Beginning<'_>, why: &[String]) -> Problem {

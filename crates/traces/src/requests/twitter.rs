@@ -4,7 +4,9 @@
 //! size of an object is that of key and value. A key may contain commas: the other fields are found from both ends.
 
 use super::{
-    Beginning, Format, Input, Key, Problem, Request, Requests, lines::Lines, recognise::lines_of, shown, whole,
+    Beginning, Format, Input, Key, Problem, Request, Requests,
+    lines::{Lines, lines_of},
+    shown, whole,
 };
 
 pub(super) const FORMAT: Format = Format {

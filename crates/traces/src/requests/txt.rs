@@ -1,6 +1,9 @@
 //! `txt`: text, an object a line and nothing else. All of a line is the object's name, whatever stands in it.
 
-use super::{Beginning, Format, Input, Key, Problem, Request, Requests, lines::Lines, recognise::lines_of};
+use super::{
+    Beginning, Format, Input, Key, Problem, Request, Requests,
+    lines::{Lines, lines_of},
+};
 
 pub(super) const FORMAT: Format = Format {
     name: "txt",
