@@ -1,8 +1,8 @@
-//! A processor, and whose time is whose: true time, settled at every change, and beside it what a clock tick sees.
+//! Whose time is whose: true time, settled at every change, and beside it what a clock tick sees.
 
 use crate::{
+    kernel::{Kernel, context},
     process::Mode,
-    run::{Kernel, context},
 };
 use schedlab_model::{
     Nanos,
@@ -10,59 +10,6 @@ use schedlab_model::{
     task::{CpuId, TaskId},
 };
 use schedlab_policies::schedulers::{Context, Enqueue, Pick, Scheduler};
-
-/// What a processor is doing.
-#[derive(Debug, Clone)]
-pub(crate) struct Cpu {
-    pub running: TaskId,
-    /// While nobody runs, who ran last, and so has its registers and cache here.
-    pub last: TaskId,
-    /// From here on, time is not settled yet.
-    pub settled: Nanos,
-    /// Of the time not settled, how much goes to interrupts and switching; it comes first. What is left of it when a task leaves
-    /// is paid before the next task's own stretch.
-    pub overhead: Nanos,
-    /// When the running task's present stretch ends.
-    pub burst_end: Nanos,
-    /// When its slice ends.
-    pub slice_end: Nanos,
-    /// Whose code the running task is in.
-    pub mode: Mode,
-    /// Why it leaves, if it leaves now while able to run.
-    pub leaving: Enqueue,
-    /// Time that the running task has had since it got the processor, by [`Mode`].
-    pub spent: [Nanos; 2],
-}
-
-impl Default for Cpu {
-    fn default() -> Self {
-        Cpu {
-            running: NO_TASK,
-            last: NO_TASK,
-            settled: 0,
-            overhead: 0,
-            burst_end: Nanos::MAX,
-            slice_end: Nanos::MAX,
-            mode: Mode::User,
-            leaving: Enqueue::Preempted,
-            spent: [0; 2],
-        }
-    }
-}
-
-impl Cpu {
-    /// When something happens here.
-    #[inline(always)]
-    pub fn next(&self) -> Nanos {
-        self.burst_end.min(self.slice_end)
-    }
-
-    /// A stretch of that length begins, as soon as interrupts and switching are done.
-    #[inline(always)]
-    pub fn begin(&mut self, now: Nanos, length: Nanos) {
-        self.burst_end = (now + self.overhead).saturating_add(length);
-    }
-}
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Charges the running task, the policy and the books with the time since the last settlement.
@@ -211,6 +158,28 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 self.emit(Kind::Idle, u8::from(after > 0), index as CpuId, NO_TASK, 0, 0);
             }
         }
+    }
+
+    /// A task that has `left` to run comes to a processor, where it `stayed` if nobody else has run there since: how long
+    /// its run takes here.
+    pub fn move_in(&mut self, cpu: usize, task: TaskId, left: Nanos, stayed: bool) -> Nanos {
+        let before = std::mem::replace(&mut self.processes[task as usize].ran_on, cpu as CpuId);
+        let moved = before != cpu as CpuId;
+        if moved && before != CpuId::MAX {
+            self.cpus[cpu].overhead += self.costs.migration;
+        }
+        let node = self.view.processors[cpu].node;
+        let Some(caches) = &mut self.caches else { return left };
+        if !stayed {
+            caches.enter(cpu, task, node, moved);
+        }
+        self.load(cpu, left)
+    }
+
+    /// How long a stretch takes with what it must load.
+    pub fn load(&mut self, cpu: usize, length: Nanos) -> Nanos {
+        let loaded = self.caches.as_mut().map_or(0, |caches| caches.load(cpu, length));
+        length.saturating_add(loaded)
     }
 }
 

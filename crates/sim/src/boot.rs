@@ -2,43 +2,35 @@
 
 use crate::{
     RunError,
-    accounting::Cpu,
     caches::Caches,
     clock::Clock,
+    costs::costs,
+    cpu::Cpu,
     hardware::personality,
-    messages::{DRIVERS, KERNEL_TASKS},
+    kernel::{FOREVER, Kernel},
     process::{Process, State},
-    run::{FOREVER, Kernel},
-    services::{Device, Lock, Pipe, Resources},
+    programs::{check, compile},
+    resources::{Device, Lock, Pipe, Resources},
+    servers::{DRIVERS, KERNEL_TASKS},
+    streams::{CLOCK_STREAM, DEVICE_STREAM, POLICY_STREAM},
     timers::{Expiry, Timers},
 };
 use schedlab_model::{
     Nanos, SECOND,
     event::{Kind, NO_TASK, Observer},
-    info::{Info, Params},
-    machine::{self, Machine, Sourced},
+    machine::{self},
     processors::PerProcessor,
-    program::{Repeat, Step},
     rng::Rng,
-    scenario::{Job, Scenario, Setting},
+    scenario::{Job, Scenario},
     task::{Class, CpuId, Group, GroupId, Reservation, Task, TaskId, Wait},
-    units::Duration,
 };
 use schedlab_policies::schedulers::{Clocks, Processor, SCHEDULERS, Scheduler, View, Wishes};
 use schedlab_workloads::{
     Programs,
     draws::{self, draw},
-    roster::{self, Entry, NoSteps},
+    roster::{self, Entry},
 };
 use std::collections::BTreeMap;
-
-/// Owners of random streams that are no task; tasks own the numbers from 0.
-const CLOCK_STREAM: u64 = u64::MAX;
-pub(crate) const DRIVE_STREAM: u64 = u64::MAX - 1;
-// From there downwards, one for each job: see `draws`.
-const POLICY_STREAM: u64 = u64::MAX / 2;
-pub(crate) const CACHE_STREAM: u64 = u64::MAX / 2 - 2;
-const DEVICE_STREAM: u64 = u64::MAX / 2 - 1;
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Builds the machine, its kernel and its workload; nothing has run yet.
@@ -216,70 +208,6 @@ fn nth_allowed(allowed: u64, n: u32) -> CpuId {
     (0..64).filter(|cpu| allowed >> cpu & 1 == 1).nth(skip as usize).unwrap_or(0)
 }
 
-/// The checked parameters of a table's entry.
-pub(crate) fn check(info: &Info, settings: &BTreeMap<String, Setting>) -> Result<Params, RunError> {
-    let given = settings.iter().map(|(name, value)| (name.as_str(), value.to_string()));
-    Params::check(info, given).map_err(|(name, why)| RunError(format!("{}.{name}: {why}", info.name)))
-}
-
-/// The programs of all jobs.
-pub(crate) fn compile(scenario: &Scenario) -> Result<Programs, RunError> {
-    let steps = roster::steps(&scenario.workload).map_err(|why| match why {
-        NoSteps::UnknownLoad { job, load } => RunError(format!("workload.{job}.load: {load:?} is no load")),
-        NoSteps::Setting { load, setting, why, .. } => RunError(format!("{load}.{setting}: {why}")),
-    })?;
-    for (name, steps) in scenario.workload.keys().zip(&steps) {
-        can_do(&scenario.machine, name, steps)?;
-        is_simulated(name, steps)?;
-    }
-    no_host_settings(scenario)?;
-    Ok(roster::programs(&scenario.workload, &steps))
-}
-
-/// A message-passing kernel's file server only reads, and its memory manager does not page. Steps that are written out have been
-/// checked for that; those of loads are known only here.
-fn can_do(machine: &Machine, name: &str, steps: &[Step]) -> Result<(), RunError> {
-    let beyond = |step: &Step| match step {
-        Step::Create(_) | Step::Write(_) | Step::Seek(_) | Step::Delete(_) | Step::Sync | Step::Touch(_) => true,
-        Step::Repeat(Repeat { steps, .. }) | Step::Fork(steps) => can_do(machine, name, steps).is_err(),
-        _ => false,
-    };
-    if machine.personality == machine::Personality::MessagePassing && steps.iter().any(beyond) {
-        let why = "writes files or pages, which the servers of a message-passing machine do not";
-        return Err(RunError(format!("workload.{name}: {why}")));
-    }
-    Ok(())
-}
-
-/// Commands are nothing that a model could run.
-fn is_simulated(name: &str, steps: &[Step]) -> Result<(), RunError> {
-    steps.iter().try_for_each(|step| match step {
-        Step::Run(command) => {
-            let why = "only a real machine can run a command; use --on host, or describe what it does as steps";
-            Err(RunError(format!("workload.{name}: {command:?}: {why}")))
-        }
-        Step::Repeat(Repeat { steps, .. }) | Step::Fork(steps) => is_simulated(name, steps),
-        _ => Ok(()),
-    })
-}
-
-/// What only a host has must not seem to have been simulated.
-fn no_host_settings(scenario: &Scenario) -> Result<(), RunError> {
-    if let Some(name) = scenario.tunables.keys().next() {
-        let why =
-            "only a real machine has tunables; on a simulated one set its policies (reclaim.swappiness, elevator.name)";
-        return Err(RunError(format!("tunables.{name}: {why}")));
-    }
-    match scenario.groups.iter().find(|(_, group)| group.memory.is_some()) {
-        Some((name, _)) => {
-            let why =
-                "only a host limits the memory of a group; a simulated machine has files.cache_blocks and memory.size";
-            Err(RunError(format!("groups.{name}.memory: {why}")))
-        }
-        None => Ok(()),
-    }
-}
-
 /// Whether there is such a scheduler.
 pub(crate) fn known_scheduler(name: &str) -> Result<(), RunError> {
     match SCHEDULERS.iter().any(|info| info.name == name) {
@@ -306,78 +234,5 @@ fn resources(scenario: &Scenario, programs: &Programs) -> Resources {
         pipes: vec![Pipe::default(); programs.pipes.len()],
         sizing: scenario.machine.memory.sizing,
         high_water: vec![None; scenario.workload.len()],
-    }
-}
-
-/// Costs of a machine, in ns.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Costs {
-    pub context_switch: Nanos,
-    pub migration: Nanos,
-    pub trap: Nanos,
-    pub interrupt: Nanos,
-    pub clock_interrupt: Nanos,
-    pub timer_interrupt: Nanos,
-    pub clock_task: Nanos,
-    pub copy_per_kib: Nanos,
-    pub read: Nanos,
-    pub write: Nanos,
-    pub open: Nanos,
-    pub close: Nanos,
-    pub fork: Nanos,
-    pub start: Nanos,
-    pub exit: Nanos,
-    /// Of a task of the workload.
-    pub last_exit: Nanos,
-    pub wait: Nanos,
-    pub sleep: Nanos,
-    pub send: Nanos,
-    pub receive: Nanos,
-    pub wake: Nanos,
-    pub block: Nanos,
-    pub lock: Nanos,
-    /// Whether locks are futexes: taken and given back without a call where nobody waits.
-    pub futexes: bool,
-    pub manage: Nanos,
-    pub fault: Nanos,
-    pub print_per_kib: Nanos,
-    pub disk_command: Nanos,
-    pub sector_copy: Nanos,
-}
-
-fn costs(machine: &Machine) -> Costs {
-    let (costs, calls) = (&machine.costs, &machine.calls);
-    let own = |cost: &Option<Sourced<Duration>>| cost.as_ref().unwrap_or(&calls.manage).get().0;
-    let rotating = machine.disk.as_ref().map(|disk| disk.command.get().0);
-    Costs {
-        context_switch: costs.context_switch.get().0,
-        migration: costs.migration.get().0,
-        trap: costs.trap.get().0,
-        interrupt: costs.interrupt.get().0,
-        clock_interrupt: machine.clock.interrupt.get().0,
-        timer_interrupt: machine.clock.timer_interrupt.as_ref().map_or(0, |cost| cost.get().0),
-        clock_task: machine.clock.task.get().0,
-        copy_per_kib: costs.copy_per_kib.get().0,
-        read: calls.read.get().0,
-        write: calls.write.get().0,
-        open: calls.open.get().0,
-        close: calls.close.get().0,
-        fork: calls.fork.get().0,
-        start: calls.start.get().0,
-        exit: calls.exit.get().0,
-        last_exit: if machine.prepared { 0 } else { calls.exit.get().0 },
-        wait: own(&calls.wait),
-        sleep: own(&calls.sleep),
-        send: own(&calls.send),
-        receive: own(&calls.receive),
-        wake: calls.wake.get().0,
-        block: calls.block.get().0,
-        lock: own(&calls.futex),
-        futexes: calls.futex.is_some(),
-        manage: calls.manage.get().0,
-        fault: calls.fault.get().0,
-        print_per_kib: machine.terminal.per_kib.get().0,
-        disk_command: rotating.or(machine.solid_state.as_ref().map(|chips| chips.command.get().0)).unwrap_or(0),
-        sector_copy: machine.disk.as_ref().map_or(0, |disk| disk.sector_copy.get().0),
     }
 }

@@ -9,14 +9,7 @@
 //! load a byte. What it loads is limited by how long it runs: a stretch at most doubles. On another processor all is lost;
 //! on another node, it comes from further away.
 
-use crate::run::Kernel;
-use schedlab_model::{
-    Nanos,
-    event::Observer,
-    machine::Machine,
-    task::{CpuId, TaskId},
-};
-use schedlab_policies::schedulers::Scheduler;
+use schedlab_model::{Nanos, machine::Machine, task::TaskId};
 
 /// The caches of all processors, and what each task has in them.
 #[derive(Debug)]
@@ -80,7 +73,7 @@ impl Caches {
     }
 
     /// A task comes to a processor: what it must load, in ns.
-    fn enter(&mut self, cpu: usize, task: TaskId, node: u16, moved: bool) {
+    pub fn enter(&mut self, cpu: usize, task: TaskId, node: u16, moved: bool) {
         let (Some(size), Some(trace)) = (self.size, self.tasks.get_mut(task as usize)) else { return };
         let home = *trace.home.get_or_insert(node);
         let held = trace.footprint.min(size);
@@ -91,33 +84,9 @@ impl Caches {
     }
 
     /// What a stretch of that length loads of what is to be loaded.
-    fn load(&mut self, cpu: usize, length: Nanos) -> Nanos {
+    pub fn load(&mut self, cpu: usize, length: Nanos) -> Nanos {
         let loaded = self.to_load[cpu].min(length);
         self.to_load[cpu] -= loaded;
         loaded
-    }
-}
-
-impl<S: Scheduler, O: Observer> Kernel<S, O> {
-    /// A task that has `left` to run comes to a processor, where it `stayed` if nobody else has run there since: how long
-    /// its run takes here.
-    pub fn move_in(&mut self, cpu: usize, task: TaskId, left: Nanos, stayed: bool) -> Nanos {
-        let before = std::mem::replace(&mut self.processes[task as usize].ran_on, cpu as CpuId);
-        let moved = before != cpu as CpuId;
-        if moved && before != CpuId::MAX {
-            self.cpus[cpu].overhead += self.costs.migration;
-        }
-        let node = self.view.processors[cpu].node;
-        let Some(caches) = &mut self.caches else { return left };
-        if !stayed {
-            caches.enter(cpu, task, node, moved);
-        }
-        self.load(cpu, left)
-    }
-
-    /// How long a stretch takes with what it must load.
-    pub fn load(&mut self, cpu: usize, length: Nanos) -> Nanos {
-        let loaded = self.caches.as_mut().map_or(0, |caches| caches.load(cpu, length));
-        length.saturating_add(loaded)
     }
 }

@@ -5,8 +5,8 @@
 //! between.
 
 use crate::{
+    kernel::{FOREVER, Kernel, Personality},
     process::{Process, State},
-    run::{FOREVER, Kernel, Personality},
 };
 use schedlab_metrics::Warning;
 use schedlab_model::{

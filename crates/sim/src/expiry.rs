@@ -1,11 +1,12 @@
-//! Timers that expire: whom they wake, and what they are for otherwise.
+//! Timers that are set and expire: which task they wake, and what they are for otherwise.
 
 use crate::{
+    kernel::{Kernel, context},
     process::State,
-    run::{Kernel, context},
     timers::Expiry,
 };
 use schedlab_model::{
+    Nanos,
     event::{Irq, Kind, Observer},
     task::{TaskId, Wait},
 };
@@ -62,5 +63,61 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.set_timer(when.max(self.now), Expiry::Scheduler { cpu, token });
         }
         self.wishes.timers.clear();
+    }
+
+    /// Sets a timer that wakes nobody.
+    #[inline]
+    pub fn set_timer(&mut self, when: Nanos, what: Expiry) {
+        if self.timers.exhausted() {
+            self.renumber_timers();
+        }
+        self.timers.set(when, what);
+    }
+
+    /// Timers get new numbers, and the tasks that wait for them learn these.
+    #[cold]
+    pub fn renumber_timers(&mut self) {
+        let processes = &mut self.processes;
+        self.timers.renumber(|task, before, now| {
+            let alarm = &mut processes[task as usize].alarm;
+            if *alarm == before {
+                *alarm = now;
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_model::{event::Event, scenario::Scenario};
+    use schedlab_policies::schedulers::RoundRobin;
+
+    /// Sleepers that are woken early by signals, at times that coincide.
+    const SCENARIO: &str = r#"{
+        "machine": { "name": "bare", "processors": 2 },
+        "scheduler": { "name": "round_robin", "slice": "1ms" },
+        "workload": { "sleepers": { "count": 20, "steps": [{ "repeat": { "times": 50, "steps": [
+            { "compute": { "uniform": ["1ms", "3ms"] } }, { "sleep": "10ms" }, "signal"
+        ] } }] } }
+    }"#;
+
+    fn events(first_number: u32) -> Vec<Event> {
+        let scenario: Scenario = serde_json::from_str(SCENARIO).unwrap();
+        let mut events = Vec::new();
+        let mut kernel = Kernel::<RoundRobin, _>::boot(&scenario, 1, &mut events).unwrap();
+        // The tasks' starts are numbered already.
+        kernel.timers.number_from(first_number);
+        kernel.run(&[]);
+        events
+    }
+
+    #[test]
+    fn a_run_is_the_same_when_timers_run_out_of_numbers() {
+        let plain = events(100);
+        assert!(plain.len() > 10_000);
+        for first in [u32::MAX - 1, u32::MAX - 100, u32::MAX - 333] {
+            assert!(events(first) == plain);
+        }
     }
 }

@@ -3,20 +3,10 @@
 //! Departure: what is fetched counts as cached as soon as it is asked for. One file server reads for everybody, so it makes no
 //! difference.
 
-use crate::{
-    layout::Layout,
-    process::{Call, OpenFile, Use},
-    run::{Kernel, Personality},
-};
+use crate::{layout::Layout, process::OpenFile};
 use schedlab_disk::Block;
 use schedlab_memory::{BlockCache, Evicted, Name, Part, State};
-use schedlab_model::{
-    event::{Kind, Observer},
-    machine,
-    request::Sector,
-    task::TaskId,
-};
-use schedlab_policies::schedulers::Scheduler;
+use schedlab_model::{machine, request::Sector};
 use schedlab_workloads::program::Files as FileSet;
 
 /// Inodes in a block.
@@ -47,7 +37,7 @@ pub(crate) struct Plan {
 #[derive(Debug)]
 pub(crate) struct Files {
     cache: BlockCache,
-    layout: Layout,
+    pub layout: Layout,
     track_blocks: u64,
     read_ahead: bool,
 }
@@ -149,45 +139,5 @@ impl Files {
         }
         places.sort_unstable();
         places.into_boxed_slice()
-    }
-}
-
-impl<S: Scheduler, O: Observer> Kernel<S, O> {
-    /// What a file call needs from cache and drive. The lookups are reported here.
-    pub fn plan(&mut self, caller: TaskId, call: Call) -> Plan {
-        let plan = match call {
-            Call::Open(set) => {
-                let file = self.next_file(caller, set, Use::Open);
-                self.processes[caller as usize].life.file = Some(file);
-                self.files().open(set, file.index)
-            }
-            Call::Read(bytes) => self.plan_read(caller, bytes),
-            Call::Close => {
-                self.processes[caller as usize].life.file = None;
-                Plan::default()
-            }
-            _ => Plan::default(),
-        };
-        let cpu = self.view.tasks[caller as usize].cpu;
-        let sectors = self.files().layout.sectors();
-        for &(found, sector) in &plan.lookups {
-            self.emit(Kind::CacheLookup, u8::from(found), cpu, caller, sector, sectors.into());
-        }
-        plan
-    }
-
-    fn plan_read(&mut self, caller: TaskId, bytes: u64) -> Plan {
-        let Some(mut file) = self.processes[caller as usize].life.file else { return Plan::default() };
-        let set = self.programs.files[file.set as usize];
-        let plan = self.files().read(&mut file, set, bytes);
-        self.processes[caller as usize].life.file = Some(file);
-        plan
-    }
-
-    fn files(&mut self) -> &mut Files {
-        match &mut self.personality {
-            Personality::MessagePassing(servers) => &mut servers.files,
-            Personality::Monolithic(_) => unreachable!("only a file server plans"),
-        }
     }
 }

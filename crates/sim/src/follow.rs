@@ -11,7 +11,10 @@
 //! look from a tick's time on is the tick's, unless somebody wakes just then. One that belongs to no tick, no wakeup and no
 //! switch is a choice of whoever runs already.
 
-use crate::boot::{check, task_of, user_task};
+use crate::{
+    boot::{task_of, user_task},
+    programs::check,
+};
 use schedlab_model::{
     Nanos,
     event::{Event, Kind, Leave},

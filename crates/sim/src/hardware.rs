@@ -2,12 +2,13 @@
 
 use crate::{
     RunError,
-    boot::{CACHE_STREAM, DRIVE_STREAM, check},
     files::Files,
+    kernel::{Kernel, Personality},
     layout::{Layout, Region},
-    messages::Servers,
-    run::{Kernel, Personality},
+    programs::check,
+    servers::Servers,
     storage::{Disk, Storage},
+    streams::{CACHE_STREAM, DRIVE_STREAM},
     timers::Expiry,
 };
 use schedlab_disk::{AnyDrive, Drive, RequestQueue, Rotating};

@@ -1,8 +1,8 @@
 //! What the running task does next: its agenda inside the kernel first, then the instructions of its program.
 
 use crate::{
+    kernel::{Kernel, Personality, context},
     process::{Action, Call, Mode, Served, State, Touching},
-    run::{Kernel, Personality, context},
     standing_still::MOST_STEPS_AT_ONCE,
 };
 use schedlab_model::{

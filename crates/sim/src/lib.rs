@@ -1,39 +1,49 @@
 //! The simulated kernel: takes a scenario and a seed and gives numbers, the same every time.
 //!
-//! `run.rs` is the loop; `schedule.rs` chooses which task runs; `ends.rs` where it ends and what that cuts off; `clock.rs` what ticks; `expiry.rs` what timers do; `accounting.rs` a processor and whose its time is;
-//! `caches.rs` what coming back costs; `oracle.rs` what no kernel knows; `interpret.rs` what a task does next;
-//! `services.rs` what system calls do; `monolithic.rs` and `messages.rs` the two personalities, over `storage/` and `files.rs`;
-//! `layout.rs` where files lie; `boot.rs` and `hardware.rs` build it all from a scenario. `follow.rs` leads a policy through what
-//! a real kernel did.
+//! `kernel.rs` is all that the kernel consists of, its parts in `cpu.rs`, `process.rs`, `clock.rs`, `timers.rs`, `caches.rs`,
+//! `resources.rs`, `servers.rs` and `storage/`. What it does adds to it, file by file: `run.rs` the loop; `schedule.rs` which task
+//! runs; `ends.rs` where a run ends and what that cuts off; `ticks.rs` what a tick does; `expiry.rs` what timers do;
+//! `accounting.rs` whose the time is; `oracle.rs` what no kernel knows; `interpret.rs` what a task does next; `services.rs` what
+//! system calls do; `monolithic.rs` and `messages.rs` the two personalities, over `storage/` and `files.rs`; `layout.rs` where files
+//! lie. `boot.rs`, `programs.rs`, `costs.rs` and `hardware.rs` build it from a scenario. `follow.rs` leads a policy through what a real
+//! kernel did.
 
 mod accounting;
 mod audit;
 mod boot;
 mod caches;
 mod clock;
+mod costs;
+mod cpu;
 mod ends;
 mod expiry;
 mod files;
 mod follow;
 mod hardware;
 mod interpret;
+mod kernel;
 mod layout;
 mod messages;
 mod monolithic;
 mod oracle;
 mod process;
+mod programs;
+mod resources;
 mod run;
 mod schedule;
+mod servers;
 mod services;
 mod standing_still;
 mod storage;
+mod streams;
+mod ticks;
 mod timers;
 
 pub use audit::Audit;
 pub use follow::{Difference, Followed, Story, follow};
 
+use kernel::Kernel;
 use rayon::prelude::*;
-use run::Kernel;
 use schedlab_metrics::{Collector, Report, Setup, Warning};
 use schedlab_model::{Nanos, event::Observer, machine::Personality, scenario::Scenario};
 use schedlab_policies::schedulers::{self, Scheduler, Visitor};
@@ -119,7 +129,7 @@ fn memory_pages(machine: &schedlab_model::machine::Machine) -> Option<u64> {
 /// The names of the kernel's own tasks, by task id from 0.
 pub fn servers(scenario: &Scenario) -> &'static [&'static str] {
     match scenario.machine.personality {
-        Personality::MessagePassing => &messages::NAMES,
+        Personality::MessagePassing => &servers::NAMES,
         Personality::Monolithic => &[],
     }
 }
@@ -129,7 +139,7 @@ pub fn servers(scenario: &Scenario) -> &'static [&'static str] {
 /// # Errors
 /// As [`observe`].
 pub fn marks(scenario: &Scenario) -> Result<Vec<String>, RunError> {
-    boot::compile(scenario).map(|programs| programs.marks)
+    programs::compile(scenario).map(|programs| programs.marks)
 }
 
 /// Whether a warning says only that a job without end had not ended.

@@ -9,117 +9,22 @@
 //! it goes on the server's agenda, fetch by fetch and answer, and the read-ahead after the answer.
 
 use crate::{
-    files::Files,
+    files::{Files, Plan},
     interpret::Flow,
+    kernel::{Kernel, Personality, context},
     monolithic::per_kib,
-    process::{Action, Call, Mode, Served, State},
-    run::{Kernel, Personality, context},
+    process::{Action, Call, Message, Mode, Served, State, Use},
+    servers::{CLOCK, DISK, FILES, KERNEL_TASKS, MEMORY, Port, Receiving, SYSTEM, Servers, TERMINAL},
     timers::Expiry,
 };
-use schedlab_disk::{Block, Rotating, SECTORS_PER_BLOCK};
+use schedlab_disk::{Block, SECTORS_PER_BLOCK};
 use schedlab_model::{
     Nanos,
     event::{Irq, Kind, Observer},
     task::{TaskId, Wait},
 };
 use schedlab_policies::schedulers::{Context, Enqueue, Scheduler};
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, VecDeque},
-};
-
-/// The kernel's own tasks, created first and in this order.
-pub(crate) const CLOCK: TaskId = 0;
-pub(crate) const SYSTEM: TaskId = 1;
-pub(crate) const DISK: TaskId = 2;
-pub(crate) const TERMINAL: TaskId = 3;
-pub(crate) const MEMORY: TaskId = 4;
-pub(crate) const FILES: TaskId = 5;
-/// Their names, by number.
-pub(crate) const NAMES: [&str; 6] = ["clock", "system", "disk", "terminal", "memory", "files"];
-/// How many there are, and how many of them are drivers.
-pub(crate) const KERNEL_TASKS: u32 = NAMES.len() as u32;
-pub(crate) const DRIVERS: u32 = 4;
-
-/// What is said.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Message {
-    /// A user's system call.
-    Request(TaskId, Call),
-    /// To the system task: copy so many bytes.
-    Copy(u64),
-    /// To the disk task: read these blocks.
-    Fetch(Box<[Block]>),
-    /// To the terminal task: show so many bytes.
-    Print(u64),
-    /// To the clock task: an alarm was set.
-    SetAlarm,
-}
-
-/// What a kernel process waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Receiving {
-    Nothing,
-    Anything,
-    Answer,
-    Interrupt,
-}
-
-/// Where a kernel process takes messages.
-#[derive(Debug)]
-struct Port {
-    receiving: Receiving,
-    /// Tasks that wait to be heard, with what they say.
-    senders: VecDeque<(TaskId, Message)>,
-    /// An interrupt came while nobody waited for it.
-    event: bool,
-}
-
-/// Ports, alarms and the command that the drive is carrying out.
-#[derive(Debug)]
-pub(crate) struct Servers {
-    ports: Vec<Port>,
-    /// When, whose, and which of its waits it ends.
-    alarms: BinaryHeap<Reverse<(Nanos, TaskId, u32)>>,
-    /// Alarms that have expired, for the memory manager to act on.
-    rung: Vec<(TaskId, u32)>,
-    /// Block under the heads, when it was asked for, and sectors still to come.
-    transfer: Option<(Block, Nanos, u8)>,
-    pub files: Files,
-    /// Without one, everything is in the cache.
-    drive: Option<Rotating>,
-}
-
-impl Servers {
-    pub fn new(files: Files, drive: Option<Rotating>) -> Servers {
-        let port = || Port { receiving: Receiving::Anything, senders: VecDeque::new(), event: false };
-        Servers {
-            ports: (0..KERNEL_TASKS).map(|_| port()).collect(),
-            alarms: BinaryHeap::new(),
-            rung: Vec::new(),
-            transfer: None,
-            files,
-            drive,
-        }
-    }
-
-    pub fn set_alarm(&mut self, when: Nanos, task: TaskId, number: u32) {
-        self.alarms.push(Reverse((when, task, number)));
-    }
-
-    pub fn has_alarms(&self) -> bool {
-        !self.alarms.is_empty()
-    }
-
-    /// The command that the drive is carrying out: whose, and since when.
-    pub fn unfinished(&self) -> Option<(TaskId, Nanos)> {
-        self.transfer.map(|(_, began, _)| (DISK, began))
-    }
-
-    fn alarm_due(&self, now: Nanos) -> bool {
-        self.alarms.peek().is_some_and(|Reverse((when, ..))| *when <= now)
-    }
-}
+use std::cmp::Reverse;
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn servers(&mut self) -> &mut Servers {
@@ -394,5 +299,43 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Served::Waits(wait) => self.processes[caller as usize].state = State::Waiting(wait),
         }
         Flow::Continue
+    }
+
+    /// What a file call needs from cache and drive. The lookups are reported here.
+    pub fn plan(&mut self, caller: TaskId, call: Call) -> Plan {
+        let plan = match call {
+            Call::Open(set) => {
+                let file = self.next_file(caller, set, Use::Open);
+                self.processes[caller as usize].life.file = Some(file);
+                self.files().open(set, file.index)
+            }
+            Call::Read(bytes) => self.plan_read(caller, bytes),
+            Call::Close => {
+                self.processes[caller as usize].life.file = None;
+                Plan::default()
+            }
+            _ => Plan::default(),
+        };
+        let cpu = self.view.tasks[caller as usize].cpu;
+        let sectors = self.files().layout.sectors();
+        for &(found, sector) in &plan.lookups {
+            self.emit(Kind::CacheLookup, u8::from(found), cpu, caller, sector, sectors.into());
+        }
+        plan
+    }
+
+    fn plan_read(&mut self, caller: TaskId, bytes: u64) -> Plan {
+        let Some(mut file) = self.processes[caller as usize].life.file else { return Plan::default() };
+        let set = self.programs.files[file.set as usize];
+        let plan = self.files().read(&mut file, set, bytes);
+        self.processes[caller as usize].life.file = Some(file);
+        plan
+    }
+
+    fn files(&mut self) -> &mut Files {
+        match &mut self.personality {
+            Personality::MessagePassing(servers) => &mut servers.files,
+            Personality::Monolithic(_) => unreachable!("only a file server plans"),
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::{
     interpret::Flow,
+    kernel::{Kernel, Personality},
     process::{Action, Call, Mode, OpenFile, State, Touching, Use},
-    run::{Kernel, Personality},
     storage::{Blocks, Direct, Outcome, Owner, PageWork, Storage, Told, Work, Write},
     timers::Expiry,
 };

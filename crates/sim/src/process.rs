@@ -1,9 +1,6 @@
 //! The kernel's own record of a task: what it is about to do. Schedulers never see it.
 
-use crate::{
-    messages::Message,
-    storage::{Window, Work},
-};
+use crate::storage::{Window, Work};
 use schedlab_disk::Block;
 use schedlab_model::{
     Nanos,
@@ -72,6 +69,21 @@ pub(crate) enum Served {
     Waits(Wait),
     /// The caller has ended, of itself or cut off.
     Ended { cut_off: bool },
+}
+
+/// What a message of a message-passing kernel says.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Message {
+    /// A user's system call.
+    Request(TaskId, Call),
+    /// To the system task: copy so many bytes.
+    Copy(u64),
+    /// To the disk task: read these blocks.
+    Fetch(Box<[Block]>),
+    /// To the terminal task: show so many bytes.
+    Print(u64),
+    /// To the clock task: an alarm was set.
+    SetAlarm,
 }
 
 /// What a task does next inside the kernel.

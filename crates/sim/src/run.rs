@@ -5,30 +5,18 @@
 //! pure function of scenario and seed.
 
 use crate::{
-    accounting::Cpu,
-    boot::Costs,
-    caches::Caches,
-    clock::Clock,
-    messages::Servers,
-    process::{Mode, Process},
-    services::{Device, Resources},
+    cpu::Cpu,
+    kernel::{Kernel, Personality},
+    process::Mode,
     standing_still::MOST_STEPS_AT_ONCE,
-    storage::Storage,
-    timers::Timers,
 };
 use schedlab_model::{
     Nanos,
-    event::{Event, Kind, Leave, NO_TASK, Observer},
+    event::{Leave, NO_TASK, Observer},
     machine::Preemption,
-    processors::PerProcessor,
-    rng::Rng,
-    task::{CpuId, TaskId},
+    task::TaskId,
 };
-use schedlab_policies::schedulers::{Enqueue, Scheduler, View, Wishes};
-use schedlab_workloads::Programs;
-
-/// The limit of a run that has none: later than anything that happens, earlier than what never happens.
-pub(crate) const FOREVER: Nanos = Nanos::MAX - 1;
+use schedlab_policies::schedulers::{Enqueue, Scheduler};
 
 /// What happens next. Of two that happen at the same time, the one that stands first here goes first.
 #[derive(Clone, Copy)]
@@ -44,71 +32,6 @@ enum Next {
     /// Nothing more, up to the limit.
     End,
 }
-
-/// How a system call is carried out.
-pub(crate) enum Personality {
-    /// In the caller's context.
-    Monolithic(Box<Storage>),
-    /// By servers.
-    MessagePassing(Box<Servers>),
-}
-
-/// A simulated kernel under one scheduler, with one listener.
-pub(crate) struct Kernel<S, O> {
-    pub now: Nanos,
-    pub limit: Nanos,
-    pub scheduler: S,
-    pub observer: O,
-    /// What the scheduler sees, in one place, so that a hook is handed one reference to it.
-    pub view: View,
-    pub wishes: Wishes,
-    pub processes: Vec<Process>,
-    pub cpus: PerProcessor<Cpu>,
-    pub timers: Timers,
-    pub clock: Clock,
-    /// The statistics clock, if there is one apart.
-    pub stat_clock: Option<Clock>,
-    /// Whether ticks that only count may be passed over, see [`Kernel::boot`].
-    pub passes_ticks: bool,
-    /// Timers expire at ticks only.
-    pub tick_timers: bool,
-    pub costs: Costs,
-    pub sampled: bool,
-    /// Interrupts and switching are charged to the running task.
-    pub charges_interrupts: bool,
-    pub preemption: Preemption,
-    /// Processors whose task is to be preempted as soon as it leaves the kernel, a bit each.
-    pub deferred: u64,
-    pub policy_rng: Rng,
-    /// What moving from task to task and from processor to processor costs in caches, if it does.
-    pub caches: Option<Box<Caches>>,
-    pub devices: Vec<Device>,
-    pub device_rng: Rng,
-    /// Timers that are always set: of devices and of the statistics clock.
-    pub perpetual: usize,
-    pub programs: Programs,
-    /// For each job, whether the run waits for it.
-    pub finite: Vec<bool>,
-    /// Tasks that the run waits for.
-    pub awaited: u32,
-    /// No job ends by itself: the run goes on to its limit.
-    pub endless: bool,
-    pub personality: Personality,
-    pub resources: Resources,
-    /// Tasks that wait for the drive.
-    pub disk_waiters: u32,
-    /// The task that goes on and on while the clock stands still.
-    pub stuck: Option<TaskId>,
-    pub seed: u64,
-}
-
-/// What a policy may see of this kernel, borrowed apart from the policy itself.
-macro_rules! context {
-    ($kernel:ident) => {
-        Context { now: $kernel.now, view: &$kernel.view, rng: &mut $kernel.policy_rng, wishes: &mut $kernel.wishes }
-    };
-}
-pub(crate) use context;
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Runs until every awaited task has ended, or nothing more happens up to the limit.
@@ -259,17 +182,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
         self.cpus[cpu].leaving = Enqueue::SliceEnd;
         false
-    }
-
-    /// Whether this task belongs to the kernel itself.
-    #[inline]
-    pub fn is_kernel(&self, task: TaskId) -> bool {
-        self.processes[task as usize].kernel
-    }
-
-    #[inline(always)]
-    pub fn emit(&mut self, kind: Kind, flag: u8, cpu: CpuId, task: TaskId, a: u64, b: u64) {
-        self.observer.observe(Event { time: self.now, a, b, task, cpu, kind, flag });
     }
 
     /// The run ends: what is under way is accounted for.

@@ -2,8 +2,8 @@
 
 use crate::{
     accounting::leave_of,
+    kernel::{Kernel, context},
     process::{Mode, State},
-    run::{Kernel, context},
 };
 use schedlab_model::{
     Nanos,

@@ -1,8 +1,9 @@
 //! What system calls do, whoever carries them out: sleeping, children, signals, locks, pipes, memory.
 
 use crate::{
+    kernel::{Kernel, Personality, context},
     process::{Action, Call, Mode, OpenFile, Process, Served, State, Use},
-    run::{Kernel, Personality, context},
+    resources::Device,
     storage::Window,
     timers::Expiry,
 };
@@ -10,44 +11,11 @@ use schedlab_model::{
     Nanos,
     event::{Irq, Kind, NO_TASK, Observer},
     machine::Sizing,
-    program::{Demand, Span},
+    program::Demand,
     task::{CpuId, Policy, Task, TaskId, Wait},
 };
 use schedlab_policies::schedulers::{Context, Enqueue, Scheduler};
 use schedlab_workloads::draws::{self, draw};
-use std::collections::VecDeque;
-
-/// A device that interrupts of itself.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Device {
-    pub every: Span,
-    pub cost: Nanos,
-    pub cpu: CpuId,
-}
-
-/// Locks, pipes and the memory that programs are known to want.
-#[derive(Debug, Default)]
-pub(crate) struct Resources {
-    pub locks: Vec<Lock>,
-    pub pipes: Vec<Pipe>,
-    pub sizing: Sizing,
-    /// For each job, the most that a run of its program has held at its end.
-    pub high_water: Vec<Option<u64>>,
-}
-
-/// Who holds a lock, and who waits for it.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct Lock {
-    pub holder: Option<TaskId>,
-    pub waiting: VecDeque<TaskId>,
-}
-
-/// Messages in a pipe (without limit), or tasks that wait for one.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct Pipe {
-    messages: u64,
-    pub waiting: VecDeque<TaskId>,
-}
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Processor time of a call in the kernel, without entering, leaving and copying.

@@ -1,6 +1,6 @@
 //! A run whose clock stands still: tasks go on and on, and nothing that they do takes time.
 
-use crate::{RunError, run::Kernel};
+use crate::{RunError, kernel::Kernel};
 use schedlab_model::{event::Observer, scenario::Scenario, task::TaskId, units::spell_duration};
 use schedlab_policies::schedulers::Scheduler;
 

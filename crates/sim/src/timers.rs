@@ -8,9 +8,7 @@
 //! When the numbers run out, those that are set are numbered anew. The statistics clock's timer, which is always set again,
 //! stands beside the heap.
 
-use crate::run::Kernel;
-use schedlab_model::{Nanos, event::Observer, task::CpuId, task::TaskId};
-use schedlab_policies::schedulers::Scheduler;
+use schedlab_model::{Nanos, task::CpuId, task::TaskId};
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// What a timer is for.
@@ -214,34 +212,9 @@ impl Timers {
     }
 }
 
-impl<S: Scheduler, O: Observer> Kernel<S, O> {
-    /// Sets a timer that wakes nobody.
-    #[inline]
-    pub fn set_timer(&mut self, when: Nanos, what: Expiry) {
-        if self.timers.exhausted() {
-            self.renumber_timers();
-        }
-        self.timers.set(when, what);
-    }
-
-    /// Timers get new numbers, and the tasks that wait for them learn these.
-    #[cold]
-    pub fn renumber_timers(&mut self) {
-        let processes = &mut self.processes;
-        self.timers.renumber(|task, before, now| {
-            let alarm = &mut processes[task as usize].alarm;
-            if *alarm == before {
-                *alarm = now;
-            }
-        });
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_model::{event::Event, scenario::Scenario};
-    use schedlab_policies::schedulers::RoundRobin;
 
     #[test]
     fn timers_of_every_kind_come_back_in_order_of_time_and_then_of_setting() {
@@ -264,33 +237,5 @@ mod tests {
         timers.set(1, Expiry::Scheduler { cpu: 4, token: 5 });
         assert_eq!(timers.take(), Some(Expiry::Scheduler { cpu: 4, token: 5 }));
         assert_eq!(timers.asked.len(), 2, "places are used again");
-    }
-
-    /// Sleepers that are woken early by signals, at times that coincide.
-    const SCENARIO: &str = r#"{
-        "machine": { "name": "bare", "processors": 2 },
-        "scheduler": { "name": "round_robin", "slice": "1ms" },
-        "workload": { "sleepers": { "count": 20, "steps": [{ "repeat": { "times": 50, "steps": [
-            { "compute": { "uniform": ["1ms", "3ms"] } }, { "sleep": "10ms" }, "signal"
-        ] } }] } }
-    }"#;
-
-    fn events(first_number: u32) -> Vec<Event> {
-        let scenario: Scenario = serde_json::from_str(SCENARIO).unwrap();
-        let mut events = Vec::new();
-        let mut kernel = Kernel::<RoundRobin, _>::boot(&scenario, 1, &mut events).unwrap();
-        // The tasks' starts are numbered already.
-        kernel.timers.number_from(first_number);
-        kernel.run(&[]);
-        events
-    }
-
-    #[test]
-    fn a_run_is_the_same_when_timers_run_out_of_numbers() {
-        let plain = events(100);
-        assert!(plain.len() > 10_000);
-        for first in [u32::MAX - 1, u32::MAX - 100, u32::MAX - 333] {
-            assert!(events(first) == plain);
-        }
     }
 }

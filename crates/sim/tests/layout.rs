@@ -139,9 +139,6 @@ fn unsafe_code_is_forbidden_but_where_it_cannot_be() {
     }
 }
 
-/// The only crate whose modules may need each other: the kernel is one type, whose parts are in several files.
-const ONE_TYPE: &str = "sim";
-
 /// The paths that a `use` tree or a path names, and how many bytes it takes: `a::{b, c::d}` names `a::b` and `a::c::d`.
 fn paths(text: &str) -> (Vec<String>, usize) {
     let blanks = |text: &str| text.len() - text.trim_start().len();
@@ -207,7 +204,7 @@ fn named_modules(name: &str) -> BTreeMap<String, BTreeSet<String>> {
 #[test]
 fn no_two_modules_of_a_crate_need_each_other() {
     assert!(named_modules("agent").values().any(|all| !all.is_empty()), "what modules name is not found");
-    for name in manifests().keys().filter(|name| *name != ONE_TYPE) {
+    for name in manifests().keys() {
         let named = named_modules(name);
         for module in named.keys() {
             let (mut seen, mut left) = (BTreeSet::new(), vec![module]);

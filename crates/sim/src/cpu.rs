@@ -1,0 +1,58 @@
+//! A processor: what it is doing, and up to when.
+
+use crate::process::Mode;
+use schedlab_model::{Nanos, event::NO_TASK, task::TaskId};
+use schedlab_policies::schedulers::Enqueue;
+
+/// What a processor is doing.
+#[derive(Debug, Clone)]
+pub(crate) struct Cpu {
+    pub running: TaskId,
+    /// While nobody runs, who ran last, and so has its registers and cache here.
+    pub last: TaskId,
+    /// From here on, time is not settled yet.
+    pub settled: Nanos,
+    /// Of the time not settled, how much goes to interrupts and switching; it comes first. What is left of it when a task leaves
+    /// is paid before the next task's own stretch.
+    pub overhead: Nanos,
+    /// When the running task's present stretch ends.
+    pub burst_end: Nanos,
+    /// When its slice ends.
+    pub slice_end: Nanos,
+    /// Whose code the running task is in.
+    pub mode: Mode,
+    /// Why it leaves, if it leaves now while able to run.
+    pub leaving: Enqueue,
+    /// Time that the running task has had since it got the processor, by [`Mode`].
+    pub spent: [Nanos; 2],
+}
+
+impl Default for Cpu {
+    fn default() -> Self {
+        Cpu {
+            running: NO_TASK,
+            last: NO_TASK,
+            settled: 0,
+            overhead: 0,
+            burst_end: Nanos::MAX,
+            slice_end: Nanos::MAX,
+            mode: Mode::User,
+            leaving: Enqueue::Preempted,
+            spent: [0; 2],
+        }
+    }
+}
+
+impl Cpu {
+    /// When something happens here.
+    #[inline(always)]
+    pub fn next(&self) -> Nanos {
+        self.burst_end.min(self.slice_end)
+    }
+
+    /// A stretch of that length begins, as soon as interrupts and switching are done.
+    #[inline(always)]
+    pub fn begin(&mut self, now: Nanos, length: Nanos) {
+        self.burst_end = (now + self.overhead).saturating_add(length);
+    }
+}

@@ -1,0 +1,226 @@
+//! What a tick does: the periodic clock drives the scheduler; a statistics clock, where there is one, samples who runs. Ticks
+//! that only count are passed over.
+
+use crate::{
+    cpu::Cpu,
+    kernel::{Kernel, context},
+    timers::Expiry,
+};
+use schedlab_model::{
+    Nanos,
+    event::{Event, Irq, Kind, NO_TASK, Observer},
+    machine::Preemption,
+    task::CpuId,
+};
+use schedlab_policies::schedulers::{Balance, Context, Scheduler, Ticks};
+
+impl<S: Scheduler, O: Observer> Kernel<S, O> {
+    /// The clock interrupt, on every processor.
+    pub fn tick(&mut self) {
+        self.view.waker = None;
+        self.clock.advance();
+        if self.preemption == Preemption::Lazy {
+            self.wishes.resched |= self.deferred;
+            self.wishes.at_once |= self.deferred;
+        }
+        // The first one apart, since it is most often the only one, and its own code is the shorter for it.
+        self.tick_on(0);
+        if self.cpus.count() > 1 {
+            self.tick_on_others();
+        }
+    }
+
+    #[inline(never)]
+    fn tick_on_others(&mut self) {
+        self.even_out(0);
+        for cpu in 1..self.cpus.count() {
+            self.tick_on(cpu);
+            self.even_out(cpu);
+        }
+    }
+
+    #[inline(always)]
+    fn tick_on(&mut self, cpu: usize) {
+        self.emit(Kind::Interrupt, 0, cpu as CpuId, NO_TASK, Irq::Clock as u64, 0);
+        self.steal(cpu, self.costs.clock_interrupt);
+        if self.stat_clock.is_none() {
+            self.stat_tick_on(cpu, self.clock.tick);
+        }
+        if self.clock_task_needed(cpu) {
+            self.notify_clock_task(cpu);
+        } else if S::TICKS {
+            self.settle(cpu);
+            self.scheduler.tick(&mut context!(self), cpu as CpuId);
+        }
+    }
+
+    /// Where the next thing is a tick of either clock: passes over all ticks before anything else that the policy knows to
+    /// change nothing but counts. Whether there were any.
+    #[inline(always)]
+    pub fn pass_ticks(&mut self) -> bool {
+        let until = self.cpus[0].next().min(self.timers.next_in_heap()).min(self.limit + 1);
+        let tick = self.clock.next.min(self.timers.next());
+        self.passes_ticks && tick < until && self.pass_ticks_until(until)
+    }
+
+    #[inline(never)]
+    fn pass_ticks_until(&mut self, mut until: Nanos) -> bool {
+        let Cpu { running: task, overhead, .. } = self.cpus[0];
+        if task == NO_TASK || self.deferred != 0 || S::WHOLE_TICKS && overhead > 0 {
+            return false;
+        }
+        self.settle_running(0);
+        let quiet = self.scheduler.quiet_ticks(&context!(self), 0, task);
+        if quiet == Ticks::default() {
+            return false;
+        }
+        let statistics = self.stat_clock.as_ref().filter(|_| S::STAT_TICKS);
+        let mut samples = statistics.map_or(0, |clock| clock.quiet_before(&mut until, quiet.statistics));
+        let before = until;
+        let ticks = self.clock.quiet_before(&mut until, quiet.clock);
+        if until < before {
+            samples = samples.min(statistics.map_or(0, |clock| clock.ticks_before(until)));
+        }
+        if ticks + samples == 0 {
+            return false;
+        }
+        self.view.waker = None;
+        let ticked =
+            Event { time: 0, a: Irq::Clock as u64, b: 0, task: NO_TASK, cpu: 0, kind: Kind::Interrupt, flag: 0 };
+        self.observer.observe_row(ticked, self.clock.times(ticks));
+        let last = [self.clock.pass(ticks), self.pass_statistics(samples)];
+        self.now = last.into_iter().flatten().fold(self.now, Nanos::max);
+        self.settle_running(0);
+        self.scheduler.pass_ticks(&context!(self), 0, task, Ticks { clock: ticks, statistics: samples });
+        true
+    }
+
+    /// So many ticks of the statistics clock are passed over: the time of the last.
+    fn pass_statistics(&mut self, ticks: u64) -> Option<Nanos> {
+        let clock = self.stat_clock.as_mut()?;
+        let last = clock.pass(ticks)?;
+        let then = clock.next;
+        self.set_timer(then, Expiry::Stat);
+        Some(last)
+    }
+
+    /// The policy may pull queued tasks at a tick, where there is somewhere to pull them from.
+    fn even_out(&mut self, cpu: usize) {
+        while let Some(task) = self.scheduler.balance(&mut context!(self), cpu as CpuId, Balance::Tick) {
+            self.migrate(task, cpu as CpuId);
+            if self.cpus[cpu].running == NO_TASK {
+                self.wishes.resched |= 1 << cpu;
+            }
+        }
+    }
+
+    /// The interrupt of the statistics clock, on every processor.
+    pub fn stat_tick(&mut self) {
+        let Some(clock) = &mut self.stat_clock else { return };
+        clock.advance();
+        let (next, tick) = (clock.next, clock.tick);
+        self.set_timer(next, Expiry::Stat);
+        for cpu in 0..self.cpus.count() {
+            self.stat_tick_on(cpu, tick);
+        }
+    }
+
+    #[inline(always)]
+    fn stat_tick_on(&mut self, cpu: usize, tick: Nanos) {
+        if self.sampled {
+            self.sample(cpu, tick);
+        }
+        if S::STAT_TICKS {
+            self.settle(cpu);
+            self.scheduler.stat_tick(&mut context!(self), cpu as CpuId);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_model::scenario::Scenario;
+    use schedlab_policies::schedulers::{self, SCHEDULERS, Visitor};
+
+    /// Hears everything, and counts the ticks that did not come in rows.
+    #[derive(Default)]
+    struct Heard {
+        events: Vec<Event>,
+        single: usize,
+    }
+
+    impl Observer for Heard {
+        fn observe(&mut self, event: Event) {
+            self.single += usize::from(event.kind == Kind::Interrupt && event.a == Irq::Clock as u64);
+            self.events.push(event);
+        }
+
+        fn observe_row(&mut self, event: Event, times: impl ExactSizeIterator<Item = Nanos> + Clone) {
+            self.events.extend(times.map(|time| Event { time, ..event }));
+        }
+    }
+
+    /// Runs a workload twice under a scheduler with a setting: with every tick on its own, and passing over those that only
+    /// count.
+    struct Twice<'a>(&'a serde_json::Value, [&'a str; 2]);
+
+    impl Visitor for Twice<'_> {
+        type Output = Option<[Heard; 2]>;
+
+        fn visit<S: Scheduler>(self) -> Self::Output {
+            if !S::PASSES_TICKS {
+                return None;
+            }
+            let scenario: Result<Scenario, _> = serde_json::from_value(serde_json::json!({
+                "machine": { "name": "bare", "processors": 1, "clock": { "hz": "1024/s" } },
+                "scheduler": { "name": S::INFO.name, (self.1[0]): self.1[1] },
+                "duration": "20s",
+                "workload": self.0,
+            }));
+            let scenario = scenario.expect("a scenario");
+            Some([false, true].map(|passes| {
+                let mut heard = Heard::default();
+                let mut kernel = Kernel::<S, _>::boot(&scenario, 7, &mut heard).expect("it can be run");
+                assert!(std::mem::replace(&mut kernel.passes_ticks, passes), "{}", S::INFO.name);
+                kernel.run(&[]);
+                heard
+            }))
+        }
+    }
+
+    #[test]
+    fn a_run_is_the_same_whether_ticks_are_passed_over_or_not() {
+        let compute = serde_json::json!([{ "compute": "100s" }]);
+        let sleeper = serde_json::json!([{ "repeat": { "times": "forever", "steps": [
+            { "compute": { "uniform": ["1ms", "30ms"] } }, { "sleep": { "uniform": ["1ms", "400ms"] } }
+        ] } }]);
+        let workload = serde_json::json!({
+            "hogs": { "count": 3, "steps": compute },
+            "nice": { "count": 2, "nice": 7, "steps": compute, "start": "1s" },
+            "sleepers": { "count": 3, "steps": sleeper },
+            "batch": { "policy": "batch", "nice": -5, "steps": sleeper },
+            "turns": { "count": 2, "policy": "rr", "priority": 5, "steps": sleeper },
+            "idle": { "policy": "idle", "steps": compute },
+        });
+        // Each as it is by default, and what changes their ticks.
+        let variants = [
+            ("muqss", ["variant", "bfs"]),
+            ("bsd4", ["quantum_form", "slice"]),
+            ("bsd4", ["weights", "evans"]),
+            ("ule", ["slice", "1"]),
+            ("ule", ["variant", "2011"]),
+            ("round_robin", ["slice_size", "7"]),
+        ];
+        let plain = SCHEDULERS.iter().map(|info| (info.name, ["name", info.name]));
+        let mut passing = 0;
+        for (name, setting) in plain.chain(variants) {
+            let Some([each, rows]) = schedulers::visit(name, Twice(&workload, setting)).flatten() else { continue };
+            let differs = each.events.iter().zip(&rows.events).position(|(one, other)| one != other);
+            assert_eq!(differs.map(|at| (&each.events[at], &rows.events[at])), None, "{name} {setting:?}");
+            assert_eq!(each.events.len(), rows.events.len(), "{name} {setting:?}");
+            passing += usize::from(rows.single < each.single / 2);
+        }
+        assert!(passing >= 5, "{passing}");
+    }
+}
