@@ -1,15 +1,14 @@
 //! # arc
 //!
-//! Promises to find out by itself how much of the cache should go to what was asked for once, and how much to the
-//! rest.
+//! Promises to adapt by itself the shares of the cache for keys requested once and for the rest.
 //!
 //! ## The idea
 //!
-//!     T1: asked for once lately. T2: asked for at least twice. Both least recently used.
+//!     T1: requested once recently. T2: requested at least twice. Both least recently used.
 //!     B1, B2: keys evicted from T1 and T2, without their contents; T1 with B1 has at most as many as there are
 //!     slots, all four twice that.
 //!     A hit, or a key found in B1 or B2, goes to the front of T2; any other to the front of T1.
-//!     p is how large T1 should be. A key found in B1 says "T1 was too small": p grows. One found in B2 shrinks it.
+//!     p is how large T1 should be. A key found in B1 indicates that T1 was too small: p grows. One found in B2 shrinks it.
 //!     The victim is the last of T1 if T1 is larger than p, else the last of T2.
 //!
 //! ## The formula
@@ -28,7 +27,7 @@
 //! out   . . . . 2 3 1 4
 //! ```
 //!
-//! 2 is found in B1, and p becomes 1: so it is T2 that gives a slot for 5. 1 is found in B2, and p is 0 again.
+//! 2 is found in B1, and p becomes 1: so T2 gives up a slot for 5. 1 is found in B2, and p is 0 again.
 //!
 //! ## Cost
 //!
@@ -36,8 +35,8 @@
 //!
 //! ## Good for, not for
 //!
-//! Loads that change between scans, loops and favourites, without a knob. It learns only from keys that come back
-//! within its memory: a loop over more than twice the cache teaches nothing.
+//! Loads that change between scans, loops and popular keys, without a parameter to tune. It learns only from keys
+//! requested again while they are remembered: from a loop over more than twice the cache it learns nothing.
 //!
 //! ## Departures
 //!

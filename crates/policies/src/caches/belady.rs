@@ -1,10 +1,10 @@
 //! # belady
 //!
-//! Promises that no other policy that admits every key misses less. It needs to know the future.
+//! Promises that no other policy that admits every key has fewer misses. It is clairvoyant.
 //!
 //! ## The idea
 //!
-//!     The victim is the key that will be asked for last, or never again.
+//!     The victim is the key whose next request is farthest away, or that is never requested again.
 //!     A heap has the next use of every slot, the farthest on top. A hit adds the slot's new next use and leaves the
 //!     old entry, which is known by not being the slot's next use any more; when such entries are most of the heap,
 //!     it is built anew.
@@ -18,7 +18,7 @@
 //! out   . . . 3 . . 4 . . 2 3 .
 //! ```
 //!
-//! Seven misses, where `fifo` has nine and `lru` ten. When nobody is asked for again, the higher slot goes.
+//! Seven misses, where `fifo` has nine and `lru` ten. When no key is requested again, the one in the higher slot is evicted.
 //!
 //! ## Cost
 //!
@@ -26,11 +26,11 @@
 //!
 //! ## Good for, not for
 //!
-//! The bound below which no curve can fall. Only for recorded traces, which know their future.
+//! The bound below which no curve can fall. Only for recorded traces, whose future requests are known.
 //!
 //! ## Departures
 //!
-//! Every key is admitted, as a page that was asked for must be. A cache that may refuse a key could miss less.
+//! Every key is admitted, as a page that was requested must be. A cache that may refuse a key could miss less.
 //!
 //! ## References
 //!

@@ -1,13 +1,13 @@
 //! # clock
 //!
-//! Promises a second chance to whatever was asked for since the hand last came by.
+//! Promises a second chance to every key requested since the hand last passed it.
 //!
 //! ## The idea
 //!
-//!     Slots stand in a ring with a hand. A hit sets a mark at the slot and moves nothing.
-//!     The hand looks for a victim: at a marked slot it takes the mark away and goes on; the first without one is the
+//!     Slots form a ring with a hand. A hit sets a mark at the slot and moves nothing.
+//!     The hand looks for a victim: at a marked slot it clears the mark and continues; the first without one is the
 //!     victim.
-//!     What comes in stands right behind the hand, so the hand meets it last, without a mark.
+//!     A new key is placed right behind the hand, so the hand reaches it last, without a mark.
 //!     With more bits a slot counts its hits, and the hand takes one away.
 //!
 //! ## A schedule

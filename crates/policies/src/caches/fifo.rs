@@ -1,10 +1,10 @@
 //! # fifo
 //!
-//! Promises each key the same stay, whatever is asked for meanwhile.
+//! Promises that keys are evicted in order of admission, whatever is requested meanwhile.
 //!
 //! ## The idea
 //!
-//!     One list. What comes in goes to its front; the victim is at its back. A hit changes nothing.
+//!     One list. A new key goes to its front; the victim is at its back. A hit changes nothing.
 //!
 //! ## A schedule
 //!
@@ -15,7 +15,7 @@
 //! out   . . . . 1 2 3
 //! ```
 //!
-//! Key 1 is asked for again and leaves first all the same.
+//! Key 1 is requested again and is still evicted first.
 //!
 //! ## Cost
 //!

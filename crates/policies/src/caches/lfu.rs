@@ -1,11 +1,11 @@
 //! # lfu
 //!
-//! Promises to keep what was asked for most often since it came in.
+//! Promises to keep the keys requested most often since their admission.
 //!
 //! ## The idea
 //!
 //!     One list, sorted: the most often used first; among equals the last used first. The victim is at its back.
-//!     Equals stand together in a *group*, which knows its first member.
+//!     Equals are adjacent in a *group*, which knows its first member.
 //!     A hit lifts a slot from the group of n uses to the front of the group of n + 1, which is the one before, or
 //!     new.
 //!     So nothing is ever searched for.
@@ -25,11 +25,11 @@
 //!
 //! ## Good for, not for
 //!
-//! Loads whose popular keys stay the same. What was popular once stays for long after; newcomers push each other out.
+//! Loads whose popular keys stay the same. A key that was popular once stays long after; new keys displace each other.
 //!
 //! ## Departures
 //!
-//! A key's count begins again when it comes back, as in most implementations ("in-cache LFU"); counts never age.
+//! A key's count begins again when it is admitted again, as in most implementations ("in-cache LFU"); counts never age.
 //!
 //! ## References
 //!

@@ -1,13 +1,13 @@
 //! # lirs
 //!
-//! Promises to keep the keys that were last asked for twice within the shortest span.
+//! Promises to keep the keys whose last two requests are closest together.
 //!
 //! ## The idea
 //!
-//!     The span between the last two requests for a key says more of its next one than the time since the last.
+//!     The span between the last two requests for a key predicts its next request better than the time since the last one.
 //!     LIR: nearly all slots, for keys with short spans. HIR: the few other slots, and keys that are remembered
 //!     without a slot.
-//!     Stack S: keys by last request, down to the oldest LIR key. A key that is found in S was asked for within a
+//!     Stack S: keys by last request, down to the oldest LIR key. A key that is found in S was requested within a
 //!     shorter span than the oldest LIR key can show; so an HIR key found there becomes LIR, and the oldest LIR key becomes HIR.
 //!     Queue Q: HIR keys with a slot. The victim is the oldest in Q; it stays in S, as a memory, if it is there.
 //!
@@ -20,8 +20,8 @@
 //! out   . . . 3 4 5 . . .
 //! ```
 //!
-//! 1 and 2 are LIR, the others share one slot. 4 comes back while S remembers it, and is LIR from then on; 1, the
-//! oldest LIR key, becomes HIR and stands in the queue, where its next request finds it.
+//! 1 and 2 are LIR, the others share one slot. 4 is requested again while S remembers it, and is LIR from then on; 1, the
+//! oldest LIR key, becomes HIR and is in the queue, where its next request finds it.
 //!
 //! ## Cost
 //!
@@ -30,16 +30,16 @@
 //!
 //! ## Good for, not for
 //!
-//! Loops larger than the cache, of which it keeps a part; scans. It is slow to see that favourites have changed, as
-//! all newcomers share the few HIR slots.
+//! Loops larger than the cache, of which it keeps a part; scans. It adapts slowly when the popular keys change, as all new
+//! keys share the few HIR slots.
 //!
 //! ## Departures
 //!
-//! The paper does not bound S. Here, as in libCacheSim, it has at most `stack` % of the slots (200): what was without
-//! a slot for longest is forgotten. libCacheSim 0.3.5 also makes an LIR key HIR when an HIR key is hit that is in Q
-//! only, and leaves its place empty; the paper (section 3) and we do not. In the million requests of each sequence of
-//! `bench/cache_exactness.py` it misses up to 258 times less and 3616 times more for it; a model with and without
-//! that step (`bench/lirs_peer.py`) counts its misses and ours.
+//! The paper does not bound S. Here, as in libCacheSim, it has at most `stack` % of the slots (200): the key that was
+//! without a slot for longest is forgotten. libCacheSim 0.3.5 also makes an LIR key HIR when an HIR key is hit that is in
+//! Q only, and leaves its place empty; the paper (section 3) and this implementation do not. In the million requests of
+//! each sequence of `bench/cache_exactness.py` it misses up to 258 times less and 3616 times more for it; a model with and
+//! without that step (`bench/lirs_peer.py`) counts the misses of both.
 //!
 //! ## References
 //!
@@ -143,7 +143,7 @@ impl Lirs {
         }
     }
 
-    /// Forgets who was without a slot for longest, while S is too large.
+    /// Forgets the key that was without a slot for longest, while S is too large.
     #[inline]
     fn bound_stack(&mut self) {
         while self.stack.len(0) > self.most_in_stack && self.lists.len(GONE) > 0 {

@@ -1,10 +1,10 @@
 //! # lru
 //!
-//! Promises to keep what was asked for last.
+//! Promises to keep the most recently requested keys.
 //!
 //! ## The idea
 //!
-//!     One list. What is asked for goes to its front; the victim is at its back.
+//!     One list. A requested key goes to its front; the victim is at its back.
 //!
 //! ## A schedule
 //!

@@ -6,7 +6,7 @@
 //!           '> missed -> full? victim -> admit          (the victim's slot is free again: the policy has forgotten it)
 //! ```
 //!
-//! The store knows what is cached: which *key* (number of the thing, from 0) stands in which *slot* (from 0 to the
+//! The store knows what is cached: which *key* (number of the cached object, from 0) is in which *slot* (from 0 to the
 //! capacity). A policy keeps its order over slots, in arrays indexed by slot, and remembers evicted keys if it wants to
 //! ("ghosts"), in arrays indexed by key. It hashes nothing and allocates only where a new largest key is met.
 
@@ -49,7 +49,7 @@ use kit::share::share;
 
 /// A place in the cache.
 pub type Slot = u32;
-/// Number of a thing that can be cached.
+/// Number of an object that can be cached.
 pub type Key = u32;
 /// Stands where no slot or key is meant.
 pub const NOTHING: u32 = u32::MAX;
@@ -73,9 +73,9 @@ pub trait Eviction: std::fmt::Debug + Send {
     /// The key in this slot was asked for.
     fn hit(&mut self, cx: &mut Context<'_>, slot: Slot);
 
-    /// The slot to free, for `incoming`, which was asked for and is not in the cache. The policy forgets the slot (but may remember
-    /// its key). A cache whose memory others want asks before it is full, and for a key that nobody has asked for; but never
-    /// when the policy has no slot.
+    /// The slot to free, for `incoming`, which was asked for and is not in the cache. The policy forgets the slot (but may
+    /// remember its key). A cache whose memory others want asks before it is full, and for a key that was not requested;
+    /// but never when the policy has no slot.
     fn victim(&mut self, cx: &mut Context<'_>, incoming: Key) -> Slot;
 
     /// `key` now stands in `slot`, which was free.
@@ -121,16 +121,16 @@ pub struct ActiveInactive {
 pub trait Entry: Eviction + Sized + 'static {
     /// Its description.
     const INFO: Info;
-    /// Whether it looks at [`Context::next_use`]: only a recorded trace can tell it.
+    /// Whether it uses [`Context::next_use`]: only a recorded trace can provide it.
     const CLAIRVOYANT: bool = false;
     /// Whether it always holds what was asked for last: one pass over the stack distances then gives the misses of every size.
     const STACK: bool = false;
 
-    /// A new one, for so many slots (at least 1).
+    /// A new one, for the given number of slots (at least 1).
     fn new(params: &Params, slots: u32) -> Self;
 }
 
-/// Takes an eviction policy whose type the compiler shall know.
+/// Receives an eviction policy as a type known to the compiler.
 pub trait Visitor {
     /// What comes of it.
     type Output;

@@ -1,10 +1,10 @@
 //! # mru
 //!
-//! Promises a loop over more than the cache as many hits as there can be.
+//! Promises a loop over more keys than the cache holds as many hits as possible.
 //!
 //! ## The idea
 //!
-//!     One list. What is asked for goes to its front; the victim is also at its front.
+//!     One list. A requested key goes to its front; the victim is also at its front.
 //!
 //! ## A schedule
 //!
@@ -23,8 +23,8 @@
 //!
 //! ## Good for, not for
 //!
-//! Loops: over n keys with s slots it hits (s - 1) / (n - 1) of the requests, which is the most possible. Nothing
-//! else: what was asked for once at the start stays for ever.
+//! Loops: over n keys with s slots it hits (s - 1) / (n - 1) of the requests, which is the most possible. Nothing else:
+//! a key requested once at the start stays indefinitely.
 //!
 //! ## Departures
 //!

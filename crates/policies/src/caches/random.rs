@@ -1,10 +1,10 @@
 //! # random
 //!
-//! Promises nothing, to everybody alike: the yardstick of a policy that knows nothing.
+//! Promises nothing: it is the baseline of a policy without any information.
 //!
 //! ## The idea
 //!
-//!     The victim is drawn by lot among all slots in use.
+//!     The victim is drawn at random among all slots in use.
 //!
 //! ## A schedule
 //!
@@ -23,7 +23,7 @@
 //!
 //! ## Good for, not for
 //!
-//! A loop over n keys with s slots, where `lru` never hits. It has no bad case of its own, and no good one.
+//! A loop over n keys with s slots, where `lru` never hits. It has no worst case of its own, and no best one.
 //!
 //! ## Departures
 //!
@@ -37,7 +37,7 @@
 use super::{Context, Entry, Eviction, Key, Slot};
 use schedlab_model::info::{Info, Params};
 
-/// Anybody goes.
+/// Any key may be evicted.
 #[derive(Debug)]
 pub struct Random {
     /// Slots in use, in any order, and each one's place there.

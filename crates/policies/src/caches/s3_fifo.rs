@@ -1,14 +1,13 @@
 //! # s3_fifo
 //!
-//! Promises to be rid of what is asked for only once before it can push out anything else, with queues only.
+//! Promises to evict keys requested only once before they can displace others, with queues only.
 //!
 //! ## The idea
 //!
 //!     Small: a queue for a tenth of the slots, where new keys begin. Main: a queue for the others.
-//!     Ghost: keys that fell out of small, without their contents; what is asked for while it stands there comes in
-//!     at main.
+//!     Ghost: keys evicted from small, without their contents; a key requested while it is there is admitted to main.
 //!     A hit counts, up to 3, and moves nothing.
-//!     While small has its share or more: its oldest goes on to main if it was hit twice or more, else it is the
+//!     While small has its share or more: its oldest moves to main if it was hit twice or more, else it is the
 //!     victim.
 //!     Else the oldest of main: with hits counted it goes to the front for one of them, without it is the victim.
 //!
@@ -22,7 +21,7 @@
 //! ```
 //!
 //! Small has one slot, that of 1; 2 and 3, which came while there was room, stood in main. For 4, small is looked at
-//! first: 1 was hit twice and goes on to main, which gives up 2. Then 4 goes, whom nobody asked for again.
+//! first: 1 was hit twice and moves to main, which evicts 2. Then 4 is evicted, which was not requested again.
 //!
 //! ## Cost
 //!
@@ -31,8 +30,8 @@
 //!
 //! ## Good for, not for
 //!
-//! Skewed loads with many keys asked for once, as in caches of the web and of blocks; scans. A key whose second
-//! request comes just after it fell out of small pays one miss more than under `lru`.
+//! Skewed loads with many keys requested once, as in web and block caches; scans. A key whose second request comes just
+//! after its eviction from small has one miss more than under `lru`.
 //!
 //! ## Departures
 //!
@@ -70,9 +69,9 @@ pub struct S3Fifo<W = Ones> {
     share_of_main: u64,
     /// Hits in small that lead on to main.
     enough: u8,
-    /// Whether nobody was evicted yet.
+    /// Whether no key was evicted yet.
     filling: bool,
-    /// The key that the last victim gave way to, if it stood among the ghosts.
+    /// The key for which the last victim was evicted, if it was among the ghosts.
     recalled: Key,
 }
 
@@ -230,7 +229,7 @@ impl InBytes for S3Fifo<Bytes> {
         size <= self.share_of_small
     }
 
-    /// What fills all of small would leave nobody else there; only main takes it.
+    /// An object that fills all of small would leave no other key there; only main admits it.
     #[inline]
     fn keeps(&self, key: Key, size: u64) -> bool {
         self.recalled == key || size < self.share_of_small

@@ -1,15 +1,13 @@
 //! # sieve
 //!
-//! Promises to be rid soon of what is asked for only once, without moving what is asked for often.
+//! Promises to evict early the keys that are requested only once, without moving those requested often.
 //!
 //! ## The idea
 //!
 //!     One list by arrival, and a hand that moves from the oldest to the youngest, then begins again at the oldest.
 //!     A hit sets a mark at the slot and moves nothing.
-//!     The hand takes marks away as it passes; the first slot without one is the victim. Whoever is spared keeps its
-//!     place.
-//!     What comes in stands first. So the hand soon reaches the newcomers, and sifts them while the old ones are left
-//!     alone.
+//!     The hand clears marks as it passes; the first slot without one is the victim. A key that is spared keeps its place.
+//!     A new key is placed first. So the hand soon reaches the new keys, and checks them while the old ones are left in place.
 //!
 //! ## A schedule
 //!
@@ -29,8 +27,8 @@
 //!
 //! ## Good for, not for
 //!
-//! Skewed loads with many keys asked for once, as in caches of the web. Not for loops, nor where the popular ones
-//! change: an old one stays as long as it is asked for once a round of the hand.
+//! Skewed loads with many keys requested once, as in web caches. Not for loops, nor where the popular keys change: an old
+//! one stays as long as it is requested once a round of the hand.
 //!
 //! ## Departures
 //!

@@ -1,17 +1,17 @@
 //! # two_list
 //!
-//! Promises what Linux does with the pages of files that are read and written: two requests make a page last, one
-//! does not.
+//! Promises what Linux does with the pages of files that are read and written: a page requested twice is kept longer, one
+//! requested once is not.
 //!
 //! ## The idea
 //!
-//!     Inactive: new pages, first in first out. Active: pages asked for again while they were inactive.
+//!     Inactive: new pages, first in first out. Active: pages requested again while they were inactive.
 //!     A page has a mark, *referenced*. A request sets it; a request for an inactive page that has it makes the page
 //!     active, without it.
 //!     The victim is the last inactive page, marked or not.
-//!     While the inactive list is too short beside the active one, the last active page becomes inactive.
-//!     An evicted page leaves its *age*: how many pages were evicted or made active before. If it comes back so soon
-//!     that an inactive list longer by the active one would have kept it, it is active at once (a *refault*), and one
+//!     While the inactive list is too short compared with the active one, the last active page becomes inactive.
+//!     An evicted page leaves its *age*: how many pages were evicted or made active before. If it is requested again so
+//!     soon that an inactive list longer by the active one would have kept it, it is active at once (a *refault*), and one
 //!     active page must become inactive.
 //!
 //! ## The formula
@@ -37,13 +37,13 @@
 //!
 //! ## Good for, not for
 //!
-//! Files read once beside a working set. A working set larger than the inactive list is found only by its refaults.
+//! Files read once alongside a working set. A working set larger than the inactive list is detected only by its refaults.
 //!
 //! ## Departures
 //!
-//! Linux reclaims in batches of 32, scans both lists by priority, and activates through per-processor batches; we
-//! free one page when one is wanted, deactivate one for each refault, and balance at once. Pages here are clean,
-//! unmapped and read by `read`: the request that brings a page in marks it referenced, as `filemap_read` does.
+//! Linux reclaims in batches of 32, scans both lists by priority, and activates through per-processor batches; here one
+//! page is freed when one is needed, one is deactivated for each refault, and the lists are balanced at once. Pages here
+//! are clean, unmapped and read by `read`: the request that brings a page in marks it referenced, as `filemap_read` does.
 //! `refaults = false` is Linux before 3.15, but with today's ratio.
 //!
 //! ## References

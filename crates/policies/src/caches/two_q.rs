@@ -1,12 +1,12 @@
 //! # two_q
 //!
-//! Promises a place among the lasting ones to whatever is asked for again after its first burst of requests is over.
+//! Promises to keep the keys that are requested again after their first burst of requests is over.
 //!
 //! ## The idea
 //!
-//!     A1in: what is new, first in first out; a hit there changes nothing, for it belongs to the same burst.
-//!     A1out: keys that fell out of A1in, without their contents.
-//!     Am: what was asked for while it stood in A1out; least recently used.
+//!     A1in: new keys, first in first out; a hit there changes nothing, as it belongs to the same burst.
+//!     A1out: keys evicted from A1in, without their contents.
+//!     Am: keys requested while they were in A1out; least recently used.
 //!     If A1in has more than its share, the victim is its oldest, whose key goes to A1out; else the last of Am.
 //!
 //! ## A schedule
@@ -18,8 +18,8 @@
 //! out   . . . . 1 2 3 4 .
 //! ```
 //!
-//! A1in has a share of one slot, A1out room for two keys. 1 comes back while A1out knows it, and from then on is safe
-//! in Am.
+//! A1in has a share of one slot, A1out room for two keys. 1 is requested again while A1out remembers it, and from then on
+//! is kept in Am.
 //!
 //! ## Cost
 //!
@@ -60,7 +60,7 @@ pub struct TwoQ<W = Ones> {
     share_of_in: u64,
     /// What `MAIN` may come to where bytes count.
     share_of_main: u64,
-    /// The key that the last victim gave way to, if it stood among the ghosts.
+    /// The key for which the last victim was evicted, if it was among the ghosts.
     recalled: Key,
 }
 

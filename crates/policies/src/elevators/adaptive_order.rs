@@ -1,6 +1,6 @@
 //! # adaptive_order
 //!
-//! Promises whoever reads a place before whoever writes, until the machine swaps; then the other way round.
+//! Promises that reads go before writes, until the machine swaps; then that writes go before reads.
 //!
 //! ## The idea
 //!
@@ -13,12 +13,12 @@
 //!
 //!     leading  =  write  if  swapping >= tasks,  read otherwise
 //!
-//! swapping: tasks that wait for a page of the swap area to be written or read; tasks: the parameter. What leading does
-//! is told by reads_first.
+//! swapping: tasks that wait for a page of the swap area to be written or read; tasks: the parameter. The effect of
+//! leading is described in reads_first.
 //!
 //! ## A schedule
 //!
-//! Read 50 is in service; then come write 10 and read 20 while nobody swaps, and read 60, write 20 and read 40 while
+//! Read 50 is in service; then come write 10 and read 20 while no task swaps, and read 60, write 20 and read 40 while
 //! two tasks do (R a read, W a write, with its sector):
 //!
 //! ```text
@@ -32,15 +32,14 @@
 //! ## Good for, not for
 //!
 //! A small machine that swaps at times. Not for one whose load stays on one side of the limit: there it is one of the
-//! other two. With strict, nobody guarantees that the direction that goes second is ever served.
+//! other two. With strict, nothing guarantees that the direction that goes second is ever served.
 //!
 //! ## Departures
 //!
 //! No kernel had it. The 1994 report proposes it in one sentence ("for instance when two or more processes are in the
-//! swapping state") and leaves open what becomes of requests that are queued when the rule changes. We leave them: to
-//! sort the list again would move requests back that were about to be served, and each change of the rule could put off
-//! the same ones. So for one sweep after a change the list may hold runs of both orders. Everything else as
-//! reads_first.
+//! swapping state") and leaves open what becomes of requests that are queued when the rule changes. Here they stay: to
+//! sort the list again would move requests back that were about to be served, and each change of the rule could delay the
+//! same ones. So for one sweep after a change the list may hold runs of both orders. Everything else as reads_first.
 //!
 //! ## References
 //!

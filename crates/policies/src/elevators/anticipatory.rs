@@ -1,15 +1,15 @@
 //! # anticipatory
 //!
-//! Promises a task that reads one block after the other the drive to itself for a while, and everybody else a turn
-//! before his expiry or the end of the batch.
+//! Promises a task that reads one block after the other exclusive use of the drive for a while, and all other tasks
+//! service before their expiry or the end of the batch.
 //!
 //! ## The idea
 //!
-//!     Reads, with writes that are waited for, and write-back take turns in batches: reads for read_batch_expire while
+//!     Reads, with synchronous writes, and write-back alternate in batches: reads for read_batch_expire while
 //!     others wait, write-back for a number of requests that is tuned to take write_batch_expire. Within a batch, the
 //!     nearest is next, ahead or a little back; but at most once in an expiry, the oldest if that has expired. After a
-//!     read has been served, the drive does not go to another task's place at once: it waits antic_expire for the next
-//!     read of the same task, unless that task has other requests, has ended, usually thinks longer, or the next
+//!     read has been served, the drive does not seek to another task's position at once: it waits antic_expire for the next
+//!     read of the same task, unless that task has other requests, has ended, has a longer mean think time, or the next
 //!     request is close anyway. So one read at a time is in the drive.
 //!
 //! ## The formula
@@ -37,20 +37,20 @@
 //!
 //! ## Good for, not for
 //!
-//! A drive with heads and several tasks that read files. Not for drives without heads or with many, and not for
-//! databases: random reads of many tasks are delayed by waits that come to nothing until the task's history says so.
+//! A drive with heads and several tasks that read files. Not for drives without heads or with many, and not for databases:
+//! random reads of many tasks are delayed by waits in vain until the tasks' history ends these.
 //!
 //! ## Departures
 //!
 //! - Times are compared to the nanosecond, and antic_expire is a hundred-and-fiftieth of a second; with the kernel's
 //!   ticks of 4 ms it is one tick.
 //! - The next request by position is chosen when it is needed; the kernel keeps a candidate.
-//! - The kernel's guess of how likely a task ends while it is waited for is left out: it concerns tasks in their first
-//!   request only. Instead, the mean think time of new tasks decides, as there.
+//! - The kernel's estimate of how likely a task ends while it is waited for is left out: it concerns tasks in their first
+//!   request only. Instead, the mean think time of new tasks decides, as in the kernel.
 //! - When reads are still in the drive as their batch ends, the kernel does not set the end of the batch of write-back
 //!   that follows, so that this is over at once if reads wait, and write-back starves on drives that take several
 //!   requests. Here the batch gets its time.
-//! - Which direction a batch has is decided as there by whether somebody waits for the request, not by read or write.
+//! - As in the kernel, the direction of a batch is decided by whether a task waits for the request, not by read or write.
 //!
 //! ## References
 //!
@@ -111,12 +111,12 @@ struct Reader {
     seeks: Seeks,
 }
 
-/// Whether the drive waits for somebody's next read.
+/// Whether the drive waits for a task's next read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wait {
     /// No.
     Off,
-    /// It will when his read has been served.
+    /// It will when the task's read has been served.
     ForCompletion,
     /// It does.
     ForNext,
@@ -151,7 +151,7 @@ pub struct Anticipatory {
     write_batch_idled: bool,
     wait: Wait,
     wait_began: Nanos,
-    /// Whose read was the last request.
+    /// The task whose read was the last request.
     reader: Option<TaskId>,
     /// It has been served.
     reader_served: bool,
@@ -202,7 +202,7 @@ impl Anticipatory {
         (last <= next + delta / 2 && next <= last + delta) || seek.mean() > last.abs_diff(next)
     }
 
-    /// Whether there is no point in waiting for the task whose read was last, or no longer.
+    /// Whether waiting for the task whose read was last is of no use, or no longer.
     fn breaks(&mut self, cx: &Context<'_>, candidate: Option<RequestId>) -> bool {
         let Some(task) = self.reader else { return true };
         let candidate = candidate.map(|id| cx.request(id));
@@ -225,7 +225,7 @@ impl Anticipatory {
         reader.exited || think.mean() > self.antic_expire
     }
 
-    /// Whether the drive shall rather wait than serve the candidate.
+    /// Whether the drive is to wait rather than serve the candidate.
     fn anticipates(&mut self, cx: &Context<'_>, candidate: Option<RequestId>) -> bool {
         self.antic_expire > 0 && self.wait != Wait::Over && !self.breaks(cx, candidate)
     }
@@ -236,7 +236,7 @@ impl Anticipatory {
         }
     }
 
-    /// The oldest of the kind, if it has expired and nobody has looked for one expiry.
+    /// The oldest of the kind, if it has expired and there was no check for one expiry.
     fn expired(&mut self, cx: &Context<'_>, kind: Kind) -> Option<RequestId> {
         let way = kind as usize;
         if cx.now < self.last_check[way] + self.expire[way] {
@@ -266,7 +266,7 @@ impl Anticipatory {
         self.write_batch = self.write_batch.max(1);
     }
 
-    /// The request to go on with in the batch that runs; an error if the drive shall wait.
+    /// The request to go on with in the batch that runs; an error if the drive is to wait.
     fn continued(&mut self, cx: &Context<'_>, reads: bool, writes: bool) -> Result<Option<RequestId>, ()> {
         if reads && writes && self.batch_expired(cx.now) {
             return Ok(None);

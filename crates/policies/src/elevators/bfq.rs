@@ -1,16 +1,17 @@
 //! # bfq
 //!
-//! Promises every task that waits for the drive sectors by its weight, and who has just come back after a pause the
-//! drive almost at once.
+//! Promises every task that waits for the drive sectors in proportion to its weight, and a task that becomes active again
+//! after a pause the drive almost at once.
 //!
 //! ## The idea
 //!
 //!     Queues as in cfq: one for each task, one of write-back for each level. The queue in service has the drive until
-//!     it has used its budget of sectors or timeout_sync has passed. Which queue is next, virtual time says: each gets
-//!     sectors by its weight, however large its budgets are; budgets only say for how long at a stretch. Who uses his
-//!     budget up gets a larger one, who thinks a smaller one. A queue that is slow, because it seeks, is charged its
-//!     time instead. When the queue in service is empty, the drive waits slice_idle for its task, if that keeps the
-//!     heads where they are, or if others of less weight would take what is this one's.
+//!     it has used its budget of sectors or timeout_sync has passed. Virtual time decides which queue is next: each gets
+//!     sectors in proportion to its weight, however large its budgets are; budgets only limit how long it is served
+//!     without interruption. A queue that uses its budget up gets a larger one, a queue whose task thinks gets a smaller
+//!     one. A queue that is slow, because it seeks, is charged its time instead. When the queue in service is empty, the
+//!     drive waits slice_idle for its task, if that keeps the heads where they are, or if others of less weight would take
+//!     this queue's share.
 //!     With low_latency, a queue that is new or comes back after 2 s counts 30 times its weight for some seconds, and
 //!     one that takes little and pauses after each batch, 3000 times for 300 ms at a time; but none of eight or more
 //!     that are created together.
@@ -39,15 +40,15 @@
 //!
 //! ## Good for, not for
 //!
-//! Desktops, and slow drives that many share. Not for drives of many requests at a time: it costs some of their
+//! Desktops, and slow drives that many tasks share. Not for drives of many requests at a time: it costs some of their
 //! throughput.
 //!
 //! ## Departures
 //!
 //! - There are no groups: all queues of a class are on one level.
 //! - Left out: queues that are merged because their tasks read one file together; requests of others that are injected
-//!   while the drive waits; a queue that comes back in time goes on with its budget in the kernel, and here gets a new
-//!   turn.
+//!   while the drive waits; a queue that has requests again in time continues with its budget in the kernel, and here gets
+//!   a new turn.
 //! - A new turn preempts only for a higher class or a higher weight, and then always.
 //! - The sum of weights counts queues with requests; the kernel's also those that went empty ahead of the virtual time.
 //! - A queue whose soft real-time ends is raised no longer; the kernel may give it back the rest of an interactive
@@ -91,13 +92,13 @@ const FAR: Sector = 8 * 100;
 const SMALL: u32 = 64;
 /// A queue is seeky if more of its last 32 requests were seeks.
 const SEEKS: u32 = 19;
-/// Shortest wait worth its name, and longest for who is raised.
+/// The shortest wait that is used, and the longest for a raised queue.
 const SHORT_WAIT: Nanos = 2 * MILLISECOND;
 const RAISED_WAIT: Nanos = 20 * MILLISECOND;
-/// Turns shorter than this say nothing about speed; those longer than that, all.
+/// Turns shorter than the first are too short to judge speed; those longer than the second suffice.
 const TOO_SHORT: Nanos = MILLISECOND;
 const LONG_ENOUGH: Nanos = 20 * MILLISECOND;
-/// Write-back counts so many times; bfq_async_charge_factor.
+/// The factor by which write-back is charged; bfq_async_charge_factor.
 const ASYNC_CHARGE: u64 = 3;
 /// The idle class is served once in so long; BFQ_CL_IDLE_TIMEOUT.
 const IDLE_CLASS_WAITS: Nanos = 200 * MILLISECOND;
@@ -259,7 +260,7 @@ impl Bfq {
         self.trees.iter().flat_map(|tree| tree.active().iter().copied())
     }
 
-    /// Whether a queue would lose by it if the drive, or others, served whoever has requests.
+    /// Whether a queue would lose its share if any queue with requests were served while the drive could wait for its task.
     fn asymmetric(&self, at: usize) -> bool {
         let own = self.of(at).weight();
         self.trees.iter().filter(|tree| !tree.is_empty()).count() > 1
@@ -367,7 +368,7 @@ impl Bfq {
         self.expire(cx, why);
     }
 
-    /// Whether the queue in service goes on, or what to wait for, or why its turn ends.
+    /// Whether the queue in service continues, or what to wait for, or why its turn ends.
     fn goes_on(&self, cx: &Context<'_>, turn: &Turn) -> Result<Result<usize, Next>, Why> {
         let account = self.of(turn.queue);
         let (empty, idle) = (account.requests.is_empty(), self.better_to_idle(turn.queue));

@@ -1,6 +1,6 @@
 //! # c_look
 //!
-//! Promises every request its turn within two sweeps, and all places of the drive the same wait.
+//! Promises every request service within two sweeps, and all positions of the drive the same wait.
 //!
 //! ## The idea
 //!
@@ -23,7 +23,7 @@
 //! ## Good for, not for
 //!
 //! A drive with heads under any load, files that are read forwards above all. Most one-way elevators are this one with
-//! some sense of urgency added.
+//! deadlines added.
 //!
 //! It bounds no wait in seconds. A task that reads one block after the other keeps the heads at its own place, as each next
 //! request is ahead of them: a request behind or far ahead waits until that task has come to the end of its file.

@@ -1,6 +1,6 @@
 //! # c_scan
 //!
-//! Promises every request its turn within two sweeps over the whole drive, and all places of it the same wait.
+//! Promises every request service within two sweeps over the whole drive, and all positions of it the same wait.
 //!
 //! ## The idea
 //!
@@ -22,7 +22,7 @@
 //!
 //! ## Good for, not for
 //!
-//! Textbooks, and drives whose load is so heavy that there is always a request near either end. Else take c_look.
+//! Textbooks, and drives whose load is so heavy that there is always a request near either end. Otherwise use c_look.
 //!
 //! It bounds no wait in seconds. A task that reads one block after the other keeps the heads at its own place, as each next
 //! request is ahead of them: a request behind or far ahead waits until that task has come to the end of its file.

@@ -1,16 +1,16 @@
 //! # cfq
 //!
-//! Promises every task that waits for the drive its slice of the drive's time, by its level.
+//! Promises every task that waits for the drive a slice of the drive's time, by its level.
 //!
 //! ## The idea
 //!
 //!     Every task has a queue for its reads and the writes it waits for; write-back of each level shares a queue. One
 //!     queue at a time is active: it has the drive for its slice, up to quantum requests a round, the nearest first,
-//!     but once a slice the oldest if that has expired. When it is empty and its task usually comes back soon, the
-//!     drive waits slice_idle for it, though others have requests.
-//!     Levels take turns as 0; 0 1; 0 1 2; ...; 0 1 ... 7: a lower number comes up more often. Real-time queues join
-//!     those whose level has come up, so that no other level does; idle ones are served a request at a time when nobody
-//!     else had one for 100 ms.
+//!     but once a slice the oldest if that has expired. When it is empty and its task usually sends its next request soon,
+//!     the drive waits slice_idle for it, although others have requests.
+//!     Levels are served in the order 0; 0 1; 0 1 2; ...; 0 1 ... 7: a lower number is served more often. Real-time queues
+//!     join those of the level being served, so that no other level is; idle ones are served a request at a time when no
+//!     other queue had one for 100 ms.
 //!
 //! ## The formula
 //!
@@ -33,19 +33,19 @@
 //!
 //! ## Good for, not for
 //!
-//! Desktops with drives with heads, and `ionice`. Not for drives that take many requests at a time: it gives them one
-//! task's.
+//! Desktops with drives with heads, and `ionice`. Not for drives that take many requests at a time: it gives them those of
+//! one task.
 //!
 //! ## Departures
 //!
 //! - Times are compared to the nanosecond; the kernel's clock has ticks.
 //! - The next request by position is chosen when it is needed; the kernel keeps a candidate, which a request that comes
-//!   in later, or a queue that was away, can make a worse one.
+//!   in later, or a queue that was absent, can make suboptimal.
 //! - A wait for the task ends when it was to end; in the kernel every attempt to dispatch meanwhile begins it anew.
 //! - The kernel's rules that a queue preempts another when it was being waited for, and that it then gets half a slice,
-//!   never come to bear there (the mark is gone when the question is asked, and the slice is set anew), and are left
-//!   out. A request preempts an idle queue only.
-//! - Metadata is not told apart, and nobody is boosted while he holds a lock of the file system.
+//!   never take effect there (the mark is cleared before it is checked, and the slice is set anew), and are left out. A
+//!   request preempts an idle queue only.
+//! - Metadata is not distinguished, and no task is boosted while it holds a lock of the file system.
 //!
 //! ## References
 //!
@@ -97,7 +97,7 @@ struct Account {
     seeks: Seeks,
 }
 
-/// Whose turn it is.
+/// The queue being served.
 #[derive(Debug)]
 struct Active {
     account: usize,
@@ -305,7 +305,7 @@ impl Cfq {
         self.position = last.unwrap_or(self.position);
     }
 
-    /// Whether the active queue gives way to that request: only one of the idle class does.
+    /// Whether the active queue is preempted by that request: only one of the idle class is.
     fn preempts(&self, request: &Request) -> bool {
         let serving = self.active.as_ref().map(|active| self.accounts[active.account].class);
         serving == Some(IoClass::Idle) && request.class != IoClass::Idle
@@ -390,7 +390,7 @@ impl Elevator for Cfq {
         }
         let active = self.active.as_mut();
         if !is_sync(request) {
-            // Whoever is waited for writes, and so will not read soon.
+            // The task that is waited for writes, and so will not read soon.
             if active.is_some_and(|active| active.waits.is_some() && active.account == own(request.owner)) {
                 self.expire();
             }

@@ -1,11 +1,11 @@
 //! # deadline
 //!
-//! Promises reads half a second and writes five, as far as the drive keeps up, and the drive runs of neighbouring
-//! requests in between.
+//! Promises a deadline of half a second to reads and of five seconds to writes, as far as the drive keeps up, and runs of
+//! neighbouring requests to the drive in between.
 //!
 //! ## The idea
 //!
-//!     Reads and writes are kept apart, each sorted by sector and listed by arrival. The drive goes on with the next
+//!     Reads and writes are kept apart, each sorted by sector and listed by arrival. The drive continues with the next
 //!     request by sector as long as that begins where the last one ended, up to fifo_batch of them. Then the direction
 //!     is chosen anew: reads, unless writes have been passed over writes_starved times. In that direction, if the
 //!     oldest request has waited longer than its expiry, it is next; else the one that follows by sector in a run in
@@ -30,13 +30,13 @@
 //!
 //! ## Good for, not for
 //!
-//! Databases and other loads that write a lot and must not wait long for a read. Not for fairness: it does not know
-//! whose a request is.
+//! Databases and other loads that write a lot and must not wait long for a read. Not for fairness: it does not know which
+//! task a request belongs to.
 //!
 //! ## Departures
 //!
 //! Expiry is compared to the nanosecond; the kernel's clock has ticks. A request joined to another keeps the other's
-//! expiry, as there; two queued requests that come to touch are not joined.
+//! expiry, as in the kernel; two queued requests that come to touch are not joined.
 //!
 //! ## References
 //!

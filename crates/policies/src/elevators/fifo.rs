@@ -1,6 +1,6 @@
 //! # fifo
 //!
-//! Promises every request its turn in order of arrival, and the heads a long way.
+//! Promises that requests are served in order of arrival, at the cost of long seeks.
 //!
 //! ## The idea
 //!
@@ -21,8 +21,8 @@
 //!
 //! ## Good for, not for
 //!
-//! Drives without heads, and drives that sort for themselves. On a rotating drive with a long queue it wastes most of the
-//! time on seeks.
+//! Drives without heads, and drives that sort their requests themselves. On a rotating drive with a long queue it wastes
+//! most of the time on seeks.
 //!
 //! ## Departures
 //!

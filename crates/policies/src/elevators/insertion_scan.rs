@@ -16,7 +16,7 @@ use schedlab_model::{
 };
 use std::collections::VecDeque;
 
-/// Requests of so many sectors grow no more; Linux 1.0, drivers/block/ll_rw_blk.c, make_request.
+/// Requests of this many sectors grow no more; Linux 1.0, drivers/block/ll_rw_blk.c, make_request.
 const FULL: u32 = 254;
 
 /// Whether the direction decides absolutely.
@@ -126,8 +126,8 @@ fn is_buffer_write(request: &Request) -> bool {
 }
 
 impl InsertionScan {
-    /// An empty one, below so many slots. Linux 1.0 leaves a third of them to reads and to the swap area, so that
-    /// writing back does not keep everybody else out; so do we.
+    /// An empty one, below the given number of slots. Linux 1.0 leaves a third of them to reads and to the swap area, so that
+    /// writing back does not keep all other requests out; so does this.
     pub(super) fn new(strict: bool, slots: u32) -> Self {
         let order = if strict { Order::TwoSweeps(TwoSweeps::default()) } else { Order::OneSweep(OneSweep::default()) };
         InsertionScan { order, buffer_writes: 0, buffer_write_slots: (slots * 2 / 3).max(1) }

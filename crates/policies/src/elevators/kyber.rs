@@ -1,15 +1,15 @@
 //! # kyber
 //!
-//! Promises reads an answer within 2 ms and writes within 10 ms from a fast drive, by not giving it more than it can
-//! answer in time.
+//! Promises reads a latency of 2 ms and writes one of 10 ms on a fast drive, by not dispatching more than the drive can
+//! complete in time.
 //!
 //! ## The idea
 //!
 //!     Reads and writes are domains. Each has tokens, and a request goes to the drive only with a token of its domain,
-//!     which it gives back when it has been served. The domains take turns: up to 16 reads, then up to 8 writes; within
+//!     which it gives back when it has been served. The domains alternate: up to 16 reads, then up to 8 writes; within
 //!     a domain, in order of arrival. Latencies are counted, in eight classes of a quarter of the target each. Ten
-//!     times a second at most, a domain is judged that has 500 samples or a second's: if the drive answers one request
-//!     in ten late, domains that are well off lose tokens, so that those that are not find the drive less busy. A
+//!     times a second at most, a domain is judged that has 500 samples or a second's: if the drive completes one request
+//!     in ten late, domains that meet their targets lose tokens, so that those that do not find the drive less busy. A
 //!     domain whose own requests are late gets more.
 //!
 //! ## The formula
@@ -44,9 +44,9 @@
 //! - Its timer runs 100 ms after a completion; here the judgement is made at the first completion after that time, from
 //!   what had been counted before it. Nothing is given to the drive in between that another judgement would have held
 //!   back, unless the drive has room.
-//! - Writes that nobody waits for may use 75 % of the queue, as there; the kernel's rounding to words of a bitmap is
+//! - Asynchronous writes may use 75 % of the queue, as in the kernel; the kernel's rounding to words of a bitmap is
 //!   left out.
-//! - One time-out serves both histograms of a domain, as there: after fewer than 500 samples in a second, the latency
+//! - One time-out serves both histograms of a domain, as in the kernel: after fewer than 500 samples in a second, the latency
 //!   in the drive is judged at once, and the latency in all a second later.
 //!
 //! ## References
@@ -66,7 +66,7 @@ use std::collections::VecDeque;
 const DEPTH: [u32; 2] = [256, 128];
 /// Requests in a row; kyber_batch_size.
 const BATCH: [u32; 2] = [16, 8];
-/// Share of the queue that writes may use for which nobody waits; KYBER_ASYNC_PERCENT.
+/// Share of the queue that asynchronous writes may use; KYBER_ASYNC_PERCENT.
 const ASYNC_PERCENT: u32 = 75;
 /// Classes of a latency; as many are within the target as beyond it.
 const CLASSES: usize = 8;
@@ -167,7 +167,7 @@ pub struct Kyber {
     domains: [Domain; 2],
     current: usize,
     batching: u32,
-    /// Most requests that may be queued or in service before a write for which nobody waits.
+    /// Most requests that may be queued or in service before an asynchronous write.
     async_depth: u32,
     held: u32,
     judgement: Option<Nanos>,

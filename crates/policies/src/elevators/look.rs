@@ -1,6 +1,6 @@
 //! # look
 //!
-//! Promises every request its turn within two sweeps, and the heads no way beyond the last request.
+//! Promises every request service within two sweeps, and that the heads never move beyond the last request.
 //!
 //! ## The idea
 //!

@@ -89,7 +89,7 @@ pub struct Device {
     pub slots: u32,
 }
 
-/// What the drive shall do.
+/// What the drive is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Serve this one now.
@@ -139,7 +139,7 @@ pub trait Entry: Elevator + Sized + 'static {
     fn new(params: &Params, device: &Device) -> Self;
 }
 
-/// Takes an elevator whose type the compiler shall know.
+/// Receives an elevator as a type known to the compiler.
 pub trait Visitor {
     /// What comes of it.
     type Output;

@@ -1,7 +1,7 @@
 //! # mq_deadline
 //!
-//! Promises reads half a second and writes five within a class, as far as the drive keeps up, the drive batches in
-//! ascending order, and a lower class a request every ten seconds.
+//! Promises a deadline of half a second to reads and of five seconds to writes within a class, as far as the drive keeps
+//! up, batches in ascending order to the drive, and one request every ten seconds to a lower class.
 //!
 //! ## The idea
 //!
@@ -9,9 +9,9 @@
 //!     fifo_batch requests of one direction in ascending order; what comes in ahead of the heads meanwhile joins the
 //!     batch. At the end of a batch the direction is chosen: reads, unless writes have been passed over writes_starved
 //!     times. A batch begins with the oldest request if that is past its expiry, or if nothing lies ahead in that
-//!     direction; else it goes on ahead. A lower class is looked at only if the higher one has nothing queued and
-//!     nothing in the drive. But first of all, if several classes have requests, one of a lower class is served that is
-//!     older than prio_aging_expire.
+//!     direction; else it continues with the next one ahead. A lower class is looked at only if the higher one has nothing
+//!     queued and nothing in the drive. Before all this, if several classes have requests, one of a lower class is served
+//!     that is older than prio_aging_expire.
 //!
 //! ## The formula
 //!
@@ -34,13 +34,13 @@
 //! ## Good for, not for
 //!
 //! Drives with heads and plain solid-state ones under mixed loads; `ionice`, where the class is meant absolutely. Not
-//! for fairness within a class: it does not know whose a request is.
+//! for fairness within a class: it does not know which task a request belongs to.
 //!
 //! ## Departures
 //!
 //! - Times are compared to the nanosecond; the kernel's clock has ticks.
 //! - There are no requests inserted at the head, and no zones that are locked while they are written.
-//! - As in the kernel, a look at a lower class that takes nothing because nothing there has aged may still end the
+//! - As in the kernel, a check of a lower class that takes nothing because nothing there has aged may still end the
 //!   batch of the higher class, since the state of the batch is shared by the classes.
 //! - async_depth 0 stands for as many as the queue holds, which is the kernel's default.
 //!

@@ -1,6 +1,6 @@
 //! # none
 //!
-//! Promises the drive every request at once and in order, and nobody anything else.
+//! Promises that the drive gets every request at once and in order, and nothing else.
 //!
 //! ## The idea
 //!
@@ -26,7 +26,7 @@
 //! ## Departures
 //!
 //! Linux keeps software queues by processor, not by owner, and looks at the last few requests of the processor's queue
-//! for one to join to; here nobody knows the processor, and an owner's last request is the nearest to it. Linux inserts
+//! for one to join to; here the processor is not known, and an owner's last request is the nearest to it. Linux inserts
 //! past a software queue when the drive is idle; so does this, since it dispatches in order of arrival. fifo joins to
 //! any.
 //!

@@ -1,15 +1,15 @@
 //! # reads_first
 //!
-//! Promises whoever reads a place before whoever writes, within one sweep of the heads.
+//! Promises that reads go before writes within one sweep of the heads.
 //!
 //! ## The idea
 //!
 //!     One list; its head is the request in service and stays where it is. A new request is put into the list so that
 //!     one sweep goes through the reads by sector, then through the writes by sector, then round again. What sorts
-//!     before the request in service waits for the next sweep: to be a read earns a place within a sweep, it does not
-//!     jump the queue. A request that sorts behind all others of the sweep goes to the end, behind the next one. With
-//!     strict, the direction decides absolutely: writes wait until there are no reads, and each direction has a
-//!     circular sweep of its own, that goes on where it stopped.
+//!     before the request in service waits for the next sweep: a read gains a position within a sweep, it does not go
+//!     before the whole queue. A request that sorts behind all others of the sweep goes to the end, behind the next one.
+//!     With strict, the direction decides absolutely: writes wait until there are no reads, and each direction has a
+//!     circular sweep of its own, which continues where it stopped.
 //!
 //! ## The formula
 //!
@@ -35,9 +35,9 @@
 //!
 //! ## Good for, not for
 //!
-//! Programs wait for what they read, and seldom for what they write. Not for a machine that swaps: there somebody waits
-//! for every write too, and nearly everybody ends up in the queue of the writes. With strict, nobody guarantees that
-//! the other direction is ever served.
+//! Programs wait for what they read, and seldom for what they write. Not for a machine that swaps: there a task waits for
+//! every write too, and nearly all tasks end up waiting for writes. With strict, nothing guarantees that the other
+//! direction is ever served.
 //!
 //! ## Departures
 //!

@@ -1,11 +1,11 @@
 //! # scan
 //!
-//! Promises every request its turn within two sweeps over the whole drive.
+//! Promises every request service within two sweeps over the whole drive.
 //!
 //! ## The idea
 //!
-//!     The heads go up to the end of the drive and serve what they pass, then down to its start, then up again: a lift
-//!     that goes to the top floor whether or not anybody has called it there.
+//!     The heads go up to the end of the drive and serve what they pass, then down to its start, then up again: like a
+//!     lift that always goes to the top floor, whether called there or not.
 //!
 //! ## A schedule
 //!
@@ -23,7 +23,7 @@
 //!
 //! ## Good for, not for
 //!
-//! Textbooks, and drives whose load is so heavy that there is always a request near the end. Else take look.
+//! Textbooks, and drives whose load is so heavy that there is always a request near the end. Otherwise use look.
 //!
 //! It bounds no wait in seconds. A task that reads one block after the other keeps the heads at its own place, as each next
 //! request is ahead of them: a request behind or far ahead waits until that task has come to the end of its file.

@@ -1,6 +1,6 @@
 //! # sstf
 //!
-//! Promises the drive the shortest next seek, and nobody a bounded wait.
+//! Promises the drive the shortest next seek; no request's wait is bounded.
 //!
 //! ## The idea
 //!
@@ -22,8 +22,8 @@
 //!
 //! ## Good for, not for
 //!
-//! Throughput of a drive with heads, under a load that comes in bursts. Not under a load that never lets up: requests
-//! far from the crowd wait for ever.
+//! Throughput of a drive with heads, under a load that comes in bursts. Not under a load that never pauses: requests far
+//! from the others starve.
 //!
 //! ## Departures
 //!

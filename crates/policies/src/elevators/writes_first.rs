@@ -1,16 +1,16 @@
 //! # writes_first
 //!
-//! Promises whoever writes a place before whoever reads, within one sweep of the heads: the page that somebody waits to
-//! get rid of goes before the page that somebody waits for.
+//! Promises that writes go before reads within one sweep of the heads: a page that is written out to free memory goes
+//! before a page that a task waits to read.
 //!
 //! ## The idea
 //!
 //!     One list; its head is the request in service and stays where it is. A new request is put into the list so that
 //!     one sweep goes through the writes by sector, then through the reads by sector, then round again. What sorts
-//!     before the request in service waits for the next sweep: to be a write earns a place within a sweep, it does not
-//!     jump the queue. A request that sorts behind all others of the sweep goes to the end, behind the next one. With
-//!     strict, the direction decides absolutely: reads wait until there are no writes, and each direction has a
-//!     circular sweep of its own, that goes on where it stopped.
+//!     before the request in service waits for the next sweep: a write gains a position within a sweep, it does not go
+//!     before the whole queue. A request that sorts behind all others of the sweep goes to the end, behind the next one.
+//!     With strict, the direction decides absolutely: reads wait until there are no writes, and each direction has a
+//!     circular sweep of its own, which continues where it stopped.
 //!
 //! ## The formula
 //!
@@ -36,9 +36,9 @@
 //!
 //! ## Good for, not for
 //!
-//! Machines that swap: few wait for writes then, and the queue of the reads, sorted by place in the swap area, serves
+//! Machines that swap: few tasks wait for writes then, and the queue of the reads, sorted by place in the swap area, serves
 //! several pages of one process in a sweep. Not for one that has enough memory: its readers wait for write-back. With
-//! strict, nobody guarantees that the other direction is ever served.
+//! strict, nothing guarantees that the other direction is ever served.
 //!
 //! ## Departures
 //!

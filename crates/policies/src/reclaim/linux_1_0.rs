@@ -1,21 +1,22 @@
 //! # linux_1_0
 //!
-//! Promises the frequent faulter that it loses few pages at a time, and the page touched since the last look a second chance.
+//! Promises that a task with frequent faults loses few pages at a time, and a second chance to a page touched since the
+//! last scan.
 //!
 //! ## The idea
 //!
 //!     For p = 5, 4, ... 0, until a page is gained:
-//!         ask the block cache: it looks at 1/2^p of its blocks (for p < 2 it first starts to write all that are changed);
-//!         ask 256/2^p tasks that have pages, in turn, from where the last search ended:
+//!         ask the block cache: it scans 1/2^p of its blocks (for p < 2 it first starts to write all that are changed);
+//!         ask 256/2^p tasks that have pages, one after the other, from where the last search ended:
 //!             a task whose quota is used up gets a new one, from its faults;
-//!             look at its pages from where the last search ended:
+//!             scan its pages from where the last search ended:
 //!                 touched: forget that, keep it; young: keep it;
 //!                 changed: write it to the swap area, wait, gained;
 //!                 else: unmap it, gained unless another has it;
 //!             gained: remember the place, quota less one, at 0 the next task is next;
 //!             no page left: the next task.
 //!
-//! No page ages, nobody keeps pages free, there is no daemon: who wants a page looks for one.
+//! Pages do not age, no pages are kept free, there is no daemon: a task that needs a page searches for one.
 //!
 //! ## The formula
 //!
@@ -23,7 +24,7 @@
 //!                                   quota
 //!     quota  =  4        d >= 32
 //!               32       d <= 4
-//!               128 / d  else       pages that the task may lose in one turn
+//!               128 / d  else       pages that the task may lose before the next one is searched
 //!
 //! ## The race
 //!
@@ -34,11 +35,11 @@
 //!
 //! ## Cost
 //!
-//! A search looks at pages until one is gained, at worst at every page of every task.
+//! A search scans pages until one is gained, at worst every page of every task.
 //!
 //! ## Good for, not for
 //!
-//! A few tasks that take turns. When all thrash, the race takes pages that were just fetched.
+//! A few tasks that run alternately. When all thrash, the race takes pages that were just fetched.
 //!
 //! ## Departures
 //!
@@ -68,7 +69,7 @@ const MANY_FAULTS: u32 = 32;
 #[derive(Debug)]
 pub struct Linux10 {
     race: bool,
-    /// Whose turn it is.
+    /// The task that is next.
     turn: SpaceId,
     tasks: Vec<Turn>,
 }
@@ -78,14 +79,15 @@ pub struct Linux10 {
 struct Turn {
     /// Where the next search begins.
     position: PageId,
-    /// Pages that it may still lose in this turn. Unsigned, as in the kernel: one less than none is very many.
+    /// Pages that it may still lose before the next task is searched. Unsigned, as in the kernel: 0 less 1 is the largest
+    /// number.
     quota: u32,
     decayed_faults: u32,
     faults_before: u32,
 }
 
 impl Linux10 {
-    /// A task with pages whose turn it is, one of the `left` that may still be asked. Those without pages in memory do not count
+    /// The next task with pages, one of the `left` that may still be searched. Those without pages in memory do not count
     /// as asked.
     fn task(&mut self, cx: &Context<'_>, left: &mut u32) -> Option<SpaceId> {
         self.tasks.resize(cx.spaces.len(), Turn::default());
@@ -134,7 +136,7 @@ impl Linux10 {
         None
     }
 
-    /// The task has lost a page: its place and quota, and whose turn it is.
+    /// The task has lost a page: its place and quota, and which task is next.
     fn lost(&mut self, walk: &Walk) {
         let Stage::Pages { space, page, .. } = walk.stage else { return };
         let task = &mut self.tasks[space as usize];
@@ -245,7 +247,7 @@ mod tests {
     use super::*;
     use schedlab_model::page::{Page, Segment, Space};
 
-    /// Tasks of so many old pages, changed and not touched.
+    /// Tasks with the given numbers of old pages, changed and not touched.
     fn tasks(pages: &[u32]) -> Vec<Space> {
         let page = Page { home: Home::Present, dirty: true, ..Page::default() };
         let space = |&pages: &u32| Space {

@@ -1,4 +1,4 @@
-//! Reclaim: who gives pages up when memory is short. The interface between the kernel's memory and the policy that chooses,
+//! Reclaim: which pages are freed when memory is short. The interface between the kernel's memory and the policy that chooses,
 //! and the table of all of them.
 //!
 //! ```text
@@ -8,8 +8,8 @@
 //!                       '----------- else
 //! ```
 //!
-//! A walk belongs to the task that wants the page, and several may be under way: while one waits for a page to be written,
-//! others begin. What they share is the policy's own state, and when it is brought up to date is a part of the algorithm.
+//! A walk belongs to the task that needs the page, and several may be under way: while one waits for a page to be written,
+//! others begin. They share the policy's own state, and the time at which it is updated is a part of the algorithm.
 
 use schedlab_model::{
     Nanos,
@@ -33,7 +33,7 @@ pub struct Context<'a> {
     pub born: u32,
     /// Pages in all.
     pub pages: u32,
-    /// Pages that nobody has.
+    /// Free pages.
     pub free: u32,
     /// Blocks in the cache, and pages that it takes.
     pub cached: [u32; 2],
@@ -78,9 +78,9 @@ pub struct Walk {
 pub enum Stage {
     /// The cache is asked next.
     Cache,
-    /// Tasks are asked next: so many more of them.
+    /// Tasks are scanned next: the number left.
     Tasks(u32),
-    /// This task's pages are being looked at, from that one on; so many tasks may follow.
+    /// This task's pages are being scanned, from that one on; and the number of tasks that may follow.
     Pages {
         /// The task.
         space: SpaceId,
@@ -112,30 +112,30 @@ pub struct Scan {
     pub stayed: u32,
     /// Whether active pages become inactive: own ones, files.
     pub deactivates: [bool; 2],
-    /// Whether that was forbidden to any list that was in turn.
+    /// Whether that was forbidden to any list that was to be scanned.
     pub skipped: bool,
-    /// Whether the rest of the round was cut in proportion, or shall not be.
+    /// Whether the rest of the round was cut in proportion, or is not to be.
     pub adjusted: bool,
     /// Searches through all priorities done in vain.
     pub failed: u32,
 }
 
-/// What the kernel shall do.
+/// What the kernel is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// Ask the block cache for a page.
     Shrink(Shrink),
-    /// Take a clean page out of its task's table; it is gained if no other task has it. A page of a task's own memory is clean while
-    /// its place in the swap area is kept ([`Reclaim::keeps_places`]) and it has not been written to.
+    /// Take a clean page out of its task's table; it is gained if no other task has it. A page of a task's own memory is
+    /// clean while its place in the swap area is kept ([`Reclaim::keeps_places`]) and it has not been written to.
     Drop {
-        /// Whose.
+        /// The task whose page it is.
         space: SpaceId,
         /// Which.
         page: PageId,
     },
     /// Write a page to the swap area; it is gained when it is there.
     PageOut {
-        /// Whose.
+        /// The task whose page it is.
         space: SpaceId,
         /// Which.
         page: PageId,
@@ -155,7 +155,7 @@ pub struct Shrink {
     pub looks: u32,
     /// Pages that are enough.
     pub gain: u32,
-    /// Whether every changed block shall be written first.
+    /// Whether every changed block is to be written first.
     pub write_all: bool,
     /// What happens to a block whose page a task has in its table.
     pub mapped: Mapped,
@@ -191,7 +191,8 @@ pub trait Reclaim: std::fmt::Debug + Send {
     /// A page of a task's own memory is now in its table: a new one, or one from the swap area.
     fn brought_in(&mut self, _: &mut Context<'_>, _: SpaceId, _: PageId) {}
 
-    /// A present page of a task's own memory is gone with its task; its [`Page::mark`](schedlab_model::page::Page::mark) was this.
+    /// A present page of a task's own memory is gone with its task; its [`Page::mark`](schedlab_model::page::Page::mark)
+    /// was this.
     fn gone(&mut self, _mark: u8) {}
 
     /// A block came back from the drive that had been in use when the cache gave it up.
@@ -219,8 +220,8 @@ pub trait Reclaim: std::fmt::Debug + Send {
     /// Whether the task that pages out waits for the write. If not, the walk goes on at once.
     fn waits(&self) -> bool;
 
-    /// Pages free below which the kernel begins to reclaim in the background, and up to which it goes on; `None` if it has no such
-    /// daemon.
+    /// Pages free below which the kernel begins to reclaim in the background, and up to which it goes on; `None` if it has
+    /// no such daemon.
     fn watermarks(&self, _pages: u32) -> Option<[u32; 2]> {
         None
     }

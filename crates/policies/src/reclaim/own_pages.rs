@@ -1,4 +1,4 @@
-//! The tasks' own pages on an active and an inactive list, as Linux has them, and what it remembers of a page that went out.
+//! The tasks' own pages on an active and an inactive list, as Linux has them, and what is kept of a page that was written out.
 //!
 //! A page is on a list as long as it is in its task's table; an entry whose page has left in another way is stale, and is not
 //! counted from that moment on.
@@ -145,7 +145,7 @@ impl OwnPages {
         if dirty { Looked::Out(entry.space, entry.page) } else { Looked::Clean(entry.space, entry.page) }
     }
 
-    /// Makes the oldest active pages inactive, touched or not: at most so many.
+    /// Makes the oldest active pages inactive, touched or not: at most the given number.
     pub fn deactivate(&mut self, cx: &mut Context<'_>, pages: u32) {
         for _ in 0..pages {
             let Some((entry, page)) = self.oldest(cx, ACTIVE) else { return };

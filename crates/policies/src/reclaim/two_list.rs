@@ -1,12 +1,12 @@
 //! # two_list
 //!
-//! Promises files and programs a share of memory by what each costs when it is missing, and what was used twice a longer stay.
+//! Promises files and programs a share of memory by what a miss of each costs, and a longer stay to pages used twice.
 //!
 //! ## The idea
 //!
-//!     The tasks' own pages stand on two lists, active and inactive, as the cache's do (eviction policy `two_list`). New ones are
-//!     inactive. A search works in rounds of priority 12, 11, ... 0, until it has gained 32 pages. A round scans 1/2^priority of
-//!     each list, 32 pages of each in turn:
+//!     The tasks' own pages are on two lists, active and inactive, as the cache's are (eviction policy `two_list`). New
+//!     ones are inactive. A search works in rounds of priority 12, 11, ... 0, until it has gained 32 pages. A round scans
+//!     1/2^priority of each list, 32 pages of each in turn:
 //!         inactive own pages, the oldest: touched since, it stays, and the second time becomes active; else out to the swap area,
 //!             not waited for;
 //!         active own pages: the oldest become inactive, while the inactive are too few or pages come back;
@@ -32,28 +32,29 @@
 //!
 //! ## Good for, not for
 //!
-//! Machines whose files and programs compete for memory. `swappiness` says how dear a page-out is beside a read: 0 spares
-//! programs as long as there are files, 100 treats both alike, 200 spares files. While a stream of files goes through, nothing is
-//! swapped at any swappiness, as on 5.10 and 6.1; 6.17 does swap, since it looks at counters that are up to 2 s old
-//! (`variant = "6.17"`, docs/parity-memory.md).
+//! Machines whose files and programs compete for memory. `swappiness` sets the cost of a page-out compared with a read: 0
+//! spares programs as long as there are files, 100 treats both alike, 200 spares files. While files are read in a stream,
+//! nothing is swapped at any swappiness, as on 5.10 and 6.1; 6.17 does swap, since it reads counters that are up to 2 s
+//! old (`variant = "6.17"`, docs/parity-memory.md).
 //!
 //! ## Departures
 //!
 //! The lists of active and inactive pages only: no generations (MGLRU), which kernels since 6.1 can have and Debian's 6.17 has
 //! by default (`tunables.lru_gen = "off"` in a guest). One node, one zone, one control group: all memory, or with
-//! `group` a group's limit, where swappiness 0 means never. Pages of program files stand in the block cache's own order, not on
-//! lists of their own. The cache balances its own two lists whenever it evicts, not in batches; under another eviction policy all
-//! its pages count as inactive, and none as coming back. An experiment that names no cache has the eviction policy `two_list`.
-//! A page comes from the swap area alone (`vm.page-cluster = 0`), and keeps its place there while the area is at most half
-//! full; the place is given up when the page is evicted changed (the kernel: when it is written to). With `variant = "6.17"` the
-//! counters are refreshed every 2 s of the run, beginning after the first 2 s; a kernel's run begins at any moment between two. No more than 32 pages are
-//! on their way out at a time. The daemon takes no time of its own and searches as tasks do. The marks are 1/64 and 3/128 of memory
-//! (the kernel computes them from min_free_kbytes).
+//! `group` a group's limit, where swappiness 0 means never. Pages of program files are in the block cache's own order, not
+//! on lists of their own. The cache balances its own two lists whenever it evicts, not in batches; under another eviction
+//! policy all its pages count as inactive, and none as coming back. An experiment that names no cache has the eviction
+//! policy `two_list`. A page comes from the swap area alone (`vm.page-cluster = 0`), and keeps its place there while the
+//! area is at most half full; the place is given up when the page is evicted changed (the kernel: when it is written to).
+//! With `variant = "6.17"` the counters are refreshed every 2 s of the run, beginning after the first 2 s; a kernel's run
+//! begins at any moment between two. No more than 32 pages are on their way out at a time. The daemon takes no time of its
+//! own and searches as tasks do. The marks are 1/64 and 3/128 of memory (the kernel computes them from min_free_kbytes).
 //!
 //! ## References
 //!
-//! - Linux 5.10, 6.1, 6.17, mm/vmscan.c: get_scan_count, prepare_scan_control (prepare_scan_count), shrink_lruvec, shrink_active_list,
-//!   inactive_is_low, folio_check_references; mm/swap.c: lru_note_cost; mm/workingset.c: workingset_refault.
+//! - Linux 5.10, 6.1, 6.17, mm/vmscan.c: get_scan_count, prepare_scan_control (prepare_scan_count), shrink_lruvec,
+//!   shrink_active_list, inactive_is_low, folio_check_references; mm/swap.c: lru_note_cost; mm/workingset.c:
+//!   workingset_refault.
 //!
 //! Long, because the page and the rule belong in one file.
 
@@ -98,11 +99,11 @@ pub struct TwoList {
     /// Pages that had come back soon when the last search ended: own ones, files.
     seen: [u64; 2],
     swap: bool,
-    /// What was counted last, if the counters are brought up to date only now and then.
+    /// What was counted last, if the counters are brought up to date only periodically.
     counted: Option<Counters>,
 }
 
-/// What decides a round beside the sizes by which it scans.
+/// What decides a round in addition to the sizes by which it scans.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counters {
     sizes: [u32; 4],
@@ -110,7 +111,7 @@ struct Counters {
     activated: [u64; 2],
 }
 
-/// Whether a list is short beside the active one, as `inactive_is_low` has it.
+/// Whether a list is short compared with the active one, as `inactive_is_low` has it.
 fn is_low(inactive: u32, active: u32) -> bool {
     let gib = (u64::from(inactive) + u64::from(active)) >> GIB_SHIFT;
     let ratio = (10 * gib).isqrt().max(1);
@@ -225,7 +226,7 @@ impl TwoList {
         }
     }
 
-    /// A step of the batch in turn; nothing if it is over.
+    /// The next step of the batch; nothing if it is over.
     fn look(&mut self, cx: &mut Context<'_>, walk: &mut Walk, scan: &mut Scan) -> Option<Choice> {
         if scan.of == FILE {
             return self.look_at_files(cx, walk, scan);
@@ -311,7 +312,7 @@ impl TwoList {
         None
     }
 
-    /// A search is over: what has come back so far is no news for the next one.
+    /// A search is over: what has come back so far does not count for the next one.
     fn ends(&mut self, cx: &Context<'_>, choice: Choice) -> Choice {
         self.seen = self.counters(cx).activated;
         choice

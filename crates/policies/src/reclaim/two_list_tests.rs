@@ -1,4 +1,4 @@
-//! What only `two_list` does, as far as its own data go.
+//! The behaviour specific to `two_list`, as far as its own data show it.
 
 use super::{super::FileLists, *};
 use schedlab_model::page::{Home, Page, Space};
@@ -19,7 +19,7 @@ fn files(inactive: u32, active: u32) -> FileLists {
     FileLists { inactive, active, ..Default::default() }
 }
 
-/// A policy that knows so many own pages of one task, touched or not since, and the task.
+/// A policy that knows n own pages of one task, touched or not since, and the task.
 fn loaded(settings: &[(&str, &str)], pages: u32, accessed: bool) -> (TwoList, Vec<Space>) {
     let mut policy = policy(settings);
     let page = Page { home: Home::Present, dirty: true, accessed, ..Page::default() };

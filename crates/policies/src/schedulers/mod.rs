@@ -1,6 +1,6 @@
 //! CPU policies: the interface between a kernel and its scheduler, and the table of all of them.
 //!
-//! Long, because an interface stands in one place.
+//! Long, because an interface is defined in one place.
 //!
 //! A task is at any time in one of four states, and the hooks follow its life:
 //!
@@ -11,9 +11,9 @@
 //!   wakeup ->  select_cpu, enqueue(Wakeup) --'                     '-> dequeue(Sleep) -> ASLEEP
 //! ```
 //!
-//! What the kernel guarantees: `charge` comes before every hook that ends a stretch of running; a picked task is given
-//! back by exactly one `enqueue` or `dequeue`; hooks of one run are called in order of time. Whether a running task
-//! stays in the policy's own list (Minix) or leaves it (most others) is the policy's affair.
+//! What the kernel guarantees: `charge` is called before every hook that ends a CPU burst; a picked task is returned by
+//! exactly one `enqueue` or `dequeue`; hooks of one run are called in order of time. Whether a running task stays in the
+//! policy's own list (Minix) or leaves it (most others) is up to the policy.
 
 use schedlab_model::{
     Nanos,
@@ -40,13 +40,13 @@ pub use unix::*;
 pub enum Enqueue {
     /// It was just created.
     New,
-    /// What it waited for has come.
+    /// What it waited for has occurred.
     Wakeup,
-    /// It was running and somebody better came.
+    /// It was running and was preempted by a better task.
     Preempted,
     /// It was running and its slice ended.
     SliceEnd,
-    /// It was running and gave way.
+    /// It was running and yielded.
     Yield,
     /// It comes from another processor.
     Migrate,
@@ -72,12 +72,12 @@ pub enum Balance {
     Tick,
 }
 
-/// Whether a task that became ready takes the processor from the one that runs.
+/// Whether a task that became ready preempts the running one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preempt {
     /// No.
     No,
-    /// As soon as the machine's kernel lets go of the running task: at once in its own code, see
+    /// As soon as the machine's kernel can preempt the running task: at once in its own code, see
     /// [`Preemption`](schedlab_model::machine::Preemption) inside the kernel.
     Yes,
     /// At once, wherever the running task is.
@@ -102,13 +102,13 @@ pub struct Clocks {
 /// The choice of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pick {
-    /// Who runs next.
+    /// The task that runs next.
     pub task: TaskId,
     /// For how long at most, if the policy sets a limit other than its ticks.
     pub slice: Option<Nanos>,
 }
 
-/// So many ticks of the periodic clock, and of the statistics clock apart.
+/// Numbers of ticks, of the periodic clock and of the statistics clock separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ticks {
     /// Of the periodic one.
@@ -145,19 +145,19 @@ pub struct View {
     pub groups: Vec<Group>,
     /// All processors, by id.
     pub processors: PerProcessor<Processor>,
-    /// Who runs where something is woken or created; none if an interrupt or a timer does it.
+    /// The running task where a task is woken or created; none if an interrupt or a timer does it.
     pub waker: Option<TaskId>,
-    /// What an oracle tells of each task, by id: the processor time it needs before it next waits or ends, as of when it
+    /// What an oracle reports for each task, by id: the processor time it needs before it next waits or ends, as of when it
     /// last became ready. Empty unless the policy is [`Scheduler::CLAIRVOYANT`].
     pub bursts: Vec<Nanos>,
 }
 
-/// What a policy may know and ask for. Made for each call of a hook, so it is small; what it shows of the machine is found
-/// as if it were its own: `cx.tasks`.
+/// What a policy may know and ask for. Made for each call of a hook, so it is small; the machine's fields are accessible
+/// as if they were its own: `cx.tasks`.
 pub struct Context<'a> {
     /// The time.
     pub now: Nanos,
-    /// What there is.
+    /// The machine, its tasks and groups.
     pub view: &'a View,
     /// Random numbers of the policy's own.
     pub rng: &'a mut Rng,
@@ -168,7 +168,7 @@ pub struct Context<'a> {
 /// What a policy asks of the kernel.
 #[derive(Debug, Default)]
 pub struct Wishes {
-    /// Processors that should choose anew, a bit each: as soon as the kernel lets go of the running task.
+    /// Processors that should reschedule, a bit each: as soon as the kernel can preempt the running task.
     pub resched: u64,
     /// Those of them that should do so at once, even if the running task is inside the kernel.
     pub at_once: u64,
@@ -186,12 +186,12 @@ impl Deref for Context<'_> {
 }
 
 impl Context<'_> {
-    /// Asks for a new choice on `cpu`, as soon as the kernel lets go of the running task.
+    /// Requests a reschedule on `cpu`, as soon as the kernel can preempt the running task.
     pub fn resched(&mut self, cpu: CpuId) {
         self.wishes.resched |= 1 << cpu;
     }
 
-    /// Asks for a new choice on `cpu` at once, even if the running task is inside the kernel.
+    /// Requests a reschedule on `cpu` at once, even if the running task is inside the kernel.
     pub fn resched_at_once(&mut self, cpu: CpuId) {
         self.wishes.resched |= 1 << cpu;
         self.wishes.at_once |= 1 << cpu;
@@ -207,14 +207,14 @@ impl Context<'_> {
 pub trait Scheduler: Sized {
     /// Its entry in the table.
     const INFO: Info;
-    /// Whether it wants [`Scheduler::tick`]; where nobody does, the simulator leaves ticks out.
+    /// Whether it wants [`Scheduler::tick`]; where no policy does, the simulator omits ticks.
     const TICKS: bool = false;
     /// Whether it wants [`Scheduler::stat_tick`].
     const STAT_TICKS: bool = false;
     /// Whether it wants [`Scheduler::interrupted`].
     const INTERRUPTS: bool = false;
     /// Whether the running task must have been charged to the instant when [`Scheduler::enqueue`] and
-    /// [`Scheduler::wakeup_preempts`] hear of a woken one. If not, it is charged up to its last event, which is cheaper.
+    /// [`Scheduler::wakeup_preempts`] are called for a woken one. If not, it is charged up to its last event, which is cheaper.
     const SETTLES: bool = Self::TICKS;
     /// Whether it wants [`Scheduler::return_to_user`].
     const USER_RETURNS: bool = false;
@@ -237,7 +237,7 @@ pub trait Scheduler: Sized {
         Self::TICKS
     }
 
-    /// Makes the policy for a machine with so many processors and a tick of that length.
+    /// Makes the policy for a machine with the given number of processors and length of a tick.
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self;
 
     /// Chooses the processor for a new or woken task. Default: where it was, if it still may run there. Not asked where there
@@ -254,14 +254,14 @@ pub trait Scheduler: Sized {
     /// A task, queued or running, leaves.
     fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue);
 
-    /// Chooses who runs on `cpu` and for how long; `None` makes it idle.
+    /// Chooses the task that runs on `cpu` and for how long; `None` makes it idle.
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick>;
 
     /// The running task used `ran` ns of processor time.
     #[inline]
     fn charge(&mut self, _cx: &mut Context<'_>, _cpu: CpuId, _task: TaskId, _ran: Nanos) {}
 
-    /// Whether `woken`, just enqueued on `cpu`, takes the processor from `running`.
+    /// Whether `woken`, just enqueued on `cpu`, preempts `running`.
     #[inline]
     fn wakeup_preempts(&mut self, _cx: &mut Context<'_>, _cpu: CpuId, _running: TaskId, _woken: TaskId) -> Preempt {
         Preempt::No
@@ -279,15 +279,15 @@ pub trait Scheduler: Sized {
     #[inline]
     fn stat_tick(&mut self, _cx: &mut Context<'_>, _cpu: CpuId) {}
 
-    /// How many of the next ticks only count: while `running` runs on and nothing else happens, they ask for nothing, and what
-    /// they do follows from how many there are of each clock. Fewer may be named than there are. Only asked where there is
-    /// one processor.
+    /// How many upcoming ticks are no-ops: while `running` continues and nothing else happens, they request nothing, and
+    /// their effect depends only on how many there are of each clock. A number lower than the true one is allowed. Only
+    /// asked where there is one processor.
     #[inline]
     fn quiet_ticks(&self, _cx: &Context<'_>, _cpu: CpuId, _running: TaskId) -> Ticks {
         Ticks::default()
     }
 
-    /// So many quiet ticks have passed, in place of a call for each.
+    /// Accounts for n quiet ticks that have passed, in place of a call for each.
     #[inline]
     fn pass_ticks(&mut self, _cx: &Context<'_>, _cpu: CpuId, _running: TaskId, _ticks: Ticks) {}
 
@@ -301,7 +301,7 @@ pub trait Scheduler: Sized {
         true
     }
 
-    /// A parent has learned of the end of one of its children by waiting for it. The child was told of as
+    /// A parent has learned of the end of one of its children by waiting for it. The child was reported as
     /// [`Dequeue::Exit`] when it ended; in a message-passing kernel, as a sleep, for it asks a server to end it and waits.
     fn reaped(&mut self, _cx: &mut Context<'_>, _parent: TaskId, _child: TaskId) {}
 
@@ -323,7 +323,7 @@ pub trait Scheduler: Sized {
     #[inline]
     fn timer(&mut self, _cx: &mut Context<'_>, _cpu: CpuId, _token: u32) {}
 
-    /// A queued task that `cpu` should pull from another processor, if any. At a tick it is asked until it names nobody.
+    /// A queued task that `cpu` should pull from another processor, if any. At a tick it is called until it names no task.
     #[inline]
     fn balance(&mut self, _cx: &mut Context<'_>, _cpu: CpuId, _why: Balance) -> Option<TaskId> {
         None
@@ -344,7 +344,7 @@ macro_rules! table {
         /// The table of CPU policies.
         pub const SCHEDULERS: &[Info] = &[$(<$policy as Scheduler>::INFO),*];
 
-        /// Hands the policy of that name to the visitor; `None` if there is no such policy.
+        /// Passes the policy of that name to the visitor; `None` if there is no such policy.
         pub fn visit<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
             $(if name == <$policy as Scheduler>::INFO.name {
                 return Some(visitor.visit::<$policy>());

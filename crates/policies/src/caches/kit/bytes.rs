@@ -1,4 +1,4 @@
-//! The policies in a cache of so many bytes, for objects of different sizes.
+//! The policies in a cache whose capacity is in bytes, for objects of different sizes.
 //!
 //! ```text
 //!   request -> found  -> hit
@@ -14,17 +14,17 @@ use schedlab_model::info::Params;
 
 /// An eviction policy that heeds sizes.
 pub trait InBytes: Entry {
-    /// A new one, for a cache of so many bytes and so many keys. What has no shares only needs its order.
+    /// A new one, for a cache of the given bytes and number of keys. A policy without shares only needs its order.
     fn in_bytes(params: &Params, _capacity: u64, keys: u32) -> Self {
         Self::new(params, keys)
     }
 
-    /// An object of so many bytes was asked for and is not in the cache: whether it may come in.
+    /// An object of the given bytes was requested and is not in the cache: whether it may be admitted.
     fn takes(&mut self, _key: Key, _size: u64) -> bool {
         true
     }
 
-    /// There is room for it: who has to leave all the same. Asked until nobody has.
+    /// There is room for it: the object that has to leave nevertheless. Called until there is none.
     fn crowded_out(&mut self, _key: Key, _size: u64) -> Option<Slot> {
         None
     }

@@ -11,7 +11,7 @@ pub(in crate::caches) struct Ghosts<W = Ones> {
 }
 
 impl<W: Weights> Ghosts<W> {
-    /// Nobody yet; at most `room`.
+    /// An empty one, for at most `room` keys.
     pub fn new(room: u64) -> Self {
         Ghosts { keys: Weighed::new(0), room }
     }

@@ -1,11 +1,11 @@
 //! Shares of a cache, given in percent.
 
-/// So many percent of the slots, rounded down; at most 2^31.
+/// A percentage of the slots, rounded down; at most 2^31.
 pub(in crate::caches) fn share(slots: u32, percent: u64) -> u32 {
     (u64::from(slots) * percent / 100).min(1 << 31) as u32
 }
 
-/// So many percent of a cache of so many bytes, rounded down.
+/// A percentage of the bytes of a cache, rounded down.
 pub(in crate::caches) fn share_of_bytes(capacity: u64, percent: u64) -> u64 {
     (u128::from(capacity) * u128::from(percent) / 100) as u64
 }

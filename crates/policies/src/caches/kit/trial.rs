@@ -1,4 +1,4 @@
-//! A small cache for the tests of the policies: tells who had to leave.
+//! A small cache for the tests of the policies: records the evicted keys.
 
 use crate::caches::{Context, Entry, Key, NOTHING, Slot};
 use schedlab_model::{info::Params, rng::Rng};
@@ -20,7 +20,7 @@ pub(in crate::caches) struct Trial<E> {
 pub(in crate::caches) struct Outcome {
     /// Requests that found nothing.
     pub misses: usize,
-    /// Who was evicted, in order.
+    /// The evicted keys, in order.
     pub out: Vec<Key>,
 }
 
@@ -30,7 +30,7 @@ pub(in crate::caches) fn draws(seed: u64) -> Rng {
 }
 
 impl<E: Entry> Trial<E> {
-    /// With so many slots and the default parameters.
+    /// With the given number of slots and the default parameters.
     pub fn new(slots: u32) -> Self {
         Self::with(slots, &[])
     }
@@ -49,7 +49,7 @@ impl<E: Entry> Trial<E> {
         }
     }
 
-    /// Asks for these keys in turn; nothing is known of what is asked for after them.
+    /// Requests these keys in order; no request after them is known.
     pub fn ask(&mut self, asked: &[Key]) -> Outcome {
         let mut outcome = Outcome { misses: 0, out: Vec::new() };
         for (at, &key) in asked.iter().enumerate() {

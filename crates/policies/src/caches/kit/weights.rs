@@ -1,4 +1,4 @@
-//! What a list comes to: the number of its nodes, or their bytes. A policy whose shares are parts of the cache is written
+//! The size of a list: the number of its nodes, or their bytes. A policy whose shares are parts of the cache is written
 //! once for both; where nodes count one each, none of this is left after compiling.
 
 use super::links::Lists;

@@ -1,11 +1,10 @@
-//! Queues that are created together: an application that starts many tasks at once is served best if none of them is
-//! helped.
+//! Queues that are created together: an application that starts many tasks at once is served best if none of them is favoured.
 
 use schedlab_model::{MILLISECOND, Nanos};
 
 /// Queues that follow each other this closely belong together.
 const INTERVAL: Nanos = 180 * MILLISECOND;
-/// So many make a large burst.
+/// This many make a large burst.
 const LARGE: usize = 8;
 
 /// The last burst.

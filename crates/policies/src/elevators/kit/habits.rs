@@ -1,5 +1,5 @@
-//! What the anticipating elevators remember of a task: how long it thinks between requests, and how far apart these
-//! are.
+//! The statistics that the anticipating elevators keep of a task: its mean think time between requests, and the mean
+//! distance of these.
 //!
 //! ```text
 //!   samples  =  (7 * samples + 256) / 8            towards 256: 80 are about three requests
@@ -58,7 +58,7 @@ impl Seeks {
         self.end = request.end();
     }
 
-    /// Notes a request whose distance shall not count.
+    /// Notes a request whose distance is not to be counted.
     pub(in crate::elevators) fn begin(&mut self, request: &Request) {
         self.end = request.end();
     }

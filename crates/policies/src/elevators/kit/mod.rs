@@ -1,4 +1,4 @@
-//! What elevators are built from: sorted queues, sweeps, turns of tasks, what is known of their habits.
+//! What elevators are built from: sorted queues, sweeps, the order in which tasks are served, and statistics of their requests.
 
 pub(super) mod arrivals;
 pub(super) mod bursts;

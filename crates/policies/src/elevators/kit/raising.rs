@@ -1,5 +1,5 @@
-//! When bfq raises a queue's weight: what comes back after a long pause is taken to be an application that starts, and
-//! what takes little and pauses after each batch, to play something.
+//! When bfq raises a queue's weight: a queue that becomes active after a long pause is assumed to be an application that
+//! starts, and one that takes little and pauses after each batch, to be a media player.
 
 use schedlab_model::{MILLISECOND, Nanos, SECOND};
 

@@ -1,4 +1,4 @@
-//! How fast the drive is at its best, as bfq estimates it from the requests that it gives to it.
+//! The peak rate of the drive, as bfq estimates it from the requests that it gives to it.
 //!
 //! ```text
 //!   rate     =  sectors / time,  over a second of dispatches, or up to a pause of 100 ms
@@ -43,7 +43,7 @@ impl Rate {
         Rate { peak, reference, began, last_dispatch, last_completion, requests: 0, sequential: 0, sectors: 0 }
     }
 
-    /// Sectors in so much time.
+    /// Sectors in the given time.
     pub(in crate::elevators) fn sectors_in(&self, time: Nanos) -> u64 {
         self.peak * (time / 1000) / SCALE
     }

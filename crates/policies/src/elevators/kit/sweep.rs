@@ -1,4 +1,4 @@
-//! What SCAN, LOOK, C-SCAN and C-LOOK share: heads that sweep over the drive, and how far the arm has gone.
+//! What SCAN, LOOK, C-SCAN and C-LOOK share: heads that sweep over the drive, and how far the arm has moved.
 
 use super::sorted::Sorted;
 use crate::elevators::{Context, Next};

@@ -1,10 +1,10 @@
-//! In which order the queues of cfq take turns.
+//! The order in which the queues of cfq are served.
 //!
 //! ```text
 //!   levels    0;  0 1;  0 1 2;  ...;  0 1 2 3 4 5 6 7;  and again
 //! ```
 //!
-//! All queues of the level whose turn it is go to the current list, and from there one after the other.
+//! All queues of the level that is next go to the current list, and from there one after the other.
 
 use schedlab_model::request::IoClass;
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ pub(in crate::elevators) struct Turns {
     levels: [VecDeque<usize>; LEVELS],
     /// Those whose level has come up, and all of the real-time class.
     current: VecDeque<usize>,
-    /// Those that still have requests in the drive: others go first, or who has much would get more.
+    /// Those that still have requests in the drive: others go first, or queues with many requests would get more.
     busy: VecDeque<usize>,
     pub(in crate::elevators) idle: VecDeque<usize>,
     level: usize,
@@ -67,7 +67,7 @@ impl Turns {
         self.current.push_front(queue);
     }
 
-    /// The one whose turn it is, the idle class left out. It stays in its list until it is filed again or removed.
+    /// The one that is next, without the idle class. It stays in its list until it is filed again or removed.
     pub(in crate::elevators) fn next(&mut self) -> Option<usize> {
         if self.current.is_empty() {
             self.next_level();

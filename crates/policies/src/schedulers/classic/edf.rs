@@ -1,14 +1,14 @@
 //! # edf
 //!
-//! Promises every task whose reservation is granted that time in every period, in time, as long as nobody takes more than
-//! was reserved; with `enforce`, whoever takes more.
+//! Promises every task whose reservation is granted the reserved time in every period, before its deadline, as long as no
+//! task uses more than it reserved; with `enforce`, even if other tasks use more.
 //!
 //! ## The idea
 //!
-//!     A task with a reservation does one job a period. When it becomes ready and its next period has come, that is a
-//!     new job, due its reservation's deadline later. The earliest deadline runs.
+//!     A task with a reservation does one job a period. When it becomes ready and its next period has begun, a new job is
+//!     released, whose deadline is the reservation's deadline later. The earliest deadline runs.
 //!     A reservation is granted by the first processor that has room for it, and its task stays there.
-//!     All others run in turns when no job is ready.
+//!     All others run round-robin when no job is ready.
 //!     With `enforce` a job also has a budget, the reserved time. One that has used it up gets the next period's, and a
 //!     deadline a period later: so it can delay others by what it reserved and no more (constant bandwidth server).
 //!
@@ -51,19 +51,19 @@
 //!
 //! ## Good for, not for
 //!
-//! Periodic work: one processor can be used to the last nanosecond and every deadline met. When more is taken than was
-//! reserved, who is late is anybody's guess; `enforce` makes it the one who took more.
+//! Periodic work: one processor can be used to the last nanosecond and every deadline met. When tasks use more than they
+//! reserved, which tasks are late is unpredictable; with `enforce` it is the task that used more.
 //!
 //! ## Departures
 //!
 //! The textbook's jobs are separate; here a task is one job after another, so a job that lasts into its next period goes on
 //! under its old deadline until the task next waits (without `enforce`; with it, under the server's). A task that waits
-//! within a job and comes back has the same deadline. A reservation that ends is room for others from its last deadline
-//! on; in a message-passing kernel, whose tasks do not tell when they end, never. The textbook has one processor; on
-//! several, each has its own jobs (partitioned, first fit in order of number), and only tasks without a reservation are
-//! pulled. The server is the soft one of the original: who has used up its budget goes on under a later deadline, while
-//! Linux's SCHED_DEADLINE makes it wait for its next period. Where D < T its deadlines are the reservation's, as in Linux.
-//! Real-time policies without a reservation (fifo, rr) are as all others.
+//! within a job and becomes ready again has the same deadline. The capacity of a reservation that ends is available to
+//! others from its last deadline on; in a message-passing kernel, whose tasks do not report when they end, never. The
+//! textbook has one processor; on several, each has its own jobs (partitioned, first fit in order of number), and only
+//! tasks without a reservation are pulled. The server is the soft one of the original: a task that has used up its budget
+//! continues under a later deadline, while Linux's SCHED_DEADLINE makes it wait for its next period. Where D < T its
+//! deadlines are the reservation's, as in Linux. Real-time policies without a reservation (fifo, rr) are as all others.
 //!
 //! ## References
 //!

@@ -1,6 +1,6 @@
 //! # fifo
 //!
-//! Promises everybody a turn in order of arrival, and nobody a limit: who has the processor keeps it to the next wait.
+//! Promises that tasks run in order of arrival. No wait is bounded: the running task keeps the processor until it next waits.
 //!
 //! ## The idea
 //!
@@ -33,12 +33,12 @@
 //!
 //! ## Cost
 //!
-//! Enqueue and pick: constant; on several processors, a look at the waiting tasks up to the first that may run there.
+//! Enqueue and pick: constant; on several processors, linear in the waiting tasks up to the first that may run there.
 //!
 //! ## Good for, not for
 //!
-//! Batch work of equal length; the least switching there can be. One long task keeps all others waiting (convoy), and a
-//! task that never waits starves everybody.
+//! Batch work of equal length, with the fewest context switches possible. One long task keeps all others waiting (convoy
+//! effect), and a task that never waits starves all others.
 //!
 //! ## Departures
 //!

@@ -7,25 +7,25 @@
 //!
 //!     Every task holds tickets. At the end of each slice one ticket of those that are ready is drawn, all with the
 //!     same chance, and its holder runs for a slice at most.
-//!     Who waits or gives way before its slice is over would get less than its part; so until it wins again its tickets
-//!     count as many times more as the slice was longer than what it used.
+//!     A task that waits or yields before its slice is over would get less than its share; so until it wins again its
+//!     tickets are multiplied by the ratio of the slice to the time it used.
 //!
 //! ## The formula
 //!
 //!     chance to win  =  t / (sum of t)
-//!     t  =  tickets * slice / used        after a turn given up early, used being at least slice / 2^20
+//!     t  =  tickets * slice / used        after a slice given up early, used being at least slice / 2^20
 //!     t  =  tickets                       else
-//!     turns won in n draws: mean n p, standard deviation sqrt(n p (1 - p))
+//!     slices won in n draws: mean n p, standard deviation sqrt(n p (1 - p))
 //!
-//!     share of a task that sleeps a moment after a part f of each slice, beside m equal tasks that never sleep
+//!     share of a task that sleeps briefly after a part f of each slice, alongside m equal tasks that never sleep
 //!           =  f / (f + 1 + m f)
 //!
 //! p the chance of a task; tickets 1024 at nice 0, a quarter more for each level less; the sum over the tasks that are
-//! ready on the same processor; slice and used (of its last turn) in ns.
+//! ready on the same processor; slice and used (of its last slice) in ns.
 //!
 //! ## A schedule
 //!
-//! Three tasks whose tickets are almost 3 : 2 : 1, in turns of 10 ms; seed 1:
+//! Three tasks whose tickets are almost 3 : 2 : 1, with slices of 10 ms; seed 1:
 //!
 //! ```toml
 //! machine = "uniform"
@@ -53,13 +53,13 @@
 //!
 //! ## Good for, not for
 //!
-//! Shares over many slices, with no memory of who had what. Not for short times: after n slices a share is off by about
+//! Shares over many slices, without a record of past allocations. Not for short times: after n slices a share is off by about
 //! sqrt(p (1 - p) / n).
 //!
-//! Nor for tasks that sleep often beside tasks that do not. A compensation counts in the draws after a sleep, but the draw
+//! Nor for tasks that sleep often alongside tasks that do not. A compensation counts in the draws after a sleep, but the draw
 //! during the sleep is lost, and its winner has the processor for a whole slice. A task that sleeps 1 ms after every 98 ms
-//! of running has 33 % beside one equal task that never sleeps. The original does the same; `stride`, which gives the same
-//! shares without chance, remembers what a task had.
+//! of running has 33 % alongside one equal task that never sleeps. The original does the same; `stride`, which gives the same
+//! shares without chance, remembers how much each task has received.
 //!
 //! ## Departures
 //!
@@ -86,7 +86,7 @@ use schedlab_model::{
     task::{CpuId, TaskId},
 };
 
-/// A turn counts as at least this part of a slice: what a compensation can be is bounded, so that sums of tickets are.
+/// A CPU burst counts as at least this part of a slice: this bounds the compensation, and with it the sums of tickets.
 const LEAST_PART: u32 = 20;
 
 /// The tickets of the tasks that wait for a processor, as the leaves of a tree of sums.
@@ -94,7 +94,7 @@ const LEAST_PART: u32 = 20;
 struct Hat {
     /// A complete binary tree: the root is 1, below `n` are `2 n` and `2 n + 1`, the second half are the leaves.
     sums: Vec<u64>,
-    /// Whose tickets each leaf holds.
+    /// The task whose tickets each leaf holds.
     holders: Vec<TaskId>,
 }
 
@@ -103,7 +103,7 @@ impl Hat {
         self.sums.len() / 2
     }
 
-    /// Puts so many tickets into a leaf.
+    /// Puts n tickets into a leaf.
     #[inline]
     fn set(&mut self, leaf: usize, tickets: u64) {
         let mut node = self.leaves() + leaf;
@@ -133,7 +133,7 @@ impl Hat {
         leaf
     }
 
-    /// Takes tickets out; the last leaf takes the place, and whose that was is told.
+    /// Takes tickets out; the last leaf takes the free place, and the task to which it belonged is returned.
     #[inline]
     fn take(&mut self, leaf: usize) -> Option<TaskId> {
         let last = self.holders.len() - 1;
@@ -143,7 +143,7 @@ impl Hat {
         self.holders.get(leaf).copied()
     }
 
-    /// Whose is the ticket of that number, counted from 0.
+    /// The holder of the ticket of that number, counted from 0.
     #[inline]
     fn holder(&self, mut ticket: u64) -> TaskId {
         let mut node = 1;
@@ -179,7 +179,7 @@ pub struct Lottery {
 }
 
 impl Lottery {
-    /// What its tickets are worth to a client after a turn.
+    /// What a client's tickets count as after a CPU burst.
     #[inline]
     fn settle(&mut self, task: TaskId, early: bool) {
         let client = &mut self.clients[task as usize];

@@ -1,15 +1,15 @@
 //! # mlfq
 //!
-//! Promises short work the processor before long work without being told which is which, and everybody a fresh start once
-//! in a while.
+//! Promises that short CPU bursts run before long ones without knowing their lengths, and periodically returns every task
+//! to the top level.
 //!
 //! ## The idea
 //!
-//!     Queues of several levels; the first level that is not empty goes first, in turns. A new task starts at the top.
-//!     At each level a task may use one allotment, in one turn or in many; then it goes down a level, where slices are
-//!     twice as long. At the bottom, turns go on for ever.
+//!     Queues of several levels; the first level that is not empty runs, round-robin. A new task starts at the top.
+//!     At each level a task may use one allotment, in one CPU burst or in several; then it goes down a level, where slices
+//!     are twice as long. At the bottom level, round robin continues indefinitely.
 //!     Once in a period all tasks go back to the top.
-//!     A task that becomes ready takes the processor from one of a lower level.
+//!     A task that becomes ready preempts one of a lower level.
 //!
 //! ## The formula
 //!
@@ -19,7 +19,7 @@
 //!
 //! ## A schedule
 //!
-//! Two tasks that only compute, and one that does so for a moment now and then:
+//! Two tasks that only compute, and one that computes briefly and sleeps:
 //!
 //! ```toml
 //! machine = "uniform"
@@ -47,20 +47,20 @@
 //! ## Good for, not for
 //!
 //! A mixture of commands and computations of unknown length. A task that needs the processor often for a little longer
-//! than an allotment lives in the middle, and how long anybody waits depends on the level and phase at which others are.
+//! than an allotment stays at the middle levels, and how long a task waits depends on the level and phase of the others.
 //!
 //! A new task starts at the top, so that a program gets more by forking: one that forks a child of 5 ms, waits for it and forks
-//! the next has 99 % of the processor beside a task that computes. That one gets one slice of the first level in each `boost`.
-//! Nor do equal tasks get equal shares: `boost` is no whole number of rounds, and the order after each is the same, so that of
-//! two tasks that only compute the first has 53 % and the other 47 %.
+//! the next has 99 % of the processor when run alongside a task that computes. The computing task gets one slice of the
+//! first level in each `boost`. Nor do equal tasks get equal shares: `boost` is no whole number of rounds, and the order
+//! after each is the same, so that of two tasks that only compute the first has 53 % and the other 47 %.
 //!
 //! ## Departures
 //!
-//! The five rules are those of the textbook, which leaves open where a preempted task goes on: here at the head of its
-//! level, with what is left of its allotment; one that gives way goes to the tail with it. What a running task has done
-//! since a boost counts, what it did before does not; it ends the slice it is in. The ancestors (CTSS) started a task at
-//! a level by the size of its program. All this is told of one processor; on several, each has its own levels, new and
-//! woken tasks go to an idle processor if there is one, and an idle one pulls the first of another's first level.
+//! The five rules are those of the textbook, which leaves open where a preempted task is queued: here at the head of its
+//! level, with what is left of its allotment; one that yields goes to the tail with it. What a running task has done since
+//! a boost counts, what it did before does not; it ends the slice it is in. The ancestors (CTSS) started a task at a level
+//! by the size of its program. The above describes one processor; on several, each has its own levels, new and woken tasks
+//! go to an idle processor if there is one, and an idle one pulls the first of another's first level.
 //!
 //! ## References
 //!
@@ -90,7 +90,7 @@ struct Standing {
     boost: u64,
 }
 
-/// Levels of halving urgency and doubling slices.
+/// Levels of decreasing priority with slices that double.
 #[derive(Debug)]
 pub struct Mlfq {
     slice: Nanos,
@@ -129,7 +129,7 @@ impl Mlfq {
         }
     }
 
-    /// Hears of a task for the first time.
+    /// A task is seen for the first time.
     #[cold]
     fn learn(&mut self, task: TaskId) {
         self.tasks.resize(task as usize + 1, Standing::default());

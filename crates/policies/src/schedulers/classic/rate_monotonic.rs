@@ -1,14 +1,14 @@
 //! # rate_monotonic
 //!
-//! Promises every task whose reservation is granted that time in every period, in time, by fixed priorities, as long as
-//! nobody takes more than was reserved.
+//! Promises every task whose reservation is granted the reserved time in every period, before its deadline, by fixed
+//! priorities, as long as no task uses more than it reserved.
 //!
 //! ## The idea
 //!
 //!     A task with a reservation has a priority for life: the shorter its period, the higher. The highest runs, and
-//!     takes the processor from a lower one.
-//!     A reservation is granted by the first processor on which all that were granted there stay in time, and its task
-//!     stays there. All others run in turns when nobody with a reservation is ready.
+//!     preempts a lower one.
+//!     A reservation is granted by the first processor on which all granted reservations still meet their deadlines, and
+//!     its task stays there. All others run round-robin when no task with a reservation is ready.
 //!
 //! ## The formula
 //!
@@ -16,8 +16,8 @@
 //!     response_time:  R = C + sum over higher priorities of  ceil(R / T_h) * C_h,    R <= min(D, T) for all
 //!
 //! C reserved time, T period, D deadline from a period's begin, in ns; n reservations on the processor; R, the least
-//! solution, is how long the task's work takes at worst, when all begin together. The second test refuses nothing that
-//! can be in time.
+//! solution, is how long the task's work takes at worst, when all begin together. The second test refuses no set that can
+//! meet its deadlines.
 //!
 //! ## A schedule
 //!
@@ -51,17 +51,17 @@
 //!
 //! ## Good for, not for
 //!
-//! Periodic work on any kernel with fixed priorities; who is late in an overload is known beforehand: the longest
-//! periods. Up to 31 % of a processor cannot be promised to many tasks of unrelated periods; `edf` can promise it.
+//! Periodic work on any kernel with fixed priorities; which tasks are late in an overload is known beforehand: those with
+//! the longest periods. Up to 31 % of a processor cannot be promised to many tasks of unrelated periods; `edf` can promise it.
 //!
 //! ## Departures
 //!
-//! Reserved time is not enforced. Where D < T priorities go by the period all the same; `utilization` knows nothing of
-//! such tasks and refuses them. Equal periods: the older task first. A reservation that ends is room for others a period
-//! later; in a message-passing kernel, whose tasks do not tell when they end, never. The textbook has one processor; on
-//! several, each has its own (partitioned, first fit in order of number), and only tasks without a reservation are
-//! pulled. `response_time` gives up, and refuses, after 10000 steps. Real-time policies without a reservation (fifo, rr)
-//! are as all others.
+//! Reserved time is not enforced. Where D < T priorities still follow the period; `utilization` does not cover such tasks
+//! and refuses them. Equal periods: the older task first. The capacity of a reservation that ends is available to others a
+//! period later; in a message-passing kernel, whose tasks do not report when they end, never. The textbook has one
+//! processor; on several, each has its own (partitioned, first fit in order of number), and only tasks without a
+//! reservation are pulled. `response_time` stops, and refuses, after 10000 steps. Real-time policies without a reservation
+//! (fifo, rr) are as all others.
 //!
 //! ## References
 //!
@@ -79,7 +79,7 @@ use schedlab_model::{
     task::{CpuId, Reservation, TaskId},
 };
 
-/// The least goes first: a period, and who has it.
+/// The least goes first: a period, and the task that has it.
 type Priority = (Nanos, TaskId);
 
 /// Steps after which the search for a response time is given up.

@@ -1,14 +1,14 @@
 //! # refresh_cycle
 //!
-//! Promises picture and sound their processor time in every refresh, interactive work an answer within a refresh, and
-//! batch work the longest undisturbed turns that leaves.
+//! Promises video and audio their processor time in every refresh, interactive work a response within a refresh, and batch
+//! work the longest uninterrupted slices that this leaves.
 //!
 //! ## The idea
 //!
 //!     Time is cut into cycles of one audio or video refresh. In each, refresh work goes first, in order of arrival; then
-//!     interactive work; then one batch task, for one slice up to the next refresh. The next cycle is another's.
+//!     interactive work; then one batch task, for one slice up to the next refresh. In the next cycle another batch task runs.
 //!     A cycle begins when refresh work becomes ready, or a period after the last one began.
-//!     Only refresh work takes the processor from anybody; interactive work that becomes ready during a batch slice
+//!     Only refresh work preempts; interactive work that becomes ready during a batch slice
 //!     waits for the end of it.
 //!
 //! ## The formula
@@ -50,25 +50,25 @@
 //!
 //! ## Good for, not for
 //!
-//! A desktop that computes while it plays: throughput of batch work as with slices of a refresh, without a refresh missed.
-//! Not for many interactive tasks that together fill the processor: they leave nothing to batch work.
+//! A desktop that computes while it plays: batch work has the throughput of slices as long as a refresh, and no refresh is
+//! missed. Not for many interactive tasks that together fill the processor: they leave nothing to batch work.
 //!
 //! ## Departures
 //!
 //! The proposal says: within a refresh period run refresh work, then interactive, then batch with one huge slice up to the
-//! next refresh. It does not say how the three are told apart; this is ours:
+//! next refresh. It does not say how the three are distinguished; the rule here is:
 //!
 //! - refresh: a nice level below 0, a real-time or isochronous policy, or a reservation; servers and drivers of
-//!   message-passing kernels; and any other task that has proved it by waking four times in a row between half a
+//!   message-passing kernels; and any other task that has shown it by waking four times in a row between half a
 //!   period and one and a half after the time before, having used half a period at most in between.
-//! - batch: the policies batch and idle (idle after batch, and anybody takes the processor from it); and any task of
-//!   whatever kind that has used a whole period since it last waited, until it next waits: so no loop in a program of the
-//!   other kinds keeps batch work from running, and two that only compute share as batch tasks do.
+//! - batch: the policies batch and idle (idle after batch, and any other task preempts it); and any task of any kind that
+//!   has used a whole period since it last waited, until it next waits: so no loop in a program of the other kinds keeps
+//!   batch work from running, and two that only compute share as batch tasks do.
 //! - interactive: all others.
 //!
-//! Nor does it say when a refresh is: here, when refresh work becomes ready, so that a batch slice ends once. A batch
-//! task that refresh work interrupts has had its slice. On several processors each has its own cycle, new and woken
-//! tasks go to an idle processor if there is one, and an idle one pulls the first of the first kind.
+//! Nor does it say when a refresh occurs: here, when refresh work becomes ready, so that a batch slice ends once. A batch
+//! task that refresh work preempts has had its slice. On several processors each has its own cycle, new and woken tasks go
+//! to an idle processor if there is one, and an idle one pulls the first of the first kind.
 //!
 //! ## References
 //!
@@ -87,7 +87,7 @@ use schedlab_model::{
     task::{Class, CpuId, Policy, Task, TaskId},
 };
 
-/// So many wakeups in a row, a refresh apart, make a task refresh work.
+/// This number of wakeups in a row, a refresh apart, makes a task refresh work.
 const PROOFS: u8 = 4;
 
 /// What a task is in the present cycle; the first goes first.
@@ -143,7 +143,7 @@ impl RefreshCycle {
         }
     }
 
-    /// A task woke: what it did since it last woke is a proof that it works for a refresh, or of the contrary.
+    /// A task woke: what it did since it last woke shows whether it works for a refresh.
     #[inline]
     fn woke(&mut self, now: Nanos, task: TaskId) {
         let (half, history) = (self.period / 2, &mut self.tasks[task as usize]);

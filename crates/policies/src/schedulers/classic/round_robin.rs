@@ -1,6 +1,6 @@
 //! # round_robin
 //!
-//! Promises n equal tasks 1/n of the processors each, and each of them a turn within (n-1) slices.
+//! Promises each of n equal tasks 1/n of the processors, and a slice after a wait of at most (n-1) slices.
 //!
 //! ## The idea
 //!
@@ -10,11 +10,11 @@
 //!
 //! ## The formula
 //!
-//!     wait between two turns  =  (n - 1) * (s + c)
+//!     wait between two slices  =  (n - 1) * (s + c)
 //!
 //! n tasks in the queue, s slice, c cost of a context switch; the part of the processor lost to switching is c / (s + c).
-//! With `slice_size` the slice is so many clock ticks: it ends at a tick, and for a task that began between two ticks the
-//! first one comes early.
+//! With `slice_size` the slice is a number of clock ticks: it ends at a tick, so a task that began between two ticks gets
+//! a shorter first tick.
 //!
 //! ## A schedule
 //!
@@ -41,7 +41,7 @@
 //!
 //! ## Cost
 //!
-//! Enqueue and pick: constant; on several processors, a look at the waiting tasks up to the first that may run there.
+//! Enqueue and pick: constant; on several processors, linear in the waiting tasks up to the first that may run there.
 //!
 //! ## Good for, not for
 //!
@@ -50,11 +50,11 @@
 //!
 //! ## Departures
 //!
-//! None from the textbook rule: the slice is exact, not rounded to clock ticks. A slice that ends while nobody else is
+//! None from the textbook rule: the slice is exact, not rounded to clock ticks. A slice that ends while no other task is
 //! queued is renewed without a switch.
 //!
 //! `slice_size` is the parameter of that name of IRIX, whole ticks of 10 ms, 3 as shipped. At the end of a slice, or when
-//! the running process waits, IRIX looks for the highest priority in its runqueue and lets equal ones take turns. Here
+//! the running process waits, IRIX looks for the highest priority in its runqueue and runs equal ones round-robin. Here
 //! all priorities are equal, as they are between processes that only compute; those that wait gain priority there, and
 //! none here. Other rules of slices by ticks: `minix`.
 //!
@@ -70,7 +70,7 @@ use schedlab_model::{
     task::{CpuId, TaskId},
 };
 
-/// Turns of one slice each.
+/// Round robin with one slice per task.
 #[derive(Debug)]
 pub struct RoundRobin {
     /// An exact slice; none if it is counted in ticks.

@@ -1,18 +1,20 @@
 //! # srtf
 //!
-//! Promises the least mean response that any policy can give on one processor, to whoever knows the future. Nobody does:
-//! it is the mark to measure others against.
+//! Promises the least mean response that any policy can give on one processor. It requires knowledge of the future, which
+//! no kernel has: it is the bound to compare others with.
 //!
 //! ## The idea
 //!
-//!     An oracle tells how long each task will run before it next waits or ends. The task with the least left runs.
-//!     One that becomes ready with less left than the running one takes the processor from it.
+//!     An oracle gives the time that each task will run before it next waits or ends. The task with the least remaining
+//!     time runs.
+//!     One that becomes ready with less left than the running one preempts it.
 //!
 //! ## The formula
 //!
 //!     left  =  burst - used
 //!
-//! burst, what the oracle told when the task became ready; used, the processor time it has had since; both in ns.
+//! burst, the length of the CPU burst given by the oracle when the task became ready; used, the processor time it has had
+//! since; both in ns.
 //!
 //! ## A schedule
 //!
@@ -43,15 +45,15 @@
 //!
 //! ## Good for, not for
 //!
-//! A lower bound: a sum of response times below its own is a mistake somewhere. As a policy it lets long tasks starve, and
-//! it knows what no kernel can; kernels guess from the past ("shortest process next").
+//! A lower bound: a sum of response times below its own indicates an error. As a policy it lets long tasks starve, and it
+//! knows what no kernel can; kernels predict from the past ("shortest process next").
 //!
 //! ## Departures
 //!
-//! The textbook's jobs never wait; here a task's burst ends where it waits, and the next one counts anew. The oracle reads
-//! programs: what a system call adds in the kernel is not foreseen, and servers and drivers of message-passing kernels,
-//! which have no program, go first. It is optimal for one processor only; on several, each has its own queue, new and
-//! woken tasks go to an idle processor if there is one, and an idle one pulls the shortest.
+//! The textbook's jobs never wait; here a task's burst ends where it waits, and the next one is counted separately. The
+//! oracle reads programs: what a system call adds in the kernel is not foreseen, and servers and drivers of
+//! message-passing kernels, which have no program, go first. It is optimal for one processor only; on several, each has
+//! its own queue, new and woken tasks go to an idle processor if there is one, and an idle one pulls the shortest.
 //!
 //! ## References
 //!
@@ -71,7 +73,7 @@ use schedlab_model::{
     task::{Class, CpuId, TaskId},
 };
 
-/// The least left runs.
+/// The task with the least remaining time runs.
 #[derive(Debug)]
 pub struct Srtf {
     queue: Ordered<Nanos>,

@@ -1,20 +1,20 @@
 //! # stride
 //!
-//! Promises every task its tickets' part of the processor, exactly: of any two that compete, neither is ever more than one
-//! slice ahead of its part.
+//! Promises every task its tickets' share of the processor, exactly: of any two that compete, neither is ever more than
+//! one slice ahead of its share.
 //!
 //! ## The idea
 //!
 //!     Every task has a stride, the smaller the more tickets it has, and a pass. The task of the least pass runs for a
 //!     slice at most; its pass goes forward by its stride, or by the part of it that it used of the slice.
-//!     A task that stops being ready takes along how far it was ahead of, or behind, the average pass. When it comes
-//!     back, it is as far ahead or behind again: sleeping neither earns nor costs anything.
+//!     When a task stops being ready, its distance ahead of, or behind, the average pass is kept. When it becomes ready
+//!     again, it is as far ahead or behind as before: sleeping neither earns nor costs anything.
 //!
 //! ## The formula
 //!
 //!     stride  =  stride1 / tickets
 //!     pass    +=  stride * used / slice
-//!     global  +=  stride1 / (sum of tickets) * used / slice       by whoever runs
+//!     global  +=  stride1 / (sum of tickets) * used / slice       by the running task
 //!     sleep:     remain  =  pass - global
 //!     wakeup:    pass  =  global + remain                         a new task has remain = stride
 //!
@@ -24,7 +24,7 @@
 //!
 //! ## A schedule
 //!
-//! Three tasks whose tickets are almost 3 : 2 : 1, in turns of 10 ms:
+//! Three tasks whose tickets are almost 3 : 2 : 1, with slices of 10 ms:
 //!
 //! ```toml
 //! machine = "uniform"
@@ -48,12 +48,12 @@
 //!
 //! ## Cost
 //!
-//! Enqueue and pick: logarithmic in the tasks that wait; every stretch of running, two divisions.
+//! Enqueue and pick: logarithmic in the tasks that wait; every CPU burst, two divisions.
 //!
 //! ## Good for, not for
 //!
-//! Shares that must be right over short times already. Not for response: nobody is preempted, so a task that wakes waits
-//! for the end of a slice at least, and one of few tickets for many.
+//! Shares that must be accurate even over short times. Not for response: no task is preempted, so a task that wakes waits
+//! at least for the end of a slice, and one with few tickets for many slices.
 //!
 //! ## Departures
 //!
@@ -87,7 +87,7 @@ const STRIDE1: u64 = 1 << 20;
 /// A pass, in stride1 * ns a ticket: 64 bits are two days of a task at nice 20.
 type Pass = i128;
 
-/// How far so much running moves a pass that so many tickets share. A stretch of more than five hours counts as five.
+/// How far a pass shared by `tickets` moves for a given run time. A CPU burst of more than five hours counts as five.
 #[inline]
 fn advance(ran: Nanos, tickets: u64) -> Pass {
     Pass::from(ran.saturating_mul(STRIDE1) / tickets)
@@ -147,7 +147,7 @@ impl Scheduler for Stride {
         }],
         source: include_str!("stride.rs"),
     };
-    // The average must be up to date when somebody joins or leaves.
+    // The average must be up to date when a task joins or leaves.
     const SETTLES: bool = true;
 
     fn new(params: &Params, processors: u16, _: Nanos) -> Self {

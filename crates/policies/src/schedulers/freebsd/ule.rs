@@ -1,30 +1,30 @@
 //! # ule
 //!
-//! Promises who sleeps more than it runs the processor before anybody who computes, and those who compute turns whose
-//! order, not length, depends on nice and on their share of the last ten seconds. It never lets a nice level starve
-//! another; threads that look interactive starve everybody else.
+//! Promises that a thread that sleeps more than it runs goes before threads that compute, and that those run in slices
+//! whose order, not length, depends on nice and on their share of the last ten seconds. No nice level starves another;
+//! threads classified as interactive starve all others.
 //!
 //! ## The idea
 //!
 //!     Each thread has a score: 0 if it only sleeps, 50 if it runs as long as it sleeps. Below 30 it is interactive and
-//!     stands in lists by strict priority, with kernel and realtime threads. The others stand in a calendar of 64 days:
-//!     the worse the priority, the later the day. The day of insertion goes on by one at each tick of the statistics
-//!     clock, but not farther than one day past the first day on which somebody still waits.
-//!     Everybody's slice is the same. A thread that wakes with a better priority is switched to when the running one
-//!     next returns to user mode; only interrupt threads preempt at once. Who was preempted goes on first.
-//!     A thread that slept in the kernel keeps a good priority until it returns to user mode, and nobody looks then
+//!     stands in lists by strict priority, with kernel and realtime threads. The others are in a calendar of 64 days:
+//!     the worse the priority, the later the day. The day of insertion advances by one at each tick of the statistics
+//!     clock, but not farther than one day past the first day on which a thread still waits.
+//!     All slices are of equal length. A thread that wakes with a better priority is switched to when the running one next
+//!     returns to user mode; only interrupt threads preempt at once. A preempted thread is the next to run.
+//!     A thread that slept in the kernel keeps a good priority until it returns to user mode, and no check is made then
 //!     whether another one is better: it has the processor for the rest of its slice.
 //!
 //! ## The formula
 //!
 //!     score     =  50 * R / S  while R < S, else 50;  interactive if  score + nice < 30
 //!     priority  =  128 + score + nice                 if interactive
-//!               =  180 + nice + floor(23 * u)         if not, 160 to 223; the day is so many after today
+//!               =  180 + nice + floor(23 * u)         if not, 160 to 223; the day is that many days after today
 //!
-//! R time run, S time slept, of the last 5 s or so; u share of the processor over the last 10 s. Equal hogs take turns of
-//! slice = stathz / 10 ticks of the statistics clock. Of hogs of several nice levels each has, nearly, a share
-//! in proportion to 1 / (d + 4.2), d = 20 + nice + floor(23 * u) being its days; but two hogs alone whose days differ by
-//! less than a slice share equally, because the days pass while the other one runs.
+//! R time run, S time slept, of the last 5 s or so; u share of the processor over the last 10 s. Equal hogs run
+//! round-robin with slices of length slice = stathz / 10 ticks of the statistics clock. Of hogs of several nice levels
+//! each has, nearly, a share in proportion to 1 / (d + 4.2), d = 20 + nice + floor(23 * u) being its days; but two hogs
+//! alone whose days differ by less than a slice share equally, because the days pass while the other one runs.
 //!
 //! ## A schedule
 //!
@@ -51,12 +51,13 @@
 //!
 //! ## Cost
 //!
-//! Enqueue and pick: constant, whatever the number of threads. Looking for a thread to move looks at each queued one.
+//! Enqueue and pick: constant, whatever the number of threads. The search for a thread to move visits each queued one.
 //!
 //! ## Good for, not for
 //!
-//! Desktops and servers whose work sleeps most of the time, on several processors. Not where nice must mean much: from
-//! nice -20 to 20 shares differ by a factor of 6. Not where slices must shrink with load: thirty hogs wait 3 s for a turn.
+//! Desktops and servers whose work sleeps most of the time, on several processors. Not where nice must have a strong
+//! effect: from nice -20 to 20 shares differ by a factor of 6. Not where slices must shrink with load: with thirty hogs
+//! each waits 3 s for a slice.
 //!
 //! ## Departures
 //!
@@ -72,8 +73,8 @@
 //! - Each processor is a group of its own. Timers interrupt the processor of the thread they wake, not the first one. A timer's
 //!   wakeup compares priorities with the thread that it interrupted, not with softclock's: on several processors, more
 //!   threads are put on the first one than there, until the balancer moves them.
-//! - Threads that are bound to some processors, of which the ULE of October 2007 knows none: where none of those that wait on
-//!   the busiest processor may come, the next one is asked, as in later versions.
+//! - Threads that are bound to some processors, of which the ULE of October 2007 knows none: where none of those that wait
+//!   on the busiest processor may move, the next one is asked, as in later versions.
 //! - A first task, which no other forked, begins without history.
 //! - Real-time priority 1..99 becomes rtprio 31..0; `idle` becomes idprio 0. `iso` and `deadline` are timeshare.
 //!
@@ -106,7 +107,7 @@ use schedlab_model::{
 use thread::{Class, Thread};
 use version::{MOST_DIVIDED, NOT_GIVEN, PARAMETERS, Version, stathz};
 
-/// A processor's queue and what goes on there.
+/// A processor's queue and its state.
 #[derive(Debug, Clone)]
 struct Processor {
     queue: Calendar,
@@ -114,7 +115,7 @@ struct Processor {
     load: u32,
     /// The best priority here as of the last event that wrote it (tdq_lowpri): a switch, or a thread that was queued.
     lowpri: u8,
-    /// Whether the running thread is being preempted, rather than made to give way on its return to user mode.
+    /// Whether the running thread is being preempted, rather than made to yield on its return to user mode.
     preempting: bool,
     /// When an interrupt thread last preempted.
     preempted: Option<Nanos>,
@@ -154,7 +155,7 @@ impl Ule {
         }
     }
 
-    /// The kernel tells of a thread, perhaps for the first time.
+    /// The kernel reports a thread, perhaps for the first time.
     #[inline]
     fn meet(&mut self, cx: &Context<'_>, task: TaskId) {
         if self.threads.get(task as usize).is_none_or(Option::is_none) {
@@ -320,7 +321,7 @@ impl Scheduler for Ule {
         Some(Pick { task, slice: None })
     }
 
-    /// A better one makes the running thread give way on its return to user mode, and at once if it is as good as an
+    /// A better one makes the running thread yield on its return to user mode, and at once if it is as good as an
     /// interrupt thread or the other one idle (sched_setpreempt); from another processor only where it matters (tdq_notify).
     fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         let (new, current) = (self.priority(woken), self.priority(running));
@@ -390,7 +391,7 @@ impl Scheduler for Ule {
         }
     }
 
-    /// An interrupt thread has run: preempting whoever runs, or made to wait for its return to user mode.
+    /// An interrupt thread has run: preempting the running thread, or made to wait for its return to user mode.
     fn interrupted(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         let Some(running) = cx.processors[cpu as usize].running else { return };
         let (current, softclock) = (self.priority(running), self.version.softclock);

@@ -6,7 +6,7 @@ use super::timeline::Timeline;
 use crate::schedulers::Context;
 use schedlab_model::task::{CpuId, TaskId};
 
-/// A queue for each processor: the tasks that wait, the least key first. Who runs is not among them.
+/// A queue for each processor: the tasks that wait, the least key first. The running task is not among them.
 #[derive(Debug)]
 pub struct Ordered<K> {
     lines: Vec<Line<K>>,
@@ -26,7 +26,7 @@ impl<K: Ord + Copy + Default> Ordered<K> {
         Ordered { lines: (0..processors).map(|_| Line::default()).collect(), keys: Vec::new() }
     }
 
-    /// Whether nobody waits for a processor.
+    /// Whether no task waits for a processor.
     #[inline]
     pub fn is_empty(&self, cpu: CpuId) -> bool {
         self.count(cpu) == 0

@@ -1,6 +1,6 @@
 //! Which processor a task waits for, under policies whose originals knew one processor only: each processor has a queue of
-//! its own, a task that becomes ready goes to an idle one if there is any, and one that runs dry pulls. A policy that calls
-//! all three functions conserves work: a task that may use an idle processor never waits.
+//! its own, a task that becomes ready goes to an idle one if there is any, and one whose queue becomes empty pulls. A
+//! policy that calls all three functions conserves work: a task that may use an idle processor never waits.
 
 use crate::schedulers::Context;
 use schedlab_model::task::{CpuId, TaskId};
@@ -30,7 +30,8 @@ pub fn pull(
 }
 
 /// The running task goes back to the queue, and perhaps another one is chosen in its place: idle processors that it may use
-/// look for work again. There can be such processors where tasks are bound to some: they idled beside a task that ran.
+/// look for work again. There can be such processors where tasks are bound to some: they idled while another processor ran
+/// a task.
 #[inline(always)]
 pub fn offer(cx: &mut Context<'_>, task: TaskId) {
     if cx.processors.len() > 1 {

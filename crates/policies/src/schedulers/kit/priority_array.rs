@@ -1,4 +1,4 @@
-//! Lists by priority, and a bitmap that tells which of them have somebody: the best task is found in constant time, however
+//! Lists by priority, and a bitmap of those that are not empty: the best task is found in constant time, however
 //! many there are.
 
 use super::queue::{Links, List};
@@ -7,7 +7,7 @@ use schedlab_model::task::TaskId;
 /// Words of the bitmap: enough for the most lists that an array may have.
 const WORDS: usize = 4;
 
-/// So many lists; the first is the best.
+/// `LISTS` lists; the first is the best.
 #[derive(Debug, Clone)]
 pub struct PriorityArray<const LISTS: usize> {
     lists: [List; LISTS],
@@ -24,7 +24,7 @@ impl<const LISTS: usize> Default for PriorityArray<LISTS> {
 }
 
 impl<const LISTS: usize> PriorityArray<LISTS> {
-    /// Whether nobody is in it.
+    /// Whether it is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.tasks == 0
@@ -36,7 +36,7 @@ impl<const LISTS: usize> PriorityArray<LISTS> {
         &self.lists[priority]
     }
 
-    /// The best priority of anybody, from this one on.
+    /// The best priority of any task, from this one on.
     #[inline]
     pub fn first_from(&self, priority: usize) -> Option<usize> {
         let (word, bit) = (priority / 64, priority % 64);
@@ -50,7 +50,7 @@ impl<const LISTS: usize> PriorityArray<LISTS> {
             .map(|w| w * 64 + self.occupied[w].trailing_zeros() as usize)
     }
 
-    /// The best priority of anybody.
+    /// The best priority of any task.
     #[inline(always)]
     pub fn first(&self) -> Option<usize> {
         self.first_from(0)
@@ -91,7 +91,7 @@ impl<const LISTS: usize> PriorityArray<LISTS> {
 mod tests {
     use super::*;
 
-    /// Everybody, best first.
+    /// All tasks, best first.
     fn order(array: &PriorityArray<140>, links: &Links) -> Vec<TaskId> {
         let mut all = Vec::new();
         let mut next = array.first();

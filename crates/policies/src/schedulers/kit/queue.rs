@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 
 const NONE: TaskId = TaskId::MAX;
 
-/// The links of one task: who stands before it, who after. A head has nobody before it and a tail nobody after it; what
-/// their links say there is stale.
+/// The links of one task: the task before it and the task after it. A head has no task before it and a tail none after it;
+/// their links there are stale.
 #[derive(Debug, Clone, Copy)]
 struct Link {
     before: TaskId,
@@ -65,7 +65,7 @@ impl List {
         (self.head != NONE).then_some(self.head)
     }
 
-    /// Whether nobody is in it.
+    /// Whether it is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.head == NONE
@@ -129,7 +129,7 @@ impl List {
         (self.head != NONE).then_some(self.tail)
     }
 
-    /// Who stands just before a task of the list.
+    /// The task just before a task of the list.
     #[inline]
     pub fn before(&self, links: &Links, task: TaskId) -> Option<TaskId> {
         (task != self.head).then(|| links.0[task as usize].before)
@@ -176,8 +176,8 @@ impl List {
     }
 }
 
-/// A queue for each processor: the tasks that wait, in order of arrival. Who runs is not among them. Hardly anybody leaves
-/// from the middle, so these are no [`List`]s.
+/// A queue for each processor: the tasks that wait, in order of arrival. The running task is not among them. Tasks rarely
+/// leave from the middle, so these are not [`List`]s.
 #[derive(Debug)]
 pub struct Queues(PerProcessor<VecDeque<TaskId>>);
 
@@ -187,7 +187,7 @@ impl Queues {
         Queues(PerProcessor::new(processors, |_| VecDeque::new()))
     }
 
-    /// Whether nobody waits for a processor.
+    /// Whether no task waits for a processor.
     pub fn is_empty(&self, cpu: CpuId) -> bool {
         self.0[cpu as usize].is_empty()
     }

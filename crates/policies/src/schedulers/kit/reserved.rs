@@ -1,5 +1,5 @@
 //! What real-time policies by reservation share: two classes of tasks, those whose reservation was granted, by key, on the
-//! processor that granted it; and below them all others, in turns of one slice, wherever there is room.
+//! processor that granted it; and below them all others, round-robin with one slice each, wherever there is room.
 
 use super::{
     ordered::Ordered,
@@ -63,7 +63,7 @@ impl<K: Ord + Copy + Default> Reserved<K> {
         }
     }
 
-    /// Who runs next leaves the queue.
+    /// The task that runs next leaves the queue.
     #[inline]
     pub fn next(&mut self, cpu: CpuId) -> Option<TaskId> {
         self.granted.next(cpu).or_else(|| self.background.next(cpu))

@@ -1,15 +1,16 @@
 //! One first-come first-served queue for all processors: each takes the first task that it may run. So no processor idles
-//! while a task waits that may use it, and tasks that may use the same processors take turns whatever their number.
+//! while a task waits that may use it, and tasks that may use the same processors run round-robin whatever their number.
 //!
-//! To the simulated kernel a ready task stands on some processor. Where one takes a task that stands on another, its first
-//! answer is that it has nothing; asked then what it would pull, it names that task; and picks it when asked again.
+//! In the simulated kernel a ready task is on some processor's runqueue. Where a processor takes a task that is on another
+//! one's, the policy first reports that it has none; then names that task when the kernel asks which to pull; and picks it
+//! at the next call.
 
 use super::placement::{idle_or_last, offer, offer_left};
 use crate::schedulers::{Context, Dequeue, Enqueue};
 use schedlab_model::task::{CpuId, TaskId};
 use std::collections::VecDeque;
 
-/// The tasks that wait, in order of arrival. Who runs is not among them.
+/// The tasks that wait, in order of arrival, without the running ones.
 #[derive(Debug)]
 pub struct SharedQueue {
     waiting: VecDeque<TaskId>,

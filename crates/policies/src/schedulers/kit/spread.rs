@@ -8,9 +8,9 @@ use schedlab_model::{
     task::{CpuId, TaskId},
 };
 
-/// A busy processor looks for work so often. The kernel: busy_factor 64 times min_interval 1 ms (`SD_CPU_INIT`).
+/// The interval at which a busy processor looks for work. The kernel: busy_factor 64 times min_interval 1 ms (`SD_CPU_INIT`).
 const INTERVAL: Nanos = 64 * MILLISECOND;
-/// It pulls if the busiest one has more than so many percent of its own load. The kernel: imbalance_pct 125.
+/// It pulls if the busiest one has more than this percentage of its own load. The kernel: imbalance_pct 125.
 const IMBALANCE: u64 = 125;
 
 /// What is on each processor, running or queued.
@@ -50,7 +50,7 @@ impl Spread {
         allowed.min_by_key(|&cpu| (self.load[cpu as usize], cpu != view.cpu)).unwrap_or(view.cpu)
     }
 
-    /// From where `cpu` should pull a task now, if from anywhere, and the greatest weight it should have.
+    /// The processor from which `cpu` should pull a task now, if any, and the greatest weight the task should have.
     pub fn source(&mut self, now: Nanos, cpu: CpuId, why: Balance) -> Option<(CpuId, u64)> {
         let own = cpu as usize;
         let idle = why == Balance::Idle || self.tasks[own] == 0;
@@ -73,7 +73,7 @@ impl Spread {
         busiest.map(|other| (other as CpuId, most))
     }
 
-    /// Nobody on the busiest processor may or should move to `cpu`: it looks again later.
+    /// No task on the busiest processor may or should move to `cpu`: it looks again later.
     pub fn give_up(&mut self, now: Nanos, cpu: CpuId) {
         self.due[cpu as usize] = now + INTERVAL;
     }

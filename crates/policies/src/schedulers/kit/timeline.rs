@@ -1,10 +1,10 @@
 //! The runqueue of the fair schedulers: entities in the order of a key (a deadline, a virtual time), those of equal keys in
 //! the order of arrival, and for each a virtual time by which it may be passed over. Also below [`super::ordered`], where
-//! nobody is passed over.
+//! no entity is passed over.
 //!
 //! The kernel keeps them in a red-black tree whose nodes know the least virtual time below them. Here they stand in sorted
 //! blocks of at most [`MOST`]; each block knows a lower bound of its virtual times. Few tasks are one or two blocks, which
-//! is a sorted array; of ten thousand tasks a search looks at some hundreds of blocks' heads, which lie side by side.
+//! is a sorted array; of ten thousand tasks a search looks at some hundreds of blocks' heads, which are adjacent in memory.
 
 /// Index of a task's or a group's entity.
 pub type EntityId = u32;
@@ -128,7 +128,7 @@ impl<K: Ord + Copy + Default> Timeline<K> {
     #[inline(always)]
     pub fn insert(&mut self, key: K, vruntime: i64, entity: EntityId) {
         match self.blocks.last_mut() {
-            // Who has just run often goes to the end.
+            // An entity that has just run often goes to the end.
             Some(last) if last.end < MOST && (key >= last.last || last.is_empty()) => last.push(key, vruntime, entity),
             _ => self.insert_anywhere(key, vruntime, entity),
         }
@@ -217,7 +217,7 @@ impl<K: Ord + Copy + Default> Timeline<K> {
         debug_assert!(false, "{entity} is not queued where its key belongs");
     }
 
-    /// The first entity whose virtual time is at most so much, with its key.
+    /// The first entity whose virtual time is at most the given one, with its key.
     #[inline]
     pub fn first_within(&mut self, vruntime: i64) -> Option<(EntityId, K, Spot)> {
         for (at, block) in self.blocks.iter_mut().enumerate() {

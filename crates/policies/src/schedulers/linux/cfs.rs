@@ -1,30 +1,32 @@
 //! # cfs
 //!
-//! Promises every task its weight's share of the processor, and one that sleeps much that it runs as soon as it wakes.
+//! Promises every task its weight's share of the processor, and that a task that sleeps much runs as soon as it wakes.
 //!
 //! ## The idea
 //!
-//!     Every task has a virtual time that goes by the more slowly the greater its weight. The one with the least runs.
-//!     All who are ready run once in a period; each turn is the task's share of that period.
-//!     Who slept is placed half a period before the least virtual time of the queue, but never back from where it was.
-//!     A new task is placed one turn behind it.
-//!     A woken task takes the processor if it is more than the wakeup granularity behind who runs.
-//!     At a tick who runs gives way if its turn is over, or if it is more than a turn ahead of the first in the queue.
+//!     Every task has a virtual time that advances the more slowly the greater its weight. The one with the least runs.
+//!     All ready tasks run once in a period; each slice is the task's share of that period.
+//!     A task that slept is placed half a period before the least virtual time of the queue, but never before its own
+//!     earlier virtual time.
+//!     A new task is placed one slice behind the least virtual time.
+//!     A woken task preempts if its virtual time is more than the wakeup granularity behind that of the running task.
+//!     At a tick the running task is preempted if its slice is over, or if it is more than a slice ahead of the first in
+//!     the queue.
 //!
 //! ## The formula
 //!
 //!     v      =  sum(ran * 1024 / w)
-//!     turn   =  max(period * w / W, min_granularity)
+//!     slice  =  max(period * w / W, min_granularity)
 //!     period =  latency, or n * min_granularity if n > 8
 //!
-//! v virtual time in ns, w weight by nice level (1024 at nice 0, a quarter more or less for each level), W that of all who
-//! are ready, n their number; times in ns. latency, min_granularity and wakeup_granularity are times
-//! 1 + floor(log2(min(processors, 8))).
+//! v virtual time in ns, w weight by nice level (1024 at nice 0, a quarter more or less for each level), W that of all
+//! ready tasks, n their number; times in ns. latency, min_granularity and wakeup_granularity are times 1 +
+//! floor(log2(min(processors, 8))).
 //!
 //! ## A schedule
 //!
-//! Two tasks that never wait and one that sleeps; at 250 ticks a second a turn of 3 ms is a tick. The sleeper takes the
-//! processor each time it wakes:
+//! Two tasks that never wait and one that sleeps; at 250 ticks a second a slice of 3 ms is a tick. The sleeper preempts
+//! each time it wakes:
 //!
 //! ```toml
 //! machine = { preset = "uniform", clock = { hz = "250/s" } }
@@ -52,20 +54,21 @@
 //!
 //! ## Good for, not for
 //!
-//! Desktops: a task that uses less than its share hardly waits. What it costs: whoever sleeps a little and computes much
-//! preempts as well, and a queue of many is switched at every wakeup. There is no way to ask for a shorter slice.
+//! Desktops: a task that uses less than its share hardly waits. The cost: a task that sleeps a little and computes much
+//! preempts as well, and with many tasks every wakeup causes a switch. There is no way to ask for a shorter slice.
 //!
 //! ## Departures
 //!
-//! - The kernel keeps queues in a red-black tree; here they stand in blocks (the order is the same). Virtual times are divided
-//!   as in the kernel, by multiplying with inverse weights; sums of them exactly.
+//! - The kernel keeps queues in a red-black tree; here they are kept in blocks (the order is the same). Virtual times are
+//!   divided as in the kernel, by multiplying with inverse weights; sums of them exactly.
 //! - The sum of a group's loads over the processors is up to date here; in the kernel it lags by what each processor has not
 //!   reported yet. A task that moves takes its load along between the processors' own queues only, not between those of its
 //!   groups.
 //! - Balancing has one level, of all processors alike: there are no scheduling domains for threads of a core, shared caches
 //!   and memory nodes. Only a woken task looks for an idle processor in its own node. The kernel asks the busiest group of
-//!   processors of each level; here each processor asks the single busiest one, among equals that of the highest number, and
-//!   no second one where all that waits there is bound: an idle processor can stay idle beside a task that it may run.
+//!   processors of each level; here each processor asks the single busiest one, among equals that of the highest number,
+//!   and no second one where all that waits there is bound: an idle processor can stay idle while a task that it may run
+//!   waits elsewhere.
 //! - Running tasks are never pushed away, and many wakeups to and fro between the same tasks are not detected (wake_wide).
 //! - A sleep of months, after which the kernel forgets where a task was, does not occur here.
 //! - Real-time tasks that could run elsewhere are pulled at the next tick or idle moment; the kernel pushes them at once.
@@ -97,9 +100,10 @@ use schedlab_model::{
     task::{CpuId, Task, TaskId},
 };
 
-/// More ready tasks than that lengthen the period (sched_nr_latency). As many entities make buddies of the preempted.
+/// More ready tasks than this lengthen the period (sched_nr_latency). With at least this number of entities, preempted
+/// ones become buddies.
 const FEW: u32 = 8;
-/// Shortest turn of a SCHED_IDLE task beside others (sysctl_sched_idle_min_granularity).
+/// Shortest slice of a SCHED_IDLE task that competes with others (sysctl_sched_idle_min_granularity).
 const IDLE_GRANULARITY: Nanos = 750 * MICROSECOND;
 
 /// The rule of one queue.
@@ -121,7 +125,7 @@ pub struct Claim {
     ran: Nanos,
 }
 
-/// What is noted of a queue beside those that compete in it.
+/// What is noted of a queue besides the entities that compete in it.
 #[derive(Debug)]
 pub struct State {
     /// The least virtual time of the queue; it never goes back.
@@ -134,7 +138,7 @@ pub struct State {
 
 /// Preempted by a wakeup, to run again after it.
 const LAST: usize = 0;
-/// Avoided once, because it gave way.
+/// Skipped once, because it yielded.
 const SKIP: usize = 1;
 
 impl Default for State {
@@ -154,7 +158,7 @@ impl Rule {
         }
     }
 
-    /// An entity's turn: its share of a period in its queue, and of its group's in the one above. (sched_slice)
+    /// An entity's slice: its share of a period in its queue, and of its group's in the one above. (sched_slice)
     #[inline(always)]
     fn sched_slice(&self, tree: &Tree<Self>, entity: &SchedEntity<Claim>, queue: &CfsRq<State>) -> Nanos {
         let ready = tree.queues[queue.cpu].tasks + u32::from(!entity.queued);
@@ -224,7 +228,7 @@ impl FairClass for Rule {
         false
     }
 
-    /// One turn behind the others. (place_entity)
+    /// One slice behind the others. (place_entity)
     fn place_entity_initial(&self, tree: &mut Tree<Self>, id: EntityId) {
         let entity = &tree.entities[id as usize];
         let queue = &tree.queues[entity.queue as usize];
@@ -395,7 +399,7 @@ impl Rule {
         buddy.or_else(second).unwrap_or(first)
     }
 
-    /// Who comes after the first, the current one taken in.
+    /// The entity after the first, the current one included.
     fn second(entities: &[SchedEntity<Claim>], queue: &CfsRq<State>, first: EntityId) -> Option<EntityId> {
         let (current, line) = (queue.current, &queue.line);
         if first == current {

@@ -1,20 +1,20 @@
 //! # cfs_v3
 //!
-//! Promises every task its share by weight, measured in waiting time: CFS as it was in spring 2007, before vruntime, when a
-//! task was owed what it had waited.
+//! Promises every task its share by weight, measured in waiting time: CFS as it was in spring 2007, before vruntime, when
+//! a task's credit was the time it had waited.
 //!
-//! Long, because two releases of one rule stand in it, and their page.
+//! Long, because it has two releases of one rule, and their page.
 //!
 //! ## The idea
 //!
-//!     A fair clock runs at the speed of a task of weight 1024 that has its fair share: fast while the processor is
-//!     alone, slowly in a crowd.
-//!     A task that waits earns what it would have had; one that runs pays what it had more than its share. The balance
-//!     is its wait_runtime, held between -limit and +limit.
-//!     Who is owed most goes first: tasks stand in order of a key, the fair clock less the wait_runtime by weight. The key
-//!     is set when a task is queued, and for the running task at every tick.
-//!     At a tick, the running task gives way to the first one if its key is greater by more than the granularity.
-//!     A sleeper earns as well, as if it had waited; those who run pay for it later.
+//!     A fair clock runs at the speed of a task of weight 1024 that has its fair share: fast with one ready task, slowly
+//!     with many.
+//!     A waiting task is credited the share that it would have had; a running one is debited what it uses beyond its
+//!     share. The balance is its wait_runtime, held between -limit and +limit.
+//!     The task with the greatest credit runs first: tasks are queued in order of a key, the fair clock less the
+//!     wait_runtime by weight. The key is set when a task is queued, and for the running task at every tick.
+//!     At a tick, the first task preempts the running one if the running one's key is greater by more than the granularity.
+//!     A sleeper is credited as well, as if it had waited; the tasks that run are debited for it later.
 //!
 //! ## The formula
 //!
@@ -27,7 +27,7 @@
 //!
 //! ## A schedule
 //!
-//! Nice 0 beside nice 5, weights 1024 and 335, and a task that wakes once, as 2.6.23 has it:
+//! Nice 0 with nice 5, weights 1024 and 335, and a task that wakes once, as 2.6.23 has it:
 //!
 //! ```toml
 //! machine = { preset = "uniform", clock = { hz = "1000/s" } }
@@ -54,16 +54,16 @@
 //!
 //! ## Good for, not for
 //!
-//! Shares without tuning, and quick wakeups for tasks that sleep. The limit forgets: a task that is owed more than it, or
-//! owes more, loses the rest, so that many sleepers among many hogs get less than their share. Even equals can: at 60 ticks a
+//! Shares without tuning, and quick wakeups for tasks that sleep. The limit truncates: the part of a credit or a debit
+//! beyond it is lost, so that many sleepers among many hogs get less than their share. Even equal tasks can: at 60 ticks a
 //! second, four hogs of nice 12 and a task of nice 0 that wants half of the processor, the hogs get 15.0, 15.1, 8.4 and 8.4 %.
 //!
 //! ## Departures
 //!
-//! - Neither a source nor a description of v3 itself is known. `variant = "v3"` is the algorithm of 2.6.23-rc2 with what the
-//!   release notes of v1 to v6 tell of the difference: one granularity for wakeups and ticks, not scaled by the number
-//!   of processors, and credit for sleep without regard to load. Its default granularity is unknown; 2 ms is that of the
-//!   documentation of 2.6.23.
+//! - Neither a source nor a description of v3 itself is known. `variant = "v3"` is the algorithm of 2.6.23-rc2 with the
+//!   differences that the release notes of v1 to v6 describe: one granularity for wakeups and ticks, not scaled by the
+//!   number of processors, and credit for sleep without regard to load. Its default granularity is unknown; 2 ms is that
+//!   of the documentation of 2.6.23.
 //! - The weights are those of 2.6.24; the ones of April 2007 differ by less than 3 %.
 //! - The kernel corrects the credit for sleep by a smoothed load; here it is the load of the moment.
 //! - On several processors the kernel's balancer works over domains; here idle processors pull, and busy ones look every
@@ -104,20 +104,20 @@ struct Entity {
     /// Its place among real-time tasks, if it is one; 0 is the best.
     priority: Option<usize>,
     batch: bool,
-    /// wait_runtime: what it is owed; less than nothing if it owes.
+    /// wait_runtime: its credit; negative if it is a debit.
     owed: i64,
     /// What it is queued by.
     key: i64,
     /// The fair clock of its processor when it began to wait or to sleep.
     since: i64,
     cpu: CpuId,
-    /// Its parent forked it just now and is to let it go first.
+    /// Its parent has just forked it and is to let it run first.
     forked: bool,
     /// Ticks left of a SCHED_RR slice.
     ticks: u64,
 }
 
-/// The runqueue of a processor, but for its order.
+/// The runqueue of a processor, without its order.
 #[derive(Debug, Default)]
 struct Queue {
     urgent: PriorityArray<REAL_TIME>,
@@ -125,9 +125,9 @@ struct Queue {
     clock: i64,
     /// Sum of the weights of the ordinary tasks here, running or ready.
     load: i64,
-    /// Credit for sleep that nobody has paid for yet, ns.
+    /// Credit for sleep that has not been debited to other tasks yet, ns.
     bonus: i64,
-    /// Time that the running ordinary task has not paid for yet, ns.
+    /// Time that the running ordinary task has not been debited yet, ns.
     ran: i64,
 }
 
@@ -151,7 +151,7 @@ pub struct CfsV3 {
 }
 
 impl Entity {
-    /// Adds to what it is owed, within the limit; gives what was added.
+    /// Adds to its credit, within the limit; returns what was added.
     #[inline]
     fn earn(&mut self, amount: i64, limit: i64) -> i64 {
         let before = self.owed;
@@ -159,14 +159,14 @@ impl Entity {
         self.owed - before
     }
 
-    /// Sets the key by what it is owed now.
+    /// Sets the key by its present credit.
     #[inline]
     fn stand(&mut self, clock: i64) {
         let owed = if self.weight == NICE_0 { self.owed } else { self.owed * NICE_0 / self.weight };
         self.key = clock - owed;
     }
 
-    /// How far another must be ahead of it to take its place: less, the less it weighs, next to nothing if it weighs more.
+    /// How far another must be ahead of it to preempt it: less, the less it weighs, next to nothing if it weighs more.
     #[inline]
     fn finer(&self, granularity: i64) -> i64 {
         if self.weight > NICE_0 { granularity / self.weight } else { granularity * self.weight / NICE_0 }
@@ -174,7 +174,7 @@ impl Entity {
 }
 
 impl CfsV3 {
-    /// The running task pays for its time since the last payment, and the fair clock moves on.
+    /// The running task is debited its time since the last debit, and the fair clock advances.
     #[inline]
     fn update(&mut self, cx: &Context<'_>, cpu: CpuId) {
         let queue = &mut self.queues[cpu as usize];
@@ -192,7 +192,7 @@ impl CfsV3 {
         entity.earn(fair - ran, self.limit);
     }
 
-    /// A task that waited until now has earned that time.
+    /// A task that waited until now is credited that time.
     #[inline]
     fn end_wait(&mut self, cpu: CpuId, task: TaskId) {
         let entity = &mut self.entities[task as usize];
@@ -200,7 +200,7 @@ impl CfsV3 {
         entity.earn(waited * entity.weight / NICE_0, self.limit);
     }
 
-    /// Credit for the sleep of a woken task, whose fair clock has gone on where it was.
+    /// Credit for the sleep of a woken task; the fair clock of its old processor has advanced meanwhile.
     fn reward_sleep(&mut self, cpu: CpuId, task: TaskId) {
         let entity = &mut self.entities[task as usize];
         let slept = (self.queues[entity.cpu as usize].clock - entity.since).min(2 * self.limit);
@@ -406,7 +406,7 @@ impl Scheduler for CfsV3 {
         }
     }
 
-    /// Pulls who is owed most where it is.
+    /// Pulls the task with the greatest credit where it is.
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
         let (from, most) = self.spread.source(cx.now, cpu, why)?;
         let may = |task: TaskId| {

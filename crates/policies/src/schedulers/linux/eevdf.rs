@@ -1,17 +1,18 @@
 //! # eevdf
 //!
-//! Promises every task its weight's share of the processor, to within a request or a tick, and a task that asks for a
-//! shorter slice that it waits less; it promises nobody that a wakeup takes the processor at once.
+//! Promises every task its weight's share of the processor, to within a request or a tick, and a shorter wait to a task
+//! that asks for a shorter slice; it does not promise that a woken task preempts at once.
 //!
 //! ## The idea
 //!
-//!     Every task has a virtual time that goes by the more slowly the greater its weight. V is the mean of all, by weight:
+//!     Every task has a virtual time that advances the more slowly the greater its weight. V is the mean of all, by weight:
 //!     a task behind V has positive lag, one ahead of V negative lag.
 //!     A task asks for one slice after another; each request has a deadline in virtual time.
-//!     Of the tasks that owe nothing (the eligible ones), the one with the earliest deadline runs. It is protected until it
-//!     has had the shortest slice that anybody in the queue asks for.
-//!     Lag is kept over sleep. Who falls asleep in debt stays in the queue, and out of the way, until V has caught up.
-//!     A woken task takes over if it is eligible and its deadline is earlier, and a shorter slice breaks protection.
+//!     Of the tasks without negative lag (the eligible ones), the one with the earliest deadline runs. It is protected
+//!     until it has had the shortest slice that any task in the queue asks for.
+//!     Lag is kept over sleep. A task that falls asleep with negative lag stays in the queue, without being picked, until
+//!     V has caught up.
+//!     A woken task preempts if it is eligible and its deadline is earlier, and a shorter slice breaks protection.
 //!
 //! ## The formula
 //!
@@ -20,14 +21,14 @@
 //!     r  =  0.7 ms * (1 + floor(log2(min(processors, 8))))     where a task asks for no slice itself
 //!
 //! v virtual time in ns, w weight by nice level (1024 at nice 0, a quarter more or less for each level), r slice in ns, of
-//! 0.1 ms to 100 ms. A processor looks at who runs only at clock ticks and wakeups: among tasks that never wait, a turn is
-//! r rounded up to whole ticks.
+//! 0.1 ms to 100 ms. A processor checks its running task only at clock ticks and wakeups: among tasks that never wait, a
+//! CPU burst is r rounded up to whole ticks.
 //!
 //! ## A schedule
 //!
 //! Two tasks of equal weight, and one that sleeps and then wants 3 ms, at 250 ticks a second. When it first wakes, its
-//! deadline is the earliest; the second time it wakes without lag, beside a deadline that is earlier, and waits for the
-//! tick:
+//! deadline is the earliest; the second time it wakes without lag, the running task's deadline is earlier, and it waits
+//! for the tick:
 //!
 //! ```toml
 //! machine = { preset = "uniform", clock = { hz = "250/s" } }
@@ -51,23 +52,23 @@
 //! ## Cost
 //!
 //! A task joins and leaves a sorted list of blocks: a comparison for each doubling of the tasks, and a block of 32 moves. A
-//! choice looks at the tasks in order of their deadlines to the first that is eligible, and passes over blocks without any.
+//! choice visits the tasks in order of their deadlines up to the first that is eligible, and skips blocks without any.
 //! Groups cost that on each level.
 //!
 //! ## Good for, not for
 //!
-//! Shares by weight, and latency by slice, each for itself. A task that wakes often beside others waits for a tick now and
-//! then, whatever it did not use before: sleeping earns no more than one request. Ticks are coarse: of slices below a tick
-//! nothing is left among tasks that never wait.
+//! Shares by weight, and latency by slice, independently. A task that wakes often alongside others sometimes waits for a
+//! tick, however little it used before: sleeping earns no more than one request. Ticks are coarse: slices below a tick
+//! have no effect among tasks that never wait.
 //!
 //! ## Departures
 //!
 //! - The shortest slice in the queue is what the kernel's tree believes it to be: where tasks ask for slices of their own, its
-//!   rotations forget some (`slice_tree.rs`), and who runs is then protected for longer. This is a fault of the kernel's, kept
-//!   because waits of short slices among long ones hang on it: on Linux 6.18 one in ten took a long slice more. The longest
-//!   slice, which bounds lag in 6.18, is exact here.
-//! - The kernel keeps queues in a red-black tree; here they stand in blocks (the order is the same). Virtual times are divided
-//!   as in the kernel, by multiplying with inverse weights; sums of them exactly.
+//!   rotations forget some (`slice_tree.rs`), and the running task is then protected for longer. This is a fault of the
+//!   kernel's, kept because waits of short slices among long ones depend on it: on Linux 6.18 one in ten took a long slice
+//!   more. The longest slice, which bounds lag in 6.18, is exact here.
+//! - The kernel keeps queues in a red-black tree; here they are kept in blocks (the order is the same). Virtual times are
+//!   divided as in the kernel, by multiplying with inverse weights; sums of them exactly.
 //! - A group with a quota waits as a whole, as up to 6.17; 6.18 stops its tasks one by one as they return to their own code,
 //!   which differs while a task is inside the kernel.
 //! - The sum of a group's loads over the processors is up to date here; in the kernel it lags by what each processor has not
@@ -75,8 +76,9 @@
 //!   groups.
 //! - Balancing has one level, of all processors alike: there are no scheduling domains for threads of a core, shared caches
 //!   and memory nodes. Only a woken task looks for an idle processor in its own node. The kernel asks the busiest group of
-//!   processors of each level; here each processor asks the single busiest one, among equals that of the highest number, and
-//!   no second one where all that waits there is bound: an idle processor can stay idle beside a task that it may run.
+//!   processors of each level; here each processor asks the single busiest one, among equals that of the highest number,
+//!   and no second one where all that waits there is bound: an idle processor can stay idle while a task that it may run
+//!   waits elsewhere.
 //! - Running tasks are never pushed away, and many wakeups to and fro between the same tasks are not detected (wake_wide).
 //! - Real-time tasks that could run elsewhere are pulled at the next tick or idle moment; the kernel pushes them at once.
 //! - The server of fair tasks starts its period when a real-time task is chosen while others are ready, not when these
@@ -127,10 +129,10 @@ pub struct Rule {
     version: Version,
 }
 
-/// The first kernel that had the rules.
+/// The first kernel with the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Version {
-    /// Who runs is protected until its own deadline.
+    /// The running entity is protected until its own deadline.
     V6_12,
     /// Until it has had the shortest slice in the queue.
     V6_17,
@@ -145,13 +147,13 @@ pub struct Claim {
     deadline: i64,
     /// V less its virtual time, when it left.
     lag: i64,
-    /// Nobody but a shorter slice takes the processor before this virtual time. (6.12: this deadline is changed.)
+    /// Only a shorter slice preempts before this virtual time. (6.12: this deadline is changed.)
     protected: i64,
     /// Length of a request.
     slice: Nanos,
     /// It asked for its slice itself.
     custom: bool,
-    /// It sleeps, but stays until its debt is paid.
+    /// It sleeps, but stays until its lag is no longer negative.
     delayed: bool,
     /// The deadline is a relative one.
     relative: bool,
@@ -220,13 +222,13 @@ impl Slices {
         if self.others.is_empty() { self.usual() } else { self.all().max().unwrap_or(0) }
     }
 
-    /// The usual one, if anybody has it.
+    /// The usual one, if any entity has it.
     #[inline(always)]
     fn usual(&self) -> Nanos {
         if self.count > 0 { self.usual } else { 0 }
     }
 
-    /// Those that anybody has.
+    /// Those that any entity has.
     fn all(&self) -> impl Iterator<Item = Nanos> {
         let usual = std::iter::once((self.usual, self.count));
         usual.chain(self.others.iter().copied()).filter(|(_, count)| *count > 0).map(|(length, _)| length)
@@ -291,7 +293,7 @@ impl Rule {
         let (weight, claim) = (entity.weight, &mut entity.claim);
         let mut lag = 0;
         if queue.count > 0 && claim.lag != 0 {
-            // Its coming moves V towards it; hence lag * (load + weight) / load.
+            // Its joining moves V towards it; hence lag * (load + weight) / load.
             lag = claim.lag + claim.lag * weight as i64 / queue.weight as i64;
         }
         entity.vruntime = queue.avg_vruntime() - lag;
@@ -370,7 +372,7 @@ impl FairClass for Rule {
     type State = State;
 
     fn claim(&self, task: &Task) -> Claim {
-        // SCHED_IDLE has no slice of its own, and real-time tasks are none of ours.
+        // SCHED_IDLE has no slice of its own, and real-time tasks are not in this class.
         let asked = task.slice.filter(|_| matches!(task.policy, Policy::Other | Policy::Batch));
         let slice = asked.map_or(self.base_slice, |slice| slice.clamp(SLICES[0], SLICES[1]));
         Claim { slice, custom: asked.is_some(), ..Claim::default() }
@@ -381,7 +383,7 @@ impl FairClass for Rule {
         entity.claim.deadline
     }
 
-    /// Time goes by for the current entity; if its request is fulfilled, it makes the next one. (update_curr)
+    /// Virtual time advances for the current entity; if its request is fulfilled, it makes the next one. (update_curr)
     #[inline(always)]
     fn charge(&self, entity: &mut SchedEntity<Claim>, queue: &mut CfsRq<State>, used: Nanos) -> bool {
         let passed = virtual_time(used, entity.weight);
@@ -471,7 +473,7 @@ impl FairClass for Rule {
         claim.delayed
     }
 
-    /// It owes no longer: it begins anew. It still owes: it stays where it is. (requeue_delayed_entity)
+    /// If its lag is no longer negative, it begins anew. If it still is, it stays where it is. (requeue_delayed_entity)
     fn requeue_delayed_entity(&self, tree: &mut Tree<Self>, id: EntityId) {
         let (entity, queue) = tree.pair(id);
         self.update_entity_lag(entity, queue);
@@ -487,7 +489,7 @@ impl FairClass for Rule {
         }
     }
 
-    /// A group asks for the shortest slice that anybody in it asks for.
+    /// A group asks for the shortest slice that any entity in it asks for.
     fn update_group_slice(&self, tree: &mut Tree<Self>, group: EntityId) {
         let current = tree.queue(group).current;
         let own = (current != NOBODY).then(|| tree.entity(current).claim.slice);
@@ -548,7 +550,7 @@ impl FairClass for Rule {
         self.pick_eevdf(entities, queue, true)
     }
 
-    /// It is protected from the others until its deadline, or, if somebody here has a shorter slice, for that long.
+    /// It is protected from the others until its deadline, or, if an entity here has a shorter slice, for that long.
     #[inline(always)]
     fn begin(&self, entity: &mut SchedEntity<Claim>, queue: &mut CfsRq<State>) {
         entity.claim.protected = entity.claim.deadline;

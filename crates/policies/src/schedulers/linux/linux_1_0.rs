@@ -1,26 +1,28 @@
 //! # linux_1_0
 //!
-//! Promises every task its priority's worth of clock ticks in each round, and those that slept through a round some of the next
-//! in advance.
+//! Promises every task as many clock ticks as its priority in each round, and a task that slept through a round additional
+//! ticks in the next.
 //!
 //! ## The idea
 //!
 //!     A task has a counter of ticks. The one with the largest counter runs, the oldest of equals, until a tick brings
-//!     its counter to 0 or somebody with a larger one wakes.
+//!     its counter to 0 or a task with a larger one wakes.
 //!     When all that are able to run have used up theirs, every task, asleep or not, keeps half of what it has and gets
-//!     its priority in ticks on top. So who sleeps gathers up to twice its priority, and goes first when it wakes.
+//!     its priority in ticks in addition. So a task that sleeps accumulates up to twice its priority, and goes first when
+//!     it wakes.
 //!
 //! ## The formula
 //!
 //!     counter   =  floor(counter / 2) + priority       in each round, for every task
 //!     priority  =  15 - nice                           at least 1, at most 35
 //!
-//! A tick is 10 ms at 100 ticks a second, so that a turn is 150 ms at nice 0. Tasks that never wait share by their priorities:
+//! A tick is 10 ms at 100 ticks a second, so that a slice is 150 ms at nice 0. Tasks that never wait share by their priorities:
 //! nice 0 against 5 is 15 : 10. A task that sleeps for many rounds has 29 ticks at nice 0.
 //!
 //! ## A schedule
 //!
-//! Two tasks that never wait, one of them nice, and one that sleeps. When it wakes it has always more left than they:
+//! Two tasks that never wait, one of them nice, and one that sleeps. When it wakes it always has more ticks left than they
+//! have:
 //!
 //! ```toml
 //! machine = "uniform"
@@ -43,33 +45,35 @@
 //!
 //! ## Cost
 //!
-//! Pick: a look at every task that is able to run. A round: a look at every task; those asleep are seen to when they wake.
+//! Pick: linear in the tasks that are able to run. A round: linear in all tasks; those asleep are brought up to date when
+//! they wake.
 //!
 //! ## Good for, not for
 //!
-//! The few tasks of a personal computer of its time: an editor beside a compiler answers at once. Not for many tasks, whose
-//! number both a pick and a round grow by, nor for a task that has used its counter up and wakes beside eight others that have
-//! not: it waits a second.
+//! The few tasks of a personal computer of its time: an editor alongside a compiler responds at once. Not for many tasks,
+//! as both a pick and a round grow with their number, nor for a task that has used its counter up and wakes alongside
+//! eight others that have not: it waits a second.
 //!
 //! It does not prevent starvation, nor did the original. A round begins only when every task that is able to run has used up
 //! its counter, and a child begins with half of its parent's. A program that forks a child of 5 ms, waits for it and forks the
-//! next one keeps some task with ticks left: a task that computes beside it gets 0.2 % of the processor at 100 ticks a second
-//! and 0.05 % at 1000, and waits for most of a minute.
+//! next one keeps some task with ticks left: a task that computes alongside it gets 0.2 % of the processor at 100 ticks a
+//! second and 0.05 % at 1000, and waits for most of a minute.
 //!
-//! Nor does it always give equal tasks equal shares. A tick is charged to the task that it finds, however little that one has
-//! run, so that beside tasks that sleep and wake in step with the clock one of four equals can have a quarter less than another.
+//! Nor does it always give equal tasks equal shares. A tick is charged to the task that it finds running, however little
+//! that one has run, so that alongside tasks that sleep and wake in step with the clock one of four equals can have a
+//! quarter less than another.
 //!
 //! ## Departures
 //!
 //! - The original has one processor. On several, each has its own tasks and its own rounds; a task that wakes goes to an idle
-//!   processor if there is any, and one that runs dry pulls the waiting task with the largest counter.
+//!   processor if there is any, and one whose queue becomes empty pulls the waiting task with the largest counter.
 //! - The counter is in ticks of the machine's clock, whatever their length, as in the original, whose clock had 100 a second.
 //! - A task that no other one forked begins with a full counter.
 //! - There was no way to yield: a task that does goes on unless another one has a larger counter. There were no scheduling
 //!   policies but this one, and no groups.
-//! - A sleep ends at a clock tick there, where the kernel looks at all timers as it chooses. Here it ends when the machine
-//!   says (`clock.timers`); the choice made then is the same, whoever has the larger counter. A comparison with `counter + 3`
-//!   came with Linux 1.3.
+//! - A sleep ends at a clock tick there, where the kernel checks all timers as it chooses. Here it ends when the machine
+//!   says (`clock.timers`); the choice made then is the same: the larger counter. A comparison with `counter + 3` came
+//!   with Linux 1.3.
 //!
 //! ## References
 //!
@@ -90,7 +94,7 @@ use schedlab_model::{
 const DEF_PRIORITY: i32 = 15;
 /// The least and the most.
 const PRIORITIES: (i32, i32) = (1, 35);
-/// After so many rounds a counter does not change any more, whatever its task's priority.
+/// After this many rounds a counter does not change any more, whatever its task's priority.
 const ROUNDS: u64 = 8;
 
 /// The largest counter.
@@ -100,7 +104,7 @@ pub struct Linux10 {
     tasks: Vec<Entity>,
 }
 
-/// The tasks of a processor that are able to run, whoever runs among them, by age.
+/// The tasks of a processor that are able to run, including the running one, by age.
 #[derive(Debug, Clone, Default)]
 struct Queue {
     able: Vec<TaskId>,
@@ -134,7 +138,7 @@ impl Entity {
 }
 
 impl Linux10 {
-    /// Perhaps hears of a task for the first time.
+    /// A task that may be seen for the first time.
     #[inline]
     fn know(&mut self, cx: &Context<'_>, task: TaskId) {
         if self.tasks.len() <= task as usize {
@@ -231,7 +235,7 @@ impl Scheduler for Linux10 {
         entity.timer = why == Dequeue::Sleep(Wait::Timer);
     }
 
-    /// If all counters are used up, a round begins; the choice made before stands.
+    /// If all counters are used up, a round begins; the choice made before remains.
     #[inline]
     fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         let task = self.largest(cpu, |_| true)?;

@@ -1,15 +1,16 @@
 //! # muqss
 //!
-//! Promises equal tasks equal turns, and whoever has used little of its slice an early place beside those that use all of it.
+//! Promises equal tasks equal slices, and a task that has used little of its slice an earlier deadline than tasks that use
+//! all of it.
 //!
-//! Long, because two schedulers share its rules and four parameters need their words.
+//! Long, because two schedulers share its rules and four parameters are described.
 //!
 //! ## The idea
 //!
 //!     A task gets a slice, and with it a virtual deadline: now, plus an offset that grows by a tenth with every nice
 //!     level. The earliest deadline runs. Only when the slice is used up does a task get a new slice and a later deadline;
-//!     who sleeps keeps the rest of the slice and the deadline, which by then is early.
-//!     A woken task preempts one whose deadline is later. Nothing else is remembered of a task.
+//!     a task that sleeps keeps the rest of the slice and the deadline, which by then is early.
+//!     A woken task preempts one whose deadline is later. No other history of a task is kept.
 //!     BFS has one queue for all processors and ends slices at clock ticks. MuQSS has a queue a processor, looks at the
 //!     heads of all of them, and ends slices by a timer.
 //!
@@ -20,7 +21,7 @@
 //!     r         =  rr_interval * (1 + floor(log2(processors)))
 //!
 //! r slice in ms; n nice level. The offset is 6.55 r at nice 0, 39.9 r at nice 19, r at nice -20. Of two tasks that never
-//! wait, the favoured one gets as many turns to each of the other as slices fit into the difference of their offsets,
+//! wait, for each slice of the other the favoured one gets as many slices as fit into the difference of their offsets,
 //! rounded up: 4 : 1 for nice 0 against 5, 11 : 1 against 10, but 1 : 1 against 1.
 //!
 //! ## A schedule
@@ -49,12 +50,12 @@
 //!
 //! ## Cost
 //!
-//! Enqueue and pick: logarithmic in the number of waiting tasks, plus a look at the head of each processor's queue.
+//! Enqueue and pick: logarithmic in the number of waiting tasks, plus a visit to the head of each processor's queue.
 //!
 //! ## Good for, not for
 //!
-//! Few tasks on few processors, and low latency without tuning. Not for control by nice levels in small steps, which rounding
-//! swallows, nor for a sleeper beside many busy tasks: it waits a whole round whenever its slice is used up.
+//! Few tasks on few processors, and low latency without tuning. Not for control by nice levels in small steps, which are
+//! lost to rounding, nor for a sleeper alongside many busy tasks: it waits a whole round whenever its slice is used up.
 //!
 //! ## Departures
 //!
@@ -64,13 +65,14 @@
 //!   all deadlines and slices alike.
 //! - BFS holds a task that was preempted by mistake to its processor for a while (sticky tasks), and both prefer near
 //!   processors where caches or threads of a core are shared; here all processors are equally near.
-//! - BFS is taken as it was at first: a tick ends a slice of which nothing is left. Later versions end it if less than 100 us
-//!   are left, or less than half a tick where the task was picked early in a tick (dither).
+//! - BFS is modelled as it was at first: a tick ends a slice of which nothing is left. Later versions end it if less than
+//!   100 us are left, or less than half a tick where the task was picked early in a tick (dither).
 //! - A task of SCHED_IDLEPRIO that holds a lock of the kernel or has a signal to handle runs as an ordinary one there. The
 //!   simulated kernel has no such locks.
 //! - A task that no other one forked begins with a full slice and a deadline of now. SCHED_DEADLINE is unknown, as are groups
 //!   and their quotas; nice 20 is nice 19. The limits of SCHED_ISO, 70 % and 5 s, are constants here.
-//! - A real-time task that is preempted goes to the tail of its priority, as there: the queue keeps the order of arrival.
+//! - A real-time task that is preempted goes to the tail of its priority, as in the kernel: the queue keeps the order of
+//!   arrival.
 //!
 //! ## References
 //!
@@ -96,7 +98,7 @@ use schedlab_model::{
 mod iso;
 mod processors;
 
-/// Less than this is as good as no slice in MuQSS (RESCHED_US); in the first BFS, only nothing is.
+/// A slice shorter than this counts as used up in MuQSS (RESCHED_US); in the first BFS, only an empty one does.
 const RESCHED: Nanos = 100_000;
 /// Nice levels.
 const LEVELS: usize = 40;
@@ -113,7 +115,7 @@ pub struct Muqss {
     slice: Nanos,
     /// By how much the deadline of a new slice is later than now, for each nice level.
     offsets: [Nanos; LEVELS],
-    /// Less than this is as good as no slice.
+    /// A slice shorter than this counts as used up.
     least: Nanos,
     yield_type: u64,
     /// Whether MuQSS looks at all queues for the earliest deadline, or at longer ones only.
@@ -121,9 +123,9 @@ pub struct Muqss {
     /// By class, then by deadline.
     queues: Ordered<(u8, Nanos)>,
     tasks: Vec<Entity>,
-    /// How often anybody joined a queue.
+    /// How often a task joined a queue.
     joined: u64,
-    /// For each processor, who is to be picked there whatever the deadlines say.
+    /// For each processor, the task to be picked there whatever the deadlines.
     chosen: Vec<Option<TaskId>>,
     /// One for each processor; in BFS, one for all.
     limits: Vec<Limit>,
@@ -140,7 +142,7 @@ struct Entity {
     real_time: u8,
     slice: Nanos,
     deadline: Nanos,
-    /// Which of all the times that anybody joined a queue was its last.
+    /// The number of its last join among all joins of queues.
     joined: u64,
 }
 
@@ -159,7 +161,7 @@ impl Entity {
 }
 
 impl Muqss {
-    /// Perhaps hears of a task for the first time.
+    /// A task that may be seen for the first time.
     #[inline]
     fn know(&mut self, cx: &Context<'_>, task: TaskId) {
         if self.tasks.len() <= task as usize {
@@ -185,7 +187,7 @@ impl Muqss {
         entity.deadline = now + self.offsets[entity.level as usize];
     }
 
-    /// The running task leaves its processor: a slice as good as used up is renewed, and that of a batch task always.
+    /// The running task leaves its processor: a slice that counts as used up is renewed, and that of a batch task always.
     #[inline]
     fn check(&mut self, now: Nanos, task: TaskId) {
         let entity = &self.tasks[task as usize];
@@ -210,7 +212,7 @@ impl Muqss {
         self.queues.join(cpu, task, self.key(task));
     }
 
-    /// What orders a task among those that wait. Real-time tasks take their turns in order of arrival; in MuQSS, those of
+    /// What orders a task among those that wait. Real-time tasks are served in order of arrival; in MuQSS, those of
     /// SCHED_ISO too.
     #[inline]
     fn key(&self, task: TaskId) -> (u8, Nanos) {
@@ -238,7 +240,7 @@ impl Muqss {
         }
     }
 
-    /// Whether a woken task may take the processor from that one.
+    /// Whether a woken task may preempt the given one.
     fn can_preempt(&self, woken: TaskId, running: TaskId) -> bool {
         let (woken, running) = (&self.tasks[woken as usize], &self.tasks[running as usize]);
         match woken.class.cmp(&running.class) {
@@ -360,7 +362,7 @@ impl Scheduler for Muqss {
         }
     }
 
-    /// If a better task waits for another processor, nobody is picked: the kernel then asks whom to pull.
+    /// If a better task waits for another processor, no task is picked: the kernel then asks which one to pull.
     #[inline]
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         let task = match self.chosen[cpu as usize].take() {
@@ -381,7 +383,7 @@ impl Scheduler for Muqss {
         }
     }
 
-    /// In MuQSS, also a task of another processor may have to go.
+    /// In MuQSS, a task of another processor may have to be removed.
     #[inline]
     fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         if self.can_preempt(woken, running) {

@@ -1,15 +1,15 @@
 //! # o1
 //!
-//! Promises whoever sleeps much the processor at once, and tasks that never wait slices by nice level, whatever their number.
+//! Promises tasks that sleep much the processor at once, and tasks that never wait slices by nice level, whatever their number.
 //!
 //! ## The idea
 //!
 //!     Each processor has two arrays of 140 lists, by priority. The head of the best list of the active array runs.
-//!     Who has used up a slice goes to the expired array with a new one; when the active array is empty, the two are
+//!     A task that has used up its slice goes to the expired array with a new one; when the active array is empty, the two are
 //!     exchanged. A bitmap finds the best list, so nothing depends on the number of tasks.
 //!     A task's average sleep, up to one second, raises or lowers its priority by up to 5. One that sleeps enough is
 //!     interactive: it preempts the others when it wakes, and at the end of a slice it stays in the active array, unless the
-//!     expired ones starve. Beside its equals it gives way in turns of 10 ms and more.
+//!     expired ones starve. With its equals it runs round-robin in parts of a slice of 10 ms and more.
 //!
 //! ## The formula
 //!
@@ -24,7 +24,7 @@
 //!
 //! ## A schedule
 //!
-//! Two tasks that never wait, one of them nice, and one that sleeps. As nobody has slept at first, the slices are used in
+//! Two tasks that never wait, one of them nice, and one that sleeps. As no task has slept at first, the slices are used in
 //! order; then the sleeper has its bonus:
 //!
 //! ```toml
@@ -52,26 +52,26 @@
 //!
 //! ## Good for, not for
 //!
-//! Many tasks, and desktops whose interactive programs sleep much. Not for an interactive program that computes more than
+//! Many tasks, and desktops with interactive programs that sleep much. Not for an interactive program that computes more than
 //! half of the time: it loses its bonus and waits for whole slices, or keeps it and makes the others wait for seconds. The
 //! step from nice 0 to -1 is large: four times the slice.
 //!
-//! Equal tasks that only compute share equally as long as nothing else runs. Slices are counted in ticks, and a tick is charged to
-//! the task that it finds: beside tasks that sleep and wake, equals can differ by some 5 %.
+//! Equal tasks that only compute share equally as long as nothing else runs. Slices are counted in ticks, and a tick is
+//! charged to the task that it finds running: alongside tasks that sleep and wake, equals can differ by about 5 %.
 //!
 //! ## Departures
 //!
 //! - A task that no other one forked begins with an empty account and a full slice. In the kernel its shell forks it, and it
 //!   inherits 95 % of the shell's bonus, in whole steps, for the first second or so.
-//! - SCHED_IDLE did not exist; such a task is taken for SCHED_BATCH at nice 19. So were neither SCHED_ISO nor SCHED_DEADLINE:
+//! - SCHED_IDLE did not exist; such a task is treated as SCHED_BATCH at nice 19. Nor did SCHED_ISO and SCHED_DEADLINE:
 //!   they are SCHED_NORMAL. Groups and their quotas came later, and are ignored; so is nice 20, which is 19 here.
-//! - Real-time tasks are not held back: the limit of 95 % came with 2.6.25.
-//! - A wakeup by an interrupt is taken to happen on the processor where the task last ran. With a waker on another processor,
+//! - Real-time tasks are not throttled: the limit of 95 % came with 2.6.25.
+//! - A wakeup by an interrupt is assumed to happen on the processor where the task last ran. With a waker on another processor,
 //!   the rule of the kernel decides between the two. A sync wakeup is one by a message in a pipe.
 //! - Every processor is a domain's group of its own (no threads of a core, no nodes). A task that starts goes to the least
 //!   loaded processor, as by exec; a forked one begins where its parent is. A processor that has just become idle pulls one
-//!   task at once, the kernel several. Of a running task nobody is robbed: the migration thread is left out.
-//! - The forked child is taken to have memory of its own, as fork gives it: it runs first.
+//!   task at once, the kernel several. A running task is never pulled: the migration thread is left out.
+//! - The forked child is assumed to have memory of its own, as fork gives it: it runs first.
 //!
 //! ## References
 //!
@@ -150,7 +150,7 @@ impl O1 {
         self.arrive(cpu, task);
     }
 
-    /// What it waited for has come: its sleep is credited.
+    /// What it waited for has occurred: its sleep is credited.
     #[inline]
     fn woken(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
         self.know(cx, task);
@@ -166,7 +166,7 @@ impl O1 {
         self.activate(cpu, task);
     }
 
-    /// Perhaps hears of a task for the first time.
+    /// A task that may be seen for the first time.
     #[inline]
     fn know(&mut self, cx: &Context<'_>, task: TaskId) {
         if self.tasks.len() <= task as usize {
@@ -201,8 +201,8 @@ impl O1 {
         cx.resched(cpu);
     }
 
-    /// A task that waited for the processor is about to have it: its wait is credited, and its place made to fit. It runs
-    /// even if that is not the best any more.
+    /// A task that waited for the processor is about to run: its wait is credited, and its list adjusted. It runs even if
+    /// that list is not the best any more.
     #[inline]
     fn credit_wait(&mut self, now: Nanos, cpu: CpuId, task: TaskId) {
         let entity = &mut self.tasks[task as usize];
@@ -216,7 +216,7 @@ impl O1 {
         }
     }
 
-    /// The running task stops running, or is looked at: its stretch is debited.
+    /// The running task stops running, or is examined: its CPU burst is debited.
     #[inline]
     fn account(&mut self, now: Nanos, task: TaskId) {
         let entity = &mut self.tasks[task as usize];
@@ -225,7 +225,7 @@ impl O1 {
         entity.last_ran = now;
     }
 
-    /// The running task gives way: behind everybody who has not expired; a real-time one, behind its equals.
+    /// The running task yields: behind all tasks that have not expired; a real-time one, behind its equals.
     fn give_way(&mut self, cpu: CpuId, task: TaskId) {
         self.remove(cpu, task);
         let active = self.queues[cpu as usize].active;
@@ -331,7 +331,8 @@ impl Scheduler for O1 {
         Some(Pick { task, slice: None })
     }
 
-    /// One that sends a message through a pipe is about to wait for another, so whom it wakes on its own processor waits too.
+    /// A task that sends a message through a pipe is about to wait for another, so a task that it wakes on its own
+    /// processor waits too.
     #[inline]
     fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         let (running, woken) = (&self.tasks[running as usize], &self.tasks[woken as usize]);

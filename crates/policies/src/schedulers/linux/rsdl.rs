@@ -1,18 +1,18 @@
 //! # rsdl
 //!
-//! Promises every nice level a bounded wait, and a task that uses less than its share the processor as soon as it wakes, without
-//! guessing who is interactive: SD 0.46, the staircase deadline scheduler, first announced as RSDL.
+//! Promises every nice level a bounded wait, and a task that uses less than its share the processor as soon as it wakes,
+//! without guessing which tasks are interactive: SD 0.46, the staircase deadline scheduler, first announced as RSDL.
 //!
 //! ## The idea
 //!
-//!     A rotation has 40 slots, served from 0 to 39. A row of a matrix says which slots a nice level may use: nice 0
+//!     A rotation has 40 slots, served from 0 to 39. A row of a matrix defines which slots a nice level may use: nice 0
 //!     every second one, nice 19 the last one only, nice -20 all.
 //!     A task gets its quota in its first slot. When the quota is used up it steps down to the next slot of its row that
-//!     comes after what its level has reached already; when there is none left, it waits in the expired array with a
-//!     fresh quota. When the active array is empty, the two arrays change places and a new rotation begins.
-//!     A woken task takes the processor if its slot comes before that of the running task. One that slept within
-//!     its quota goes on with the rest of it; one that slept into another rotation begins anew.
-//!     SCHED_BATCH uses as many slots as its nice level allows, but the last ones.
+//!     comes after what its level has reached already; when there is none left, it waits in the expired array with a new
+//!     quota. When the active array is empty, the two arrays are exchanged and a new rotation begins.
+//!     A woken task preempts if its slot comes before that of the running task. One that slept within
+//!     its quota continues with the rest of it; one that slept into another rotation begins anew.
+//!     SCHED_BATCH uses as many slots as its nice level allows, but takes the last ones.
 //!
 //! ## The formula
 //!
@@ -22,12 +22,12 @@
 //!     slots(n)  =  20 - n
 //!     share of a among tasks that never wait  ~  q(a) (slots(a) + 1)
 //!
-//! n nice level, q its quota in a slot, r the rr_interval. The slot more is the first one, which a task that comes from the
-//! expired array gets a second time.
+//! n nice level, q its quota in a slot, r the rr_interval. The additional slot is the first one, which a task that comes
+//! from the expired array gets twice.
 //!
 //! ## A schedule
 //!
-//! Nice 0 beside nice 10, and a task that slept through a turn: it wakes in the slot that it has left, before that of b:
+//! Nice 0 with nice 10, and a task that slept past its slot: it wakes in its remaining slot, before that of b:
 //!
 //! ```toml
 //! machine = { preset = "uniform", clock = { hz = "1000/s" } }
@@ -54,13 +54,13 @@
 //!
 //! ## Good for, not for
 //!
-//! A desktop whose nice levels are set with care: latency follows from them and not from a guess. A batch job under
+//! A desktop with carefully chosen nice levels: latency follows from them and not from a guess. A batch job under
 //! SCHED_BATCH lets rr_interval, and with it throughput, grow without harm to others. Not for a load of many equal tasks
 //! with one that wakes often and needs nearly its share: having used its slots, it waits for the next rotation.
 //!
-//! Nobody starves, but a program gets more by forking, for each child begins with slots and a quota of its own: one that forks
-//! a child of 5 ms, waits for it and forks the next has 87 % of the processor beside a task of the same nice level that
-//! computes, at 100 and at 1000 ticks a second.
+//! No task starves, but a program gets more by forking, as each child begins with slots and a quota of its own: one that forks
+//! a child of 5 ms, waits for it and forks the next has 87 % of the processor when run alongside a computing task of the
+//! same nice level, at 100 and at 1000 ticks a second.
 //!
 //! ## Departures
 //!
@@ -69,7 +69,7 @@
 //! - The kernel skips wakeup preemption where the waker says that it is about to sleep ("sync"); no wakeup here does.
 //! - The kernel limits what a single charge can be to one or two ticks, against clocks that jump; clocks here do not.
 //! - SCHED_IDLEPRIO is raised to nice 19 after a disk wait, as in the kernel, but not for locks, which here are the
-//!   programs' own, nor for signals. Any normal task takes the processor from it, also one that has expired.
+//!   programs' own, nor for signals. Any normal task preempts it, even one that has expired.
 //! - The average behind SCHED_ISO is held below 100 %, which the kernel leaves to its counter's width.
 //! - SCHED_DEADLINE did not exist: such tasks are ordinary ones.
 //! - `interactive = true` is a rule of 1.00; 0.46 had no such switch.
@@ -127,7 +127,7 @@ impl Rsdl {
         let queue = &mut self.queues[cpu as usize];
         let view = &cx.tasks[task as usize];
         queue.choose_list(&mut self.entities[task as usize], view.priority, self.interactive);
-        // Who was forked by the running task and is in the same list goes first.
+        // A task forked by the running task in the same list goes first.
         let before = view.parent.filter(|&parent| {
             let (giver, entity) = (&self.entities[parent as usize], &self.entities[task as usize]);
             let here = why == Enqueue::New && cx.waker == Some(parent) && giver.cpu == cpu;
@@ -138,7 +138,7 @@ impl Rsdl {
         queue.insert(&mut self.links, entity, task, before);
     }
 
-    /// A task that has used up its quota goes where it belongs now, less what it has used too much.
+    /// A task that has used up its quota goes where it belongs now, less its overrun.
     fn turn(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
         let entity = &self.entities[task as usize];
         let too_much = entity.left.min(0);
@@ -377,7 +377,7 @@ impl Scheduler for Rsdl {
         }
     }
 
-    /// Pulls who would have to wait longest where it is.
+    /// Pulls the task that would wait longest where it is.
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
         let (from, most) = self.spread.source(cx.now, cpu, why)?;
         let may = |task: &TaskId| {

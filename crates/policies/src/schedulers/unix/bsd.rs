@@ -1,5 +1,5 @@
 //! What the schedulers of the BSDs have in common, below the rules in which their versions differ: a task's two priorities,
-//! the one that its usage earns and the one by which it is queued; sleeping and waking; the pass over all tasks once a
+//! the one computed from its usage and the one by which it is queued; sleeping and waking; the pass over all tasks once a
 //! second; children and parents.
 
 use super::{
@@ -33,11 +33,11 @@ pub struct Rules {
     pub ran_is_awake: bool,
 }
 
-/// The tokens of the timers of the first two things that are [`Due`].
+/// The tokens of the timers of the first two events of [`Due`].
 const PASS: usize = 0;
 const SAMPLE: usize = 1;
 
-/// Something due by the clock.
+/// An event due by the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     /// The pass over all tasks: [`Bsd::pass`].
@@ -48,7 +48,7 @@ pub enum Due {
     Quantum,
 }
 
-/// The scheduler's state, with so many lists in its queue.
+/// The scheduler's state, with `LISTS` lists in its queue.
 #[derive(Debug)]
 pub struct Bsd<const LISTS: usize> {
     rules: Rules,
@@ -196,7 +196,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
         Some(Pick { task, slice: None })
     }
 
-    /// So many ticks of the statistics clock find a task running.
+    /// Accounts for n ticks of the statistics clock that find a task running.
     #[inline(always)]
     pub fn charge_ticks(&mut self, task: TaskId, ticks: u64) {
         self.threads.all[task as usize].charge_ticks(&self.rules, ticks);
@@ -222,7 +222,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
         }
     }
 
-    /// The part of a pass that is one task's, of whose usage so much is left.
+    /// The part of a pass that is one task's, of whose usage the given part is left.
     fn pass_over(&mut self, cx: &Context<'_>, task: TaskId, usage: u32) {
         let thread = &mut self.threads.all[task as usize];
         let before = thread.priority;
@@ -234,7 +234,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
         }
     }
 
-    /// A timer has expired: what is due. Where nobody is left to run, it is not set again until somebody is.
+    /// A timer has expired: what is due. Where no task is left to run, it is not set again until one is.
     #[inline]
     pub fn timer(&mut self, cx: &mut Context<'_>, token: usize) -> Due {
         if token == SAMPLE {
@@ -258,7 +258,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
         };
     }
 
-    /// Somebody is ready after nobody was: what was due meanwhile is made up for, and timers are set again.
+    /// A task is ready after none was: what was due meanwhile is made up for, and timers are set again.
     fn wind_clocks(&mut self, cx: &mut Context<'_>) {
         if self.due[PASS] == Nanos::MAX {
             let periods = [Some(SECOND), Some(5 * SECOND), self.quantum];

@@ -1,21 +1,21 @@
 //! # bsd4
 //!
-//! Promises a task that wants less than its share of the processor to get it nearly at once, and tasks that want more turns
-//! of about a quantum; a nice value shifts a task's place by one priority a level, which in the long run may mean nothing.
+//! Promises that tasks that need less than their share run nearly at once, and that tasks that need more run round-robin
+//! with slices of about a quantum; nice shifts a task by one priority a level, which may have no effect in the long run.
 //!
 //! ## The idea
 //!
 //!     One queue of 64 lists for all processors, four priorities to a list. The head of the best list runs.
-//!     Each tick of the statistics clock adds 1 to the usage of whoever it finds running. Once a second all usage
+//!     Each tick of the statistics clock adds 1 to the usage of the running task. Once a second all usage
 //!     decays, the more slowly the more tasks there are. Usage makes the priority that a task has in its own code.
 //!     A task that sleeps is queued by a priority of the kernel when it wakes, better than any user's, until it
-//!     returns to its own code; so a short burst runs at once whatever was used before.
-//!     A better task that becomes ready takes the processor when the running one is in its own code. An interrupt
-//!     always has: its handler is a thread. The interrupted task goes back to the head of its list.
+//!     returns to its own code; so a short CPU burst runs at once whatever its previous usage.
+//!     A better task that becomes ready preempts the running one when that is in its own code. An interrupt always
+//!     preempts: its handler is a thread. The interrupted task goes back to the head of its list.
 //!     `quantum_form = "head"`, as it stood from 2005 to 27 October 2007: the end of a quantum is such an interrupt and
-//!     no more, so on one processor equals change places only when usage moves them from list to list.
-//!     `quantum_form = "slice"`, the change of that day: whoever has run for a quantum, interrupts not counted, goes to
-//!     the tail.
+//!     no more, so on one processor tasks of equal priority alternate only when usage moves them from list to list.
+//!     `quantum_form = "slice"`, the change of that day: a task that has run for a quantum, interrupts not counted, goes
+//!     to the tail.
 //!
 //! ## The formula
 //!
@@ -55,30 +55,30 @@
 //!
 //! ## Good for, not for
 //!
-//! Many users of one processor, each of whom mostly waits. Not for hogs that are to be told apart by nice: ten levels move
+//! Many users of one processor, whose tasks mostly wait. Not for hogs that are to be distinguished by nice: ten levels move
 //! a share from a half to four tenths, and between -20 and 20 one gets nothing at all. Not for many short children: a child
-//! inherits its parent's usage and gives it back with its own on top.
+//! inherits its parent's usage and returns it with its own added.
 //!
 //! ## Departures
 //!
 //! - **The weights.** `weights = "evans"` is what B. Evans describes of a kernel of his own: a table of 2 ** (nice / 4). How it
-//!   acts there is not published; we take it that nice does not move the priority, that a tick adds 2 ** (nice / 4) to the
+//!   acts there is not published; we assume that nice does not move the priority, that a tick adds 2 ** (nice / 4) to the
 //!   usage, and that a task counts 2 ** (-nice / 4) in the load average. Tasks of equal priority then have equal usage, that is
-//!   shares as 1 to 2 ** (-nice / 4); and since usage tends to 133 * (2 + 1/L) whatever the weights, it is not forgotten before
-//!   a heavy task's turn comes. Usage is kept in 32,768ths, priorities start at 160, and usage is cut where they end, at 511.
-//!   Where all are nice, L is far below 1, usage is cut, and shares are more equal than the weights.
-//! - **Several processors.** The queue is one for all and any processor takes its head, as in the kernel; so tasks move without
-//!   need, as there. A task bound to some processors waits in the queue of one of them, as in the kernel since 7.1 (it had only
-//!   binding to one). An interrupt is taken by the processor of the task that it wakes.
-//! - **The clocks of the pass, the samples and the quantum** start at random phases, apart from the clock's ticks. While nobody
-//!   is ready they stand still, and what they missed is made up for when somebody is. A quantum is compared in ns, not in ticks.
+//!   shares as 1 to 2 ** (-nice / 4); and since usage tends to 133 * (2 + 1/L) whatever the weights, it does not decay
+//!   before a heavy task runs again. Usage is kept in 32,768ths, priorities start at 160, and usage is cut where they end,
+//!   at 511. Where all are nice, L is far below 1, usage is cut, and shares are more equal than the weights.
+//! - **Several processors.** The queue is one for all and any processor takes its head, as in the kernel; so tasks migrate
+//!   without need in both. A task bound to some processors waits in the queue of one of them, as in the kernel since 7.1
+//!   (it had only binding to one). An interrupt is taken by the processor of the task that it wakes.
+//! - **The clocks of the pass, the samples and the quantum** start at random phases, independent of the clock's ticks.
+//!   While no task is ready they stop; what they missed is made up for when one is. A quantum is compared in ns, not in ticks.
 //! - **Ticks of the statistics clock** come evenly; the kernel derives them from a timer of 2000 Hz, and they jitter by 0.5 ms.
 //! - **Interrupt threads take no time of their own** here but what the machine says; of kernel threads only the one that makes
 //!   the pass is there.
-//! - **Inside the kernel** a task gives way as the machine's `preemption` says; the original's is `none`, but for what is to
-//!   happen at once (an interrupt, or anybody against the idle class).
-//! - **Priorities of sleeps** are those of nanosleep and wait (92), signals (104), pipes and disks (76); locks keep what there
-//!   is. A wait for a message has no counterpart; it has a socket's (88).
+//! - **Inside the kernel** a task is preempted as the machine's `preemption` says; the original's is `none`, except for
+//!   what preempts at once (an interrupt, or any other task against the idle class).
+//! - **Priorities of sleeps** are those of nanosleep and wait (92), signals (104), pipes and disks (76); locks keep the
+//!   present priority. A wait for a message has no counterpart; it has a socket's (88).
 //! - **99 real-time priorities** are mapped to 32; the idle class has one. Groups, slices and reservations are not known.
 //!
 //! ## References
@@ -99,9 +99,9 @@ use schedlab_model::{
     task::{CpuId, TaskId, Wait},
 };
 
-/// Priorities up to here are interrupt threads' (`PRI_MAX_ITHD`): such a task takes the processor at once.
+/// Priorities up to here are interrupt threads' (`PRI_MAX_ITHD`): such a task preempts at once.
 const WORST_INTERRUPT: u16 = 63;
-/// Priorities from here on are the idle class's (`PRI_MIN_IDLE`): anybody takes the processor from it at once.
+/// Priorities from here on are the idle class's (`PRI_MIN_IDLE`): any other task preempts it at once.
 pub const IDLE: u16 = 224;
 /// Usage that makes a priority worse by one (`INVERSE_ESTCPU_WEIGHT`), on one processor.
 const STEP: u32 = 8;
@@ -117,7 +117,7 @@ pub fn asleep(wait: Wait) -> Option<u16> {
     }
 }
 
-/// Priorities of FreeBSD 5 to 7, with the usage of so many processors and nice as stock or by weights.
+/// Priorities of FreeBSD 5 to 7, with the usage of the given number of processors and nice as stock or by weights.
 pub fn estimator(processors: u32, weighted: bool) -> Estimator {
     let (step, range) = (STEP * processors, (160, 223));
     if weighted {
@@ -126,11 +126,11 @@ pub fn estimator(processors: u32, weighted: bool) -> Estimator {
         let limit = step * u32::from(range.1 - range.0 + 1) - 1;
         return Estimator { tick, step: Step::new(step), limit, base: range.0, nice: 0, range, weighted };
     }
-    // 36 priorities: what there are of nice, without a list.
+    // 36 priorities: the range of nice, less one list.
     Estimator { tick: 1, step: Step::new(step), limit: step * 36 + step - 1, base: 180, nice: 1, range, weighted }
 }
 
-/// How turns end.
+/// How slices end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Head,
@@ -140,9 +140,9 @@ enum Form {
 /// What is known of a processor.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cpu {
-    /// Its task gives way to an interrupt thread, or to a better task at once, not on its way to its own code.
+    /// Its task is preempted at once by an interrupt thread or a better task, not on its return to its own code.
     preempted: bool,
-    /// When it last chose whom to run.
+    /// When it last chose a task to run.
     switched: Nanos,
 }
 
@@ -163,7 +163,7 @@ impl Bsd4 {
         self.bsd.usage(task)
     }
 
-    /// An interrupt thread runs: whoever it finds is queued again.
+    /// An interrupt thread runs: the task that it interrupts is queued again.
     fn interrupt(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         if cx.processors[usize::from(cpu)].running.is_some() {
             self.cpus[usize::from(cpu)].preempted = true;
@@ -228,8 +228,8 @@ impl Scheduler for Bsd4 {
     const INTERRUPTS: bool = true;
     const USER_RETURNS: bool = true;
 
-    /// A local APIC's timer runs at a small multiple of hz, and every so many of its interrupts are a statistics tick, as
-    /// near above 128 a second as they come.
+    /// A local APIC's timer runs at a small multiple of hz, and every n-th of its interrupts is a statistics tick; n is
+    /// the largest that gives at least 128 a second.
     fn clocks(params: &Params, _: Clocks) -> Clocks {
         let hz = params.real("hz");
         let timer = match hz {

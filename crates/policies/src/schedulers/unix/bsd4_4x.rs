@@ -1,18 +1,18 @@
 //! # bsd4_4x
 //!
-//! Promises equals turns of one quantum by a global clock, and a task that wants less than its share to get it soon; a nice
-//! value shifts a task's place by two priorities a level, which starves it beside hogs from about 18 levels on.
+//! Promises equal tasks round robin with a quantum of a global clock, and that a task that needs less than its share gets
+//! it soon; a nice value shifts a task by two priorities a level; from about 18 levels on, a task starves while hogs run.
 //!
 //! ## The idea
 //!
-//!     Three sets of 32 lists, four priorities to a list: real time, everybody, idle. The head of the best list runs.
-//!     Each tick of the statistics clock adds 1 to the usage of whoever it finds running. Once a second all usage
+//!     Three sets of 32 lists, four priorities to a list: real time, ordinary, idle. The head of the best list runs.
+//!     Each tick of the statistics clock adds 1 to the usage of the running task. Once a second all usage
 //!     decays, the more slowly the more tasks there are. Usage makes the priority that a task has in its own code.
 //!     A task that sleeps is queued by a priority of the kernel when it wakes, until it returns to its own code.
-//!     Inside the kernel nobody takes the processor from anybody; interrupts are no threads and queue nobody.
-//!     A task that becomes ready takes the processor on the running one's way to its own code, but only if it is better
-//!     by a whole list than the running one was when that last left the kernel.
-//!     A global clock ends the turn of whoever runs every quantum: it goes to the tail of its list.
+//!     Inside the kernel no task is preempted; interrupts are not threads and queue no task.
+//!     A task that becomes ready preempts the running one on its return to its own code, but only if it is better by a
+//!     whole list than the running one was when that last left the kernel.
+//!     A global clock ends the slice of the running task every quantum: it goes to the tail of its list.
 //!     A child begins with its parent's usage, and is charged to the parent that waits for it; init is never charged.
 //!
 //! ## The formula
@@ -52,22 +52,23 @@
 //!
 //! ## Good for, not for
 //!
-//! Many users of one processor, each of whom mostly waits. Not for nice hogs that are to get something nevertheless. A parent
+//! Many users of one processor, whose tasks mostly wait. Not for nice hogs that must still make progress. A parent
 //! that waits for many children looks like a hog, and so do its next children; one that does not wait for them never pays.
 //!
 //! ## Departures
 //!
-//! - **The pass** may ask for a new choice, where a task that it looks at is better by a list than the one that runs; a tick
+//! - **The pass** may request a reschedule, where a task that it visits is better by a list than the running one; a tick
 //!   that moves the running task by a whole list since it left the kernel does so too. Both come at most once a second or
 //!   every 0.25 s, and what they do the quantum does anyway; they are left out.
-//! - **A turn** of a quantum ends within the kernel as the machine's `preemption` says; the original's is `none`: nobody else runs
-//!   while a task is in the kernel, unless it waits.
+//! - **The slice** of a quantum ends within the kernel as the machine's `preemption` says; the original's is `none`: no
+//!   other task runs while a task is in the kernel, unless it waits.
 //! - **Several processors** share one queue; the original's second processor could only work outside the kernel, which is a
-//!   matter of the machine. A task bound to some of them waits in a queue of its own processor; there was no such thing.
-//! - **The clocks of the pass, the samples and the quantum** start at random phases, apart from the clock's ticks. While nobody
-//!   is ready they stand still, and what they missed is made up for when somebody is.
+//!   matter of the machine. A task bound to some of them waits in a queue of its own processor; the original had no such
+//!   binding.
+//! - **The clocks of the pass, the samples and the quantum** start at random phases, independent of the clock's ticks.
+//!   While no task is ready they stand still, and what they missed is made up for when one is.
 //! - **Priorities of sleeps** are those of nanosleep and wait (32), signals (40), pipes and disks (16); locks of user programs
-//!   keep what there is. A wait for a message has no counterpart; it has a socket's (24).
+//!   keep the present priority. A wait for a message has no counterpart; it has a socket's (24).
 //! - **99 real-time priorities** are mapped to 32; the idle class has one. Tasks under "fifo" are not rotated.
 //!
 //! ## References
@@ -89,8 +90,8 @@ use schedlab_model::{
     task::{CpuId, Policy, TaskId, Wait},
 };
 
-/// The three sets in one line: the kernel's priority 0 of everybody comes after 32 lists of real time, and the idle class a
-/// list after all, so that everybody is better than it by a whole list.
+/// The three sets in sequence: the kernel's priority 0 of ordinary tasks comes after 32 lists of real time, and the idle
+/// class one list after all others, so that every other task is better than it by a whole list.
 const EVERYBODY: u16 = 32 * PER_LIST;
 const IDLE: u16 = 65 * PER_LIST;
 /// Lists of all three sets, of which the idle class needs one.
@@ -130,7 +131,7 @@ fn asleep(wait: Wait) -> Option<u16> {
     }
 }
 
-/// One queue for all, by what was used; a global clock ends turns.
+/// One queue for all, by what was used; a global clock ends slices.
 #[derive(Debug)]
 pub struct Bsd44x {
     bsd: Bsd<LISTS>,
@@ -272,7 +273,7 @@ impl Scheduler for Bsd44x {
 }
 
 impl Bsd44x {
-    /// The clock ends the turns of all that run, but of those that run until they wait.
+    /// The clock ends the slices of all running tasks, except those that run until they wait.
     fn end_turns(&mut self, cx: &mut Context<'_>) {
         for cpu in 0..cx.processors.len() {
             let running = cx.processors[cpu].running;

@@ -1,28 +1,29 @@
 //! # bsd4_52
 //!
-//! Promises what `bsd4` does, and beside it turns to equals: every interrupt sends whoever runs to the tail of its list.
+//! Promises what `bsd4` does, and in addition round robin among equals: every interrupt sends the running task to the tail
+//! of its list.
 //!
 //! ## The idea
 //!
 //!     One queue of 64 lists, four priorities to a list; usage that ticks raise and every second lowers makes the
 //!     priority; a task that slept runs at once, by a priority of the kernel, until it returns to its own code: all as
 //!     in `bsd4`.
-//!     An interrupt's handler is a thread that takes the processor at once. Whoever it finds is queued again as any
-//!     task that gives way: at the tail of its list.
-//!     So the quantum need do nothing on its own processor: the timer that ends it is an interrupt. Other processors
-//!     are told to switch. And every other interrupt ends a turn as well.
-//!     A task that is woken by another one never takes the processor inside the kernel, not even from the idle class.
+//!     An interrupt's handler is a thread that preempts at once. The task that it interrupts is queued again as any task
+//!     that yields: at the tail of its list.
+//!     So the quantum need do nothing on its own processor: the timer that ends it is an interrupt. Other processors are
+//!     requested to switch. Every other interrupt ends a slice as well.
+//!     A task that is woken by another one never preempts inside the kernel, not even from the idle class.
 //!
 //! ## The formula
 //!
-//!     turns per second  <=  1 / q  +  1  +  i
+//!     slices per second <=  1 / q  +  1  +  i
 //!
-//! q the quantum, one turn for the pass over all tasks, i interrupts per second other than the clock's own: among hogs in the
+//! q the quantum, one slice for the pass over all tasks, i interrupts per second other than the clock's own: among hogs in the
 //! same list each of them is a switch. Priorities are those of `bsd4` at 128 ticks of the statistics clock a second.
 //!
 //! ## A schedule
 //!
-//! Two hogs whom only the quantum rotates, until another device interrupts:
+//! Two hogs that only the quantum rotates, until another device interrupts:
 //!
 //! ```toml
 //! machine = "uniform"
@@ -49,19 +50,19 @@
 //!
 //! ## Good for, not for
 //!
-//! As `bsd4`. Equal hogs start and go on smoothly on a machine with many interrupts, which makes them round robin; on one with
-//! few they wait for their quanta.
+//! As `bsd4`. Equal hogs run smoothly on a machine with many interrupts, which make them round robin; on one with few they
+//! wait for whole quanta.
 //!
 //! ## Departures
 //!
 //! As `bsd4` in the weights, the clocks, interrupt threads and what sleeps give. And:
 //!
 //! - **The parent is charged when the child ends**, as the kernel does since 2003; whether 5.2 did or still at wait is not
-//!   settled. It matters only where a parent delays its wait.
-//! - **Usage is not scaled by the number of processors**, as it was from the end of 2003 on; with several, every processor's ticks
-//!   feed it and it saturates sooner.
-//! - **Inside the kernel** an interrupt takes the processor and queues the task at its tail, by the priority that it has there;
-//!   for everything else a task gives way as the machine's `preemption` says; the original's is `none`.
+//!   known. It matters only where a parent delays its wait.
+//! - **Usage is not scaled by the number of processors**, as it was from the end of 2003 on; with several, every
+//!   processor's ticks feed it and it saturates sooner.
+//! - **Inside the kernel** an interrupt preempts the task and queues it at the tail of its list, by the priority that it
+//!   has there; otherwise a task is preempted as the machine's `preemption` says; the original's is `none`.
 //!
 //! ## References
 //!
@@ -86,7 +87,7 @@ use schedlab_model::{
 #[derive(Debug)]
 pub struct Bsd452 {
     bsd: Bsd<64>,
-    /// For each processor, whether its task gives way to an interrupt thread, not on its way to its own code.
+    /// For each processor, whether its task is preempted by an interrupt thread, not on its return to its own code.
     interrupted: Vec<bool>,
     /// The interrupt thread that makes the pass is about to run.
     pass_due: bool,
@@ -98,7 +99,7 @@ impl Bsd452 {
         self.bsd.usage(task)
     }
 
-    /// An interrupt thread runs: whoever it finds is queued again.
+    /// An interrupt thread runs: the task that it interrupts is queued again.
     fn interrupt(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         if cx.processors[usize::from(cpu)].running.is_some() {
             self.interrupted[usize::from(cpu)] = true;

@@ -1,5 +1,5 @@
-//! What a decay-usage scheduler knows: for each task an estimate of the processor time it used lately, which ticks raise and
-//! every second lowers, the faster the less there is to do; and the load average, which tells how much there is to do.
+//! The state of a decay-usage scheduler: for each task an estimate of its recent processor time, which ticks raise and
+//! which decays every second, the faster the lower the load; and the load average.
 
 /// One, where the load average is a fraction of eleven bits (`FSCALE`).
 pub const ONE: u64 = 1 << FRACTION;
@@ -7,7 +7,8 @@ const FRACTION: u32 = 11;
 /// exp(-1/12), which a sample every five seconds makes an average over a minute (`cexp[0]`).
 const KEPT: u64 = 1884;
 
-/// By so much more of an estimate a priority is worse by one. To divide by it is to multiply by 2^63 by it.
+/// The increase of an estimate that makes a priority worse by one. A division by `length` is a multiplication by
+/// `inverse`, 2^63 / length.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     length: u32,
@@ -40,7 +41,7 @@ pub struct Estimator {
     pub limit: u32,
     /// Priority of a task at nice 0 that used nothing.
     pub base: u16,
-    /// By so much a level of nice shifts the priority (`NICE_WEIGHT`); not at all, where it acts by weights.
+    /// The shift of the priority by a level of nice (`NICE_WEIGHT`); not at all, where it acts by weights.
     pub nice: i32,
     /// No priority is better or worse than these.
     pub range: (u16, u16),
@@ -73,7 +74,7 @@ impl Estimator {
         (one + other).min(self.limit)
     }
 
-    /// An estimate after so many ticks.
+    /// An estimate after n ticks.
     #[inline]
     pub fn after(&self, estimate: u32, ticks: u64, nice: i8) -> u32 {
         let more = ticks.saturating_mul(self.of_tick(nice).into());
@@ -114,7 +115,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// It is sampled, while so much is ready or runs, in units of 1 / [`ONE`].
+    /// It is sampled, for the given load of ready and running tasks, in units of 1 / [`ONE`].
     pub fn sample(&mut self, ready: u64) {
         self.average = (KEPT * self.average + ready * (ONE - KEPT)) >> FRACTION;
         let twice = 2 * self.average;
@@ -137,7 +138,7 @@ impl Load {
         ((u128::from(estimate) * u128::from(self.kept)) >> 64) as u32
     }
 
-    /// What is left of an estimate when a task wakes that was asleep at so many passes in a row, at least two. The passes
+    /// What is left of an estimate when a task wakes that was asleep at n passes in a row, at least two. The passes
     /// have decayed it themselves up to the first; the kernel makes up for all the others but the last.
     pub fn decayed_asleep(&self, estimate: u32, passes: u32) -> u32 {
         // The kernel compares the passes with the load's fixed-point number, not with the load.
@@ -162,7 +163,7 @@ mod tests {
     const STOCK: Estimator =
         Estimator { tick: 1, step: Step::new(8), limit: 295, base: 180, nice: 1, range: (160, 223), weighted: false };
 
-    /// The load average after five minutes with so many hogs.
+    /// The load average after five minutes with n hogs.
     fn load(hogs: u64) -> Load {
         let mut load = Load::default();
         (0..60).for_each(|_| load.sample(hogs * ONE));

@@ -1,8 +1,9 @@
-//! One runqueue for all processors, as BSD kernels had it: any processor takes the best task that waits anywhere. Beside it
-//! each processor has a queue of its own, of tasks that may not run everywhere.
+//! One runqueue for all processors, as BSD kernels had it: any processor takes the best task that waits anywhere. In
+//! addition, each processor has a queue of its own for tasks that may not run everywhere.
 //!
-//! To the simulated kernel a ready task stands on some processor. Where one takes a task that stands on another, its first
-//! answer is that it has nothing; asked then what it would pull, it names that task; and picks it when asked again.
+//! In the simulated kernel a ready task is on some processor's runqueue. Where a processor takes a task that is on another
+//! one's, the policy first reports that it has none; then names that task when the kernel asks which to pull; and picks it
+//! at the next call.
 
 use crate::schedulers::{
     Context,
@@ -13,7 +14,7 @@ use crate::schedulers::{
 };
 use schedlab_model::task::{CpuId, TaskId};
 
-/// The queue, of so many lists.
+/// The queue, of `LISTS` lists.
 #[derive(Debug)]
 pub struct GlobalQueue<const LISTS: usize> {
     links: Links,
@@ -121,7 +122,7 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
         idle.map_or_else(waker, |cpu| cpu as CpuId)
     }
 
-    /// A task for everybody was queued: every idle processor is told to look.
+    /// A task was queued that may run anywhere: every idle processor is asked to reschedule.
     #[inline]
     pub fn tell_idle(&self, cx: &mut Context<'_>, task: TaskId) {
         if self.own.len() == 1 || self.is_bound(cx, task) {

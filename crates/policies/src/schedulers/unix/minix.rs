@@ -1,13 +1,13 @@
 //! # minix
 //!
-//! Promises drivers and servers the processor before any user, and users turns of one quantum by a global clock. To
-//! whoever makes many short system calls beside a task that never waits, it costs one quantum a call.
+//! Promises drivers and servers the processor before any user, and users round robin with a quantum of a global clock. A
+//! task that makes many short system calls while another one never waits pays one quantum a call.
 //!
 //! ## The idea
 //!
 //!     Three first-in first-out lists by strict priority: kernel tasks, servers, users. The head of the first list
 //!     that is not empty runs and stays at the head while it runs.
-//!     A kernel task that becomes ready while no other is takes the processor at once. Nobody else preempts.
+//!     A kernel task that becomes ready while no other is preempts at once. No other task preempts.
 //!     A user that becomes ready joins the tail of its list (`ready_at = "tail"`, as shipped) or its head
 //!     (`ready_at = "head"`, the change of August 1990).
 //!     The quantum is a phase of the clock, not a budget: every N-th tick, if the same user is billed as at the last
@@ -22,8 +22,8 @@
 //!
 //! ## A schedule
 //!
-//! Three tasks that start together, at N = 3, so that a turn is 6 ticks or 100 ms; the first turn is shorter or longer by
-//! the phase at which they start:
+//! Three tasks that start together, at N = 3, so that a slice is 6 ticks or 100 ms; the first slice is shorter or longer
+//! by the phase at which they start:
 //!
 //! ```toml
 //! machine = { preset = "uniform", clock = { hz = "60/s" } }
@@ -50,14 +50,14 @@
 //!
 //! ## Good for, not for
 //!
-//! A small machine with one user at a time. Not for a job of many calls beside a computing one: every call, even one
+//! A small machine with one user at a time. Not for a job of many calls alongside a computing one: every call, even one
 //! that waits for nothing, ends with the caller behind the computing task, so its time is calls * N ticks.
 //!
 //! ## Departures
 //!
 //! The original has one processor. On several, each has its own lists and its own phase; new and woken tasks go to an idle
 //! processor if there is one, and an idle one pulls the first waiting task of another's first list. The clock interrupt and
-//! the clock task belong to the kernel here (`sim`); this file has what they ask of the scheduler.
+//! the clock task belong to the kernel here (`sim`); this file has what they need of the scheduler.
 //!
 //! ## References
 //!
@@ -96,7 +96,7 @@ struct Ready {
     users: List,
     /// Ticks to the end of the quantum.
     ticks_left: u64,
-    /// Who was billed at the last end of a quantum.
+    /// The task billed at the last end of a quantum.
     previous: Option<TaskId>,
 }
 
@@ -190,7 +190,7 @@ impl Scheduler for Minix {
 
     #[inline(always)]
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
-        // Who was preempted has kept its place at the head.
+        // A preempted task has kept its place at the head.
         if why != Enqueue::Preempted {
             self.join(cx, cpu, task, why);
         }
@@ -245,7 +245,7 @@ impl Scheduler for Minix {
         ready.ticks_left == 1 && cx.processors[cpu as usize].billed == ready.previous && !ready.users.is_empty()
     }
 
-    /// The clock task ends the quantum: who was billed at both its ends goes to the tail.
+    /// The clock task ends the quantum: a task billed at both its ends goes to the tail.
     #[inline(always)]
     fn clock_task(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         let billed = cx.processors[cpu as usize].billed;

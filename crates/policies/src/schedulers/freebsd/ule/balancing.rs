@@ -1,4 +1,4 @@
-//! Which processor a thread is put on, and who moves to another one: when it idles, and once in a while.
+//! Which processor a thread is put on, and which threads move to another one: when it idles, and periodically.
 
 use super::{Ule, Version, calendar::FIRST_IDLE};
 use crate::schedulers::Context;
@@ -40,7 +40,7 @@ fn may_use(cx: &Context<'_>, task: TaskId, cpu: CpuId) -> bool {
 impl Ule {
     /// The best priority that runs or waits on a processor, as its own kernel has it (tdq_lowpri). That of 2007 notes it at
     /// switches and as threads are queued, so that a thread that woke counts with its sleep's priority until the next switch.
-    /// Later ones compare who runs with who would be next (tdq_setlowpri).
+    /// Later ones compare the running thread with the next one (tdq_setlowpri).
     fn best_priority(&self, cx: &Context<'_>, cpu: CpuId) -> u8 {
         if self.version.old {
             return self.processors[cpu as usize].lowpri;
@@ -51,7 +51,7 @@ impl Ule {
     }
 
     /// The processor for a thread that becomes ready (sched_pickcpu): where it was, if that is idle or may still have its
-    /// memory; an idle one; here, if it is better than who runs here; else where the best is worst.
+    /// memory; an idle one; here, if it is better than the thread that runs here; else where the best is worst.
     pub fn place(&mut self, cx: &Context<'_>, task: TaskId) -> CpuId {
         let last = cx.tasks[task as usize].cpu;
         let (priority, left) = {

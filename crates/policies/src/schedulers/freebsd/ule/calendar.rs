@@ -1,14 +1,14 @@
 //! The run queue of one processor: lists by priority, and between them the calendar of batch threads.
 //!
 //! Interrupt, kernel, realtime and interactive threads stand in lists of four priorities each, and so do idle ones. A
-//! batch thread stands in one of 64 days: so many days after the day of insertion as its priority is worse than the
-//! best batch priority. Days are served in order from the day of removal, which follows the day of insertion as the days
-//! between them empty; so everybody's day comes, and a worse priority only makes it come later.
+//! batch thread stands in one of 64 days: n days after the day of insertion, where n is how much its priority is worse
+//! than the best batch priority. Days are served in order from the day of removal, which follows the day of insertion as
+//! the days between them empty; so the day of every thread comes, and a worse priority only makes it come later.
 
 use crate::schedulers::kit::queue::{Links, List};
 use schedlab_model::task::TaskId;
 
-/// Days of the calendar, and lists beside it (RQ_NQS).
+/// Days of the calendar, and lists outside of it (RQ_NQS).
 const DAYS: u8 = 64;
 /// Priorities that share a list (RQ_PPQ).
 const PRIORITIES_PER_LIST: u8 = 4;

@@ -1,5 +1,5 @@
-//! What ULE remembers of a thread, and the priority that follows from it: how long it slept and ran of late, which tells
-//! the interactive from the others, and its share of the processor over the last ten seconds.
+//! What ULE remembers of a thread, and the priority that follows from it: how long it slept and ran recently, which
+//! distinguishes the interactive from the others, and its share of the processor over the last ten seconds.
 //!
 //! Times are ticks of the periodic clock, in 1024ths where they are sums (`TICK_SHIFT` of the kernel).
 
@@ -63,7 +63,7 @@ impl History {
         History { first: now, last: now, ..History::default() }
     }
 
-    /// Of a child: the parent's, scaled down so that the child's own ways show soon.
+    /// Of a child: the parent's, scaled down so that the child's own behaviour soon dominates.
     pub fn child(&self, rules: &Rules) -> History {
         let ratio = ((self.slept + self.ran) / rules.most_inherited()).max(1);
         History { slept: self.slept / ratio, ran: self.ran / ratio, ..*self }
@@ -75,7 +75,7 @@ impl History {
         self.trim(rules);
     }
 
-    /// It slept for so many ticks.
+    /// It slept for n ticks.
     pub fn sleep_for(&mut self, ticks: i64, now: i64, rules: &Rules) {
         self.slept += ticks as u64 * TICK;
         self.trim(rules);
@@ -118,7 +118,7 @@ impl History {
         (self.first + (SHARE_SECONDS + 1) * rules.hz - now).max(0) as u64
     }
 
-    /// So many of these have found it running, the last of them `now`.
+    /// Accounts for n of these that have found it running, the last of them `now`.
     #[inline]
     pub fn pass_ticks(&mut self, ticks: u64, now: i64) {
         if ticks > 0 {

@@ -68,7 +68,7 @@ impl Thread {
         }
     }
 
-    /// Ticks before anything comes of one: until its slice is used up, one that shares the processor is only found running.
+    /// Ticks before one has an effect: until its slice is used up, a thread that shares the processor is only found running.
     #[inline]
     pub fn quiet_ticks(&self, slice: u64, now: i64, rules: &Rules) -> Ticks {
         if self.class != Class::Timeshare {
@@ -77,7 +77,7 @@ impl Thread {
         Ticks { clock: self.history.quiet_ticks(now, rules), statistics: slice.saturating_sub(self.used + 1) }
     }
 
-    /// So many of them have found it running.
+    /// Accounts for n of them that have found it running.
     #[inline]
     pub fn pass_ticks(&mut self, ticks: Ticks, now: i64, rules: &Rules) {
         self.history.pass_ticks(ticks.clock, now);

@@ -85,7 +85,7 @@ const PRIBIO: u8 = 76;
 const PSOCK: u8 = 88;
 const PWAIT: u8 = 92;
 const PPAUSE: u8 = 104;
-/// A slice is divided by so many others at most (SCHED_SLICE_MIN_DIVISOR).
+/// The largest divisor of a slice (SCHED_SLICE_MIN_DIVISOR).
 pub const MOST_DIVIDED: u64 = 6;
 /// Stands for the version's own threshold of preemption.
 pub const NOT_GIVEN: u64 = 256;

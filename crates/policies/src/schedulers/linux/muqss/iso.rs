@@ -2,7 +2,7 @@
 
 /// iso_cpu: percent of the processor that real-time tasks and these may use together before these become ordinary ones.
 const ISO_CPU: u64 = 70;
-/// They are themselves again below so many percent: ten percent less, as the kernel computes it.
+/// They are real-time again below this percentage: ten percent less, as the kernel computes it.
 const RECOVERED: u64 = ISO_CPU * 115 / 128;
 /// The time over which the use is averaged, s.
 const PERIOD: u64 = 5;
@@ -21,7 +21,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// For a clock of so many ticks a second that so many processors count.
+    /// For a clock of the given ticks a second that the given number of processors count.
     pub fn new(hz: u64, processors: u64, rolling: bool) -> Limit {
         Limit { period: PERIOD * hz * processors + u64::from(!rolling), ticks: 0, rolling, refractory: false }
     }

@@ -1,4 +1,4 @@
-//! Between processors: where a woken task goes, whom it preempts there, and which task of another queue runs here.
+//! Between processors: where a woken task goes, which task it preempts there, and which task of another queue runs here.
 
 use super::Muqss;
 use crate::schedulers::Context;

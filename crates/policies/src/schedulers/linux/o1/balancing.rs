@@ -1,4 +1,4 @@
-//! Tasks between processors: a processor that has less load than another pulls from it, when idle and now and then.
+//! Tasks between processors: a processor that has less load than another pulls from it, when idle and periodically.
 
 use super::{
     O1, Queue,
@@ -10,12 +10,12 @@ use schedlab_model::{
     task::{CpuId, Task, TaskId},
 };
 
-/// A processor pulls from one that has more than so many hundredths of its load.
+/// A processor pulls from one that has more than this many hundredths of its load.
 const IMBALANCE_PCT: u64 = 125;
 /// The interval between two looks of an idle processor, ms; it doubles in vain and falls back.
 const MIN_INTERVAL: u64 = 1;
 const MAX_INTERVAL: u64 = 4;
-/// A busy processor looks so many times more seldom.
+/// The factor by which a busy processor balances less often.
 const BUSY_FACTOR: u64 = 64;
 /// A task that ran less than this ago has its data in the cache, and stays (the default of a domain of processors).
 const CACHE_HOT: Nanos = 2_500_000;
@@ -43,7 +43,7 @@ impl Load {
         self.averaged[1] = (self.averaged[1] + self.now + u64::from(self.now > self.averaged[1])) / 2;
     }
 
-    /// So many ticks. What does not change any more needs no further ones.
+    /// Accounts for n ticks, and stops when the values no longer change.
     pub fn age_by(&mut self, ticks: u64) {
         let settled = [self.now; 2];
         let mut left = ticks;
@@ -53,12 +53,12 @@ impl Load {
         }
     }
 
-    /// source_load: rather too little, where somebody may be pulled from here.
+    /// source_load: a low estimate, where a task may be pulled from here.
     fn low(&self, index: usize) -> u64 {
         self.now.min(self.averaged[index - 1])
     }
 
-    /// target_load: rather too much, where somebody may be put.
+    /// target_load: a high estimate, where a task may be put.
     fn high(&self, index: usize) -> u64 {
         self.now.max(self.averaged[index - 1])
     }
@@ -94,7 +94,7 @@ impl Queue {
         if self.count == 0 { SCHED_LOAD_SCALE } else { self.load.now / self.count as u64 }
     }
 
-    /// The best priority of anybody, running or not.
+    /// The best priority of any task, running or not.
     fn best(&self) -> usize {
         self.arrays.iter().filter_map(|array| array.first()).min().unwrap_or(MAX_PRIO)
     }
@@ -108,7 +108,7 @@ impl O1 {
         allowed.min_by_key(|&cpu| load(cpu)).unwrap_or(task.cpu)
     }
 
-    /// Whether a woken task is better off beside its waker than where it was; a waker that `leaves` is about to sleep.
+    /// Whether a woken task is better off on its waker's processor than where it was; a waker that `leaves` is about to sleep.
     pub(super) fn affine(&self, task: TaskId, was: CpuId, waker: TaskId, here: CpuId, leaves: bool) -> bool {
         let (there, queue) = (&self.queues[was as usize], &self.queues[here as usize]);
         let weight = |task: TaskId| self.tasks[task as usize].weight;
@@ -154,7 +154,7 @@ impl O1 {
         }
     }
 
-    /// Looks for somebody to pull from, if it is time; whether there is.
+    /// Looks for a processor to pull from, if it is time; whether there is one.
     fn look(&mut self, cpu: CpuId, idle: bool) -> bool {
         let (jiffies, balancing) = (self.jiffies, &self.queues[cpu as usize].balancing);
         let factor = if idle { 1 } else { BUSY_FACTOR };
@@ -178,7 +178,7 @@ impl O1 {
         balancing.interval = MIN_INTERVAL;
     }
 
-    /// find_busiest_group, each processor a group of its own: where there is so much more load that some should come over.
+    /// find_busiest_group, each processor a group of its own: where there is enough more load that some should be moved here.
     fn busiest(&self, cpu: CpuId, index: usize) -> Option<Pull> {
         let this = &self.queues[cpu as usize];
         let this_load = this.load.high(index);
@@ -207,8 +207,8 @@ impl O1 {
         Some(Pull { from, load, tasks: busiest.count - 1, pulled: false })
     }
 
-    /// move_tasks: the expired ones first, the best priority first, from the tail of its list; nobody who weighs more than
-    /// what is to be moved, unless he would be the best at his new place and is not the last of the best where he is.
+    /// move_tasks: the expired ones first, the best priority first, from the tail of its list; no task that weighs more than
+    /// what is to be moved, unless it would be the best on its new processor and is not the last of the best where it is.
     fn movable(&self, cx: &Context<'_>, cpu: CpuId, pull: &Pull) -> Option<TaskId> {
         let from = &self.queues[pull.from as usize];
         let (this_best, best) = (self.queues[cpu as usize].best(), from.best());

@@ -1,4 +1,4 @@
-//! What sleeping is worth: the average sleep of a task, the bonus that it gives, and the slice of a priority.
+//! Credit for sleep: the average sleep of a task, the bonus that it gives, and the slice of a priority.
 
 use schedlab_model::{MILLISECOND, Nanos, SECOND};
 
@@ -8,17 +8,17 @@ pub const MAX_RT_PRIO: usize = 100;
 pub const MAX_PRIO: usize = 140;
 /// The static priority of nice 0.
 const NICE_0: usize = 120;
-/// A full account of sleep is worth so many steps of bonus; the middle of them is none.
+/// The steps of bonus of a full account of sleep; the middle one is no bonus.
 const MAX_BONUS: u64 = 10;
 /// Nice levels, of which there are 40, for a step of them.
 const LEVELS_A_STEP: u8 = 40 / MAX_BONUS as u8;
 /// How many steps above the middle make a task of nice 0 interactive.
 const INTERACTIVE_DELTA: i64 = 2;
-/// Of its parent's bonus, a child keeps so many hundredths. (A parent keeps all of it, rounded to whole steps.)
+/// Hundredths of its parent's bonus that a child keeps. (A parent keeps all of it, rounded to whole steps.)
 const CHILD_PENALTY: u64 = 95;
 /// A child that slept less than its parent counts for one part in this many and one of the parent's account.
 const EXIT_WEIGHT: u64 = 3;
-/// Waiting in the runqueue counts as so many 128ths of sleep after a wakeup by another task: 30 % in whole numbers.
+/// Time in the runqueue counts as this many 128ths of sleep after a wakeup by another task: 30 % in whole numbers.
 const ON_RUNQUEUE_WEIGHT: u64 = 30 * 128 / 100;
 /// The load of a task of nice 0.
 pub const SCHED_LOAD_SCALE: u64 = 128;
@@ -166,13 +166,13 @@ impl Credit {
         }
     }
 
-    /// Debits a stretch on the processor: the more bonus, the slower.
+    /// Debits a CPU burst: the more bonus, the slower.
     pub fn ran(&self, account: &mut Account, length: Nanos) {
         let debit = length.min(MAX_BONUS * self.step) / self.bonus(account).max(1);
         account.sleep_avg = account.sleep_avg.saturating_sub(debit);
     }
 
-    /// Whole steps of the account, of which so many hundredths are left.
+    /// Whole steps of the account, of which the given hundredths are left.
     fn steps(&self, account: &Account, hundredths: u64) -> Nanos {
         self.bonus(account) * hundredths / 100 * self.step
     }

@@ -20,7 +20,7 @@ pub struct Entity {
     /// It has the slice that its parent gave it.
     pub first_slice: bool,
     pub turns: Turns,
-    /// It waits for a message in a pipe: who sends it is about to sleep.
+    /// It waits for a message in a pipe: the sender is about to sleep.
     pub pipe: bool,
     /// When it was last queued, picked or accounted for.
     pub since: Nanos,
@@ -32,7 +32,7 @@ pub struct Entity {
     pub reaps: Option<TaskId>,
 }
 
-/// Who ends its stretch on the processor.
+/// What ends its CPU burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turns {
     /// The end of its slice: it expires.

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::schedulers::kit::priority_array::PriorityArray;
 
-/// The runqueue of one processor. Who runs stays in its list.
+/// The runqueue of one processor. The running task stays in its list.
 #[derive(Debug, Clone)]
 pub struct Queue {
     pub arrays: [PriorityArray<MAX_PRIO>; 2],
@@ -16,7 +16,7 @@ pub struct Queue {
     pub count: usize,
     /// The tick of the first expiry since the arrays were exchanged.
     pub expired_since: Option<u64>,
-    /// The best static priority of those who expired since.
+    /// The best static priority of those that expired since.
     pub best_expired: u8,
     pub load: Load,
     pub balancing: Balancing,
@@ -41,7 +41,7 @@ impl Queue {
         &mut self.arrays[usize::from(array)]
     }
 
-    /// Exchanges the arrays if nobody is left in the active one.
+    /// Exchanges the arrays if no task is left in the active one.
     #[inline]
     pub fn exchange(&mut self) {
         if self.array(self.active).is_empty() {

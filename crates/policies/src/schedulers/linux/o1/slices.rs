@@ -26,7 +26,7 @@ impl O1 {
         }
     }
 
-    /// Ticks before the first that ends the running task's slice or turn.
+    /// Ticks before the first that ends the running task's slice or its part of one.
     #[inline]
     pub(super) fn quiet(&self, cpu: CpuId, task: TaskId) -> u64 {
         let entity = &self.tasks[task as usize];
@@ -40,7 +40,7 @@ impl O1 {
         }
     }
 
-    /// So many of them have passed.
+    /// Accounts for n of them that have passed.
     #[inline]
     pub(super) fn pass_quiet(&mut self, cpu: CpuId, task: TaskId, ticks: u64) {
         self.jiffies += ticks;

@@ -79,14 +79,14 @@ impl Entity {
         self.left -= (std::mem::take(&mut self.ran) / 1000) as i64;
     }
 
-    /// As [`Entity::settle`] at the end of each of so many ticks in a row, which are as long as `tick` says or a ns longer.
+    /// As [`Entity::settle`] at the end of each of n ticks in a row, which are as long as `tick` says or a ns longer.
     #[inline]
     pub fn settle_ticks(&mut self, ticks: u64, tick: Nanos) {
         let longer = std::mem::take(&mut self.ran) - ticks * tick;
         self.left -= ((ticks - longer) * (tick / 1000) + longer * ((tick + 1) / 1000)) as i64;
     }
 
-    /// So many ticks at least leave something of the quota.
+    /// The number of ticks that at least leave something of the quota.
     #[inline]
     pub fn ticks_within_quota(&self, tick: Nanos) -> u64 {
         (self.left - 1).max(0) as u64 / ((tick + 1) / 1000).max(1)
@@ -128,7 +128,7 @@ impl Entity {
     }
 }
 
-/// The runqueue of a processor. Who runs stays in it.
+/// The runqueue of a processor. The running task stays in it.
 #[derive(Debug)]
 pub struct Queue {
     /// Real time and SCHED_ISO.

@@ -57,7 +57,7 @@ impl Array {
         Array { slots: PriorityArray::default(), best: WORST }
     }
 
-    /// Who is first in the first slot in use.
+    /// The first task in the first slot in use.
     #[inline]
     pub fn first(&self) -> Option<(u8, TaskId)> {
         let slot = self.slots.first()?;

@@ -1,4 +1,5 @@
-//! Where a task goes on several processors, as Linux has it since 5.5: what an idle or a less loaded processor pulls from another.
+//! Where a task goes on several processors, as Linux has it since 5.5: what an idle or a less loaded processor pulls from
+//! another.
 
 use super::{
     balancer::{Amount, MIGRATION_COST, Pull},
@@ -11,13 +12,13 @@ use schedlab_model::{
     task::{CpuId, TaskId},
 };
 
-/// The busiest processor's load must be so many hundredths of the own.
+/// The busiest processor's load must exceed this many hundredths of the own.
 pub const IMBALANCE: u64 = 117;
-/// A busy processor looks so much less often than an idle one.
+/// The factor by which a busy processor balances less often than an idle one.
 const BUSY_FACTOR: u64 = 16;
 /// After more failures than that, even what is in the cache is pulled.
 const PATIENCE: u32 = 1;
-/// Attempts of a processor that becomes idle, after which its chance is counted anew.
+/// Attempts of a processor that becomes idle, after which its rate of success is computed again.
 const ATTEMPTS: u64 = 1024;
 
 impl<L: FairClass> Linux<L> {
@@ -171,7 +172,7 @@ impl<L: FairClass> Linux<L> {
         best.map(|(_, task, load)| (task, load))
     }
 
-    /// Tasks of a processor that wait for it, those first that waited least lately; groups held back left out.
+    /// Tasks of a processor that wait for it, those first that waited least recently; throttled groups are left out.
     pub fn waiting(&self, cpu: CpuId) -> impl Iterator<Item = EntityId> + '_ {
         let processors = self.cpus.len();
         let queues = self.tree.queues.iter().skip(cpu.into()).step_by(processors);

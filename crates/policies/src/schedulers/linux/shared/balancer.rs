@@ -7,7 +7,7 @@ use schedlab_model::{
     task::{CpuId, TaskId, Wait},
 };
 
-/// A task that ran so lately has its data in the processor's cache (sysctl_sched_migration_cost); as long as that is what
+/// A task that ran this recently has its data in the processor's cache (sysctl_sched_migration_cost); as long as that is what
 /// looking for work elsewhere may cost.
 pub const MIGRATION_COST: Nanos = MILLISECOND / 2;
 /// Chances out of 1024 that a processor that becomes idle looks elsewhere, at first; after as many attempts they become
@@ -21,7 +21,7 @@ pub struct Past {
     pub load: Average,
     /// When it last had a processor.
     pub ran: Nanos,
-    /// It waits for a message: who sends it is likely to wait soon.
+    /// It waits for a message: the sender is likely to wait soon.
     pub paired: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct State {
     pub next: Nanos,
     pub interval: Nanos,
     pub failures: u32,
-    /// Pulling at this tick: so much more load or so many more tasks, from whom.
+    /// Pulling at this tick: how much more load or how many more tasks, and from which processor.
     pub pulling: Option<Pull>,
     /// Of the last attempts when becoming idle; the chance of the next one.
     pub attempts: u64,

@@ -49,8 +49,8 @@ impl<L: FairClass> Tree<L> {
         }
     }
 
-    /// A period of a group's quota begins: queues that wait get just enough to run, in turn, as long as there is some.
-    /// Returns the processors on which the group may run again, a bit each.
+    /// A period of a group's quota begins: queues that wait get just enough to run, one after the other, as long as some
+    /// is left. Returns the processors on which the group may run again, a bit each.
     pub fn distribute_cfs_runtime(&mut self, class: &L, group: GroupId) -> u64 {
         let mut freed = 0;
         for _ in 0..self.pools.of(group).waiting.len() {

@@ -1,5 +1,5 @@
-//! What the hooks of the schedulers of Linux do where there are real-time tasks beside the fair ones. Most often there never
-//! are, so this stands apart.
+//! What the hooks of the schedulers of Linux do where there are real-time tasks in addition to the fair ones. Most often
+//! there are none, so this is kept separate.
 
 use super::{hierarchy::FairClass, linux::Linux, realtime::is_realtime};
 use crate::schedulers::Context;
@@ -36,7 +36,7 @@ impl<L: FairClass> Linux<L> {
         Some(task)
     }
 
-    /// As [`Linux::charge`], by class of who runs.
+    /// As [`Linux::charge`], by class of the running task.
     #[inline(never)]
     pub fn charge_either(&mut self, cx: &mut Context<'_>, cpu: CpuId, ran: Nanos) {
         if self.cpus[cpu as usize].realtime {
@@ -46,7 +46,7 @@ impl<L: FairClass> Linux<L> {
         }
     }
 
-    /// As [`Linux::tick`], by class of who runs.
+    /// As [`Linux::tick`], by class of the running task.
     #[inline(never)]
     pub fn tick_either(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId) {
         let resched = if self.cpus[cpu as usize].realtime {

@@ -55,7 +55,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Of somebody who may stand anywhere, or is current.
+    /// Of an entity that may be anywhere, or is current.
     pub fn of(entity: EntityId) -> Self {
         Choice { entity, spot: None }
     }
@@ -82,7 +82,7 @@ pub struct CfsRq<S> {
     pub limited: bool,
     pub runtime: i64,
     pub throttled: bool,
-    /// The load of late, where there are several processors.
+    /// The recent load, where there are several processors.
     pub load: Average,
     pub state: S,
 }

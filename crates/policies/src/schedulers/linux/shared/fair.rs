@@ -233,8 +233,8 @@ impl<L: FairClass> Tree<L> {
         None
     }
 
-    /// As [`Tree::pick_next_task_fair`], where the root has chosen a group. None if an entity turned out to be unable to run, and was
-    /// dequeued.
+    /// As [`Tree::pick_next_task_fair`], where the root has chosen a group. None if an entity turned out to be unable to
+    /// run, and was dequeued.
     #[inline(never)]
     fn pick_in_groups(&mut self, class: &L, root: CfsRqId, mut choice: Choice) -> Option<EntityId> {
         self.queue(root).choice = choice;
@@ -254,8 +254,8 @@ impl<L: FairClass> Tree<L> {
         }
     }
 
-    /// The entity that a queue which is not empty would run. None if its quota is used up, or if the entity's dequeue was delayed:
-    /// either is dequeued now.
+    /// The entity that a queue which is not empty would run. None if its quota is used up, or if the entity's dequeue was
+    /// delayed: either is dequeued now.
     #[inline(always)]
     fn pick_next_entity(&mut self, class: &L, id: CfsRqId) -> Option<Choice> {
         self.update_curr(class, id);

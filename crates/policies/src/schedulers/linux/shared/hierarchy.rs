@@ -2,7 +2,7 @@
 //! in the queue of the group above; a task is an entity of its group's queue. To choose a task is to choose an entity on
 //! every level from the root down; what a task uses is charged on every level up to the root.
 //!
-//! What an entity is entitled to within one queue is the matter of a [`FairClass`]: eevdf's or cfs'. Without groups there is one
+//! What an entity is entitled to within one queue is defined by a [`FairClass`]: eevdf's or cfs'. Without groups there is one
 //! queue a processor and every walk has one step.
 //!
 //! The running task and the groups above it are *current*: still competing in their queues, but not in their timelines.
@@ -28,7 +28,7 @@ pub trait FairClass: Sized {
 
     /// What a task claims when it is first heard of.
     fn claim(&self, task: &Task) -> Self::Claim;
-    /// Charges the current entity of a queue with what it used; whether somebody should be chosen anew.
+    /// Charges the current entity of a queue with what it used; whether the processor should reschedule.
     fn charge(&self, entity: &mut SchedEntity<Self::Claim>, queue: &mut CfsRq<Self::State>, used: Nanos) -> bool;
     /// An entity that is new gets its place in its queue, whose current one is charged.
     fn place_entity_initial(&self, _tree: &mut Tree<Self>, _entity: EntityId) {}
@@ -95,8 +95,8 @@ pub trait FairClass: Sized {
     }
 }
 
-/// All groups, their queues and entities (`task_group`). The queue of group g on processor p is number g * processors + p; the entity of a group on a
-/// processor has the number of its queue; those of tasks come after them.
+/// All groups, their queues and entities (`task_group`). The queue of group g on processor p is number g * processors + p;
+/// the entity of a group on a processor has the number of its queue; those of tasks come after them.
 #[doc(alias = "task_group")]
 #[derive(Debug)]
 pub struct Tree<L: FairClass> {
@@ -107,7 +107,7 @@ pub struct Tree<L: FairClass> {
     pub pools: Pools,
     /// The time of the hook under way.
     pub now: Nanos,
-    /// Somebody should be chosen anew where the hook under way is at work.
+    /// The processor for which the hook was called should reschedule.
     pub resched: bool,
     pub processors: u32,
     pub first_task: EntityId,
@@ -155,7 +155,7 @@ impl<L: FairClass> Tree<L> {
         entity >= self.first_task
     }
 
-    /// Whether nobody competes for a queue, since it is the first of its processor.
+    /// Whether no entity competes for a queue, since it is the first of its processor.
     #[inline(always)]
     pub fn is_root(&self, queue: CfsRqId) -> bool {
         queue < self.processors

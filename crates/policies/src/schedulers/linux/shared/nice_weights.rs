@@ -1,5 +1,5 @@
 //! The weights of nice levels in Linux since 2.6.24: one level more moves about a tenth of the processor between two
-//! tasks that never wait, wherever on the scale they stand.
+//! tasks that never wait, wherever on the scale they are.
 
 /// A weight that rounding must not lose.
 pub const LEAST_WEIGHT: u64 = 2;

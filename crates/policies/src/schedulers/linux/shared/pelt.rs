@@ -1,5 +1,5 @@
-//! Load of late, as Linux tracks it for each entity (PELT): an average over time in which what was a millisecond ago counts
-//! about two hundredths less than what is now, and what was 32 ms ago half.
+//! Recent load, as Linux tracks it for each entity (PELT): an average over time in which the load of a millisecond ago
+//! counts about two hundredths less than the present one, and that of 32 ms ago half.
 
 use schedlab_model::Nanos;
 
@@ -74,7 +74,7 @@ impl Average {
     }
 }
 
-/// What so much time leaves of a contribution, as a fraction of 2^32; within a period by the first terms of the series of
+/// What a given time leaves of a contribution, as a fraction of 2^32; within a period by the first terms of the series of
 /// the exponential function, which are exact to five millionths.
 fn kept(time: Nanos) -> u64 {
     let periods = time >> PERIOD_BITS;

@@ -63,7 +63,7 @@ impl<L: FairClass> Linux<L> {
         if with_it * 100 < there * (100 + (IMBALANCE - 100) / 2) { here } else { last }
     }
 
-    /// The load of a processor of late.
+    /// The recent load of a processor.
     pub fn load(&self, now: Nanos, cpu: CpuId) -> u64 {
         self.tree.queues.get(usize::from(cpu)).map_or(0, |queue| queue.load.value_at(now))
     }
@@ -81,7 +81,7 @@ impl<L: FairClass> Linux<L> {
         load
     }
 
-    /// Whether nobody but SCHED_IDLE tasks runs or wants to run on a processor.
+    /// Whether only SCHED_IDLE tasks run or are ready on a processor.
     pub fn is_idle(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
         let Some(running) = cx.processors[cpu as usize].running else { return self.cpus[cpu as usize].running == 0 };
         cx.tasks[running as usize].policy == Policy::Idle && self.cpus[cpu as usize].running == 1

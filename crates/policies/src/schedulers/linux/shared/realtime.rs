@@ -1,6 +1,6 @@
 //! The real-time class of Linux: SCHED_FIFO and SCHED_RR tasks in a list for each priority, before all others. A preempted
 //! task stays at the head of its list, a woken one joins the tail. So that a real-time task that never waits leaves something
-//! to the others, either the whole class may use so much time in each period (`group`), or a server runs the others above
+//! to the others, either the whole class has a limit of time in each period (`group`), or a server runs the others above
 //! it when they have starved for nearly a period (`fair_server`).
 
 use crate::schedulers::{
@@ -68,12 +68,12 @@ enum Throttling {
 #[derive(Debug)]
 pub struct Realtime {
     throttling: Throttling,
-    /// A turn under SCHED_RR, in ticks.
+    /// A slice under SCHED_RR, in ticks.
     turn: u64,
     runtime: Nanos,
     period: Nanos,
     links: Links,
-    /// By task, what is left of its turn.
+    /// By task, what is left of its slice.
     left: Vec<u64>,
     queues: Vec<Ready>,
     /// Whether there has ever been any; most often there has not, and nothing here is to be done.
@@ -92,7 +92,7 @@ struct Ready {
     throttled: bool,
     armed: bool,
     /// `fair_server`: by when the others must have had their part of a period, what is left of it, and whether they are
-    /// getting it now. No deadline: nobody starves.
+    /// getting it now. No deadline: no task starves.
     deadline: Option<Nanos>,
     due: i64,
     serving: bool,
@@ -209,7 +209,7 @@ impl Realtime {
         ready.push_tail(&mut self.links, task);
     }
 
-    /// Who of this class runs, if the class may. `others`: whether somebody else wants to.
+    /// The task of this class that runs, if the class may. `others`: whether a task of another class is ready.
     pub fn pick(&mut self, cx: &mut Context<'_>, cpu: CpuId, others: bool) -> Option<TaskId> {
         let ready = &mut self.queues[cpu as usize];
         if ready.throttled || ready.serving && others {
@@ -222,7 +222,7 @@ impl Realtime {
         Some(best)
     }
 
-    /// Somebody else became able to run: while a real-time task runs, it starves.
+    /// A task of another class became able to run: while a real-time task runs, it starves.
     pub fn others_came(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         if self.throttling == Throttling::FairServer && self.queues[cpu as usize].deadline.is_none() {
             self.begin_period(cx, cpu, cx.now + self.period);
@@ -239,13 +239,13 @@ impl Realtime {
         ready.set_moment(cx, cpu, deadline);
     }
 
-    /// The running task of this class used so much.
+    /// The running task of this class used `ran`.
     #[inline(always)]
     pub fn charge(&mut self, cpu: CpuId, ran: Nanos) {
         self.queues[cpu as usize].used += ran;
     }
 
-    /// Somebody else used so much.
+    /// A task of another class used `ran`.
     #[inline(always)]
     pub fn charge_others(&mut self, cx: &mut Context<'_>, cpu: CpuId, ran: Nanos) {
         if self.queues[cpu as usize].deadline.is_some() {
@@ -262,14 +262,14 @@ impl Realtime {
         }
     }
 
-    /// Nobody can run, so nobody starves.
+    /// No other task can run, so none starves.
     pub fn idle(&mut self, cpu: CpuId) -> Option<TaskId> {
         self.queues[cpu as usize].deadline = None;
         self.queues[cpu as usize].serving = false;
         None
     }
 
-    /// A tick while somebody of this class runs; whether somebody else should be chosen.
+    /// A tick while a task of this class runs; whether another task should be chosen.
     pub fn tick(&mut self, cx: &Context<'_>, cpu: CpuId, running: TaskId) -> bool {
         let ready = &mut self.queues[cpu as usize];
         if self.throttling == Throttling::Group && ready.used > self.runtime && self.runtime < self.period {
@@ -293,7 +293,7 @@ impl Realtime {
         !alone
     }
 
-    /// A tick while somebody else runs; whether their part of the period is over.
+    /// A tick while a task of another class runs; whether their part of the period is over.
     pub fn tick_others(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> bool {
         let ready = &mut self.queues[cpu as usize];
         if !ready.serving || ready.due > 0 {
@@ -305,7 +305,7 @@ impl Realtime {
         true
     }
 
-    /// `group`: a period is over. Whether somebody of this class may run again.
+    /// `group`: a period is over. Whether a task of this class may run again.
     pub fn period_over(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> bool {
         let ready = &mut self.queues[cpu as usize];
         ready.used = ready.used.saturating_sub(self.runtime);
@@ -346,7 +346,7 @@ impl Realtime {
         !is_realtime(running) || level(woken) > level(running)
     }
 
-    /// The processor where a woken task should go: where it was, unless somebody as good runs there and somebody less
+    /// The processor where a woken task should go: where it was, unless a task as good runs there and a task less
     /// good elsewhere.
     pub fn select(&self, cx: &Context<'_>, task: TaskId, last: CpuId) -> CpuId {
         let task = &cx.tasks[task as usize];

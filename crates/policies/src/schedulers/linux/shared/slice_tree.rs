@@ -4,9 +4,9 @@
 //! that the root knows both of the whole queue. But where a rotation, or an erasure, puts one node into the place of
 //! another, only the virtual time is handed over: the template of the callbacks (`RB_DECLARE_CALLBACKS`) copies one field. The
 //! new root then goes on with the shortest slice of what was below it before, until a change below makes it look again. A
-//! slice that stands on the other side is forgotten, and who runs is protected for a longer one.
+//! slice that stands on the other side is forgotten, and the running task is protected for a longer one.
 //!
-//! Who waits how long for a short slice among long ones hangs on it, so the tree is kept here as the kernel keeps it: the
+//! How long a task with a short slice waits among long ones depends on it, so the tree is kept here as the kernel keeps it: the
 //! same rotations in the same cases (lib/rbtree.c), and the same moments at which a node looks at its children. It is kept
 //! only where tasks ask for slices; among equal ones there is nothing to forget.
 
@@ -146,7 +146,7 @@ impl SliceTree {
         }
     }
 
-    /// A child of a node's parent, or nobody, takes the node's place.
+    /// A child of a node's parent, or none, takes the node's place.
     fn put_in_place(&mut self, of: u32, id: u32) {
         let parent = self.at(of).parent;
         match parent {
@@ -209,8 +209,8 @@ impl SliceTree {
         }
     }
 
-    /// The next in order takes the place of a node with two children. Gives whence to look, and below whom a black node is
-    /// missing. (__rb_erase_augmented)
+    /// The next in order takes the place of a node with two children. Returns where to continue, and below which node a
+    /// black node is missing. (__rb_erase_augmented)
     fn replace_by_next(&mut self, id: u32) -> (u32, u32) {
         let Node { child: [left, right], red, least, .. } = *self.at(id);
         let mut next = right;
@@ -237,7 +237,7 @@ impl SliceTree {
         (next, if orphan == NIL && !was_red { above } else { NIL })
     }
 
-    /// Below a node, on the side where `id` or nobody stands, a black node is missing. (____rb_erase_color)
+    /// Below a node, on the side where `id` is or no node is, a black node is missing. (____rb_erase_color)
     fn settle_black(&mut self, mut parent: u32) {
         let mut id = NIL;
         loop {

@@ -29,7 +29,7 @@ pub struct Thread {
     pub estimate: u32,
     /// Passes in a row at which it was asleep (`slptime`); none while it is awake.
     pub asleep: u32,
-    /// Passes that leave so much of its usage change nothing else of it.
+    /// Passes that leave this part of its usage change nothing else of it.
     pub floor: u32,
 }
 
@@ -75,7 +75,8 @@ impl Thread {
         }
     }
 
-    /// So many ticks of the statistics clock find it running. Its priority changes with every whole step of its usage.
+    /// Accounts for n ticks of the statistics clock that find it running. Its priority changes with every whole step of
+    /// its usage.
     #[inline(always)]
     pub fn charge_ticks(&mut self, rules: &Rules, ticks: u64) {
         if self.user_priority >= rules.follows.0 {
@@ -95,8 +96,8 @@ impl Thread {
         }
     }
 
-    /// Its part of a pass that leaves so much of its usage; whether all passes after it find it as this one leaves it, if
-    /// nothing else changes it.
+    /// Its part of a pass that leaves the given part of its usage; whether all passes after it find it as this one leaves
+    /// it, if nothing else changes it.
     #[inline(always)]
     pub fn pass(&mut self, rules: &Rules, left: u32) -> bool {
         match self.state {
@@ -124,7 +125,7 @@ impl Thread {
 
     #[inline]
     fn decay(&mut self, rules: &Rules, left: u32) {
-        // Who has used nothing keeps the priority of that.
+        // A task that has used nothing keeps the corresponding priority.
         if self.estimate > 0 {
             self.estimate = left;
             self.recompute(rules);
@@ -137,13 +138,13 @@ impl Thread {
 #[derive(Debug, Default)]
 pub struct Threads {
     pub all: Vec<Thread>,
-    /// Those that the next pass may change, a bit each. Of ten thousand hogs all but those that ran of late are none: they stand
-    /// in the queue, and nothing is left of what they used.
+    /// Those that the next pass may change, a bit each. Of ten thousand hogs only those that ran recently are among them:
+    /// the others are in the queue, and their usage has decayed to nothing.
     pub stirred: Vec<u64>,
 }
 
 impl Threads {
-    /// Perhaps hears of a task for the first time.
+    /// A task that may be seen for the first time.
     #[inline]
     pub fn know(&mut self, task: TaskId) {
         if task as usize >= self.all.len() {
