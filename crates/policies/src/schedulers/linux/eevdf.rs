@@ -22,7 +22,7 @@
 //!
 //! v virtual time in ns, w weight by nice level (1024 at nice 0, a quarter more or less for each level), r slice in ns, of
 //! 0.1 ms to 100 ms. A processor checks its running task only at clock ticks and wakeups: among tasks that never wait, a
-//! CPU burst is r rounded up to whole ticks.
+//! task runs for r, rounded up to whole ticks, at a time.
 //!
 //! ## A schedule
 //!
