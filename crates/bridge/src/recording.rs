@@ -46,18 +46,18 @@ pub fn write(run_json: &str, kind: &str, path: &Path, limit: Nanos) -> Result<()
         scenario.duration = Some(Duration(end));
     }
     if kind == "recording" {
-        return record(&scenario, seed, path).map(|_| ());
+        return record(&scenario, seed, path, path).map(|_| ());
     }
     // A picture is drawn from a recording: the kernel need not be compiled once more for each kind of picture.
     let recording = Draft::beside(path).map_err(|why| format!("{}: {why}", path.display()))?;
-    let end = record(&scenario, seed, &recording.path)?;
+    let end = record(&scenario, seed, &recording.path, path)?;
     let title = format!("{} on {}, seed {seed}", scenario.scheduler.name, scenario.machine.name);
     picture(&recording.path, kind, &title, path, Nanos::MAX, Some(end))
 }
 
-/// Writes a run's recording; returns the time at which the run ended.
-fn record(scenario: &Scenario, seed: u64, path: &Path) -> Result<Nanos, String> {
-    let failed = |why: io::Error| format!("{}: {why}", path.display());
+/// Writes a run's recording; returns the time at which the run ended. Errors name the file that the user `asked` for.
+fn record(scenario: &Scenario, seed: u64, path: &Path, asked: &Path) -> Result<Nanos, String> {
+    let failed = |why: io::Error| format!("{}: {why}", asked.display());
     let names = names(scenario)?;
     let mut draft = Draft::new(path).map_err(failed)?;
     let mut recorder = Recorder::new(&mut draft.out, &names).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! Whose time is whose: true time, settled at every change, and beside it what a clock tick sees.
+//! Whose time is whose: true time, settled at every change, and apart from it what a clock tick samples.
 
 use crate::{
     kernel::{Kernel, context},
@@ -48,8 +48,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.scheduler.charge(&mut context!(self), cpu as CpuId, task, ran);
     }
 
-    /// An interrupt or work for a device takes its time from the running task, and from the next task what is left when that
-    /// one leaves: a reader blocks as soon as it has sent a command, and a woken task may preempt the interrupted one. An idle
+    /// An interrupt or work for a device takes its time from the running task, and what is left when that one leaves from the
+    /// next task: a reader blocks as soon as it has sent a command, and a woken task may preempt the interrupted one. An idle
     /// processor does it in its idle time; one that is about to choose is not idle.
     pub fn steal(&mut self, cpu: usize, cost: Nanos) {
         let state = &mut self.cpus[cpu];
@@ -72,7 +72,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.emit(Kind::Sampled, sample as u8, cpu as CpuId, task, tick, 0);
     }
 
-    /// Puts a task on a processor, where it `stayed` if nobody else has run there since. All time before is settled. Gives
+    /// Puts a task on a processor, where it `stayed` if no other task has run there since. All time before is settled. Gives
     /// the number of signals that it has to handle first.
     #[inline(always)]
     pub fn switch_in(&mut self, index: usize, pick: Pick, stayed: bool) -> u32 {
@@ -160,7 +160,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
     }
 
-    /// A task that has `left` to run comes to a processor, where it `stayed` if nobody else has run there since: how long
+    /// A task that has `left` to run comes to a processor, where it `stayed` if no other task has run there since: how long
     /// its run takes here.
     pub fn move_in(&mut self, cpu: usize, task: TaskId, left: Nanos, stayed: bool) -> Nanos {
         let before = std::mem::replace(&mut self.processes[task as usize].ran_on, cpu as CpuId);

@@ -33,7 +33,7 @@ pub(crate) struct Costs {
     pub wake: Nanos,
     pub block: Nanos,
     pub lock: Nanos,
-    /// Whether locks are futexes: taken and given back without a call where nobody waits.
+    /// Whether locks are futexes: taken and given back without a call where no task waits.
     pub futexes: bool,
     pub manage: Nanos,
     pub fault: Nanos,

@@ -8,7 +8,7 @@ use schedlab_policies::schedulers::Enqueue;
 #[derive(Debug, Clone)]
 pub(crate) struct Cpu {
     pub running: TaskId,
-    /// While nobody runs, who ran last, and so has its registers and cache here.
+    /// While it is idle, the task that ran last, which has its registers and cache here.
     pub last: TaskId,
     /// From here on, time is not settled yet.
     pub settled: Nanos,

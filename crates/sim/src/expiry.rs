@@ -65,7 +65,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.wishes.timers.clear();
     }
 
-    /// Sets a timer that wakes nobody.
+    /// Sets a timer that wakes no task.
     #[inline]
     pub fn set_timer(&mut self, when: Nanos, what: Expiry) {
         if self.timers.exhausted() {

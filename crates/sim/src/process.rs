@@ -76,11 +76,11 @@ pub(crate) enum Served {
 pub(crate) enum Message {
     /// A user's system call.
     Request(TaskId, Call),
-    /// To the system task: copy so many bytes.
+    /// To the system task: copy n bytes.
     Copy(u64),
     /// To the disk task: read these blocks.
     Fetch(Box<[Block]>),
-    /// To the terminal task: show so many bytes.
+    /// To the terminal task: show n bytes.
     Print(u64),
     /// To the clock task: an alarm was set.
     SetAlarm,

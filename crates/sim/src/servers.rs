@@ -36,7 +36,7 @@ pub(crate) struct Port {
     pub receiving: Receiving,
     /// Tasks that wait to be heard, with what they say.
     pub senders: VecDeque<(TaskId, Message)>,
-    /// An interrupt came while nobody waited for it.
+    /// An interrupt came while its task did not wait for it.
     pub event: bool,
 }
 

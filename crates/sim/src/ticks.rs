@@ -95,7 +95,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         true
     }
 
-    /// So many ticks of the statistics clock are passed over: the time of the last.
+    /// Passes over n ticks of the statistics clock; returns the time of the last.
     fn pass_statistics(&mut self, ticks: u64) -> Option<Nanos> {
         let clock = self.stat_clock.as_mut()?;
         let last = clock.pass(ticks)?;
