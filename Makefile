@@ -49,12 +49,14 @@ demo: $(VENV)/simulator
 check: $(VENV)/tools
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo fmt --check --manifest-path examples/own_policies/Cargo.toml
 	$(BIN)/ruff format --check python tests
 	$(BIN)/ruff check python tests
 
 ## test: every test, Rust first (it needs no Python); what fails among those on the live kernel is tried again
 test: setup
 	cargo test --workspace --locked $(addprefix --exclude schedlab-,python linux tune observe play agent)
+	cargo test --locked --manifest-path examples/own_policies/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/examples
 	scripts/live-tests
 	$(BIN)/python -m pytest $(addprefix --ignore=,$(LIVE))
 	$(BIN)/python -m pytest $(LIVE) || $(BIN)/python -m pytest $(LIVE) --last-failed --last-failed-no-failures none

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 
 import pytest
 from conftest import ROOT
@@ -37,7 +38,8 @@ def cargo(tree, *arguments):
 def test_a_new_scheduler_builds_and_passes_its_test(tree):
     done = begin(tree, "lucky_dip")
     assert done.returncode == 0, done.stderr
-    assert f"{SCHEDULERS}/classic/lucky_dip.rs" in done.stdout
+    written = [f"{SCHEDULERS}/classic/lucky_dip.rs", "crates/sim/tests/lucky_dip.rs", "scripts/faults/lucky_dip.toml"]
+    assert re.findall(r"^wrote (.*)$", done.stdout, re.MULTILINE) == written
     tested = cargo(tree, "test", "--package", "schedlab-policies", "--lib", "--offline", "--locked")
     assert tested.returncode == 0, tested.stderr
     assert "lucky_dip::tests::tasks_run_in_the_order_in_which_they_came ... ok" in tested.stdout
@@ -57,6 +59,23 @@ def test_its_lines_stand_in_the_order_of_the_alphabet(tree, name):
     types = re.findall(r"\w+", re.search(r"^table!\[(.*?)\];", table.read_text(), re.MULTILINE | re.DOTALL)[1])
     assert types == sorted(types)
     assert "".join(part.capitalize() for part in name.split("_")) in types
+
+
+def test_three_files_are_all_that_its_author_must_finish(tree):
+    """The file of the policy, its tests and its faults: with the TODOs done, the kernel holds the policy to its laws."""
+    begin(tree, "lucky_dip")
+    for file in (tree / SCHEDULERS / "classic" / "lucky_dip.rs", tree / "crates/sim/tests/lucky_dip.rs"):
+        file.write_text(re.sub(r"TODO ?", "done ", file.read_text()))
+    tested = cargo(tree, "test", "--package", "schedlab-sim", "--test", "lucky_dip", "--offline", "--locked")
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    for test in ("tasks_run_in_the_order_in_which_they_came", "no_task_is_lost", "promises_are_kept"):
+        assert f"test {test} ... ok" in tested.stdout
+
+
+def test_the_planted_fault_is_found_once_in_its_file(tree):
+    begin(tree, "lucky_dip")
+    [mutant] = tomllib.loads((tree / "scripts/faults/lucky_dip.toml").read_text())["mutant"]
+    assert (tree / mutant["file"]).read_text().count(mutant["find"]) == 1
 
 
 def test_its_page_has_every_heading_of_the_others(tree):

@@ -23,7 +23,7 @@ use schedlab_model::{
     event::{Event, Irq, Kind, Leave, Observer},
     scenario::Scenario,
 };
-use schedlab_policies::schedulers::SCHEDULERS;
+use schedlab_policies::schedulers::{All, SCHEDULERS};
 use schedlab_sim::{observe, run, run_batch, run_with};
 use schedlab_traces::{
     Names, WriteBehind,
@@ -156,7 +156,7 @@ fn of_reports(reports: &[Report], (cpu_ns, wall_ns): (u64, u64)) -> Turn {
 
 fn ours(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
     let scenario = load.scenario(tasks, switches);
-    let (report, cpu, wall) = timed(|| run(&scenario, SEED));
+    let (report, cpu, wall) = timed(|| run::<All>(&scenario, SEED));
     Ok(of_reports(&[report.map_err(|why| why.to_string())?], (cpu, wall)))
 }
 
@@ -187,7 +187,7 @@ impl Observer for Counts {
 fn unheard(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
     let scenario = load.scenario(tasks, switches);
     let mut heard = Counts::default();
-    let (end, cpu_ns, wall_ns) = timed(|| observe(&scenario, SEED, &mut heard));
+    let (end, cpu_ns, wall_ns) = timed(|| observe::<All, _>(&scenario, SEED, &mut heard));
     end.map_err(|why| why.to_string())?;
     Ok(Turn { switches: heard.switches, cpu_ns, wall_ns, ..Turn::default() })
 }
@@ -206,7 +206,7 @@ fn recorded(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
 fn record(scenario: &Scenario, path: &Path) -> io::Result<Report> {
     let names = Names { processors: 1, jobs: scenario.workload.keys().cloned().collect(), ..Names::default() };
     let mut recorder = Recorder::new(WriteBehind::new(File::create(path)?)?, &names)?;
-    let report = run_with(scenario, SEED, &mut recorder).map_err(io::Error::other)?;
+    let report = run_with::<All, _>(scenario, SEED, &mut recorder).map_err(io::Error::other)?;
     recorder.finish()?.finish()?;
     Ok(report)
 }
@@ -222,7 +222,7 @@ fn sweep(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
     let runs: Vec<_> = (SEED..SEED + RUNS).map(|seed| (scenario.clone(), seed)).collect();
     // The threads are started before the clock.
     rayon::broadcast(|_| ());
-    let (reports, cpu, wall) = timed(|| run_batch(&runs));
+    let (reports, cpu, wall) = timed(|| run_batch::<All>(&runs));
     let reports: Result<Vec<_>, _> = reports.into_iter().collect();
     Ok(of_reports(&reports.map_err(|why| why.to_string())?, (cpu, wall)))
 }

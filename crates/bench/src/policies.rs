@@ -23,7 +23,7 @@ use schedlab_policies::{
     caches::CACHES,
     elevators::ELEVATORS,
     reclaim::RECLAIMS,
-    schedulers::{self, SCHEDULERS, Scheduler, Visitor},
+    schedulers::{All, SCHEDULERS, Scheduler, Table, Visitor},
 };
 use schedlab_sim::{observe, run};
 use schedlab_workloads::WORKLOADS;
@@ -91,7 +91,7 @@ impl Visitor for WantsStatistics {
     type Output = bool;
 
     fn visit<S: Scheduler>(self) -> bool {
-        S::STAT_TICKS
+        S::FEATURES.stat_ticks
     }
 }
 
@@ -99,19 +99,19 @@ impl Cell<'_> {
     /// What a run of a length does, and the processor time it takes, ns.
     fn count(&self, end: Nanos) -> Result<(Counts, u64), String> {
         let (mut counts, scenario) = (Counts::default(), self.scenario(end));
-        let (done, cpu, _) = timed(|| observe(&scenario, SEED, &mut counts));
+        let (done, cpu, _) = timed(|| observe::<All, _>(&scenario, SEED, &mut counts));
         done.map_err(|why| why.to_string())?;
         Ok((counts, cpu))
     }
 
     /// Ticks that the scheduler wants of a statistics clock apart. They are told of only where they are used for accounting.
     fn statistics_ticks(&self, end: Nanos) -> Result<u64, String> {
-        if schedulers::visit(self.scheduler.name, WantsStatistics) != Some(true) {
+        if All::visit(self.scheduler.name, WantsStatistics) != Some(true) {
             return Ok(0);
         }
         let (mut counts, mut scenario) = (Counts::default(), self.scenario(end));
         scenario.machine.accounting = Accounting::Sampled;
-        observe(&scenario, SEED, &mut counts).map_err(|why| why.to_string())?;
+        observe::<All, _>(&scenario, SEED, &mut counts).map_err(|why| why.to_string())?;
         Ok(if counts.samples == counts.ticks { 0 } else { counts.samples })
     }
 
@@ -173,7 +173,7 @@ impl Cell<'_> {
     /// Processor time of a run with all metrics, ns.
     fn ours(&self, end: Nanos) -> Result<u64, String> {
         let scenario = self.scenario(end);
-        let (report, cpu, _) = timed(|| run(&scenario, SEED));
+        let (report, cpu, _) = timed(|| run::<All>(&scenario, SEED));
         report.map(|_| cpu).map_err(|why| why.to_string())
     }
 
@@ -263,7 +263,7 @@ pub fn experiment(path: &str, scheduler: &str, turns: u32) -> Result<u64, String
     let experiment = read(&text, path, Format::Toml, &set, &catalogue).map_err(|why| why.to_string())?;
     let cells = expand(&experiment, &catalogue).map_err(|why| why.to_string())?;
     let times = (0..turns).map(|_| {
-        let (report, cpu, _) = timed(|| run(&cells[0].scenario, SEED));
+        let (report, cpu, _) = timed(|| run::<All>(&cells[0].scenario, SEED));
         report.map(|_| cpu).map_err(|why| why.to_string())
     });
     times.collect::<Result<Vec<_>, _>>().map(|times| times.into_iter().min().unwrap_or(0))

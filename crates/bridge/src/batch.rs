@@ -27,7 +27,7 @@ pub(crate) struct Run {
 pub fn run(runs_json: &str, threads: usize) -> Result<Vec<u8>, String> {
     let runs: Vec<Run> = from_json("runs", runs_json)?;
     let runs: Vec<(Scenario, u64)> = runs.into_iter().map(|run| (run.scenario, run.seed)).collect();
-    let reports = on_threads(threads, || schedlab_sim::run_batch(&runs))?;
+    let reports = on_threads(threads, || schedlab_runs::run_batch(&runs))?;
     let reports: Result<Vec<Report>, _> = reports.into_iter().collect();
     stream(table(&reports.map_err(|why| why.to_string())?)).map_err(|why| why.to_string())
 }

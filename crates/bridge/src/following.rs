@@ -8,6 +8,7 @@ use schedlab_model::{
     event::{Event, Kind},
     task::TaskId,
 };
+use schedlab_policies::schedulers::All;
 use schedlab_sim::{Story, follow as led};
 use std::path::Path;
 
@@ -22,7 +23,7 @@ pub fn follow(run_json: &str, path: &Path, from: Nanos, until: Nanos) -> Result<
     }
     let tick = (SECOND as f64 / scenario.machine.clock.hz.get().0) as Nanos;
     let story = Story { jobs: &jobs, events: &events, from, until, tick };
-    let found = led(&scenario, &story).ok_or("the scheduler is not known")?;
+    let found = led::<All>(&scenario, &story).ok_or("the scheduler is not known")?;
     let name = |task: TaskId| name(&events, &jobs, task);
     let difference = found.difference.map(|it| {
         let [running, policy, kernel] = [it.running, it.policy, it.kernel].map(|task| task.map(name));

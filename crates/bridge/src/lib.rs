@@ -1,7 +1,7 @@
 //! What a script can ask of the engine: functions that take and return JSON text and Arrow bytes. Each language's own crate
 //! (`python`) only passes them on. An error is a message for the user.
 //!
-//! The kernels that record are compiled here, next to those of `sim` that only measure: two crates, so that two processors work.
+//! The kernels that record are compiled here, those that only measure in `runs`: two crates, so that two processors work.
 
 pub mod batch;
 pub mod caches;

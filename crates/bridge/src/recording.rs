@@ -17,6 +17,7 @@ use schedlab_model::{
     scenario::Scenario,
     units::{Duration, spell_duration},
 };
+use schedlab_policies::schedulers::All;
 use schedlab_sim::observe;
 use schedlab_traces::{
     Names,
@@ -61,7 +62,7 @@ fn record(scenario: &Scenario, seed: u64, path: &Path, asked: &Path) -> Result<N
     let names = names(scenario)?;
     let mut draft = Draft::new(path).map_err(failed)?;
     let mut recorder = Recorder::new(&mut draft.out, &names).map_err(failed)?;
-    let end = observe(scenario, seed, &mut recorder).map_err(|why| why.to_string())?;
+    let end = observe::<All, _>(scenario, seed, &mut recorder).map_err(|why| why.to_string())?;
     recorder.finish().map_err(failed)?;
     draft.publish(path).map_err(failed)?;
     Ok(end)

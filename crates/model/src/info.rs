@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// What an entry guarantees, with its default parameters. The definitions are those that the conformance tests check:
-/// `crates/sim/tests/kernel/conformance` for schedulers, `crates/policies/tests/elevators/conformance.rs` for elevators.
+/// `crates/testing/src/schedulers/laws.rs` for schedulers, `crates/testing/src/elevators/laws.rs` for elevators.
 ///
 /// A task *waits* from when it becomes able to run until it gets a processor. No promise covers a task that is held back by
 /// a limit that was set for it: a group's quota, the throttling of real-time tasks, the processor of its reservation.

@@ -24,7 +24,7 @@ use schedlab_model::{
     scenario::{Job, Scenario},
     task::{Class, CpuId, Group, GroupId, Reservation, Task, TaskId, Wait},
 };
-use schedlab_policies::schedulers::{Clocks, Processor, SCHEDULERS, Scheduler, View, Wishes};
+use schedlab_policies::schedulers::{Clocks, Processor, Scheduler, View, Wishes};
 use schedlab_workloads::{
     Programs,
     draws::{self, draw},
@@ -72,7 +72,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 && machine.clock.interrupt.get().0 == 0
                 && machine.accounting == machine::Accounting::Exact
                 && !message_passing
-                && !(S::STAT_TICKS && clocks.stat_hz.is_none()),
+                && !(S::FEATURES.stat_ticks && clocks.stat_hz.is_none()),
             tick_timers: machine.clock.timers == machine::TimerResolution::Tick,
             costs: costs(machine),
             sampled: machine.accounting == machine::Accounting::Sampled,
@@ -94,7 +94,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             stuck: None,
             seed,
         };
-        let stat_ticks = S::STAT_TICKS && kernel.stat_clock.is_none();
+        let stat_ticks = S::FEATURES.stat_ticks && kernel.stat_clock.is_none();
         if !(S::ticks(&params) || stat_ticks || kernel.sampled || kernel.costs.clock_interrupt > 0 || message_passing) {
             kernel.clock.next = Nanos::MAX;
         }
@@ -115,7 +115,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.timers.set(first, Expiry::Device { device: index as u32 });
         }
         match &self.stat_clock {
-            Some(clock) if S::STAT_TICKS || self.sampled => self.timers.set(clock.next, Expiry::Stat),
+            Some(clock) if S::FEATURES.stat_ticks || self.sampled => self.timers.set(clock.next, Expiry::Stat),
             _ => {}
         }
         self.perpetual = self.timers.len();
@@ -206,14 +206,6 @@ pub(crate) fn task_of(job: &Job, id: TaskId, group: GroupId, all: u64) -> Task {
 fn nth_allowed(allowed: u64, n: u32) -> CpuId {
     let skip = n % allowed.count_ones().max(1);
     (0..64).filter(|cpu| allowed >> cpu & 1 == 1).nth(skip as usize).unwrap_or(0)
-}
-
-/// Whether there is such a scheduler.
-pub(crate) fn known_scheduler(name: &str) -> Result<(), RunError> {
-    match SCHEDULERS.iter().any(|info| info.name == name) {
-        true => Ok(()),
-        false => Err(RunError(format!("scheduler.name: {name:?} is no scheduler"))),
-    }
 }
 
 fn device(device: &machine::Device) -> Device {

@@ -24,7 +24,7 @@ use schedlab_model::{
     task::{Group, Task, TaskId, Wait},
 };
 use schedlab_policies::schedulers::{
-    self, Context, Dequeue, Enqueue, Preempt, Processor, Scheduler, View, Visitor, Wishes,
+    Context, Dequeue, Enqueue, Preempt, Processor, Scheduler, Table, View, Visitor, Wishes,
 };
 use std::{collections::BTreeMap, iter::Peekable};
 
@@ -120,8 +120,8 @@ pub struct Followed {
 }
 
 /// Leads the scenario's scheduler through a story in which the scenario's jobs played; none if there is no such scheduler.
-pub fn follow(scenario: &Scenario, story: &Story<'_>) -> Option<Followed> {
-    schedulers::visit(&scenario.scheduler.name, Leading { scenario, story }).flatten()
+pub fn follow<T: Table>(scenario: &Scenario, story: &Story<'_>) -> Option<Followed> {
+    T::visit(&scenario.scheduler.name, Leading { scenario, story }).flatten()
 }
 
 struct Leading<'a> {
@@ -333,6 +333,7 @@ impl<'a, S: Scheduler> Follower<'a, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schedlab_policies::schedulers::Cfs;
 
     const TICK: Nanos = 4_000_000;
     const HOGS: &str = r#"{
@@ -362,7 +363,8 @@ mod tests {
     fn followed(events: &[Event]) -> Followed {
         let scenario: Scenario = serde_json::from_str(HOGS).unwrap();
         let jobs = ["a".to_owned(), "b".to_owned()];
-        follow(&scenario, &Story { jobs: &jobs, events, from: 0, until: Nanos::MAX, tick: TICK }).unwrap()
+        let story = Story { jobs: &jobs, events, from: 0, until: Nanos::MAX, tick: TICK };
+        follow::<Cfs>(&scenario, &story).unwrap()
     }
 
     #[test]

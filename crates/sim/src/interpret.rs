@@ -32,7 +32,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.view.waker = Some(task);
         // A task whose preemption was put off, or that is looked at on its way out of the kernel, is preempted before its next
         // instruction.
-        let leaving = self.deferred >> cpu & 1 == 1 || S::USER_RETURNS && self.cpus[cpu].mode == Mode::System;
+        let leaving = self.deferred >> cpu & 1 == 1 || S::FEATURES.user_returns && self.cpus[cpu].mode == Mode::System;
         if leaving && self.preempted_between_bursts(cpu, task) {
             return;
         }
@@ -80,7 +80,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     #[inline(always)]
     fn exit_to_user_mode(&mut self, cpu: usize, task: TaskId) -> bool {
         let bit = 1 << cpu;
-        if S::USER_RETURNS && self.cpus[cpu].mode == Mode::System {
+        if S::FEATURES.user_returns && self.cpus[cpu].mode == Mode::System {
             self.cpus[cpu].mode = Mode::User;
             self.scheduler.return_to_user(&mut context!(self), cpu as CpuId, task);
         }
@@ -99,7 +99,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let before = std::mem::replace(&mut self.cpus[cpu].mode, mode);
         let length = if self.caches.is_some() { self.load(cpu, length) } else { length };
         self.cpus[cpu].begin(self.now, length);
-        if S::USER_RETURNS && (before, mode) == (Mode::System, Mode::User) {
+        if S::FEATURES.user_returns && (before, mode) == (Mode::System, Mode::User) {
             self.scheduler.return_to_user(&mut context!(self), cpu as CpuId, task);
         }
         if self.deferred >> cpu & 1 == 1 {
@@ -248,7 +248,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     #[inline(always)]
     fn call(&mut self, cpu: usize, task: TaskId, call: Call) -> Flow {
         self.emit(Kind::SystemCall, 0, cpu as CpuId, task, 0, 0);
-        if S::USER_RETURNS {
+        if S::FEATURES.user_returns {
             self.cpus[cpu].mode = Mode::System;
         }
         match self.personality {

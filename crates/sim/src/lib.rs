@@ -46,57 +46,43 @@ use kernel::Kernel;
 use rayon::prelude::*;
 use schedlab_metrics::{Collector, Report, Setup, Warning};
 use schedlab_model::{Nanos, event::Observer, machine::Personality, scenario::Scenario};
-use schedlab_policies::schedulers::{self, Scheduler, Visitor};
+use schedlab_policies::schedulers::{Scheduler, Table, Visitor};
 
 /// A scenario that cannot be run, and why. A checked one can.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct RunError(pub String);
 
-/// Runs a scenario for a listener, which hears every event in order; gives the time at which the run ended.
+/// Runs a scenario for a listener, which receives every event in order; gives the time at which the run ended. `T` has the
+/// policies that the scenario may name: [`All`](schedlab_policies::schedulers::All), or the one that is meant.
 ///
 /// # Errors
 /// If the scenario names a scheduler, load or parameter that does not exist; a checked experiment has no such names.
-pub fn observe<O: Observer>(scenario: &Scenario, seed: u64, observer: O) -> Result<Nanos, RunError> {
-    simulate(scenario, seed, observer).map(|ended| ended.at)
+pub fn observe<T: Table, O: Observer>(scenario: &Scenario, seed: u64, observer: O) -> Result<Nanos, RunError> {
+    simulate::<T, O>(scenario, seed, observer).map(|ended| ended.at)
 }
 
-fn simulate<O: Observer>(scenario: &Scenario, seed: u64, observer: O) -> Result<Ended, RunError> {
-    boot::known_scheduler(&scenario.scheduler.name)?;
+fn simulate<T: Table, O: Observer>(scenario: &Scenario, seed: u64, observer: O) -> Result<Ended, RunError> {
     let name = &scenario.scheduler.name;
-    match schedulers::visit(name, Simulation { scenario, seed, observer }) {
-        Some(ended) => ended,
-        None => Err(RunError(format!("scheduler.name: {name:?} is no scheduler"))),
-    }
-}
-
-/// As [`observe`], under a scheduler that need not be in the table.
-///
-/// # Errors
-/// As [`observe`].
-pub fn observe_under<S: Scheduler, O: Observer>(
-    scenario: &Scenario,
-    seed: u64,
-    observer: O,
-) -> Result<Nanos, RunError> {
-    Simulation { scenario, seed, observer }.visit::<S>().map(|ended| ended.at)
+    let unknown = || Err(RunError(format!("scheduler.name: {name:?} is no scheduler")));
+    T::visit(name, Simulation { scenario, seed, observer }).unwrap_or_else(unknown)
 }
 
 /// Runs a scenario to its metrics.
 ///
 /// # Errors
 /// As [`observe`].
-pub fn run(scenario: &Scenario, seed: u64) -> Result<Report, RunError> {
-    run_with(scenario, seed, ())
+pub fn run<T: Table>(scenario: &Scenario, seed: u64) -> Result<Report, RunError> {
+    run_with::<T, _>(scenario, seed, ())
 }
 
-/// Runs a scenario to its metrics, with another listener beside.
+/// Runs a scenario to its metrics, with another listener alongside.
 ///
 /// # Errors
 /// As [`observe`].
-pub fn run_with<O: Observer>(scenario: &Scenario, seed: u64, mut beside: O) -> Result<Report, RunError> {
+pub fn run_with<T: Table, O: Observer>(scenario: &Scenario, seed: u64, mut other: O) -> Result<Report, RunError> {
     let mut collector = Collector::new(setup(scenario));
-    let ended = simulate(scenario, seed, (&mut collector, &mut beside))?;
+    let ended = simulate::<T, _>(scenario, seed, (&mut collector, &mut other))?;
     let mut report = collector.finish(ended.at);
     report.warnings.extend(ended.stuck);
     report.warnings.retain(|warning| !of_endless_job(scenario, warning.metric.as_deref()));
@@ -104,8 +90,8 @@ pub fn run_with<O: Observer>(scenario: &Scenario, seed: u64, mut beside: O) -> R
 }
 
 /// Runs many, on all threads of the present rayon pool. The order of the results is that of the runs.
-pub fn run_batch(runs: &[(Scenario, u64)]) -> Vec<Result<Report, RunError>> {
-    runs.par_iter().map(|(scenario, seed)| run(scenario, *seed)).collect()
+pub fn run_batch<T: Table>(runs: &[(Scenario, u64)]) -> Vec<Result<Report, RunError>> {
+    runs.par_iter().map(|(scenario, seed)| run::<T>(scenario, *seed)).collect()
 }
 
 /// What a collector must know of a scenario.

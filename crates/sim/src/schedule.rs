@@ -109,10 +109,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn wake(&mut self, task: TaskId, why: Enqueue) {
         let process = &mut self.processes[task as usize];
         process.state = State::Runnable;
-        if S::USER_RETURNS {
+        if S::FEATURES.user_returns {
             process.mode = Mode::System; // in which it waited
         }
-        if S::CLAIRVOYANT {
+        if S::FEATURES.clairvoyant {
             self.foresee(task);
         }
         let cpu = self.place(task, why);
@@ -123,7 +123,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.wishes.resched |= 1 << cpu;
             return;
         }
-        if S::SETTLES {
+        if S::FEATURES.charges_at_wakeups {
             self.settle(cpu as usize); // the policy compares up-to-date times
         }
         self.scheduler.enqueue(&mut context!(self), cpu, task, why);

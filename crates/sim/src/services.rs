@@ -342,7 +342,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// The handler of an interrupt is done.
     #[inline(always)]
     pub fn interrupted(&mut self, cpu: CpuId) {
-        if S::INTERRUPTS {
+        if S::FEATURES.interrupts {
             self.settle(cpu.into());
             self.scheduler.interrupted(&mut context!(self), cpu);
         }

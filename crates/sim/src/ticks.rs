@@ -48,7 +48,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
         if self.clock_task_needed(cpu) {
             self.notify_clock_task(cpu);
-        } else if S::TICKS {
+        } else if S::FEATURES.ticks {
             self.settle(cpu);
             self.scheduler.tick(&mut context!(self), cpu as CpuId);
         }
@@ -66,7 +66,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     #[inline(never)]
     fn pass_ticks_until(&mut self, mut until: Nanos) -> bool {
         let Cpu { running: task, overhead, .. } = self.cpus[0];
-        if task == NO_TASK || self.deferred != 0 || S::WHOLE_TICKS && overhead > 0 {
+        if task == NO_TASK || self.deferred != 0 || S::FEATURES.whole_ticks && overhead > 0 {
             return false;
         }
         self.settle_running(0);
@@ -74,7 +74,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if quiet == Ticks::default() {
             return false;
         }
-        let statistics = self.stat_clock.as_ref().filter(|_| S::STAT_TICKS);
+        let statistics = self.stat_clock.as_ref().filter(|_| S::FEATURES.stat_ticks);
         let mut samples = statistics.map_or(0, |clock| clock.quiet_before(&mut until, quiet.statistics));
         let before = until;
         let ticks = self.clock.quiet_before(&mut until, quiet.clock);
@@ -130,7 +130,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if self.sampled {
             self.sample(cpu, tick);
         }
-        if S::STAT_TICKS {
+        if S::FEATURES.stat_ticks {
             self.settle(cpu);
             self.scheduler.stat_tick(&mut context!(self), cpu as CpuId);
         }
@@ -141,7 +141,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 mod tests {
     use super::*;
     use schedlab_model::scenario::Scenario;
-    use schedlab_policies::schedulers::{self, SCHEDULERS, Visitor};
+    use schedlab_policies::schedulers::{All, SCHEDULERS, Table, Visitor};
 
     /// Hears everything, and counts the ticks that did not come in rows.
     #[derive(Default)]
@@ -169,7 +169,7 @@ mod tests {
         type Output = Option<[Heard; 2]>;
 
         fn visit<S: Scheduler>(self) -> Self::Output {
-            if !S::PASSES_TICKS {
+            if !S::FEATURES.passes_ticks {
                 return None;
             }
             let scenario: Result<Scenario, _> = serde_json::from_value(serde_json::json!({
@@ -215,7 +215,7 @@ mod tests {
         let plain = SCHEDULERS.iter().map(|info| (info.name, ["name", info.name]));
         let mut passing = 0;
         for (name, setting) in plain.chain(variants) {
-            let Some([each, rows]) = schedulers::visit(name, Twice(&workload, setting)).flatten() else { continue };
+            let Some([each, rows]) = All::visit(name, Twice(&workload, setting)).flatten() else { continue };
             let differs = each.events.iter().zip(&rows.events).position(|(one, other)| one != other);
             assert_eq!(differs.map(|at| (&each.events[at], &rows.events[at])), None, "{name} {setting:?}");
             assert_eq!(each.events.len(), rows.events.len(), "{name} {setting:?}");

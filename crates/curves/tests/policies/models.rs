@@ -1,7 +1,10 @@
 //! The simple policies beside models that search through plain lists, with deletions at any time.
 
-use crate::scripts::{Step, script, store};
 use schedlab_policies::caches::{Clock, Entry, Fifo, Key, Lfu, Lru, Mru, S3Fifo, Sieve};
+use schedlab_testing::caches::{
+    scripts::{Step, script},
+    store,
+};
 
 /// A policy without any care for speed. Keys stand in place of slots.
 pub trait Model {

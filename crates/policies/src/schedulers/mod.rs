@@ -148,7 +148,7 @@ pub struct View {
     /// The running task where a task is woken or created; none if an interrupt or a timer does it.
     pub waker: Option<TaskId>,
     /// What an oracle reports for each task, by id: the processor time it needs before it next waits or ends, as of when it
-    /// last became ready. Empty unless the policy is [`Scheduler::CLAIRVOYANT`].
+    /// last became ready. Empty unless the policy is [`Features::clairvoyant`].
     pub bursts: Vec<Nanos>,
 }
 
@@ -203,39 +203,51 @@ impl Context<'_> {
     }
 }
 
-/// A CPU policy. Only `enqueue`, `dequeue` and `pick_next` are required.
+/// What a policy wants of the kernel beyond the six hooks that every policy has. Each costs time in the simulator's loop where
+/// it is wanted, and none where it is not: these are constants of the policy's type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Features {
+    /// [`Scheduler::tick`]. Where no policy wants ticks, the simulator omits them.
+    pub ticks: bool,
+    /// [`Scheduler::stat_tick`].
+    pub stat_ticks: bool,
+    /// [`Scheduler::interrupted`].
+    pub interrupts: bool,
+    /// [`Scheduler::return_to_user`].
+    pub user_returns: bool,
+    /// The running task is charged up to the instant before [`Scheduler::enqueue`] and [`Scheduler::wakeup_preempts`] are
+    /// called for a woken one. Otherwise it has been charged up to its last event, which is cheaper.
+    pub charges_at_wakeups: bool,
+    /// [`Scheduler::quiet_ticks`] and [`Scheduler::pass_ticks`]. Between ticks that were passed over, processor time is charged
+    /// in one piece, which must have the same effect as several.
+    pub passes_ticks: bool,
+    /// Ticks are passed over only where the running task has all of their time: not where a switch or an interrupt still takes
+    /// a part of the first.
+    pub whole_ticks: bool,
+    /// The oracle, [`Context::bursts`](View::bursts). No real kernel has one.
+    pub clairvoyant: bool,
+}
+
+impl Features {
+    /// None of them: the six hooks are enough.
+    pub const NONE: Features = Features {
+        ticks: false,
+        stat_ticks: false,
+        interrupts: false,
+        user_returns: false,
+        charges_at_wakeups: false,
+        passes_ticks: false,
+        whole_ticks: false,
+        clairvoyant: false,
+    };
+}
+
+/// A CPU policy: six hooks, of which `enqueue`, `dequeue` and `pick_next` have no default, and those of its [`Features`].
 pub trait Scheduler: Sized {
     /// Its entry in the table.
     const INFO: Info;
-    /// Whether it wants [`Scheduler::tick`]; where no policy does, the simulator omits ticks.
-    const TICKS: bool = false;
-    /// Whether it wants [`Scheduler::stat_tick`].
-    const STAT_TICKS: bool = false;
-    /// Whether it wants [`Scheduler::interrupted`].
-    const INTERRUPTS: bool = false;
-    /// Whether the running task must have been charged to the instant when [`Scheduler::enqueue`] and
-    /// [`Scheduler::wakeup_preempts`] are called for a woken one. If not, it is charged up to its last event, which is cheaper.
-    const SETTLES: bool = Self::TICKS;
-    /// Whether it wants [`Scheduler::return_to_user`].
-    const USER_RETURNS: bool = false;
-    /// Whether it can pass over ticks: [`Scheduler::quiet_ticks`], [`Scheduler::pass_ticks`]. Between those, processor time is
-    /// charged in one piece, which must come to the same as many.
-    const PASSES_TICKS: bool = false;
-    /// Whether it passes over ticks only where the running task has all of their time: not where switching or an interrupt still
-    /// takes a part of the first.
-    const WHOLE_TICKS: bool = false;
-    /// Whether it asks for the oracle, [`Context::bursts`]. No real kernel has one.
-    const CLAIRVOYANT: bool = false;
-
-    /// The clocks it wants; its parameters may say so. Default: those of the machine.
-    fn clocks(_params: &Params, machine: Clocks) -> Clocks {
-        machine
-    }
-
-    /// Whether it wants [`Scheduler::tick`] with these parameters, if it is one that may. Default: always.
-    fn ticks(_params: &Params) -> bool {
-        Self::TICKS
-    }
+    /// What it wants beyond the six hooks.
+    const FEATURES: Features = Features::NONE;
 
     /// Makes the policy for a machine with the given number of processors and length of a tick.
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self;
@@ -265,6 +277,18 @@ pub trait Scheduler: Sized {
     #[inline]
     fn wakeup_preempts(&mut self, _cx: &mut Context<'_>, _cpu: CpuId, _running: TaskId, _woken: TaskId) -> Preempt {
         Preempt::No
+    }
+
+    // What follows is asked only of policies with the feature, or only where the policy asked for it; the defaults do nothing.
+
+    /// The clocks it wants; its parameters may say so. Default: those of the machine.
+    fn clocks(_params: &Params, machine: Clocks) -> Clocks {
+        machine
+    }
+
+    /// Whether it wants [`Scheduler::tick`] with these parameters, if it has the feature. Default: always.
+    fn ticks(_params: &Params) -> bool {
+        Self::FEATURES.ticks
     }
 
     /// The running task leaves the kernel for its own code: after a system call, or after a wait that ended.
@@ -339,17 +363,51 @@ pub trait Visitor {
     fn visit<S: Scheduler>(self) -> Self::Output;
 }
 
+/// A set of policies that are looked up by name: [`All`], a single policy, or a pair of sets. The simulator is compiled for
+/// the policies of the set that it is given, and for no others.
+pub trait Table {
+    /// Passes the policy of that name to the visitor; `None` if the set has no such policy.
+    fn visit<V: Visitor>(name: &str, visitor: V) -> Option<V::Output>;
+}
+
+impl<S: Scheduler> Table for S {
+    fn visit<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+        (name == S::INFO.name).then(|| visitor.visit::<S>())
+    }
+}
+
+impl<A: Table, B: Table> Table for (A, B) {
+    fn visit<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+        // Only one of the two sets can take the visitor, so the first one is asked whether it has the name.
+        if A::visit(name, Present).is_some() { A::visit(name, visitor) } else { B::visit(name, visitor) }
+    }
+}
+
+/// Asks only whether there is such a policy.
+struct Present;
+
+impl Visitor for Present {
+    type Output = ();
+
+    fn visit<S: Scheduler>(self) {}
+}
+
+/// The policies of this crate.
+#[derive(Debug, Clone, Copy)]
+pub struct All;
+
 macro_rules! table {
     ($($policy:ty),* $(,)?) => {
-        /// The table of CPU policies.
+        /// The entries of [`All`].
         pub const SCHEDULERS: &[Info] = &[$(<$policy as Scheduler>::INFO),*];
 
-        /// Passes the policy of that name to the visitor; `None` if there is no such policy.
-        pub fn visit<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
-            $(if name == <$policy as Scheduler>::INFO.name {
-                return Some(visitor.visit::<$policy>());
-            })*
-            None
+        impl Table for All {
+            fn visit<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
+                $(if name == <$policy as Scheduler>::INFO.name {
+                    return Some(visitor.visit::<$policy>());
+                })*
+                None
+            }
         }
     };
 }

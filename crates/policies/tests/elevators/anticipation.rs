@@ -1,7 +1,8 @@
 //! anticipatory: who is waited for, and for how long.
 
-use crate::{drive::*, streams::*};
+use crate::rig;
 use schedlab_model::{MILLISECOND, Nanos, SECOND, request::Sector};
+use schedlab_testing::elevators::{drive::*, streams::*};
 
 const ANTIC_EXPIRE: Nanos = 6_666_667;
 /// Far from everybody else.
@@ -9,7 +10,7 @@ const FAR: Sector = 1 << 28;
 
 /// A reader of neighbours that thinks, beside one of random places that does not: the runs of the first, in time and in requests.
 fn runs_of_a_thinker(think: Nanos, settings: &[(&str, &str)]) -> Vec<(Nanos, usize)> {
-    let mut rig = Rig::new("anticipatory", settings, 1, seeking);
+    let mut rig = rig::new("anticipatory", settings, 1, seeking);
     let thinker = Stream { think, ..sequential(block(1, Read, FAR)) };
     play(&mut rig, &[thinker, random(block(2, Read, 0), 1)], 10 * SECOND);
     let mut at = 0;
@@ -47,7 +48,7 @@ fn whoever_thinks_longer_than_antic_expire_is_not_waited_for() {
 
 /// A read of task 1 is served while one of task 2 waits at `other`; how long the drive waits after it.
 fn waits(other: Sector, exit: bool) -> Nanos {
-    let mut rig = Rig::new("anticipatory", &[], 1, constant);
+    let mut rig = rig::new("anticipatory", &[], 1, constant);
     rig.submit(block(1, Read, FAR));
     rig.start();
     rig.submit(block(2, Read, other));
@@ -69,7 +70,7 @@ fn the_drive_waits_antic_expire_unless_the_next_read_is_close_or_the_task_has_en
 
 #[test]
 fn reads_and_write_back_take_turns_by_time_when_both_wait() {
-    let mut rig = Rig::new("anticipatory", &[], 1, constant);
+    let mut rig = rig::new("anticipatory", &[], 1, constant);
     play(&mut rig, &[random(block(1, Read, 0), 10), random(block(2, Write, 0), 30)], 70 * SECOND);
     let runs = runs(&rig, |served| served.request.direction);
     let batches: Vec<_> = runs.iter().filter(|run| run.0 == Write).map(|run| run.1).collect();

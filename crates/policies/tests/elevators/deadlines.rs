@@ -1,17 +1,18 @@
 //! deadline, mq_deadline and kyber: batches, expiry, classes, tokens.
 
-use crate::{drive::*, streams::*};
+use crate::rig;
 use schedlab_model::{
     MILLISECOND, SECOND,
     request::{Direction, IoClass, Request},
 };
+use schedlab_testing::elevators::{drive::*, streams::*};
 
 fn page_of(name: &str) -> String {
     schedlab_policies::elevators::ELEVATORS.iter().find(|info| info.name == name).unwrap().page()
 }
 
 fn reads_and_writes(name: &str, settings: &[(&str, &str)], reads: &[u64], writes: &[u64]) -> String {
-    let mut rig = Rig::plain(name, settings);
+    let mut rig = rig::plain(name, settings);
     for (direction, firsts) in [(Read, reads), (Write, writes)] {
         for &first in firsts {
             rig.submit(single(direction, first));
@@ -27,7 +28,7 @@ fn the_schedules_on_the_pages_are_what_they_do() {
     assert!(page_of("deadline").contains(&order), "{order}");
     let order = reads_and_writes("mq_deadline", &[("fifo_batch", "2")], &[10, 20, 30, 40, 50], &[15, 25, 35]);
     assert!(page_of("mq_deadline").contains(&order), "{order}");
-    let mut rig = Rig::plain("kyber", &[]);
+    let mut rig = rig::plain("kyber", &[]);
     for first in 0..20 {
         rig.submit(single(Read, first * 10));
         rig.submit(single(Write, first * 10));
@@ -42,7 +43,7 @@ fn the_schedules_on_the_pages_are_what_they_do() {
 
 #[test]
 fn with_random_readers_and_writers_mq_deadline_gives_two_batches_of_reads_then_one_of_writes() {
-    let mut rig = Rig::new("mq_deadline", &[], 1, |_, _| MILLISECOND / 10);
+    let mut rig = rig::new("mq_deadline", &[], 1, |_, _| MILLISECOND / 10);
     play(&mut rig, &[random(block(1, Read, 0), 30), random(block(2, Write, 0), 30)], 2 * SECOND);
     let mut at = 0;
     let batches = runs(&rig, |served| served.request.direction);
@@ -60,7 +61,7 @@ fn with_random_readers_and_writers_mq_deadline_gives_two_batches_of_reads_then_o
 
 #[test]
 fn without_neighbours_deadline_gives_two_reads_then_one_write() {
-    let mut rig = Rig::new("deadline", &[], 1, |_, _| MILLISECOND / 10);
+    let mut rig = rig::new("deadline", &[], 1, |_, _| MILLISECOND / 10);
     play(&mut rig, &[random(block(1, Read, 0), 20), random(block(2, Write, 0), 20)], SECOND);
     let runs = runs(&rig, |served| served.request.direction);
     assert_eq!(&runs[..4], &[(Read, 2), (Write, 1), (Read, 2), (Write, 1)]);
@@ -69,7 +70,7 @@ fn without_neighbours_deadline_gives_two_reads_then_one_write() {
 
 #[test]
 fn a_run_of_neighbours_is_a_batch_of_sixteen_for_deadline() {
-    let mut rig = Rig::plain("deadline", &[]);
+    let mut rig = rig::plain("deadline", &[]);
     for n in 0..20 {
         rig.submit(single(Read, 1000 + n));
         rig.submit(single(Write, 5000 + n));
@@ -84,7 +85,7 @@ fn a_run_of_neighbours_is_a_batch_of_sixteen_for_deadline() {
 fn with_one_request_of_each_direction_at_a_time_batches_shrink_to_one() {
     for name in ["deadline", "mq_deadline"] {
         let thinking = |stream| Stream { think: MILLISECOND / 10, ..stream };
-        let mut rig = Rig::plain(name, &[]);
+        let mut rig = rig::plain(name, &[]);
         let streams = [random(block(1, Read, 0), 1), random(block(2, Write, 0), 1)].map(thinking);
         play(&mut rig, &streams, SECOND);
         assert!(runs(&rig, |served| served.request.direction).iter().all(|&(_, count)| count == 1), "{name}");
@@ -94,7 +95,7 @@ fn with_one_request_of_each_direction_at_a_time_batches_shrink_to_one() {
 #[test]
 fn fifo_batch_1_serves_in_order_of_expiry_once_the_oldest_has_expired() {
     for name in ["deadline", "mq_deadline"] {
-        let mut rig = Rig::plain(name, &[("fifo_batch", "1")]);
+        let mut rig = rig::plain(name, &[("fifo_batch", "1")]);
         let firsts = [500, 100, 900, 300, 700];
         for first in firsts {
             rig.submit(single(Read, first));
@@ -108,7 +109,7 @@ fn fifo_batch_1_serves_in_order_of_expiry_once_the_oldest_has_expired() {
 /// When a request behind the heads is served that competes with a stream of neighbours of the same direction, and how many
 /// requests go before it after its expiry.
 fn behind_a_stream(name: &str, direction: Direction, expire: u64) -> usize {
-    let mut rig = Rig::plain(name, &[]);
+    let mut rig = rig::plain(name, &[]);
     let crowd = Stream { outstanding: 4, ..sequential(block(1, direction, 1_000_000)) };
     let victim = Stream { begins: 3 * MILLISECOND, think: 100 * SECOND, ..sequential(block(2, direction, 0)) };
     play(&mut rig, &[crowd, victim], 8 * SECOND);
@@ -128,7 +129,7 @@ fn an_expired_request_is_served_after_the_current_batch_at_the_latest() {
 
 #[test]
 fn beside_a_real_time_stream_others_are_served_only_when_ten_seconds_old() {
-    let mut rig = Rig::plain("mq_deadline", &[]);
+    let mut rig = rig::plain("mq_deadline", &[]);
     let realtime = random(Request { class: IoClass::RealTime, ..block(1, Read, 0) }, 4);
     let others = Stream { think: 100 * SECOND, ..random(block(2, Read, 0), 3) };
     play(&mut rig, &[realtime, others], 10 * SECOND + 50 * MILLISECOND);
@@ -139,7 +140,7 @@ fn beside_a_real_time_stream_others_are_served_only_when_ten_seconds_old() {
 
 #[test]
 fn a_lower_class_waits_for_what_a_higher_one_has_in_the_drive() {
-    let mut rig = Rig::new("mq_deadline", &[], 4, constant);
+    let mut rig = rig::new("mq_deadline", &[], 4, constant);
     rig.submit(single(Read, 10));
     rig.submit(Request { class: IoClass::Idle, ..single(Read, 20) });
     rig.drain();
@@ -154,7 +155,7 @@ fn a_request_that_touches_the_front_is_joined_unless_that_is_switched_off() {
         ("mq_deadline", "true", true),
         ("mq_deadline", "false", false),
     ] {
-        let mut rig = Rig::plain(name, &[("front_merges", setting)]);
+        let mut rig = rig::plain(name, &[("front_merges", setting)]);
         let old = rig.submit(block(1, Read, 108)).unwrap();
         assert_eq!(rig.submit(block(1, Read, 100)) == Some(old), merged, "{name} {setting}");
         assert_eq!(rig.submit(block(1, Read, 116)), Some(old), "{name} {setting}: at the back in any case");
@@ -165,7 +166,7 @@ fn a_request_that_touches_the_front_is_joined_unless_that_is_switched_off() {
 
 #[test]
 fn writes_wait_outside_when_async_depth_requests_are_held() {
-    let mut rig = Rig::plain("mq_deadline", &[("async_depth", "2")]);
+    let mut rig = rig::plain("mq_deadline", &[("async_depth", "2")]);
     for first in [10, 20] {
         assert!(rig.submit(single(Write, first)).is_some());
     }
@@ -174,7 +175,7 @@ fn writes_wait_outside_when_async_depth_requests_are_held() {
 
 #[test]
 fn none_joins_a_request_only_to_the_last_one_of_its_owner() {
-    let mut rig = Rig::plain("none", &[]);
+    let mut rig = rig::plain("none", &[]);
     let last = rig.submit(block(1, Read, 0)).unwrap();
     assert_eq!(rig.submit(block(1, Read, 8)), Some(last));
     assert_ne!(rig.submit(block(2, Read, 16)), Some(last), "another owner");
@@ -184,7 +185,7 @@ fn none_joins_a_request_only_to_the_last_one_of_its_owner() {
 
 #[test]
 fn kyber_gives_at_most_sixteen_reads_or_eight_writes_in_a_row_while_others_wait() {
-    let mut rig = Rig::plain("kyber", &[]);
+    let mut rig = rig::plain("kyber", &[]);
     play(&mut rig, &[random(block(1, Read, 0), 30), random(block(2, Write, 0), 30)], SECOND);
     let runs = runs(&rig, |served| served.request.direction);
     assert!(runs.len() > 50);
@@ -194,7 +195,7 @@ fn kyber_gives_at_most_sixteen_reads_or_eight_writes_in_a_row_while_others_wait(
 /// The most requests of each direction that a drive of depth 64 has at a time in the last of so many seconds, when it takes
 /// three times kyber's target for a read and less than half of it for a write.
 fn in_the_drive(seconds: u64, readers: usize, writers: usize) -> [usize; 2] {
-    let mut rig = Rig::new("kyber", &[], 64, |_, request| if request.direction == Read { 6 } else { 4 } * MILLISECOND);
+    let mut rig = rig::new("kyber", &[], 64, |_, request| if request.direction == Read { 6 } else { 4 } * MILLISECOND);
     play(&mut rig, &[random(block(1, Read, 0), readers), random(block(2, Write, 0), writers)], seconds * SECOND);
     let last: Vec<_> = rig.log.iter().filter(|served| served.started >= (seconds - 1) * SECOND).collect();
     [Read, Write].map(|direction| {

@@ -1,11 +1,12 @@
 //! cfq: slices of the drive's time, levels, and waiting.
 
-use crate::{drive::*, streams::*};
+use crate::rig;
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     request::{IoClass, Request, Sector},
     task::TaskId,
 };
+use schedlab_testing::elevators::{drive::*, streams::*};
 
 fn reader(owner: TaskId, level: u8) -> Stream {
     sequential(Request { level, ..block(owner, Read, Sector::from(owner) << 22) })
@@ -29,7 +30,7 @@ fn is_about(turn: Nanos, slice: Nanos) -> bool {
 
 #[test]
 fn equal_readers_alternate_every_slice() {
-    let mut rig = Rig::new("cfq", &[], 1, seeking);
+    let mut rig = rig::new("cfq", &[], 1, seeking);
     play(&mut rig, &[reader(1, 4), reader(2, 4)], 5 * SECOND);
     let turns = turns(&rig);
     assert!(turns.len() > 40);
@@ -40,7 +41,7 @@ fn equal_readers_alternate_every_slice() {
 
 #[test]
 fn a_reader_of_level_0_has_slices_of_180_ms_eight_times_for_one_of_40_ms_of_level_7() {
-    let mut rig = Rig::new("cfq", &[], 1, seeking);
+    let mut rig = rig::new("cfq", &[], 1, seeking);
     play(&mut rig, &[reader(1, 0), reader(2, 7)], 30 * SECOND);
     let turns = turns(&rig);
     let of = |owner| turns[2..turns.len() - 1].iter().filter(move |turn| turn.0 == owner);
@@ -55,7 +56,7 @@ fn a_reader_of_level_0_has_slices_of_180_ms_eight_times_for_one_of_40_ms_of_leve
 /// How many requests in a row a reader of neighbours has beside random ones, when it thinks so long between them, and the
 /// longest that the drive stands still, in the second half of ten seconds.
 fn in_a_row(think: Nanos) -> (usize, Nanos) {
-    let mut rig = Rig::new("cfq", &[], 1, seeking);
+    let mut rig = rig::new("cfq", &[], 1, seeking);
     play(&mut rig, &[Stream { think, ..reader(1, 4) }, random(block(2, Read, 0), 8)], 10 * SECOND);
     rig.log.retain(|served| served.started >= 5 * SECOND);
     let still = rig.log.windows(2).map(|pair| pair[1].started - pair[0].ended).max().unwrap();
@@ -73,7 +74,7 @@ fn the_drive_waits_for_a_reader_that_thinks_less_than_slice_idle_and_not_for_one
 #[test]
 fn nobody_is_waited_for_that_has_ended() {
     let ends = |exit: bool| {
-        let mut rig = Rig::new("cfq", &[], 1, seeking);
+        let mut rig = rig::new("cfq", &[], 1, seeking);
         let first = rig.submit(block(1, Read, 0));
         assert!(first.is_some());
         rig.start();
@@ -92,7 +93,7 @@ fn nobody_is_waited_for_that_has_ended() {
 
 #[test]
 fn the_idle_class_waits_until_nobody_has_had_a_request_for_100_ms() {
-    let mut rig = Rig::new("cfq", &[("slice_idle", "0ms")], 1, constant);
+    let mut rig = rig::new("cfq", &[("slice_idle", "0ms")], 1, constant);
     rig.submit(block(1, Read, 0));
     rig.submit(Request { class: IoClass::Idle, ..block(2, Read, 1000) });
     rig.drain();
@@ -101,7 +102,7 @@ fn the_idle_class_waits_until_nobody_has_had_a_request_for_100_ms() {
 
 #[test]
 fn the_real_time_class_joins_those_whose_turn_has_come_and_then_nobody_else_has_one() {
-    let mut rig = Rig::new("cfq", &[], 1, seeking);
+    let mut rig = rig::new("cfq", &[], 1, seeking);
     let realtime = Stream {
         request: Request { class: IoClass::RealTime, ..reader(3, 4).request },
         begins: 250 * MILLISECOND,
@@ -115,7 +116,7 @@ fn the_real_time_class_joins_those_whose_turn_has_come_and_then_nobody_else_has_
 
 #[test]
 fn write_back_has_sixteen_requests_of_level_4_a_turn_beside_a_reader() {
-    let mut rig = Rig::new("cfq", &[("slice_async", "10s")], 1, constant);
+    let mut rig = rig::new("cfq", &[("slice_async", "10s")], 1, constant);
     play(&mut rig, &[reader(1, 4), random(block(2, Write, 0), 40)], 5 * SECOND);
     let runs = runs(&rig, |served| served.request.direction);
     assert!(runs.len() > 10);

@@ -1,10 +1,11 @@
 //! The request list of Linux 1.0, by hand.
 
-use crate::drive::*;
+use crate::rig;
+use schedlab_testing::elevators::drive::*;
 
 /// Read 50 is taken by the drive; the others arrive while it is served.
 fn behind_a_read_of_50(name: &str, settings: &[(&str, &str)]) -> Rig {
-    let mut rig = Rig::plain(name, settings);
+    let mut rig = rig::plain(name, settings);
     rig.submit(single(Read, 50));
     rig.start();
     rig
@@ -59,7 +60,7 @@ fn equal_sectors_are_served_in_order_of_arrival() {
 
 #[test]
 fn nothing_is_put_before_the_first_request_of_an_idle_drive() {
-    let mut rig = Rig::plain("reads_first", &[]);
+    let mut rig = rig::plain("reads_first", &[]);
     for first in [50, 20, 60] {
         rig.submit(single(Read, first));
     }

@@ -3,9 +3,8 @@
 mod anticipation;
 mod conformance;
 mod deadlines;
-mod drive;
 mod fair;
 mod insertion_scan;
-mod streams;
+mod rig;
 mod textbook;
 mod weights;

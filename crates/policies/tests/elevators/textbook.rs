@@ -1,14 +1,15 @@
 //! Silberschatz's example: 200 cylinders, the heads at 53, eight requests queued at once.
 
-use crate::drive::*;
+use crate::rig;
 use schedlab_policies::elevators::{ELEVATORS, travel, travel_to_the_ends};
+use schedlab_testing::elevators::drive::*;
 
 const QUEUE: [u64; 8] = [98, 183, 37, 122, 14, 124, 65, 67];
 const LAST: u64 = 199;
 
 /// The cylinders in the order in which they are served.
 fn served(name: &str, settings: &[(&str, &str)]) -> Vec<u64> {
-    let mut rig = Rig::plain(name, settings);
+    let mut rig = rig::plain(name, settings);
     rig.head = 53 * CYLINDER;
     for cylinder in QUEUE {
         rig.submit(single(Read, cylinder * CYLINDER));
@@ -60,14 +61,14 @@ fn scan_and_c_scan_serve_as_look_and_c_look_and_their_arms_go_to_the_ends() {
 
 #[test]
 fn a_sweep_down_is_not_held_by_requests_that_follow_each_other_up() {
-    let mut rig = Rig::plain("look", &[("towards", "down")]);
+    let mut rig = rig::plain("look", &[("towards", "down")]);
     rig.head = 1000;
     for first in [900, 500, 901, 902] {
         rig.submit(single(Read, first));
     }
     rig.drain();
     assert_eq!(rig.order(), "R902  R901  R900  R500");
-    let mut rig = Rig::plain("look", &[("towards", "down")]);
+    let mut rig = rig::plain("look", &[("towards", "down")]);
     rig.head = 1000;
     rig.submit(single(Read, 900));
     rig.start();
@@ -79,7 +80,7 @@ fn a_sweep_down_is_not_held_by_requests_that_follow_each_other_up() {
 
 #[test]
 fn of_two_requests_equally_near_sstf_takes_the_one_ahead() {
-    let mut rig = Rig::plain("sstf", &[]);
+    let mut rig = rig::plain("sstf", &[]);
     rig.head = 100;
     rig.submit(single(Read, 90));
     rig.submit(single(Read, 110));

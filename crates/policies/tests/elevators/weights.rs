@@ -1,11 +1,12 @@
 //! bfq: sectors by weight, raising, waiting, classes.
 
-use crate::{drive::*, streams::*};
+use crate::rig;
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     request::{IoClass, Request, Sector},
     task::TaskId,
 };
+use schedlab_testing::elevators::{drive::*, streams::*};
 
 fn reader(owner: TaskId, level: u8) -> Stream {
     let request = Request { level, sectors: 64, ..block(owner, Read, Sector::from(owner) << 22) };
@@ -13,7 +14,7 @@ fn reader(owner: TaskId, level: u8) -> Stream {
 }
 
 fn without_raising(streams: &[Stream], time: Nanos) -> Rig {
-    let mut rig = Rig::new("bfq", &[("low_latency", "false")], 1, seeking);
+    let mut rig = rig::new("bfq", &[("low_latency", "false")], 1, seeking);
     play(&mut rig, streams, time);
     rig
 }
@@ -34,7 +35,7 @@ fn readers_of_equal_weight_have_equal_sectors() {
 
 /// Sectors of a reader that has gone on for a minute, and of one that is new then, in a second.
 fn a_second_beside_a_new_reader(low_latency: &str) -> [u64; 2] {
-    let mut rig = Rig::new("bfq", &[("low_latency", low_latency)], 1, seeking);
+    let mut rig = rig::new("bfq", &[("low_latency", low_latency)], 1, seeking);
     let late = Stream { begins: 60 * SECOND, ..reader(1, 4) };
     // Within a second it cannot have the 120000 sectors that end the raise.
     play(&mut rig, &[reader(0, 4), late], 61 * SECOND);
@@ -55,7 +56,7 @@ fn a_queue_that_comes_after_two_seconds_counts_thirty_times_up_to_one_budget_of_
 
 #[test]
 fn none_of_many_queues_that_are_created_together_is_raised() {
-    let mut rig = Rig::new("bfq", &[], 1, seeking);
+    let mut rig = rig::new("bfq", &[], 1, seeking);
     let burst: Vec<_> = (1..=12).map(|n| Stream { begins: 60 * SECOND, ..reader(n, 4) }).collect();
     let streams: Vec<_> = [reader(0, 4)].into_iter().chain(burst).collect();
     play(&mut rig, &streams, 70 * SECOND);
@@ -87,7 +88,7 @@ fn the_idle_class_has_a_turn_every_200_ms_beside_a_backlog_and_the_real_time_cla
 #[test]
 fn the_drive_waits_slice_idle_for_a_reader_and_not_at_all_if_that_is_zero() {
     let waits = |slice_idle| {
-        let mut rig = Rig::new("bfq", &[("low_latency", "false"), ("slice_idle", slice_idle)], 1, constant);
+        let mut rig = rig::new("bfq", &[("low_latency", "false"), ("slice_idle", slice_idle)], 1, constant);
         rig.submit(block(1, Read, 0));
         rig.start();
         rig.submit(block(2, Read, 1 << 20));
@@ -101,7 +102,7 @@ fn the_drive_waits_slice_idle_for_a_reader_and_not_at_all_if_that_is_zero() {
 /// The longest that a reader waits for the drive in the second minute, when it thinks so long after each read of 32 KiB,
 /// beside one that always has requests.
 fn longest_wait(level: u8, think: Nanos, low_latency: &str) -> Nanos {
-    let mut rig = Rig::new("bfq", &[("low_latency", low_latency)], 1, seeking);
+    let mut rig = rig::new("bfq", &[("low_latency", low_latency)], 1, seeking);
     let thinker = Stream { think, outstanding: 1, ..reader(1, level) };
     play(&mut rig, &[reader(0, 4), thinker], 120 * SECOND);
     let late = rig.log.iter().filter(|s| s.request.owner == 1 && s.started >= 60 * SECOND);

@@ -1,8 +1,9 @@
 //! The audit itself: it must notice when anything that it is told of a sound run is left out, told twice or told late.
 
-use crate::audited::{Run, run, scenario};
 use schedlab_model::event::{Event, Kind, Observer};
+use schedlab_policies::schedulers::All;
 use schedlab_sim::Audit;
+use schedlab_testing::schedulers::{Run, run, scenario};
 
 const KINDS: [Kind; 7] =
     [Kind::Created, Kind::Wakeup, Kind::SwitchIn, Kind::SwitchOut, Kind::Exited, Kind::DiskStart, Kind::DiskDone];
@@ -31,7 +32,7 @@ fn sound() -> Run {
         command = "100us"
         sector_copy = "100us"
     "#;
-    run(&scenario(text), 1)
+    run::<All>(&scenario(text), 1)
 }
 
 fn audit(events: impl IntoIterator<Item = Event>, end: u64) -> Vec<String> {

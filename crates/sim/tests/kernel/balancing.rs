@@ -1,8 +1,9 @@
 //! eevdf and cfs on two processors, against what Linux 6.18 gave for the same loads on an otherwise idle machine; shares are
 //! of one processor.
 
-use crate::measured::{Table, hog, latencies, mean, measure, s10, share};
 use schedlab_model::{MILLISECOND, SECOND, event::Kind, task::TaskId};
+use schedlab_policies::schedulers::All;
+use schedlab_testing::schedulers::figures::{Table, hog, latencies, mean, measure, s10, share};
 
 const BOTH: [&str; 2] = ["name = \"eevdf\"", "name = \"cfs\""];
 const SEEDS: std::ops::Range<u64> = 1..6;
@@ -10,7 +11,7 @@ const SEEDS: std::ops::Range<u64> = 1..6;
 /// Shares of so many tasks, of the run of each seed, the smallest first.
 fn shares(scheduler: &str, seconds: u64, jobs: &str, tasks: TaskId) -> Vec<Vec<f64>> {
     let sorted = |seed| {
-        let run = measure(2, scheduler, seconds, jobs, seed);
+        let run = measure::<All>(2, scheduler, seconds, jobs, seed);
         let mut all: Vec<f64> = (0..tasks).map(|task| share(&run, task)).collect();
         all.sort_by(f64::total_cmp);
         all
@@ -57,7 +58,7 @@ fn a_nicer_hog_shares_now_one_processor_now_the_other() {
 fn a_sleeper_beside_two_hogs_shares_a_processor_with_one_and_seldom_moves() {
     let mut table = Table::default();
     for seed in SEEDS {
-        let run = measure(2, BOTH[0], 4, &(hog("a", "count = 2") + &s10("b", "")), seed);
+        let run = measure::<All>(2, BOTH[0], 4, &(hog("a", "count = 2") + &s10("b", "")), seed);
         // Measured were 0.90 and 0.99, the sleeper with one hog for all of 4 s; here it changes sides once or twice.
         table.row("hogs", 190.5, 0.2, share(&run, 0) + share(&run, 1));
         table.row("it", 9.5, 0.5, share(&run, 2));
@@ -71,7 +72,7 @@ fn a_sleeper_beside_two_hogs_shares_a_processor_with_one_and_seldom_moves() {
 #[test]
 fn a_sleeper_beside_one_hog_uses_the_idle_processor() {
     for scheduler in BOTH {
-        let run = measure(2, scheduler, 20, &(hog("a", "") + &s10("b", "")), 1);
+        let run = measure::<All>(2, scheduler, 20, &(hog("a", "") + &s10("b", "")), 1);
         assert!(share(&run, 0) > 99.9 && mean(&latencies(&run, 1)) < 0.01, "{}", mean(&latencies(&run, 1)));
     }
 }
@@ -83,7 +84,7 @@ fn a_processor_that_becomes_idle_pulls_a_waiting_task() {
     for (scheduler, most) in BOTH.into_iter().zip([SECOND, 300 * MILLISECOND]) {
         let jobs = hog("a", "count = 2")
             + "workload.b = { cpus = [1], passes = \"forever\", steps = [{ compute = \"20ms\" }, { sleep = \"20ms\" }] }\n";
-        let run = measure(2, scheduler, 20, &jobs, 1);
+        let run = measure::<All>(2, scheduler, 20, &jobs, 1);
         assert!(run.totals.idle < most, "{scheduler}: {} ns idle", run.totals.idle);
     }
 }
@@ -93,7 +94,7 @@ fn a_processor_that_becomes_idle_pulls_a_waiting_task() {
 fn many_hogs_spread_over_four_processors() {
     let mut table = Table::default();
     for scheduler in BOTH {
-        let run = measure(4, scheduler, 20, &(hog("a", "count = 15, cpus = [0, 1, 2, 3]") + &hog("b", "")), 1);
+        let run = measure::<All>(4, scheduler, 20, &(hog("a", "count = 15, cpus = [0, 1, 2, 3]") + &hog("b", "")), 1);
         (0..16).for_each(|task| table.row(scheduler, 25.0, 5.0, share(&run, task)));
     }
     table.check();
@@ -106,7 +107,7 @@ fn who_sends_a_message_alone_on_its_processor_has_the_receiver_beside_it() {
             workload.a = { passes = "forever", steps = [{ compute = "0.2ms" }, { send = "x" }, { receive = "y" }] }
             workload.b = { passes = "forever", steps = [{ receive = "x" }, { compute = "0.2ms" }, { send = "y" }] }
         "#;
-        let run = measure(2, scheduler, 5, jobs, 1);
+        let run = measure::<All>(2, scheduler, 5, jobs, 1);
         let busy = (share(&run, 0) + share(&run, 1)).round();
         assert_eq!(busy, 100.0, "{scheduler}");
         assert!(run.of(Kind::Migrated).count() < 100, "{scheduler}: {} moves", run.of(Kind::Migrated).count());

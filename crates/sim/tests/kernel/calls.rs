@@ -1,11 +1,7 @@
 //! What calls cost, and which task: each call its own cost, once, in the time of the task that makes it; a wakeup and a wait come
 //! on top of it.
 
-use crate::{
-    audited::{Run, run, run_under, scenario},
-    preempts::{ByNice, late_calls},
-    random_scenarios::{Programs, Written, any_scenario, cases},
-};
+use crate::preempts::{ByNice, late_calls};
 use proptest::prelude::*;
 use schedlab_model::{
     MICROSECOND, Nanos,
@@ -14,6 +10,8 @@ use schedlab_model::{
     task::TaskId,
     units::Duration,
 };
+use schedlab_policies::schedulers::All;
+use schedlab_testing::schedulers::{Programs, Run, Written, any_scenario, cases, run, run_under, scenario};
 use std::collections::BTreeMap;
 
 /// A cost of each kind, us: each a bit of its own, so that a sum shows what is in it.
@@ -52,7 +50,7 @@ fn with_all_costs(workload: &str) -> Run {
     let machine = format!("prepared = true, costs = {{ trap = \"1us\" }}, calls = {{ {} }}", calls.join(", "));
     let text =
         format!("machine = {{ preset = \"uniform\", {machine} }}\nscheduler = {{ name = \"fifo\" }}\n{workload}");
-    run(&scenario(&text), 1)
+    run::<All>(&scenario(&text), 1)
 }
 
 #[test]
@@ -149,7 +147,7 @@ proptest! {
         let machine = &mut scenario.machine;
         (machine.processors, machine.preemption) = (Sourced::Bare(processors), preemption);
         (machine.calls.wake, machine.calls.block, machine.calls.futex) = (cost(7), cost(11), Some(cost(0)));
-        let run = run(&scenario, 1);
+        let run = run::<All>(&scenario, 1);
         let woken = run.of(Kind::Wakeup).filter(|event| event.flag == 0).count() as u64;
         let blocked = run.of(Kind::SwitchOut).filter(|event| event.flag == Leave::Blocked as u8).count() as u64;
         prop_assert_eq!(woken, blocked);
@@ -208,7 +206,7 @@ fn a_kernel_of_voluntary_preemption_lets_go_of_a_task_whose_memory_it_gives_back
             workload.b.steps = [{{ compute = "500ms" }}]
             "#
         );
-        let run = run(&scenario(&text), 1);
+        let run = run::<All>(&scenario(&text), 1);
         assert_eq!(run.of(Kind::SwitchIn).filter(|event| event.task == 0).count(), turns, "{preemption}");
     }
 }

@@ -4,7 +4,6 @@
 //! A test of a mean asks that the 99 % interval over seeds 1 to 30 contain the formula and be narrow. Of a hundred such tests
 //! of a right simulator one would fail by bad luck; the seeds were set before the first run, so none is tried again.
 
-use crate::audited::{Run, run, scenario};
 use proptest::prelude::*;
 use schedlab_metrics::Row;
 use schedlab_model::{
@@ -12,7 +11,9 @@ use schedlab_model::{
     event::{Kind, NO_TASK},
     scenario::Scenario,
 };
+use schedlab_policies::schedulers::All;
 use schedlab_sim::run_batch;
+use schedlab_testing::schedulers::{Run, run, scenario};
 use std::fmt::Write;
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=30;
@@ -42,7 +43,7 @@ proptest! {
     /// A task's last turn comes after k whole ones; until then those before it in the queue had k + 1 turns, those behind k.
     #[test]
     fn round_robin_ends_each_task_where_the_turns_add_up_to(lengths in lengths(), slice in 1_000..20_000u64) {
-        let run = run(&computing(&format!("name = \"round_robin\", slice = \"{slice}us\""), &lengths, &[0; 7]), 1);
+        let run = run::<All>(&computing(&format!("name = \"round_robin\", slice = \"{slice}us\""), &lengths, &[0; 7]), 1);
         let expected = lengths.iter().enumerate().map(|(task, length)| {
             let whole = length.div_ceil(slice) - 1;
             let others = lengths.iter().enumerate().filter(|(other, _)| *other != task);
@@ -56,7 +57,7 @@ proptest! {
     #[test]
     fn fifo_serves_in_order_of_arrival(lengths in lengths(), mut starts in prop::collection::vec(0..100_000u64, 7)) {
         starts.sort_unstable();
-        let run = run(&computing("name = \"fifo\"", &lengths, &starts), 1);
+        let run = run::<All>(&computing("name = \"fifo\"", &lengths, &starts), 1);
         let mut free = 0;
         let expected = lengths.iter().zip(&starts).map(|(length, start)| {
             free = free.max(*start) + length;
@@ -70,7 +71,7 @@ proptest! {
 fn equal_tasks_under_round_robin_respond_after_n_times_their_length_less_the_turns_behind() {
     for (n, turns, slice) in [(1, 1, 10_000), (2, 3, 10_000), (5, 7, 3_000), (20, 4, 1_000)] {
         let lengths = vec![turns * slice; n as usize];
-        let run = run(
+        let run = run::<All>(
             &computing(&format!("name = \"round_robin\", slice = \"{slice}us\""), &lengths, &vec![0; n as usize]),
             1,
         );
@@ -91,7 +92,7 @@ fn switching_takes_its_part_of_every_slice() {
         "#,
         turns * (slice + cost)
     ));
-    let run = run(&scenario, 1);
+    let run = run::<All>(&scenario, 1);
     assert_eq!(run.totals.overhead, turns * cost * MICROSECOND);
     assert_eq!(run.totals.user, turns * slice * MICROSECOND);
     // c / (s + c), and a wait of (n - 1) (s + c) between two turns.
@@ -108,7 +109,7 @@ fn giving_way_costs_a_switch_even_if_nothing_else_is_done() {
         workload.polite = { count = 2, steps = [{ repeat = { times = 10, steps = ["yield"] } }] }
         "#,
     );
-    let run = run(&scenario, 1);
+    let run = run::<All>(&scenario, 1);
     assert_eq!(run.order().len(), 22);
     assert_eq!((run.totals.overhead, run.totals.sum()), (22_000_000, 22_000_000));
 }
@@ -117,7 +118,7 @@ fn giving_way_costs_a_switch_even_if_nothing_else_is_done() {
 fn over_seeds(scenario: &Scenario, metric: &str) -> Vec<f64> {
     let runs: Vec<_> = SEEDS.map(|seed| (scenario.clone(), seed)).collect();
     let value = |rows: Vec<Row>| rows.into_iter().find(|row| row.metric == metric).expect("the metric").value;
-    run_batch(&runs).into_iter().map(|report| value(report.unwrap().rows)).collect()
+    run_batch::<All>(&runs).into_iter().map(|report| value(report.unwrap().rows)).collect()
 }
 
 #[track_caller]
@@ -157,7 +158,7 @@ fn constant_service_halves_the_wait() {
 
 #[test]
 fn littles_law_and_the_utilisation_law_hold_exactly() {
-    let run = run(&queue("1500us", r#"{ exp = "1ms" }"#, 5_000), 1);
+    let run = run::<All>(&queue("1500us", r#"{ exp = "1ms" }"#, 5_000), 1);
     let near = |a: f64, b: f64| assert!((a - b).abs() <= 1e-9 * b, "{a} {b}");
     let throughput = run.get("throughput");
     near(run.get("run_queue"), throughput * run.get("tasks.customer.queueing.mean"));
@@ -197,7 +198,7 @@ fn random_access_takes_a_mean_seek_and_half_a_revolution() {
     let pairs = (0..CYLINDERS).flat_map(|from| (0..CYLINDERS).map(move |to| seek(from.abs_diff(to))));
     let mean_seek = pairs.sum::<f64>() / (CYLINDERS * CYLINDERS) as f64;
     let positioning = |seed| {
-        let run = run(&scenario, seed);
+        let run = run::<All>(&scenario, seed);
         let times: Vec<Nanos> = run.of(Kind::DiskDone).filter(|e| e.task != NO_TASK).map(|e| e.b).skip(1).collect();
         times.iter().sum::<Nanos>() as f64 / times.len() as f64 - transfer
     };

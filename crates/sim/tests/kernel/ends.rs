@@ -1,14 +1,15 @@
 //! How runs end: what their end cuts off is counted, and who can never go on is named.
 
-use crate::audited::{Run, run, scenario};
 use schedlab_metrics::Report;
 use schedlab_model::event::Kind;
+use schedlab_policies::schedulers::All;
+use schedlab_testing::schedulers::{Run, run, scenario};
 
 /// One processor without costs.
 const MACHINE: &str = "machine = \"uniform\"\n";
 
 fn report(text: &str) -> Report {
-    schedlab_sim::run(&scenario(text), 1).unwrap()
+    schedlab_sim::run::<All>(&scenario(text), 1).unwrap()
 }
 
 /// A run on one processor without costs, under a scheduler whose turns are short.
@@ -17,7 +18,7 @@ fn text(rest: &str) -> String {
 }
 
 fn audited(rest: &str) -> Run {
-    run(&scenario(&text(rest)), 1)
+    run::<All>(&scenario(&text(rest)), 1)
 }
 
 #[track_caller]

@@ -1,15 +1,12 @@
 //! That the trait carries the schedulers still to come: a policy that uses all of it does what it is meant to.
 
-use crate::{
-    audited::{Run, run_under, scenario},
-    fair::Fair,
-    random_scenarios::{Programs, Written, any_scenario, cases, lives},
-};
+use crate::fair::Fair;
 use proptest::prelude::*;
 use schedlab_model::{
     MILLISECOND,
     event::{Kind, Leave},
 };
+use schedlab_testing::schedulers::{Programs, Run, Written, any_scenario, cases, laws::lives, run_under, scenario};
 
 /// Runs the workload for 10 s under the policy that uses everything.
 #[track_caller]

@@ -6,7 +6,7 @@ use schedlab_model::{
     info::{Info, Params},
     task::{Class, CpuId, GroupId, TaskId},
 };
-use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler};
+use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler};
 
 /// Longest turn while others wait, counted by ticks.
 const TURN: Nanos = 10 * MILLISECOND;
@@ -96,7 +96,7 @@ impl Scheduler for Fair {
         parameters: &[],
         source: include_str!("fair.rs"),
     };
-    const TICKS: bool = true;
+    const FEATURES: Features = Features { ticks: true, charges_at_wakeups: true, ..Features::NONE };
 
     fn new(_: &Params, processors: u16, _: Nanos) -> Self {
         Fair { tasks: Vec::new(), queues: vec![Queue::default(); processors.into()], budgets: Vec::new() }

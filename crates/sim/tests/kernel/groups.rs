@@ -1,7 +1,8 @@
 //! Task groups under eevdf and cfs, by shares that arithmetic knows and that Linux 6.18 gave for the same loads.
 
-use crate::measured::{Table, hog, latencies, mean, measure, s10, share, stretches, used};
 use schedlab_model::{MILLISECOND, SECOND, event::Kind};
+use schedlab_policies::schedulers::All;
+use schedlab_testing::schedulers::figures::{Table, hog, latencies, mean, measure, s10, share, stretches, used};
 
 /// One processor with the parameters of two.
 const EEVDF: &str = "name = \"eevdf\", base_slice = \"1.4ms\"";
@@ -14,12 +15,12 @@ fn two_sessions_share_equally_whatever_is_in_them() {
     for scheduler in BOTH {
         let with = format!("{scheduler}, autogroup = true");
         let crowd = hog("a", "session = \"one\"") + &hog("b", "session = \"two\", count = 3");
-        let run = measure(1, &with, 20, &crowd, 1);
+        let run = measure::<All>(1, &with, 20, &crowd, 1);
         table.row(&format!("{with}: alone"), 50.0, 0.3, share(&run, 0));
         (1..4).for_each(|task| table.row(&format!("{with}: one of three"), 16.67, 0.3, share(&run, task)));
         let nice = hog("a", "session = \"one\"") + &hog("b", "session = \"two\", nice = 19");
-        table.row(&format!("{with}: nice 19"), 50.0, 0.3, share(&measure(1, &with, 20, &nice, 1), 1));
-        table.row(&format!("{scheduler}: nice 19"), 1.44, 0.3, share(&measure(1, scheduler, 20, &nice, 1), 1));
+        table.row(&format!("{with}: nice 19"), 50.0, 0.3, share(&measure::<All>(1, &with, 20, &nice, 1), 1));
+        table.row(&format!("{scheduler}: nice 19"), 1.44, 0.3, share(&measure::<All>(1, scheduler, 20, &nice, 1), 1));
     }
     table.check();
 }
@@ -30,15 +31,15 @@ fn groups_share_by_their_weights_and_nice_counts_inside_only() {
     for scheduler in BOTH {
         let groups = "groups.heavy.weight = 4096\ngroups.light.weight = 1024\n";
         let jobs = hog("a", "group = \"heavy\", nice = 19") + &hog("b", "group = \"light\", nice = -20");
-        table.row(scheduler, 80.0, 0.3, share(&measure(1, scheduler, 20, &(jobs + groups), 1), 0));
+        table.row(scheduler, 80.0, 0.3, share(&measure::<All>(1, scheduler, 20, &(jobs + groups), 1), 0));
         let groups = "groups.one = {}\ngroups.two = {}\n";
         let jobs = hog("a", "group = \"one\"") + &hog("b", "group = \"two\", count = 3");
-        let run = measure(1, scheduler, 20, &(jobs + groups), 1);
+        let run = measure::<All>(1, scheduler, 20, &(jobs + groups), 1);
         table.row(scheduler, 50.0, 0.3, share(&run, 0));
         table.row(scheduler, 16.67, 0.3, share(&run, 1));
         // A task of the root group competes with groups as one of them.
         let jobs = hog("a", "") + &hog("b", "group = \"one\", count = 3");
-        table.row(scheduler, 50.0, 0.3, share(&measure(1, scheduler, 20, &(jobs + "groups.one = {}\n"), 1), 0));
+        table.row(scheduler, 50.0, 0.3, share(&measure::<All>(1, scheduler, 20, &(jobs + "groups.one = {}\n"), 1), 0));
     }
     table.check();
 }
@@ -50,7 +51,7 @@ fn a_group_in_a_group_gets_its_share_of_what_that_gets() {
                   groups.small = { parent = \"outer\" }\ngroups.other = {}\n";
     for scheduler in BOTH {
         let jobs = hog("a", "group = \"big\"") + &hog("b", "group = \"small\"") + &hog("c", "group = \"other\"");
-        let run = measure(1, scheduler, 20, &(jobs + groups), 1);
+        let run = measure::<All>(1, scheduler, 20, &(jobs + groups), 1);
         for (task, expected) in [(0, 37.5), (1, 12.5), (2, 50.0)] {
             table.row(&format!("{scheduler}: {task}"), expected, 0.4, share(&run, task));
         }
@@ -63,8 +64,8 @@ fn a_group_in_a_group_gets_its_share_of_what_that_gets() {
 fn a_hog_of_another_session_breaks_long_slices_inside_one() {
     let long = hog("a", "session = \"one\", slice = \"100ms\", count = 2");
     let with = format!("{EEVDF}, autogroup = true");
-    let alone = measure(1, &with, 20, &long, 1);
-    let beside = measure(1, &with, 20, &(long + &hog("b", "session = \"two\"")), 1);
+    let alone = measure::<All>(1, &with, 20, &long, 1);
+    let beside = measure::<All>(1, &with, 20, &(long + &hog("b", "session = \"two\"")), 1);
     let middle = |run| {
         let mut all = stretches(run, 0);
         all.sort_by(f64::total_cmp);
@@ -78,7 +79,7 @@ fn a_hog_of_another_session_breaks_long_slices_inside_one() {
 fn a_sleeper_of_another_group_does_not_wait_longer_than_one_beside_the_hog() {
     let groups = "groups.one = {}\ngroups.two = {}\n";
     let jobs = hog("a", "group = \"one\", count = 4") + &s10("b", "group = \"two\"") + groups;
-    let latency = |scheduler| mean(&latencies(&measure(1, scheduler, 60, &jobs, 1), 4));
+    let latency = |scheduler| mean(&latencies(&measure::<All>(1, scheduler, 60, &jobs, 1), 4));
     assert!(latency(CFS) < 0.1, "{}", latency(CFS));
     assert!((latency(EEVDF) - 0.6).abs() < 0.15, "{}", latency(EEVDF));
 }
@@ -91,7 +92,7 @@ fn a_group_on_two_processors_has_half_its_weight_on_each() {
             + &hog("b", "group = \"one\", cpus = [1]")
             + &hog("c", "cpus = [0]")
             + "groups.one = {}\n";
-        let run = measure(2, &format!("name = \"{name}\""), 20, &jobs, 1);
+        let run = measure::<All>(2, &format!("name = \"{name}\""), 20, &jobs, 1);
         table.row(&format!("{name}: beside a task of the root"), 33.3, 1.0, share(&run, 0));
         table.row(&format!("{name}: alone"), 100.0, 0.1, share(&run, 1));
     }
@@ -106,7 +107,7 @@ fn a_quota_is_what_a_group_gets_and_no_more() {
             let jobs = hog("a", &format!("group = \"one\", count = {count}"));
             let rest = if others { hog("b", "") } else { String::new() };
             let groups = "groups.one = { quota = \"20ms\", period = \"100ms\" }\n";
-            let run = measure(1, scheduler, 20, &(jobs + &rest + groups), 1);
+            let run = measure::<All>(1, scheduler, 20, &(jobs + &rest + groups), 1);
             let sum: f64 = (0..count).map(|task| share(&run, task)).sum();
             table.row(&format!("{scheduler}: {count} hogs, others {others}"), 20.0, 0.3, sum);
             if others {
@@ -122,7 +123,7 @@ fn a_quota_is_what_a_group_gets_and_no_more() {
 fn a_group_that_waits_for_its_quota_goes_on_with_the_next_period() {
     for scheduler in BOTH {
         let jobs = hog("a", "group = \"one\"") + "groups.one = { quota = \"20ms\", period = \"100ms\" }\n";
-        let run = measure(1, scheduler, 2, &jobs, 1);
+        let run = measure::<All>(1, scheduler, 2, &jobs, 1);
         let starts: Vec<_> = run.of(Kind::SwitchIn).map(|event| event.time).filter(|time| *time < run.end).collect();
         let expected: Vec<_> = (0..20).map(|period| period * 100 * MILLISECOND).collect();
         assert_eq!(starts, expected, "{scheduler}");
@@ -133,7 +134,7 @@ fn a_group_that_waits_for_its_quota_goes_on_with_the_next_period() {
 #[test]
 fn a_group_waits_for_its_quota_from_the_end_of_the_turn_in_which_it_used_it_up() {
     let groups = "groups.one = { quota = \"30ms\", period = \"100ms\" }\n";
-    let run = measure(1, EEVDF, 4, &(hog("a", "group = \"one\"") + &hog("b", "") + groups), 1);
+    let run = measure::<All>(1, EEVDF, 4, &(hog("a", "group = \"one\"") + &hog("b", "") + groups), 1);
     let turns = stretches(&run, 0);
     assert!(turns.len() > 280 && turns.iter().all(|&turn| turn == 4.0), "{turns:?}");
 }
@@ -144,7 +145,7 @@ fn a_quota_holds_for_all_processors_together_and_for_groups_inside() {
     for name in ["eevdf", "cfs"] {
         let groups = "groups.outer = { quota = \"50ms\", period = \"100ms\" }\ngroups.inner = { parent = \"outer\" }\n";
         let jobs = hog("a", "group = \"inner\", cpus = [0]") + &hog("b", "group = \"outer\", cpus = [1]");
-        let run = measure(2, &format!("name = \"{name}\""), 20, &(jobs + groups), 1);
+        let run = measure::<All>(2, &format!("name = \"{name}\""), 20, &(jobs + groups), 1);
         table.row(name, 50.0, 0.5, share(&run, 0) + share(&run, 1));
     }
     table.check();
@@ -156,7 +157,7 @@ fn quotas_inside_one_another_hold_each() {
     let groups = "groups.outer = { quota = \"50ms\" }\ngroups.inner = { parent = \"outer\", quota = \"10ms\" }\n";
     for scheduler in BOTH {
         let jobs = hog("a", "group = \"inner\"") + &hog("b", "group = \"outer\"") + &hog("c", "") + groups;
-        let run = measure(1, scheduler, 20, &jobs, 1);
+        let run = measure::<All>(1, scheduler, 20, &jobs, 1);
         for (task, expected) in [(0, 10.0), (1, 40.0), (2, 50.0)] {
             table.row(&format!("{scheduler}: {task}"), expected, 0.5, share(&run, task));
         }
@@ -171,7 +172,7 @@ fn quotas_inside_one_another_may_be_used_up_at_once() {
     let groups = "groups.outer = { quota = \"20ms\" }\ngroups.inner = { parent = \"outer\", quota = \"20ms\" }\n";
     for scheduler in BOTH {
         let jobs = hog("a", "group = \"inner\"") + &hog("b", "") + groups;
-        let run = measure(1, scheduler, 20, &jobs, 1);
+        let run = measure::<All>(1, scheduler, 20, &jobs, 1);
         for (task, expected) in [(0, 20.0), (1, 80.0)] {
             table.row(&format!("{scheduler}: {task}"), expected, 0.5, share(&run, task));
         }
@@ -184,7 +185,7 @@ fn quotas_inside_one_another_may_be_used_up_at_once() {
 fn a_quota_that_suffices_changes_nothing() {
     for scheduler in BOTH {
         let groups = "groups.one = { quota = \"50ms\", period = \"100ms\" }\n";
-        let run = measure(1, scheduler, 20, &(s10("a", "group = \"one\"") + groups), 1);
+        let run = measure::<All>(1, scheduler, 20, &(s10("a", "group = \"one\"") + groups), 1);
         assert!(latencies(&run, 0).iter().all(|wait| *wait == 0.0));
         assert!(used(&run, 0) > SECOND);
     }

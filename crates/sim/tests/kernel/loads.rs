@@ -1,9 +1,10 @@
 //! The ready-made loads of several tasks: what their documentation says can be counted, whatever the policy.
 
-use crate::audited::{Run, run, scenario};
 use proptest::prelude::*;
 use schedlab_model::{MICROSECOND, Nanos, event::Kind};
+use schedlab_policies::schedulers::All;
 use schedlab_policies::schedulers::SCHEDULERS;
+use schedlab_testing::schedulers::{Run, run, scenario};
 
 fn any_scheduler() -> impl Strategy<Value = &'static str> {
     prop::sample::select(SCHEDULERS.iter().map(|info| info.name).collect::<Vec<_>>())
@@ -17,7 +18,7 @@ fn loaded(scheduler: &str, processors: u64, trap: u64, job: &str) -> Run {
         workload.job = {{ {job} }}
         "#
     );
-    run(&scenario(&text), 1)
+    run::<All>(&scenario(&text), 1)
 }
 
 /// True processor time of all tasks.

@@ -1,10 +1,6 @@
 //! What a machine does to a run, whatever its scheduler: caches, devices, coarse timers, statistics clocks, kernels that
 //! do not let go.
 
-use crate::{
-    audited::{Run, run, run_under, scenario},
-    random_scenarios::{Programs, Written, any_scenario, cases},
-};
 use proptest::prelude::*;
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
@@ -12,14 +8,17 @@ use schedlab_model::{
     info::{Info, Params},
     task::{CpuId, TaskId},
 };
-use schedlab_policies::schedulers::{Context, Dequeue, Enqueue, Fifo, Pick, Scheduler};
+use schedlab_policies::schedulers::{All, Context, Dequeue, Enqueue, Features, Fifo, Pick, Scheduler};
+use schedlab_testing::schedulers::{
+    Programs, Run, Written, any_scenario, cases, run, run_audited, run_under, scenario,
+};
 
 const MICROSECOND: Nanos = 1000;
 
 /// A round-robin run with slices of 10 ms on a machine with these fields.
 #[track_caller]
 fn turns(machine: &str, rest: &str) -> Run {
-    run(
+    run::<All>(
         &scenario(&format!(
             "machine = {{ preset = \"uniform\", {machine} }}\n\
              scheduler = {{ name = \"round_robin\", slice = \"10ms\" }}\n{rest}"
@@ -249,7 +248,7 @@ struct Seer {
 
 impl Scheduler for Seer {
     const INFO: Info = Fifo::INFO;
-    const CLAIRVOYANT: bool = true;
+    const FEATURES: Features = Features { clairvoyant: true, ..Features::NONE };
 
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
         Seer { fifo: Fifo::new(params, processors, tick), tasks: Vec::new() }
@@ -312,7 +311,7 @@ proptest! {
             machine.interrupt_accounting = serde_json::from_value("task".into()).unwrap();
         }
         scenario.workload.values_mut().for_each(|job| job.footprint = serde_json::from_value("8KiB".into()).unwrap());
-        let run = crate::audited::run_audited(&scenario, seed);
+        let run = run_audited::<All>(&scenario, seed);
         prop_assert!(run.violations.is_empty(), "{}", run.violations.join("\n"));
         prop_assert_eq!(run.totals, run.audited_totals);
     }
@@ -323,7 +322,7 @@ proptest! {
 fn with_calls(machine: &str, workload: &str) -> Run {
     let text =
         format!("machine = {{ preset = \"uniform\", {machine} }}\nscheduler = {{ name = \"fifo\" }}\n{workload}");
-    run(&scenario(&text), 1)
+    run::<All>(&scenario(&text), 1)
 }
 
 #[test]

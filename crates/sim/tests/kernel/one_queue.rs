@@ -1,11 +1,12 @@
 //! fifo and round_robin on several processors: one queue, so that the textbook's answers are those of c servers.
 
-use crate::audited::{Run, run, scenario};
 use schedlab_model::{Nanos, SECOND, event::Kind, task::TaskId};
+use schedlab_policies::schedulers::All;
+use schedlab_testing::schedulers::{Run, run, scenario};
 
 #[track_caller]
 fn on(processors: u16, scheduler: &str, rest: &str) -> Run {
-    run(
+    run::<All>(
         &scenario(&format!(
             "machine = {{ preset = \"uniform\", processors = {processors} }}\nscheduler = {{ name = \"{scheduler}\" }}\n{rest}"
         )),

@@ -1,15 +1,14 @@
 //! Interrupts and switches are paid in full: no time is lost when another task preempts, and none is counted twice.
 
-use crate::{
-    audited::{Run, run, run_under, scenario},
-    preempts::ByNice,
-};
+use crate::preempts::ByNice;
 use schedlab_model::{
     Nanos,
     event::{Irq, Kind, NO_TASK},
     task::TaskId,
 };
+use schedlab_policies::schedulers::All;
 use schedlab_policies::schedulers::SCHEDULERS;
+use schedlab_testing::schedulers::{Run, run, run_under, scenario};
 
 const MICROSECOND: Nanos = 1000;
 
@@ -125,7 +124,7 @@ fn interrupts_and_switches_are_paid_in_full_under_every_policy() {
     for info in SCHEDULERS {
         for (machine, costs) in MACHINES {
             for processors in [1, 2] {
-                let run = run(&scenario(&text(machine, processors, info.name, &workload(None))), 1);
+                let run = run::<All>(&scenario(&text(machine, processors, info.name, &workload(None))), 1);
                 let paid = (run.totals.overhead, run.totals.user);
                 assert_eq!(paid, (owed(&run, costs), COMPUTED), "{} {machine} {processors}", info.name);
             }
@@ -139,7 +138,7 @@ fn interrupts_are_charged_in_full_where_the_machine_charges_tasks() {
     let machine = format!("interrupt_accounting = \"task\", {machine}");
     for info in SCHEDULERS {
         for processors in [1, 2] {
-            let run = run(&scenario(&text(&machine, processors, info.name, &workload(None))), 1);
+            let run = run::<All>(&scenario(&text(&machine, processors, info.name, &workload(None))), 1);
             let paid = (run.totals.overhead, run.totals.system, run.totals.user);
             assert_eq!(paid, (0, owed(&run, costs), COMPUTED), "{} {processors}", info.name);
         }

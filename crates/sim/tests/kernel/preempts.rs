@@ -1,10 +1,6 @@
 //! When whoever is woken takes over: at latest where the running task next returns to its own code, even if all it does there
 //! is to make the next call.
 
-use crate::{
-    audited::{Run, run_under, scenario},
-    random_scenarios::{Programs, Written, any_scenario, cases},
-};
 use proptest::prelude::*;
 use schedlab_model::{
     Nanos,
@@ -14,6 +10,7 @@ use schedlab_model::{
     task::{CpuId, TaskId},
 };
 use schedlab_policies::schedulers::{Context, Dequeue, Enqueue, Pick, Preempt, Scheduler};
+use schedlab_testing::schedulers::{Programs, Run, Written, any_scenario, cases, run_under, scenario};
 use std::collections::BTreeMap;
 
 /// The lowest nice value first, and at once; those of the same one in turn.

@@ -1,16 +1,17 @@
 //! Waits and their ends, one by one: nothing wakes too early, too late, twice or the wrong task.
 
-use crate::audited::{Run, run, scenario};
 use schedlab_model::{
     MILLISECOND, Nanos,
     event::{Irq, Kind, Leave},
     task::TaskId,
 };
+use schedlab_policies::schedulers::All;
+use schedlab_testing::schedulers::{Run, run, scenario};
 
 /// Runs jobs on one processor without costs, first come, first served.
 #[track_caller]
 fn fifo(workload: &str) -> Run {
-    run(&scenario(&format!("machine = \"uniform\"\nscheduler = {{ name = \"fifo\" }}\n{workload}")), 1)
+    run::<All>(&scenario(&format!("machine = \"uniform\"\nscheduler = {{ name = \"fifo\" }}\n{workload}")), 1)
 }
 
 /// When a task was woken, ms, its start included.
@@ -149,7 +150,7 @@ fn a_run_in_which_everybody_waits_for_ever_ends() {
             workload.b.steps = [{{ lock = "y" }}, {{ sleep = "1s" }}, {{ lock = "x" }}]
             "#
         );
-        let run = run(&scenario(&text), 1);
+        let run = run::<All>(&scenario(&text), 1);
         assert_eq!(run.of(Kind::Exited).count(), 0);
         assert_eq!(run.get("tasks.a.completed"), 0.0);
         assert_eq!((run.get("stuck"), run.get("deadlocks")), (2.0, 1.0));
@@ -226,7 +227,7 @@ fn the_drive_reads_ahead_after_what_was_asked_for() {
         files = {{ track_blocks = 1, extent_blocks = 1, read_ahead = true }}
         "#
     );
-    let run = run(&scenario(&text), 1);
+    let run = run::<All>(&scenario(&text), 1);
     // The inode and the first block are waited for; the six other blocks come while the task computes.
     assert_eq!(run.of(Kind::DiskStart).count(), 8);
     let woken: Vec<_> = run.of(Kind::Wakeup).filter(|event| event.flag == 0).map(|event| event.time).collect();
@@ -247,7 +248,7 @@ fn a_processor_waits_for_the_drive_only_while_a_task_does() {
         files = {{ track_blocks = 1, extent_blocks = 1, read_ahead = false }}
         "#
     );
-    let run = run(&scenario(&text), 1);
+    let run = run::<All>(&scenario(&text), 1);
     assert_eq!(run.of(Kind::DiskDone).count(), 3);
     assert_eq!(run.totals.io_wait, run.of(Kind::DiskDone).map(|e| e.b).sum::<Nanos>());
     assert_eq!((run.totals.idle, run.totals.user), (60 * MILLISECOND, 5 * MILLISECOND));
@@ -261,7 +262,7 @@ fn a_slice_that_ends_while_nobody_waits_is_renewed() {
         workload.a = { load = "spin", compute = "50ms" }
         workload.b = { load = "spin", compute = "5ms", start = "15ms" }
     "#;
-    let run = run(&scenario(text), 1);
+    let run = run::<All>(&scenario(text), 1);
     assert_eq!((run.first(Kind::SwitchIn, 1), end(&run, 1), end(&run, 0)), (20 * MILLISECOND, 25, 55));
     let out: Vec<_> = run.of(Kind::SwitchOut).map(|e| e.flag).collect();
     assert_eq!(out, [Leave::SliceEnd as u8, Leave::Exited as u8, Leave::Exited as u8]);
@@ -278,7 +279,7 @@ fn the_clock_ticks_from_a_random_phase_on_without_drift() {
             "#
         );
         let ticks = |seed| -> Vec<Nanos> {
-            let run = run(&scenario(&text), seed);
+            let run = run::<All>(&scenario(&text), seed);
             assert!(run.end == 100_000 * MILLISECOND && run.of(Kind::Interrupt).all(|e| e.a == Irq::Clock as u64));
             run.of(Kind::Interrupt).filter(|e| e.cpu == 1).map(|e| e.time).collect()
         };
@@ -297,7 +298,7 @@ fn a_clock_interrupt_takes_its_time_from_whoever_runs() {
         scheduler = { name = "fifo" }
         workload.hog = { load = "spin", compute = "900ms" }
     "#;
-    let run = run(&scenario(text), 1);
+    let run = run::<All>(&scenario(text), 1);
     let ticks = run.of(Kind::Interrupt).count() as u64;
     assert_eq!(ticks, 100);
     assert_eq!((run.totals.user, run.totals.overhead), (900 * MILLISECOND, ticks * MILLISECOND));
@@ -312,7 +313,7 @@ fn the_interrupt_of_a_timer_takes_its_time_from_whoever_runs_and_then_wakes() {
         workload.hog = { load = "spin", compute = "50ms" }
         workload.early = { steps = [{ sleep = "10ms" }, { compute = "1ms" }] }
     "#;
-    let run = run(&scenario(text), 1);
+    let run = run::<All>(&scenario(text), 1);
     let woken: Vec<_> = run.of(Kind::Wakeup).filter(|event| event.flag == 0).map(|event| event.time).collect();
     assert_eq!((woken, run.totals.overhead), (vec![11 * MILLISECOND], MILLISECOND));
     assert_eq!(run.end, 52 * MILLISECOND);

@@ -187,9 +187,8 @@ fn a_kernel_whose_servers_cannot_write_says_so() {
     let text = r#"machine = "at_286"
 scheduler = { name = "round_robin" }
 workload.w = { load = "stream" }"#;
-    let why =
-        schedlab_sim::observe_under::<schedlab_policies::schedulers::RoundRobin, _>(&crate::scenario(text), 1, ())
-            .unwrap_err();
+    let why = schedlab_sim::observe::<schedlab_policies::schedulers::RoundRobin, _>(&crate::scenario(text), 1, ())
+        .unwrap_err();
     assert_eq!(why.0, "workload.w: writes files or pages, which the servers of a message-passing machine do not");
 }
 
@@ -218,7 +217,7 @@ fn what_only_a_real_machine_has_is_refused() {
     let refused = |more: &str| {
         let text = format!("machine = \"uniform\"\nscheduler = {{ name = \"round_robin\" }}\n{more}");
         let scenario = crate::scenario(&text);
-        schedlab_sim::observe_under::<schedlab_policies::schedulers::RoundRobin, _>(&scenario, 1, ()).unwrap_err().0
+        schedlab_sim::observe::<schedlab_policies::schedulers::RoundRobin, _>(&scenario, 1, ()).unwrap_err().0
     };
     let spin = "workload.w = { load = \"spin\" }";
     assert!(

@@ -1,11 +1,7 @@
 //! Drives, caches and memory as the kernel uses them: what a call waits for, what is counted, and that nothing is lost.
 //! A program of its own, since one scheduler is enough for it.
 
-#[path = "../kernel/audited.rs"]
-#[allow(dead_code, reason = "shared with the tests of schedulers")]
-mod audited;
-#[path = "../kernel/contract.rs"]
-mod contract;
+use schedlab_testing::schedulers::{Run, run_under, scenario};
 mod direct;
 mod every_policy;
 mod files;
@@ -13,7 +9,6 @@ mod memory;
 mod programmed_io;
 mod standing_still;
 
-use audited::{Run, run_under, scenario};
 use schedlab_policies::schedulers::RoundRobin;
 
 /// A machine with a drive of round numbers: 100 revolutions a second, 100 sectors a track, so 0.1 ms a sector. `more` are fields

@@ -1,12 +1,10 @@
 //! Loops that take no time: refused where nothing in them could take any, else found by the run, which names them.
 
-use crate::{
-    audited::{scenario, try_read},
-    machine,
-};
+use crate::machine;
 use schedlab_model::{MILLISECOND, Nanos, experiment::Format, program::Step, scenario::Scenario, units::Duration};
 use schedlab_policies::schedulers::RoundRobin;
-use schedlab_sim::observe_under;
+use schedlab_sim::observe;
+use schedlab_testing::schedulers::{scenario, try_read};
 
 const PLAIN: &str = "machine = \"uniform\"\nscheduler = { name = \"round_robin\", slice = \"5ms\" }\n";
 const LIMIT: Nanos = 300 * MILLISECOND;
@@ -28,7 +26,7 @@ fn with_loop(machine: &str, steps: &str, others: &str) -> String {
 /// Runs it for a while, whatever a check would say.
 fn end(mut scenario: Scenario) -> Result<Nanos, String> {
     scenario.duration = Some(Duration(LIMIT));
-    observe_under::<RoundRobin, _>(&scenario, 1, ()).map_err(|error| error.0)
+    observe::<RoundRobin, _>(&scenario, 1, ()).map_err(|error| error.0)
 }
 
 /// Steps that can neither take time nor wait for anything that could.

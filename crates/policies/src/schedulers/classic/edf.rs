@@ -73,7 +73,7 @@
 //! - Linux 6.8: kernel/sched/deadline.c (`dl_entity_overflow`, where the same rule is used for D < T).
 
 use crate::schedulers::{
-    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler,
     kit::reserved::{Reserved, reservation},
 };
 use schedlab_model::{
@@ -161,8 +161,11 @@ impl Scheduler for Edf {
         ],
         source: include_str!("edf.rs"),
     };
-    // Deadlines are compared at wakeups, and charging may move them.
-    const SETTLES: bool = true;
+    const FEATURES: Features = Features {
+        // Deadlines are compared at wakeups, and charging may move them.
+        charges_at_wakeups: true,
+        ..Features::NONE
+    };
 
     fn new(params: &Params, processors: u16, _: Nanos) -> Self {
         Edf {

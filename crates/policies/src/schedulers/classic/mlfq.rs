@@ -68,7 +68,7 @@
 //! - F. J. Corbató et al.: An Experimental Time-Sharing System, AFIPS 1962.
 
 use crate::schedulers::{
-    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler,
     kit::{
         placement::{idle_or_last, offer, pull},
         queue::{Links, List},
@@ -184,8 +184,11 @@ impl Scheduler for Mlfq {
         ],
         source: include_str!("mlfq.rs"),
     };
-    // Levels are compared at wakeups.
-    const SETTLES: bool = true;
+    const FEATURES: Features = Features {
+        // Levels are compared at wakeups.
+        charges_at_wakeups: true,
+        ..Features::NONE
+    };
 
     fn new(params: &Params, processors: u16, _: Nanos) -> Self {
         Mlfq {

@@ -75,7 +75,7 @@
 //! - M. Mattie, linux-kernel, 24 April 2007: RSDL 0.46 against CFS v3 on a desktop, with the proposal of a refresh cycle.
 
 use crate::schedulers::{
-    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler,
     kit::{
         placement::{idle_or_last, offer, pull},
         queue::{Links, List},
@@ -171,8 +171,11 @@ impl Scheduler for RefreshCycle {
         }],
         source: include_str!("refresh_cycle.rs"),
     };
-    // What a task is depends on what it has used.
-    const SETTLES: bool = true;
+    const FEATURES: Features = Features {
+        // What a task is depends on what it has used.
+        charges_at_wakeups: true,
+        ..Features::NONE
+    };
 
     fn new(params: &Params, processors: u16, _: Nanos) -> Self {
         RefreshCycle {

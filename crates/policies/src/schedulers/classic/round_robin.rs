@@ -63,7 +63,9 @@
 //! - L. Kleinrock, Queueing Systems II, 1976, section 4.4.
 //! - IRIX 6.2: mtune/kernel (`slice_size`); systune(1M).
 
-use crate::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Scheduler, Ticks, kit::shared_queue::SharedQueue};
+use crate::schedulers::{
+    Balance, Context, Dequeue, Enqueue, Features, Pick, Scheduler, Ticks, kit::shared_queue::SharedQueue,
+};
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
@@ -112,9 +114,7 @@ impl Scheduler for RoundRobin {
         ],
         source: include_str!("round_robin.rs"),
     };
-    const TICKS: bool = true;
-    const SETTLES: bool = false;
-    const PASSES_TICKS: bool = true;
+    const FEATURES: Features = Features { ticks: true, passes_ticks: true, ..Features::NONE };
 
     fn ticks(params: &Params) -> bool {
         params.whole("slice_size") > 0

@@ -61,7 +61,7 @@
 //!   16(3), 1968.
 
 use crate::schedulers::{
-    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler,
     kit::{
         ordered::Ordered,
         placement::{idle_or_last, offer, pull},
@@ -101,9 +101,12 @@ impl Scheduler for Srtf {
         parameters: &[],
         source: include_str!("srtf.rs"),
     };
-    const CLAIRVOYANT: bool = true;
-    // What is left is compared at wakeups.
-    const SETTLES: bool = true;
+    const FEATURES: Features = Features {
+        // What is left is compared at wakeups.
+        charges_at_wakeups: true,
+        clairvoyant: true,
+        ..Features::NONE
+    };
 
     fn new(_: &Params, processors: u16, _: Nanos) -> Self {
         Srtf { queue: Ordered::new(processors), used: Vec::new() }

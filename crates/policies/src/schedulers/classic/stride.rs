@@ -68,7 +68,7 @@
 //!   LCS TM-528, 1995, sections 2 and 3 (dynamic client participation, figure 5; non-uniform quanta).
 
 use crate::schedulers::{
-    Balance, Context, Dequeue, Enqueue, Pick, Scheduler,
+    Balance, Context, Dequeue, Enqueue, Features, Pick, Scheduler,
     kit::{
         ordered::Ordered,
         placement::{idle_or_last, offer, pull},
@@ -147,8 +147,11 @@ impl Scheduler for Stride {
         }],
         source: include_str!("stride.rs"),
     };
-    // The average must be up to date when a task joins or leaves.
-    const SETTLES: bool = true;
+    const FEATURES: Features = Features {
+        // The average must be up to date when a task joins or leaves.
+        charges_at_wakeups: true,
+        ..Features::NONE
+    };
 
     fn new(params: &Params, processors: u16, _: Nanos) -> Self {
         Stride {

@@ -95,7 +95,7 @@ mod thread;
 mod version;
 
 use crate::schedulers::{
-    Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks, kit::queue::Links,
+    Balance, Clocks, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks, kit::queue::Links,
 };
 use balancing::{Balancer, IDLE};
 use calendar::{Calendar, FIRST_IDLE, Place};
@@ -232,12 +232,14 @@ impl Scheduler for Ule {
         parameters: PARAMETERS,
         source: include_str!("ule.rs"),
     };
-    const TICKS: bool = true;
-    const STAT_TICKS: bool = true;
-    const PASSES_TICKS: bool = true;
-    const INTERRUPTS: bool = true;
-    const USER_RETURNS: bool = true;
-    const SETTLES: bool = false;
+    const FEATURES: Features = Features {
+        ticks: true,
+        stat_ticks: true,
+        interrupts: true,
+        user_returns: true,
+        passes_ticks: true,
+        ..Features::NONE
+    };
 
     fn clocks(params: &Params, _: Clocks) -> Clocks {
         let (hz, stathz) = (params.real("hz").trunc(), stathz(params));

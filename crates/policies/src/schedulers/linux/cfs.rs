@@ -484,7 +484,6 @@ impl Scheduler for Cfs {
         ],
         source: include_str!("cfs.rs"),
     };
-    const TICKS: bool = true;
 
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
         let scale = linux::scale(processors);

@@ -77,7 +77,7 @@
 //!   `check_preempt_curr_fair`, `task_new_fair`), kernel/sched_rt.c.
 
 use crate::schedulers::{
-    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler,
     kit::{ordered::Ordered, priority_array::PriorityArray, queue::Links, spread::Spread},
     linux::shared::nice_weights,
 };
@@ -299,7 +299,7 @@ impl Scheduler for CfsV3 {
         ],
         source: include_str!("cfs_v3.rs"),
     };
-    const TICKS: bool = true;
+    const FEATURES: Features = Features { ticks: true, charges_at_wakeups: true, ..Features::NONE };
 
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
         let later = params.name("variant") == "2.6.23";

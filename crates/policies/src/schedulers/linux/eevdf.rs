@@ -681,7 +681,6 @@ impl Scheduler for Eevdf {
         ],
         source: include_str!("eevdf.rs"),
     };
-    const TICKS: bool = true;
 
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
         let unscaled = params.whole("base_slice");

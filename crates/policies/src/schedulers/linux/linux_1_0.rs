@@ -81,7 +81,7 @@
 //!   include/linux/sched.h (`INIT_TASK`).
 
 use crate::schedulers::{
-    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks,
+    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks,
     kit::placement::{idle_or_last, offer, pull},
 };
 use schedlab_model::{
@@ -195,9 +195,7 @@ impl Scheduler for Linux10 {
         parameters: &[],
         source: include_str!("linux_1_0.rs"),
     };
-    const TICKS: bool = true;
-    const SETTLES: bool = false;
-    const PASSES_TICKS: bool = true;
+    const FEATURES: Features = Features { ticks: true, passes_ticks: true, ..Features::NONE };
 
     fn new(_: &Params, processors: u16, _: Nanos) -> Self {
         Linux10 { queues: vec![Queue::default(); processors.into()], tasks: Vec::new() }

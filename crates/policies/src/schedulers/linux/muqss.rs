@@ -82,7 +82,7 @@
 //!   `enqueue_task`, `iso_tick`), as of 4.15.
 
 use crate::schedulers::{
-    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks,
+    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks,
     kit::{
         ordered::Ordered,
         placement::{idle_or_last, offer, offer_left},
@@ -300,8 +300,7 @@ impl Scheduler for Muqss {
         ],
         source: include_str!("muqss.rs"),
     };
-    const TICKS: bool = true;
-    const PASSES_TICKS: bool = true;
+    const FEATURES: Features = Features { ticks: true, charges_at_wakeups: true, passes_ticks: true, ..Features::NONE };
 
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
         let bfs = params.name("variant") == "bfs";

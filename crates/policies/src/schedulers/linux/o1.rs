@@ -79,7 +79,9 @@
 //!   `sched_exit`, `find_busiest_group`, `move_tasks`), include/linux/topology.h (`SD_CPU_INIT`).
 //! - Documentation/sched-design.txt, I. Molnar, 2002.
 
-use crate::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks, kit::queue::Links};
+use crate::schedulers::{
+    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks, kit::queue::Links,
+};
 use credit::{Credit, Sleep};
 use entity::Entity;
 use queue::Queue;
@@ -244,9 +246,7 @@ impl Scheduler for O1 {
         parameters: &[],
         source: include_str!("o1.rs"),
     };
-    const TICKS: bool = true;
-    const SETTLES: bool = false;
-    const PASSES_TICKS: bool = true;
+    const FEATURES: Features = Features { ticks: true, passes_ticks: true, ..Features::NONE };
 
     fn new(_: &Params, processors: u16, tick: Nanos) -> Self {
         O1 {

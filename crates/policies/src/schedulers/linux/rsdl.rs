@@ -81,7 +81,7 @@
 //!   Documentation/sched-design.txt.
 
 use crate::schedulers::{
-    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks,
+    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks,
     kit::{queue::Links, spread::Spread},
 };
 use schedlab_model::{
@@ -245,10 +245,9 @@ impl Scheduler for Rsdl {
         ],
         source: include_str!("rsdl.rs"),
     };
-    const TICKS: bool = true;
-    const PASSES_TICKS: bool = true;
-    // Each tick cuts what a task ran to whole us.
-    const WHOLE_TICKS: bool = true;
+    // Whole ticks: each cuts what a task ran to whole us.
+    const FEATURES: Features =
+        Features { ticks: true, charges_at_wakeups: true, passes_ticks: true, whole_ticks: true, ..Features::NONE };
 
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
         Rsdl {

@@ -92,7 +92,7 @@ use super::{
     decay_usage::{Estimator, Step},
 };
 use crate::schedulers::kit::priority_lists::End;
-use crate::schedulers::{Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks};
+use crate::schedulers::{Balance, Clocks, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks};
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
@@ -223,10 +223,8 @@ impl Scheduler for Bsd4 {
         ],
         source: include_str!("bsd4.rs"),
     };
-    const STAT_TICKS: bool = true;
-    const PASSES_TICKS: bool = true;
-    const INTERRUPTS: bool = true;
-    const USER_RETURNS: bool = true;
+    const FEATURES: Features =
+        Features { stat_ticks: true, interrupts: true, user_returns: true, passes_ticks: true, ..Features::NONE };
 
     /// A local APIC's timer runs at a small multiple of hz, and every n-th of its interrupts is a statistics tick; n is
     /// the largest that gives at least 128 a second.

@@ -81,7 +81,7 @@ use super::{
     decay_usage::{Estimator, Step},
 };
 use crate::schedulers::{
-    Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks,
+    Balance, Clocks, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks,
     kit::priority_lists::{End, PER_LIST},
 };
 use schedlab_model::{
@@ -182,9 +182,7 @@ impl Scheduler for Bsd44x {
         ],
         source: include_str!("bsd4_4x.rs"),
     };
-    const STAT_TICKS: bool = true;
-    const PASSES_TICKS: bool = true;
-    const USER_RETURNS: bool = true;
+    const FEATURES: Features = Features { stat_ticks: true, user_returns: true, passes_ticks: true, ..Features::NONE };
 
     fn clocks(params: &Params, _: Clocks) -> Clocks {
         Clocks { hz: params.real("hz"), stat_hz: Some(params.real("stathz")) }

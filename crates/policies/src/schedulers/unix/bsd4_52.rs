@@ -75,7 +75,7 @@ use super::{
     bsd4,
 };
 use crate::schedulers::{
-    Balance, Clocks, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler, Ticks, kit::priority_lists::End,
+    Balance, Clocks, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks, kit::priority_lists::End,
 };
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
@@ -151,10 +151,8 @@ impl Scheduler for Bsd452 {
         ],
         source: include_str!("bsd4_52.rs"),
     };
-    const STAT_TICKS: bool = true;
-    const PASSES_TICKS: bool = true;
-    const INTERRUPTS: bool = true;
-    const USER_RETURNS: bool = true;
+    const FEATURES: Features =
+        Features { stat_ticks: true, interrupts: true, user_returns: true, passes_ticks: true, ..Features::NONE };
 
     fn clocks(params: &Params, _: Clocks) -> Clocks {
         Clocks { hz: params.real("hz"), stat_hz: Some(params.real("stathz")) }

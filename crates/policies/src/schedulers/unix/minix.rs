@@ -65,7 +65,7 @@
 //! - B. Evans, comp.os.minix, August 1990 (insertion at the head).
 
 use crate::schedulers::{
-    Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
+    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler,
     kit::{
         placement::{idle_or_last, offer, pull},
         queue::{Links, List},
@@ -163,7 +163,7 @@ impl Scheduler for Minix {
         ],
         source: include_str!("minix.rs"),
     };
-    const TICKS: bool = true;
+    const FEATURES: Features = Features { ticks: true, charges_at_wakeups: true, ..Features::NONE };
 
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
         // The kernel computes MILLISEC * HZ / 1000 in whole numbers; a tick is 1/HZ rounded to a nanosecond, hence

@@ -323,9 +323,15 @@ impl<L: FairClass> Linux<L> {
     }
 }
 
-/// The hooks of a scheduler that is such a pair of classes and nothing else.
+/// The hooks of a scheduler that is such a pair of classes and nothing else, and its features.
 macro_rules! hooks {
     () => {
+        const FEATURES: $crate::schedulers::Features = $crate::schedulers::Features {
+            ticks: true,
+            charges_at_wakeups: true,
+            ..$crate::schedulers::Features::NONE
+        };
+
         fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
             self.0.select_cpu(cx, task, why)
         }

@@ -1,0 +1,112 @@
+//! cfs against what a prototype of the rules of Linux 6.1 gave for the same loads: shares, stretches, latencies.
+
+use schedlab_model::event::{Kind, Leave};
+use schedlab_policies::schedulers::Cfs;
+use schedlab_testing::schedulers::figures::{
+    Table, hog, latencies, mean, measure, quantile, s10, share, sleeper, stretches,
+};
+
+schedlab_testing::test_scheduler!(Cfs);
+
+/// One processor with the parameters of two, and with those of one.
+const TWO: &str = "name = \"cfs\", latency = \"12ms\", min_granularity = \"1.5ms\", wakeup_granularity = \"2ms\"";
+const ONE: &str = "name = \"cfs\"";
+
+#[test]
+fn two_hogs_share_by_the_weights_of_their_nice_levels() {
+    let mut table = Table::default();
+    let rows = [(0, 50.0), (1, 55.5), (5, 75.35), (10, 90.3), (19, 98.56), (-5, 24.7), (-10, 9.7), (-20, 1.14)];
+    for (nice, expected) in rows {
+        let run = measure::<Cfs>(1, TWO, 20, &[hog("a", ""), hog("b", &format!("nice = {nice}"))].concat(), 1);
+        table.row(&format!("nice {nice}"), expected, 0.3, share(&run, 0));
+    }
+    table.check();
+}
+
+#[test]
+fn an_idle_hog_gets_3_of_1027_and_a_batch_hog_its_half() {
+    let mut table = Table::default();
+    for (policy, seconds, expected, tolerance) in [("idle", 60, 0.29, 0.03), ("batch", 20, 50.0, 0.3)] {
+        let run =
+            measure::<Cfs>(1, TWO, seconds, &[hog("a", ""), hog("b", &format!("policy = \"{policy}\""))].concat(), 1);
+        table.row(policy, expected, tolerance, share(&run, 1));
+    }
+    table.check();
+}
+
+#[test]
+fn a_turn_is_over_at_the_tick_after_it() {
+    let mut table = Table::default();
+    for (scheduler, count, expected) in [(TWO, 2, 8.0), (TWO, 3, 8.0), (TWO, 4, 4.0), (TWO, 8, 4.0), (ONE, 2, 4.0)] {
+        let run = measure::<Cfs>(1, scheduler, 5, &hog("a", &format!("count = {count}")), 1);
+        for task in 0..count {
+            // The first turns are those of new tasks, which are placed one turn apart.
+            for length in &stretches(&run, task)[3..] {
+                table.row(&format!("{scheduler}: {count} hogs, a turn of {task}"), expected, 1e-3, *length);
+            }
+        }
+    }
+    table.check();
+}
+
+#[test]
+fn a_sleeper_of_a_tenth_does_not_wait_beside_any_number_of_hogs() {
+    let mut table = Table::default();
+    for count in [1, 2, 4, 8] {
+        let run = measure::<Cfs>(1, TWO, 60, &(hog("a", &format!("count = {count}")) + &s10("b", "")), 1);
+        let all = latencies(&run, count);
+        table.row(&format!("{count} hogs: mean"), 0.0, 0.1, mean(&all));
+        table.row(&format!("{count} hogs: p99"), 0.0, 0.1, quantile(&all, 0.99));
+    }
+    table.check();
+}
+
+#[test]
+fn a_sleeper_of_six_tenths_gets_half_or_nearly() {
+    let mut table = Table::default();
+    for (scheduler, expected) in [(TWO, 50.0), (ONE, 46.0)] {
+        let runs: Vec<_> = (1..5)
+            .map(|seed| measure::<Cfs>(1, scheduler, 60, &(hog("a", "") + &sleeper("b", 6000, 10_000, 1000, "")), seed))
+            .collect();
+        table.row(scheduler, expected, 0.5, mean(&runs.iter().map(|run| share(run, 1)).collect::<Vec<_>>()));
+        if scheduler == TWO {
+            table.latency(scheduler, 2.0, mean(&runs.iter().map(|run| mean(&latencies(run, 1))).collect::<Vec<_>>()));
+        }
+    }
+    table.check();
+}
+
+/// A burst of 10 ms after a long sleep: half a period of 12 ms is over before it, a whole one is not.
+#[test]
+fn who_slept_is_ahead_by_half_a_period_or_a_whole_one_if_sleepers_are_not_gentle() {
+    let preempted = |gentle: bool| {
+        let scheduler = format!("{TWO}, gentle_sleepers = {gentle}");
+        let burst = sleeper("b", 10_000, 200_000, 10_000, "");
+        let run = measure::<Cfs>(1, &scheduler, 20, &(hog("a", "") + &burst), 1);
+        run.of(Kind::SwitchOut).filter(|e| e.task == 1 && e.flag == Leave::Preempted as u8).count()
+    };
+    assert_eq!(preempted(false), 0);
+    assert!(preempted(true) > 80, "{}", preempted(true));
+}
+
+#[test]
+fn a_batch_task_does_not_preempt_and_nobody_waits_for_an_idle_one() {
+    let mut table = Table::default();
+    let run = measure::<Cfs>(1, TWO, 60, &(hog("a", "") + &s10("b", "policy = \"batch\"")), 1);
+    assert!(mean(&latencies(&run, 1)) > 1.0, "{}", mean(&latencies(&run, 1)));
+    let run = measure::<Cfs>(1, TWO, 60, &(hog("a", "policy = \"idle\"") + &s10("b", "nice = 19")), 1);
+    table.row("beside an idle hog", 0.0, 1e-6, quantile(&latencies(&run, 1), 1.0));
+    table.check();
+}
+
+/// A task that gives way is passed over once, if the next one is not far ahead of it.
+#[test]
+fn who_gives_way_lets_the_next_one_go_first() {
+    let polite = |name| {
+        format!("workload.{name} = {{ passes = \"forever\", steps = [{{ compute = \"0.1ms\" }}, \"yield\"] }}\n")
+    };
+    let run = measure::<Cfs>(1, TWO, 1, &(polite("a") + &polite("b")), 1);
+    let order = run.order();
+    let turns = order.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(turns * 10 > order.len() * 9 && order.len() > 9000, "{turns} changes of {}", order.len());
+}

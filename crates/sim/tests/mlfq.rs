@@ -1,0 +1,85 @@
+//! The multi-level feedback queue: who computes sinks, who does not stays, nobody is left at the bottom for good.
+
+use schedlab_model::{MILLISECOND, Nanos, SECOND, event::Kind};
+use schedlab_policies::schedulers::Mlfq;
+use schedlab_testing::schedulers::{Run, run, scenario};
+
+schedlab_testing::test_scheduler!(Mlfq);
+
+#[track_caller]
+fn mlfq(settings: &str, rest: &str) -> Run {
+    run::<Mlfq>(&scenario(&format!("machine = \"uniform\"\nscheduler = {{ name = \"mlfq\", {settings} }}\n{rest}")), 1)
+}
+
+/// The lengths of the turns, ms, in their order.
+fn turns(run: &Run) -> Vec<Nanos> {
+    run.of(Kind::SwitchOut).map(|event| event.a / MILLISECOND).collect()
+}
+
+#[test]
+fn slices_double_from_level_to_level_and_the_last_goes_on() {
+    let hogs = "workload.hog = { load = \"spin\", compute = \"200ms\", count = 2 }";
+    let run = mlfq("levels = 4, slice = \"10ms\", boost = \"1000s\"", hogs);
+    assert_eq!(turns(&run), [10, 10, 20, 20, 40, 40, 80, 80, 50, 50]);
+}
+
+#[test]
+fn a_task_that_uses_less_than_an_allotment_between_boosts_never_waits_for_one_that_computes() {
+    let run = mlfq(
+        "levels = 4, slice = \"10ms\", boost = \"1s\"",
+        r#"
+        workload.hog = { load = "spin", passes = "forever", count = 5, start = "0s" }
+        workload.sleeper = { load = "sleeper", run = "1ms", sleep = "149ms", rounds = 200, start = "160ms" }
+        "#,
+    );
+    // Only beside a hog that a boost has just put at the top does it wait, and then in turns of the first level, or for
+    // the end of the slice that the boost fell into.
+    let waits: Vec<_> = run.of(Kind::SwitchIn).filter(|event| event.task == 5).map(|event| event.time).collect();
+    let woken: Vec<_> = run.of(Kind::Wakeup).filter(|event| event.task == 5).map(|event| event.time).collect();
+    assert_eq!((waits.len(), woken.len()), (201, 201));
+    let mut beside = 0;
+    for (had, woke) in waits.iter().zip(&woken) {
+        let since_boost = woke % SECOND;
+        if since_boost > 130 * MILLISECOND {
+            assert_eq!(had, woke);
+            beside += 1;
+        }
+        assert!(had - woke <= 130 * MILLISECOND, "{} ns", had - woke);
+    }
+    assert!(beside > 150);
+}
+
+#[test]
+fn leaving_shortly_before_the_allotment_is_used_up_gains_nothing() {
+    let run = mlfq(
+        "levels = 4, slice = \"10ms\", boost = \"1000s\"",
+        r#"
+        duration = "60s"
+        workload.hog = { load = "spin", passes = "forever" }
+        workload.sly = { load = "sleeper", run = "9ms", sleep = "1ms", rounds = 1000000 }
+        "#,
+    );
+    // At the bottom the hog has 80 ms for every 9 ms of it, and 80 ms more whenever 80 ms of it are over in the middle of
+    // a run: in 720 ms of its own, 80 + 8 times. At the top it had 9 of every 10.
+    let share = run.get("tasks.sly.share");
+    assert!((share - 100.0 * 720.0 / (720.0 + 88.0 * 80.0)).abs() < 0.15, "{share} %");
+}
+
+#[test]
+fn a_boost_brings_up_what_newer_work_keeps_down() {
+    let runs_of_the_hog = |boost: &str| -> Vec<Nanos> {
+        let run = mlfq(
+            &format!("levels = 4, slice = \"10ms\", boost = \"{boost}\""),
+            r#"
+            duration = "10s"
+            workload.hog = { load = "spin", passes = "forever" }
+            workload.new = { steps = [{ compute = "9ms" }], count = 2000, gap = "9ms", start = "5ms" }
+            "#,
+        );
+        run.of(Kind::SwitchIn).filter(|event| event.task == 0).map(|event| event.time / SECOND).collect()
+    };
+    // Without boosts, what is left of its first two levels is all that it has: the newer tasks fill the processor.
+    assert!(runs_of_the_hog("1000s").into_iter().all(|second| second == 0));
+    let boosted = runs_of_the_hog("1s");
+    assert!((0..10).all(|second| boosted.contains(&second)), "{boosted:?}");
+}
