@@ -10,7 +10,7 @@
 //! through: tasks that did it themselves would disturb each other. A footprint larger than the cache has the pace of the
 //! memory, and so costs the same under every slice.
 
-use crate::work::{CHUNK_NS, Watch};
+use crate::work::{CHUNK_NS, GapDetector};
 use schedlab_linux::{Fault, clock::thread_time, mapping::Mapping, sched};
 use schedlab_model::{rng::Rng, scenario::Job};
 use std::io;
@@ -86,14 +86,14 @@ impl Chase {
     }
 
     /// Goes on for that nominal time, ns, reading the clock now and then.
-    pub fn follow(&mut self, length: u64, watch: &mut Watch<'_>) {
+    pub fn follow(&mut self, length: u64, gaps: &mut GapDetector<'_>) {
         let chunk = ((CHUNK_NS as f64 * self.pace.steps_per_ns) as u64).max(1);
         let mut left = (length as f64 * self.pace.steps_per_ns).round() as u64;
         while left > 0 {
             let steps = left.min(chunk);
             self.walk(steps);
             left -= steps;
-            watch.look((steps as f64 / self.pace.steps_per_ns) as u64);
+            gaps.look((steps as f64 / self.pace.steps_per_ns) as u64);
         }
     }
 

@@ -9,7 +9,7 @@
 
 use schedlab_linux::{Root, mapping::PAGE, mounts};
 use schedlab_model::{scenario::GroupSpec, units::Size};
-use schedlab_tune::{Cleanup, Object, RunJournal, mark::mark_group};
+use schedlab_tune::{Cleanup, Object, RunJournal, marker::mark_group};
 use std::{
     collections::BTreeMap,
     fs, io,

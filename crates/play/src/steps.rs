@@ -181,6 +181,6 @@ impl Worker<'_> {
             Err(why) => self.slot.failed(Trouble::Memory, &why),
         }
         self.held = (wanted, given);
-        self.watch.restart();
+        self.gaps.restart();
     }
 }

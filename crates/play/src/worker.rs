@@ -9,7 +9,7 @@ use crate::{
     lock, reads,
     setup::Setup,
     shared::{JobTotals, Slot, Trouble},
-    work::{Watch, call, compute},
+    work::{GapDetector, call, compute},
 };
 use schedlab_linux::{
     clock, futex, mapping,
@@ -45,7 +45,7 @@ pub(crate) struct Worker<'a> {
     pub number: usize,
     pub slot: &'a Slot,
     pub totals: &'a JobTotals,
-    pub watch: Watch<'a>,
+    pub gaps: GapDetector<'a>,
     pub rng: Rng,
     program: &'a [Instruction],
     next: usize,
@@ -94,7 +94,7 @@ impl<'a> Worker<'a> {
             number,
             slot,
             totals,
-            watch: Watch::new(slot),
+            gaps: GapDetector::new(slot),
             rng: of_task(setup.seed, &setup.workload.jobs[entry.job], entry.copy),
             program: &setup.workload.programs.programs[entry.job],
             next: 0,
@@ -162,8 +162,8 @@ impl<'a> Worker<'a> {
         (self.began, self.pass_began, self.deadline) = (began, began, began);
         [&self.slot.pass_began, &self.slot.due, &self.slot.began].into_iter().for_each(|it| it.store(began, Relaxed));
         self.totals.created.fetch_add(1, Relaxed);
-        let running = self.watch.restart();
-        self.watch.gap(running.saturating_sub(began));
+        let running = self.gaps.restart();
+        self.gaps.gap(running.saturating_sub(began));
     }
 
     /// Runs the program to its end.
@@ -187,7 +187,7 @@ impl<'a> Worker<'a> {
                 }
                 Instruction::Call(span) => {
                     let length = draw(span, &mut self.rng);
-                    call(self.setup.measure.calls(length), &self.setup.measure, &mut self.watch);
+                    call(self.setup.measure.calls(length), &self.setup.measure, &mut self.gaps);
                 }
                 Instruction::Sleep { span, .. } => {
                     let length = draw(span, &mut self.rng);
@@ -198,7 +198,7 @@ impl<'a> Worker<'a> {
                 Instruction::Mark(_) => {}
                 Instruction::Yield => {
                     sched::give_up_cpu();
-                    self.watch.restart();
+                    self.gaps.restart();
                 }
                 Instruction::Fork(program) => self.fork(program),
                 Instruction::Wait => self.wait(),
@@ -218,16 +218,16 @@ impl<'a> Worker<'a> {
     /// Work of that nominal length, ns: through the footprint, if the job has one.
     pub fn work(&mut self, length: Nanos) {
         match &mut self.chase {
-            Some(chase) => chase.follow(length, &mut self.watch),
-            None => compute(self.setup.measure.rounds(length), &self.setup.measure, &mut self.watch),
+            Some(chase) => chase.follow(length, &mut self.gaps),
+            None => compute(self.setup.measure.rounds(length), &self.setup.measure, &mut self.gaps),
         }
     }
 
     /// Does something that may block.
     pub fn blocking<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
-        self.watch.rest();
+        self.gaps.rest();
         let done = act(self);
-        self.watch.restart();
+        self.gaps.restart();
         done
     }
 
@@ -241,14 +241,14 @@ impl<'a> Worker<'a> {
 
     /// Sleeps; from the expiry of the timer to running again is a wakeup latency. A signal ends it early, without one.
     fn sleep(&mut self, until: Nanos) {
-        self.watch.rest();
+        self.gaps.rest();
         self.slot.until.store(until, Relaxed);
         clock::sleep_until(until);
         self.slot.until.store(0, Relaxed);
-        let running = self.watch.restart();
+        let running = self.gaps.restart();
         if let Some(latency) = running.checked_sub(until) {
             self.totals.wakeup_latency.record(latency);
-            self.watch.gap(latency);
+            self.gaps.gap(latency);
         }
     }
 
@@ -289,12 +289,12 @@ impl<'a> Worker<'a> {
         match process::fork() {
             Ok(Some(pid)) => {
                 slot.pid.store(pid, Relaxed);
-                self.watch.restart();
+                self.gaps.restart();
             }
             Ok(None) => {
                 die_with(parent);
                 slot.pid.store(process::own_pid(), Relaxed);
-                (self.number, self.slot, self.rng, self.watch) = (number, slot, rng, Watch::new(slot));
+                (self.number, self.slot, self.rng, self.gaps) = (number, slot, rng, GapDetector::new(slot));
                 set_pending(&self.setup.shared.slots.values()[number].signals);
                 self.program = &self.setup.workload.programs.programs[program as usize];
                 slot.program.store(program, Relaxed);
@@ -349,7 +349,7 @@ impl<'a> Worker<'a> {
             }
             process::kill(slot.pid.load(Relaxed), libc::SIGUSR1);
         }
-        self.watch.restart();
+        self.gaps.restart();
     }
 
     fn unlock(&mut self, lock: usize) {
@@ -358,7 +358,7 @@ impl<'a> Worker<'a> {
 
     /// The task has ended. Its process stays until its children have ended, since they die with it.
     pub fn end(&mut self) -> ! {
-        self.watch.rest();
+        self.gaps.rest();
         (0..self.setup.shared.locks.len()).for_each(|lock| self.unlock(lock));
         let (now, used) = (clock::now(), clock::process_time());
         let response = now.saturating_sub(self.began);

@@ -2,7 +2,7 @@
 //!
 //! A folder with a file an entry, written under another name, flushed, renamed, the folder flushed. An entry goes only when what it
 //! tells of is undone. Entries belong to a process ([`Owner`]); only a living owner undoes its own, those of a
-//! dead one are undone by its warden, or by the next user of the journal ([`super::undo`]).
+//! dead one are undone by its restorer, or by the next user of the journal ([`super::undo`]).
 //!
 //! Entries of all processes are numbered in one sequence: the next number is one more than the largest that is there, found under the
 //! lock of the folder's file `lock`. They are undone in the order of these numbers and of nothing else; clocks step.

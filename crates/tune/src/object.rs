@@ -2,7 +2,7 @@
 
 use crate::{
     change::Change,
-    mark::{self, Id},
+    marker::{self, Id},
     owner::Owner,
     remove,
     undone::Undone,
@@ -117,7 +117,7 @@ impl Object {
             Object::Loop { device, file } => remove::attachment(root, device, file),
             Object::Process { pid, start } => remove::process(*pid, *start),
             Object::Member { pid, start } => remove::member(*pid, *start),
-            Object::Folder { path, id } => mark::remove_folder(&root.path(path), id, owner),
+            Object::Folder { path, id } => marker::remove_folder(&root.path(path), id, owner),
         }
     }
 }

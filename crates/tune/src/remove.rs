@@ -2,7 +2,7 @@
 //! before it is really gone.
 
 use crate::{
-    mark::{Id, group_carries, instance_carries},
+    marker::{Id, group_carries, instance_carries},
     reading::{read_bounded, write_once},
     undone::Undone,
 };

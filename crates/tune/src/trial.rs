@@ -1,11 +1,11 @@
-//! Settings on trial: they stay only if they are confirmed in time. A user who has lost the connection, or the machine, by a
-//! setting gets it back by waiting.
+//! Settings on trial: they stay only if they are confirmed in time. A user whose setting breaks the connection or the machine
+//! recovers by waiting.
 //!
-//! A process of its own holds them ([`Held`]); the terminal may close. It looks at a file of its own in the journal's folder:
-//! renamed to `kept-...` the settings stay, to `ended-...` they go back at once, and at a SIGTERM too. When it dies, its warden
-//! takes them back. It remembers the old values itself: whatever becomes of the journal, only `kept-...` makes them stay.
+//! A separate process holds them ([`AppliedSettings`]); the terminal may close. It polls a file of its own in the journal's folder:
+//! renamed to `kept-...`, the settings stay; renamed to `ended-...`, or at SIGTERM, they are restored immediately. When the process
+//! dies, its restorer restores them. It has the old values in memory: even without the journal, only `kept-...` makes them stay.
 
-use crate::{held::Held, journal::Journal, owner::Owner, undone::Mismatch};
+use crate::{applied::AppliedSettings, journal::Journal, owner::Owner, undone::Mismatch};
 use nix::sys::signal::SigSet;
 use schedlab_linux::{
     Fault, Root, detached,
@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How often a trial looks whether something was said.
+/// How often a trial polls its file.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long the sayer waits for it: a change of elevator takes its time.
+/// How long the confirming process waits for the trial: a change of elevator can be slow.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a trial says once its settings are in force.
@@ -75,17 +75,18 @@ pub fn hold(root: &Root, journal: &Path, folder: &Path, settings: &str, within: 
     let stop = SigSet::from_iter([SIGTERM]);
     stop.thread_block().map_err(|why| Fault::Call { doing: "taking signals".to_owned(), why: why.into() })?;
     let read = serde_json::from_str(settings).map_err(|why| Fault::Wrong(why.to_string()));
-    let applied =
-        read.and_then(|settings: BTreeMap<_, _>| Ok((Held::apply_at(root, &settings, journal, folder)?, settings)));
-    let (held, settings) = match applied {
+    let applied = read.and_then(|settings: BTreeMap<_, _>| {
+        Ok((AppliedSettings::apply_at(root, &settings, journal, folder)?, settings))
+    });
+    let (applied, settings) = match applied {
         Ok(it) => it,
         Err(fault) => return say(&Answer::Refused(fault.to_string())).map(|()| false),
     };
     let marks = Marks::of(journal, &Owner::own());
     fs::write(&marks.pending, b"").map_err(|why| Fault::file(&marks.pending, "write", why))?;
-    let (pid, rounded) = (std::process::id() as i32, held.rounded().to_vec());
+    let (pid, rounded) = (std::process::id() as i32, applied.rounded().to_vec());
     say(&Answer::Begun(Begun { pid, settings, rounded, within_seconds: within.as_secs() }))?;
-    let done = if marks.wait(within, &stop) { held.keep() } else { held.restore().map(drop) };
+    let done = if marks.wait(within, &stop) { applied.keep() } else { applied.restore().map(drop) };
     if done.is_ok() {
         // The deciding process waits for this.
         marks.remove();
@@ -135,7 +136,7 @@ impl Marks {
 pub enum Verdict {
     /// The settings stay.
     Keep,
-    /// They go back at once.
+    /// They are restored immediately.
     End,
 }
 

@@ -166,8 +166,8 @@ fn where_nothing_keeps_a_value_it_is_said_how_it_was() {
 }
 
 #[test]
-fn a_killed_holder_of_a_journal_that_is_read_only_is_made_good_by_its_warden() {
-    let Some(disk) = Disk::new("a_killed_holder_of_a_journal_that_is_read_only_is_made_good_by_its_warden") else {
+fn a_killed_holder_of_a_journal_that_is_read_only_is_made_good_by_its_restorer() {
+    let Some(disk) = Disk::new("a_killed_holder_of_a_journal_that_is_read_only_is_made_good_by_its_restorer") else {
         return;
     };
     let tree = Tree::new();

@@ -8,7 +8,7 @@
 use super::usage::Usage;
 use nix::unistd::{AccessFlags, access};
 use schedlab_linux::{Fault, Root, mounts};
-use schedlab_tune::{Cleanup, Object, RunJournal, mark::mark_group};
+use schedlab_tune::{Cleanup, Object, RunJournal, marker::mark_group};
 use std::{
     fs::{self, File, OpenOptions},
     path::{Path, PathBuf},

@@ -8,7 +8,7 @@
 //!   files            ext4 without a journal on it
 //! ```
 //!
-//! Everything is journalled before it is made and taken down, latest first, on every way out; after SIGKILL the warden does it.
+//! Everything is journalled before it is made and taken down, latest first, on every way out; after SIGKILL the restorer does it.
 //! The outer of the agent's two processes makes it and takes it down; the inner one fills it, mounts it anew so that caches are
 //! cold, and runs the tasks. `ext4` without a journal, because a journal's writes are nobody's; mounted anew rather than
 //! `drop_caches`, which would empty everybody's. A guest's may lie on a drive in its memory ([`in_memory`]), and its file system
