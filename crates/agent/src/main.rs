@@ -11,7 +11,11 @@ mod guest;
 mod verbs;
 
 #[derive(Parser)]
-#[command(name = "schedlab-agent", version, about = "Does schedlab's work beside the kernel; people use schedlab")]
+#[command(
+    name = "schedlab-agent",
+    version,
+    about = "Runs, measures and changes the host for schedlab; users run schedlab itself"
+)]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,

@@ -1,4 +1,4 @@
-//! Agents killed at random moments, one of them or all at once, in runs that make everything a run can make. Afterwards one
+//! Agents killed at random moments, one of them or all together, in runs that make everything a run can make. Afterwards one
 //! `restore`, and the host is what it was: groups, tracing instances, mounts, loop devices, swap areas, settings, files,
 //! processes. Of the journal its lock file is left.
 //!
@@ -193,7 +193,7 @@ fn difference(fixture: &Fixture, before: &BTreeSet<String>) -> Vec<String> {
     }
 }
 
-/// Who is killed.
+/// The killed processes.
 const VICTIMS: [&[&str]; 6] = [
     &["outer"],
     &["inner"],
@@ -218,7 +218,7 @@ fn victims(fixture: &Fixture, outer: i32, whom: &[&str]) -> Vec<i32> {
 }
 
 #[test]
-fn whoever_is_killed_and_whenever_one_restore_leaves_the_host_as_it_was() {
+fn one_restore_undoes_a_run_whichever_process_is_killed_at_any_time() {
     let needed = ["/dev/loop-control", "/dev/fuse", "/sbin/mkfs.ext4"];
     let missing = needed.into_iter().find(|path| !Path::new(path).exists());
     if !nix::unistd::geteuid().is_root() || missing.is_some() {

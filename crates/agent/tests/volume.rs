@@ -109,12 +109,12 @@ impl Fixture {
         let mut left = [lines("/proc/mounts"), lines("/proc/swaps")].concat();
         let named = |file: &Path| fs::read_to_string(file).is_ok_and(|text| text.replace('\0', " ").contains(marker));
         for device in fs::read_dir("/sys/block").unwrap().flatten() {
-            let told = device.path().join("loop/backing_file");
-            left.extend(named(&told).then(|| told.display().to_string()));
+            let file = device.path().join("loop/backing_file");
+            left.extend(named(&file).then(|| file.display().to_string()));
         }
         for process in fs::read_dir("/proc").unwrap().flatten() {
-            let told = process.path().join("cmdline");
-            left.extend(named(&told).then(|| format!("process {}", told.display())));
+            let file = process.path().join("cmdline");
+            left.extend(named(&file).then(|| format!("process {}", file.display())));
         }
         let journal = self.path().join("journal");
         let mut files: Vec<PathBuf> = fs::read_dir(self.path()).unwrap().map(|file| file.unwrap().path()).collect();
@@ -161,8 +161,8 @@ fn stopped_by(fixture: &Fixture, signal: Signal, inner: bool) -> ExitStatus {
 }
 
 #[test]
-fn a_told_run_takes_its_volume_down() {
-    let Some(fixture) = fixture("a_told_run_takes_its_volume_down") else { return };
+fn a_run_that_gets_a_signal_removes_its_volume() {
+    let Some(fixture) = fixture("a_run_that_gets_a_signal_removes_its_volume") else { return };
     assert_eq!(stopped_by(&fixture, Signal::SIGTERM, false).code(), Some(130));
 }
 

@@ -8,7 +8,7 @@
 //!                     removes what is left
 //! all are killed      the next agent, or schedlab host restore, does it by the journal
 //! outer gets a signal it passes the signal on, and ends as the inner one does
-//! the asker dies      the kernel tells the outer one
+//! the caller dies     the kernel sends the outer one a signal
 //! ```
 
 use crate::{plan::Plan, store, supervisor::kill_children, volume::Mounted, workload::Workload};
@@ -77,7 +77,7 @@ pub fn guarded(
         std::mem::forget((applied, volume));
         return status;
     };
-    // Beside hogs, a signal to stop must come through.
+    // A signal to stop must be handled even among hogs.
     sched::raise(0);
     let status = loop {
         if let Some(signal) = signals.wait_for_any() {
@@ -107,10 +107,10 @@ pub fn guarded(
     })
 }
 
-/// Has the kernel tell us to stop when that process, our parent, dies.
+/// Has the kernel send us a signal when that process, our parent, dies.
 fn end_with(asker: i32) -> Result<(), Fault> {
     process::signal_at_parents_end(libc::SIGTERM)
-        .map_err(|why| Fault::Call { doing: "asking to be told of the asker's death".to_owned(), why })?;
+        .map_err(|why| Fault::Call { doing: "asking for a signal at the caller's death".to_owned(), why })?;
     // It may have died before.
     if process::parent() == asker {
         return Ok(());

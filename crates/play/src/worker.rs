@@ -252,8 +252,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Waits for the next multiple of `length` since the task began. Late means that it has passed already: the task goes on
-    /// at once with the period under way, and those that passed meanwhile are missed too.
+    /// Waits for the next multiple of `length` since the task began. Late means that it has passed already: the task continues
+    /// immediately with the current period, and those that passed meanwhile are missed too.
     fn period(&mut self, length: Nanos) {
         let mut deadline = self.began + ((self.deadline - self.began) / length + 1) * length;
         let now = clock::now();
@@ -307,7 +307,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Waits until a child has ended; without one, or when a signal comes, it returns at once.
+    /// Waits until a child has ended; without one, or when a signal comes, it returns immediately.
     fn wait(&mut self) {
         let ended = self.await_others(Awaited::Child, |_| process::reap(true));
         self.note_end(ended);
@@ -379,7 +379,7 @@ impl<'a> Worker<'a> {
         if of_workload {
             self.stay();
         }
-        process::exit_at_once(0)
+        process::exit_immediately(0)
     }
 
     fn outlive_children(&self) {
@@ -415,6 +415,6 @@ impl<'a> Worker<'a> {
 /// This process is killed when its parent ends; and ends now, if that has happened already.
 pub(crate) fn die_with(parent: i32) {
     if process::signal_at_parents_end(libc::SIGKILL).is_err() || process::parent() != parent {
-        process::exit_at_once(1);
+        process::exit_immediately(1);
     }
 }

@@ -166,7 +166,7 @@ impl AppliedSettings {
         Ok(())
     }
 
-    /// Reads a step's file back and enters what it reads into the journal: another value will be another writer's.
+    /// Reads a step's file back and enters the value into the journal: any other value later is another writer's.
     fn settle(&mut self, step: &Step, index: usize) -> Result<(), Fault> {
         if step.follows.is_some() {
             return Ok(());
@@ -202,17 +202,17 @@ impl AppliedSettings {
         }
     }
 
-    /// What is not as it was set: another process has changed it meanwhile, and what was measured since is void.
+    /// Settings that differ from what was written: another process has changed them, and measurements since then are void.
     pub fn check(&self) -> Vec<Mismatch> {
         self.watched.values().filter_map(|change| change.check(&self.root)).collect()
     }
 
-    /// What the kernel took differently from how it was asked for, mostly rounded.
+    /// Settings that the kernel changed when they were written, mostly by rounding.
     pub fn rounded(&self) -> &[Mismatch] {
         &self.rounded
     }
 
-    /// What dead runs had left, and what became of it before these settings were applied.
+    /// What dead runs had left, and the result of undoing it before these settings were applied.
     pub fn recovered(&self) -> &Undo {
         &self.recovered
     }
@@ -223,7 +223,7 @@ impl AppliedSettings {
         self.undo_locked().succeeded()
     }
 
-    /// Leaves everything as it is, for good.
+    /// Keeps all changes permanently.
     pub fn keep(mut self) -> Result<(), Fault> {
         let entries = std::mem::take(&mut self.entries);
         let Some(journal) = &self.journal else { return Ok(()) };

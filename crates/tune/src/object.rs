@@ -33,7 +33,7 @@ pub enum Object {
     },
     /// A tracefs instance.
     Instance {
-        /// Its name; where tracefs is depends on who looks.
+        /// Its name; the mount point of tracefs depends on the mount namespace.
         name: String,
         /// Its marker.
         id: Id,
@@ -71,7 +71,7 @@ pub enum Object {
         /// When it began, in ticks since boot.
         start: u64,
     },
-    /// A folder with all that is in it.
+    /// A folder with its contents.
     Folder {
         /// Which.
         path: PathBuf,

@@ -53,7 +53,7 @@ impl RunJournal {
         Ok(Cleanup { root: self.root.clone(), journal: journal.clone(), entry: Some(entry) })
     }
 
-    /// Makes a folder of this run's own below another, which goes with all that is in it.
+    /// Makes a folder of this run's own below another, which is removed with its contents.
     pub fn folder(&self, below: &Path) -> Result<(PathBuf, Cleanup), Fault> {
         let below = below.canonicalize().map_err(|why| Fault::file(below, "find", why))?;
         let (id, owner) = (Id::fresh()?, self.journal()?.owner().clone());

@@ -112,12 +112,12 @@ impl Marks {
     }
 
     /// Whether they are to stay. Where the file is gone, or cannot be renamed, they were not confirmed.
-    fn wait(&self, within: Duration, told: &SigSet) -> bool {
+    fn wait(&self, within: Duration, stop: &SigSet) -> bool {
         let began = Instant::now();
         while self.pending.exists() {
             let left = within.saturating_sub(began.elapsed());
-            if left.is_zero() || came(told, LOOK.min(left)) {
-                // Who renames it first decides.
+            if left.is_zero() || came(stop, LOOK.min(left)) {
+                // The first to rename it decides.
                 return fs::rename(&self.pending, &self.ended).is_err() && self.kept.exists();
             }
         }
@@ -131,7 +131,7 @@ impl Marks {
     }
 }
 
-/// What shall become of all trials that wait.
+/// The decision about all pending trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The settings stay.
@@ -140,10 +140,9 @@ pub enum Verdict {
     End,
 }
 
-/// Tells every trial what shall become of it and waits until it has. Gives their processes; those whose time was over are not
-/// among them.
+/// Ends or confirms every trial and waits until that is done. Returns their processes, without those that had already timed out.
 pub fn decide(folder: &Path, verdict: Verdict) -> Result<Vec<i32>, Fault> {
-    let mut told = Vec::new();
+    let mut notified = Vec::new();
     for owner in pending(folder) {
         let marks = Marks::of(folder, &owner);
         if !owner.lives() {
@@ -158,7 +157,7 @@ pub fn decide(folder: &Path, verdict: Verdict) -> Result<Vec<i32>, Fault> {
             Err(why) if verdict == Verdict::Keep => return Err(Fault::file(&marks.pending, "rename", why)),
             Err(_) => {
                 end(&owner)?;
-                told.push(owner.pid);
+                notified.push(owner.pid);
                 continue;
             }
         }
@@ -169,13 +168,13 @@ pub fn decide(folder: &Path, verdict: Verdict) -> Result<Vec<i32>, Fault> {
         if mark.exists() {
             let _ = fs::remove_file(mark);
             return Err(Fault::Wrong(format!(
-                "the trial of process {} did not answer; it goes back by itself",
+                "the trial of process {} did not answer; its settings are restored when it times out",
                 owner.pid
             )));
         }
-        told.push(owner.pid);
+        notified.push(owner.pid);
     }
-    Ok(told)
+    Ok(notified)
 }
 
 /// Ends a trial where no file can be renamed.

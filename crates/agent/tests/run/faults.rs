@@ -1,4 +1,4 @@
-//! What goes wrong is told, and leaves nothing behind.
+//! Faults are reported and leave nothing behind.
 
 use super::{Fixture, PATIENCE, agent, is_root};
 use nix::{
@@ -52,7 +52,7 @@ fn stopped_by(signal: Signal, inner: bool) -> std::process::ExitStatus {
 }
 
 #[test]
-fn a_told_agent_puts_everything_back() {
+fn an_agent_that_gets_a_signal_restores_everything() {
     assert_eq!(stopped_by(Signal::SIGTERM, false).code(), Some(130));
     assert_eq!(stopped_by(Signal::SIGINT, false).code(), Some(130));
 }
@@ -68,7 +68,7 @@ fn a_killed_inner_process_leaves_nothing() {
 }
 
 #[test]
-fn a_task_that_dies_is_told_and_the_numbers_of_others_stand() {
+fn a_task_that_dies_is_reported_and_the_numbers_of_others_are_kept() {
     let fixture = Fixture::new();
     let dies = json!({ "steps": [{ "compute": "1ms" }, { "run": "kill -9 $PPID; sleep 1" }, { "compute": "1s" }] });
     let stays = json!({ "load": "spin", "compute": "200ms" });
@@ -98,7 +98,7 @@ fn without_root_it_does_what_is_allowed_and_says_what_is_not() {
         "files": { "load": "stream", "size": "64KiB" },
     });
     let plan = fixture.plan(workload, json!({ "groups": { "some": {} } }));
-    // Nobody may look into the folder of the build, so the agent is taken elsewhere.
+    // Other users may not read the folder of the build, so the agent is copied elsewhere.
     let copy = fixture.path().join("agent");
     fs::copy(env!("CARGO_BIN_EXE_schedlab-agent"), &copy).unwrap();
     let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
@@ -154,7 +154,7 @@ fn children(pid: i32) -> Vec<i32> {
     text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-/// Starts a run of tasks in sessions of their own whose first step ends at once, and stops all processes but the tasks so long
+/// Starts a run of tasks in sessions of their own whose first step ends immediately, and stops all processes but the tasks so long
 /// after the first leader of a session is there; gives those that it stopped.
 fn stopped_early(fixture: &Fixture, after: Duration) -> (std::process::Child, Vec<i32>) {
     let task = |session: &str| json!({ "session": session, "count": 2, "steps": [{ "mark": "begun" }] });

@@ -24,7 +24,7 @@ pub(crate) struct Fixture {
     _turn: MutexGuard<'static, ()>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Seen(Value);
 
@@ -43,7 +43,7 @@ impl Seen {
         self.environment("foreign_percent")
     }
 
-    /// A number of what went on beside the tasks.
+    /// A number about other activity during the run.
     pub(crate) fn environment(&self, name: &str) -> f64 {
         self.0["environment"][name].as_f64().unwrap()
     }

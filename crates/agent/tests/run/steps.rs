@@ -35,7 +35,7 @@ fn messages_children_and_signals_come_through() {
 }
 
 #[test]
-fn a_task_that_leaves_children_behind_is_not_waited_for_by_its_own_time() {
+fn the_real_time_of_a_task_does_not_include_children_left_behind() {
     let fixture = Fixture::new();
     let parent = json!({ "steps": [{ "fork": [{ "sleep": "100ms" }, { "compute": "1ms" }] }, { "compute": "1ms" }] });
     let seen = fixture.run(json!({ "parent": parent }), json!({}));
@@ -109,7 +109,7 @@ fn the_memory_of_a_group_is_limited() {
 }
 
 #[test]
-fn a_command_is_run_and_its_failure_told() {
+fn a_command_is_run_and_its_failure_reported() {
     let fixture = Fixture::new();
     let command = |text: &str| json!({ "load": "command", "run": text });
     let busy = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
@@ -169,13 +169,13 @@ fn a_childs_time_is_its_jobs_though_the_run_ends_before_it() {
     let fixture = Fixture::new();
     let job = json!({ "steps": [{ "fork": [{ "compute": "10s" }] }, { "sleep": "10s" }] });
     let seen = fixture.run(json!({ "a": job }), json!({ "duration": "300ms" }));
-    // Nobody else of the run wants the processor: what it did not have, others of the host had.
+    // No other task of the run wants the processor: what it did not get, others of the host had.
     let share = seen.get("tasks.a.share");
     assert!(share + seen.foreign_percent() > 80.0, "{share} {}", seen.foreign_percent());
 }
 
 #[test]
-fn what_the_agent_takes_to_make_a_task_and_to_take_it_away_is_told_apart() {
+fn the_agents_time_to_make_and_to_remove_a_task_is_reported_separately() {
     let fixture = Fixture::new();
     let seen = fixture.run(json!({ "a": { "steps": [{ "call": "1us" }], "count": 5 } }), json!({}));
     let [making, unmaking] = ["making_ns", "unmaking_ns"].map(|name| seen.environment(name));

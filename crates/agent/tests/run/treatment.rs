@@ -19,17 +19,17 @@ fn shares_inside_a_session_are_as_the_weights_of_nice() {
 }
 
 #[test]
-fn a_job_does_the_same_work_whatever_runs_beside_it() {
+fn a_job_does_the_same_work_whatever_else_runs() {
     let fixture = Fixture::new();
     let job = json!({ "load": "spin", "compute": "300ms", "session": "one" });
     let hog = json!({ "load": "spin", "passes": "forever", "session": "one" });
     let alone = fixture.run(json!({ "job": job }), json!({}));
-    let beside = fixture.run(json!({ "job": job, "hog": hog }), json!({}));
-    let ratio = beside.used("job") / alone.used("job");
+    let contended = fixture.run(json!({ "job": job, "hog": hog }), json!({}));
+    let ratio = contended.used("job") / alone.used("job");
     // A processor that changes its speed changes this; a job that did half of its work would too.
     assert!((0.7..1.4).contains(&ratio), "{ratio}");
-    assert!(beside.get("tasks.job.real") > 1.6 * beside.used("job"), "a half of a processor takes twice as long");
-    assert!(beside.get("tasks.job.longest_gap") > 0.001, "it was without a processor for a while");
+    assert!(contended.get("tasks.job.real") > 1.6 * contended.used("job"), "a half of a processor takes twice as long");
+    assert!(contended.get("tasks.job.longest_gap") > 0.001, "it was without a processor for a while");
 }
 
 #[test]
@@ -137,8 +137,8 @@ fn jobs_have_a_session_of_their_own_or_the_one_they_name() {
 }
 
 #[test]
-fn a_reservation_is_kept_beside_hogs() {
-    if !is_root("a_reservation_is_kept_beside_hogs") {
+fn a_reservation_is_kept_among_hogs() {
+    if !is_root("a_reservation_is_kept_among_hogs") {
         return;
     }
     let fixture = Fixture::new();
@@ -151,7 +151,7 @@ fn a_reservation_is_kept_beside_hogs() {
     let seen =
         fixture.run(json!({ "hogs": hogs, "reserved": reserved }), json!({ "machine": machine, "duration": "2s" }));
     if seen.warnings().contains("reservation") {
-        eprintln!("a_reservation_is_kept_beside_hogs skipped: {}", seen.warnings());
+        eprintln!("a_reservation_is_kept_among_hogs skipped: {}", seen.warnings());
         return;
     }
     let of_one = seen.get("tasks.reserved.share") * processors as f64;

@@ -45,7 +45,7 @@ fn every_value_is_in_force_in_the_unit_of_its_file_and_comes_back_to_the_byte() 
 }
 
 #[test]
-fn who_drops_it_puts_it_back() {
+fn settings_are_restored_on_drop() {
     let tree = Tree::new();
     let before = tree.bytes();
     drop(AppliedSettings::apply(&tree.root(), &settings(MANY), &tree.journal()).unwrap());
@@ -53,7 +53,7 @@ fn who_drops_it_puts_it_back() {
 }
 
 #[test]
-fn what_somebody_else_has_changed_is_noticed_and_left_alone() {
+fn what_another_process_has_changed_is_noticed_and_left_alone() {
     let tree = Tree::new();
     let given = settings(&[("swappiness", "10"), ("page_cluster", "0")]);
     let applied = AppliedSettings::apply(&tree.root(), &given, &tree.journal()).unwrap();
@@ -85,7 +85,7 @@ fn the_numbers_of_an_elevator_that_goes_are_remembered_and_come_back_with_it() {
 }
 
 #[test]
-fn the_numbers_of_an_elevator_are_left_alone_if_somebody_else_has_chosen_another() {
+fn the_numbers_of_an_elevator_are_left_alone_if_another_process_has_chosen_another() {
     let tree = Tree::new();
     let applied =
         AppliedSettings::apply(&tree.root(), &settings(&[("elevator@sda", "none")]), &tree.journal()).unwrap();
@@ -128,7 +128,7 @@ fn a_partner_that_the_kernel_zeroes_is_what_brings_both_back() {
         AppliedSettings::apply(&tree.root(), &settings(&[("dirty_bytes", "64MiB")]), &tree.journal()).unwrap();
     assert_eq!(tree.get("proc/sys/vm/dirty_bytes"), "67108864\n");
     assert_eq!(tree.entries(), 2);
-    // No kernel stands behind these files to make the other one 0, so this one does not come back: it must say so.
+    // No kernel is behind these files to set the other one to 0, so this one is not restored: it must say so.
     let why = applied.restore().unwrap_err().to_string();
     assert!(why.contains("dirty_bytes") && why.contains("journal keeps it"), "{why}");
     assert_eq!(tree.get("proc/sys/vm/dirty_ratio"), "20\n");

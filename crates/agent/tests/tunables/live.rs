@@ -1,4 +1,4 @@
-//! On this kernel, with settings that disturb nobody; skipped, saying why, where the host forbids them.
+//! On this kernel, with settings that disturb no other process; skipped, with the reason, where the host does not permit them.
 
 use crate::tree::{Tree, agent, settings};
 use schedlab_linux::Root;

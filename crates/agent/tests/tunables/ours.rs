@@ -55,7 +55,7 @@ fn what_a_dead_run_has_left_is_removed_and_nothing_that_it_links_to() {
 fn a_folder_of_the_same_name_is_left_alone_and_named() {
     type Exchange = fn(&Tree, &Path);
     let ways: [(&str, Exchange); 5] = [
-        ("somebody's own", |_, folder| {
+        ("another process's own", |_, folder| {
             fs::remove_dir_all(folder).unwrap();
             fs::create_dir(folder).unwrap();
             fs::write(folder.join("f"), "x").unwrap();
@@ -95,7 +95,7 @@ fn a_folder_of_the_same_name_is_left_alone_and_named() {
 }
 
 #[test]
-fn a_run_that_was_killed_before_it_made_its_folder_costs_nobody_anything() {
+fn a_run_that_was_killed_before_it_made_its_folder_has_no_effect() {
     let tree = Tree::new();
     let folder = tree.path().join("schedlab-2024-00");
     let id = Id::fresh().unwrap();

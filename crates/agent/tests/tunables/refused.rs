@@ -59,7 +59,7 @@ fn a_name_of_older_kernels_sets_its_successor() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told_from_one_that_is_not_there() {
+fn a_file_that_cannot_be_written_is_distinguished_from_a_missing_one() {
     let tree = Tree::new();
     let file = tree.path().join("proc/sys/vm/swappiness");
     fs::set_permissions(&file, PermissionsExt::from_mode(0o444)).unwrap();
@@ -93,7 +93,7 @@ fn two_runs_do_not_hold_the_same_setting() {
 
 #[test]
 fn the_journal_stays_when_a_value_cannot_be_written_back_and_serves_later() {
-    // A file of the kernel that nobody can write, whatever his rights.
+    // A file of the kernel that no user can write, not even root.
     const CLOSED: &str = "/proc/sys/kernel/cap_last_cap";
     let tree = Tree::new();
     let value = fs::read_to_string(CLOSED).unwrap();

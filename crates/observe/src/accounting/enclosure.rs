@@ -41,7 +41,7 @@ impl Enclosure {
         OpenOptions::new().write(true).open(self.folder.join("cgroup.procs")).ok()
     }
 
-    /// What all that were ever in it have used.
+    /// The usage of all tasks that were ever in it.
     pub(super) fn usage(&self) -> Option<Usage> {
         let read = |name: &str| fs::read_to_string(self.folder.join(name)).ok();
         match read("cpu.stat") {
