@@ -24,7 +24,7 @@ impl Work {
     }
 }
 
-/// All of it for a while, beside a task that only computes; each a job of its own, in this order.
+/// All of it for `ms`, next to a task that only computes; each a job of its own, in this order.
 #[track_caller]
 pub fn periodic(scheduler: &str, processors: u16, all: &[Work], ms: u64) -> Run {
     let mut text = format!(
@@ -55,7 +55,7 @@ pub fn lateness(run: &Run, task: usize, work: Work) -> Option<Nanos> {
     done.enumerate().filter_map(|(period, event)| event.time.checked_sub(due(period) + 1)).max().map(|late| late + 1)
 }
 
-/// Whether all that were granted their reservations were in time, and how many they were.
+/// Checks that all granted reservations met their deadlines, and returns their number.
 fn in_time(run: &Run, all: &[Work]) -> Result<usize, TestCaseError> {
     let granted: Vec<_> = (0..all.len()).filter(|&task| granted(run, task)).collect();
     for &task in &granted {
@@ -108,7 +108,7 @@ proptest! {
     fn whatever_was_granted_is_kept(all in any_work(), processors in 1..4u16, enforce in any::<bool>()) {
         let run = periodic(&format!("name = \"edf\", enforce = {enforce}"), processors, &all, 500);
         let granted = in_time(&run, &all)?;
-        // First fit: whoever was refused had no processor with room for it.
+        // First fit: no processor had room for a refused one.
         prop_assert!(granted >= all.len().min(processors.into()), "{} of {:?}", granted, all);
     }
 }
@@ -145,7 +145,7 @@ fn what_does_not_fit_is_refused_until_room_is_left() {
 }
 
 #[test]
-fn who_takes_more_than_it_reserved_makes_others_late_unless_it_is_enforced() {
+fn a_task_that_exceeds_its_reservation_makes_others_late_unless_it_is_enforced() {
     let misses = |enforce: bool| {
         let text = format!(
             r#"

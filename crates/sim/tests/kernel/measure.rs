@@ -1,4 +1,4 @@
-//! What the rules of Linux schedulers are measured by: shares, stretches of running and wakeup latencies, from the events of a
+//! What the rules of Linux schedulers are measured by: shares, running intervals and wakeup latencies, from the events of a
 //! run; and scenarios with every scheduling policy in them.
 
 use crate::{
@@ -16,7 +16,7 @@ use schedlab_model::{
 /// A sleeper that burns 1 ms in 10 ms, give or take 2 ms.
 pub const S10: &str = r#"passes = "forever", steps = [{ compute = "1ms" }, { sleep = { uniform = ["7ms", "11ms"] } }]"#;
 
-/// A machine with so many ticks a second, and a scheduler, given as the inside of its table.
+/// A machine with that tick rate, Hz, and a scheduler, given as the inside of its table.
 pub fn on(processors: u16, hz: u32, scheduler: &str, rest: &str) -> Run {
     let machine = format!("{{ preset = \"uniform\", processors = {processors}, clock = {{ hz = \"{hz}/s\" }} }}");
     run(&scenario(&format!("machine = {machine}\nscheduler = {{ {scheduler} }}\n{rest}")), 1)
@@ -27,8 +27,8 @@ pub fn assert_near(value: f64, expected: f64, tolerance: f64) {
     assert!((value - expected).abs() <= tolerance, "{value}, expected {expected} within {tolerance}");
 }
 
-/// Stretches for which a task had a processor: when each began and ended.
-pub fn stretches(run: &Run, task: TaskId) -> Vec<(Nanos, Nanos)> {
+/// The intervals in which a task had a processor: when each began and ended.
+pub fn run_intervals(run: &Run, task: TaskId) -> Vec<(Nanos, Nanos)> {
     let all: Vec<&Event> = run.events.iter().filter(|event| event.task == task).collect();
     let begins = all.iter().filter(|event| event.kind == Kind::SwitchIn);
     let ends = all.iter().filter(|event| event.kind == Kind::SwitchOut);
@@ -37,7 +37,7 @@ pub fn stretches(run: &Run, task: TaskId) -> Vec<(Nanos, Nanos)> {
 
 /// Their lengths, without the first and the last, which begin or end with the run, in ms.
 pub fn turns(run: &Run, task: TaskId) -> Vec<f64> {
-    let all = stretches(run, task);
+    let all = run_intervals(run, task);
     let inner = all.get(1..all.len().saturating_sub(1)).unwrap_or_default();
     inner.iter().map(|(begin, end)| (end - begin) as f64 / MILLISECOND as f64).collect()
 }
@@ -45,7 +45,7 @@ pub fn turns(run: &Run, task: TaskId) -> Vec<f64> {
 /// Percent of one processor that a task had between two times.
 pub fn share(run: &Run, task: TaskId, from: Nanos, to: Nanos) -> f64 {
     let had =
-        stretches(run, task).iter().map(|&(begin, end)| end.min(to).saturating_sub(begin.max(from))).sum::<Nanos>();
+        run_intervals(run, task).iter().map(|&(begin, end)| end.min(to).saturating_sub(begin.max(from))).sum::<Nanos>();
     100.0 * had as f64 / (to - from) as f64
 }
 
@@ -90,7 +90,7 @@ pub fn seconds(n: u64) -> Nanos {
     n * SECOND
 }
 
-/// In scenarios whose tasks ask for every scheduling policy that there is, the audit finds nothing and nobody is lost. The
+/// In scenarios whose tasks ask for every scheduling policy that there is, the audit finds nothing and no task is lost. The
 /// scheduler is given as the inside of its table.
 pub fn copes_with_every_class(scheduler: &str) {
     let job = r#"workload.a = { load = "spin" }"#;
@@ -104,7 +104,7 @@ pub fn copes_with_every_class(scheduler: &str) {
             ask(&mut scenario, &asked);
             let run = run_audited(&scenario, seed);
             prop_assert!(run.violations.is_empty(), "{}", run.violations.join("\n"));
-            prop_assert!(programs == Programs::Wild || lives(&run).0 == lives(&run).1, "somebody is lost");
+            prop_assert!(programs == Programs::Wild || lives(&run).0 == lives(&run).1, "a task is lost");
             Ok(())
         });
         outcome.unwrap_or_else(|why| panic!("{scheduler}: {why}"));

@@ -1,4 +1,4 @@
-//! What the tests of the Linux schedulers measure of a run: shares, stretches, gaps and latencies, exact from its events.
+//! What the tests of the Linux schedulers measure of a run: shares, run lengths, gaps and latencies, exact from its events.
 
 use crate::audited::{Run, run, scenario};
 use schedlab_model::{Nanos, event::Kind, task::TaskId};
@@ -8,8 +8,7 @@ pub fn hog(name: &str, settings: &str) -> String {
     format!("workload.{name} = {{ load = \"spin\", passes = \"forever\", {settings} }}\n")
 }
 
-/// A task that burns so much in each period, of 10 ms on average unless told otherwise; a wait lengthens the period. Lengths
-/// in µs.
+/// A task that computes for `burn` in each period, both in µs; a wait lengthens the period.
 pub fn sleeper(name: &str, burn: u64, period: u64, jitter: u64, settings: &str) -> String {
     let sleep = period - burn;
     format!(
@@ -25,12 +24,12 @@ pub fn s10(name: &str, settings: &str) -> String {
     sleeper(name, 1000, 10_000, 2000, settings)
 }
 
-/// A machine of so many processors with 250 ticks a second and no costs.
+/// A machine with a number of processors, 250 ticks a second and no costs.
 pub fn machine(processors: u16) -> String {
     format!("machine = {{ preset = \"uniform\", processors = {processors}, clock = {{ hz = \"250/s\" }} }}\n")
 }
 
-/// Runs a workload under a scheduler for so many seconds.
+/// Runs a workload under a scheduler for a number of seconds.
 #[track_caller]
 pub fn measure(processors: u16, scheduler: &str, seconds: u64, rest: &str, seed: u64) -> Run {
     let head = format!("scheduler = {{ {scheduler} }}\nduration = \"{seconds}s\"\n");
@@ -47,8 +46,8 @@ pub fn share(run: &Run, task: TaskId) -> f64 {
     100.0 * used(run, task) as f64 / run.end as f64
 }
 
-/// The lengths of a task's stretches on a processor, ms, without the first and the last.
-pub fn stretches(run: &Run, task: TaskId) -> Vec<f64> {
+/// The uninterrupted run lengths of a task, ms, without the first and the last.
+pub fn run_lengths(run: &Run, task: TaskId) -> Vec<f64> {
     let lengths: Vec<f64> =
         run.of(Kind::SwitchOut).filter(|event| event.task == task).map(|event| event.a as f64 / 1e6).collect();
     lengths[1..lengths.len() - 1].to_vec()

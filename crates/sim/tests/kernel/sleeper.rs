@@ -1,5 +1,5 @@
-//! A task that computes for 1 ms and sleeps for 9, more or less, beside others that never wait: what the figures of several
-//! schedulers are given for.
+//! A task that computes for 1 ms and sleeps for 9, more or less, among others that never wait: the load for which the figures of several
+//! schedulers are known.
 
 use crate::{
     audited::Run,
@@ -17,7 +17,7 @@ pub fn at_1000_hz(scheduler: &str, duration: &str, workload: &str) -> Run {
     on(1, 1000, scheduler, &format!("duration = \"{duration}\"\n{workload}"))
 }
 
-/// How long a sleeper was held up in each of its rounds, and its share of the processor.
+/// The delay of a sleeper in each of its rounds, and its share of the processor.
 #[derive(Debug)]
 pub struct HeldUp {
     /// ms, in order of length.
@@ -70,18 +70,18 @@ impl std::fmt::Display for HeldUp {
     }
 }
 
-/// S10 beside so many endless tasks, for 200 s.
+/// S10 with a number of endless tasks, for 200 s.
 #[track_caller]
-pub fn beside_hogs(scheduler: &str, hogs: u32) -> HeldUp {
+pub fn with_hogs(scheduler: &str, hogs: u32) -> HeldUp {
     let workload = format!(
         "workload.hog = {{ load = \"spin\", passes = \"forever\", count = {hogs} }}\nworkload.sleeper = {{ {S10} }}"
     );
     HeldUp::of(&at_1000_hz(scheduler, "200s", &workload), "sleeper", hogs, MILLISECOND)
 }
 
-/// The share in percent of an endless task of nice 0 beside another, given by its fields, in 20 s.
+/// The share in percent of an endless task of nice 0 against another, given by its fields, in 20 s.
 #[track_caller]
-pub fn share_beside(scheduler: &str, other: &str) -> f64 {
+pub fn share_against(scheduler: &str, other: &str) -> f64 {
     let workload = format!(
         "workload.a = {{ load = \"spin\", passes = \"forever\" }}\n\
          workload.b = {{ load = \"spin\", passes = \"forever\", {other} }}"

@@ -26,7 +26,7 @@ fn responses(run: &Run, jobs: &[(u64, u64)]) -> u64 {
     ends - jobs.iter().map(|(_, start)| start).sum::<u64>()
 }
 
-/// The least sum there can be (Schrage): at every instant somebody with the least left runs.
+/// The least sum there can be (Schrage): at every instant a task with the least left runs.
 fn least(jobs: &[(u64, u64)]) -> u64 {
     let mut left: Vec<u64> = jobs.iter().map(|(length, _)| *length).collect();
     let (mut now, mut sum) = (0, 0);
@@ -39,7 +39,7 @@ fn least(jobs: &[(u64, u64)]) -> u64 {
                 (now, left[job]) = (now + ran, left[job] - ran);
                 sum += if left[job] == 0 { now - jobs[job].1 } else { 0 };
             }
-            None => now = next.expect("somebody is still to come"),
+            None => now = next.expect("a task is still to come"),
         }
     }
     sum
@@ -53,7 +53,7 @@ proptest! {
     #![proptest_config(cases(100))]
 
     #[test]
-    fn nobody_responds_sooner_on_average(jobs in jobs()) {
+    fn no_order_has_a_lower_mean_response(jobs in jobs()) {
         let sum = responses(&batch("srtf", &jobs), &jobs);
         prop_assert_eq!(sum, least(&jobs));
         for other in SCHEDULERS {
