@@ -473,7 +473,7 @@ impl Scheduler for Cfs {
             ),
             feature(
                 "wakeup_preemption",
-                "whether a woken task may take the processor before the next tick",
+                "whether a woken task may preempt before the next tick",
                 Some("wakeup_preemption"),
             ),
             linux::AUTOGROUP,

@@ -659,7 +659,7 @@ impl Scheduler for Eevdf {
             },
             Parameter {
                 name: "wakeup_preemption",
-                meaning: "whether a woken task may take the processor before the next tick",
+                meaning: "whether a woken task may preempt before the next tick",
                 domain: Domain::Switch,
                 default: Some("true"),
                 logarithmic: false,
