@@ -45,7 +45,8 @@ impl Entry {
         format!("{}-{}-{:08}.json", self.owner.pid, self.owner.start, self.sequence)
     }
 
-    /// The order in which entries were made. Journals of earlier versions numbered each process's own: then the start of the process decides.
+    /// The order in which entries were made. Journals of earlier versions numbered each process's own: then the
+    /// start of the process decides.
     pub(crate) fn order(&self) -> (u64, u64, i32) {
         (self.sequence, self.owner.start, self.owner.pid)
     }

@@ -1,8 +1,9 @@
 //! The settings of a host: what there is, what it is now, how it is changed and always put back.
 //!
-//! [`AppliedSettings::apply`] sets and [`AppliedSettings::restore`] restores; between them are the journal on disk ([`journal`]) and a process
-//! that outlives this one ([`restorer`]). What else a run makes on the host and must remove again (a group, a tracing instance, a mount, a
-//! loop device, a swap area, a folder, a process) is entered into the same journal first, by its [`RunJournal`].
+//! [`AppliedSettings::apply`] sets and [`AppliedSettings::restore`] restores. In between, the old values are in the journal on disk
+//! ([`journal`]); if this process dies, another one ([`restorer`]) restores them. What else a run makes on the host and must remove
+//! again (a group, a tracing instance, a mount, a loop device, a swap area, a folder, a process) is entered into the same journal
+//! first, by its [`RunJournal`].
 
 pub mod applied;
 mod change;
