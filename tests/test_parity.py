@@ -119,7 +119,7 @@ def test_a_policy_switches_as_its_kernel_does(kernel, name, tmp_path):
 def test_a_recording_that_does_not_tell_what_was_charged_is_refused(tmp_path):
     (task_set,) = switches.task_sets(["two_equal"])
     task_set.experiment({"name": "cfs"}, 1).record(tmp_path / "simulated", "recording")
-    with pytest.raises(_core.ScenarioError, match="does not tell what the kernel charged"):
+    with pytest.raises(_core.ScenarioError, match="the recording has no charges of the kernel"):
         switches.follow_recording(task_set, tmp_path / "simulated", {"name": "cfs"}, 1)
 
 

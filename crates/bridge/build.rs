@@ -50,7 +50,7 @@ fn gather(folder: &Path, table_file: &str) {
 
 /// Every file under `folder`, in an order that does not depend on the file system.
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).expect("the crates stand side by side");
+    let entries = std::fs::read_dir(folder).expect("the crates are sibling folders");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
     paths.sort();
     paths.into_iter().flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()

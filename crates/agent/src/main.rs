@@ -11,7 +11,11 @@ mod guest;
 mod verbs;
 
 #[derive(Parser)]
-#[command(name = "schedlab-agent", version, about = "Does schedlab's work beside the kernel; people use schedlab")]
+#[command(
+    name = "schedlab-agent",
+    version,
+    about = "Runs, measures and changes the host for schedlab; users run schedlab itself"
+)]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -49,7 +53,7 @@ enum Verb {
     Unit(settings::Unit),
     /// Wait for a process's death and put back what it had changed.
     #[command(hide = true)]
-    Warden(background::Warden),
+    Restorer(background::Restorer),
     /// Hold settings until they are confirmed.
     #[command(hide = true)]
     Trial(background::Trial),
@@ -82,7 +86,7 @@ fn main() -> ExitCode {
         Verb::Confirm(it) => it.run(),
         Verb::Hold(it) => it.run(),
         Verb::Unit(it) => it.run(),
-        Verb::Warden(it) => it.run(),
+        Verb::Restorer(it) => it.run(),
         Verb::Trial(it) => it.run(),
         Verb::SlowDisk(it) => it.run(),
         Verb::VolumeSize(it) => it.run(),

@@ -36,7 +36,7 @@ fn time(options: &[&str], command: &[&str]) -> (i32, Vec<Value>, String) {
     (agent.status.code().unwrap(), lines, String::from_utf8(agent.stderr).unwrap())
 }
 
-/// The answer of one run that ended well, or nothing where this host tells too little.
+/// The answer of one run that ended well, or nothing where this host reports too little.
 fn timed(command: &[&str]) -> Option<Value> {
     let (status, answers, said) = time(&[], command);
     assert_eq!((status, answers.len()), (0, 1), "{said}");
@@ -112,7 +112,7 @@ fn a_command_held_by_a_memory_cgroup_reads_again_and_reclaims() {
     let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let file = folder.path().join("data");
     std::fs::write(&file, vec![1; 24 << 20]).unwrap();
-    // Written back and forgotten, so that the group and nobody else has its pages.
+    // Written back and dropped, so that its pages are charged to the group alone.
     let forget = format!("of={}", file.display());
     let quiet = ["oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none"];
     assert!(Command::new("dd").args(["if=/dev/null", &forget]).args(quiet).status().unwrap().success());
@@ -159,12 +159,12 @@ fn without_root_the_first_task_is_the_first_task_and_what_is_unknown_is_said() {
     assert!(whole["elapsed_ns"].is_null() && whole["asleep_ns"].is_null(), "{answer}");
     let parts: u64 = PARTS.iter().filter_map(|part| main[part].as_u64()).sum();
     assert_eq!(parts, ns(main, "elapsed_ns"));
-    assert!(main["processor_ns"].is_u64(), "anybody may know how long a task waited for a processor: {answer}");
+    assert!(main["processor_ns"].is_u64(), "any user may know how long a task waited for a processor: {answer}");
 }
 
 const NOBODY: u32 = 65534;
 
-/// A control group of version 1 that only counts, which everybody may enter. None where there is no such controller.
+/// A control group of version 1 that only counts, which any user may enter. None where there is no such controller.
 struct Counter(PathBuf);
 
 impl Counter {
@@ -286,7 +286,7 @@ fn nothing_of_the_control_group_stays_even_if_the_agent_is_killed() {
 
 #[test]
 fn children_and_orphans_count() {
-    // The inner shell ends at once; its child is handed to the agent, and ends before the command does.
+    // The inner shell ends immediately; its child is handed to the agent, and ends before the command does.
     let Some(answer) = timed(&["sh", "-c", "sh -c 'sleep 0.05 & true'; (exit 0); sleep 0.2; true"]) else { return };
     adds_up(&answer["whole"]);
     assert!(answer["counts"]["tasks"].as_u64().unwrap() >= 5, "{answer}");
@@ -294,7 +294,7 @@ fn children_and_orphans_count() {
 }
 
 #[test]
-fn waiting_for_the_processor_is_told() {
+fn waiting_for_the_processor_is_reported() {
     // Two that compute, on one processor.
     let burn = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
     let command = format!("({burn}) & {burn}; wait");

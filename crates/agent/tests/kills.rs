@@ -1,4 +1,4 @@
-//! Agents killed at random moments, one of them or all at once, in runs that make everything a run can make. Afterwards one
+//! Agents killed at random moments, one of them or all together, in runs that make everything a run can make. Afterwards one
 //! `restore`, and the host is what it was: groups, tracing instances, mounts, loop devices, swap areas, settings, files,
 //! processes. Of the journal its lock file is left.
 //!
@@ -55,11 +55,11 @@ fn kinds() -> Vec<(&'static str, Value)> {
     ]
 }
 
-struct Lab {
+struct Fixture {
     folder: tempfile::TempDir,
 }
 
-impl Lab {
+impl Fixture {
     fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -179,10 +179,10 @@ fn below(folder: &Path, folders_only: bool, what: &str, all: &mut BTreeSet<Strin
 }
 
 /// What there is now and was not, and what is not there any more; empty once all is as before.
-fn difference(lab: &Lab, before: &BTreeSet<String>) -> Vec<String> {
+fn difference(fixture: &Fixture, before: &BTreeSet<String>) -> Vec<String> {
     let began = Instant::now();
     loop {
-        let now = lab.snapshot();
+        let now = fixture.snapshot();
         let more = now.difference(before).map(|line| format!("+ {line}"));
         let less = before.difference(&now).map(|line| format!("- {line}"));
         let all: Vec<String> = more.chain(less).collect();
@@ -193,21 +193,21 @@ fn difference(lab: &Lab, before: &BTreeSet<String>) -> Vec<String> {
     }
 }
 
-/// Who is killed.
+/// The killed processes.
 const VICTIMS: [&[&str]; 6] = [
     &["outer"],
     &["inner"],
-    &["warden"],
+    &["restorer"],
     &["outer", "inner"],
-    &["warden", "outer"],
-    &["outer", "inner", "warden", "slow-disk"],
+    &["restorer", "outer"],
+    &["outer", "inner", "restorer", "slow-disk"],
 ];
 
 /// The numbers of the victims that there are now.
-fn victims(lab: &Lab, outer: i32, whom: &[&str]) -> Vec<i32> {
+fn victims(fixture: &Fixture, outer: i32, whom: &[&str]) -> Vec<i32> {
     let children = fs::read_to_string(format!("/proc/{outer}/task/{outer}/children")).unwrap_or_default();
     let children: Vec<i32> = children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
-    let processes = lab.processes();
+    let processes = fixture.processes();
     let is = |pid: i32, arguments: &str, who: &str| match who {
         "outer" => pid == outer,
         "inner" => children.contains(&pid) && arguments.contains("plan.json"),
@@ -218,7 +218,7 @@ fn victims(lab: &Lab, outer: i32, whom: &[&str]) -> Vec<i32> {
 }
 
 #[test]
-fn whoever_is_killed_and_whenever_one_restore_leaves_the_host_as_it_was() {
+fn one_restore_undoes_a_run_whichever_process_is_killed_at_any_time() {
     let needed = ["/dev/loop-control", "/dev/fuse", "/sbin/mkfs.ext4"];
     let missing = needed.into_iter().find(|path| !Path::new(path).exists());
     if !nix::unistd::geteuid().is_root() || missing.is_some() {
@@ -227,29 +227,29 @@ fn whoever_is_killed_and_whenever_one_restore_leaves_the_host_as_it_was() {
     }
     let number = |name: &str, usual| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
     let mut rng = Rng::stream(number("SCHEDLAB_KILL_SEED", SEED), 1);
-    let lab = Lab { folder: tempfile::tempdir().unwrap() };
-    fs::create_dir(lab.scratch()).unwrap();
-    lab.restore("before");
+    let fixture = Fixture { folder: tempfile::tempdir().unwrap() };
+    fs::create_dir(fixture.scratch()).unwrap();
+    fixture.restore("before");
     // The lock file is made by the first that needs it, and stays.
-    fs::create_dir_all(lab.journal()).unwrap();
-    fs::write(lab.journal().join("lock"), "").unwrap();
-    fs::set_permissions(lab.journal(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-    let (before, kinds) = (lab.snapshot(), kinds());
+    fs::create_dir_all(fixture.journal()).unwrap();
+    fs::write(fixture.journal().join("lock"), "").unwrap();
+    fs::set_permissions(fixture.journal(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let (before, kinds) = (fixture.snapshot(), kinds());
     let (mut hit, mut made) = (0, 0);
     for round in 0..number("SCHEDLAB_KILLS", KILLS) {
         let (name, kind) = &kinds[(round % kinds.len() as u64) as usize];
         let whom = VICTIMS[rng.below(VICTIMS.len() as u64) as usize];
         let delay = rng.below(LATEST_US);
         let what = format!("round {round}: {name}; killed after {delay} us: {}", whom.join(", "));
-        let mut run = lab.start(kind);
+        let mut run = fixture.start(kind);
         std::thread::sleep(Duration::from_micros(delay));
-        made += u32::from(fs::read_dir(lab.journal()).unwrap().count() > 1);
-        for pid in victims(&lab, run.id() as i32, whom) {
+        made += u32::from(fs::read_dir(fixture.journal()).unwrap().count() > 1);
+        for pid in victims(&fixture, run.id() as i32, whom) {
             hit += u32::from(kill(Pid::from_raw(pid), Signal::SIGKILL).is_ok());
         }
         run.wait().unwrap();
-        lab.restore(&what);
-        assert_eq!(difference(&lab, &before), Vec::<String>::new(), "{what}");
+        fixture.restore(&what);
+        assert_eq!(difference(&fixture, &before), Vec::<String>::new(), "{what}");
     }
     println!("{hit} processes killed; something was journalled at {made} of the moments");
     assert!(made > 0, "no kill fell where there was something to undo");

@@ -20,13 +20,13 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// Long enough for a kernel to give up what a killed run has left.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-struct Lab {
+struct Fixture {
     folder: tempfile::TempDir,
     _turn: MutexGuard<'static, ()>,
 }
 
-/// The lab, or why there is none here.
-fn lab(test: &str) -> Option<Lab> {
+/// The fixture; None, with the reason printed, where the host lacks what it needs.
+fn fixture(test: &str) -> Option<Fixture> {
     let needed = ["/dev/loop-control", "/dev/fuse", "/sbin/mkfs.ext4"];
     let missing = needed.into_iter().find(|path| !Path::new(path).exists());
     if !nix::unistd::geteuid().is_root() || missing.is_some() {
@@ -34,7 +34,7 @@ fn lab(test: &str) -> Option<Lab> {
         return None;
     }
     let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    Some(Lab { folder: tempfile::tempdir().unwrap(), _turn: turn })
+    Some(Fixture { folder: tempfile::tempdir().unwrap(), _turn: turn })
 }
 
 /// A drive of 40 MiB, in the middle of its random requests some 5 ms.
@@ -58,7 +58,7 @@ fn lively() -> Value {
     json!({ "readers": of("read", "read"), "writers": of("write", "written"), "swapped": swapped })
 }
 
-impl Lab {
+impl Fixture {
     fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -109,12 +109,12 @@ impl Lab {
         let mut left = [lines("/proc/mounts"), lines("/proc/swaps")].concat();
         let named = |file: &Path| fs::read_to_string(file).is_ok_and(|text| text.replace('\0', " ").contains(marker));
         for device in fs::read_dir("/sys/block").unwrap().flatten() {
-            let told = device.path().join("loop/backing_file");
-            left.extend(named(&told).then(|| told.display().to_string()));
+            let file = device.path().join("loop/backing_file");
+            left.extend(named(&file).then(|| file.display().to_string()));
         }
         for process in fs::read_dir("/proc").unwrap().flatten() {
-            let told = process.path().join("cmdline");
-            left.extend(named(&told).then(|| format!("process {}", told.display())));
+            let file = process.path().join("cmdline");
+            left.extend(named(&file).then(|| format!("process {}", file.display())));
         }
         let journal = self.path().join("journal");
         let mut files: Vec<PathBuf> = fs::read_dir(self.path()).unwrap().map(|file| file.unwrap().path()).collect();
@@ -138,15 +138,15 @@ fn number(rows: &Value, metric: &str) -> f64 {
 }
 
 /// Runs everything that a volume can have, and stops it in the midst by a signal to the outer or inner process.
-fn stopped_by(lab: &Lab, signal: Signal, inner: bool) -> ExitStatus {
+fn stopped_by(fixture: &Fixture, signal: Signal, inner: bool) -> ExitStatus {
     let rest = json!({
         "groups": { "small": { "memory": "16MiB" } }, "tunables": { "elevator": "mq-deadline", "writes_starved": "0" },
     });
-    let plan = lab.plan(json!({ "disk": disk(), "swap": "8MiB" }), lively(), rest);
-    let mut run = lab.start(&plan);
+    let plan = fixture.plan(json!({ "disk": disk(), "swap": "8MiB" }), lively(), rest);
+    let mut run = fixture.start(&plan);
     let outer = run.id() as i32;
     let began = Instant::now();
-    let swaps = || fs::read_to_string("/proc/swaps").unwrap().contains(lab.path().to_str().unwrap());
+    let swaps = || fs::read_to_string("/proc/swaps").unwrap().contains(fixture.path().to_str().unwrap());
     while !swaps() && began.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -156,62 +156,64 @@ fn stopped_by(lab: &Lab, signal: Signal, inner: bool) -> ExitStatus {
     let victim = if inner { children.split_whitespace().next().unwrap().parse().unwrap() } else { outer };
     kill(Pid::from_raw(victim), signal).unwrap();
     let status = run.wait().unwrap();
-    lab.assert_all_gone();
+    fixture.assert_all_gone();
     status
 }
 
 #[test]
-fn a_told_run_takes_its_volume_down() {
-    let Some(lab) = lab("a_told_run_takes_its_volume_down") else { return };
-    assert_eq!(stopped_by(&lab, Signal::SIGTERM, false).code(), Some(130));
+fn a_run_that_gets_a_signal_removes_its_volume() {
+    let Some(fixture) = fixture("a_run_that_gets_a_signal_removes_its_volume") else { return };
+    assert_eq!(stopped_by(&fixture, Signal::SIGTERM, false).code(), Some(130));
 }
 
 #[test]
 fn a_killed_agent_leaves_no_volume() {
-    let Some(lab) = lab("a_killed_agent_leaves_no_volume") else { return };
-    assert_eq!(stopped_by(&lab, Signal::SIGKILL, false).code(), None);
+    let Some(fixture) = fixture("a_killed_agent_leaves_no_volume") else { return };
+    assert_eq!(stopped_by(&fixture, Signal::SIGKILL, false).code(), None);
 }
 
 #[test]
 fn a_killed_inner_process_leaves_no_volume() {
-    let Some(lab) = lab("a_killed_inner_process_leaves_no_volume") else { return };
-    assert_eq!(stopped_by(&lab, Signal::SIGKILL, true).code(), Some(2));
+    let Some(fixture) = fixture("a_killed_inner_process_leaves_no_volume") else { return };
+    assert_eq!(stopped_by(&fixture, Signal::SIGKILL, true).code(), Some(2));
 }
 
 #[test]
 fn a_setting_that_is_refused_takes_the_volume_down() {
-    let Some(lab) = lab("a_setting_that_is_refused_takes_the_volume_down") else { return };
+    let Some(fixture) = fixture("a_setting_that_is_refused_takes_the_volume_down") else { return };
     let settings = json!({ "tunables": { "elevator": "kyber", "writes_starved": "2" }, "duration": "1s" });
-    let said = lab.run(json!({ "disk": disk() }), lively(), settings).unwrap_err();
+    let said = fixture.run(json!({ "disk": disk() }), lively(), settings).unwrap_err();
     assert!(said.contains("mq-deadline"), "{said}");
 }
 
 #[test]
 fn files_that_are_too_many_for_a_disk_are_refused_before_anything_is_made() {
-    let Some(lab) = lab("files_that_are_too_many_for_a_disk_are_refused_before_anything_is_made") else { return };
+    let Some(fixture) = fixture("files_that_are_too_many_for_a_disk_are_refused_before_anything_is_made") else {
+        return;
+    };
     let load = json!({ "reader": { "load": "stream", "size": "100MiB" } });
-    let said = lab.run(json!({ "disk": disk() }), load, json!({})).unwrap_err();
+    let said = fixture.run(json!({ "disk": disk() }), load, json!({})).unwrap_err();
     assert!(said.contains("the volume: it has 39 MiB"), "{said}");
 }
 
 #[test]
 fn what_is_read_again_comes_from_the_cache_and_the_first_time_does_not() {
-    let Some(lab) = lab("what_is_read_again_comes_from_the_cache_and_the_first_time_does_not") else { return };
+    let Some(fixture) = fixture("what_is_read_again_comes_from_the_cache_and_the_first_time_does_not") else { return };
     let read = json!([{ "open": { "files": 3, "size": "4MiB" } }, { "repeat": { "times": 4, "steps": [
         { "read": "4MiB" }, { "seek": "start" },
     ] } }, "close"]);
-    let rows = lab.run(json!({}), json!({ "reader": { "steps": read, "passes": 3 } }), json!({})).unwrap();
+    let rows = fixture.run(json!({}), json!({ "reader": { "steps": read, "passes": 3 } }), json!({})).unwrap();
     assert!((number(&rows, "rcache") - 75.0).abs() < 1.0, "{rows:#}");
     assert!((number(&rows, "page_in") / (12.0 * 1024.0) - 1.0).abs() < 0.02, "{rows:#}");
 }
 
 #[test]
 fn a_random_read_takes_what_the_description_says() {
-    let Some(lab) = lab("a_random_read_takes_what_the_description_says") else { return };
+    let Some(fixture) = fixture("a_random_read_takes_what_the_description_says") else { return };
     let read =
         json!([{ "open": { "files": 1, "size": "32MiB", "direct": true } }, { "seek": "random" }, { "read": "4KiB" }]);
     let load = json!({ "reader": { "steps": read, "passes": 300 } });
-    let rows = lab.run(json!({ "disk": disk() }), load, json!({})).unwrap();
+    let rows = fixture.run(json!({ "disk": disk() }), load, json!({})).unwrap();
     let description: Disk = serde_json::from_value(disk()).unwrap();
     let (mut drive, mut rng) = (Drive::new(&description), Rng::stream(1, 1));
     let mut wanted: Vec<u64> = (0..300).map(|_| drive.serve(rng.below(32 << 8) << 12, 4096)).collect();
@@ -222,11 +224,11 @@ fn a_random_read_takes_what_the_description_says() {
 
 #[test]
 fn an_elevator_has_something_to_sort() {
-    let Some(lab) = lab("an_elevator_has_something_to_sort") else { return };
+    let Some(fixture) = fixture("an_elevator_has_something_to_sort") else { return };
     let reads_per_write = |starved: &str| {
         let tunables = json!({ "elevator": "mq-deadline", "writes_starved": starved });
         let settings = json!({ "duration": "2s", "tunables": tunables });
-        let rows = lab.run(json!({ "disk": disk() }), lively_files(), settings).unwrap();
+        let rows = fixture.run(json!({ "disk": disk() }), lively_files(), settings).unwrap();
         number(&rows, "page_in") / number(&rows, "page_out").max(1.0)
     };
     let (writes_first, reads_first) = (reads_per_write("0"), reads_per_write("16"));

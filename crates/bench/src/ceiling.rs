@@ -2,7 +2,7 @@
 //! numbers, the same ticks, a compact record of a task, the counters and the histogram; no policy, no machine, no events.
 //!
 //! Under the schedulers of [`Load`] they do the same simulated work to the nanosecond: as many switches, and the same waits.
-//! Beside the others they make as many switches and ticks of hogs; of sleepers, as many wakeups and ticks.
+//! Under the others the loops of hogs make as many switches and ticks, those of sleepers as many wakeups and ticks.
 
 use crate::{
     flat::Queue,
@@ -41,13 +41,13 @@ pub struct Course {
     pub seed: u64,
 }
 
-/// Runs the load of so many tasks and about so many switches.
+/// Runs the load with a number of tasks and about a number of switches.
 pub fn run(load: Load, tasks: u32, switches: u64, seed: u64) -> Outcome {
     let end = load.duration(tasks, switches);
     of::<Queue>(load, Course { tasks, processors: 1, end, tick: None, turn: SLICE, seed })
 }
 
-/// Runs a load with a structure. Hogs, whose ticks are looked at only where they end a turn, pass over the others at once.
+/// Runs a load with a structure. Hogs, whose ticks are looked at only where they end a turn, account for the others in one step.
 pub fn of<S: Structure>(load: Load, course: Course) -> Outcome {
     match (load, course.tick, course.processors) {
         (Load::Ring, None, _) => ring::<S>(course),
@@ -101,7 +101,7 @@ struct Seconds(Nanos);
 
 impl Seconds {
     #[inline(always)]
-    fn tell<S: Structure>(&mut self, now: Nanos, ready: &mut S) {
+    fn pass<S: Structure>(&mut self, now: Nanos, ready: &mut S) {
         while now >= self.0 {
             self.0 += SECOND;
             ready.second();
@@ -141,7 +141,7 @@ fn ring<S: Structure>(Course { tasks: count, end, turn, .. }: Course) -> Outcome
 }
 
 /// Ticks charge the running task and look whether its turn is over. Those before the one that ends it only count, so they are
-/// counted at once; a structure hears of the seconds among them before it is asked again.
+/// counted in one step; a structure receives the seconds among them before its next choice.
 fn ticking_ring<S: Structure>(Course { tasks: count, end, turn, .. }: Course, tick: Nanos) -> Outcome {
     let (mut tasks, mut ready) = turns::<S>(count);
     let mut books = Books::new();
@@ -159,7 +159,7 @@ fn ticking_ring<S: Structure>(Course { tasks: count, end, turn, .. }: Course, ti
         }
         now += ticks * tick;
         books.ticks += ticks;
-        seconds.tell(now, &mut ready);
+        seconds.pass(now, &mut ready);
         let task = &mut tasks[id as usize];
         task.ran += ticks * tick;
         if now < over {
@@ -246,12 +246,12 @@ fn sleepers<S: Structure, const TICKS: bool, const PASSES: bool>(course: Course)
     let mut books = Books::new();
     let tick = course.tick.unwrap_or(Nanos::MAX);
     let (mut next_tick, mut seconds) = (tick, Seconds(SECOND));
-    // Who runs, since when, when it was charged last, and until when it runs; the end of time while the processor is idle.
+    // The running task, since when, when it was charged last, and until when it runs; the end of time while the processor idles.
     let (mut running, mut began, mut charged, mut done) = (0, 0, 0, Nanos::MAX);
     loop {
         let now = done.min(alarms.next());
         if TICKS && next_tick < now.min(course.end) {
-            seconds.tell(next_tick, &mut ready);
+            seconds.pass(next_tick, &mut ready);
             next_tick += tick;
             books.ticks += 1;
             if done < Nanos::MAX {
@@ -290,7 +290,7 @@ fn sleepers<S: Structure, const TICKS: bool, const PASSES: bool>(course: Course)
     books.close(ran + last)
 }
 
-/// A processor of a crowd: who runs there, since when it is charged, and who waits.
+/// A processor of a crowd: its running task, since when it is charged, and the waiting tasks.
 struct Processor<S> {
     running: Option<u32>,
     began: Nanos,
@@ -329,7 +329,7 @@ fn crowd<S: Structure, const TICKS: bool>(course: Course) -> Outcome {
         if now > end {
             break;
         }
-        // Whoever runs has no other alarm than that its run is over.
+        // The running task has no other timer than the end of its run.
         let Some(id) = alarms.take() else { break };
         let processor = &mut all[(id % processors) as usize];
         let task = &mut tasks[id as usize];

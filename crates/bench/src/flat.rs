@@ -144,12 +144,12 @@ fn insert<T: PartialOrd>(ring: &mut VecDeque<T>, entry: T) {
     }
 }
 
-/// The least key first, and of equal keys who came first: key, arrival and task in one number, in a sorted ring.
+/// The least key first, and of equal keys the first to arrive: key, arrival and task in one number, in a sorted ring.
 pub struct Sorted {
     ring: VecDeque<u128>,
     keys: Vec<u64>,
     arrivals: u32,
-    /// The key of who was taken last: nobody who wakes comes before it.
+    /// The key of the last task taken: no woken task comes before it.
     floor: u64,
 }
 

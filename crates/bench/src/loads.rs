@@ -49,7 +49,7 @@ impl Load {
         }
     }
 
-    /// The scenario of so many tasks and about so many switches.
+    /// The scenario with a number of tasks and about a number of switches.
     pub fn scenario(self, tasks: u32, switches: u64) -> Scenario {
         let scheduler = match self {
             Load::Ring => scheduler("round_robin", [("slice", slice())]),
@@ -96,8 +96,8 @@ pub fn between_starts() -> Nanos {
     (RUN[0] + RUN[1]) / 2 * 10 / UTILIZATION_TENTHS
 }
 
-/// Shortest and longest sleep of each of so many tasks. Together they want their share of the processor: with n tasks a
-/// round of running, waiting and sleeping takes n times the time between two wakeups; the wait is small beside it.
+/// Shortest and longest sleep of each of `tasks` tasks. Together they want their share of the processor: with n tasks a
+/// round of running, waiting and sleeping takes n times the time between two wakeups; the wait is small compared with it.
 pub fn sleep(tasks: u32) -> [Nanos; 2] {
     let mean = u64::from(tasks) * between_starts() - (RUN[0] + RUN[1]) / 2;
     [mean / 2, mean + mean / 2]

@@ -3,10 +3,10 @@
 //!
 //!
 //! `schedlab-bench policies` lists the schedulers; `schedlab-bench policy NAME LOAD TASKS PROCESSORS flat|grouped TURNS` measures
-//! one beside the ceiling of its data structure, and `schedlab-bench experiment NAME FILE TURNS` times an experiment file.
+//! one against the ceiling of its data structure, and `schedlab-bench experiment NAME FILE TURNS` times an experiment file.
 //!
-//! Contestants: `ours`, the simulator with its metrics; `unheard`, without them; `recorded`, with the events written to a
-//! file besides; `ceiling`, the barest loop of the same load; `sweep`, eighty runs on as many threads as rayon has.
+//! Contestants: `ours`, the simulator with its metrics; `unheard`, without them; `recorded`, with the events also written to a
+//! file; `ceiling`, the barest loop of the same load; `sweep`, eighty runs on as many threads as rayon has.
 
 mod ceiling;
 mod flat;
@@ -132,7 +132,7 @@ fn cpu_time() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The high-water mark of this process, as Linux tells it; 0 where it does not.
+/// The high-water mark of this process, as Linux reports it; 0 where it does not.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,4 +1,4 @@
-//! What a context switch costs under each scheduler of the table, beside the bare loop with its data structure: both in one
+//! What a context switch costs under each scheduler of the table, compared with the bare loop with its data structure: both in one
 //! process and in turns, each as the difference between a long run and a short one, so that making the tasks does not count.
 
 use crate::{
@@ -33,11 +33,11 @@ use std::collections::BTreeMap;
 const SEED: u64 = 1;
 /// The clock, where a scheduler brings none along; 1 ms is the slice of hogs too, where a scheduler has a slice.
 const HZ: &str = "1000/s";
-/// The short run takes so much processor time, ns, and the long one so many times as much.
+/// Processor time of the short run, ns, and the factor by which the long one is longer.
 const SHORT: u64 = 12_000_000;
 const LONGER: u64 = 3;
-/// The first guess at the short run's simulated time, and the longest: in which not even hogs with turns of seconds go
-/// without a switch for ever.
+/// The first guess at the short run's simulated time, and the longest: long enough that even hogs with slices of seconds
+/// switch.
 const FIRST: Nanos = SECOND / 4;
 const LONGEST: Nanos = 40_000 * SECOND;
 
@@ -104,7 +104,7 @@ impl Cell<'_> {
         Ok((counts, cpu))
     }
 
-    /// Ticks that the scheduler wants of a statistics clock apart. They are told of only where they are used for accounting.
+    /// Ticks that the scheduler wants of a statistics clock apart. They are reported only where they are used for accounting.
     fn statistics_ticks(&self, end: Nanos) -> Result<u64, String> {
         if All::visit(self.scheduler.name, WantsStatistics) != Some(true) {
             return Ok(0);
@@ -115,7 +115,7 @@ impl Cell<'_> {
         Ok(if counts.samples == counts.ticks { 0 } else { counts.samples })
     }
 
-    /// The length of the short run; none if nobody ever takes the processor from a hog.
+    /// The length of the short run; none if a hog is never preempted.
     fn length(&self) -> Result<Option<Nanos>, String> {
         let mut end = FIRST;
         loop {

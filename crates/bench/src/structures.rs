@@ -13,9 +13,9 @@ pub trait Structure {
     fn again(&mut self, task: u32, ran: Nanos);
     /// A task has run for so long, and goes to sleep.
     fn sleep(&mut self, _task: u32, _ran: Nanos) {}
-    /// Another second has passed; told where there are ticks.
+    /// Another second has passed; called where there are ticks.
     fn second(&mut self) {}
-    /// Takes out who runs next.
+    /// Takes out the next task to run.
     fn take(&mut self) -> Option<u32>;
 }
 
@@ -85,8 +85,8 @@ mod tests {
         assert!(names.iter().all(|name| SCHEDULERS.iter().any(|info| info.name == *name)), "{names:?}");
     }
 
-    /// Tasks come and go at random, and who can run is known besides.
-    fn loses_nobody<S: Structure>() {
+    /// Tasks come and go at random; the set of runnable tasks is kept separately to compare.
+    fn loses_no_task<S: Structure>() {
         let (tasks, mut rng) = (LEAVES * 3, Rng::stream(1, 1));
         let (mut structure, mut ready) = (S::new(tasks), vec![false; tasks as usize]);
         for _ in 0..20_000 {
@@ -119,14 +119,14 @@ mod tests {
 
     #[test]
     fn no_structure_loses_a_task_or_makes_one_up() {
-        loses_nobody::<Queue>();
-        loses_nobody::<Lists>();
-        loses_nobody::<Decay>();
-        loses_nobody::<Sorted>();
-        loses_nobody::<Eligible>();
-        loses_nobody::<Sums>();
-        loses_nobody::<Scan>();
-        loses_nobody::<Groups<Sorted>>();
-        loses_nobody::<Groups<Eligible>>();
+        loses_no_task::<Queue>();
+        loses_no_task::<Lists>();
+        loses_no_task::<Decay>();
+        loses_no_task::<Sorted>();
+        loses_no_task::<Eligible>();
+        loses_no_task::<Sums>();
+        loses_no_task::<Scan>();
+        loses_no_task::<Groups<Sorted>>();
+        loses_no_task::<Groups<Eligible>>();
     }
 }

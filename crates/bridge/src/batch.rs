@@ -1,5 +1,5 @@
-//! Many runs at once, as one Arrow stream. Columns: `run` (index in the batch), `metric`, `unit`, `value`, `warning`.
-//! A row tells either a number or a warning; the other columns are null then.
+//! Many runs in parallel, as one Arrow stream. Columns: `run` (index in the batch), `metric`, `unit`, `value`, `warning`.
+//! A row has either a number or a warning; the columns of the other are null.
 
 use crate::from_json;
 use arrow_array::{
@@ -13,7 +13,7 @@ use schedlab_model::scenario::Scenario;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// More threads than this help nobody.
+/// More threads than this gain nothing.
 const MOST_THREADS: usize = 1024;
 
 /// A scenario and a seed.
@@ -32,7 +32,7 @@ pub fn run(runs_json: &str, threads: usize) -> Result<Vec<u8>, String> {
     stream(table(&reports.map_err(|why| why.to_string())?)).map_err(|why| why.to_string())
 }
 
-/// Does `work` in a pool of so many threads.
+/// Does `work` in a pool of `threads` threads.
 pub(crate) fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Result<T, String> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.clamp(1, MOST_THREADS)).build();
     Ok(pool.map_err(|why| why.to_string())?.install(work))

@@ -1,7 +1,7 @@
 //! Eviction policies over traces of requests: a trace in, its keys as numbers out; the numbers and a plan in, one Arrow
 //! stream out. Columns: `policy`, `size` (as written), `slots`, `group` (the sample; null for the whole trace), `requests` (of the
 //! trace or the sample), `misses` (of them), `miss_ratio` (of the whole trace, estimated where a sample was taken). For caches of
-//! bytes `bytes` stands in place of `slots`, and `missed_bytes` and `byte_miss_ratio` follow.
+//! bytes `bytes` replaces `slots`, and `missed_bytes` and `byte_miss_ratio` follow.
 
 use crate::{
     batch::{on_threads, stream},
@@ -31,7 +31,7 @@ struct Wishes {
     bytes: bool,
     /// Rate of the samples; the whole trace if not given.
     sample: Option<f64>,
-    /// For the choice of samples and for policies that draw lots.
+    /// For the choice of samples and for randomised policies.
     #[serde(default)]
     seed: u64,
     #[serde(default = "yes")]
@@ -87,7 +87,7 @@ pub fn read(path: &Path, wanted_json: &str) -> Result<Numbered, String> {
     let Wanted { format, columns, operations, first, bytes } = from_json("wanted", wanted_json)?;
     let wanted = requests::Wanted { format, columns, operations, first, bytes };
     let read = requests::read(path, &wanted).map_err(|problem| problem.to_string())?;
-    let told = json!({
+    let summary = json!({
         "format": read.format,
         "requests": read.keys.len(),
         "objects": read.objects,
@@ -97,7 +97,7 @@ pub fn read(path: &Path, wanted_json: &str) -> Result<Numbered, String> {
         "requested_bytes": read.sizes.map(|sizes| sizes.requested),
         "left_out": read.left_out,
     });
-    Ok((read.keys, read.bytes, json(&told)?))
+    Ok((read.keys, read.bytes, json(&summary)?))
 }
 
 /// The keys of a trace as `read` gave them and, where bytes count, those of each request and of all objects.
@@ -112,7 +112,7 @@ pub struct Trace<'a> {
     pub object_bytes: Option<u64>,
 }
 
-/// Runs a plan over the numbers that `read` gave, on so many threads.
+/// Runs a plan over the numbers that `read` returned, on that many threads.
 pub fn curves(trace: &Trace<'_>, plan_json: &str, threads: usize) -> Result<Vec<u8>, String> {
     let Trace { keys, objects, bytes, object_bytes } = *trace;
     let keys: &[u32] = bytemuck::try_cast_slice(keys).map_err(|why| format!("keys: {why}; wanted what was read"))?;

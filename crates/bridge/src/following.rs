@@ -1,4 +1,4 @@
-//! A policy beside the recording of a kernel, choice by choice. The answer is JSON: `choices`, `switches`, `last_ns`, and
+//! Compares a policy with the recording of a kernel, choice by choice. The answer is JSON: `choices`, `switches`, `last_ns`, and
 //! `difference`, null or an object with `at_ns`, `what`, and by job's name or number of a stranger `running`, `policy`,
 //! `kernel`.
 
@@ -19,7 +19,7 @@ pub fn follow(run_json: &str, path: &Path, from: Nanos, until: Nanos) -> Result<
     let jobs = reader.names().jobs.clone();
     let events = reader.collect::<Result<Vec<Event>, _>>().map_err(|why| format!("{}: {why}", path.display()))?;
     if !events.iter().any(|event| event.kind == Kind::Charged) {
-        return Err(format!("{}: it does not tell what the kernel charged: record it in a guest", path.display()));
+        return Err(format!("{}: the recording has no charges of the kernel: record it in a guest", path.display()));
     }
     let tick = (SECOND as f64 / scenario.machine.clock.hz.get().0) as Nanos;
     let story = Story { jobs: &jobs, events: &events, from, until, tick };

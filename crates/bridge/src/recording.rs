@@ -1,5 +1,5 @@
 //! One run as a file: "perfetto" (a trace for ui.perfetto.dev), "gantt_text" and "gantt_svg" (its beginning, drawn) or
-//! "recording" (every event). The file is written beside its place and then put there, whole or not at all.
+//! "recording" (every event). The file is written under a temporary name and then renamed: it is there whole or not at all.
 //!
 //! A recording, of whatever kernel, becomes the same pictures; and a table of turns, as an Arrow stream. Columns: `task`,
 //! `job` (null for a task of none), `nice`, `woken_ns` (null, if not since the task's turn before), `begin_ns`, `end_ns`,
@@ -33,7 +33,7 @@ use std::{
     sync::Arc,
 };
 
-/// Most events that a drawing keeps in memory (64 MiB); far more than an eye can tell apart.
+/// Most events that a drawing keeps in memory (64 MiB); far more than can be distinguished.
 const MOST_EVENTS: usize = 2_000_000;
 
 /// Width of a drawing in text.
@@ -50,7 +50,7 @@ pub fn write(run_json: &str, kind: &str, path: &Path, limit: Nanos) -> Result<()
         return record(&scenario, seed, path, path).map(|_| ());
     }
     // A picture is drawn from a recording: the kernel need not be compiled once more for each kind of picture.
-    let recording = Draft::beside(path).map_err(|why| format!("{}: {why}", path.display()))?;
+    let recording = Draft::next_to(path).map_err(|why| format!("{}: {why}", path.display()))?;
     let end = record(&scenario, seed, &recording.path, path)?;
     let title = format!("{} on {}, seed {seed}", scenario.scheduler.name, scenario.machine.name);
     picture(&recording.path, kind, &title, path, Nanos::MAX, Some(end))
@@ -197,7 +197,7 @@ impl Draft {
     }
 
     /// A file next to the target that is never published.
-    fn beside(target: &Path) -> io::Result<Draft> {
+    fn next_to(target: &Path) -> io::Result<Draft> {
         Draft::new(&target.with_extension("recording"))
     }
 

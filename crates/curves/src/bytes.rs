@@ -1,9 +1,9 @@
-//! A cache of so many bytes run by one eviction policy whose type the compiler knows. A slot is the number of a key.
+//! A cache with a capacity in bytes, run by one eviction policy whose type the compiler knows. A slot is the number of a key.
 
 use schedlab_model::{info::Params, rng::Rng};
 use schedlab_policies::caches::{Context, InBytes, Key, NOTHING};
 
-/// A cache of so many bytes under one policy.
+/// A cache with a capacity in bytes under one policy.
 #[derive(Debug)]
 pub struct ByteStore<E: InBytes> {
     policy: E,
@@ -20,7 +20,7 @@ pub struct ByteStore<E: InBytes> {
 }
 
 impl<E: InBytes> ByteStore<E> {
-    /// An empty cache of so many bytes for keys from 0 to below `keys`; `seed` is for policies that draw lots.
+    /// An empty cache of that capacity, bytes, for keys from 0 to below `keys`; `seed` is for randomised policies.
     ///
     /// # Panics
     /// If a key would have the number [`NOTHING`].
@@ -39,11 +39,11 @@ impl<E: InBytes> ByteStore<E> {
         }
     }
 
-    /// Asks for `key`, of so many bytes (at least 1); whether it was there. Afterwards it is, unless it is too large.
+    /// Requests `key`, whose size in bytes is at least 1; returns whether it was a hit. Afterwards it is cached unless it is too large.
     /// `next_use` is as for [`crate::store::Store::request`].
     ///
     /// # Panics
-    /// If `key` is not below the number of keys that [`ByteStore::new`] was told.
+    /// If `key` is not below the number of keys given to [`ByteStore::new`].
     #[inline]
     pub fn request(&mut self, key: Key, size: u64, next_use: u64) -> bool {
         self.requests += 1;
@@ -100,7 +100,7 @@ mod tests {
     use schedlab_policies::caches::Lru;
 
     #[test]
-    fn a_large_object_pushes_out_as_many_as_it_needs_and_one_too_large_nobody() {
+    fn a_large_object_evicts_as_many_as_it_needs_and_one_too_large_none() {
         let mut store = ByteStore::<Lru>::new(&Params::default(), 100, 5, 0);
         let asked = [(0, 40), (1, 30), (2, 30), (0, 40), (3, 60), (4, 101), (0, 40), (3, 60), (1, 30)];
         let hits = asked.map(|(key, size)| store.request(key, size, u64::MAX));

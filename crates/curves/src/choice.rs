@@ -3,7 +3,7 @@
 use schedlab_model::info::{Info, Params};
 use schedlab_policies::caches::{CACHES, IN_BYTES};
 
-/// Stands for every policy of the table.
+/// The name that means every policy of the table.
 const ALL: &str = "all";
 
 /// A policy and its parameters.
@@ -17,7 +17,7 @@ pub struct Choice {
     pub params: Params,
 }
 
-/// Reads choices; one that stands twice is taken once. The error says what was found and what is allowed.
+/// Reads choices; duplicates are dropped. The error says what was found and what is allowed.
 pub fn read(text: &str) -> Result<Vec<Choice>, String> {
     let mut choices: Vec<Choice> = Vec::new();
     for written in text.split(',').map(str::trim) {

@@ -4,7 +4,7 @@ use crate::{
     bytes::ByteStore,
     choice::Choice,
     distances,
-    future::{as_told, next_uses},
+    future::{as_given, next_uses},
     sample::{Sample, Sampling},
     sizes::Size,
     store::Store,
@@ -23,7 +23,7 @@ pub struct Plan {
     pub sizes: Vec<Size>,
     /// In samples; the whole trace if not given.
     pub sampling: Option<Sampling>,
-    /// For policies that draw lots.
+    /// For randomised policies.
     pub seed: u64,
     /// Whether a stack policy's curve may come from one pass. The results are the same; a bench turns it off.
     pub one_pass: bool,
@@ -123,7 +123,7 @@ fn parts<'a>(keys: &'a [Key], objects: u32, plan: &Plan, clairvoyant: bool) -> R
     let samples = sampling.take(keys, objects);
     if samples.iter().any(|sample| sample.keys.is_empty()) {
         let rate = sampling.rate;
-        return Err(format!("a sample of {rate} of {objects} different things is empty: take a larger one, or none"));
+        return Err(format!("a sample of {rate} of {objects} distinct objects is empty: take a larger one, or none"));
     }
     let numbered = (0..).zip(samples);
     let expected = requests * sampling.rate;
@@ -179,7 +179,7 @@ impl Visitor for Curve<'_> {
 fn misses<E: Entry>(mut store: Store<E>, keys: &[Key], future: Option<&[u32]>) -> u64 {
     match future {
         Some(future) => keys.iter().zip(future).for_each(|(&key, &next)| {
-            store.request(key, as_told(next));
+            store.request(key, as_given(next));
         }),
         None => keys.iter().for_each(|&key| {
             store.request(key, u64::MAX);
@@ -188,8 +188,8 @@ fn misses<E: Entry>(mut store: Store<E>, keys: &[Key], future: Option<&[u32]>) -
     store.misses()
 }
 
-/// Runs a plan over a trace whose requests have sizes, in caches of so many bytes. There are no samples and no stack
-/// distances: what one object pushes out depends on its size. The rows are as of [`run`].
+/// Runs a plan over a trace whose requests have sizes, in caches with capacities in bytes. There are no samples and no stack
+/// distances: what one object evicts depends on its size. The rows are as of [`run`].
 pub fn run_in_bytes(keys: &[Key], bytes: &[u64], objects: u32, plan: &Plan) -> Result<Vec<Row>, String> {
     if keys.iter().any(|&key| key >= objects) || keys.len() != bytes.len() || bytes.contains(&0) {
         return Err(format!("a key is not below {objects}, the number of objects, or its request has no size"));
@@ -214,7 +214,7 @@ pub fn run_in_bytes(keys: &[Key], bytes: &[u64], objects: u32, plan: &Plan) -> R
     runs.collect::<Vec<_>>().into_par_iter().with_max_len(1).map(run).collect()
 }
 
-/// A trace in one cache of so many bytes.
+/// A trace in one cache with a capacity in bytes.
 struct InOne<'a> {
     keys: &'a [Key],
     bytes: &'a [u64],
@@ -235,7 +235,7 @@ impl ByteVisitor for InOne<'_> {
         let requests = keys.iter().zip(bytes);
         match future.filter(|_| E::CLAIRVOYANT) {
             Some(future) => requests.zip(future).for_each(|((&key, &size), &next)| {
-                store.request(key, size, as_told(next));
+                store.request(key, size, as_given(next));
             }),
             None => requests.for_each(|(&key, &size)| {
                 store.request(key, size, u64::MAX);

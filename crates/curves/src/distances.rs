@@ -85,7 +85,7 @@ impl Row {
         self.marks -= 1;
     }
 
-    /// Adds to the sum of a block; wraps, so that the largest number stands for -1.
+    /// Adds to the sum of a block; wraps, so that the largest number means -1.
     fn add(&mut self, block: usize, what: u32) {
         let mut at = block + 1;
         while let Some(sum) = self.sums.get_mut(at) {
@@ -106,7 +106,7 @@ impl Row {
         marks
     }
 
-    /// Moves all marks to the beginning, in their order, and tells the keys where theirs is.
+    /// Moves all marks to the beginning, in their order, and updates the position of each key.
     fn close_up(&mut self, last: &mut [u32]) {
         for place in last.iter_mut().filter(|place| **place != NOTHING) {
             *place = self.up_to(*place as usize) - 1;

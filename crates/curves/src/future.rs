@@ -1,4 +1,4 @@
-//! What clairvoyant policies may know: when each thing is asked for again. One pass from the end.
+//! The input of clairvoyant policies: when each object is requested again. One pass from the end.
 
 use schedlab_policies::caches::{Key, NOTHING};
 
@@ -11,9 +11,9 @@ pub(crate) fn next_uses(keys: &[Key], objects: u32) -> Vec<u32> {
     next
 }
 
-/// That index as policies are told it: requests are counted from 1.
+/// That index as policies receive it: requests are counted from 1.
 #[inline]
-pub(crate) fn as_told(next: u32) -> u64 {
+pub(crate) fn as_given(next: u32) -> u64 {
     if next == NOTHING { u64::MAX } else { u64::from(next) + 1 }
 }
 
@@ -28,7 +28,7 @@ mod tests {
             let next = next_uses(&keys, 6);
             for (at, key) in keys.iter().enumerate() {
                 let behind = keys[at + 1..].iter().position(|other| other == key);
-                prop_assert_eq!(as_told(next[at]), behind.map_or(u64::MAX, |steps| (at + 1 + steps + 1) as u64));
+                prop_assert_eq!(as_given(next[at]), behind.map_or(u64::MAX, |steps| (at + 1 + steps + 1) as u64));
             }
         }
     }

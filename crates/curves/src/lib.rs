@@ -2,8 +2,8 @@
 //!
 //! - [`curve`]: the runs; every policy of the table in caches of many sizes, exactly or from samples
 //! - [`choice`] and [`sizes`]: policies and sizes as people write them
-//! - [`sample`]: samples of a trace, and what they tell of the whole
-//! - [`store`] and [`bytes`]: one cache under one policy, of so many slots or so many bytes
+//! - [`sample`]: samples of a trace, and their estimates for the whole
+//! - [`store`] and [`bytes`]: one cache under one policy, with a capacity in slots or in bytes
 
 pub mod bytes;
 pub mod choice;

@@ -1,22 +1,22 @@
 //! Part of a trace in place of all of it: SHARDS (Waldspurger, Park, Garthwaite, Ahmad, FAST 2015), and for policies other
 //! than LRU its use on caches of smaller size (Waldspurger, Saemundsson, Ahmad, Park, USENIX ATC 2017).
 //!
-//!     A thing is in the sample if its hash is: so all requests for it are, or none. A cache for a share R of the things
-//!     needs a share R of the slots to treat them as the whole cache treats all things.
+//!     An object is in the sample if its hash is: so all requests for it are, or none. A cache for a share R of the objects
+//!     needs a share R of the slots to treat them as the whole cache treats all objects.
 //!
 //!         miss ratio = m / (R N)        m: misses of the sample in a cache of R C slots    N: requests of the whole trace
 //!                                       R: rate of the sample    C: slots of the whole cache
 //!
 //! Dividing by R N, which the sample should have, and not by the requests that it has is the correction that the paper calls
-//! SHARDS-adj: whether the few things asked for most are in the sample changes its requests much and its misses little.
+//! SHARDS-adj: whether the few most requested objects are in the sample changes its requests much and its misses little.
 //!
 //! ## How sure
 //!
-//! Several samples are taken, which have no thing in common: the groups of one hash. The spread of their miss ratios gives
-//! the interval of their mean (by Student's t, in Python). It covers what the choice of things does; it does not
+//! Several disjoint samples are taken: the groups of one hash. The spread of their miss ratios gives
+//! the interval of their mean (by Student's t, in Python). It covers the choice of objects; it does not
 //! cover that a cache of few slots behaves unlike a large one, so a sample whose cache would have fewer than [`FEWEST_SLOTS`] is refused.
 //! On a skewed trace (`tests/curves.rs`) 95 % of LRU's intervals held the exact miss ratio with samples of 0.5 %, nearly all with
-//! samples of 5 % (eight of them are two fifths of the things, and what that gains is left out); of the other policies'
+//! samples of 5 % (eight of them are two fifths of the objects; the interval ignores this gain); of the other policies'
 //! 17 to 20 of 20, but of MRU's 12: what becomes of its one changing slot is no matter of scale.
 
 use schedlab_policies::caches::{Key, NOTHING};
@@ -31,7 +31,7 @@ pub const MOST: f64 = 0.5;
 /// How a sample is taken.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampling {
-    /// Share of the things in each sample.
+    /// Share of the objects in each sample.
     pub rate: f64,
     /// Number of samples.
     pub groups: u32,
@@ -63,7 +63,7 @@ impl Sampling {
         ))
     }
 
-    /// The group of a thing, if it is in any.
+    /// The group of an object, if it is in any.
     #[inline]
     fn group(&self, key: Key) -> Option<u32> {
         let share =
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_have_no_thing_in_common_and_about_the_share_they_should() {
+    fn samples_are_disjoint_and_have_about_the_share_they_should() {
         let keys: Vec<Key> = (0..100_000).chain(0..100_000).collect();
         let sampling = Sampling::new(0.1, 7).unwrap();
         let mut seen = vec![0; keys.len()];
@@ -117,7 +117,7 @@ mod tests {
         assert!(seen.iter().all(|&times| times <= 1));
         for sample in sampling.take(&keys, 100_000) {
             assert!((9_500..10_500).contains(&sample.objects), "{}", sample.objects);
-            assert_eq!(sample.keys.len(), 2 * sample.objects as usize, "all requests for a thing, or none");
+            assert_eq!(sample.keys.len(), 2 * sample.objects as usize, "all requests for an object, or none");
         }
     }
 

@@ -5,7 +5,7 @@ use schedlab_model::units;
 
 /// The largest cache, bytes.
 const MOST_BYTES: u64 = 1 << 60;
-/// Most sizes that are asked for at once.
+/// Maximum number of sizes in one request.
 const MOST: usize = 1000;
 
 /// A size of a cache for a trace.
@@ -71,8 +71,8 @@ impl Sizes {
         Ok(Sizes { written: sizes, unit })
     }
 
-    /// The sizes for a trace of so many different objects, or of so many bytes of them, from small to large. Of several that
-    /// come to the same, the first.
+    /// The sizes for a trace with a number of distinct objects, or of their bytes, in ascending order. Of several that
+    /// resolve to the same size, the first.
     pub fn of(&self, all: u64) -> Vec<Size> {
         let capacity = |written: Written| match written {
             Written::Number(number) | Written::Bytes(number) => number.round() as u64,
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_has_at_least_one_slot_and_equal_sizes_stand_once() {
+    fn a_cache_has_at_least_one_slot_and_equal_sizes_occur_once() {
         assert_eq!(slots("0.001%,1%,2%,3", 100), [1, 2, 3]);
     }
 

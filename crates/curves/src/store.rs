@@ -1,10 +1,10 @@
-//! A cache run by one eviction policy whose type the compiler knows: which key stands in which slot, and what was hit.
+//! A cache run by one eviction policy whose type the compiler knows: which key is in which slot, and what was hit.
 //! Finding a key is one look into an array, for keys are dense numbers; nothing is hashed.
 
 use schedlab_model::{info::Params, rng::Rng};
 use schedlab_policies::caches::{Context, Entry, Key, NOTHING, Slot};
 
-/// A cache of so many slots under one policy.
+/// A cache with a capacity in slots under one policy.
 #[derive(Debug)]
 pub struct Store<E: Entry> {
     policy: E,
@@ -20,7 +20,7 @@ pub struct Store<E: Entry> {
 }
 
 impl<E: Entry> Store<E> {
-    /// An empty cache for keys from 0 to below `keys`; `seed` is for policies that draw lots.
+    /// An empty cache for keys from 0 to below `keys`; `seed` is for randomised policies.
     ///
     /// # Panics
     /// If there is no slot, or a slot or key would have the number [`NOTHING`].
@@ -38,11 +38,11 @@ impl<E: Entry> Store<E> {
         }
     }
 
-    /// Asks for `key`; whether it was there. It is there afterwards. `next_use` is the number of the request (from 1) that
-    /// asks for this key next, `u64::MAX` if none will or nobody knows.
+    /// Requests `key`; returns whether it was a hit. Afterwards it is cached. `next_use` is the number (from 1) of the next
+    /// request for this key, `u64::MAX` if there is none or it is unknown.
     ///
     /// # Panics
-    /// If `key` is not below the number of keys that [`Store::new`] was told.
+    /// If `key` is not below the number of keys given to [`Store::new`].
     #[inline]
     pub fn request(&mut self, key: Key, next_use: u64) -> bool {
         self.requests += 1;
@@ -130,7 +130,7 @@ mod tests {
         assert!(!store.remove(0));
         assert_eq!(store.held(), 1);
         store.request(2, u64::MAX);
-        assert!(store.holds(1), "nobody had to leave");
+        assert!(store.holds(1), "no key was evicted");
         store.request(3, u64::MAX);
         assert!(!store.holds(1));
     }

@@ -20,7 +20,7 @@ fn plan(policies: &str, sizes: &str, objects: u32) -> Plan {
     }
 }
 
-/// Things asked for with a weight of 1 / (1 + rank), nearly: half of the requests go to a hundredth of the things.
+/// Objects requested with a weight of nearly 1 / (1 + rank): half of the requests go to a hundredth of the objects.
 fn skewed(requests: usize, objects: u32, seed: u64) -> (Vec<u32>, u32) {
     let mut rng = Rng::stream(seed, 0);
     let scale = f64::from(objects + 1).ln();
@@ -48,7 +48,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_policy_misses_at_least_once_for_each_thing_and_nothing_is_evicted_from_a_large_cache(
+    fn every_policy_misses_at_least_once_for_each_object_and_nothing_is_evicted_from_a_large_cache(
         keys in prop::collection::vec(0..20u32, 1..300)
     ) {
         let met = keys.iter().collect::<std::collections::BTreeSet<_>>().len() as u64;
@@ -94,7 +94,7 @@ fn rows_do_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn a_known_curve_comes_out() {
-    // Three things in a loop, after them one that is never seen again.
+    // Three objects in a loop, then one that is requested once.
     let keys = [0, 1, 2, 0, 1, 2, 0, 1, 2, 3];
     assert_eq!(misses(&run(&keys, 4, &plan("lru", "1,2,3,4", 4)).unwrap()), [10, 10, 4, 4]);
 }
@@ -140,7 +140,7 @@ fn held(policies: &str, sizes: &str, rate: f64, salts: u64) -> (u32, u32) {
 
 #[test]
 fn the_interval_of_a_sample_holds_the_exact_miss_ratio_as_often_as_it_says() {
-    // Of a small part of the things, and of two fifths: there the interval is wider than it need be.
+    // Of a small part of the objects, and of two fifths: there the interval is wider than necessary.
     for (sizes, rate) in [("20%,50%", 0.005), ("2%,10%,40%", 0.05)] {
         let (held, all) = held("lru", sizes, rate, 60);
         println!("{held} of {all} intervals of a sample of {rate} hold the exact miss ratio");

@@ -1,6 +1,6 @@
 //! Misses equal to libCacheSim's, one by one, on a million requests: favourites, and favourites among scans; those with
 //! sizes, too, in caches of bytes, with the bytes missed.
-//! What libCacheSim gave stands in `libcachesim.toml`, written by `bench/cache_golden.py`, which makes the same sequences.
+//! The results of libCacheSim are in `libcachesim.toml`, written by `bench/cache_golden.py`, which makes the same sequences.
 
 use schedlab_curves::{bytes::ByteStore, store::Store};
 use schedlab_model::info::Params;

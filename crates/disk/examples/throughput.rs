@@ -1,4 +1,4 @@
-//! Requests per second that the queue and a rotating drive simulate, under every elevator of the table, beside the bare
+//! Requests per second that the queue and a rotating drive simulate, under every elevator of the table, compared with the bare
 //! formula of the drive. Run it with
 //!
 //! ```sh

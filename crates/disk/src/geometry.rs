@@ -77,7 +77,7 @@ impl Found<'_> {
         ends - begins
     }
 
-    /// Time to read so many sectors of the cylinder in order, from the beginning of this one to the end of the last.
+    /// Time to read a number of sectors of the cylinder in order, from the beginning of this one to the end of the last.
     #[inline]
     pub fn read_on(&self, sectors: u64) -> Nanos {
         let mut last = self.sector + sectors - 1;

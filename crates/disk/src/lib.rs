@@ -46,7 +46,7 @@ pub trait Drive: std::fmt::Debug {
     /// About how long a command of that length takes, at a random place on a drive that was idle.
     fn mean_service(&self, sectors: u32, direction: Direction) -> Nanos;
 
-    /// What an elevator may know of it, with so many slots in the queue above.
+    /// What an elevator may know of it, with the number of slots in the queue above.
     fn device(&self, slots: u32) -> Device {
         Device { rotational: self.rotational(), queue_depth: self.depth(), sectors: self.sectors(), slots }
     }
@@ -114,7 +114,7 @@ fn served(disk: &machine::Disk) -> machine::Disk {
     }
 }
 
-/// Time to move so many sectors over a bus that takes `per_kib` for 1 KiB.
+/// Time to transfer a number of sectors over a bus that takes `per_kib` for 1 KiB.
 fn on_bus(per_kib: Nanos, sectors: u64) -> Nanos {
     per_kib * sectors / 2
 }

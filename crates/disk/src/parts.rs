@@ -1,4 +1,4 @@
-//! The parts of each request: what was submitted, in order of sectors, and who waits for it.
+//! The parts of each request: what was submitted, in order of sectors, and its waiters.
 //!
 //! A list for each request, all in one table whose places are used again.
 

@@ -1,4 +1,4 @@
-//! What the queue tells its caller: what became of a request, and what has happened since.
+//! What the queue reports to its caller: the outcome of a submission, and the events since.
 
 use schedlab_model::{
     Nanos,

@@ -10,18 +10,18 @@
 //! [`RequestQueue::next_event`] (or later: what happens in between happens at its time). A drive that completes a request
 //! begins the next one at the same instant.
 //!
-//! **Who finds the queue full** is kept by the caller, first come, first served, and submits again when an `advance` has
-//! completed something: only the caller knows whether its request can be dropped (read-ahead) or somebody sleeps for it,
+//! **A request that finds the queue full** is kept by the caller, first come, first served, and submits again when an `advance` has
+//! completed something: only the caller knows whether its request can be dropped (read-ahead) or a task sleeps for it,
 //! and a write that must wait for a slot need not hold up a read behind it. A queue that holds nothing admits anything.
 //!
 //! **Merging** is Linux's: behind a queued request first, then in front of one; the latest of several; both mergeable, of
 //! the same direction, together not beyond `most`, and the elevator agrees. A request in service does not grow. The joint
 //! request keeps the owner, class, `sync` and arrival of the queued one; each part keeps its own. Departure: when a request
 //! has grown up to the next one, Linux joins the two (`attempt_back_merge`); here they stay two, and no elevator loses a
-//! request that it was told of.
+//! request that was inserted.
 //!
 //! **Plugging**: while plugged, an idle drive is not started, so that the elevator sees a batch as a whole. Unplug before
-//! anybody waits.
+//! a task waits.
 
 use crate::{
     Drive,
@@ -137,7 +137,7 @@ impl<D: Drive, E: Elevator + ?Sized> RequestQueue<D, E> {
         (self.slots.len() - self.free.len()) as u32
     }
 
-    /// These requests, each with all that was joined to it.
+    /// These requests, each with the requests that were merged into it.
     pub fn unfinished(&self) -> impl Iterator<Item = &Request> {
         let held = self.slots.iter().zip(&self.view.requests);
         held.filter(|(slot, _)| slot.state != State::Free).map(|(_, request)| request)

@@ -13,7 +13,7 @@
 //! distance; bus(n) time of n sectors on the bus, which moves what has been read while the surface turns on.
 //!
 //! A drive with a *track buffer* reads on behind a read, to the end of the cylinder or until the buffer is full of what
-//! nobody has asked for yet. What it holds then is a matter of time alone, so nothing happens in between: a read that
+//! has not been requested yet. Its contents are a function of time alone, so it needs no events: a read that
 //! begins in the buffer is answered at the speed of the bus as far as its sectors have passed, and any other command, a
 //! write included, ends the reading and loses the buffer. A drive gives up reading on if the first sector wanted is
 //! more than a revolution away.

@@ -27,7 +27,7 @@ pub struct SolidState {
     depth: u32,
     overhead: Nanos,
     bus_per_kib: Nanos,
-    /// When the bus will have moved all that was asked for.
+    /// When the bus will have completed all requested transfers.
     bus_free_at: Nanos,
 }
 

@@ -1,7 +1,7 @@
 //! Linux as the other crates see it: system calls, clocks, and the kernel's files, each once and behind safe functions. This is
 //! the only crate with unsafe code.
 //!
-//! Everything that reads the kernel's files takes the [`Root`] under which they stand, so that tests can use the recorded tree of
+//! Everything that reads the kernel's files takes the [`Root`] under which they are, so that tests can use the recorded tree of
 //! another kernel.
 //!
 //!   root, fault, shown            where the kernel's files are, what can go wrong, text that is safe to print

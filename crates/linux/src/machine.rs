@@ -1,4 +1,4 @@
-//! The host as the machine of a simulated run: what its kernel tells of processors and clocks, as a preset's text.
+//! The host as the machine of a simulated run: what its kernel reports of processors and clocks, as a preset's text.
 
 use crate::Root;
 
@@ -41,7 +41,7 @@ fn calls() -> String {
     CALLS.into_iter().map(line).collect()
 }
 
-/// The machine as the text of a preset. Costs are not among what a kernel tells: they are constants.
+/// The machine as the text of a preset. A kernel does not report costs: they are constants.
 pub fn describe(root: &Root) -> String {
     let processors = processors(root);
     let (preemption, source) = preemption(root);
@@ -100,12 +100,12 @@ fn hz() -> (u64, &'static str) {
         Ok(tick @ 100_000..=100_000_000) => {
             ((1_000_000_000 + tick / 2) / tick, "clock_getres(CLOCK_MONOTONIC_COARSE), which is one tick")
         }
-        _ => (250, "assumed: the kernel does not tell"),
+        _ => (250, "assumed: the kernel does not report it"),
     }
 }
 
-/// When a task inside the kernel gives way, and how it is known: from the scheduler's own file, the boot parameters, what the
-/// kernel was built with, or else by assumption.
+/// The kernel's preemption model and its source: the scheduler's own file, the boot parameters, the build configuration, or
+/// else an assumption.
 fn preemption(root: &Root) -> (&'static str, String) {
     let known = |name: &str| ["none", "voluntary", "lazy", "full"].into_iter().find(|known| *known == name);
     let file = "/sys/kernel/debug/sched/preempt";

@@ -42,7 +42,7 @@ impl Mapping {
             return;
         }
         // SAFETY: within the mapping, which is there as long as this value; writing only where it is writable. Volatile, because
-        // the access is all that is wanted of it; and one access, because two may be two faults.
+        // only the access matters; and one access, because two may be two faults.
         unsafe {
             match write && self.writable {
                 true => self.start.add(at).write_volatile(page as u8),
@@ -51,7 +51,7 @@ impl Mapping {
         }
     }
 
-    /// The number that stands at that place; it must be within, at a multiple of four.
+    /// The number at that offset, which must be within the mapping and a multiple of four.
     #[inline]
     pub fn get(&self, at: usize) -> u32 {
         assert!(at.is_multiple_of(4) && at + 4 <= self.length);

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn hierarchies_of_both_versions_are_told_apart() {
+    fn hierarchies_of_both_versions_are_distinguished() {
         let one = Mount::of("30 24 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct").unwrap();
         assert_eq!((one.is_unified(), one.has("cpuacct"), one.has("memory")), (Some(false), true, false));
         let two = Mount::of("30 24 0:26 /user /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate").unwrap();

@@ -28,8 +28,8 @@ pub fn fork() -> io::Result<Option<i32>> {
     }
 }
 
-/// Ends this process at once, without running destructors.
-pub fn exit_at_once(status: i32) -> ! {
+/// Ends this process immediately, without running destructors.
+pub fn exit_immediately(status: i32) -> ! {
     // SAFETY: ends the process; nothing of it is used afterwards.
     unsafe { libc::_exit(status) }
 }
@@ -240,7 +240,7 @@ pub fn become_shell(command: &CStr) -> ! {
     let arguments = [c"sh".as_ptr(), c"-c".as_ptr(), command.as_ptr(), std::ptr::null()];
     // SAFETY: strings with their ends and a list with its end, all alive for the call.
     unsafe { libc::execv(c"/bin/sh".as_ptr(), arguments.as_ptr()) };
-    exit_at_once(127)
+    exit_immediately(127)
 }
 
 /// A session of its own for this process.

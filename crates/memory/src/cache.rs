@@ -1,4 +1,4 @@
-//! The block cache: which blocks are in memory, which of them are changed, and which one gives way.
+//! The block cache: which blocks are in memory, which of them are dirty, and which one is evicted.
 //!
 //! ```text
 //!   begin_read -> READING -> read -> CLEAN -> change -> CHANGED -> begin_write -> WRITING -> written -> CLEAN
@@ -60,7 +60,7 @@ pub struct Block {
     key: u32,
     /// Whether it was deleted while the drive was at work on it.
     doomed: bool,
-    /// Whether whoever it was read for has not used it yet.
+    /// Whether the task for which it was read has not used it yet.
     unused: bool,
 }
 
@@ -90,7 +90,7 @@ pub struct BlockCache {
     free: Vec<Slot>,
     capacity: u32,
     used: u32,
-    /// Of these, so many were deleted and only wait for the drive: the policy has forgotten them.
+    /// Used slots whose blocks were deleted and only wait for the drive: the policy has forgotten them.
     doomed: u32,
     /// Victims that cannot go, out of the policy's order until the search for one is over.
     aside: Vec<Slot>,
@@ -104,7 +104,7 @@ pub struct BlockCache {
 }
 
 impl BlockCache {
-    /// An empty cache with so many slots.
+    /// An empty cache with `capacity` slots.
     pub fn new(policy: Box<dyn Eviction>, capacity: u32, rng: Rng) -> BlockCache {
         BlockCache {
             policy,
@@ -189,12 +189,12 @@ impl BlockCache {
         }
     }
 
-    /// The block in the slot is being read for somebody, whose use of it comes when it is here.
+    /// The block in the slot is being read for a task, which uses it on arrival.
     pub fn expect_use(&mut self, slot: Slot) {
         self.block_mut(slot).unused = true;
     }
 
-    /// How the policy's keys stand, if it has an active and an inactive list.
+    /// The state of the policy's lists, if it has an active and an inactive list.
     pub fn lists(&self) -> Option<ActiveInactive> {
         self.policy.lists()
     }
@@ -239,7 +239,7 @@ impl BlockCache {
         if self.used == self.doomed + self.aside.len() as u32 {
             return Evicted::Nothing;
         }
-        // What nobody has asked for yet has the next number.
+        // A block that has not been requested yet has the next number.
         let incoming = incoming.and_then(|name| self.numbers.get(&name).copied()).unwrap_or(self.numbers.len() as u32);
         let slot = self.with_policy(|policy, cx| policy.victim(cx, incoming));
         let found = match self.block(slot).state {
@@ -278,7 +278,7 @@ impl BlockCache {
         self.free_slot(slot);
     }
 
-    /// Nobody finds the block any more.
+    /// The block can no longer be found.
     fn unname(&mut self, slot: Slot) {
         let key = self.block(slot).key;
         self.slots[key as usize] = NOTHING;
@@ -291,8 +291,8 @@ impl BlockCache {
         self.used -= 1;
     }
 
-    /// The block's file is deleted: what was changed never goes to the drive. Says whether the slot is free at once; if not,
-    /// it is when the drive has finished with it.
+    /// The block's file is deleted: its changes are never written. Returns whether the slot is free now; if not, it becomes free
+    /// when the drive has finished with it.
     pub fn delete(&mut self, slot: Slot) -> bool {
         let since = self.block(slot).since;
         self.changed.remove(&(since, slot));

@@ -1,7 +1,7 @@
-//! Memory: the pages of the machine, the pages of its tasks, the block cache, and who must give way.
+//! Memory: the pages of the machine, the pages of its tasks, the block cache, and reclaim.
 //!
-//! Data and rules only: nothing here waits or knows a drive. The simulated kernel asks, and is told what must be transferred
-//! before it can go on. `cache.rs` is the block cache, `swap.rs` the swap area, `pages.rs` the tasks' pages and faults,
+//! Data and rules only: nothing here waits or knows a drive. The simulated kernel asks; the answer says what must be transferred
+//! before it can continue. `cache.rs` is the block cache, `swap.rs` the swap area, `pages.rs` the tasks' pages and faults,
 //! `room.rs` how blocks find room, `reclaim.rs` how pages are gained.
 
 mod cache;

@@ -1,4 +1,4 @@
-//! Pages: who has them, and what a task that touches one must wait for.
+//! Pages: their owners, and what a task that touches one must wait for.
 //!
 //! Every page of memory is free, in the block cache, a task's own, or a page of a program file that tasks have in their
 //! tables; the numbers add up at any time ([`Memory::check`]). A page of a program file may at the same time be a block of the
@@ -23,13 +23,13 @@ use std::collections::BTreeMap;
 /// What memory is made from.
 #[derive(Debug)]
 pub struct Setup {
-    /// Pages that programs and the cache share; none: as many as anybody wants.
+    /// Pages that programs and the cache share; none: unlimited.
     pub pages: Option<u32>,
     /// Pages that a block of the cache takes.
     pub pages_per_block: u32,
     /// Whether pages of program files are blocks of the cache.
     pub caches_images: bool,
-    /// The cache takes a page only while more than so many are free.
+    /// The cache takes a page only while more pages than this are free.
     pub cache_leaves: u32,
     /// Places of the swap area.
     pub swap: u32,
@@ -75,7 +75,7 @@ pub enum Fault {
 /// How memory is used, in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Nobody's.
+    /// Free pages.
     pub free: u32,
     /// The block cache's.
     pub cached: u32,
@@ -141,7 +141,7 @@ impl Memory {
         self.free + self.leaving
     }
 
-    /// Blocks that the cache could hold without anybody giving pages up: those of which a share may be changed.
+    /// Blocks that the cache could hold without reclaim: a share of these may be dirty.
     pub fn changeable(&self) -> u32 {
         match self.setup.pages {
             Some(_) => ((self.free + self.cached) / self.setup.pages_per_block).min(self.cache.capacity()),
@@ -199,7 +199,7 @@ impl Memory {
         &mut self.spaces[space as usize]
     }
 
-    /// The first page of that part of a task's memory, which has at least so many pages.
+    /// The first page of that part of a task's memory, which has at least that many pages.
     pub fn segment(&mut self, space: SpaceId, image: Option<u16>, pages: u32) -> PageId {
         let space = self.space(space);
         space.swappable = true;

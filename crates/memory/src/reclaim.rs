@@ -10,13 +10,13 @@ use schedlab_policies::{
     reclaim::{Choice, Mapped, Shrink, Walk},
 };
 
-/// What a step of a search came to.
+/// The outcome of a search step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// A page is free now; the search is over.
     Page,
-    /// This page must be written to that place of the swap area. If [`Memory::waits`], the search goes on with
-    /// [`Memory::left`] when it is there; else at once.
+    /// This page must be written to that slot of the swap area. If [`Memory::waits`], the search continues with
+    /// [`Memory::left`] when it is written; else immediately.
     PageOut {
         /// Whose.
         space: SpaceId,
@@ -27,7 +27,7 @@ pub enum Found {
     },
     /// Wait until any page or block has been written, and go on.
     Wait,
-    /// There is nothing to be had.
+    /// Nothing can be reclaimed.
     Nothing,
 }
 
@@ -38,7 +38,7 @@ impl Memory {
         self.with_policy(|policy, cx| policy.begin(cx))
     }
 
-    /// Whether whoever pages out waits for the write.
+    /// Whether the task that pages out waits for the write.
     pub fn waits(&self) -> bool {
         self.policy.waits()
     }

@@ -1,4 +1,4 @@
-//! Room for blocks: the cache grows, or a block gives way.
+//! Room for blocks: the cache grows, or a block is evicted.
 
 use crate::{
     cache::{Evicted, Name, Part, State},
@@ -40,7 +40,7 @@ impl Memory {
     }
 
     /// Room for a block that is not in the cache. The cache grows while memory is plentiful, else a victim's page is used again; a
-    /// cache that grows at everybody's cost ([`schedlab_policies::reclaim::Reclaim::watermarks`]) takes its victims only when it
+    /// cache that grows at the cost of all tasks ([`schedlab_policies::reclaim::Reclaim::watermarks`]) takes its victims only when it
     /// is full. A page of a program file is a task's as well: it is taken from whatever is free, and gained as any other.
     pub fn room(&mut self, name: Name) -> Room {
         let room = self.look_for_room(name);
@@ -75,8 +75,8 @@ impl Memory {
         if unwritten.is_empty() { Room::NoPage } else { Room::After(unwritten) }
     }
 
-    /// Nothing more can be gained, and nothing is on its way out: the next block may take of the pages that the cache leaves.
-    /// Whether there are any, and this has not been tried in vain.
+    /// Nothing more can be reclaimed, and nothing is being written: the next block may take from the pages that the cache
+    /// leaves free. Returns whether there are any and the last block has not failed to use them.
     pub fn open_reserve(&mut self) -> bool {
         self.reserve_open = !self.reserve_open && self.free >= self.setup.pages_per_block;
         self.reserve_open

@@ -12,7 +12,7 @@ pub struct SwapArea {
 }
 
 impl SwapArea {
-    /// An area of so many places, all free.
+    /// An area of `places` slots, all free.
     pub fn new(places: u32) -> SwapArea {
         SwapArea { taken: vec![false; places as usize], free: places, low: 0 }
     }

@@ -67,7 +67,7 @@ impl Eviction for Counted {
     }
 }
 
-/// What somebody does.
+/// An operation on memory.
 #[derive(Debug, Clone)]
 enum Act {
     Read(u32, u32),

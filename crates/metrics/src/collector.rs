@@ -88,7 +88,7 @@ impl Collector {
         }
     }
 
-    /// Ends the run at `end`. Where a task is still on a processor, with no `Leave::Stopped` to tell how it used the time
+    /// Ends the run at `end`. Where a task is still on a processor, with no `Leave::Stopped` that says how it used the time
     /// since its switch-in, that time counts as user time.
     pub(crate) fn end_run(&mut self, end: Nanos) {
         self.end = end;
@@ -130,7 +130,7 @@ impl Collector {
     fn end_processor(&mut self, cpu: usize) {
         let (id, since, ran) = self.processors[cpu].end(self.end);
         let Some(task) = self.tasks.get_mut(id as usize) else { return };
-        // Else it has left, and nobody has come since.
+        // Else it has left, and no task has come since.
         if task.place == Place::Exiting || task.place == Place::Running && task.since == since {
             task.ran = task.ran.saturating_add(ran);
         }
@@ -156,8 +156,8 @@ impl Collector {
         let first = e.b == u64::from(NO_TASK);
         if id >= self.tasks.len() {
             // A number that is skipped for now belongs to no job.
-            let nobody = Task { place: Place::Ended, ..Task::new(e.time, self.jobs.len() as u32 - 1, e.flag, false) };
-            self.tasks.resize(id + 1, nobody);
+            let absent = Task { place: Place::Ended, ..Task::new(e.time, self.jobs.len() as u32 - 1, e.flag, false) };
+            self.tasks.resize(id + 1, absent);
         }
         let earlier = &mut self.tasks[id];
         self.jobs[earlier.job as usize].collect(earlier);
@@ -230,7 +230,7 @@ impl Collector {
         match e.kind {
             Kind::Created => self.created(e),
             Kind::Exited => self.exited(e),
-            // A tick that found nobody charges nobody.
+            // A tick that found no task charges no task.
             Kind::Sampled if e.task == NO_TASK => {}
             Kind::Sampled => {
                 if let Some(job) = self.job(e) {

@@ -1,7 +1,7 @@
 //! Lengths of time as a distribution: quantiles to 1 %, and mean, smallest and largest exactly.
 //!
 //! What has not ended when a run ends is *censored*: of its length only a lower bound is known, its age. It is in none of these
-//! numbers, but kept beside them, so that they come with bounds: every censored value may be as short as its age, or
+//! numbers, but kept separately, so that they come with bounds: every censored value may be as short as its age, or
 //! longer than all others.
 
 use crate::histogram::{Histogram, class_of};
@@ -19,7 +19,7 @@ pub struct Distribution {
     carried: u64,
     min: Nanos,
     max: Nanos,
-    /// Apart, since most have none and their size counts: those of a job stand one after the other.
+    /// Boxed, since most have none and the size matters: those of a job are adjacent in memory.
     censored: Option<Box<Censored>>,
 }
 
@@ -43,7 +43,7 @@ impl Distribution {
         Distribution { histogram: Histogram::of_counts(counts), sum, carried: 0, min, max, censored: None }
     }
 
-    /// Counts a value that had not ended at that age, ns. One that has just begun tells nothing and is not counted.
+    /// Counts a value that had not ended at that age, ns. One that has just begun carries no information and is not counted.
     #[cold]
     pub fn censor(&mut self, age: Nanos) {
         if age > 0 {
@@ -54,7 +54,7 @@ impl Distribution {
         }
     }
 
-    /// Counts a value, ns. What is rare is a call, so that a value takes three comparisons beside its histogram.
+    /// Counts a value, ns. Rare cases are calls, so that a value takes three comparisons in addition to its histogram.
     #[inline(always)]
     pub fn record(&mut self, value: Nanos) {
         self.histogram.record(value);
@@ -175,15 +175,15 @@ impl Distribution {
             }
         };
         let changed = match name {
-            // Of these the values that ended tell nothing about the others.
+            // For these, the values that ended carry no information about the others.
             "mean" | "max" => low > value * CLOSE,
             _ => value > low * CLOSE || high.is_none_or(|high| high > value * CLOSE),
         };
         changed.then_some((low, high))
     }
 
-    /// Tells every statistic that there is, and the bounds where they matter.
-    pub fn tell(&self, mut row: impl FnMut(&str, f64)) {
+    /// Calls `row` with every statistic that there is, and with the bounds where they matter.
+    pub fn for_each_statistic(&self, mut row: impl FnMut(&str, f64)) {
         for name in MetricInfo::STATISTICS {
             if let Some(value) = self.statistic(name) {
                 row(name, value);

@@ -69,7 +69,7 @@ impl Histogram {
         self.reaches(rank(share, self.count() + others.count()), &others.counts).map(smallest)
     }
 
-    /// The same of these values and so many that are larger than all of them. None if it is one of those.
+    /// The same of these values and `larger` values that exceed all of them. None if it is one of those.
     pub(crate) fn quantile_below(&self, larger: u64, share: f64) -> Option<Nanos> {
         self.reaches(rank(share, self.count() + larger), &[]).map(largest)
     }
@@ -85,7 +85,7 @@ impl Histogram {
     }
 }
 
-/// Which of so many values, counted from 1 in order of size, a share of all does not exceed.
+/// The rank, from 1 in ascending order, of the value that a share of `count` values does not exceed.
 fn rank(share: f64, count: u64) -> u64 {
     ((share * count as f64).ceil() as u64).max(1)
 }

@@ -25,7 +25,7 @@ pub(crate) enum Place {
     ReadyYielded,
     Waiting,
     Running,
-    /// Its end is known, but not yet its last stretch on the processor.
+    /// Its end is known, but not yet its last time on the processor.
     Exiting,
     Ended,
 }
@@ -164,7 +164,7 @@ impl Job {
         self.queueing.censor(age.saturating_sub(ran));
     }
 
-    /// A task ended at `time`, with all its processor time known, and did not use so many bytes of its memory.
+    /// A task ended at `time`, with all its processor time known, and left `unused` bytes of its memory untouched.
     pub fn settle(&mut self, task: &Task, time: Nanos, unused: u64) {
         let response = time.saturating_sub(task.created);
         self.ended += 1;

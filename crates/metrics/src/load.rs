@@ -1,8 +1,8 @@
-//! Load averages, as `uptime` tells them, and beside them the exact mean: of the tasks that run or could run, by nice level.
+//! Load averages, as `uptime` reports them, and the exact mean: of the tasks that run or could run, by nice level.
 //!
-//! Nothing is counted while a run goes on but how long tasks sleep. When a sample is due, the tasks present are counted from
-//! their places. A number present grows only by wakeups, so the collector asks for samples before each of those (and before
-//! an end) that comes after the time of the next one; who left meanwhile is told by when it left.
+//! During a run only the tasks' sleep times are counted. When a sample is due, the present tasks are counted from their states.
+//! The number of present tasks grows only by wakeups, so the collector takes a due sample before each wakeup (and before an
+//! exit); tasks that left meanwhile are known by the time at which they left.
 
 use crate::job::{Place, Task};
 use schedlab_model::{Nanos, SECOND};
@@ -25,7 +25,7 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    /// The tasks present were so many at this and `more` following samples.
+    /// `present` tasks were there at each of `samples` samples.
     fn sample(&mut self, present: u32, samples: u64) {
         let passed = samples as f64 * (EVERY / SECOND) as f64;
         for (average, reach) in self.averages.iter_mut().zip(REACHES) {
@@ -88,7 +88,7 @@ impl Loads {
         }
         left.sort_unstable();
         for (time, level) in left {
-            // Who left at the time of a sample is not counted in it.
+            // A task that left at the time of a sample is not counted in it.
             self.until(time - 1, &present);
             present[usize::from(level)] -= 1;
         }

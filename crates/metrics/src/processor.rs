@@ -51,14 +51,14 @@ enum Idle {
     IoWait,
 }
 
-/// What a processor is doing. How long a task had it is told exactly when the task leaves, and so is overhead; only idle time
-/// must be seen to begin and to end. Who has it is looked at only when the run ends.
+/// What a processor is doing. A task's time is reported exactly when the task leaves, and so is overhead; only the begin and
+/// the end of idle time must be observed. The running task is needed only when the run ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Processor {
     /// All uses but those that are the tasks' own.
     pub spent: Totals,
     idle: Idle,
-    /// Who got it last.
+    /// The last task that got it.
     task: TaskId,
     /// When it began to idle, or the task got it.
     since: Nanos,
@@ -73,7 +73,7 @@ impl Default for Processor {
 }
 
 impl Processor {
-    /// The time of an idle stretch is known now.
+    /// Accounts for an idle period that ends now.
     #[inline(never)]
     fn close(&mut self, time: Nanos) {
         let length = self.length(time);
@@ -85,7 +85,7 @@ impl Processor {
         self.idle = Idle::Not;
     }
 
-    /// Length of the present stretch so far, without overhead.
+    /// Length of the current period so far, without overhead.
     fn length(&self, time: Nanos) -> Nanos {
         time.saturating_sub(self.since).saturating_sub(self.stolen)
     }
@@ -112,7 +112,7 @@ impl Processor {
         (self.task, self.since, self.stolen) = (NO_TASK, time, 0);
     }
 
-    /// Closes the present stretch: who got the processor last, when, and how long ago without overhead.
+    /// Closes the current period: the last task that got the processor, when, and how long ago without overhead.
     pub fn end(&mut self, time: Nanos) -> (TaskId, Nanos, Nanos) {
         let length = self.length(time);
         self.close(time);

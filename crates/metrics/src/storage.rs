@@ -56,8 +56,8 @@ pub(crate) struct Storage {
     free: Level,
     cached: Level,
     swapped: Level,
-    /// Whether anybody told of memory.
-    told: bool,
+    /// Whether the run reported its memory.
+    reported: bool,
     end: Nanos,
 }
 
@@ -84,7 +84,7 @@ impl Storage {
                 self.queued.set(e.time, self.queued.now.saturating_sub(1));
             }
             Kind::MemoryUse => {
-                self.told = true;
+                self.reported = true;
                 self.free.set(e.time, e.a);
                 self.cached.set(e.time, e.b >> 32);
                 self.swapped.set(e.time, e.b & u64::from(u32::MAX));
@@ -159,6 +159,6 @@ impl Storage {
     /// Pages free, in the block cache and in the swap area, mean over the run.
     pub fn memory(&self) -> Option<[f64; 3]> {
         let means = [self.free.mean(self.end)?, self.cached.mean(self.end)?, self.swapped.mean(self.end)?];
-        self.told.then_some(means)
+        self.reported.then_some(means)
     }
 }

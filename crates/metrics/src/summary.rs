@@ -4,7 +4,7 @@ use crate::{collector::Collector, report::Report, table};
 use schedlab_model::Nanos;
 
 impl Collector {
-    /// Ends the run at `end` and sums up. Where a task is still on a processor, with no `Leave::Stopped` to tell how
+    /// Ends the run at `end` and sums up. Where a task is still on a processor, with no `Leave::Stopped` that says how
     /// it used the time since its switch-in, that time counts as user time.
     pub fn finish(&mut self, end: Nanos) -> Report {
         self.end_run(end);

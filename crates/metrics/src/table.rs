@@ -1,7 +1,7 @@
 //! The one table of metrics. An entry is a name, a unit, a line of meaning and a short function; whether it describes
 //! the system, a nice level or a job, and whether it is a distribution, follows from the kind of function.
 //!
-//! Long, because a table of all metrics is one thing.
+//! Long, because it is one table.
 
 use crate::{
     collector::{Collector, over_all},
@@ -218,7 +218,7 @@ const ENTRIES: &[Entry] = &[
         "rcache",
         "%",
         System(|c| c.storage.cached_share(0)),
-        "1 - bread/lread, as sar -b: read-ahead that nobody uses lowers it, down to 0",
+        "1 - bread/lread, as sar -b: unused read-ahead lowers it, down to 0",
     ),
     entry("wcache", "%", System(|c| c.storage.cached_share(1)), "1 - bwrit/lwrit, as sar -b"),
     entry(
@@ -262,7 +262,7 @@ const ENTRIES: &[Entry] = &[
     entry("pgpgout", "KiB/s", System(|c| rate(c, Some(c.storage.file_kib(1)))), "page_out a second"),
     entry("pswpin", "1/s", System(|c| rate(c, pages(c, c.storage.swap_bytes(0)))), "swap_in a second"),
     entry("pswpout", "1/s", System(|c| rate(c, pages(c, c.storage.swap_bytes(1)))), "swap_out a second"),
-    entry("memory_free", "B", System(|c| memory(c, 0)), "memory that nobody has, mean; only where it has an end"),
+    entry("memory_free", "B", System(|c| memory(c, 0)), "free memory, mean; only where memory is limited"),
     entry("memory_cached", "B", System(|c| memory(c, 1)), "memory of the block cache (buff and cach are one), mean"),
     entry(
         "memory_used",
@@ -399,7 +399,7 @@ fn real(job: &Job, _: &Collector) -> Option<f64> {
     ratio(job.first_real as f64 / SECOND as f64, job.first as f64)
 }
 
-/// Whom a row describes.
+/// What a row describes.
 enum Whose<'a> {
     System,
     Level(i16, &'a Level),
@@ -418,7 +418,7 @@ impl Entry {
         MetricInfo { name: self.name, unit: self.unit, meaning: self.meaning, scope, distribution }
     }
 
-    /// Its rows for one of those whom metrics describe.
+    /// Its rows for one subject.
     fn read(&self, c: &Collector, whose: &Whose<'_>, rows: &mut Vec<Row>) {
         match (&self.read, whose) {
             (System(f), Whose::System) => self.number("", f(c), rows),
@@ -439,7 +439,7 @@ impl Entry {
             let unit = self.info().unit_of(statistic);
             rows.push(Row { metric: format!("{prefix}{}.{statistic}", self.name), unit, value });
         };
-        values.tell(row);
+        values.for_each_statistic(row);
     }
 }
 

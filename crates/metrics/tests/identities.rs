@@ -84,7 +84,7 @@ impl Machine {
         }
     }
 
-    /// Time of the present stretch of a processor that is not yet accounted for.
+    /// Time of a processor that is not yet accounted for.
     fn open(&self, cpu: u16) -> u64 {
         let p = &self.processors[usize::from(cpu)];
         self.now - p.since - p.overhead
@@ -152,7 +152,7 @@ impl Machine {
         }
     }
 
-    /// Ends the run: whoever runs is stopped.
+    /// Ends the run: running tasks are stopped.
     fn stop(&mut self) {
         for cpu in 0..self.processors.len() as u16 {
             let ran = self.open(cpu);
@@ -199,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn loads_are_those_that_somebody_beside_counts(
+    fn loads_are_those_of_an_independent_count(
         processors in 1u16..5,
         tasks in 1u32..9,
         pace in 1u64..2_000_000,
@@ -228,7 +228,7 @@ proptest! {
     }
 
     #[test]
-    fn a_last_stretch_that_nobody_tells_of_is_user_time(processors in 1u16..5, choices in choices()) {
+    fn an_unreported_last_time_on_a_processor_is_user_time(processors in 1u16..5, choices in choices()) {
         let mut machine = Machine::new(processors, 6);
         choices.into_iter().for_each(|c| machine.take(c));
         let mut collector = Collector::new(setup(processors));
@@ -254,7 +254,7 @@ proptest! {
     }
 
     #[test]
-    fn a_switch_that_is_told_at_once_counts_as_its_two_halves_whatever_comes(
+    fn a_switch_in_one_call_counts_as_its_two_halves_whatever_comes(
         events in prop::collection::vec((0..6u32, 0..6u32, 0..3u16, 0..24usize, any::<u8>(), 0..9_000_000u64), 0..200),
     ) {
         let [mut at_once, mut apart] = [0; 2].map(|_| Collector::new(setup(2)));

@@ -57,7 +57,7 @@ fn expect(report: &Report, rows: &[(&str, f64)]) {
     }
 }
 
-/// An editor that waits for the disk, beside a hog, for 100 ms:
+/// An editor that waits for the disk, next to a hog, for 100 ms:
 ///
 /// ```text
 /// ms      0    10   20   30   40   50   60   70   80   90   100
@@ -197,7 +197,7 @@ fn three_levels() -> Report {
 
 #[test]
 fn load_averages_are_those_of_uptime_from_samples_every_five_seconds() {
-    // What n tasks at the following samples make of an average with so many seconds of reach.
+    // An average with that reach, s, after samples of n tasks.
     let average =
         |reach: f64, samples: &[f64]| samples.iter().fold(0.0, |average, n| n + (average - n) * (-5.0 / reach).exp());
     let report = three_levels();
@@ -225,12 +225,12 @@ fn load_averages_are_those_of_uptime_from_samples_every_five_seconds() {
 }
 
 #[test]
-fn samples_that_are_due_while_nobody_wakes_see_who_has_left_when() {
+fn samples_that_are_due_without_wakeups_know_when_tasks_left() {
     let mut events = vec![];
     for task in 0..4 {
         events.extend([created(0, task, 0), starts(0, task)]);
     }
-    // One after the other, for 4 s each: at 5 s there are 3, at 10 s 2, at 15 s 1, and nobody at 20 s.
+    // One after the other, for 4 s each: at 5 s there are 3, at 10 s 2, at 15 s 1, and none at 20 s.
     for task in 0..4 {
         let start = 4000 * u64::from(task);
         events.extend([runs(start, task), leaves(start + 4000, task, Leave::Blocked, 4000, 0)]);
@@ -315,13 +315,13 @@ fn what_the_end_cuts_off_is_counted_with_its_age_and_bounds() {
             ("tasks.none.run_wait.censored", 0.0),
         ],
     );
-    let told: Vec<String> = report.warnings.iter().map(|warning| warning.seen.clone()).collect();
+    let seen: Vec<String> = report.warnings.iter().map(|warning| warning.seen.clone()).collect();
     let expected = [
         "1 of 2 tasks of `job` had not ended when the run ended at 100 s",
         "a ready task of `job` had no processor for 99.000 s",
         "a request had waited for a drive for 10.000 s when the run ended",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(seen, expected);
 }
 
 #[test]
@@ -369,7 +369,7 @@ fn a_task_killed_in_the_runqueue_has_waited_till_then() {
 }
 
 #[test]
-fn sampled_accounting_shows_what_the_ticks_charged_and_keeps_the_truth_beside_it() {
+fn sampled_accounting_shows_what_the_ticks_charged_and_keeps_the_exact_time() {
     let tick = |ms, task, sample: Sample| at(ms, task, Kind::Sampled, sample as u8, 10 * MS, 0);
     let events = [
         created(0, 0, 0),

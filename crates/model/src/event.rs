@@ -3,10 +3,10 @@
 
 use crate::{Nanos, task::CpuId, task::TaskId};
 
-/// Stands in [`Event::task`] where no task is meant (an idle processor).
+/// The value of [`Event::task`] where there is no task (an idle processor).
 pub const NO_TASK: TaskId = TaskId::MAX;
 
-/// Why a task left the processor; stands in [`Event::flag`] of a [`Kind::SwitchOut`].
+/// Why a task left the processor: [`Event::flag`] of a [`Kind::SwitchOut`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Leave {
@@ -24,7 +24,7 @@ pub enum Leave {
     Stopped,
 }
 
-/// What a record tells. The meaning of `flag`, `a` and `b` is given with each kind.
+/// The kind of a record. The meaning of `flag`, `a` and `b` is given with each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -40,9 +40,9 @@ pub enum Kind {
     /// A task left the processor. `flag`: [`Leave`]; `a`: user ns, `b`: system ns since its switch-in (exact).
     SwitchOut,
     /// The processor spent `a` ns in interrupts and switching since the last such record of this processor. It belongs to
-    /// the stretch in which it is told: a switch-in or an idle record comes after the overhead that precedes it.
+    /// the running or idle period in which it is reported: a switch-in or an idle record comes after the overhead before it.
     Overhead,
-    /// A clock tick sampled the processor. `task`: whom it charged, or [`NO_TASK`]; `flag`: [`Sample`]; `a`: tick length ns.
+    /// A clock tick sampled the processor. `task`: the charged task, or [`NO_TASK`]; `flag`: [`Sample`]; `a`: tick length ns.
     Sampled,
     /// A hardware interrupt. `a`: its line, see [`Irq`].
     Interrupt,
@@ -50,7 +50,7 @@ pub enum Kind {
     SystemCall,
     /// A block was looked for in the cache. `flag`: 1 if found, plus 2 if it is to be changed; `a`: its first sector, `b`: its sectors.
     CacheLookup,
-    /// A drive began a request, with all that was joined to it. `a`: first sector, `b`: sectors; `flag`: 1 for a write, plus 2
+    /// A drive began a request, with the requests merged into it. `a`: first sector, `b`: sectors; `flag`: 1 for a write, plus 2
     /// for a page of the swap area.
     DiskStart,
     /// A drive ended a request. `a`: first sector, `b`: nanoseconds it took; `flag` as in `DiskStart`.
@@ -79,13 +79,13 @@ pub enum Kind {
     Fault,
     /// How memory is used from now on, in pages. `a`: free, `b`: block cache in the high 32 bits, swap area in the low.
     MemoryUse,
-    /// A kernel that was recorded looked at its clock, and charged the running task with `a` ns. A simulated one does not tell.
+    /// A recorded kernel updated its clock and charged the running task with `a` ns. Simulated kernels do not report it.
     Charged,
     /// The run ended before this did. `flag`: [`Unfinished`]; `a`: its age in ns.
     Unfinished,
 }
 
-/// What the end of a run cut off; stands in [`Event::flag`] of a [`Kind::Unfinished`]. What ran or waited for a processor is
+/// What the end of a run cut off: [`Event::flag`] of a [`Kind::Unfinished`]. What ran or waited for a processor is
 /// known from the other events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -96,13 +96,13 @@ pub enum Unfinished {
     Period,
     /// A request of a drive, queued or in service.
     Request,
-    /// A wait that no task can ever end: of a lock, a message, a child or a signal. Its age is not told.
+    /// A wait that no task can ever end: of a lock, a message, a child or a signal. Its age is not reported.
     Stuck,
     /// The same, of the first task in a circle of tasks that wait for each other's locks.
     Deadlock,
 }
 
-/// Where a tick found the processor; stands in [`Event::flag`] of a [`Kind::Sampled`].
+/// What a tick found on the processor: [`Event::flag`] of a [`Kind::Sampled`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Sample {
@@ -155,8 +155,8 @@ pub trait Observer {
     /// Takes one record.
     fn observe(&mut self, event: Event);
 
-    /// Takes a context switch: who left a processor, and who got it at once. Told together, so that who counts both need not
-    /// look for the processor twice.
+    /// Takes a context switch: the task that left a processor and the task that got it. Both in one call, so that a collector
+    /// looks up the processor once.
     #[inline(always)]
     fn observe_switch(&mut self, left: Event, next: Event)
     where
@@ -166,8 +166,8 @@ pub trait Observer {
         self.observe(next);
     }
 
-    /// Takes a row of records that differ in their times only. Nothing else happens between them, so who only counts
-    /// such records need not look at each.
+    /// Takes a series of records that differ only in their times. Nothing else happens between them, so a collector that only
+    /// counts such records need not process each.
     #[inline]
     fn observe_row(&mut self, event: Event, times: impl ExactSizeIterator<Item = Nanos> + Clone)
     where
@@ -177,7 +177,7 @@ pub trait Observer {
     }
 }
 
-/// Nobody listens.
+/// Records nothing.
 impl Observer for () {
     #[inline(always)]
     fn observe(&mut self, _: Event) {}

@@ -46,7 +46,7 @@ pub struct Catalogue<'a> {
     pub elevators: &'a [Info],
     /// The table of eviction policies.
     pub caches: &'a [Info],
-    /// The table of policies by which pages give way.
+    /// The table of reclaim policies.
     pub reclaims: &'a [Info],
     /// The table of loads.
     pub workloads: &'a [Info],
@@ -89,7 +89,7 @@ pub struct Experiment {
     /// reclaim (`two_list`), where memory has a size; else `lru`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Value>,
-    /// The policy by which pages give way when memory is short: its name and parameters; `two_list`, if left out.
+    /// The reclaim policy, used when memory is short: its name and parameters; `two_list`, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim: Option<Value>,
     /// Jobs by name: each a load with its parameters, or steps.
@@ -137,7 +137,7 @@ pub enum Seeds {
 }
 
 impl Default for Seeds {
-    /// Ten: enough to see the spread, and done at once.
+    /// Ten: enough to see the spread, and fast.
     fn default() -> Self {
         Seeds::Count(10)
     }
@@ -183,7 +183,9 @@ impl<'de> Deserialize<'de> for Seeds {
                 while let Some(seed) = seeds.next_element()? {
                     list.push(seed);
                     if !seen.insert(seed) {
-                        return Err(de::Error::custom(format!("has {seed} twice; the same run again tells nothing")));
+                        return Err(de::Error::custom(format!(
+                            "has {seed} twice; an identical run adds no information"
+                        )));
                     }
                 }
                 match list.is_empty() {

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub enum Promise {
     /// No processor idles while a task waits for it, not even for a nanosecond.
     ///
-    /// Of an elevator: the drive never stands still while a request is queued that it could take.
+    /// Of an elevator: the drive never idles while a request is queued that it could take.
     WorkConserving(Reach),
     /// No task waits for more than a second times the number of tasks that exist meanwhile, itself included, whatever the
     /// others do: compute, sleep, fork, end, arrive. All have the same nice level and the policy `other`. (With other nice
@@ -24,16 +24,16 @@ pub enum Promise {
     /// Of an elevator: no request of the best-effort class stays queued for more than ten seconds, whatever other tasks of that
     /// class request, as long as the drive serves at least fifty requests a second.
     StarvationFree(Reach),
-    /// Tasks that are alike and always able to run get equal processor time, whatever others run beside them: from 100 s on, none
+    /// Tasks that are alike and always able to run get equal processor time, whatever other tasks run: from 100 s on, none
     /// is farther from their mean than a twentieth of it or 200 ms. Alike are tasks of the same nice level, policy, group and
     /// processors that started together.
     ///
     /// Of an elevator: tasks of the same class and level that read files one block after the other without a pause are served
     /// for equal times, to within a tenth.
     FairToEquals(Reach),
-    /// Tasks run to their next wait; no other task takes the processor from them.
+    /// Tasks run to their next wait; they are never preempted.
     RunsToBlock,
-    /// It is told the future, as no real system can be: a yardstick for the others.
+    /// It uses knowledge of the future, which no real system has: a bound to compare the others with.
     Clairvoyant,
 }
 
@@ -144,7 +144,7 @@ impl Info {
     }
 }
 
-/// Whom a metric describes.
+/// What a metric describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -165,7 +165,7 @@ pub struct MetricInfo {
     pub unit: &'static str,
     /// One line: what it measures.
     pub meaning: &'static str,
-    /// Whom it describes.
+    /// What it describes.
     pub scope: Scope,
     /// Whether it is a distribution, of which one of [`MetricInfo::STATISTICS`] is asked for.
     pub distribution: bool,
@@ -177,7 +177,7 @@ impl MetricInfo {
     /// `censored_max` is the age of the oldest of them.
     pub const STATISTICS: &'static [&'static str] =
         &["mean", "min", "max", "p50", "p90", "p99", "p999", "count", "censored", "censored_max"];
-    /// Those that censored values could change. Where they do, the bounds stand behind their names: `p99_low` and `p99_high`.
+    /// Those that censored values could change. Where they do, the bounds have suffixes: `p99_low` and `p99_high`.
     pub const BOUNDED: &'static [&'static str] = &["mean", "max", "p50", "p90", "p99", "p999"];
 
     /// Whether a distribution may have this statistic, or bound of one.

@@ -1,5 +1,5 @@
 //! The nouns of the lab: time, tasks, machines, programs, events, scenarios. Data only: no behaviour of a
-//! kernel and no input or output. Every other crate stands on this one.
+//! kernel and no input or output. Every other crate depends on this one.
 
 pub mod event;
 pub mod experiment;

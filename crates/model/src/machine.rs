@@ -1,5 +1,5 @@
-//! A simulated machine as data: processors, clock, costs, files, disk, terminal. Presets stand in `machines/`,
-//! every value there with its source.
+//! A simulated machine as data: processors, clock, costs, files, disk, terminal. Presets are in `machines/`,
+//! with a source for every value.
 
 mod drives;
 mod storage;
@@ -97,14 +97,14 @@ pub enum Personality {
     MessagePassing,
 }
 
-/// How processor time is charged for the counters that users see. True time is always kept beside it.
+/// How processor time is charged for the counters that users see. The exact time is always kept as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Accounting {
     /// By the clock at every switch.
     #[default]
     Exact,
-    /// A tick charges its whole length to whoever runs.
+    /// A tick charges its whole length to the running task.
     Sampled,
 }
 
@@ -112,14 +112,15 @@ pub enum Accounting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InterruptAccounting {
-    /// Nobody's: they are counted apart.
+    /// No task's: they are counted separately.
     #[default]
     Apart,
-    /// System time of whoever runs, and charged to it by its scheduler (4BSD; Linux without CONFIG_IRQ_TIME_ACCOUNTING).
+    /// System time of the running task, charged to it by its scheduler (4BSD; Linux without CONFIG_IRQ_TIME_ACCOUNTING).
     Task,
 }
 
-/// When a task inside the kernel can be made to give way, as Linux names it. In its own code it always can.
+/// The preemption model of the kernel, as Linux names it: when a task inside the kernel can be preempted. In user mode it always
+/// can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Preemption {
@@ -146,8 +147,8 @@ pub enum TimerResolution {
     Tick,
 }
 
-/// The cache of a processor. A task that comes back after others have run finds a part of what it left replaced and loads
-/// it again, in its own time.
+/// The cache of a processor. A task that comes back after others have run finds a part of its data evicted and loads
+/// it again while it runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
@@ -202,7 +203,7 @@ pub struct Machine {
     /// Whose time interrupts and switching are.
     #[serde(default)]
     pub interrupt_accounting: InterruptAccounting,
-    /// When a task inside the kernel can be made to give way.
+    /// When a task inside the kernel can be preempted.
     #[serde(default)]
     pub preemption: Preemption,
     /// Whether the processes of the workload's tasks are made before the run and taken away after it, as on a live host. Their
@@ -224,7 +225,7 @@ pub struct Machine {
     /// Devices that interrupt of themselves, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<String, Device>,
-    /// Processor time of system calls, whoever executes them (the caller, or a server).
+    /// Processor time of system calls, executed by the caller or by a server.
     #[serde(default)]
     pub calls: Calls,
     /// The file system and its cache.
@@ -262,11 +263,11 @@ pub struct Clock {
     /// When timers expire.
     #[serde(default)]
     pub timers: TimerResolution,
-    /// Time that a tick's interrupt takes from whoever runs.
+    /// Time that a tick's interrupt takes from the running task.
     #[serde(default)]
     pub interrupt: Sourced<Duration>,
-    /// From the expiry of an exact timer to the end of its interrupt, which takes so long from whoever runs and then wakes a
-    /// task; no time, if not given. (Monolithic kernels only.)
+    /// From the expiry of an exact timer to the end of its interrupt, which takes this time from the running task and then wakes
+    /// a task; no time, if not given. (Monolithic kernels only.)
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer_interrupt: Option<Sourced<Duration>>,
     /// Processor time of the clock task when a tick must wake it (message passing only).
@@ -351,7 +352,7 @@ pub struct Calls {
     pub manage: Sourced<Duration>,
     /// A page fault, without what it waits for.
     pub fault: Sourced<Duration>,
-    /// Looking at one page that may have to give way.
+    /// Examining one page that may be reclaimed.
     pub scan: Sourced<Duration>,
 }
 

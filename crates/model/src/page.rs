@@ -28,17 +28,17 @@ pub enum Home {
 pub struct Page {
     /// Where it is.
     pub home: Home,
-    /// Whether the task touched it since somebody last asked.
+    /// Whether the task touched it since the bit was last cleared.
     pub accessed: bool,
     /// Whether its contents are nowhere but in memory.
     pub dirty: bool,
     /// A mark of the policy of reclaim.
     pub mark: u8,
-    /// The how many-th page that was given out it is: a larger number is younger.
+    /// Its number in the order of allocation: a larger number is younger.
     pub born: u32,
 }
 
-/// A stretch of a space: pages of one program file, or the task's own.
+/// A segment of an address space: pages of one program file, or the task's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
     /// The program file; the task's own memory, if none.

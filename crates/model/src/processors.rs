@@ -14,7 +14,7 @@ pub struct PerProcessor<T> {
 }
 
 impl<T> PerProcessor<T> {
-    /// For so many processors, at most [`MOST_PROCESSORS`], each made for its number.
+    /// For a number of processors, at most [`MOST_PROCESSORS`], each made for its number.
     pub fn new(count: u16, make: impl FnMut(usize) -> T) -> PerProcessor<T> {
         PerProcessor { all: std::array::from_fn(make), count: usize::from(count).min(MOST_PROCESSORS) }
     }
@@ -48,7 +48,7 @@ impl<T> DerefMut for PerProcessor<T> {
     }
 }
 
-/// A processor's number is that of a bit, which the compiler must be told to leave out the check.
+/// A processor's number is below [`MOST_PROCESSORS`]: the remainder lets the compiler omit the bounds check.
 impl<T> Index<usize> for PerProcessor<T> {
     type Output = T;
 

@@ -114,7 +114,7 @@ pub struct FileSet {
     pub files: u32,
     /// Size of each.
     pub size: Size,
-    /// Sets of the same name are the same files, in whatever program they stand; a set without a name is one of its own.
+    /// Sets of the same name are the same files in all programs; a set without a name is one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Whether every task has files of its own; else all tasks take the same ones.
@@ -164,16 +164,16 @@ fn one_time() -> u32 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Touch {
-    /// The program file whose pages are meant: read from the drive when they are missing, shared by all that touch a file of
-    /// that name, never written. Without it, the task's own memory: empty at first, paged out when it must give way.
+    /// The program file whose pages are touched: read from the drive when they are missing, shared by all tasks that touch a
+    /// file of that name, never written. Without it, the task's own memory: empty at first, paged out by reclaim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// Where the stretch begins.
+    /// Where the touched range begins.
     #[serde(default = "no_size")]
     pub from: Size,
     /// Its length.
     pub size: Size,
-    /// How often each of its pages is touched; in random order, so many times as many pages as it has are drawn.
+    /// How often each of its pages is touched; in random order, the number of draws is this times the number of pages.
     #[serde(default = "one_time")]
     pub times: u32,
     /// In which order.
@@ -223,13 +223,13 @@ pub enum Step {
     Period(Duration),
     /// Opens the next file of the set (after the last comes the first).
     Open(FileSet),
-    /// Reads so many bytes at the place reached in the open file; at its end, nothing but the call.
+    /// Reads this number of bytes at the current offset of the open file; at its end, only the call is made.
     Read(Size),
     /// Closes the open file.
     Close,
     /// Creates the next file of the set, or empties it if it exists, and opens it.
     Create(FileSet),
-    /// Writes so many bytes at the place reached in the open file; they are on the drive when the kernel has written them back.
+    /// Writes this number of bytes at the current offset of the open file; they reach the drive by write-back.
     Write(Size),
     /// Moves to that place of the open file.
     Seek(Place),
@@ -239,7 +239,7 @@ pub enum Step {
     Sync,
     /// Uses memory, page by page.
     Touch(Touch),
-    /// Writes so many bytes to the terminal.
+    /// Writes this number of bytes to the terminal.
     Print(Size),
     /// Takes the lock of that name, waiting if another task holds it.
     Lock(String),

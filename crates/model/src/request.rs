@@ -41,7 +41,7 @@ pub enum IoClass {
     /// Everybody.
     #[default]
     BestEffort,
-    /// When nobody else has wanted the drive for a while.
+    /// When no other task has used the drive for a while.
     Idle,
 }
 

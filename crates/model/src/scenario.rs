@@ -131,7 +131,7 @@ pub struct ReservationSpec {
     /// By so long after each period's begin; its end, if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
-    /// In every stretch of this length.
+    /// The length of the period.
     pub period: Duration,
 }
 

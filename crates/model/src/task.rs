@@ -29,7 +29,7 @@ pub enum Policy {
     Other,
     /// SCHED_BATCH: throughput rather than response.
     Batch,
-    /// SCHED_IDLE: only what nobody else wants.
+    /// SCHED_IDLE: only time that no other task wants.
     Idle,
     /// SCHED_FIFO: real time, runs until it blocks.
     Fifo,
@@ -67,7 +67,7 @@ pub struct Reservation {
     pub runtime: Nanos,
     /// By so long after each period's begin.
     pub deadline: Nanos,
-    /// In every stretch of this length.
+    /// The length of the period.
     pub period: Nanos,
 }
 

@@ -1,4 +1,4 @@
-//! Quantities as people write them ("36ms", "4KiB", "250/s") and the whole numbers they stand for.
+//! Quantities as people write them ("36ms", "4KiB", "250/s") and the whole numbers that they denote.
 //! A bare number is refused: a reader must never guess a unit.
 
 use crate::{MICROSECOND, MILLISECOND, Nanos, SECOND};
@@ -92,7 +92,7 @@ macro_rules! quantity {
                     fn visit_str<E: de::Error>(self, text: &str) -> Result<$name, E> {
                         $parse(text).map($name).map_err(E::custom)
                     }
-                    // A bare number meets the same judge, who says which units there are.
+                    // A bare number takes the same path, whose error lists the units.
                     fn visit_u64<E: de::Error>(self, bare: u64) -> Result<$name, E> {
                         self.visit_str(&bare.to_string())
                     }

@@ -19,23 +19,23 @@ fn survives(text: &str, overrides: &[String]) -> Result<(), TestCaseError> {
     for format in [Format::Toml, Format::Json] {
         match read(text, "any", format, overrides, &CATALOGUE) {
             Ok(experiment) => prop_assert!(!cells(&experiment).is_empty()),
-            Err(problem) => told_in_one_line(&problem)?,
+            Err(problem) => is_one_line(&problem)?,
         }
         if let Err(problem) = read_scenario(text, "any", format, &CATALOGUE) {
-            told_in_one_line(&problem)?;
+            is_one_line(&problem)?;
         }
     }
     Ok(())
 }
 
-fn told_in_one_line(problem: &Problem) -> Result<(), TestCaseError> {
+fn is_one_line(problem: &Problem) -> Result<(), TestCaseError> {
     let message = problem.to_string();
     prop_assert!(message.starts_with("any:") && message.len() > 8, "{message}");
     prop_assert!(!message.contains(['\n', '\r']), "{message}");
     Ok(())
 }
 
-/// Pieces that are likely to be noticed when they stand in the wrong place.
+/// Pieces that are likely to be noticed in the wrong place.
 fn token() -> impl Strategy<Value = String> {
     let words = GOOD.split_inclusive([' ', '\n', '[', ']', '{', '}', '.', '"']).map(str::to_owned);
     let odd =

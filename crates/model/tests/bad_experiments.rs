@@ -8,7 +8,7 @@ mod catalogue;
 use catalogue::{CATALOGUE, GOOD};
 use schedlab_model::experiment::{Format, Problem, expand, read, read_scenario};
 
-/// Nothing is wrong with this one; each case puts one thing in place of another.
+/// A valid experiment; each case replaces one part of it.
 const BASE: &str = r#"question = "What?"
 machine = "ideal"
 metrics = ["tasks.io.real"]
@@ -30,7 +30,7 @@ users = { weight = 512 }
 minimize = ["tasks.io.real"]
 "#;
 
-/// What stands in the base, what is put in its place, what is said.
+/// The text of the base, its replacement, the message.
 #[rustfmt::skip]
 const CASES: &[(&str, &str, &str)] = &[
     (r#"question = "What?""#, r#"question = "What?"#, r#":1: is not TOML: invalid basic string, expected `"`"#),
@@ -57,9 +57,9 @@ hog = { load = "spin" }
     (r#"duration = "10s""#, r#"duration = "0s""#, ":5: duration: 0s is too short: a time longer than nothing is wanted"),
     (r#"duration = "10s""#, r#"duration = "2000h""#, ":5: duration: 2000h is too long: at most 1000h"),
     ("seeds = 3", "seeds = 0", ":4: seeds: 0 is not a number of seeds from 1, or a list of seeds"),
-    ("seeds = 3", r#"cache = { name = "belady" }"#, ":4: cache.name: belady wants to be told the future, which only a trace can: see schedlab cache"),
+    ("seeds = 3", r#"cache = { name = "belady" }"#, ":4: cache.name: belady is clairvoyant: it needs a trace of requests, see schedlab cache"),
     ("seeds = 3", r#"elevator = { name = "c_lok" }"#, r#":4: elevator.name: "c_lok" is not a known elevator; did you mean "c_look"? (known: fifo, c_look)"#),
-    ("seeds = 3", r#"elevator = "c_look""#, ":4: elevator: is not a table: write its name as { name = ... }, beside its parameters"),
+    ("seeds = 3", r#"elevator = "c_look""#, ":4: elevator: is not a table: write { name = ... } with its parameters"),
     ("seeds = 3", r#"reclaim = { name = "two_list", race = true }"#, ":4: reclaim.race: unknown field (known: name)"),
     (r#"machine = "ideal""#, r#"machine = { preset = "ideal", drive = "quik" }"#, r#":2: machine.drive: "quik" is not a drive; did you mean "quick"? (known: quick)"#),
     (r#"machine = "ideal""#, r#"machine = { preset = "ideal", drive = "quick", solid_state = { channels = 0 } }"#, ":2: machine.solid_state.channels: 0 is out of range: from 1 to 4096"),
@@ -67,19 +67,19 @@ hog = { load = "spin" }
     (r#"machine = "ideal""#, r#"machine = { preset = "ideal", files = { write_back = { limit = 101 } } }"#, ":2: machine.files.write_back.limit: 101 is out of range: from 1 to 100"),
     (r#"machine = "ideal""#, r#"machine = { preset = "at_286", memory = { size = "4MiB" } }"#, ":2: machine.memory.size: a message-passing machine does not page: leave it out"),
     ("seeds = 3", "seeds = []", ":4: seeds: has no seeds"),
-    (r#""workload.hog.nice" = [0, 5]"#, r#""workload.hog.nice" = [0, 5, 0]"#, r#":17: sweep."workload.hog.nice"[2]: 0 makes the same cell as 0: the same runs again tell nothing"#),
-    (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.slice" = ["10ms", "0.01s"]"#, r#":17: sweep."scheduler.slice"[1]: "0.01s" makes the same cell as "10ms": the same runs again tell nothing"#),
-    (r#""workload.hog.nice" = [0, 5]"#, r#"zip = { "workload.hog.nice" = [0, 1, 0], "scheduler.slice" = ["1ms", "1ms", "1000us"] }"#, r#":17: sweep.zip."scheduler.slice"[2]: "1000us", 0 makes the same cell as "1ms", 0: the same runs again tell nothing"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""workload.hog.nice" = [0, 5, 0]"#, r#":17: sweep."workload.hog.nice"[2]: 0 makes the same cell as 0: identical runs add no information"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.slice" = ["10ms", "0.01s"]"#, r#":17: sweep."scheduler.slice"[1]: "0.01s" makes the same cell as "10ms": identical runs add no information"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#"zip = { "workload.hog.nice" = [0, 1, 0], "scheduler.slice" = ["1ms", "1ms", "1000us"] }"#, r#":17: sweep.zip."scheduler.slice"[2]: "1000us", 0 makes the same cell as "1ms", 0: identical runs add no information"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.io.steps[1].read" = ["1KiB"]
 "workload.io.steps.1.read" = ["2KiB", "3KiB"]"#, r#":17: sweep."workload.io.steps[1].read": workload.io.steps[1].read is swept twice"#),
     (r#"nice = 0"#, "cpus = []", ":12: workload.io.cpus: is empty: name a processor on which its tasks may run, or leave the field out for all"),
-    (r#""close"]"#, r#""close", { lock = "a" }, { compute = "1ms" }, { lock = "a" }]"#, r#":13: workload.io.steps[5].lock: "a" is held here already, since workload.io.steps[3]: the task would wait for itself for ever"#),
+    (r#""close"]"#, r#""close", { lock = "a" }, { compute = "1ms" }, { lock = "a" }]"#, r#":13: workload.io.steps[5].lock: "a" is held here already, since workload.io.steps[3]: the task would wait for itself"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"passes = 2
-steps = [{ lock = "a" }, { compute = "1ms" }]"#, r#":14: workload.io.steps[0].lock: "a" is held here already, since workload.io.steps[0]: the task would wait for itself for ever"#),
-    (r#""close"]"#, r#""close", { repeat = { times = 3, steps = [{ lock = "a" }, { compute = "1ms" }] } }]"#, r#":13: workload.io.steps[3].repeat.steps[0].lock: "a" is held here already, since workload.io.steps[3].repeat.steps[0]: the task would wait for itself for ever"#),
-    (r#""close"]"#, r#""close", { fork = [{ lock = "b" }, { lock = "b" }] }]"#, r#":13: workload.io.steps[3].fork[1].lock: "b" is held here already, since workload.io.steps[3].fork[0]: the task would wait for itself for ever"#),
+steps = [{ lock = "a" }, { compute = "1ms" }]"#, r#":14: workload.io.steps[0].lock: "a" is held here already, since workload.io.steps[0]: the task would wait for itself"#),
+    (r#""close"]"#, r#""close", { repeat = { times = 3, steps = [{ lock = "a" }, { compute = "1ms" }] } }]"#, r#":13: workload.io.steps[3].repeat.steps[0].lock: "a" is held here already, since workload.io.steps[3].repeat.steps[0]: the task would wait for itself"#),
+    (r#""close"]"#, r#""close", { fork = [{ lock = "b" }, { lock = "b" }] }]"#, r#":13: workload.io.steps[3].fork[1].lock: "b" is held here already, since workload.io.steps[3].fork[0]: the task would wait for itself"#),
     ("nice = 0\nsteps = [", "passes = \"forever\"\nsteps = [{ compute = \"1ms\" }, ", r#":3: metrics[0]: "tasks.io.real" has no value in any run of "io": no task of it ever ends; did you mean "tasks.io.passes"?"#),
-    ("seeds = 3", "seeds = [1, 2, 1]", ":4: seeds: has 1 twice; the same run again tells nothing"),
+    ("seeds = 3", "seeds = [1, 2, 1]", ":4: seeds: has 1 twice; an identical run adds no information"),
     ("seeds = 3", "seeds = -1", ":4: seeds: -1 is not a number of seeds from 1, or a list of seeds"),
     ("seeds = 3", r#"seeds = "many""#, r#":4: seeds: "many" is not a number of seeds from 1, or a list of seeds"#),
     ("seeds = 3", r#"seeds = [1, "two"]"#, r#":4: seeds[1]: "two" is not a whole number from 0"#),
@@ -242,8 +242,8 @@ b = { parent = "a" }"#, ":15: groups.a.parent: makes a circle: the group would c
     (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["real"]"#, r#":3: metrics[0]: "real": real belongs to tasks: write tasks.*.real, or a job for the *"#),
     (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["context_switch"]"#, r#":3: metrics[0]: "context_switch" is not a metric; did you mean "context_switches"? (known: context_switches, wakeup_latency, load1)"#),
     (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["tasks.*.context_switches"]"#, r#":3: metrics[0]: "tasks.*.context_switches": context_switches belongs to the whole system: write context_switches"#),
-    (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["wakeup_latency"]"#, r#":3: metrics[0]: "wakeup_latency": wakeup_latency is a distribution: a statistic stands behind it, like wakeup_latency.p99 (known: mean, min, max, p50, p90, p99, p999, count, censored, censored_max)"#),
-    (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["wakeup_latency.p98"]"#, r#":3: metrics[0]: "wakeup_latency.p98": wakeup_latency is a distribution: a statistic stands behind it, like wakeup_latency.p99; did you mean "p90"? (known: mean, min, max, p50, p90, p99, p999, count, censored, censored_max)"#),
+    (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["wakeup_latency"]"#, r#":3: metrics[0]: "wakeup_latency": wakeup_latency is a distribution: append a statistic, as in wakeup_latency.p99 (known: mean, min, max, p50, p90, p99, p999, count, censored, censored_max)"#),
+    (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["wakeup_latency.p98"]"#, r#":3: metrics[0]: "wakeup_latency.p98": wakeup_latency is a distribution: append a statistic, as in wakeup_latency.p99; did you mean "p90"? (known: mean, min, max, p50, p90, p99, p999, count, censored, censored_max)"#),
     (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["context_switches.mean"]"#, r#":3: metrics[0]: "context_switches.mean": context_switches is one number, it has no statistics"#),
     (r#"metrics = ["tasks.io.real"]"#, "metrics = []", ":3: metrics: is empty: name a metric, or leave the field out for every metric"),
     (r#"metrics = ["tasks.io.real"]"#, r#"metrics = "real""#, r#":3: metrics: "real" is not a list"#),
@@ -263,13 +263,13 @@ maximize = ["tasks.io.real"]"#, r#":20: goal.maximize[0]: "tasks.io.real" cannot
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.slice" = ["50ms", "36ms", "18"]"#, r#":17: sweep."scheduler.slice"[2]: scheduler.slice: "18" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.slise" = ["50ms"]"#, r#":17: sweep."scheduler.slise"[0]: scheduler.slise: unknown field; did you mean "slice"? (known: name, slice, ready_at)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""schedular.slice" = ["50ms"]"#, r#":17: sweep."schedular.slice": no scenario has a field "schedular"; did you mean "scheduler"? (known: machine, scheduler, elevator, cache, reclaim, workload, groups, duration, tunables)"#),
-    (r#""workload.hog.nice" = [0, 5]"#, r#"scheduler.slice = ["50ms"]"#, r#":17: sweep.scheduler: is not a list of values; a path stands in quotes: "scheduler.slice" = [...]"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#"scheduler.slice = ["50ms"]"#, r#":17: sweep.scheduler: is not a list of values; quote the path: "scheduler.slice" = [...]"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.hgo.nice" = [0]"#, r#":17: sweep."workload.hgo.nice": there is no "hgo" in the workload; did you mean "hog"? (known: hog, io)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.io.steps[3].compute" = ["1ms"]"#, r#":17: sweep."workload.io.steps[3].compute": the list has 3 elements, counted from 0"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.hog..nice" = [0]"#, r#":17: sweep."workload.hog..nice": "workload.hog..nice" is not a path: write names with dots between them, like scheduler.slice"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.hog.nice.level" = [0]"#, r#":10: workload.hog.nice: {"level":0} is not a whole number from -20 to 20 (in the cell workload.hog.nice.level = 0)"#),
     ("[0, 5]", "[]", r#":17: sweep."workload.hog.nice": has no values"#),
-    ("[0, 5]", "5", r#":17: sweep."workload.hog.nice": is not a list of values; a path stands in quotes: "scheduler.slice" = [...]"#),
+    ("[0, 5]", "5", r#":17: sweep."workload.hog.nice": is not a list of values; quote the path: "scheduler.slice" = [...]"#),
     ("[0, 5]", "[0, 50]", r#":17: sweep."workload.hog.nice"[1]: workload.hog.nice: 50 is out of range: from -20 to 20"#),
     ("[goal]", r#"[sweep.zip]
 "scheduler.slice" = ["1ms", "2ms"]
@@ -349,7 +349,7 @@ fn the_base_is_right() {
 }
 
 #[test]
-fn a_wrong_file_is_told_what_is_wrong() {
+fn a_wrong_file_is_refused_with_its_fault() {
     for (right, wrong, message) in CASES {
         assert!(BASE.contains(right), "{right}");
         let text = BASE.replacen(right, wrong, 1);
@@ -358,7 +358,7 @@ fn a_wrong_file_is_told_what_is_wrong() {
 }
 
 #[test]
-fn a_wrong_override_is_told_what_is_wrong() {
+fn a_wrong_override_is_refused_with_its_fault() {
     for (set, message) in OVERRIDES {
         assert_eq!(said(BASE, set), format!("bad.toml{message}"));
     }

@@ -53,7 +53,7 @@ fn several_zips_combine_with_each_other() {
 }
 
 #[test]
-fn a_value_may_stand_twice_where_it_makes_other_cells() {
+fn a_value_may_occur_twice_where_it_makes_other_cells() {
     let zip = "[sweep.zip]\n\"scheduler.slice\" = [\"1ms\", \"1ms\"]\n\"workload.hog.nice\" = [1, 2]\n";
     assert_eq!(cells(&format!("{PLAIN}{zip}"), &[]).len(), 2);
 }

@@ -1,7 +1,7 @@
 //! What reading a recording costs, in millions of events a second, one processor: pages into merged raw_events, and these
 //! into rows of metrics. `cargo bench -p schedlab-observe`
 //!
-//! Beside it, as measured by others on their own traces: perf script 0.5 to 0.7, perf sched 3 to 4.5.
+//! For comparison, as measured by others on their own traces: perf script 0.5 to 0.7, perf sched 3 to 4.5.
 
 #[path = "../tests/ring/mod.rs"]
 #[allow(dead_code, reason = "tests write more kinds of records")]
@@ -59,10 +59,10 @@ fn main() {
         begin_ns: 0,
         end_ns,
     };
-    let telling = fastest(|| recorded.rows(&roster));
+    let rows = fastest(|| recorded.rows(&roster));
     let millions = CYCLES as f64 * f64::from(PROCESSORS) * EVENTS / 1e6;
     println!("decode and merge {:>8.1} M events/s", millions / decoding);
     // Charges are used up in decoding.
-    println!("rows of metrics  {:>8.1} M events/s", recorded.len() as f64 / 1e6 / telling);
-    println!("together         {:>8.1} M events/s", millions / (decoding + telling));
+    println!("rows of metrics  {:>8.1} M events/s", recorded.len() as f64 / 1e6 / rows);
+    println!("together         {:>8.1} M events/s", millions / (decoding + rows));
 }

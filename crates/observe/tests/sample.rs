@@ -40,7 +40,7 @@ fn everything() -> Wanted {
     Wanted { interrupts: Some(1), nice: true, tasks, groups: Vec::new() }
 }
 
-/// The line of two samples, so many seconds apart, between which the tree changes.
+/// The line of two samples, a number of seconds apart, between which the tree changes.
 fn line(tree: &Path, wanted: Wanted, seconds: f64, changes: impl FnOnce(&Path)) -> Value {
     let mut sampler = Sampler::new(&Root::at(tree), wanted).unwrap();
     let mut line = Line::with_room(1000);
@@ -53,7 +53,7 @@ fn line(tree: &Path, wanted: Wanted, seconds: f64, changes: impl FnOnce(&Path)) 
 }
 
 #[test]
-fn an_old_kernel_tells_what_it_has_and_nothing_else() {
+fn an_old_kernel_reports_what_it_has_and_nothing_else() {
     let tree = tree("2.6.32");
     let line = line(tree.path(), everything(), 2.0, |tree| {
         change(tree, "proc/stat", "cpu  10132 120 3450 2001230 5120", "cpu  10232 120 3500 2001280 5120");
@@ -102,7 +102,7 @@ fn an_old_kernel_tells_what_it_has_and_nothing_else() {
 }
 
 #[test]
-fn interrupts_that_are_read_now_and_then_have_the_rate_of_the_whole_time_between() {
+fn interrupts_that_are_read_rarely_have_the_rate_of_the_whole_interval() {
     let tree = tree("2.6.32");
     let mut sampler =
         Sampler::new(&Root::at(tree.path()), Wanted { interrupts: Some(2), ..Wanted::default() }).unwrap();
@@ -317,7 +317,7 @@ fn a_number_that_another_task_has_got_since_is_not_the_same_task() {
 }
 
 #[test]
-fn every_key_of_every_line_stands_in_the_schema_and_the_other_way_round() {
+fn every_key_of_every_line_is_in_the_schema_and_vice_versa() {
     let schema = schema();
     for kernel in ["2.6.32", "5.10", "6.18"] {
         let tree = tree(kernel);

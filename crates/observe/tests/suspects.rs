@@ -19,7 +19,7 @@ fn grown(root: &Path, change: impl FnOnce()) -> Vec<groups::Change> {
 }
 
 #[test]
-fn a_throttled_group_of_either_version_is_told_with_its_tasks() {
+fn a_throttled_group_of_either_version_is_reported_with_its_tasks() {
     for (top, unit) in [("sys/fs/cgroup/cpu/shop", "throttled_time 0"), ("sys/fs/cgroup/shop", "throttled_usec 0")] {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
@@ -41,7 +41,7 @@ fn a_throttled_group_of_either_version_is_told_with_its_tasks() {
 }
 
 #[test]
-fn failed_charges_refaults_and_pressure_of_a_group_are_told_of_either_version() {
+fn failed_charges_refaults_and_pressure_of_a_group_are_reported_for_either_version() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     let one = "sys/fs/cgroup/memory/a/b";

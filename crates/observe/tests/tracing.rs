@@ -39,7 +39,7 @@ fn row(recorded: &Recorded, roster: &Roster, metric: &str) -> Option<f64> {
     recorded.rows(roster).into_iter().find(|row| row.metric == metric).map(|row| row.value)
 }
 
-fn told(recorded: &Recorded, roster: &Roster, kind: Kind) -> Vec<Event> {
+fn events_of(recorded: &Recorded, roster: &Roster, kind: Kind) -> Vec<Event> {
     recorded.events(roster).into_iter().filter(|event| event.kind == kind).collect()
 }
 
@@ -77,7 +77,7 @@ fn rows_that_events_do_not_determine_are_left_out() {
 }
 
 #[test]
-fn who_had_a_processor_before_the_first_event_is_known() {
+fn the_running_task_before_the_first_event_is_known() {
     let mut ring = Ring::new(&layout());
     ring.switch(19 * MS, 20, PREEMPTED, 0);
     let (recorded, roster) = (decode(vec![ring]), roster(&[20], &[0], (10 * MS, 20 * MS)));
@@ -107,7 +107,10 @@ fn a_task_woken_before_it_went_to_sleep_never_slept() {
     ring.waking(8 * MS, 0, 10, 0);
     ring.switch(9 * MS, 0, R, 10);
     let (recorded, roster) = (decode(vec![ring]), roster(&[10], &[0], (0, 10 * MS)));
-    assert_eq!(told(&recorded, &roster, Kind::Wakeup).iter().map(|event| event.time).collect::<Vec<_>>(), [8 * MS]);
+    assert_eq!(
+        events_of(&recorded, &roster, Kind::Wakeup).iter().map(|event| event.time).collect::<Vec<_>>(),
+        [8 * MS]
+    );
 }
 
 #[test]
@@ -126,7 +129,7 @@ fn a_task_preempted_while_it_goes_to_sleep_can_run() {
     let mut ring = Ring::new(&layout());
     ring.switch(MS, 10, PREEMPTED | S, 20);
     let (recorded, roster) = (decode(vec![ring]), roster(&[10], &[0], (0, 2 * MS)));
-    assert_eq!(told(&recorded, &roster, Kind::SwitchOut)[0].flag, Leave::Preempted as u8);
+    assert_eq!(events_of(&recorded, &roster, Kind::SwitchOut)[0].flag, Leave::Preempted as u8);
 }
 
 #[test]
@@ -140,7 +143,7 @@ fn children_belong_to_the_job_of_their_parent() {
     let (recorded, roster) = (decode(vec![ring]), roster(&[10], &[0], (0, 10 * MS)));
     assert_eq!(row(&recorded, &roster, "tasks.job10.share"), Some(100.0));
     assert_eq!(row(&recorded, &roster, "tasks.job10.completed"), Some(2.0));
-    let parents: Vec<u64> = told(&recorded, &roster, Kind::Created).iter().map(|event| event.b).collect();
+    let parents: Vec<u64> = events_of(&recorded, &roster, Kind::Created).iter().map(|event| event.b).collect();
     assert_eq!(parents, [u64::from(u32::MAX), 0, 1]);
 }
 
@@ -158,7 +161,7 @@ fn tasks_of_no_job_are_foreign() {
 }
 
 #[test]
-fn lengths_of_stretches_are_told_by_how_they_ended() {
+fn run_lengths_are_reported_by_how_they_ended() {
     let (recorded, roster) = a_wait();
     let lengths = recorded.run_lengths(&roster);
     let [ten, twenty] = &lengths[..] else { panic!("two jobs: {lengths:?}") };
@@ -178,7 +181,7 @@ fn long_steps_absolute_stamps_and_withdrawn_records_are_read() {
     ring.raw(&[30 | 3 << 5, 1]);
     ring.switch(MS, 10, S, 0);
     let (recorded, roster) = (decode(vec![ring]), roster(&[10], &[0], (0, 1000 * MS)));
-    let out = told(&recorded, &roster, Kind::SwitchOut);
+    let out = events_of(&recorded, &roster, Kind::SwitchOut);
     assert_eq!(out[0].time, 500 * MS + 7 + (1 << 27) + 3);
     assert_eq!((recorded.lost(), out[0].flag), (0, Leave::Blocked as u8));
 }
@@ -205,7 +208,7 @@ fn the_counters_of_the_buffers_are_believed() {
 }
 
 #[test]
-fn a_switch_that_was_not_told_is_seen() {
+fn an_unrecorded_switch_is_detected() {
     let mut ring = Ring::new(&layout());
     ring.switch(MS, 0, R, 10);
     ring.switch(3 * MS, 10, PREEMPTED, 75);
@@ -219,7 +222,7 @@ fn a_switch_that_was_not_told_is_seen() {
 }
 
 #[test]
-fn a_switch_that_was_not_told_is_mended_by_what_the_task_ran() {
+fn an_unrecorded_switch_is_recovered_from_the_run_time_of_the_task() {
     let mut ring = Ring::new(&layout());
     ring.switch(MS, 10, S, 0);
     ring.waking(4 * MS, 0, 10, 0);
@@ -233,7 +236,7 @@ fn a_switch_that_was_not_told_is_mended_by_what_the_task_ran() {
 }
 
 #[test]
-fn a_switch_that_was_not_told_is_mended_by_the_last_charge() {
+fn an_unrecorded_switch_is_recovered_from_the_last_charge() {
     let mut ring = Ring::new(&layout());
     ring.switch(MS, 0, R, 10);
     ring.event(3 * MS, 10, EventKind::Runtime, &[10, 2 * MS as i64]);

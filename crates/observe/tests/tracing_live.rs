@@ -19,7 +19,7 @@ const KIB: u32 = 8 << 10;
 /// A processor whose tasks these are: on the machines where this was seen, a kernel that leaves out switches from idle did so on the
 /// others.
 const PROCESSOR: usize = 0;
-/// A kernel that tells of nothing for a while is no fault of the reader's; one that never does is.
+/// A kernel that records nothing for a while is no fault of the reader's; one that never records anything is.
 const ATTEMPTS: usize = 4;
 
 /// One at a time: they share a processor.
@@ -30,7 +30,7 @@ fn turn() -> MutexGuard<'static, ()> {
 }
 
 /// Makes the attempt until it succeeds; the last one may fail as it likes.
-fn as_the_kernel_tells(attempt: fn()) {
+fn as_the_kernel_reports(attempt: fn()) {
     let failed = (1..ATTEMPTS).all(|_| std::panic::catch_unwind(attempt).is_err());
     if failed {
         attempt();
@@ -95,7 +95,7 @@ fn instances() -> Vec<String> {
 
 #[test]
 fn a_ping_pong_switches_as_often_as_it_plays() {
-    as_the_kernel_tells(a_ping_pong_switches_as_often_as_it_plays_once);
+    as_the_kernel_reports(a_ping_pong_switches_as_often_as_it_plays_once);
 }
 
 fn a_ping_pong_switches_as_often_as_it_plays_once() {
@@ -128,7 +128,7 @@ fn a_ping_pong_switches_as_often_as_it_plays_once() {
         let count = |kind: &str| row(&recorded, &roster, &format!("tasks.{job}.{kind}_switches")) as usize;
         // One that is preempted in the moment of its write does not wait for the answer any more.
         let left = count("voluntary") + count("involuntary");
-        // Beside the rounds: the start, the end, and what the kernel did not tell.
+        // In addition to the rounds: the start, the end, and unrecorded switches.
         let slack = 20 + recorded.lost() as usize;
         assert!(left.abs_diff(ROUNDS) <= slack, "{job}: {left} switches in {ROUNDS} rounds, {} lost", recorded.lost());
     }
@@ -137,7 +137,7 @@ fn a_ping_pong_switches_as_often_as_it_plays_once() {
 
 #[test]
 fn the_time_of_a_processor_adds_up() {
-    as_the_kernel_tells(the_time_of_a_processor_adds_up_once);
+    as_the_kernel_reports(the_time_of_a_processor_adds_up_once);
 }
 
 fn the_time_of_a_processor_adds_up_once() {
@@ -158,16 +158,16 @@ fn the_time_of_a_processor_adds_up_once() {
     let own = others - recorded.foreign_percent(&roster);
     assert!(own > -0.01, "the foreign part is more than what is left: {share} {others} {own}");
     let measured = used.tv_sec() as f64 + used.tv_nsec() as f64 / 1e9;
-    let told = share / 100.0 * (end - begin) as f64 / 1e9;
+    let recorded_time = share / 100.0 * (end - begin) as f64 / 1e9;
     assert!(
-        (told - measured).abs() < 0.01 * measured + 0.001,
-        "{told} s in events, {measured} s on the thread's clock"
+        (recorded_time - measured).abs() < 0.01 * measured + 0.001,
+        "{recorded_time} s in events, {measured} s on the thread's clock"
     );
 }
 
 #[test]
 fn a_task_held_off_for_20_ms_has_waited_as_long() {
-    as_the_kernel_tells(a_task_held_off_for_20_ms_has_waited_as_long_once);
+    as_the_kernel_reports(a_task_held_off_for_20_ms_has_waited_as_long_once);
 }
 
 fn a_task_held_off_for_20_ms_has_waited_as_long_once() {
@@ -201,7 +201,7 @@ fn a_task_held_off_for_20_ms_has_waited_as_long_once() {
 }
 
 #[test]
-fn a_buffer_that_is_too_small_tells_of_its_loss() {
+fn a_buffer_that_is_too_small_reports_its_loss() {
     let _turn = turn();
     let Some(recorder) = start(4) else { return };
     let (worker, _, _) = on_processor(|| (0..3000).for_each(|_| thread::sleep(Duration::from_micros(1))));
@@ -221,7 +221,7 @@ fn a_recorder_that_is_dropped_leaves_nothing() {
 
 #[test]
 fn emptying_the_buffers_meanwhile_loses_nothing() {
-    as_the_kernel_tells(emptying_the_buffers_meanwhile_loses_nothing_once);
+    as_the_kernel_reports(emptying_the_buffers_meanwhile_loses_nothing_once);
 }
 
 fn emptying_the_buffers_meanwhile_loses_nothing_once() {

@@ -4,7 +4,7 @@
 use crate::{
     plan::Calibration,
     shared::Slot,
-    work::{Measure, Watch, call, compute},
+    work::{GapDetector, Measure, call, compute},
 };
 use schedlab_linux::{Fault, clock::thread_time, sched};
 
@@ -34,17 +34,17 @@ pub fn calibrate(processor: Option<u16>) -> Result<Calibration, Fault> {
 }
 
 /// Work of about [`LENGTH_NS`]: how much of it was done.
-type Piece = fn(&Measure, &mut Watch<'_>) -> u64;
+type Piece = fn(&Measure, &mut GapDetector<'_>) -> u64;
 
-fn rounds(measure: &Measure, watch: &mut Watch<'_>) -> u64 {
+fn rounds(measure: &Measure, gaps: &mut GapDetector<'_>) -> u64 {
     let rounds = measure.rounds(LENGTH_NS);
-    compute(rounds, measure, watch);
+    compute(rounds, measure, gaps);
     rounds
 }
 
-fn calls(measure: &Measure, watch: &mut Watch<'_>) -> u64 {
+fn calls(measure: &Measure, gaps: &mut GapDetector<'_>) -> u64 {
     let calls = measure.calls(LENGTH_NS);
-    call(calls, measure, watch);
+    call(calls, measure, gaps);
     calls
 }
 
@@ -52,10 +52,10 @@ fn calls(measure: &Measure, watch: &mut Watch<'_>) -> u64 {
 fn rates(times: usize, guess: &Calibration, piece: Piece) -> Vec<f64> {
     let measure = Measure::new(guess);
     let slot = Slot::default();
-    let mut watch = Watch::new(&slot);
+    let mut gaps = GapDetector::new(&slot);
     let rate = |_| {
         let before = thread_time();
-        let done = piece(&measure, &mut watch);
+        let done = piece(&measure, &mut gaps);
         done as f64 * 1e9 / (thread_time() - before).max(1) as f64
     };
     (0..times).map(rate).collect()

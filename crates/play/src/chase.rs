@@ -10,14 +10,14 @@
 //! through: tasks that did it themselves would disturb each other. A footprint larger than the cache has the pace of the
 //! memory, and so costs the same under every slice.
 
-use crate::work::{CHUNK_NS, Watch};
+use crate::work::{CHUNK_NS, GapDetector};
 use schedlab_linux::{Fault, clock::thread_time, mapping::Mapping, sched};
 use schedlab_model::{rng::Rng, scenario::Job};
 use std::io;
 
 /// Bytes of a line of the processor's cache: on every processor that Linux's 64-bit kernels run on, nearly.
 const LINE: usize = 64;
-/// Footprints are numbered in 32 bits; nobody's cache is this large.
+/// Footprints are numbered in 32 bits; no cache is this large.
 const MOST: usize = 1 << 30;
 /// Walks that are measured, and how long each takes, ns.
 const MEASUREMENTS: usize = 25;
@@ -85,15 +85,15 @@ impl Chase {
         Pace { steps_per_ns: paces[paces.len() / 2], ..self.pace }
     }
 
-    /// Goes on for that nominal time, ns, reading the clock now and then.
-    pub fn follow(&mut self, length: u64, watch: &mut Watch<'_>) {
+    /// Runs for that nominal time, ns, reading the clock regularly.
+    pub fn follow(&mut self, length: u64, gaps: &mut GapDetector<'_>) {
         let chunk = ((CHUNK_NS as f64 * self.pace.steps_per_ns) as u64).max(1);
         let mut left = (length as f64 * self.pace.steps_per_ns).round() as u64;
         while left > 0 {
             let steps = left.min(chunk);
             self.walk(steps);
             left -= steps;
-            watch.look((steps as f64 / self.pace.steps_per_ns) as u64);
+            gaps.look((steps as f64 / self.pace.steps_per_ns) as u64);
         }
     }
 

@@ -4,12 +4,11 @@
 //! The weights and limits are written only when all tasks are in their groups and wait for the start, and lifted before they
 //! are killed: a task in a group with next to no share can neither get ready nor die.
 //!
-//! They stand beside the agent's own control group's other contents, so that a group competes with the tasks that have none, as
-//! in a scenario.
+//! They are made in the agent's own control group, so that a group competes with the tasks that have none, as in a scenario.
 
 use schedlab_linux::{Root, mapping::PAGE, mounts};
 use schedlab_model::{scenario::GroupSpec, units::Size};
-use schedlab_tune::{Cleanup, Object, RunJournal, mark::mark_group};
+use schedlab_tune::{Cleanup, Object, RunJournal, marker::mark_group};
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -50,13 +49,13 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Makes them. What this host does not permit is told in `refused`, and the tasks run without.
+    /// Makes them. What this host does not permit is reported in `refused`, and the tasks run without.
     pub fn new(journal: &RunJournal, specs: &BTreeMap<String, GroupSpec>) -> Groups {
         let hierarchies = CONTROLLERS.map(|controller| hierarchy(journal.root(), controller));
         let mut groups = Groups { hierarchies, made: Vec::new(), cleanups: Vec::new(), refused: Vec::new() };
         let wanted = [true, specs.values().any(|spec| spec.memory.is_some())];
         let mut left: Vec<&String> = specs.keys().collect();
-        // A parent may stand behind its child in the alphabet.
+        // A parent may follow its child in alphabetical order.
         while let Some(at) = left.iter().position(|name| groups.parent_is_made(&specs[*name])) {
             let name = left.remove(at);
             let mut folders = [None, None];
@@ -144,11 +143,11 @@ impl Groups {
         self.refused.extend(refused);
     }
 
-    /// Takes weights and limits away, so that everybody can die.
+    /// Lifts weights and limits, so that all tasks can die.
     pub fn lift(&self) {
         for (which, unified, folder, _) in self.folders() {
             for (file, value) in free(which, unified) {
-                // A file that this kernel does not have limits nobody.
+                // A file that this kernel does not have limits nothing.
                 let _ = fs::write(folder.join(file), value);
             }
         }
@@ -162,7 +161,7 @@ impl Drop for Groups {
     }
 }
 
-/// The files of a group and what is to stand in them.
+/// The files of a group and their contents.
 ///
 ///   weight of version 2 = weight of version 1 * 100 / 1024, from 1 to 10000
 fn settings(which: usize, unified: bool, spec: &GroupSpec) -> Vec<(&'static str, String)> {
@@ -188,7 +187,7 @@ fn settings(which: usize, unified: bool, spec: &GroupSpec) -> Vec<(&'static str,
     all
 }
 
-/// What limits nobody.
+/// The value that means no limit.
 fn free(which: usize, unified: bool) -> &'static [(&'static str, &'static str)] {
     match (which, unified) {
         (1, true) => &[("memory.max", "max")],

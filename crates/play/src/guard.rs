@@ -3,17 +3,17 @@
 //!
 //! ```text
 //! outer is killed     the kernel sends the inner one a SIGTERM: it ends its tasks and puts back what it has made; when it is
-//!                     dead, the outer one's warden puts back the rest
+//!                     dead, the outer one's restorer puts back the rest
 //! inner is killed     its tasks die with it; the outer one ends what is left (it becomes its child) and, by the journal,
 //!                     removes what is left
 //! all are killed      the next agent, or schedlab host restore, does it by the journal
 //! outer gets a signal it passes the signal on, and ends as the inner one does
-//! the asker dies      the kernel tells the outer one
+//! the caller dies     the kernel sends the outer one a signal
 //! ```
 
 use crate::{plan::Plan, store, supervisor::kill_children, volume::Mounted, workload::Workload};
 use schedlab_linux::{Fault, Root, process, sched, signals::Signals};
-use schedlab_tune::{Held, RunJournal};
+use schedlab_tune::{AppliedSettings, RunJournal};
 use std::process::ExitCode;
 
 /// The volume that the plan asks for. What it made before a fault is undone.
@@ -29,10 +29,10 @@ pub fn files_of(plan: &Plan) -> Result<u64, Fault> {
 }
 
 /// Applies the settings; devices that they do not name are the volume's, if there is one.
-fn hold(plan: &Plan, volume: Option<&Mounted>) -> Result<Held, Fault> {
+fn hold(plan: &Plan, volume: Option<&Mounted>) -> Result<AppliedSettings, Fault> {
     let (root, journal) = (Root::default(), &plan.options.journal);
     let Some(volume) = volume else {
-        return Held::apply_at(&root, &plan.tunables, journal, &plan.options.scratch);
+        return AppliedSettings::apply_at(&root, &plan.tunables, journal, &plan.options.scratch);
     };
     let mut settings = plan.tunables.clone();
     // It may be named with its device, too.
@@ -42,7 +42,7 @@ fn hold(plan: &Plan, volume: Option<&Mounted>) -> Result<Held, Fault> {
     for (name, value) in of_volume.flat_map(|wish| wish.settings(&plan.scenario, elevator.as_deref())) {
         settings.entry(name.to_owned()).or_insert(value);
     }
-    Held::apply_at(&root, &settings, journal, &volume.files)
+    AppliedSettings::apply_at(&root, &settings, journal, &volume.files)
 }
 
 /// Does `act` in the inner process; the outer one ends with its status. The outer one holds the settings, so that they are put
@@ -50,7 +50,7 @@ fn hold(plan: &Plan, volume: Option<&Mounted>) -> Result<Held, Fault> {
 pub fn guarded(
     plan: &Plan,
     asker: Option<i32>,
-    act: impl FnOnce(&RunJournal, &Held, Option<&Mounted>) -> Result<ExitCode, Fault>,
+    act: impl FnOnce(&RunJournal, &AppliedSettings, Option<&Mounted>) -> Result<ExitCode, Fault>,
 ) -> Result<ExitCode, Fault> {
     let fault = |doing: &str| {
         let doing = doing.to_owned();
@@ -60,10 +60,10 @@ pub fn guarded(
     if let Some(asker) = asker {
         end_with(asker)?;
     }
-    // Before orphans become ours: the warden is one, and must outlive us.
+    // Before orphans become ours: the restorer is one, and must outlive us.
     let journal = RunJournal::open(&Root::default(), &plan.options.journal);
     let volume = volume(plan, &journal)?;
-    let held = hold(plan, volume.as_ref())?;
+    let applied = hold(plan, volume.as_ref())?;
     process::become_subreaper().map_err(fault("becoming the reaper of tasks"))?;
     let (outer, moment) = (process::own_pid(), journal.moment());
     let Some(inner) = process::fork().map_err(fault("making a second process"))? else {
@@ -71,13 +71,13 @@ pub fn guarded(
         // Where nothing can be entered, nothing will be made that would have to be undone.
         let membership = journal.join().ok();
         let orphaned = process::parent() != outer;
-        let status = if orphaned { Ok(ExitCode::FAILURE) } else { act(&journal, &held, volume.as_ref()) };
+        let status = if orphaned { Ok(ExitCode::FAILURE) } else { act(&journal, &applied, volume.as_ref()) };
         drop(membership);
         // They are the outer process's to put back.
-        std::mem::forget((held, volume));
+        std::mem::forget((applied, volume));
         return status;
     };
-    // Beside hogs, a signal to stop must come through.
+    // A signal to stop must be handled even among hogs.
     sched::raise(0);
     let status = loop {
         if let Some(signal) = signals.wait_for_any() {
@@ -92,7 +92,7 @@ pub fn guarded(
     kill_children(|_| ());
     let left = journal.undo_since(moment).succeeded();
     // The settings of the volume's device go back before it goes.
-    let restored = held.restore();
+    let restored = applied.restore();
     drop(volume);
     if libc::WIFEXITED(status) {
         return left.and(restored).map(|_| ExitCode::from(libc::WEXITSTATUS(status) as u8));
@@ -107,10 +107,10 @@ pub fn guarded(
     })
 }
 
-/// Has the kernel tell us to stop when that process, our parent, dies.
+/// Has the kernel send us a signal when that process, our parent, dies.
 fn end_with(asker: i32) -> Result<(), Fault> {
     process::signal_at_parents_end(libc::SIGTERM)
-        .map_err(|why| Fault::Call { doing: "asking to be told of the asker's death".to_owned(), why })?;
+        .map_err(|why| Fault::Call { doing: "asking for a signal at the caller's death".to_owned(), why })?;
     // It may have died before.
     if process::parent() == asker {
         return Ok(());

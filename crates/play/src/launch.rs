@@ -41,7 +41,7 @@ pub(crate) fn adopt(barrier: &Barrier) {
 /// Nothing of the agent's may be done by a child's end: not even if it panics.
 fn in_child(act: impl FnOnce()) -> ! {
     let _ = catch_unwind(AssertUnwindSafe(act));
-    process::exit_at_once(101)
+    process::exit_immediately(101)
 }
 
 /// A session's leader: makes its tasks.
@@ -66,7 +66,7 @@ fn lead(setup: &Setup, session: &[usize], agent: i32) {
             Err(why) => barrier.broken.store(why.raw_os_error().unwrap_or(libc::EAGAIN) as u32, Relaxed),
         }
     }
-    process::exit_at_once(0);
+    process::exit_immediately(0);
 }
 
 /// Waits until the session's leader has left and the agent is the parent, with which this task is to die. That the agent is the
@@ -76,7 +76,7 @@ fn wait_for_adoption(barrier: &Barrier, leader: i32, agent: i32) {
     while barrier.adopted.load(Acquire) == 0 {
         let parent = process::parent();
         if parent != leader && parent != agent {
-            process::exit_at_once(1);
+            process::exit_immediately(1);
         }
         futex::wait(&barrier.adopted, 0, Some(LOOKS_EVERY_NS));
     }

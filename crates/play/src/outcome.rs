@@ -213,7 +213,7 @@ fn storage(run: &FinishedRun<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
         jobs.iter().flat_map(|job| &job.first).map(|(slot, _)| slot.reads[which].load(Relaxed)).sum()
     };
     let (called, from_drives) = (sum(0), sum(1));
-    // Read-ahead that nobody uses lowers it, down to 0, as sar's.
+    // Unused read-ahead lowers it, down to 0, as in sar.
     let share = (called > 0).then(|| (100.0 * (1.0 - from_drives as f64 / called as f64)).max(0.0));
     rows.number("", "rcache", share);
 }

@@ -59,17 +59,17 @@ pub struct Options {
     pub enclose: Option<u64>,
     /// Buffer of events for each processor, KiB.
     pub buffer_kib: u32,
-    /// Time after which the buffers are emptied during a run. Whoever empties them takes the processor from a task for it.
+    /// Interval at which the buffers are emptied during a run. Emptying them preempts a task.
     pub drain_every: Duration,
     /// How often the system's counters are sampled during the run; only before and after, if none.
     pub sample: Option<Duration>,
     /// Where to leave the samples, a JSON line each.
     pub samples: Option<PathBuf>,
-    /// Processors of the host that stand for the scenario's 0, 1, 2 ...; the first ones, if none are named.
+    /// Processors of the host that are used as the scenario's 0, 1, 2 ...; the first ones, if none are named.
     pub processors: Vec<u16>,
     /// Where changed settings are remembered until they are put back.
     pub journal: PathBuf,
-    /// Whether groups that the kernel cannot make are a fault and not a warning: a guest permits all that its kernel has.
+    /// Whether groups that the kernel cannot make are a fault and not a warning: a guest permits everything that its kernel supports.
     pub strict: bool,
     /// A run that takes longer than this is ended, with a warning.
     pub at_most: Duration,
@@ -108,14 +108,14 @@ pub enum Trace {
     Required,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The numbers, by the names of the metrics table.
     pub rows: Vec<Number>,
     /// What makes them worth less than they look.
     pub warnings: Vec<Caution>,
-    /// Settings that somebody else changed during the run: its numbers are of no setting.
+    /// Settings that another process changed during the run: its results are not valid for any setting.
     #[serde(default)]
     pub changed: Vec<Mismatch>,
     /// The recording, if it was to come with the answer: the file, compressed (zlib), in base 64.
@@ -143,7 +143,7 @@ pub struct Caution {
 pub struct Environment {
     /// Share of the run's processors that tasks of others used, during the run, percent.
     pub foreign_percent: f64,
-    /// Share that the hypervisor gave to other machines, percent; none where the kernel does not tell.
+    /// Share that the hypervisor gave to other machines, percent; none where the kernel does not report it.
     pub steal_percent: Option<f64>,
     /// Longest time in which a processor that should have run did not, ns, as the noise monitor saw it; none without one.
     pub longest_hole_ns: Option<u64>,

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_that_does_not_count_reads_of_drives_tells_nothing() {
+    fn a_kernel_that_does_not_count_reads_of_drives_reports_none() {
         assert_eq!(parse("rchar: 12\nwchar: 3\nread_bytes: 4096\n"), Some([12, 4096]));
         assert_eq!(parse("rchar: 12\nread_bytes: -\n"), None);
     }

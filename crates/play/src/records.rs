@@ -98,7 +98,7 @@ fn sampler(options: &Options) -> Result<Option<Child>, Fault> {
     let agent = std::process::id().to_string();
     command.args(["sample", "--every", &spell_duration(every.0), "--until", &agent]).stdin(Stdio::null()).stdout(file);
     let child = command.spawn().map_err(|why| Fault::Call { doing: "starting the sampler".to_owned(), why })?;
-    // Late samples beside hogs are counted by itself.
+    // The sampler itself counts samples that hogs delay.
     sched::raise(child.id() as i32);
     Ok(Some(child))
 }
@@ -124,7 +124,7 @@ fn roster(run: &FinishedRun<'_>) -> Roster {
 /// What a recording shows of the run.
 #[derive(Debug, Default)]
 pub(crate) struct RecordedNumbers {
-    /// Rows that stand in place of the tasks' own.
+    /// Rows that replace the tasks' own.
     pub rows: Vec<Number>,
     pub foreign_percent: Option<f64>,
     pub foreign_wakeups: Option<u64>,

@@ -43,7 +43,7 @@ impl Rows {
     pub fn spread(&mut self, prefix: &str, name: &str, values: &Distribution) {
         let scope = if prefix.is_empty() { Scope::System } else { Scope::Task };
         let Some(metric) = Rows::of(scope, name) else { return };
-        values.tell(|statistic, value| {
+        values.for_each_statistic(|statistic, value| {
             let unit = metric.unit_of(statistic).to_owned();
             self.0.push(Number { metric: format!("{prefix}{name}.{statistic}"), unit, value });
         });

@@ -24,7 +24,7 @@ use std::{
 
 /// Children that have a slot each; more of them count, but no signal of their job reaches them.
 const CHILDREN: usize = 1 << 15;
-/// Bytes moved at once, at most.
+/// Most bytes moved by one call.
 const LARGEST_BUFFER: usize = 1 << 20;
 
 /// Memory that a job's workers get before they start.
@@ -49,7 +49,7 @@ pub(crate) struct Setup {
     pub seed: u64,
     pub measure: Measure,
     pub sizing: Sizing,
-    /// The host's processors that stand for the scenario's, in its order.
+    /// The host's processors that are used as the scenario's, in its order.
     pub cpus: Vec<u16>,
     /// Those of them that any job may use: foreign load there disturbs the run.
     pub used: Vec<u16>,
@@ -126,7 +126,7 @@ fn groups(journal: &RunJournal, plan: &Plan) -> Result<Groups, Fault> {
     })
 }
 
-/// The host's processors that stand for the scenario's.
+/// The host's processors that are used as the scenario's.
 fn processors(plan: &Plan) -> Result<Vec<u16>, Fault> {
     let (allowed, wanted) = (sched::allowed(), usize::from(plan.scenario.machine.processors.get()));
     let named = &plan.options.processors;

@@ -95,7 +95,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Moves so many bytes from or to the open file, in parts of the buffer's length; less where the file ends.
+    /// Moves a number of bytes from or to the open file, in parts of the buffer's length; less where the file ends.
     fn transfer(&mut self, bytes: u64, act: impl Fn(&std::os::fd::OwnedFd, &mut [u8]) -> nix::Result<usize>) {
         let Some(open) = self.file.take() else { return };
         let done = self.moved(bytes, |buffer| act(&open.file, buffer));
@@ -159,8 +159,8 @@ impl Worker<'_> {
         }
     }
 
-    /// The program's memory grows to what it needs. What was set aside for it when it started is its limit: the declared
-    /// size, or the most that earlier runs have held at their end or asked for in vain. Refused means that it ends here.
+    /// The program's memory grows to what it needs. Its limit was fixed when it started: the declared
+    /// size, or the most that earlier runs have held at their end or been refused. If refused, it ends here.
     fn grow(&mut self, demand: Demand) {
         let wanted = demand.from.0 + self.rng.below(demand.to.0 - demand.from.0 + 1);
         let known = self.totals.high_water.load(Relaxed);
@@ -181,6 +181,6 @@ impl Worker<'_> {
             Err(why) => self.slot.failed(Trouble::Memory, &why),
         }
         self.held = (wanted, given);
-        self.watch.restart();
+        self.gaps.restart();
     }
 }

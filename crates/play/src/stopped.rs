@@ -30,7 +30,7 @@ impl Stopped {
         Stopped { then, done: BTreeMap::new(), ends: BTreeMap::new(), at: clock::now() }
     }
 
-    /// Beside them, those that were done before: what their end takes is all that there is to know.
+    /// Adds tasks that were done before: only the time that their end takes is measured.
     pub(crate) fn with_the_done(mut self, pids: impl Iterator<Item = i32>) -> Stopped {
         self.done = pids.filter_map(|pid| Some((pid, used(pid)?))).collect();
         self
@@ -55,7 +55,7 @@ impl Stopped {
         }
     }
 
-    /// What was told of it when it was reaped, without what came after that moment.
+    /// Its usage when it was reaped, without what came after that moment.
     pub(crate) fn cut(&self, ended: Ended) -> Ended {
         match self.ends.get(&ended.pid) {
             Some(end) => Ended { usage: without_end(ended.usage, end.as_micros() as u64), ..ended },
@@ -108,7 +108,7 @@ mod tests {
     const NOBODY: i32 = (1 << 22) + 1;
 
     #[test]
-    fn of_nobody_nothing_is_known() {
+    fn without_tasks_nothing_is_known() {
         assert!(Stopped::now([NOBODY].into_iter()).is_empty());
     }
 }

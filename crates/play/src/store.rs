@@ -29,7 +29,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Makes the files that programs expect to find, for so many tasks; nothing where no program uses any. `settle` is called
+    /// Makes the files that programs expect to find, for that number of tasks; nothing where no program uses any. `settle` is called
     /// when they are filled and none of them is open.
     pub fn new(
         journal: &RunJournal,
@@ -65,7 +65,7 @@ impl Store {
     }
 }
 
-/// Bytes of the files that programs use, for so many tasks; a file takes whole blocks.
+/// Bytes of the files that programs use, for that number of tasks; a file takes whole blocks.
 pub(crate) fn bytes(programs: &Programs, tasks: usize) -> u64 {
     let whole = |size: u64| size.div_ceil(4096).saturating_mul(4096);
     let of_set = |set: &Files| {
@@ -95,7 +95,7 @@ fn is_opened(programs: &Programs, set: u16) -> bool {
     programs.programs.iter().flatten().any(|instruction| *instruction == Instruction::Open(set))
 }
 
-/// A file of that size, on the drive and not in the block cache: runs begin with files that nobody has read.
+/// A file of that size, on the drive and not in the block cache: runs begin with files that no task has read.
 fn fill(path: &Path, size: u64) -> Result<(), Fault> {
     let write = || -> io::Result<()> {
         let mut file = File::create(path)?;

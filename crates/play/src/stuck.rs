@@ -1,11 +1,11 @@
-//! Tasks of a run that can never continue, as their slots, the locks and the pipes stand when it has ended.
+//! Tasks of a run that can never continue, from the state of their slots, the locks and the pipes when it has ended.
 //!
 //! All tasks have been stopped by then, but some of them in the middle of something: a lock that is free, a message that lies in
 //! its pipe, a child that has ended and a signal that was sent are on their way to a task that still waits for them.
 
 use crate::{awaited::awaited, finished::FinishedRun, lock::holder, plan::Caution, rows::Rows, shared::Slot};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use schedlab_workloads::stuck::{Awaited, Scene, Standing, Stuck};
+use schedlab_workloads::stuck::{Awaited, Scene, Stuck, TaskState};
 use std::{os::fd::AsFd, sync::atomic::Ordering::Relaxed};
 
 /// The tasks that can never continue, by job, and their description.
@@ -23,11 +23,11 @@ impl StuckTasks {
         let (scene, stuck) = look(run);
         let mut of_job = vec![(0, 0); jobs.len()];
         for &task in &stuck.tasks {
-            let Standing { job, copy, .. } = scene.tasks[task];
+            let TaskState { job, copy, .. } = scene.tasks[task];
             of_job[job].0 += 1;
             of_job[job].1 += u64::from(copy.is_some());
         }
-        StuckTasks { of_job, deadlocks: stuck.circles.len(), descriptions: scene.tell(&stuck) }
+        StuckTasks { of_job, deadlocks: stuck.circles.len(), descriptions: scene.describe(&stuck) }
     }
 
     /// The numbers of the run.
@@ -69,7 +69,7 @@ fn look<'a>(run: &'a FinishedRun<'_>) -> (Scene<'a>, Stuck) {
     };
     let living: Vec<(usize, &Slot)> = shared.used().iter().enumerate().filter(alive).collect();
     let place = |number: u32| living.binary_search_by_key(&(number as usize), |(number, _)| *number).ok();
-    // A slot is counted from 1 wherever 0 is nobody.
+    // A slot is counted from 1 wherever 0 means none.
     let of_number = |number: u32| number.checked_sub(1).and_then(place);
     let holders: Vec<Option<usize>> = shared.locks.iter().map(|word| of_number(holder(word))).collect();
     let is_parent = |number: usize| living.iter().any(|(_, slot)| slot.parent.load(Relaxed) as usize == number + 1);
@@ -80,7 +80,7 @@ fn look<'a>(run: &'a FinishedRun<'_>) -> (Scene<'a>, Stuck) {
             Awaited::Child => !is_parent(number) || slot.signals.load(Relaxed) > 0,
             Awaited::Signal => slot.signals.load(Relaxed) > 0,
         };
-        Standing {
+        TaskState {
             job: slot.job.load(Relaxed) as usize,
             copy: workload.tasks.get(number).map(|entry| entry.copy),
             program: slot.program.load(Relaxed),

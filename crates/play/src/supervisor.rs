@@ -23,7 +23,7 @@ use schedlab_linux::{
     sched,
     signals::Signals,
 };
-use schedlab_tune::{Held, RunJournal};
+use schedlab_tune::{AppliedSettings, RunJournal};
 use std::{
     collections::BTreeMap,
     io,
@@ -41,7 +41,7 @@ const MOST_READYING_NS: u64 = 60_000_000_000;
 pub fn supervise(
     journal: &RunJournal,
     plan: &Plan,
-    held: &Held,
+    applied: &AppliedSettings,
     volume: Option<&Mounted>,
 ) -> Result<Option<Outcome>, Fault> {
     let (signals, root) = (Signals::block()?, journal.root());
@@ -68,7 +68,7 @@ pub fn supervise(
     let (after, own_ns) = (Stat::read(root)?, clock::process_time() - own_before);
     setup.groups.lift();
     workers.finish(&setup, &mut stopped);
-    let (rounded, changed) = (held.rounded().to_vec(), held.check());
+    let (rounded, changed) = (applied.rounded().to_vec(), applied.check());
     let recording = records.stop();
     if reason == Reason::Signal {
         return Ok(None);

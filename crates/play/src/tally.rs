@@ -1,4 +1,4 @@
-//! A distribution in memory that tasks share: counted by all of them at once, read when they are gone.
+//! A distribution in memory that tasks share: counted by all of them concurrently, read when they have ended.
 
 use schedlab_linux::shareable;
 use schedlab_metrics::{CLASSES, Distribution, class_of};

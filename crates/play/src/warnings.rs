@@ -78,7 +78,7 @@ fn of_run(run: &FinishedRun<'_>, all: &mut Vec<Caution>) {
         let how = if run.standing == Standing::Favoured { "at nice -20" } else { "as an ordinary task" };
         all.push(caution(
             format!("the agent itself ran {how}"),
-            "beside hogs it may end the run late",
+            "among hogs it may end the run late",
             "run as root, or allow real-time priority 50 (`ulimit -r`)",
         ));
     }
@@ -106,9 +106,9 @@ fn of_records(run: &FinishedRun<'_>, recorded: &RecordedNumbers, all: &mut Vec<C
     let Whole { switches, missing } = recorded.whole;
     if missing > 0 {
         all.push(caution(
-            format!("the kernel did not tell of {missing} switches of these tasks, beside {switches} that it told of"),
-            "so many waits may be missing, or longer than they were",
-            "nothing, if they are few: medians do not see them; else record a shorter run",
+            format!("the kernel did not record {missing} switches of these tasks; it recorded {switches}"),
+            "as many waits may be missing or too long",
+            "nothing, if they are few: medians do not change; else record a shorter run",
         ));
     }
     if let Some(why) = &recorded.unwritten {
@@ -124,8 +124,8 @@ fn of_records(run: &FinishedRun<'_>, recorded: &RecordedNumbers, all: &mut Vec<C
     for Mismatch { setting, path, expected, actual } in &run.changed {
         all.push(caution(
             format!("{setting} was {expected} and became {actual} during the run ({})", path.display()),
-            "somebody else sets it, so the run is of no setting at all",
-            "find out who, and end it",
+            "another process sets it, so the run is not valid for any setting",
+            "find the process, and end it",
         ));
     }
 }
@@ -189,15 +189,15 @@ fn ends(run: &FinishedRun<'_>, index: usize, stuck: usize, all: &mut Vec<Caution
         let word = nix::sys::signal::Signal::try_from(*signal).map_or("a signal", |signal| signal.as_str());
         all.push(caution(
             format!("{} tasks of `{name}` were ended by {word}", died.len()),
-            "its numbers tell of a part of its work",
-            "look who sends signals, and for a lack of memory in the kernel's log; run it again",
+            "its results cover a part of its work",
+            "find out what sends signals, and look for a lack of memory in the kernel's log; run it again",
         ));
     }
     if children > 0 {
         all.push(caution(
             format!("{children} children of tasks of `{name}` were ended by a signal"),
-            "its numbers tell of a part of its work",
-            "look who sends signals; run it again",
+            "its results cover a part of its work",
+            "find out what sends signals; run it again",
         ));
     }
     let left = tasks().filter(|&n| setup.shared.slots[n].ended.load(Relaxed) == 0).count();

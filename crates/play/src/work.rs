@@ -1,6 +1,5 @@
-//! Work that is the same whatever else runs: a chain of dependent multiplications that touches no memory, and the
-//! cheapest system call. The clock is read every ten microseconds between, so that no gap stays unseen; the calibration
-//! counts those readings in.
+//! Work of a fixed amount: a chain of dependent multiplications that touches no memory, and the cheapest system call. The
+//! clock is read every 10 us in between, so that no gap is missed; the calibration includes those readings.
 
 use crate::{plan::Calibration, shared::Slot};
 use schedlab_linux::{clock::now, process::cheapest_call};
@@ -9,7 +8,7 @@ use std::{hint::black_box, sync::atomic::Ordering::Relaxed};
 /// Nominal time between two readings of the clock, ns.
 pub(crate) const CHUNK_NS: u64 = 10_000;
 
-/// How much work a length of processor time is, and how it is cut.
+/// The work that a processor time is worth, and the size of its chunks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measure {
     rounds_per_ns: f64,
@@ -26,33 +25,33 @@ impl Measure {
         Measure { rounds_per_ns, calls_per_ns, rounds_per_chunk, calls_per_chunk }
     }
 
-    /// Rounds of the compute loop in so many ns.
+    /// Rounds of the compute loop that take `ns`.
     pub fn rounds(&self, ns: u64) -> u64 {
         (ns as f64 * self.rounds_per_ns).round() as u64
     }
 
-    /// System calls in so many ns, one at least.
+    /// System calls that take `ns`, at least one.
     pub fn calls(&self, ns: u64) -> u64 {
         ((ns as f64 * self.calls_per_ns).round() as u64).max(1)
     }
 }
 
-/// How a task sees that it was without a processor: between two readings of the clock there was more time than its work takes.
+/// Detects times without a processor: two readings of the clock are further apart than the work between them takes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Watch<'a> {
+pub(crate) struct GapDetector<'a> {
     /// The last reading.
     last: u64,
     longest_gap: u64,
-    /// Where others see both.
+    /// Where other processes read both.
     slot: &'a Slot,
 }
 
-impl<'a> Watch<'a> {
-    pub fn new(slot: &'a Slot) -> Watch<'a> {
-        Watch { last: now(), longest_gap: 0, slot }
+impl<'a> GapDetector<'a> {
+    pub fn new(slot: &'a Slot) -> GapDetector<'a> {
+        GapDetector { last: now(), longest_gap: 0, slot }
     }
 
-    /// Reads the clock after work that takes `nominal` ns where nothing comes between; what it took more is a gap.
+    /// Reads the clock after work that takes `nominal` ns without interruption; the excess is a gap.
     #[inline]
     pub fn look(&mut self, nominal: u64) {
         let time = now();
@@ -75,7 +74,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The task is going to wait for something else than a processor, from now on until [`Watch::restart`].
+    /// The task is going to wait for something else than a processor, from now on until [`GapDetector::restart`].
     #[inline]
     pub fn rest(&mut self) {
         self.slot.seen.store(0, Relaxed);
@@ -90,14 +89,14 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Does so many rounds.
-pub(crate) fn compute(rounds: u64, measure: &Measure, watch: &mut Watch<'_>) {
+/// Computes for a number of rounds.
+pub(crate) fn compute(rounds: u64, measure: &Measure, gaps: &mut GapDetector<'_>) {
     let mut left = rounds;
     while left > 0 {
         let chunk = left.min(measure.rounds_per_chunk);
         chain(chunk);
         left -= chunk;
-        watch.look((chunk as f64 / measure.rounds_per_ns) as u64);
+        gaps.look((chunk as f64 / measure.rounds_per_ns) as u64);
     }
 }
 
@@ -111,13 +110,13 @@ fn chain(rounds: u64) {
     black_box(x);
 }
 
-/// Does so many calls.
-pub(crate) fn call(calls: u64, measure: &Measure, watch: &mut Watch<'_>) {
+/// Makes a number of system calls.
+pub(crate) fn call(calls: u64, measure: &Measure, gaps: &mut GapDetector<'_>) {
     let mut left = calls;
     while left > 0 {
         let chunk = left.min(measure.calls_per_chunk);
         (0..chunk).for_each(|_| cheapest_call());
         left -= chunk;
-        watch.look((chunk as f64 / measure.calls_per_ns) as u64);
+        gaps.look((chunk as f64 / measure.calls_per_ns) as u64);
     }
 }

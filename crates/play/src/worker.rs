@@ -9,7 +9,7 @@ use crate::{
     lock, reads,
     setup::Setup,
     shared::{JobTotals, Slot, Trouble},
-    work::{Watch, call, compute},
+    work::{GapDetector, call, compute},
 };
 use schedlab_linux::{
     clock, futex, mapping,
@@ -45,7 +45,7 @@ pub(crate) struct Worker<'a> {
     pub number: usize,
     pub slot: &'a Slot,
     pub totals: &'a JobTotals,
-    pub watch: Watch<'a>,
+    pub gaps: GapDetector<'a>,
     pub rng: Rng,
     program: &'a [Instruction],
     next: usize,
@@ -94,7 +94,7 @@ impl<'a> Worker<'a> {
             number,
             slot,
             totals,
-            watch: Watch::new(slot),
+            gaps: GapDetector::new(slot),
             rng: of_task(setup.seed, &setup.workload.jobs[entry.job], entry.copy),
             program: &setup.workload.programs.programs[entry.job],
             next: 0,
@@ -162,8 +162,8 @@ impl<'a> Worker<'a> {
         (self.began, self.pass_began, self.deadline) = (began, began, began);
         [&self.slot.pass_began, &self.slot.due, &self.slot.began].into_iter().for_each(|it| it.store(began, Relaxed));
         self.totals.created.fetch_add(1, Relaxed);
-        let running = self.watch.restart();
-        self.watch.gap(running.saturating_sub(began));
+        let running = self.gaps.restart();
+        self.gaps.gap(running.saturating_sub(began));
     }
 
     /// Runs the program to its end.
@@ -187,7 +187,7 @@ impl<'a> Worker<'a> {
                 }
                 Instruction::Call(span) => {
                     let length = draw(span, &mut self.rng);
-                    call(self.setup.measure.calls(length), &self.setup.measure, &mut self.watch);
+                    call(self.setup.measure.calls(length), &self.setup.measure, &mut self.gaps);
                 }
                 Instruction::Sleep { span, .. } => {
                     let length = draw(span, &mut self.rng);
@@ -198,7 +198,7 @@ impl<'a> Worker<'a> {
                 Instruction::Mark(_) => {}
                 Instruction::Yield => {
                     sched::give_up_cpu();
-                    self.watch.restart();
+                    self.gaps.restart();
                 }
                 Instruction::Fork(program) => self.fork(program),
                 Instruction::Wait => self.wait(),
@@ -218,16 +218,16 @@ impl<'a> Worker<'a> {
     /// Work of that nominal length, ns: through the footprint, if the job has one.
     pub fn work(&mut self, length: Nanos) {
         match &mut self.chase {
-            Some(chase) => chase.follow(length, &mut self.watch),
-            None => compute(self.setup.measure.rounds(length), &self.setup.measure, &mut self.watch),
+            Some(chase) => chase.follow(length, &mut self.gaps),
+            None => compute(self.setup.measure.rounds(length), &self.setup.measure, &mut self.gaps),
         }
     }
 
     /// Does something that may block.
     pub fn blocking<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
-        self.watch.rest();
+        self.gaps.rest();
         let done = act(self);
-        self.watch.restart();
+        self.gaps.restart();
         done
     }
 
@@ -241,19 +241,19 @@ impl<'a> Worker<'a> {
 
     /// Sleeps; from the expiry of the timer to running again is a wakeup latency. A signal ends it early, without one.
     fn sleep(&mut self, until: Nanos) {
-        self.watch.rest();
+        self.gaps.rest();
         self.slot.until.store(until, Relaxed);
         clock::sleep_until(until);
         self.slot.until.store(0, Relaxed);
-        let running = self.watch.restart();
+        let running = self.gaps.restart();
         if let Some(latency) = running.checked_sub(until) {
             self.totals.wakeup_latency.record(latency);
-            self.watch.gap(latency);
+            self.gaps.gap(latency);
         }
     }
 
-    /// Waits for the next multiple of `length` since the task began. Late means that it has passed already: the task goes on
-    /// at once with the period under way, and those that passed meanwhile are missed too.
+    /// Waits for the next multiple of `length` since the task began. Late means that it has passed already: the task continues
+    /// immediately with the current period, and those that passed meanwhile are missed too.
     fn period(&mut self, length: Nanos) {
         let mut deadline = self.began + ((self.deadline - self.began) / length + 1) * length;
         let now = clock::now();
@@ -289,12 +289,12 @@ impl<'a> Worker<'a> {
         match process::fork() {
             Ok(Some(pid)) => {
                 slot.pid.store(pid, Relaxed);
-                self.watch.restart();
+                self.gaps.restart();
             }
             Ok(None) => {
                 die_with(parent);
                 slot.pid.store(process::own_pid(), Relaxed);
-                (self.number, self.slot, self.rng, self.watch) = (number, slot, rng, Watch::new(slot));
+                (self.number, self.slot, self.rng, self.gaps) = (number, slot, rng, GapDetector::new(slot));
                 set_pending(&self.setup.shared.slots.values()[number].signals);
                 self.program = &self.setup.workload.programs.programs[program as usize];
                 slot.program.store(program, Relaxed);
@@ -307,7 +307,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Waits until a child has ended; without one, or when a signal comes, it returns at once.
+    /// Waits until a child has ended; without one, or when a signal comes, it returns immediately.
     fn wait(&mut self) {
         let ended = self.await_others(Awaited::Child, |_| process::reap(true));
         self.note_end(ended);
@@ -349,7 +349,7 @@ impl<'a> Worker<'a> {
             }
             process::kill(slot.pid.load(Relaxed), libc::SIGUSR1);
         }
-        self.watch.restart();
+        self.gaps.restart();
     }
 
     fn unlock(&mut self, lock: usize) {
@@ -358,7 +358,7 @@ impl<'a> Worker<'a> {
 
     /// The task has ended. Its process stays until its children have ended, since they die with it.
     pub fn end(&mut self) -> ! {
-        self.watch.rest();
+        self.gaps.rest();
         (0..self.setup.shared.locks.len()).for_each(|lock| self.unlock(lock));
         let (now, used) = (clock::now(), clock::process_time());
         let response = now.saturating_sub(self.began);
@@ -379,7 +379,7 @@ impl<'a> Worker<'a> {
         if of_workload {
             self.stay();
         }
-        process::exit_at_once(0)
+        process::exit_immediately(0)
     }
 
     fn outlive_children(&self) {
@@ -415,6 +415,6 @@ impl<'a> Worker<'a> {
 /// This process is killed when its parent ends; and ends now, if that has happened already.
 pub(crate) fn die_with(parent: i32) {
     if process::signal_at_parents_end(libc::SIGKILL).is_err() || process::parent() != parent {
-        process::exit_at_once(1);
+        process::exit_immediately(1);
     }
 }

@@ -36,7 +36,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
-        // A panic becomes an exception that carries its message; its place is for those who debug the engine.
+        // A panic becomes an exception that carries its message; its source location is for debugging the engine.
         if std::env::var_os("SCHEDLAB_DEBUG").is_none() {
             std::panic::set_hook(Box::new(|_| {}));
         }
@@ -86,7 +86,7 @@ mod _core {
         released(py, || experiments::expand(experiment_json))
     }
 
-    /// Runs a JSON list of scenario and seed on so many threads; see `batch` for the columns of the Arrow stream.
+    /// Runs a JSON list of scenario and seed on that many threads; see `batch` for the columns of the Arrow stream.
     #[pyfunction]
     fn run_batch<'py>(py: Python<'py>, runs_json: &str, threads: usize) -> PyResult<Bound<'py, PyBytes>> {
         let stream = released(py, || batch::run(runs_json, threads))?;
@@ -105,7 +105,7 @@ mod _core {
         released(py, || recording::draw(recording.as_ref(), kind, title, path.as_ref(), limit_ns))
     }
 
-    /// Who had a processor when, of a recording; see `recording` for the columns of the Arrow stream.
+    /// The running tasks over time, of a recording; see `recording` for the columns of the Arrow stream.
     #[pyfunction]
     fn turns<'py>(py: Python<'py>, recording: &str) -> PyResult<Bound<'py, PyBytes>> {
         let stream = released(py, || recording::turns(recording.as_ref()))?;
@@ -128,9 +128,9 @@ mod _core {
     /// wanted, and what there is to say of it as JSON; see `caches`.
     #[pyfunction]
     fn read_requests<'py>(py: Python<'py>, path: &str, wanted_json: &str) -> PyResult<ReadTrace<'py>> {
-        let (keys, bytes, told) = released(py, || caches::read(path.as_ref(), wanted_json))?;
+        let (keys, bytes, summary) = released(py, || caches::read(path.as_ref(), wanted_json))?;
         let bytes = bytes.map(|bytes| PyBytes::new(py, bytemuck::cast_slice(&bytes)));
-        Ok((PyBytes::new(py, bytemuck::cast_slice(&keys)), bytes, told))
+        Ok((PyBytes::new(py, bytemuck::cast_slice(&keys)), bytes, summary))
     }
 
     /// Runs eviction policies over keys, and bytes, that `read_requests` gave; see `caches` for the columns of the Arrow stream.

@@ -59,8 +59,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
     }
 
-    /// A tick charges its whole length to whoever it finds: a user's own code is that user's user time; the kernel,
-    /// a server or a driver is system time of the user who is billed.
+    /// A tick charges its whole length to the task that it finds: a task in its own code gets user time; for the kernel, a server
+    /// or a driver, the billed task gets system time.
     pub fn sample(&mut self, cpu: usize, tick: Nanos) {
         let running = self.cpus[cpu].running;
         let own_code = running != NO_TASK && self.cpus[cpu].mode == Mode::User && !self.is_kernel(running);
@@ -100,8 +100,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         Event { time: self.now, a: 0, b: 0, task, cpu: index as CpuId, kind: Kind::SwitchIn, flag: 0 }
     }
 
-    /// A task that has just got a processor begins. Tells whether it has no stretch to run: what takes no time itself, such as
-    /// giving way, is done after the switch nevertheless.
+    /// A task that has just got a processor begins. Returns whether it has no burst to run: an action that takes no time, such
+    /// as yielding, is done after the switch nevertheless.
     #[inline(always)]
     pub fn start(&mut self, index: usize, task: TaskId, signals: u32) -> bool {
         if signals > 0 {
@@ -126,7 +126,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         Event { time: self.now, a: user, b: system, task, cpu: index as CpuId, kind, flag }
     }
 
-    /// Nobody is on a processor any more.
+    /// No task is on a processor any more.
     #[inline(always)]
     pub fn vacate(&mut self, index: usize) {
         let cpu = &mut self.cpus[index];
@@ -176,7 +176,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.load(cpu, left)
     }
 
-    /// How long a stretch takes with what it must load.
+    /// How long a burst takes with the data that it must load.
     pub fn load(&mut self, cpu: usize, length: Nanos) -> Nanos {
         let loaded = self.caches.as_mut().map_or(0, |caches| caches.load(cpu, length));
         length.saturating_add(loaded)

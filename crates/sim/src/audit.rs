@@ -1,14 +1,14 @@
-//! The audit: listens to a run and holds every event against what must be true of any kernel under any policy.
-//! It keeps its own books, apart from the collector's, and trusts only the order in which it is told.
+//! The audit: observes a run and checks every event against what must hold for any kernel under any policy. Its accounts are
+//! independent of the collector's; it trusts only the order of the events.
 //!
 //! - A task is new, waits, is ready on one processor, runs on one processor, or has ended. It goes from one to the other as
 //!   it does in a kernel: only a ready task is switched in, only a running one is switched out or acts, only one that waits
-//!   or is new is woken, and nothing is heard of one that has ended.
+//!   or is new is woken, and no event follows the end of a task.
 //! - A processor runs one task or idles, and it does not idle while a task is ready on it, unless the policy may.
-//! - User, system and overhead time told of a stretch are its length, to the nanosecond; all stretches together are the run.
+//! - User, system and overhead time of an interval add up to its length, to the nanosecond; all intervals add up to the run.
 //! - A drive serves one request at a time. Time never goes back. Nothing follows the end.
 //!
-//! A violation is written down, not panicked about, so that a test can show the first ones of a random scenario.
+//! A violation is recorded and does not panic, so that a test can show the first ones of a random scenario.
 
 use schedlab_metrics::Totals;
 use schedlab_model::{
@@ -38,9 +38,9 @@ enum Place {
     Waiting,
     Ready(CpuId),
     Running(CpuId),
-    /// Its switch-out said that it ends; the exit must be told at the same time.
+    /// Its switch-out said that it ends; the exit must be reported at the same time.
     Leaving,
-    /// It ended while it ran; the switch-out must be told at the same time.
+    /// It ended while it ran; the switch-out must be reported at the same time.
     Exiting(CpuId),
     /// It ran when the run stopped.
     Stopped,
@@ -61,7 +61,7 @@ enum Doing {
 #[derive(Debug, Clone)]
 struct Processor {
     doing: Doing,
-    /// When it began to do so, and the overhead told since.
+    /// When it began to do so, and the overhead reported since.
     since: Nanos,
     overhead: Nanos,
     /// Tasks ready here.
@@ -88,7 +88,7 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// An audit of a run that begins at time 0 with so many idle processors and no task.
+    /// An audit of a run that begins at time 0 with `processors` idle processors and no task.
     pub fn new(processors: u16) -> Self {
         let idle = Processor { doing: Doing::Idle(false), since: 0, overhead: 0, ready: 0, spent: Totals::default() };
         Audit {
@@ -110,7 +110,7 @@ impl Audit {
         Audit { work_conserving: false, ..self }
     }
 
-    /// The drive serves so many requests at a time.
+    /// The drive serves up to `depth` requests at a time.
     pub fn drive_depth(self, depth: u32) -> Self {
         Audit { depth: depth as usize, ..self }
     }
@@ -139,7 +139,7 @@ impl Audit {
         for task in 0..self.tasks.len() {
             let place = self.tasks[task];
             if matches!(place, Place::Running(_) | Place::Exiting(_) | Place::Leaving) {
-                self.complain(format!("task {task} is left as {place:?}: nobody tells how that ended"));
+                self.complain(format!("task {task} is left as {place:?}: the end of this state was not reported"));
             }
         }
         let mut all = std::mem::take(&mut self.violations);
@@ -199,7 +199,7 @@ impl Audit {
         self.now = time;
     }
 
-    /// A processor begins to do something else; the stretch that ends is booked.
+    /// A processor changes its state; the interval that ends is accounted for.
     fn close(&mut self, cpu: usize, next: Doing) {
         let processor = &mut self.processors[cpu];
         let length = (self.now - processor.since).checked_sub(processor.overhead);
@@ -207,12 +207,12 @@ impl Audit {
         match processor.doing {
             Doing::Idle(true) => processor.spent.io_wait += length.unwrap_or(0),
             Doing::Idle(false) => processor.spent.idle += length.unwrap_or(0),
-            // A stretch of running tells its own time; a choice takes none.
+            // The switch-out reports the time of a running task; a choice takes none.
             Doing::Running(_) | Doing::Choosing | Doing::Stopped => {}
         }
         (processor.doing, processor.since, processor.overhead) = (next, self.now, 0);
         if length.is_none() {
-            self.complain(format!("processor {cpu} tells of more overhead than time"));
+            self.complain(format!("processor {cpu} reports more overhead than time"));
         }
     }
 
@@ -252,9 +252,13 @@ impl Audit {
         self.hold(runs, event, "only the running task can be switched out");
         let Processor { doing, since, overhead, .. } = self.processors[cpu];
         self.hold(doing == Doing::Running(event.task), event, "the processor runs another task or none");
-        let told = event.a.saturating_add(event.b).saturating_add(overhead);
+        let reported = event.a.saturating_add(event.b).saturating_add(overhead);
         let length = self.now - since;
-        self.hold(told == length, event, &format!("user, system and {overhead} ns of overhead are not {length} ns"));
+        self.hold(
+            reported == length,
+            event,
+            &format!("user, system and {overhead} ns of overhead are not {length} ns"),
+        );
         let spent = &mut self.processors[cpu].spent;
         spent.user = spent.user.saturating_add(event.a);
         spent.system = spent.system.saturating_add(event.b);
@@ -305,7 +309,7 @@ impl Audit {
         match event.kind {
             Kind::DiskQueued => self.queued += 1,
             Kind::DiskStart => {
-                self.hold(self.queued > 0, event, "the drive begins a request that nobody queued");
+                self.hold(self.queued > 0, event, "the drive begins a request that was not queued");
                 self.queued = self.queued.saturating_sub(1);
                 self.hold(self.requests.len() < self.depth, event, "the drive has not ended a request before");
                 self.requests.push((event.a, event.flag, event.time));
@@ -328,8 +332,8 @@ impl Audit {
             _ => self.place(event.task) != Place::Unknown,
         };
         let processor = (event.cpu as usize) < self.processors.len();
-        self.hold(task, event, "nobody knows this task");
-        self.hold(processor, event, "nobody knows this processor");
+        self.hold(task, event, "this task was never created");
+        self.hold(processor, event, "there is no such processor");
         task && processor
     }
 }
@@ -351,8 +355,8 @@ impl Observer for Audit {
             Kind::Migrated => self.migrated(&event),
             Kind::Idle => self.idle(&event),
             Kind::Overhead => {
-                let told = &mut self.processors[event.cpu as usize].overhead;
-                *told = told.saturating_add(event.a);
+                let total = &mut self.processors[event.cpu as usize].overhead;
+                *total = total.saturating_add(event.a);
             }
             Kind::DiskQueued | Kind::DiskStart | Kind::DiskDone => self.disk(&event),
             Kind::MemoryUse => {}

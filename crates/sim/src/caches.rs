@@ -1,12 +1,12 @@
-//! What it costs to come back: a task finds a part of what it left in its processor's cache replaced by others, and loads
-//! it again in its own time.
+//! The cache cost of a switch: a returning task finds a part of its data in its processor's cache evicted by others, and loads
+//! it again while it runs.
 //!
 //! ```text
 //! lost  =  f * min(1, o / c)          cost  =  lost * t
 //! ```
 //!
 //! f the task's footprint, o what others have touched in this cache since it left, c the size of the cache, t the time to
-//! load a byte. What it loads is limited by how long it runs: a stretch at most doubles. On another processor all is lost;
+//! load a byte. What it loads is limited by how long it runs: a burst at most doubles. On another processor all is lost;
 //! on another node, it comes from further away.
 
 use schedlab_model::{Nanos, machine::Machine, task::TaskId};
@@ -83,7 +83,7 @@ impl Caches {
         self.to_load[cpu] = lost * self.fill[usize::from(home != node)] / 1024;
     }
 
-    /// What a stretch of that length loads of what is to be loaded.
+    /// Load time that a burst of that length adds.
     pub fn load(&mut self, cpu: usize, length: Nanos) -> Nanos {
         let loaded = self.to_load[cpu].min(length);
         self.to_load[cpu] -= loaded;

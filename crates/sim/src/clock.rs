@@ -15,7 +15,7 @@ pub(crate) struct Clock {
     pub phase: Nanos,
     /// What of a tick is shorter than a ns and has not been counted yet, in parts of which `millihertz` make a ns.
     pub fraction: u64,
-    /// The time of the next tick; never, if nobody needs ticks.
+    /// The time of the next tick; never, if ticks are not needed.
     pub next: Nanos,
 }
 
@@ -28,7 +28,7 @@ impl Clock {
         self.next += self.tick + whole;
     }
 
-    /// Goes on by so many ticks at once; gives the time of the last of them.
+    /// Advances by a number of ticks in one step; returns the time of the last of them.
     pub fn pass(&mut self, ticks: u64) -> Option<Nanos> {
         let before = ticks.checked_sub(1)?;
         let fraction = self.fraction + before * (SPAN - self.tick * self.millihertz);
@@ -46,7 +46,7 @@ impl Clock {
         ahead.saturating_sub(self.fraction).div_ceil(SPAN)
     }
 
-    /// As [`Clock::ticks_before`], but so many at most: where there are more, `time` becomes that of the first too many.
+    /// As [`Clock::ticks_before`], but at most `most`: where there are more, `time` becomes that of the first one beyond.
     pub fn quiet_before(&self, time: &mut Nanos, most: u64) -> u64 {
         let ticks = self.ticks_before(*time);
         if ticks <= most {
@@ -58,7 +58,7 @@ impl Clock {
         most
     }
 
-    /// The times of so many ticks.
+    /// The times of the next `ticks` ticks.
     pub fn times(&self, ticks: u64) -> impl ExactSizeIterator<Item = Nanos> + Clone + use<> {
         let mut clock = self.clone();
         (0..ticks as usize).map(move |_| {

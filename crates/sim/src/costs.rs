@@ -1,4 +1,4 @@
-//! What things cost on a machine.
+//! The costs of operations on a machine.
 
 use schedlab_model::{
     Nanos,

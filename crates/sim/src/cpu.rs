@@ -13,9 +13,9 @@ pub(crate) struct Cpu {
     /// From here on, time is not settled yet.
     pub settled: Nanos,
     /// Of the time not settled, how much goes to interrupts and switching; it comes first. What is left of it when a task leaves
-    /// is paid before the next task's own stretch.
+    /// is paid before the next task's burst.
     pub overhead: Nanos,
-    /// When the running task's present stretch ends.
+    /// When the running task's current burst ends.
     pub burst_end: Nanos,
     /// When its slice ends.
     pub slice_end: Nanos,
@@ -50,7 +50,7 @@ impl Cpu {
         self.burst_end.min(self.slice_end)
     }
 
-    /// A stretch of that length begins, as soon as interrupts and switching are done.
+    /// A burst of that length begins, as soon as interrupts and switching are done.
     #[inline(always)]
     pub fn begin(&mut self, now: Nanos, length: Nanos) {
         self.burst_end = (now + self.overhead).saturating_add(length);

@@ -1,8 +1,7 @@
 //! How a run ends, and what its end cuts off.
 //!
-//! A run without a limit ends when every awaited task has ended, or when none of them can go on: a deadlock beside a task that
-//! goes on for ever must not go on for ever too. That is looked at after 1 s, 2 s, 4 s ... of the run, which costs nothing in
-//! between.
+//! A run without a limit ends when every awaited task has ended, or when none of them can continue: a deadlock must end the run
+//! even if another task runs endlessly. Deadlocks are looked for after 1 s, 2 s, 4 s ... of the run, at no cost in between.
 
 use crate::{
     kernel::{FOREVER, Kernel, Personality},
@@ -15,15 +14,15 @@ use schedlab_model::{
     task::{TaskId, Wait},
 };
 use schedlab_policies::schedulers::Scheduler;
-use schedlab_workloads::stuck::{Awaited, Scene, Standing, Stuck};
+use schedlab_workloads::stuck::{Awaited, Scene, Stuck, TaskState};
 use std::collections::BTreeMap;
 
 /// When a run without a limit is first looked at.
 const FIRST_LOOK: Nanos = SECOND;
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
-    /// Runs to the end: every awaited task has ended or can never end, or the limit is reached. Gives what is to be said of
-    /// tasks that can never go on, by the names of the jobs.
+    /// Runs to the end: every awaited task has ended or can never end, or the limit is reached. Returns a warning about tasks
+    /// that can never continue, by the names of the jobs.
     pub fn run(&mut self, jobs: &[String]) -> Option<Warning> {
         if self.limit < FOREVER {
             self.run_to_limit();
@@ -65,15 +64,14 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         hopeless.count() < self.awaited as usize
     }
 
-    /// The time at which the run ends. Without a limit, a run whose awaited tasks wait for ever ends where nothing more can
-    /// happen.
+    /// The time at which the run ends. Without a limit, a run whose awaited tasks wait endlessly ends after the last event.
     fn reach_the_end(&mut self) {
         if (self.awaited > 0 || self.endless) && self.limit < FOREVER {
             self.now = self.limit;
         }
     }
 
-    /// Who is alive, and waits for whom; beside it their numbers.
+    /// The living tasks and what they wait for, and their numbers.
     fn scene<'a>(&'a self, jobs: &'a [String]) -> (Scene<'a>, Vec<TaskId>) {
         let alive = |process: &Process| !process.kernel && process.state != State::Dead;
         let all = 0..self.processes.len() as TaskId;
@@ -93,7 +91,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let standing = |&task: &TaskId| {
             let process = &self.processes[task as usize];
             let parent = self.view.tasks[task as usize].parent;
-            Standing {
+            TaskState {
                 job: process.job.into(),
                 copy: parent.is_none().then(|| task - first_of[&process.job]),
                 program: process.program,
@@ -118,13 +116,13 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
         let (scene, ids) = self.scene(jobs);
         let stuck = scene.stuck();
-        let told = scene.tell(&stuck);
+        let lines = scene.describe(&stuck);
         for &one in &stuck.tasks {
             let closes = stuck.circles.iter().any(|circle| circle[0] == one);
             let what = if closes { Unfinished::Deadlock } else { Unfinished::Stuck };
             self.unfinished(what, ids[one], 0);
         }
-        warning(&told, &stuck)
+        warning(&lines, &stuck)
     }
 
     /// Tells what else had begun and not ended.
@@ -168,8 +166,8 @@ fn waits_for_others(process: &Process) -> bool {
     matches!(process.state, State::Waiting(Wait::Lock | Wait::Pipe | Wait::Child | Wait::Signal))
 }
 
-/// What is to be said of tasks that can never go on.
-fn warning(told: &[String], stuck: &Stuck) -> Option<Warning> {
+/// The warning about tasks that can never continue.
+fn warning(lines: &[String], stuck: &Stuck) -> Option<Warning> {
     let advice = match stuck.circles.is_empty() {
         true => "let some task send, end or signal: no run is long enough for this one",
         false => "take the locks in the same order in every program",
@@ -181,7 +179,7 @@ fn warning(told: &[String], stuck: &Stuck) -> Option<Warning> {
     };
     Some(Warning {
         metric: Some("stuck".to_owned()),
-        seen: told.join("; "),
+        seen: lines.join("; "),
         why: format!("{tasks} can never go on, so what is left of their work is in no metric"),
         advice: advice.to_owned(),
     })

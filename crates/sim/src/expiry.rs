@@ -46,7 +46,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         process.alarm == number && process.state == State::Waiting(Wait::Timer)
     }
 
-    /// The interrupt of a timer takes its time from whoever runs before it wakes the task that waits for it.
+    /// The interrupt of a timer takes its time from the running task before it wakes the task that waits for it.
     #[cold]
     fn begin_timer_interrupt(&mut self, task: TaskId) {
         self.steal(self.view.tasks[task as usize].cpu.into(), self.costs.timer_interrupt);

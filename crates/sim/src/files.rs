@@ -1,6 +1,6 @@
 //! What Minix's file server does about blocks: which a call needs, which of them must be fetched, and in what order.
 //!
-//! Departure: what is fetched counts as cached as soon as it is asked for. One file server reads for everybody, so it makes no
+//! Departure: a block counts as cached as soon as it is requested. One file server reads for all tasks, so it makes no
 //! difference.
 
 use crate::{layout::Layout, process::OpenFile};

@@ -1,15 +1,15 @@
-//! A policy led through what a kernel did: all is taken from the kernel's recording but the choices, which are the policy's.
-//! Up to where do they agree?
+//! A policy replayed against a kernel's recording: all events come from the recording, except the choices, which are the
+//! policy's. The result is where they first differ.
 //!
-//!   from the recording   who woke and slept when, when the kernel looked at its clock, and what it charged whom
-//!   from the policy      at which ticks and wakeups it wants a new choice, and whom it chooses
+//!   from the recording   the times of wakeups, sleeps and clock updates, and the charges to each task
+//!   from the policy      at which ticks and wakeups it wants a new choice, and the chosen task
 //!
-//! So nothing decides but the rules: no cost and no interrupt has to be modelled, and whoever else runs in that kernel is
-//! there, too. A difference ends it, for what comes after would be no consequence of the policy's choices.
+//! So only the rules decide: no cost and no interrupt has to be modelled, and the kernel's other tasks are included. The replay
+//! ends at a difference, since later events would not follow from the policy's choices.
 //!
-//! A kernel looks at its clock, and tells so ([`Kind::Charged`]), at a tick, when a task wakes, and when it chooses. The first
-//! look from a tick's time on is the tick's, unless somebody wakes just then. One that belongs to no tick, no wakeup and no
-//! switch is a choice of whoever runs already.
+//! A kernel updates its clock, and reports it ([`Kind::Charged`]), at a tick, when a task wakes, and when it chooses. The first
+//! update from a tick's time on is the tick's, unless a task wakes just then. One that belongs to no tick, no wakeup and no
+//! switch is a choice of the running task.
 
 use crate::{
     boot::{task_of, user_task},
@@ -28,7 +28,7 @@ use schedlab_policies::schedulers::{
 };
 use std::{collections::BTreeMap, iter::Peekable};
 
-/// So close to each other are the parts of one thing that a kernel does: a wakeup, or a choice.
+/// The parts of one operation of a kernel (a wakeup, or a choice) are no further apart than this.
 const AT_ONCE: Nanos = 60_000;
 /// Width of the places that are counted to find the ticks.
 const BIN: Nanos = 1_000;
@@ -39,11 +39,11 @@ const FOLLOWED: [Kind; 5] = [Kind::Charged, Kind::Wakeup, Kind::SwitchIn, Kind::
 /// A kernel's story on one processor.
 #[derive(Debug, Clone, Copy)]
 pub struct Story<'a> {
-    /// Names of the jobs that its events speak of by number.
+    /// Names of the jobs, which its events give by number.
     pub jobs: &'a [String],
     /// What happened, in order of time.
     pub events: &'a [Event],
-    /// What came before is not followed: who can run then is taken to be woken then, in the order in which they have waited.
+    /// Earlier events are not followed: tasks that can run then count as woken then, in the order in which they have waited.
     pub from: Nanos,
     /// Nor is what comes from then on.
     pub until: Nanos,
@@ -57,7 +57,7 @@ impl Story<'_> {
         self.events.iter().filter(move |it| within.contains(&it.time) && FOLLOWED.contains(&it.kind))
     }
 
-    /// Who can run when it begins: whoever has waited longest first, and last whoever has the processor.
+    /// Tasks that can run when it begins: the one that has waited longest first, the running task last.
     fn ready(&self) -> Vec<TaskId> {
         let mut since = BTreeMap::new();
         for it in self.events.iter().take_while(|it| it.time < self.from) {
@@ -98,18 +98,18 @@ pub struct Difference {
     pub at: Nanos,
     /// In words.
     pub what: &'static str,
-    /// Who had the processor.
+    /// The task that had the processor.
     pub running: Option<TaskId>,
-    /// Whom the policy chose.
+    /// The policy's choice.
     pub policy: Option<TaskId>,
-    /// Whom the kernel chose.
+    /// The kernel's choice.
     pub kernel: Option<TaskId>,
 }
 
 /// How far they agree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Followed {
-    /// Choices of a task in which they agree: of whoever ran already, too.
+    /// Choices in which they agree, including choices of the running task.
     pub choices: u64,
     /// Those of them that were switches.
     pub switches: u64,
@@ -139,7 +139,7 @@ impl Visitor for Leading<'_> {
     }
 }
 
-/// The tasks of a story, by number. Whoever is of no job is an ordinary task of its nice value.
+/// The tasks of a story, by number. A task of no job is an ordinary task of its nice value.
 fn tasks(scenario: &Scenario, story: &Story<'_>) -> Vec<Task> {
     let mut tasks: Vec<Task> = Vec::new();
     for event in story.events.iter().filter(|event| event.kind == Kind::Created) {
@@ -348,16 +348,16 @@ mod tests {
 
     /// A kernel switches between two hogs at every tick, looking at its clock at the tick and at the choice.
     fn alternating(turns: u64) -> Vec<Event> {
-        let mut told = vec![event(0, Kind::Created, 0, 0), event(0, Kind::Created, 1, 1)];
-        told.extend([event(10, Kind::Wakeup, 0, 0), event(20, Kind::SwitchIn, 0, 0), event(30, Kind::Wakeup, 1, 0)]);
+        let mut events = vec![event(0, Kind::Created, 0, 0), event(0, Kind::Created, 1, 1)];
+        events.extend([event(10, Kind::Wakeup, 0, 0), event(20, Kind::SwitchIn, 0, 0), event(30, Kind::Wakeup, 1, 0)]);
         for turn in 1..turns {
             let (time, from, to) = (turn * TICK + 7_000, 1 - (turn % 2) as u32, (turn % 2) as u32);
-            told.push(event(time, Kind::Charged, from, TICK - 9_000));
-            told.push(event(time + 9_000, Kind::Charged, from, 9_000));
-            told.push(event(time + 12_000, Kind::SwitchOut, from, 0));
-            told.push(event(time + 12_000, Kind::SwitchIn, to, 0));
+            events.push(event(time, Kind::Charged, from, TICK - 9_000));
+            events.push(event(time + 9_000, Kind::Charged, from, 9_000));
+            events.push(event(time + 12_000, Kind::SwitchOut, from, 0));
+            events.push(event(time + 12_000, Kind::SwitchIn, to, 0));
         }
-        told
+        events
     }
 
     fn followed(events: &[Event]) -> Followed {
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_choice_of_another_is_told() {
+    fn the_first_choice_of_another_task_is_reported() {
         let mut events = alternating(100);
         let at = events.iter().rposition(|it| it.kind == Kind::SwitchIn).unwrap();
         events[at].task = 1 - events[at].task;
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_that_the_policy_did_not_want_is_told() {
+    fn a_switch_that_the_policy_did_not_want_is_reported() {
         let mut events = alternating(10);
         let early = 9 * TICK + TICK / 2;
         events.extend([event(early, Kind::SwitchOut, 1, 0), event(early, Kind::SwitchIn, 0, 0)]);
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_ready_at_the_begin_has_waited_since_the_switch_before() {
+    fn a_task_that_is_ready_at_the_begin_has_waited_since_the_switch_before() {
         let (events, jobs) = (alternating(10), []);
         let story = Story { jobs: &jobs, events: &events, from: 5 * TICK, until: Nanos::MAX, tick: TICK };
         assert_eq!(story.ready(), [1, 0]);

@@ -63,7 +63,7 @@ fn usable(drive: &AnyDrive, swap: u64) -> [u64; 2] {
     }
 }
 
-/// Where the folders lie: from the middle of the drive on, over so many cylinders.
+/// Where the folders lie: from the middle of the drive on, over a number of cylinders.
 fn region(files: &machine::Files, [all, per_cylinder]: [u64; 2]) -> Region {
     let blocks = |kib: u64| (kib * 1024 / files.block.get().0).max(1);
     let first = blocks(all) / 2;

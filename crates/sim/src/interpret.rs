@@ -14,11 +14,11 @@ use schedlab_model::{
 use schedlab_policies::schedulers::{Context, Enqueue, Scheduler};
 use schedlab_workloads::{Instruction, draws::draw};
 
-/// What comes of a step.
+/// The outcome of a step.
 pub(crate) enum Flow {
-    /// Runs for so long.
+    /// Runs for this time.
     Burst(Nanos, Mode),
-    /// Goes on at once.
+    /// Continues immediately.
     Continue,
     /// Does not run any more, or not now.
     Stop,
@@ -152,7 +152,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                         let length = draw(span, &mut process.rng);
                         return self.call(cpu, task, Call::Sleep(self.now.saturating_add(length)));
                     }
-                    // A program that passes for ever goes on with its beginning at once.
+                    // An endless program continues directly with its beginning.
                     Instruction::Pass => {
                         process.next_instruction = next;
                         break;
@@ -226,8 +226,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.call(cpu, task, call)
     }
 
-    /// Waits for the next multiple of `length` since the task began. Late means that it has passed already: the task goes on
-    /// at once with the period under way, and those that passed meanwhile are missed too.
+    /// Waits for the next multiple of `length` since the task began. Late means that it has passed already: the task continues
+    /// immediately with the current period, and those that passed meanwhile are missed too.
     fn period(&mut self, cpu: usize, task: TaskId, length: Nanos) -> Flow {
         let life = &self.processes[task as usize].life;
         let mut deadline = life.began + ((life.deadline - life.began) / length + 1) * length;

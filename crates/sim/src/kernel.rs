@@ -1,4 +1,4 @@
-//! The simulated kernel: all that it consists of. What it does is in the other files, each of which adds to it.
+//! The simulated kernel: its state. Its operations are in the other files, each of which adds to it.
 
 use crate::{
     caches::Caches,
@@ -77,7 +77,7 @@ pub(crate) struct Kernel<S, O> {
     pub resources: Resources,
     /// Tasks that wait for the drive.
     pub disk_waiters: u32,
-    /// The task that goes on and on while the clock stands still.
+    /// The task that runs without advancing the clock.
     pub stuck: Option<TaskId>,
     pub seed: u64,
 }

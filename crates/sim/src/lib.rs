@@ -1,12 +1,12 @@
 //! The simulated kernel: takes a scenario and a seed and gives numbers, the same every time.
 //!
-//! `kernel.rs` is all that the kernel consists of, its parts in `cpu.rs`, `process.rs`, `clock.rs`, `timers.rs`, `caches.rs`,
-//! `resources.rs`, `servers.rs` and `storage/`. What it does adds to it, file by file: `run.rs` the loop; `schedule.rs` which task
+//! `kernel.rs` is the state of the kernel, its parts in `cpu.rs`, `process.rs`, `clock.rs`, `timers.rs`, `caches.rs`,
+//! `resources.rs`, `servers.rs` and `storage/`. Its operations are, file by file: `run.rs` the loop; `schedule.rs` which task
 //! runs; `ends.rs` where a run ends and what that cuts off; `ticks.rs` what a tick does; `expiry.rs` what timers do;
 //! `accounting.rs` whose the time is; `oracle.rs` what no kernel knows; `interpret.rs` what a task does next; `services.rs` what
 //! system calls do; `monolithic.rs` and `messages.rs` the two personalities, over `storage/` and `files.rs`; `layout.rs` where files
-//! lie. `boot.rs`, `programs.rs`, `costs.rs` and `hardware.rs` build it from a scenario. `follow.rs` leads a policy through what a real
-//! kernel did.
+//! lie. `boot.rs`, `programs.rs`, `costs.rs` and `hardware.rs` build it from a scenario. `follow.rs` replays a policy against the
+//! recording of a real kernel.
 
 mod accounting;
 mod audit;
@@ -137,7 +137,7 @@ fn of_endless_job(scenario: &Scenario, metric: Option<&str>) -> bool {
 /// How a run ended.
 struct Ended {
     at: Nanos,
-    /// What is to be said of tasks that can never go on.
+    /// The warning about tasks that can never continue.
     stuck: Option<Warning>,
 }
 

@@ -5,7 +5,7 @@
 //! and only to the two servers. A server does one call completely, waiting in place for drivers, before it looks at the
 //! next. An interrupt becomes a message to its driver; one that comes too early is remembered, a second one is lost.
 //!
-//! What a server will do with a call is settled when it takes the call, since nobody else changes its tables meanwhile:
+//! What a server will do with a call is settled when it takes the call, since nothing else changes its tables meanwhile:
 //! it goes on the server's agenda, fetch by fetch and answer, and the read-ahead after the answer.
 
 use crate::{
@@ -273,7 +273,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         Flow::Stop
     }
 
-    /// A sector is ready: the disk task is told.
+    /// A sector is ready: the disk task is notified.
     pub fn sector_ready(&mut self) {
         self.interrupt(Irq::Disk);
         let now = self.now;
@@ -291,7 +291,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
     }
 
-    /// A server carries out a call for its caller, who is answered unless the call means waiting.
+    /// A server carries out a call for its caller, which is answered unless the call waits.
     pub fn serve_other(&mut self, caller: TaskId, call: Call) -> Flow {
         match self.serve(caller, call) {
             Served::Done | Served::Woke(_) => return self.reply(caller),

@@ -4,7 +4,7 @@ use crate::{
     interpret::Flow,
     kernel::{Kernel, Personality},
     process::{Action, Call, Mode, OpenFile, State, Touching, Use},
-    storage::{Blocks, Direct, Outcome, Owner, PageWork, Storage, Told, Work, Write},
+    storage::{Blocks, Direct, Outcome, Owner, PageWork, Storage, StorageEvent, Work, Write},
     timers::Expiry,
 };
 use schedlab_model::{
@@ -18,9 +18,9 @@ use schedlab_model::{
 use schedlab_policies::schedulers::Scheduler;
 use schedlab_workloads::{draws::draw, program::Files};
 
-/// A task's use of memory is simulated in stretches of this length, or of so many pages: within one, its pages count as touched at
-/// its begin.
-const STRETCH: Nanos = 10 * MILLISECOND;
+/// A task's use of memory is simulated in chunks of at most this length and this many pages: the pages of a chunk count as touched
+/// at its begin.
+const CHUNK: Nanos = 10 * MILLISECOND;
 const MOST_PAGES: u32 = 4096;
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
@@ -133,7 +133,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.processes[caller as usize].life.file = Some(file);
     }
 
-    /// A task's class and level at the drive: by its nice value, as Linux has it for those who do not ask.
+    /// A task's class and level at the drive: by its nice value, as Linux has it for tasks that set none.
     fn owner(&self, task: TaskId) -> Owner {
         let nice = i16::from(self.view.tasks[task as usize].nice);
         Owner { task, class: IoClass::BestEffort, level: ((nice + 20) / 5).clamp(0, 7) as u8 }
@@ -167,7 +167,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
     }
 
-    /// Tells what the storage has to tell, wakes whom it wakes, and sets its timer.
+    /// Reports the storage's events, wakes the tasks that it wakes, and sets its timer.
     pub fn after_storage(&mut self) {
         let store = self.storage();
         let (mut events, mut woken) = (std::mem::take(&mut store.events), std::mem::take(&mut store.woken));
@@ -179,7 +179,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
         let handled = self.costs.disk_command * u64::from(begun) + self.costs.sector_copy * moved;
         self.steal(0, handled + searched);
-        for Told { kind, flag, task, a, b } in events.drain(..) {
+        for StorageEvent { kind, flag, task, a, b } in events.drain(..) {
             let cpu =
                 if matches!(kind, Kind::CacheLookup | Kind::Fault) { self.view.tasks[task as usize].cpu } else { 0 };
             self.emit(kind, flag, cpu, task, a, b);
@@ -230,7 +230,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.after_storage();
     }
 
-    /// A program uses memory: a stretch of it, up to the next page that is not there.
+    /// A program uses memory: a chunk of it, up to the next page that is not present.
     pub fn touch(&mut self, task: TaskId, mut touching: Touching) -> Flow {
         let touches = self.programs.touches[usize::from(touching.touches)];
         let Personality::Monolithic(store) = &mut self.personality else {
@@ -266,7 +266,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             }
             touching.done += 1;
             length = length.saturating_add(draw(touches.compute, rng));
-            if length >= STRETCH {
+            if length >= CHUNK {
                 break;
             }
         }
@@ -313,7 +313,7 @@ fn directly(set: u16, file: u32, blocks: [u32; 2], bytes: [u64; 2], write: Optio
     vec![storage(Work::Blocks(names)), storage(Work::Direct(Direct::new(set, file, bytes, direction)))]
 }
 
-/// A cost per KiB for so many bytes.
+/// A cost per KiB for a number of bytes.
 pub(crate) fn per_kib(cost: Nanos, bytes: u64) -> Nanos {
     (u128::from(cost) * u128::from(bytes) / 1024) as Nanos
 }

@@ -6,7 +6,7 @@ use schedlab_model::{Nanos, event::Observer, task::TaskId};
 use schedlab_policies::schedulers::Scheduler;
 use schedlab_workloads::{Instruction, draws::draw};
 
-/// Instructions looked at before the answer is "at least so long": a program may compute for ever.
+/// Instructions looked at before the answer is "at least so long": a program may compute endlessly.
 const FARTHEST: usize = 10_000;
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {

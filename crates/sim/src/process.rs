@@ -12,7 +12,7 @@ use schedlab_model::{
 use schedlab_workloads::program::MAX_DEPTH;
 use std::collections::VecDeque;
 
-/// Whose code a stretch of running is.
+/// Whose code a burst is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Mode {
     #[default]
@@ -58,7 +58,7 @@ pub(crate) enum Call {
     Exit,
 }
 
-/// What comes of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Served {
     /// The caller goes on; what its agenda has comes first.
@@ -144,7 +144,7 @@ pub(crate) struct OpenFile {
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Process {
-    /// What is left of the present stretch of running, and whose code it is; while it runs, its processor knows.
+    /// What is left of the current burst, and whose code it is; while the task runs, both are in its processor.
     pub left: Nanos,
     pub mode: Mode,
     pub state: State,
@@ -231,7 +231,7 @@ impl Process {
         actions.into_iter().rev().for_each(|action| self.plan_first(action));
     }
 
-    /// Takes the first thing off its agenda.
+    /// Takes the first action off its agenda.
     pub fn next_action(&mut self) -> Option<Action> {
         let action = self.life.agenda.pop_front();
         self.busy = !self.life.agenda.is_empty();

@@ -26,7 +26,7 @@ pub(crate) struct Resources {
     pub high_water: Vec<Option<u64>>,
 }
 
-/// Who holds a lock, and who waits for it.
+/// The holder of a lock and its waiters.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Lock {
     pub holder: Option<TaskId>,

@@ -1,4 +1,4 @@
-//! The loop: takes the next thing that happens, lets the kernel act on it, chooses the task that runs.
+//! The loop: takes the next event, lets the kernel act on it, chooses the task that runs.
 //!
 //! Order of events: by time, and at equal times by class ([`Next`]): a CPU burst ends, a timer expires, the clock ticks, a
 //! slice ends; within a class by processor, or by the order in which timers were set. Nothing else decides, so a run is a
@@ -18,7 +18,7 @@ use schedlab_model::{
 };
 use schedlab_policies::schedulers::{Enqueue, Scheduler};
 
-/// What happens next. Of two that happen at the same time, the one that stands first here goes first.
+/// What happens next. Of two at the same time, the first in this order goes first.
 #[derive(Clone, Copy)]
 enum Next {
     /// The CPU burst of a processor's running task ends.
@@ -39,7 +39,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if self.cpus.count() == 1 { self.run_all::<true>() } else { self.run_all::<false>() }
     }
 
-    /// The loop. Where there is but `ONE` processor, its number is known to the compiler: it finds all of it at once.
+    /// The loop. With `ONE` processor, its number is a constant for the compiler.
     fn run_all<const ONE: bool>(&mut self) {
         let mut rounds = 0u32;
         let mut checked: Nanos = Nanos::MAX;
@@ -162,7 +162,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn earliest(&self) -> (usize, Nanos) {
         let mut best = (0, self.cpus[0].next());
         for index in 1..self.cpus.count() {
-            // An ended stretch goes before an ended slice at the same time.
+            // The end of a burst goes before the end of a slice at the same time.
             let cpu = &self.cpus[index];
             let next = cpu.next();
             if next < best.1 || next == best.1 && cpu.burst_end == next && self.cpus[best.0].burst_end != next {

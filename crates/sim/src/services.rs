@@ -1,4 +1,4 @@
-//! What system calls do, whoever carries them out: sleeping, children, signals, locks, pipes, memory.
+//! What system calls do under both personalities: sleeping, children, signals, locks, pipes, memory.
 
 use crate::{
     kernel::{Kernel, Personality, context},
@@ -93,7 +93,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
         let count = &mut taken[set as usize][what_for as usize];
         let files = self.programs.files[set as usize];
-        // A number is all that tells files apart: beyond four thousand million they begin again.
+        // Files are distinguished only by number, which wraps at 2^32.
         let first = if files.own { task.wrapping_mul(files.files) } else { 0 };
         let index = first.wrapping_add(*count % files.files);
         *count = count.wrapping_add(1);
@@ -134,7 +134,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         Served::Waits(Wait::Lock)
     }
 
-    /// The lock goes to the one who waited longest. Giving back what one does not hold changes nothing.
+    /// The lock goes to the longest waiter. Releasing a lock that the task does not hold changes nothing.
     fn unlock(&mut self, task: TaskId, lock: u16) -> Served {
         let lock = &mut self.resources.locks[lock as usize];
         if lock.holder == Some(task) {
@@ -147,7 +147,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         Served::Done
     }
 
-    /// Takes a free lock, or gives back one for which nobody waits, where that is no call; says whether it was done.
+    /// Takes a free lock, or releases one without waiters, where that needs no call; returns whether it was done.
     pub fn without_call(&mut self, task: TaskId, call: Call) -> bool {
         if !self.costs.futexes {
             return false;
@@ -245,7 +245,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.scheduler.reaped(&mut context!(self), parent, child);
             return Served::Done;
         }
-        // Without a child the call returns at once, with an error.
+        // Without a child the call returns immediately, with an error.
         if life.children > 0 { Served::Waits(Wait::Child) } else { Served::Done }
     }
 
@@ -304,8 +304,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.emit(Kind::Signal, 1, cpu as CpuId, task, unhandled.into(), 0);
     }
 
-    /// The program's memory grows to what it needs. What was set aside for it when it started is its limit: the declared
-    /// size, or the most that earlier runs have held at their end or asked for in vain.
+    /// The program's memory grows to what it needs. Its limit was fixed when it started: the declared
+    /// size, or the most that earlier runs have held at their end or been refused.
     fn grow(&mut self, task: TaskId, demand: Demand) -> Served {
         let process = &mut self.processes[task as usize];
         let wanted = demand.from.0 + process.rng.below(demand.to.0 - demand.from.0 + 1);

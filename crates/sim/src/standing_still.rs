@@ -1,15 +1,14 @@
-//! A run whose clock stands still: tasks go on and on, and nothing that they do takes time.
+//! A run whose clock does not advance: tasks run endless loops in which nothing takes time.
 
 use crate::{RunError, kernel::Kernel};
 use schedlab_model::{event::Observer, scenario::Scenario, task::TaskId, units::spell_duration};
 use schedlab_policies::schedulers::Scheduler;
 
-/// So many steps of tasks at one instant are the most that a run goes through. More than a checked loop may do without taking
-/// time.
+/// Most steps of tasks at one instant. It is more than a checked loop may do without taking time.
 pub(crate) const MOST_STEPS_AT_ONCE: u32 = 1 << 24;
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
-    /// The run is over: of this task, the clock does not go on.
+    /// The run is over: the clock does not advance because of this task.
     #[cold]
     pub fn stand_still(&mut self, task: Option<TaskId>) {
         self.stuck = task;

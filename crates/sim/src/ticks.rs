@@ -1,4 +1,4 @@
-//! What a tick does: the periodic clock drives the scheduler; a statistics clock, where there is one, samples who runs. Ticks
+//! What a tick does: the periodic clock drives the scheduler; a statistics clock, where there is one, samples the running task. Ticks
 //! that only count are passed over.
 
 use crate::{
@@ -54,8 +54,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
     }
 
-    /// Where the next thing is a tick of either clock: passes over all ticks before anything else that the policy knows to
-    /// change nothing but counts. Whether there were any.
+    /// If the next event is a tick of either clock: skips all ticks before any other event that, according to the policy, only
+    /// count. Returns whether there were any.
     #[inline(always)]
     pub fn pass_ticks(&mut self) -> bool {
         let until = self.cpus[0].next().min(self.timers.next_in_heap()).min(self.limit + 1);

@@ -1,12 +1,12 @@
-//! Things that will happen at a set time: a heap ordered by (time, order of setting), so that equal times keep a total
+//! Events at a set time: a heap ordered by (time, order of setting), so that equal times keep a total
 //! order and a run is a pure function of scenario and seed.
 //!
-//! A timer is one number of 128 bits, small and compared at once, since a run may have millions:
+//! A timer is one number of 128 bits, small and compared in one step, since a run may have millions:
 //!
-//!   time (64 bits), number in the order of setting (32), of whom (29), kind (3)
+//!   time (64 bits), number in the order of setting (32), owner (29), kind (3)
 //!
 //! When the numbers run out, those that are set are numbered anew. The statistics clock's timer, which is always set again,
-//! stands beside the heap.
+//! is kept outside the heap.
 
 use schedlab_model::{Nanos, task::CpuId, task::TaskId};
 use std::{cmp::Reverse, collections::BinaryHeap};
@@ -40,7 +40,7 @@ const DEVICE: u32 = 4;
 const STAT: u32 = 5;
 const WRITE_BACK: u32 = 6;
 const AWAKE: u32 = 7;
-/// Room for the kinds there are. It leaves 29 bits for a task: so many would take 200 GB.
+/// Room for the kinds there are. It leaves 29 bits for a task: that many tasks would take 200 GB.
 const KINDS: u32 = 8;
 
 /// Behind every timer: none.
@@ -181,9 +181,9 @@ impl Timers {
         self.last == u32::MAX
     }
 
-    /// Numbers those that are set anew, from 1 and in their order, and tells of each that wakes a task: whose it is, its
-    /// number before and its number now.
-    pub fn renumber(&mut self, mut tell: impl FnMut(TaskId, u32, u32)) {
+    /// Renumbers the set timers from 1 in their order, and reports each one that wakes a task: its task, old number and new
+    /// number.
+    pub fn renumber(&mut self, mut report: impl FnMut(TaskId, u32, u32)) {
         let mut timers = std::mem::take(&mut self.heap).into_vec();
         if self.stat != NEVER {
             timers.push(Reverse(self.stat));
@@ -194,7 +194,7 @@ impl Timers {
             self.last += 1;
             let (number, whose, kind) = ((*timer >> 32) as u32, *timer as u32 / KINDS, *timer as u32 % KINDS);
             if matches!(kind, WAKE | AWAKE) {
-                tell(whose, number, self.last);
+                report(whose, number, self.last);
             }
             *timer = pack(time(*timer), self.last, whose, kind);
             if kind == STAT {

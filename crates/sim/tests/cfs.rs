@@ -1,9 +1,9 @@
-//! cfs against what a prototype of the rules of Linux 6.1 gave for the same loads: shares, stretches, latencies.
+//! cfs against what a prototype of the rules of Linux 6.1 gave for the same loads: shares, run lengths, latencies.
 
 use schedlab_model::event::{Kind, Leave};
 use schedlab_policies::schedulers::Cfs;
 use schedlab_testing::schedulers::figures::{
-    Table, hog, latencies, mean, measure, quantile, s10, share, sleeper, stretches,
+    Table, hog, latencies, mean, measure, quantile, run_lengths, s10, share, sleeper,
 };
 
 schedlab_testing::test_scheduler!(Cfs);
@@ -41,7 +41,7 @@ fn a_turn_is_over_at_the_tick_after_it() {
         let run = measure::<Cfs>(1, scheduler, 5, &hog("a", &format!("count = {count}")), 1);
         for task in 0..count {
             // The first turns are those of new tasks, which are placed one turn apart.
-            for length in &stretches(&run, task)[3..] {
+            for length in &run_lengths(&run, task)[3..] {
                 table.row(&format!("{scheduler}: {count} hogs, a turn of {task}"), expected, 1e-3, *length);
             }
         }
@@ -50,7 +50,7 @@ fn a_turn_is_over_at_the_tick_after_it() {
 }
 
 #[test]
-fn a_sleeper_of_a_tenth_does_not_wait_beside_any_number_of_hogs() {
+fn a_sleeper_of_a_tenth_does_not_wait_with_any_number_of_hogs() {
     let mut table = Table::default();
     for count in [1, 2, 4, 8] {
         let run = measure::<Cfs>(1, TWO, 60, &(hog("a", &format!("count = {count}")) + &s10("b", "")), 1);
@@ -78,7 +78,7 @@ fn a_sleeper_of_six_tenths_gets_half_or_nearly() {
 
 /// A burst of 10 ms after a long sleep: half a period of 12 ms is over before it, a whole one is not.
 #[test]
-fn who_slept_is_ahead_by_half_a_period_or_a_whole_one_if_sleepers_are_not_gentle() {
+fn a_sleeper_is_ahead_by_half_a_period_or_a_whole_one_if_sleepers_are_not_gentle() {
     let preempted = |gentle: bool| {
         let scheduler = format!("{TWO}, gentle_sleepers = {gentle}");
         let burst = sleeper("b", 10_000, 200_000, 10_000, "");
@@ -90,7 +90,7 @@ fn who_slept_is_ahead_by_half_a_period_or_a_whole_one_if_sleepers_are_not_gentle
 }
 
 #[test]
-fn a_batch_task_does_not_preempt_and_nobody_waits_for_an_idle_one() {
+fn a_batch_task_does_not_preempt_and_no_task_waits_for_an_idle_one() {
     let mut table = Table::default();
     let run = measure::<Cfs>(1, TWO, 60, &(hog("a", "") + &s10("b", "policy = \"batch\"")), 1);
     assert!(mean(&latencies(&run, 1)) > 1.0, "{}", mean(&latencies(&run, 1)));
@@ -99,9 +99,9 @@ fn a_batch_task_does_not_preempt_and_nobody_waits_for_an_idle_one() {
     table.check();
 }
 
-/// A task that gives way is passed over once, if the next one is not far ahead of it.
+/// A task that yields is passed over once, if the next one is not far ahead of it.
 #[test]
-fn who_gives_way_lets_the_next_one_go_first() {
+fn a_task_that_yields_lets_the_next_one_run_first() {
     let polite = |name| {
         format!("workload.{name} = {{ passes = \"forever\", steps = [{{ compute = \"0.1ms\" }}, \"yield\"] }}\n")
     };

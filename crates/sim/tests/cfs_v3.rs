@@ -4,7 +4,7 @@ use schedlab_model::MILLISECOND;
 use schedlab_policies::schedulers::CfsV3;
 use schedlab_testing::schedulers::{
     measure::{S10, copes_with_every_class, turns},
-    sleeper::{HeldUp, at_1000_hz, beside_hogs, share_beside},
+    sleeper::{HeldUp, at_1000_hz, share_against, with_hogs},
 };
 
 schedlab_testing::test_scheduler!(CfsV3);
@@ -17,17 +17,17 @@ fn two_hogs_share_by_weight() {
     let weights = [(0, 1024), (1, 820), (5, 335), (10, 110), (19, 15), (-5, 3121), (-10, 9548), (-20, 88761)];
     for scheduler in [RC2, V3] {
         for (nice, weight) in weights {
-            let share = share_beside::<CfsV3>(scheduler, &format!("nice = {nice}"));
+            let share = share_against::<CfsV3>(scheduler, &format!("nice = {nice}"));
             let expected = 100.0 * 1024.0 / f64::from(1024 + weight);
-            assert!((share - expected).abs() < 0.3, "{share} % beside nice {nice}, {expected} by weight");
+            assert!((share - expected).abs() < 0.3, "{share} % against nice {nice}, {expected} by weight");
         }
-        let share = share_beside::<CfsV3>(scheduler, r#"policy = "idle""#);
+        let share = share_against::<CfsV3>(scheduler, r#"policy = "idle""#);
         assert!((share - 100.0 * 1024.0 / 1027.0).abs() < 0.3, "{share} % beside SCHED_IDLE");
     }
 }
 
 #[test]
-fn hogs_give_way_when_their_key_is_a_granularity_ahead() {
+fn hogs_are_preempted_when_their_key_is_a_granularity_ahead() {
     let lengths = |hogs| {
         let workload = format!("workload.hog = {{ load = \"spin\", passes = \"forever\", count = {hogs} }}");
         turns(&at_1000_hz::<CfsV3>(RC2, "20s", &workload), 0)
@@ -41,30 +41,29 @@ fn hogs_give_way_when_their_key_is_a_granularity_ahead() {
     }
 }
 
-/// Beside one hog the prototype gives 0.04 / 0 / 0.8 ms, these rules 0.25 / 0.5 / 3.0: the sleeper is just above or just below
+/// With one hog the prototype gives 0.04 / 0 / 0.8 ms, these rules 0.25 / 0.5 / 3.0: the sleeper is just above or just below
 /// the wakeup granularity there, so that nothing is held but that it waits for no more than three ticks.
 #[test]
 fn a_sleeper_is_held_up_the_more_the_more_hogs_there_are() {
     let expected = [(2, [0.05, 0.0, 1.0]), (4, [0.27, 1.1, 2.4]), (8, [1.8, 4.9, 8.1])];
     for (hogs, row) in expected {
-        beside_hogs::<CfsV3>(RC2, hogs).assert_near(&format!("{hogs} hogs"), row);
+        with_hogs::<CfsV3>(RC2, hogs).assert_near(&format!("{hogs} hogs"), row);
     }
-    assert!((beside_hogs::<CfsV3>(RC2, 8).share - 8.5).abs() < 0.1);
-    assert!(beside_hogs::<CfsV3>(RC2, 1).percentile(99) < 3.1, "{}", beside_hogs::<CfsV3>(RC2, 1));
+    assert!((with_hogs::<CfsV3>(RC2, 8).share - 8.5).abs() < 0.1);
+    assert!(with_hogs::<CfsV3>(RC2, 1).percentile(99) < 3.1, "{}", with_hogs::<CfsV3>(RC2, 1));
 }
 
 #[test]
 fn credit_for_sleep_without_regard_to_load_favours_sleepers() {
     for hogs in [1, 2, 4] {
-        assert_eq!(beside_hogs::<CfsV3>(V3, hogs).percentile(99), 0.0);
+        assert_eq!(with_hogs::<CfsV3>(V3, hogs).percentile(99), 0.0);
     }
-    assert!(beside_hogs::<CfsV3>(V3, 8).mean() < beside_hogs::<CfsV3>(RC2, 8).mean());
+    assert!(with_hogs::<CfsV3>(V3, 8).mean() < with_hogs::<CfsV3>(RC2, 8).mean());
 }
 
 #[test]
 fn a_coarser_granularity_holds_a_sleeper_up() {
-    let delays =
-        ["1ms", "2ms", "10ms"].map(|g| beside_hogs::<CfsV3>(&format!("{RC2}, granularity = \"{g}\""), 4).mean());
+    let delays = ["1ms", "2ms", "10ms"].map(|g| with_hogs::<CfsV3>(&format!("{RC2}, granularity = \"{g}\""), 4).mean());
     assert!(delays[0] < 0.05 && delays[1] < 0.5 && delays[2] > 1.5, "{delays:?}");
 }
 

@@ -11,7 +11,7 @@ use schedlab_testing::schedulers::{
 
 schedlab_testing::test_scheduler!(Edf);
 
-/// Whether all that were granted their reservations were in time, and how many they were.
+/// Checks that all granted reservations met their deadlines, and returns their number.
 fn in_time(run: &Run, all: &[Work]) -> Result<usize, TestCaseError> {
     let granted: Vec<_> = (0..all.len()).filter(|&task| granted(run, task)).collect();
     for &task in &granted {
@@ -54,7 +54,7 @@ proptest! {
     fn whatever_was_granted_is_kept(all in any_work(), processors in 1..4u16, enforce in any::<bool>()) {
         let run = periodic::<Edf>(&format!("name = \"edf\", enforce = {enforce}"), processors, &all, 500);
         let granted = in_time(&run, &all)?;
-        // First fit: whoever was refused had no processor with room for it.
+        // First fit: no processor had room for a refused one.
         prop_assert!(granted >= all.len().min(processors.into()), "{} of {:?}", granted, all);
     }
 }
@@ -91,7 +91,7 @@ fn what_does_not_fit_is_refused_until_room_is_left() {
 }
 
 #[test]
-fn who_takes_more_than_it_reserved_makes_others_late_unless_it_is_enforced() {
+fn a_task_that_exceeds_its_reservation_makes_others_late_unless_it_is_enforced() {
     let misses = |enforce: bool| {
         let text = format!(
             r#"

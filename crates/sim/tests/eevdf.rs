@@ -1,8 +1,8 @@
-//! eevdf against what a prototype of its rules, and Linux 6.18 itself, gave for the same loads: shares, stretches, latencies.
+//! eevdf against what a prototype of its rules, and Linux 6.18 itself, gave for the same loads: shares, run lengths, latencies.
 
 use schedlab_policies::schedulers::Eevdf;
 use schedlab_testing::schedulers::figures::{
-    Table, hog, latencies, mean, measure, quantile, s10, share, sleeper, stretches,
+    Table, hog, latencies, mean, measure, quantile, run_lengths, s10, share, sleeper,
 };
 
 schedlab_testing::test_scheduler!(Eevdf);
@@ -11,7 +11,7 @@ schedlab_testing::test_scheduler!(Eevdf);
 const TWO: &str = "name = \"eevdf\", base_slice = \"1.4ms\"";
 const SEEDS: std::ops::Range<u64> = 1..5;
 
-/// The latencies of task 1 beside others, of several seeds, in order of length; and its mean share.
+/// The latencies of task 1 among others, of several seeds, in order of length; and its mean share.
 fn of_sleeper(seconds: u64, workload: &str, task: u32) -> (Vec<f64>, f64) {
     let runs: Vec<_> = SEEDS.map(|seed| measure::<Eevdf>(1, TWO, seconds, workload, seed)).collect();
     let mut all: Vec<f64> = runs.iter().flat_map(|run| latencies(run, task)).collect();
@@ -47,7 +47,7 @@ fn equal_hogs_run_one_tick_each() {
     for count in [2, 3, 4, 8] {
         let run = measure::<Eevdf>(1, TWO, 5, &hog("a", &format!("count = {count}")), 1);
         for task in 0..count {
-            let all = stretches(&run, task);
+            let all = run_lengths(&run, task);
             let (least, most) = (all.iter().copied().fold(f64::MAX, f64::min), all.iter().copied().fold(0.0, f64::max));
             table.row(&format!("{count} hogs, shortest of {task}"), 4.0, 1e-3, least);
             table.row(&format!("{count} hogs, longest of {task}"), 4.0, 1e-3, most);
@@ -56,7 +56,7 @@ fn equal_hogs_run_one_tick_each() {
     table.check();
 }
 
-/// The stretches of two hogs with slices: each one's shortest and longest.
+/// The run lengths of two hogs with slices: each one's shortest and longest.
 #[test]
 fn a_slice_is_rounded_up_to_ticks_and_the_shortest_of_two_counts() {
     let mut table = Table::default();
@@ -77,7 +77,7 @@ fn a_slice_is_rounded_up_to_ticks_and_the_shortest_of_two_counts() {
         let slice = |slice| format!("slice = \"{slice}\"");
         let run = measure::<Eevdf>(1, TWO, 20, &[hog("a", &slice(one)), hog("b", &slice(other))].concat(), 1);
         for task in [0, 1] {
-            let all = stretches(&run, task);
+            let all = run_lengths(&run, task);
             let middle = (least + most) / 2.0;
             for length in [quantile_of(&all, 0.05), quantile_of(&all, 0.95)] {
                 table.row(&format!("{one} and {other}"), middle, (most - least) / 2.0 + 1e-3, length);
@@ -100,16 +100,16 @@ fn a_nicer_hog_runs_a_tick_and_the_other_as_long_as_its_weight_says() {
     let rows = [(5, 12.0, 16.0, 4.0), (10, 36.0, 40.0, 4.0), (19, 272.0, 276.0, 4.0), (-5, 4.0, 4.0, 12.0)];
     for (nice, least, most, other) in rows {
         let run = measure::<Eevdf>(1, TWO, 20, &[hog("a", ""), hog("b", &format!("nice = {nice}"))].concat(), 1);
-        let all = stretches(&run, 0);
+        let all = run_lengths(&run, 0);
         table.row(&format!("nice {nice}: 0"), (least + most) / 2.0, (most - least) / 2.0 + 0.1, mean(&all));
-        table.row(&format!("nice {nice}"), other, 0.5, quantile_of(&stretches(&run, 1), 0.5));
+        table.row(&format!("nice {nice}"), other, 0.5, quantile_of(&run_lengths(&run, 1), 0.5));
     }
     table.check();
 }
 
 /// Mean, 90 % and 99 % of the prototype, ms.
 #[test]
-fn a_sleeper_beside_a_hog_waits_by_the_slices_of_both() {
+fn a_sleeper_with_a_hog_waits_by_the_slices_of_both() {
     let mut table = Table::default();
     let rows = [
         ("0.1ms", [0.69, 2.8, 3.9], [0.10, 0.0, 3.2]),
@@ -124,7 +124,7 @@ fn a_sleeper_beside_a_hog_waits_by_the_slices_of_both() {
             let hog = hog("a", &format!("slice = \"{slice}\""));
             let (all, _) = of_sleeper(60, &(hog + &sleeper("b", burn, 10_000, 2000, "")), 1);
             table.latency(&format!("hog {slice}, burn {burn}: mean"), expected[0], mean(&all));
-            // Beside slices of 100 ms about one wait in a hundred is long at all: that quantile is a matter of chance.
+            // With slices of 100 ms about one wait in a hundred is long at all: that quantile is a matter of chance.
             if slice != "100ms" {
                 table.row(&format!("hog {slice}, burn {burn}: p90"), expected[1], 0.4, quantile(&all, 0.9));
                 table.row(&format!("hog {slice}, burn {burn}: p99"), expected[2], 0.4, quantile(&all, 0.99));
@@ -155,10 +155,10 @@ fn a_shorter_slice_makes_a_sleepers_latency_shorter() {
     table.check();
 }
 
-/// The longest wait beside one hog is a tick, whoever asks for which slice of at most a tick; and a sleeper's wait is either
-/// nothing or anything up to that.
+/// The longest wait for one hog is a tick, if neither task asks for a slice of more than a tick; a sleeper's wait is either
+/// zero or anything up to that.
 #[test]
-fn nobody_waits_for_longer_than_a_tick_beside_a_hog_of_short_slices() {
+fn no_wait_is_longer_than_a_tick_with_a_hog_of_short_slices() {
     for slice in ["0.1ms", "1.4ms", "3ms"] {
         let (all, _) = of_sleeper(60, &(hog("a", &format!("slice = \"{slice}\"")) + &s10("b", "")), 1);
         assert!(quantile(&all, 1.0) <= 4.0, "hog {slice}: {}", quantile(&all, 1.0));
@@ -182,7 +182,7 @@ fn latencies_fall_with_the_own_slice_and_rise_with_the_hogs() {
 }
 
 #[test]
-fn beside_more_hogs_a_sleeper_waits_longer_and_less_beside_long_slices() {
+fn with_more_hogs_a_sleeper_waits_longer_and_less_with_long_slices() {
     let mut table = Table::default();
     let rows = [
         ("", "", [1.0, 2.0, 4.0]),
@@ -201,7 +201,7 @@ fn beside_more_hogs_a_sleeper_waits_longer_and_less_beside_long_slices() {
 }
 
 #[test]
-fn a_batch_sleeper_waits_for_the_tick_and_nobody_waits_for_an_idle_hog() {
+fn a_batch_sleeper_waits_for_the_tick_and_no_task_waits_for_an_idle_hog() {
     let mut table = Table::default();
     let (all, share) = of_sleeper(60, &(hog("a", "") + &s10("b", "policy = \"batch\"")), 1);
     table.latency("batch sleeper", 1.98, mean(&all));

@@ -24,7 +24,7 @@ fn hog(name: &str, more: &str) -> String {
     format!("workload.{name} = {{ load = \"spin\", passes = \"forever\"{more} }}\n")
 }
 
-/// Who ran and for how many ms, from the beginning.
+/// The tasks that ran and for how many ms, from the beginning.
 fn ran(run: &Run) -> Vec<(TaskId, u64)> {
     let left = run.of(Kind::SwitchOut).filter(|event| event.a > 0);
     left.map(|event| (event.task, event.a / MILLISECOND)).collect()
@@ -50,7 +50,7 @@ fn hogs_share_by_their_priorities() {
 
 #[test]
 fn a_sleeper_gathers_less_than_twice_its_priority() {
-    // It sleeps through seven rounds of 150 ms, then has 29 ticks at once.
+    // It sleeps through seven rounds of 150 ms, then has 29 ticks in a row.
     let run = one(&format!(
         "duration = \"3s\"\nworkload.s = {{ passes = \"forever\", steps = [{{ sleep = \"1080ms\" }}, {{ compute = \"1s\" }}] }}\n{}",
         hog("h", "")

@@ -1,4 +1,4 @@
-//! Lottery scheduling: turns are won as often as chance has it, and who gives a turn up early loses nothing by it.
+//! Lottery scheduling: slices are won with the probability of their tickets, and a task that ends a slice early loses nothing.
 
 use schedlab_policies::schedulers::Lottery;
 use schedlab_testing::schedulers::{Run, run, scenario};
@@ -43,7 +43,7 @@ fn turns_are_won_as_a_binomial_distribution_has_it() {
 }
 
 #[test]
-fn who_uses_a_fifth_of_a_slice_wins_five_times_as_often() {
+fn a_task_that_uses_a_fifth_of_a_slice_wins_five_times_as_often() {
     for rest in ["\"yield\"", "{ sleep = \"1us\" }"] {
         let run = lottery(
             &format!(
@@ -65,7 +65,7 @@ fn who_uses_a_fifth_of_a_slice_wins_five_times_as_often() {
 
 /// The draw during a sleep is lost, and its winner has a whole slice: that no compensation makes good.
 #[test]
-fn one_that_sleeps_a_moment_after_most_of_each_slice_has_a_third_beside_one_hog() {
+fn a_task_that_sleeps_a_moment_after_most_of_each_slice_has_a_third_against_one_hog() {
     // (Run of the sleeper in ms of a slice of 10, hogs). Cycles of one turn of the sleeper, 1 lost draw and on average
     // m f further ones of m hogs; the number of these has variance m f (1 + m f).
     for (run_ms, hogs) in [(9.8f64, 1.0f64), (9.8, 3.0), (5.0, 1.0), (2.0, 2.0)] {

@@ -44,7 +44,7 @@ fn ticks_per_call(run: &Run) -> f64 {
 }
 
 #[test]
-fn every_call_beside_a_hog_costs_a_quantum_and_with_insertion_at_the_head_it_does_not() {
+fn every_call_with_a_hog_costs_a_quantum_and_with_insertion_at_the_head_it_does_not() {
     for (slice, n) in QUANTA {
         let workload = format!("{HOG}\n{}", caller("2ms"));
         let tail = ticks_per_call(&minix(slice, "tail", &workload, 1));
@@ -83,7 +83,7 @@ fn two_hogs_get_two_quanta_each_since_the_same_one_must_be_billed_at_both_ends()
     }
 }
 
-/// Who had the processor and for how long, the kernel's interludes counted to the user whom they interrupt.
+/// The tasks that had the processor and for how long; the kernel's interruptions count to the interrupted user.
 fn turns(run: &Run) -> Vec<(TaskId, Nanos)> {
     let mut turns: Vec<(TaskId, Nanos, Nanos)> = Vec::new();
     for event in run.of(Kind::SwitchIn).filter(|event| event.task >= KERNEL_TASKS) {
@@ -108,7 +108,7 @@ fn at_one_tick_a_call_longer_than_a_tick_costs_three_and_a_short_one_one() {
 }
 
 #[test]
-fn beside_a_hog_user_time_is_never_sampled_though_it_is_spent() {
+fn with_a_hog_user_time_is_never_sampled_though_it_is_spent() {
     let loaded = minix(100, "tail", &format!("{HOG}\n{}", caller("2ms")), 1);
     assert_eq!(loaded.get("tasks.caller.user"), 0.0);
     assert_eq!(loaded.get("tasks.caller.true_user"), 0.14);
@@ -119,7 +119,7 @@ fn beside_a_hog_user_time_is_never_sampled_though_it_is_spent() {
 }
 
 #[test]
-fn sampled_system_time_is_lower_beside_a_hog_than_alone_and_true_time_is_not() {
+fn sampled_system_time_is_lower_with_a_hog_than_alone_and_true_time_is_not() {
     let (loaded, alone) =
         (minix(100, "tail", &format!("{HOG}\n{}", caller("2ms")), 1), minix(100, "tail", &caller("2ms"), 1));
     let sys = |run: &Run| run.get("tasks.caller.sys");
@@ -167,7 +167,7 @@ fn drivers_run_before_servers_and_servers_before_users() {
         4..KERNEL_TASKS => Class::Server,
         _ => Class::User,
     };
-    // Nobody of a lower class is switched in while one of a higher class is ready.
+    // No task of a lower class is switched in while one of a higher class is ready.
     let mut ready: Vec<TaskId> = Vec::new();
     for event in &run.events {
         match event.kind {

@@ -1,4 +1,4 @@
-//! The multi-level feedback queue: who computes sinks, who does not stays, nobody is left at the bottom for good.
+//! The multi-level feedback queue: a computing task moves down, others stay, no task remains at the bottom for good.
 
 use schedlab_model::{MILLISECOND, Nanos, SECOND, event::Kind};
 use schedlab_policies::schedulers::Mlfq;
@@ -32,21 +32,21 @@ fn a_task_that_uses_less_than_an_allotment_between_boosts_never_waits_for_one_th
         workload.sleeper = { load = "sleeper", run = "1ms", sleep = "149ms", rounds = 200, start = "160ms" }
         "#,
     );
-    // Only beside a hog that a boost has just put at the top does it wait, and then in turns of the first level, or for
+    // It waits only while a boost has just put a hog at the top, and then for slices of the first level, or for
     // the end of the slice that the boost fell into.
     let waits: Vec<_> = run.of(Kind::SwitchIn).filter(|event| event.task == 5).map(|event| event.time).collect();
     let woken: Vec<_> = run.of(Kind::Wakeup).filter(|event| event.task == 5).map(|event| event.time).collect();
     assert_eq!((waits.len(), woken.len()), (201, 201));
-    let mut beside = 0;
+    let mut immediate = 0;
     for (had, woke) in waits.iter().zip(&woken) {
         let since_boost = woke % SECOND;
         if since_boost > 130 * MILLISECOND {
             assert_eq!(had, woke);
-            beside += 1;
+            immediate += 1;
         }
         assert!(had - woke <= 130 * MILLISECOND, "{} ns", had - woke);
     }
-    assert!(beside > 150);
+    assert!(immediate > 150);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_boost_brings_up_what_newer_work_keeps_down() {
         );
         run.of(Kind::SwitchIn).filter(|event| event.task == 0).map(|event| event.time / SECOND).collect()
     };
-    // Without boosts, what is left of its first two levels is all that it has: the newer tasks fill the processor.
+    // Without boosts it gets only the rest of its first two levels: the newer tasks fill the processor.
     assert!(runs_of_the_hog("1000s").into_iter().all(|second| second == 0));
     let boosted = runs_of_the_hog("1s");
     assert!((0..10).all(|second| boosted.contains(&second)), "{boosted:?}");

@@ -4,7 +4,7 @@ use schedlab_model::{MILLISECOND, event::Kind, task::TaskId};
 use schedlab_policies::schedulers::Muqss;
 use schedlab_testing::schedulers::{
     Run,
-    measure::{Latency, S10, assert_near, copes_with_every_class, on, seconds, share, stretches, turns},
+    measure::{Latency, S10, assert_near, copes_with_every_class, on, run_intervals, seconds, share, turns},
 };
 
 schedlab_testing::test_scheduler!(Muqss);
@@ -58,7 +58,7 @@ fn a_hog_of_nice_0_runs_24_ms_for_6_ms_of_nice_5() {
 }
 
 #[test]
-fn a_sleeper_of_10_percent_beside_hogs() {
+fn a_sleeper_of_10_percent_with_hogs() {
     for (hogs, latency) in [(1, [0.0, 0.0, 0.0]), (2, [0.15, 0.0, 3.3]), (4, [2.0, 11.0, 15.0]), (8, [6.0, 35.0, 39.0])]
     {
         let rest = format!("duration = \"200s\"\nworkload.s = {{ {S10} }}\n{}", hog("h", &format!(", count = {hogs}")));
@@ -67,7 +67,7 @@ fn a_sleeper_of_10_percent_beside_hogs() {
         for (measured, expected) in measured.into_iter().zip(latency) {
             assert_near(measured, expected, 0.5);
         }
-        // Waiting adds to its period of 10 ms: 6.3 % are left beside eight hogs.
+        // Waiting adds to its period of 10 ms: 6.3 % are left with eight hogs.
         assert_near(share(&run, hogs, seconds(1), seconds(200)), 100.0 / (10.0 + latency[0]), 0.3);
     }
 }
@@ -132,14 +132,14 @@ fn a_batch_task_waits_for_the_end_of_a_slice_when_it_wakes() {
             variant,
             &format!("duration = \"10s\"\nworkload.s = {{ {S10}, policy = \"batch\" }}\n{}", hog("h", "")),
         );
-        let hog = stretches(&run, 0);
+        let hog = run_intervals(&run, 0);
         assert!(hog.len() > 100, "{variant}");
         assert!(hog[..hog.len() - 1].iter().all(|(begin, end)| end - begin >= 6 * MILLISECOND), "{variant}: {hog:?}");
     }
 }
 
 #[test]
-fn an_idle_task_has_only_what_nobody_wants() {
+fn an_idle_task_has_only_unwanted_time() {
     for variant in VARIANTS {
         let rest = format!("duration = \"10s\"\nworkload.s = {{ {S10} }}\n{}", hog("i", r#", policy = "idle""#));
         let run = one(variant, &rest);
@@ -150,7 +150,7 @@ fn an_idle_task_has_only_what_nobody_wants() {
     }
 }
 
-/// The order of two tasks of which the first yields after so many ms.
+/// The order of two tasks of which the first yields after `after` ms.
 fn yields(variant: &str, yield_type: u32, after: u32, other: &str) -> Vec<TaskId> {
     let rest = format!(
         "workload.y = {{ steps = [{{ compute = \"{after}ms\" }}, \"yield\", {{ compute = \"1ms\" }}] }}\n\
@@ -209,7 +209,7 @@ fn a_slice_is_twice_as_long_on_two_processors() {
 }
 
 #[test]
-fn an_idle_processor_takes_a_waiting_task_at_once_unless_it_may_not() {
+fn an_idle_processor_takes_a_waiting_task_immediately_unless_it_may_not() {
     for variant in [BFS, MUQSS, r#"name = "muqss", interactive = false"#] {
         let pinned = r#"workload.p = { load = "spin", passes = "forever", cpus = [0], count = 2 }
             workload.q = { load = "spin", compute = "100ms", cpus = [1] }"#;

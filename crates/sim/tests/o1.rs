@@ -22,7 +22,7 @@ fn hog(name: &str, more: &str) -> String {
     format!("workload.{name} = {{ load = \"spin\", passes = \"forever\"{more} }}\n")
 }
 
-/// Hogs that keep to the second processor, and wait for ever after half a second.
+/// Hogs that are bound to the second processor, and wait endlessly after half a second.
 fn leaves_after_half_a_second(count: u32) -> String {
     format!(
         "workload.p = {{ passes = \"forever\", count = {count}, cpus = [1], steps = [{{ compute = \"{}ms\" }}, \
@@ -31,7 +31,7 @@ fn leaves_after_half_a_second(count: u32) -> String {
     )
 }
 
-/// From the beginning, these tasks ran for so many ms each, to a tick.
+/// From the beginning, these tasks ran for these times each, ms, to a tick.
 #[track_caller]
 fn ran(run: &Run, expected: &[(TaskId, u64)]) {
     let left = run.of(Kind::SwitchOut).filter(|event| event.a > 0);
@@ -132,7 +132,7 @@ fn a_sleeper_of_60_percent_is_pushed_back_to_40() {
 }
 
 #[test]
-fn interactive_tasks_starve_the_expired_for_seconds_but_not_for_ever() {
+fn interactive_tasks_starve_the_expired_for_seconds_but_not_endlessly() {
     let run = o1(
         1000,
         &format!(
@@ -182,7 +182,7 @@ fn a_child_that_ends_early_gives_its_slice_back() {
 }
 
 #[test]
-fn who_yields_waits_for_all_slices_of_the_others() {
+fn a_task_that_yields_waits_for_all_slices_of_the_others() {
     let run = o1(
         1000,
         r#"

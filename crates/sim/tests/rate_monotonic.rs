@@ -87,9 +87,9 @@ proptest! {
         }
     }
 
-    /// All begin together, which is the worst case: the exact test refuses one exactly if somebody would be late.
+    /// All begin together, which is the worst case: the exact test refuses one exactly if a task would be late.
     #[test]
-    fn the_exact_test_refuses_only_what_makes_somebody_late(all in any_work()) {
+    fn the_exact_test_refuses_only_what_makes_a_task_late(all in any_work()) {
         let all: Vec<_> = all.into_iter().map(|work| Work { start: 0, ..work }).collect();
         let judged = periodic::<Policies>(&under("response_time"), 1, &all, 1);
         let accepted: Vec<_> = (0..all.len()).filter(|&task| granted(&judged, task)).map(|task| all[task]).collect();
@@ -102,7 +102,7 @@ proptest! {
                 let done = run.of(schedlab_model::event::Kind::Period).any(|event| event.task == task as u32);
                 !done || lateness(&run, task, together[task]).is_some()
             });
-            prop_assert!(late, "{:?} beside {accepted:?} would have been in time", all[refused]);
+            prop_assert!(late, "{:?} with {accepted:?} would have been in time", all[refused]);
         }
     }
 }

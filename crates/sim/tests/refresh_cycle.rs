@@ -59,7 +59,7 @@ fn interactive_work_waits_for_a_refresh_at_most() {
 }
 
 #[test]
-fn a_player_that_nobody_marked_proves_itself_by_its_wakeups() {
+fn an_unmarked_player_is_recognised_by_its_wakeups() {
     let player = AUDIO.replace("nice = -1", "nice = 1");
     let hogs = r#"workload.hog = { load = "spin", passes = "forever", count = 4 }"#;
     let run = desktop("name = \"refresh_cycle\"", &format!("{player}\n{hogs}"));

@@ -48,7 +48,7 @@ fn a_lone_task_is_not_switched() {
 }
 
 #[test]
-fn who_begins_between_two_ticks_gives_way_early() {
+fn a_task_that_begins_between_two_ticks_is_preempted_early() {
     let run = ticked(
         3,
         r#"

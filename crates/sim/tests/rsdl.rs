@@ -1,13 +1,13 @@
-//! The staircase deadline scheduler against what its rules lead to. Shares, stretches and waits are those of a prototype of the
+//! The staircase deadline scheduler against what its rules lead to. Shares, run lengths and waits are those of a prototype of the
 //! same rules, and the closed forms behind them.
 
 use schedlab_model::{MICROSECOND, MILLISECOND, SECOND, event::Kind};
 use schedlab_policies::schedulers::Rsdl;
 use schedlab_testing::schedulers::{
     Run,
-    measure::{S10, copes_with_every_class, on, stretches, turns},
+    measure::{S10, copes_with_every_class, on, run_intervals, turns},
     run, scenario,
-    sleeper::{HeldUp, at_1000_hz, beside_hogs, share_beside},
+    sleeper::{HeldUp, at_1000_hz, share_against, with_hogs},
 };
 
 schedlab_testing::test_scheduler!(Rsdl);
@@ -33,7 +33,7 @@ fn slots_and_quota(nice: i64) -> (i64, i64) {
 fn two_hogs_share_by_their_quotas_and_one_slot_more_than_their_levels_have() {
     let published = [(0, 50.0), (1, 67.7), (5, 72.4), (10, 79.3), (19, 95.5), (-5, 44.7), (-10, 21.3), (-20, 4.9)];
     for (nice, expected) in published {
-        let share = share_beside::<Rsdl>(SD, &format!("nice = {nice}"));
+        let share = share_against::<Rsdl>(SD, &format!("nice = {nice}"));
         let per_rotation = |nice| {
             let (slots, quota) = slots_and_quota(nice);
             ((slots + 1) * quota) as f64
@@ -45,7 +45,7 @@ fn two_hogs_share_by_their_quotas_and_one_slot_more_than_their_levels_have() {
 
 #[test]
 fn batch_at_the_same_nice_level_has_the_same_share() {
-    let share = share_beside::<Rsdl>(SD, r#"policy = "batch""#);
+    let share = share_against::<Rsdl>(SD, r#"policy = "batch""#);
     assert!((share - 50.0).abs() < 1.0, "{share}");
 }
 
@@ -62,9 +62,9 @@ fn equal_hogs_take_turns_of_rr_interval() {
     }
 }
 
-/// Beside a nice 0 hog, whose stretches in ms lie in a range, those of a worse one are its quota of 4 ms.
+/// Against a nice 0 hog, whose run lengths in ms lie in a range, those of a worse one are its quota of 4 ms.
 #[track_caller]
-fn stretches_beside(nice: i64) -> Vec<f64> {
+fn run_lengths_against(nice: i64) -> Vec<f64> {
     let run = rsdl(
         "20s",
         &format!(
@@ -82,18 +82,18 @@ fn stretches_beside(nice: i64) -> Vec<f64> {
 
 #[test]
 fn a_nice_0_hog_has_one_to_three_quotas_between_two_of_a_nice_10_hog() {
-    let lengths = stretches_beside(10);
+    let lengths = run_lengths_against(10);
     assert_eq!((lengths[0], lengths[lengths.len() / 2], lengths[lengths.len() - 1]), (8.0, 16.0, 24.0));
 }
 
 #[test]
 fn a_nice_0_hog_has_all_its_slots_between_two_quotas_of_a_nice_19_hog() {
-    let longest = stretches_beside(19).pop().unwrap();
+    let longest = run_lengths_against(19).pop().unwrap();
     assert!((160.0..=168.0).contains(&longest), "{longest}");
 }
 
 #[test]
-fn nobody_waits_longer_than_a_rotation_of_the_hog() {
+fn no_wait_is_longer_than_a_rotation_of_the_hog() {
     for (nice, compute, sleep) in [(0, 4, 40), (0, 30, 30), (10, 5, 20), (10, 40, 40), (10, 40, 400), (19, 4, 40)] {
         let run = rsdl(
             "100s",
@@ -114,18 +114,18 @@ fn nobody_waits_longer_than_a_rotation_of_the_hog() {
 fn a_sleeper_waits_when_it_has_used_its_early_slots() {
     let expected = [[0.76, 4.1, 7.7], [1.4, 7.1, 15.0], [3.4, 22.0, 30.0], [7.6, 54.0, 62.0]];
     for (hogs, row) in [1, 2, 4, 8].into_iter().zip(expected) {
-        let found = beside_hogs::<Rsdl>(SD, hogs);
+        let found = with_hogs::<Rsdl>(SD, hogs);
         found.assert_near(&format!("{hogs} hogs"), row);
-        assert_eq!(found.percentile(50), 0.0, "the median beside {hogs} hogs");
+        assert_eq!(found.percentile(50), 0.0, "the median with {hogs} hogs");
     }
-    assert!((beside_hogs::<Rsdl>(SD, 8).share - 5.7).abs() < 0.1);
+    assert!((with_hogs::<Rsdl>(SD, 8).share - 5.7).abs() < 0.1);
 }
 
 #[test]
 fn with_an_rr_interval_of_20_ms_a_sleeper_waits_more_rarely_but_longer() {
     let expected = [[1.0, 0.0, 16.0], [1.7, 0.0, 35.0], [3.9, 0.0, 72.0], [7.9, 0.0, 151.0]];
     for (hogs, row) in [1, 2, 4, 8].into_iter().zip(expected) {
-        beside_hogs::<Rsdl>(&format!("{SD}, rr_interval = \"20ms\""), hogs).assert_near(&format!("{hogs} hogs"), row);
+        with_hogs::<Rsdl>(&format!("{SD}, rr_interval = \"20ms\""), hogs).assert_near(&format!("{hogs} hogs"), row);
     }
 }
 
@@ -134,14 +134,14 @@ fn interactive_mode_lets_a_sleeper_go_back_to_its_early_slots() {
     let scheduler = format!("{SD}, interactive = true");
     let expected = [[0.26, 0.0, 7.3], [0.5, 0.0, 14.0], [0.7, 0.0, 27.0], [0.9, 0.0, 56.0]];
     for (hogs, row) in [1, 2, 4, 8].into_iter().zip(expected) {
-        beside_hogs::<Rsdl>(&scheduler, hogs).assert_near(&format!("{hogs} hogs"), row);
+        with_hogs::<Rsdl>(&scheduler, hogs).assert_near(&format!("{hogs} hogs"), row);
     }
-    assert!((beside_hogs::<Rsdl>(&scheduler, 8).share - 9.2).abs() < 0.1);
+    assert!((with_hogs::<Rsdl>(&scheduler, 8).share - 9.2).abs() < 0.1);
 }
 
 /// The load of the report of April 2007: two compiles at nice 5, and a nice 1 task that uses 13 % of the processor.
 #[track_caller]
-fn beside_compiles(interval: u64, policy: &str) -> HeldUp {
+fn with_compiles(interval: u64, policy: &str) -> HeldUp {
     let workload = format!(
         r#"
         workload.compile = {{ load = "spin", passes = "forever", count = 2, nice = 5, policy = "{policy}" }}
@@ -156,14 +156,14 @@ fn beside_compiles(interval: u64, policy: &str) -> HeldUp {
 #[test]
 fn batch_compiles_never_hold_up_a_player_however_long_rr_interval_is() {
     for interval in [8, 20] {
-        assert_eq!(beside_compiles(interval, "batch").percentile(99), 0.0);
+        assert_eq!(with_compiles(interval, "batch").percentile(99), 0.0);
     }
 }
 
 #[test]
 fn normal_compiles_hold_it_up_the_more_the_longer_rr_interval_is() {
     for (interval, expected) in [(8, 7.6), (20, 17.0)] {
-        let p99 = beside_compiles(interval, "other").percentile(99);
+        let p99 = with_compiles(interval, "other").percentile(99);
         assert!((p99 - expected).abs() < 0.2 * expected, "{p99} ms at {interval} ms");
     }
 }
@@ -174,7 +174,7 @@ fn a_forked_child_goes_first_and_both_have_half_of_the_quota() {
     assert_eq!(run.order()[..4], [0, 1, 0, 1]);
     // The first tick comes within a millisecond.
     let lengths =
-        |task| stretches(&run, task).iter().map(|(begin, end)| (end - begin) / MILLISECOND).collect::<Vec<_>>();
+        |task| run_intervals(&run, task).iter().map(|(begin, end)| (end - begin) / MILLISECOND).collect::<Vec<_>>();
     assert_eq!((&lengths(1)[..2], &lengths(0)[1..3]), (&[4, 8][..], &[4, 8][..]));
 }
 
@@ -203,7 +203,7 @@ fn a_child_that_ends_early_gives_its_quota_back() {
             let used_up = begin + half + (half - used);
             // Its turn ends with the tick that finds that.
             let tick = (used_up - phase).next_multiple_of(MILLISECOND) + phase;
-            assert_eq!(stretches(&run, 0)[1], (begin, tick), "fork {fork} us, first tick at {phase} ns");
+            assert_eq!(run_intervals(&run, 0)[1], (begin, tick), "fork {fork} us, first tick at {phase} ns");
         }
     }
 }
@@ -219,7 +219,7 @@ fn a_quota_that_runs_out_between_two_ticks_ends_at_the_next_choice() {
 }
 
 #[test]
-fn who_yields_waits_for_the_next_rotation() {
+fn a_task_that_yields_waits_for_the_next_rotation() {
     let run = rsdl(
         "1s",
         r#"
@@ -267,7 +267,7 @@ fn iso_has_the_processor_until_it_had_80_percent_of_5_s_and_is_normal_until_it_i
 }
 
 #[test]
-fn idleprio_has_what_nobody_else_wants() {
+fn idleprio_has_only_unwanted_time() {
     let run = rsdl(
         "10s",
         &format!(

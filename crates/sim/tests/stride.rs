@@ -1,4 +1,4 @@
-//! Stride scheduling: shares exact to a slice, whoever competes and whoever sleeps meanwhile.
+//! Stride scheduling: shares exact to a slice, independent of competing and sleeping tasks.
 
 use proptest::prelude::*;
 use schedlab_model::{Nanos, event::Kind};
@@ -60,11 +60,11 @@ fn who_sleeps_gets_its_part_of_the_time_that_it_is_there() {
         ),
         1,
     );
-    // It computes for 1 s in 3 s beside two hogs, then sleeps for 2 s: 20 times in 100 s, and no debt or credit from sleeping.
+    // It computes for 1 s in 3 s against two hogs, then sleeps for 2 s: 20 times in 100 s, and no debt or credit from sleeping.
     let had = run.get("tasks.sometimes.true_user");
     assert!((had - 20.0).abs() < 0.03, "{had} s");
     let gap = run.get("tasks.hog.longest_gap");
-    assert!(gap < 0.0301, "a hog waited {gap} s for one who had slept");
+    assert!(gap < 0.0301, "a hog waited {gap} s for one that had slept");
 }
 
 #[test]

@@ -37,13 +37,12 @@ fn hogs(nice: &[i8]) -> String {
 /// The share of each task, in percent.
 fn shares(run: &Run, tasks: usize) -> Vec<f64> {
     let mut had = vec![0; tasks];
-    let stretches = run.of(Kind::SwitchOut).filter(|e| (e.task as usize) < tasks);
-    stretches.for_each(|e| had[e.task as usize] += e.a + e.b);
+    let run_lengths = run.of(Kind::SwitchOut).filter(|e| (e.task as usize) < tasks);
+    run_lengths.for_each(|e| had[e.task as usize] += e.a + e.b);
     had.iter().map(|had| 100.0 * *had as f64 / run.end as f64).collect()
 }
 
 /// Shares of hogs over 200 s.
-#[track_caller]
 fn shares_of(parameters: &str, nice: &[i8]) -> Vec<f64> {
     shares(&ule(parameters, &format!("duration = \"200s\"\n{}", hogs(nice))), nice.len())
 }
@@ -61,7 +60,7 @@ fn turns(run: &Run, task: TaskId) -> Vec<(Nanos, Nanos)> {
     turns
 }
 
-/// A job that computes and waits in turn for a lock, which nobody boosts; whoever has the lock meanwhile sleeps.
+/// A job that computes and waits in turn for a lock without priority inheritance; the other holder of the lock sleeps.
 fn lock_waiter(compute: u64, wait: u64, nice: i8) -> String {
     format!(
         r#"
@@ -128,12 +127,12 @@ fn statement_04_a_hog_of_nice_20_is_not_starved_by_any_number_of_hogs() {
     for (k, share) in [(1, 34.8), (2, 25.0), (4, 14.9), (8, 7.0), (16, 3.4)] {
         let mut nice = vec![0; k];
         nice.push(20);
-        near(shares_of("", &nice)[k], share, 0.5, &format!("beside {k}"));
+        near(shares_of("", &nice)[k], share, 0.5, &format!("against {k}"));
     }
 }
 
 #[test]
-fn statement_05_beside_hogs_a_thread_runs_at_once_below_its_threshold_of_duty() {
+fn statement_05_with_hogs_a_thread_runs_immediately_below_its_threshold_of_duty() {
     // Without a boost of its sleeps. Run over run and sleep, in percent: just below and well above the threshold.
     for (nice, below, above) in [(0, 35, 45), (10, 26, 38), (20, 14, 25), (-10, 42, 52)] {
         let median = |duty| {
@@ -169,7 +168,7 @@ fn statement_08_a_sleeper_with_a_kernel_priority_keeps_the_processor_to_the_end_
         let duty = 100.0 * compute as f64 / (compute + sleep) as f64;
         near(shares(&run, 1)[0], duty, 1.0, "share");
         assert_eq!(run.get("tasks.a_sleeper.wakeup_latency.p99"), 0.0);
-        // Nobody takes it away.
+        // No processor takes it away.
         assert!(run.get("tasks.a_sleeper.involuntary_switches") <= 2.0);
     }
 }
@@ -209,7 +208,7 @@ fn statement_10_a_hog_becomes_interactive_by_one_long_sleep() {
         );
         run.end / MILLISECOND - 8000 - sleep
     };
-    // It runs at once in any case, but keeps the processor beyond its first slice only if it is interactive.
+    // It runs immediately in any case, but keeps the processor beyond its first slice only if it is interactive.
     assert!(needs(6200) <= 251, "{} ms", needs(6200));
     assert!(needs(4900) > 500, "{} ms", needs(4900));
 }
@@ -239,7 +238,7 @@ fn statement_11_the_children_of_a_parent_whose_child_ran_for_long_begin_as_hogs(
 
 #[test]
 fn statement_12_threads_that_look_interactive_starve_hogs() {
-    let hog_beside = |n| {
+    let hog_against = |n| {
         let run = ule(
             "",
             &format!(
@@ -252,9 +251,9 @@ fn statement_12_threads_that_look_interactive_starve_hogs() {
         );
         (run.get("tasks.hog.share"), run.get("tasks.hog.longest_gap"))
     };
-    // Less than half of a fair quarter beside three, which now and then all sleep; nothing to speak of beside five.
-    assert!(hog_beside(3).0 < 12.5, "{:?}", hog_beside(3));
-    assert!(hog_beside(5).0 < 1.0 && hog_beside(5).1 > 1.0, "{:?}", hog_beside(5));
+    // Less than half of a fair quarter with three, which sometimes all sleep; almost nothing with five.
+    assert!(hog_against(3).0 < 12.5, "{:?}", hog_against(3));
+    assert!(hog_against(5).0 < 1.0 && hog_against(5).1 > 1.0, "{:?}", hog_against(5));
 }
 
 #[test]
@@ -280,7 +279,7 @@ fn statement_15_at_a_slice_of_one_tick_nice_counts_from_a_difference_of_two_on()
     }
 }
 
-/// A hog that shares the processor with another one wakes a thread: how long that one waits, and who runs after it.
+/// A hog that shares the processor with another one wakes a thread: how long that one waits, and which task runs after it.
 fn after_a_wakeup(preempt_thresh: &str) -> (Nanos, TaskId) {
     let workload = r#"
         workload.a_woken.steps = [{ receive = "p" }, { compute = "1ms" }]
@@ -299,7 +298,7 @@ fn statement_16_a_thread_woken_by_a_running_one_waits_for_its_return_to_user_mod
     // The waker returns before its next call, and goes to the tail of its slot: the other hog is next.
     assert_eq!(after_a_wakeup(""), (0, 2));
     assert_eq!(after_a_wakeup(", preempt_thresh = 75"), (0, 2));
-    // PRIBIO, 76, is as good as the threshold now: the waker is preempted at once, and goes on first.
+    // PRIBIO, 76, is as good as the threshold now: the waker is preempted immediately, and continues first.
     assert_eq!(after_a_wakeup(", preempt_thresh = 76"), (0, 1));
     assert_eq!(after_a_wakeup(", preempt_thresh = 224"), (0, 1));
 }
@@ -318,19 +317,19 @@ fn statement_17_on_two_processors_three_hogs_have_two_thirds_each_in_turns() {
 }
 
 #[test]
-fn statement_17_an_idle_processor_takes_a_queued_thread_at_once() {
+fn statement_17_an_idle_processor_takes_a_queued_thread_immediately() {
     // Two pinned ones end on the first processor while three are on the second.
     let work = r#"
         workload.a = { load = "spin", compute = "50ms", cpus = [0], count = 2 }
         workload.b = { load = "spin", compute = "300ms", count = 3 }
     "#;
     let run = ule_on(TWO, "", work, 1);
-    assert!(run.of(Kind::Migrated).any(|e| e.time == 100 * MILLISECOND), "nobody moves");
+    assert!(run.of(Kind::Migrated).any(|e| e.time == 100 * MILLISECOND), "no task moves");
     assert!(run.of(Kind::Idle).all(|e| e.time >= 400 * MILLISECOND), "a processor idles while threads wait");
 }
 
 #[test]
-fn statement_28_who_runs_between_two_ticks_of_the_statistics_clock_has_no_past() {
+fn statement_28_a_thread_that_runs_between_two_ticks_of_the_statistics_clock_has_no_past() {
     // It runs for 6 ms of the 10 between two ticks: always before the tick or always over it, by the phase.
     let dodger = r#"
         duration = "20s"
@@ -376,7 +375,7 @@ fn statement_29_at_100_hz_only_sleeps_over_a_tick_count() {
     assert!((5..=15).contains(&interactive("100")), "{}", interactive("100"));
 }
 
-/// Shares of two hogs beside a timeout at each tick, where one clock does for all.
+/// Shares of two hogs with a timeout at each tick, where one clock serves all purposes.
 fn shares_with_one_clock(parameters: &str) -> Vec<f64> {
     let timeouts = "workload.timeouts = { passes = \"forever\", steps = [{ sleep = \"10ms\" }] }";
     let workload = format!("duration = \"20s\"\n{}{timeouts}", hogs(&[0, 0]));

@@ -11,11 +11,11 @@ use schedlab_model::{
     units::spell_duration,
 };
 
-/// At most so many tasks are drawn, and so many processors.
+/// Most tasks, and most processors, that are drawn.
 const TASKS: usize = 32;
 const PROCESSORS: usize = 8;
 
-/// What a stretch of a line shows. The order settles what a cell of the text shows when two held equally long.
+/// The state that a segment of a line shows. A cell of the text shows the first in this order of equally long states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
     /// On a processor, mostly in its own code.
@@ -35,25 +35,25 @@ enum State {
 const STATES: [State; 6] = [State::User, State::System, State::Ready, State::Waiting, State::Idle, State::IoWait];
 
 #[derive(Debug, Clone)]
-struct Stretch {
+struct Segment {
     from: Nanos,
     to: Nanos,
     state: State,
-    /// More to tell of it.
+    /// Details.
     note: String,
 }
 
 #[derive(Debug, Clone)]
 struct Line {
     label: String,
-    stretches: Vec<Stretch>,
+    segments: Vec<Segment>,
     /// What goes on: since when, and what.
     open: Option<(Nanos, State)>,
 }
 
 impl Line {
     fn new(label: String) -> Self {
-        Line { label, stretches: Vec::new(), open: None }
+        Line { label, segments: Vec::new(), open: None }
     }
 
     /// The line changes at `time`; what it showed till then is `state`, if it is known better now.
@@ -61,7 +61,7 @@ impl Line {
         if let Some((from, state)) = self.open.take()
             && time > from
         {
-            self.stretches.push(Stretch { from, to: time, state: corrected.unwrap_or(state), note: note() });
+            self.segments.push(Segment { from, to: time, state: corrected.unwrap_or(state), note: note() });
         }
         self.open = next.map(|state| (time, state));
     }
@@ -118,7 +118,7 @@ impl Chart {
                 let state = if e.b > e.a { State::System } else { State::User };
                 line.turn(e.time, Some(state), || used(e), after(e.flag));
             }
-            // Of a task that exits while it runs, the switch-out says how it used its last stretch.
+            // Of a task that exits while it runs, the switch-out has the use of its last time on the processor.
             Kind::Exited if !matches!(line.open, Some((_, State::User))) => line.turn(e.time, None, String::new, None),
             _ => {}
         }
@@ -136,8 +136,8 @@ impl Chart {
     /// Leaves out what is after the end of the chart.
     fn cut(&mut self) {
         for line in self.tasks.iter_mut().chain(&mut self.processors) {
-            line.stretches.retain(|s| s.from < self.length);
-            line.stretches.iter_mut().for_each(|s| s.to = s.to.min(self.length));
+            line.segments.retain(|s| s.from < self.length);
+            line.segments.iter_mut().for_each(|s| s.to = s.to.min(self.length));
         }
     }
 
@@ -179,7 +179,7 @@ fn after(flag: u8) -> Option<State> {
     }
 }
 
-/// How a task used its stretch on a processor.
+/// How a task used its time on a processor.
 fn used(e: &Event) -> String {
     format!("cpu {}, user {}, system {}", e.cpu, spell_duration(e.a), spell_duration(e.b))
 }

@@ -3,7 +3,7 @@
 //! - [`recording`]: a streamed binary file of events, and its reader
 //! - [`perfetto`]: a trace that ui.perfetto.dev and chrome://tracing show
 //! - [`gantt`]: the first moments of a run as text or SVG
-//! - [`turns`]: who had a processor, when
+//! - [`turns`]: the running tasks over time
 //! - [`requests`]: plain traces of requests to a cache, made by other tools
 //!
 //! [`WriteBehind`] around a file keeps a run from waiting for it.

@@ -3,7 +3,7 @@
 use schedlab_model::task::TaskId;
 use serde::{Deserialize, Serialize};
 
-/// What a reader of events must know to name what they tell of.
+/// The names that a reader of events needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Names {
@@ -20,7 +20,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// A task of the job of that index, told from its like by its number: "io#3". A server has a name of its own.
+    /// A task of the job of that index, identified by its number: "io#3". A server has a name of its own.
     pub fn task(&self, task: TaskId, job: u64) -> String {
         let job = || format!("{}#{task}", Self::of(&self.jobs, job).unwrap_or("task"));
         Self::of(&self.servers, task.into()).map_or_else(job, str::to_owned)

@@ -1,6 +1,6 @@
 //! A trace for ui.perfetto.dev and chrome://tracing, in the JSON of Chrome's trace-event format, written as events come.
 //!
-//! Each processor is a track with a slice per dispatch (who ran, why it left, its user and system time), each task a
+//! Each processor is a track with a slice per dispatch (the task, why it left, its user and system time), each task a
 //! track of its states; marks, signals, missed periods and interrupts are instants, the runqueue's length is a counter.
 //! The format: "Trace Event Format", Google, 2016; times are microseconds with a fraction, here exact to the nanosecond.
 
@@ -40,14 +40,14 @@ struct Task {
 }
 
 /// Writes a trace to `out`. Its memory grows with the tasks of a run, not with its length. After a failed write it writes
-/// no more, and [`Tracer::finish`] tells.
+/// no more, and [`Tracer::finish`] returns the error.
 #[derive(Debug)]
 pub struct Tracer<W: Write> {
     out: BufWriter<W>,
     names: Names,
     until: Nanos,
     now: Nanos,
-    /// Who runs on each processor, and since when.
+    /// The running task of each processor, and since when.
     running: Vec<Option<(TaskId, Nanos)>>,
     tasks: Vec<Task>,
     queued: i64,

@@ -1,4 +1,4 @@
-//! The stretches in which tasks had a processor, in the order of their ends: what a schedule is, without its waits.
+//! The times on a processor of all tasks, in the order of their ends: a schedule without its waits.
 
 use schedlab_model::{
     Nanos,
@@ -7,10 +7,10 @@ use schedlab_model::{
 };
 use std::collections::HashMap;
 
-/// A stretch of running.
+/// One stint of a task on a processor, from switch-in to switch-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
-    /// Who ran.
+    /// The task.
     pub task: TaskId,
     /// Index of its job; the number of jobs for a task of none.
     pub job: u64,
@@ -75,14 +75,14 @@ mod tests {
     #[test]
     fn a_turn_lasts_from_the_switch_to_a_task_to_the_switch_from_it() {
         let mut turns = Turns::default();
-        let told = [Kind::Created, Kind::Wakeup, Kind::SwitchIn, Kind::SwitchOut, Kind::SwitchIn, Kind::SwitchOut];
-        (0..).zip(told).for_each(|(time, kind)| turns.observe(event(time, kind, 1)));
+        let kinds = [Kind::Created, Kind::Wakeup, Kind::SwitchIn, Kind::SwitchOut, Kind::SwitchIn, Kind::SwitchOut];
+        (0..).zip(kinds).for_each(|(time, kind)| turns.observe(event(time, kind, 1)));
         let first = Turn { task: 1, job: 3, nice: 5, woken: Some(1), begin: 2, end: 3, left: 133 };
         assert_eq!(turns.all, [first, Turn { woken: None, begin: 4, end: 5, ..first }]);
     }
 
     #[test]
-    fn what_is_told_of_a_task_that_nobody_introduced_is_passed_over() {
+    fn events_of_a_task_that_was_never_created_are_skipped() {
         let mut turns = Turns::default();
         [Kind::SwitchIn, Kind::SwitchOut].into_iter().for_each(|kind| turns.observe(event(1, kind, u32::MAX)));
         assert!(turns.all.is_empty());

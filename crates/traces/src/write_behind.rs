@@ -100,7 +100,7 @@ impl<W: Write + Send + 'static> Write for WriteBehind<W> {
 mod tests {
     use super::*;
 
-    /// Takes so many bytes, then is full.
+    /// Accepts a number of bytes, then is full.
     struct Small(Vec<u8>, usize);
 
     impl Write for Small {

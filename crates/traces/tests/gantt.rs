@@ -53,7 +53,7 @@ fn what_had_no_room_is_said() {
 }
 
 #[test]
-fn a_cut_through_a_stretch_draws_it_up_to_the_cut() {
+fn a_cut_through_a_segment_draws_it_up_to_the_cut() {
     assert_drawn(
         &Chart::new(&run(), &names(), 44 * MS).text(22),
         r#"
@@ -92,7 +92,7 @@ fn names_cannot_break_out_of_the_picture() {
 }
 
 #[test]
-fn a_line_of_very_many_stretches_makes_a_small_picture() {
+fn a_line_of_very_many_segments_makes_a_small_picture() {
     let turns = (0..20_000)
         .flat_map(|i| [event(2 * i, 0, Kind::SwitchIn, 0, 0, 0), event(2 * i + 1, 0, Kind::SwitchOut, 0, MS, 0)]);
     let events: Vec<_> = [created(0)].into_iter().chain(turns).collect();

@@ -1,4 +1,4 @@
-//! The trace is JSON as viewers read it, and tells what happened.
+//! The trace is JSON as viewers read it, and agrees with the run.
 
 mod sample;
 
@@ -23,7 +23,7 @@ fn slices(trace: &[Value], group: u64, track: u64) -> Vec<(String, f64, f64)> {
     trace.iter().filter(on_track).map(slice).collect()
 }
 
-/// What the format asks of a record of each phase, beside `name` (a text) and `pid` (a whole number).
+/// What the format requires of a record of each phase, in addition to `name` (a text) and `pid` (a whole number).
 fn asked(phase: &str) -> &'static [&'static str] {
     match phase {
         "X" => &["cat", "tid", "ts", "dur"],
@@ -56,7 +56,7 @@ fn every_record_has_what_the_format_asks_of_its_phase() {
 }
 
 #[test]
-fn a_processor_shows_who_ran_and_why_it_left() {
+fn a_processor_shows_the_tasks_that_ran_and_why_they_left() {
     let trace = trace(&run(), None);
     let on_cpu = slices(&trace, 1, 100);
     let expected = [("hog <&\"1\">#1", 10.0, 20.0), ("hog <&\"1\">#2", 30.0, 10.0), ("editor#0", 40.0, 8.0)];
@@ -115,7 +115,7 @@ impl Write for Full {
 }
 
 #[test]
-fn a_full_disk_is_told_at_the_end() {
+fn a_full_disk_is_reported_at_the_end() {
     let mut tracer = Tracer::new(Full, &names(), None);
     (0..1000).flat_map(|_| run()).for_each(|e| tracer.observe(e));
     assert_eq!(tracer.finish().map(|_| ()).unwrap_err().to_string(), "disk full");

@@ -68,7 +68,7 @@ fn events_before_a_cut_can_still_be_read() {
 }
 
 #[test]
-fn foreign_and_later_files_are_told_apart() {
+fn foreign_and_later_files_are_distinguished() {
     assert!(matches!(read(b"PERFILE2 and more than that"), Err(RecordingError::NotARecording)));
     let mut later = record(&run(), &names());
     later[8] = 7;
@@ -92,7 +92,7 @@ impl Write for Full {
 }
 
 #[test]
-fn a_full_disk_is_told_at_the_end() {
+fn a_full_disk_is_reported_at_the_end() {
     let mut recorder = Recorder::new(Full(1000), &names()).unwrap();
     (0..10_000).flat_map(|_| run()).for_each(|e| recorder.observe(e));
     assert_eq!(recorder.finish().map(|_| ()).unwrap_err().to_string(), "disk full");
@@ -129,7 +129,7 @@ proptest! {
         prop_assert!(read(&bytes).is_err(), "byte {at}");
     }
 
-    /// A forger computes checksums too; then whatever stands in the block, reading must come to an end.
+    /// Forged data has valid checksums too; reading must terminate whatever the block contains.
     #[test]
     fn a_forged_block_does_no_harm(payload in prop::collection::vec(any::<u8>(), 1..300)) {
         let mut bytes = record(&[], &names());

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_shorter_than_anybody_may_write_is_back_as_near_as_it_gets() {
+    fn a_queue_shorter_than_can_be_written_is_restored_as_near_as_possible() {
         let change = |path: &str| Change {
             setting: "nr_requests".to_owned(),
             path: path.into(),

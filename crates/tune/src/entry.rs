@@ -55,15 +55,15 @@ pub enum Place {
 /// How a value is written in the kernel's file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Encoding {
-    /// A whole number of units of so many nanoseconds.
+    /// A whole number of units; the unit in nanoseconds.
     Time(u64),
-    /// A whole number of units of so many bytes.
+    /// A whole number of units; the unit in bytes.
     Bytes(u64),
     /// The number itself.
     Number,
     /// 1 or 0.
     Switch,
-    /// Names that stand for numbers: (name, number).
+    /// Names of numbers: (name, number).
     Named(&'static [(&'static str, &'static str)]),
     /// One of the words that the file offers; it reads with the present one in brackets.
     Chosen,
@@ -197,7 +197,7 @@ impl Tunable {
     }
 }
 
-/// A word that can stand in a file of words.
+/// A word that a file of words can contain.
 fn one_word(text: &str) -> Result<String, String> {
     let fits = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_+".contains(c));
     if fits { Ok(text.to_owned()) } else { Err(format!("{text:?} is not a name")) }

@@ -1,8 +1,8 @@
 //! The journal: what has to be undone, on disk before it is done.
 //!
-//! A folder with a file an entry, written under another name, flushed, renamed, the folder flushed. An entry goes only when what it
-//! tells of is undone. Entries belong to a process ([`Owner`]); only a living owner undoes its own, those of a
-//! dead one are undone by its warden, or by the next user of the journal ([`super::undo`]).
+//! A folder with a file an entry, written under another name, flushed, renamed, the folder flushed. An entry is removed only when its
+//! change is undone. Entries belong to a process ([`Owner`]); only a living owner undoes its own, those of a
+//! dead one are undone by its restorer, or by the next user of the journal ([`super::undo`]).
 //!
 //! Entries of all processes are numbered in one sequence: the next number is one more than the largest that is there, found under the
 //! lock of the folder's file `lock`. They are undone in the order of these numbers and of nothing else; clocks step.
@@ -23,7 +23,7 @@ const MOST_BYTES: u64 = 128 << 10;
 const MOST_ENTRIES: usize = 4096;
 /// A name with a larger number is none of ours.
 const LARGEST_SEQUENCE: u64 = 1 << 52;
-/// How long the lock is waited for: who has it writes a few settings, or waits for a mount or a group to be left.
+/// How long to wait for the lock: its holder writes a few settings, or waits for a mount or a group to become unused.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The largest number that this process has given, also where the entry is gone again.
 static LARGEST: AtomicU64 = AtomicU64::new(0);
@@ -45,7 +45,8 @@ impl Entry {
         format!("{}-{}-{:08}.json", self.owner.pid, self.owner.start, self.sequence)
     }
 
-    /// The order in which entries were made. Journals of earlier versions numbered each process's own: then who began first.
+    /// The order in which entries were made. Journals of earlier versions numbered each process's own: then the
+    /// start of the process decides.
     pub(crate) fn order(&self) -> (u64, u64, i32) {
         (self.sequence, self.owner.start, self.owner.pid)
     }
@@ -65,8 +66,8 @@ pub struct Lock {
 }
 
 impl Journal {
-    /// Opens the journal in a folder, which is made if need be. A folder that others may write is refused: what stands in it
-    /// is written into the kernel.
+    /// Opens the journal in a folder, which is made if need be. A folder that others may write is refused: its contents
+    /// are written into the kernel.
     pub fn open(folder: &Path) -> Result<Journal, Fault> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|why| Fault::file(folder, "make", why))?;
@@ -142,7 +143,7 @@ impl Journal {
         LARGEST.load(Ordering::Relaxed)
     }
 
-    /// Changes what an entry says. Not flushed: it tells our own values from others', which matters to this boot only.
+    /// Changes what an entry says. Not flushed: it distinguishes our own values from others', which matters in this boot only.
     pub fn amend(&self, entry: &Entry) -> Result<(), Fault> {
         stop::point();
         self.write(entry, false)
@@ -150,20 +151,20 @@ impl Journal {
 
     fn write(&self, entry: &Entry, flushed: bool) -> Result<(), Fault> {
         let path = self.folder.join(entry.file_name());
-        let beside = path.with_extension("new");
+        let temporary = path.with_extension("new");
         let text = serde_json::to_vec(entry).map_err(|why| Fault::Wrong(format!("the journal's entry: {why}")))?;
         let written = (|| {
-            let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&beside)?;
+            let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&temporary)?;
             file.write_all(&text)?;
             if flushed {
                 file.sync_all()?;
             }
             stop::point();
-            fs::rename(&beside, &path)?;
+            fs::rename(&temporary, &path)?;
             if flushed { self.flush() } else { Ok(()) }
         })();
         written.map_err(|why| {
-            let _ = fs::remove_file(&beside);
+            let _ = fs::remove_file(&temporary);
             Fault::file(&path, "write the journal's entry", why)
         })
     }

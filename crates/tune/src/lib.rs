@@ -1,21 +1,23 @@
 //! The settings of a host: what there is, what it is now, how it is changed and always put back.
 //!
-//! [`Held::apply`] sets and [`Held::restore`] puts back; between them stands the journal on disk ([`journal`]) and a process
-//! that outlives this one ([`warden`]). What else a run makes on the host and must remove again (a group, a tracing instance, a mount, a
-//! loop device, a swap area, a folder, a process) is entered into the same journal first, by its [`RunJournal`].
+//! [`AppliedSettings::apply`] sets and [`AppliedSettings::restore`] restores. In between, the old values are in the journal on disk
+//! ([`journal`]); if this process dies, another one ([`restorer`]) restores them. What else a run makes on the host and must remove
+//! again (a group, a tracing instance, a mount, a loop device, a swap area, a folder, a process) is entered into the same journal
+//! first, by its [`RunJournal`].
 
+pub mod applied;
 mod change;
 pub mod check;
 pub mod entry;
-pub mod held;
 pub mod journal;
 pub mod listing;
-pub mod mark;
+pub mod marker;
 pub mod object;
 pub mod owner;
 pub mod place;
 mod reading;
 mod remove;
+pub mod restorer;
 pub mod run_journal;
 pub mod script;
 pub mod steps;
@@ -25,10 +27,9 @@ pub mod table;
 pub mod trial;
 pub mod undo;
 pub mod undone;
-pub mod warden;
 
+pub use applied::AppliedSettings;
 pub use change::Change;
-pub use held::Held;
 pub use object::Object;
 pub use run_journal::{Cleanup, RunJournal};
 pub use table::TUNABLES;

@@ -2,7 +2,7 @@
 
 use crate::{
     change::Change,
-    mark::{self, Id},
+    marker::{self, Id},
     owner::Owner,
     remove,
     undone::Undone,
@@ -33,7 +33,7 @@ pub enum Object {
     },
     /// A tracefs instance.
     Instance {
-        /// Its name; where tracefs is depends on who looks.
+        /// Its name; the mount point of tracefs depends on the mount namespace.
         name: String,
         /// Its marker.
         id: Id,
@@ -71,7 +71,7 @@ pub enum Object {
         /// When it began, in ticks since boot.
         start: u64,
     },
-    /// A folder with all that is in it.
+    /// A folder with its contents.
     Folder {
         /// Which.
         path: PathBuf,
@@ -117,7 +117,7 @@ impl Object {
             Object::Loop { device, file } => remove::attachment(root, device, file),
             Object::Process { pid, start } => remove::process(*pid, *start),
             Object::Member { pid, start } => remove::member(*pid, *start),
-            Object::Folder { path, id } => mark::remove_folder(&root.path(path), id, owner),
+            Object::Folder { path, id } => marker::remove_folder(&root.path(path), id, owner),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The owner of a journal entry: a process, told apart from a later one of the same number by its start, and from one of
-//! before by the boot.
+//! The owner of a journal entry: a process, distinguished from a later one of the same number by its start, and from one of
+//! an earlier boot by the boot.
 
 use schedlab_linux::proc::task::start_of;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
-//! How each object that a run makes in a kernel is taken away: each only if it is the one that its entry tells of, and not
-//! before it is really gone.
+//! Removes the objects that a run has made in a kernel: each only if it is the one of its entry. An object counts as removed
+//! only when it is really gone.
 
 use crate::{
-    mark::{Id, group_carries, instance_carries},
+    marker::{Id, group_carries, instance_carries},
     reading::{read_bounded, write_once},
     undone::Undone,
 };
@@ -165,12 +165,12 @@ pub(crate) fn swap(path: &Path) -> Result<Undone, Fault> {
     }
 }
 
-/// Detaches a loop device from its file, and waits until its last user has let go.
+/// Detaches a loop device from its file, and waits until its last user has closed it.
 pub(crate) fn attachment(root: &Root, device: &Path, file: &Path) -> Result<Undone, Fault> {
     let name = device.file_name().unwrap_or_default();
-    let told = root.path("/sys/block").join(name).join("loop/backing_file");
+    let backing = root.path("/sys/block").join(name).join("loop/backing_file");
     let shows = || {
-        let text = read_bounded(&told).unwrap_or_default();
+        let text = read_bounded(&backing).unwrap_or_default();
         // Somebody may have deleted the file.
         Path::new(text.trim_end_matches('\n').trim_end_matches(" (deleted)")) == file
     };

@@ -1,13 +1,13 @@
 //! What a run creates on a host: entered into the journal before it is created, undone when its guard is dropped, and otherwise by
-//! the warden or the next user of the journal.
+//! the restorer or the next user of the journal.
 
 use crate::{
     journal::{Entry, Journal},
-    mark::{self, Id},
+    marker::{self, Id},
     object::Object,
     owner::Owner,
+    restorer,
     undo::Undo,
-    warden,
 };
 use schedlab_linux::{Fault, Root, shown};
 use std::path::{Path, PathBuf};
@@ -22,10 +22,10 @@ pub struct RunJournal {
 }
 
 impl RunJournal {
-    /// Opens the journal in a folder, with a warden for what this process will enter.
+    /// Opens the journal in a folder, with a restorer for what this process will enter.
     pub fn open(root: &Root, folder: &Path) -> RunJournal {
         let journal = Journal::open(folder).and_then(|journal| {
-            warden::guard(root, journal.folder())?;
+            restorer::ensure_started(root, journal.folder())?;
             // What can be locked can mostly be written; the rest is found out by the first entry.
             journal.lock().map(drop)?;
             Ok(journal)
@@ -53,13 +53,13 @@ impl RunJournal {
         Ok(Cleanup { root: self.root.clone(), journal: journal.clone(), entry: Some(entry) })
     }
 
-    /// Makes a folder of this run's own below another, which goes with all that is in it.
+    /// Makes a folder of this run's own below another, which is removed with its contents.
     pub fn folder(&self, below: &Path) -> Result<(PathBuf, Cleanup), Fault> {
         let below = below.canonicalize().map_err(|why| Fault::file(below, "find", why))?;
         let (id, owner) = (Id::fresh()?, self.journal()?.owner().clone());
-        let path = below.join(mark::name(&owner, &id));
+        let path = below.join(marker::name(&owner, &id));
         let cleanup = self.enter(Object::Folder { path: path.clone(), id: id.clone() })?;
-        mark::make_folder(&self.root.path(&path), &id, &owner)?;
+        marker::make_folder(&self.root.path(&path), &id, &owner)?;
         Ok((path, cleanup))
     }
 
@@ -72,7 +72,7 @@ impl RunJournal {
     /// The name of something that is about to be made, and its marker.
     pub fn name(&self) -> Result<(String, Id), Fault> {
         let id = Id::fresh()?;
-        Ok((mark::name(self.journal()?.owner(), &id).to_string_lossy().into_owned(), id))
+        Ok((marker::name(self.journal()?.owner(), &id).to_string_lossy().into_owned(), id))
     }
 
     /// A moment, for [`RunJournal::undo_since`].
@@ -121,7 +121,7 @@ impl Cleanup {
 }
 
 impl Drop for Cleanup {
-    /// What fails here stays in the journal; the warden tries again when this process has ended.
+    /// What fails here stays in the journal; the restorer tries again when this process has ended.
     fn drop(&mut self) {
         if let Err(fault) = self.undo_now().succeeded() {
             eprintln!("warning: {}", shown(&fault.to_string()));

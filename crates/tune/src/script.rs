@@ -18,7 +18,7 @@ pub struct Script {
     pub back: Vec<String>,
 }
 
-/// The commands of a plan. What a setting takes with it and brings back by itself stands there as a comment.
+/// The commands of a plan. Settings that change along with another are listed as comments.
 pub fn script(root: &Root, plan: &Plan) -> Script {
     let mut script = Script::default();
     if plan.unmounted {

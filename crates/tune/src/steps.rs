@@ -3,10 +3,10 @@
 //!
 //! ```text
 //! Each setting: its entry in the table, its file on this host, its value in the file's unit, within the range, offered by
-//! this kernel. Then who belongs together: ratios and bytes that zero each other, runtime and period, an elevator and its
+//! this kernel. Then settings that belong together: ratios and bytes that zero each other, runtime and period, an elevator and its
 //! numbers.
 //! Four stages, each read, journalled and written as a whole:
-//!   1  what stands alone; the old numbers of an elevator that goes (to be written again when it returns); the elevator
+//!   1  independent settings; the old numbers of an elevator that goes (to be written again when it returns); the elevator
 //!   2  the depth of the device, which can be written only while the queue has no elevator
 //!   3  the elevator, if it had to go for the depth
 //!   4  the new elevator's numbers
@@ -188,7 +188,7 @@ fn permitted(root: &Root, one: &Wanted, wanted: &[Wanted]) -> Result<(), Fault> 
     Ok(())
 }
 
-/// What to do about a closed file: who is root already gets another answer.
+/// What to do about a file that cannot be written: the advice for root is different.
 pub(crate) fn closed(root_can: &str) -> String {
     if nix::unistd::geteuid().is_root() { root_can.to_owned() } else { "do it as root".to_owned() }
 }

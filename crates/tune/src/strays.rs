@@ -1,4 +1,4 @@
-//! What looks like a run's and stands in no entry of the journal, because the journal was removed, or is another: it is named
+//! Objects that look like a run's and have no entry in the journal, because it was removed or is another one. They are named
 //! and left alone, since a name proves nothing.
 
 use crate::{journal::Journal, object::Object};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// How the names of what runs make begin; the process follows.
 const PREFIX: &str = "schedlab-";
-/// Groups are looked for so deep, and so many at most.
+/// Greatest depth at which groups are looked for, and their greatest number.
 const DEEPEST: usize = 6;
 const MOST: usize = 4096;
 

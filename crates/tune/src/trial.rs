@@ -1,11 +1,11 @@
-//! Settings on trial: they stay only if they are confirmed in time. A user who has lost the connection, or the machine, by a
-//! setting gets it back by waiting.
+//! Settings on trial: they stay only if they are confirmed in time. A user whose setting breaks the connection or the machine
+//! recovers by waiting.
 //!
-//! A process of its own holds them ([`Held`]); the terminal may close. It looks at a file of its own in the journal's folder:
-//! renamed to `kept-...` the settings stay, to `ended-...` they go back at once, and at a SIGTERM too. When it dies, its warden
-//! takes them back. It remembers the old values itself: whatever becomes of the journal, only `kept-...` makes them stay.
+//! A separate process holds them ([`AppliedSettings`]); the terminal may close. It polls a file of its own in the journal's folder:
+//! renamed to `kept-...`, the settings stay; renamed to `ended-...`, or at SIGTERM, they are restored immediately. When the process
+//! dies, its restorer restores them. It has the old values in memory: even without the journal, only `kept-...` makes them stay.
 
-use crate::{held::Held, journal::Journal, owner::Owner, undone::Mismatch};
+use crate::{applied::AppliedSettings, journal::Journal, owner::Owner, undone::Mismatch};
 use nix::sys::signal::SigSet;
 use schedlab_linux::{
     Fault, Root, detached,
@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How often a trial looks whether something was said.
+/// How often a trial polls its file.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long the sayer waits for it: a change of elevator takes its time.
+/// How long the confirming process waits for the trial: a change of elevator can be slow.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a trial says once its settings are in force.
@@ -75,17 +75,18 @@ pub fn hold(root: &Root, journal: &Path, folder: &Path, settings: &str, within: 
     let stop = SigSet::from_iter([SIGTERM]);
     stop.thread_block().map_err(|why| Fault::Call { doing: "taking signals".to_owned(), why: why.into() })?;
     let read = serde_json::from_str(settings).map_err(|why| Fault::Wrong(why.to_string()));
-    let applied =
-        read.and_then(|settings: BTreeMap<_, _>| Ok((Held::apply_at(root, &settings, journal, folder)?, settings)));
-    let (held, settings) = match applied {
+    let applied = read.and_then(|settings: BTreeMap<_, _>| {
+        Ok((AppliedSettings::apply_at(root, &settings, journal, folder)?, settings))
+    });
+    let (applied, settings) = match applied {
         Ok(it) => it,
         Err(fault) => return say(&Answer::Refused(fault.to_string())).map(|()| false),
     };
     let marks = Marks::of(journal, &Owner::own());
     fs::write(&marks.pending, b"").map_err(|why| Fault::file(&marks.pending, "write", why))?;
-    let (pid, rounded) = (std::process::id() as i32, held.rounded().to_vec());
+    let (pid, rounded) = (std::process::id() as i32, applied.rounded().to_vec());
     say(&Answer::Begun(Begun { pid, settings, rounded, within_seconds: within.as_secs() }))?;
-    let done = if marks.wait(within, &stop) { held.keep() } else { held.restore().map(drop) };
+    let done = if marks.wait(within, &stop) { applied.keep() } else { applied.restore().map(drop) };
     if done.is_ok() {
         // The deciding process waits for this.
         marks.remove();
@@ -111,12 +112,12 @@ impl Marks {
     }
 
     /// Whether they are to stay. Where the file is gone, or cannot be renamed, they were not confirmed.
-    fn wait(&self, within: Duration, told: &SigSet) -> bool {
+    fn wait(&self, within: Duration, stop: &SigSet) -> bool {
         let began = Instant::now();
         while self.pending.exists() {
             let left = within.saturating_sub(began.elapsed());
-            if left.is_zero() || came(told, LOOK.min(left)) {
-                // Who renames it first decides.
+            if left.is_zero() || came(stop, LOOK.min(left)) {
+                // The first to rename it decides.
                 return fs::rename(&self.pending, &self.ended).is_err() && self.kept.exists();
             }
         }
@@ -130,19 +131,18 @@ impl Marks {
     }
 }
 
-/// What shall become of all trials that wait.
+/// The decision about all pending trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The settings stay.
     Keep,
-    /// They go back at once.
+    /// They are restored immediately.
     End,
 }
 
-/// Tells every trial what shall become of it and waits until it has. Gives their processes; those whose time was over are not
-/// among them.
+/// Ends or confirms every trial and waits until that is done. Returns their processes, without those that had already timed out.
 pub fn decide(folder: &Path, verdict: Verdict) -> Result<Vec<i32>, Fault> {
-    let mut told = Vec::new();
+    let mut notified = Vec::new();
     for owner in pending(folder) {
         let marks = Marks::of(folder, &owner);
         if !owner.lives() {
@@ -157,7 +157,7 @@ pub fn decide(folder: &Path, verdict: Verdict) -> Result<Vec<i32>, Fault> {
             Err(why) if verdict == Verdict::Keep => return Err(Fault::file(&marks.pending, "rename", why)),
             Err(_) => {
                 end(&owner)?;
-                told.push(owner.pid);
+                notified.push(owner.pid);
                 continue;
             }
         }
@@ -168,13 +168,13 @@ pub fn decide(folder: &Path, verdict: Verdict) -> Result<Vec<i32>, Fault> {
         if mark.exists() {
             let _ = fs::remove_file(mark);
             return Err(Fault::Wrong(format!(
-                "the trial of process {} did not answer; it goes back by itself",
+                "the trial of process {} did not answer; its settings are restored when it times out",
                 owner.pid
             )));
         }
-        told.push(owner.pid);
+        notified.push(owner.pid);
     }
-    Ok(told)
+    Ok(notified)
 }
 
 /// Ends a trial where no file can be renamed.

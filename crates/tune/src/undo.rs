@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What came of undoing entries.
+/// The result of undoing entries.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Undo {
     /// What is as it was.
@@ -103,7 +103,7 @@ impl Undoing<'_> {
         } else if !entry.owner.of_this_boot() && !entry.object.outlives_a_boot() {
             report.gone.push(format!("{name}: reset when the machine was started anew"));
         } else if self.follows_theirs(entry) {
-            report.gone.push(format!("{name}: goes with a setting that somebody else has changed"));
+            report.gone.push(format!("{name}: belongs to a setting that another process has changed"));
         } else if self.waits(entry) {
             let why = "what was set after it could not be put back".to_owned();
             return self.fail(entry, &why, report);
@@ -198,7 +198,7 @@ fn held_by(entry: &Entry) -> String {
     format!("{}, held by process {}", entry.object.name(), entry.owner.pid)
 }
 
-/// What stands in a journal: what is held by living processes, and what would be undone.
+/// The contents of a journal: what is held by living processes, and what would be undone.
 pub fn would_undo(root: &Root, folder: &Path) -> Result<Undo, Fault> {
     let mut report = Undo { strays: strays::look(root, folder), ..Undo::default() };
     if !folder.exists() {

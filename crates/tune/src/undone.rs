@@ -1,9 +1,9 @@
-//! What came of undoing an entry, and a setting that is not what it should be.
+//! The result of undoing an entry, and a setting that differs from its expected value.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What came of undoing.
+/// The result of undoing.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Undone {
     /// It is as it was.

@@ -15,7 +15,7 @@ pub fn of_starts(seed: u64, index: usize) -> Rng {
     Rng::stream(seed, START_STREAM - index as u64)
 }
 
-/// The numbers of a child. Its parent names them: they must not depend on who forks first.
+/// The numbers of a child. Its parent names them: they must not depend on which parent forks first.
 pub fn of_child(seed: u64, parent: &mut Rng) -> Rng {
     Rng::stream(seed, parent.below(u64::MAX))
 }

@@ -31,11 +31,11 @@ pub enum Instruction {
     Period(Nanos),
     /// Opens the next file of the set.
     Open(u16),
-    /// Reads so many bytes.
+    /// Reads a number of bytes.
     Read(u64),
     /// Creates the next file of the set and opens it.
     Create(u16),
-    /// Writes so many bytes.
+    /// Writes a number of bytes.
     Write(u64),
     /// Moves within the file.
     Seek(Place),
@@ -47,7 +47,7 @@ pub enum Instruction {
     Touch(u16),
     /// Closes the file.
     Close,
-    /// Writes so many bytes to the terminal.
+    /// Writes a number of bytes to the terminal.
     Print(u64),
     /// Takes the lock.
     Lock(u16),
@@ -162,7 +162,7 @@ pub struct Programs {
 pub struct Loop {
     /// Its body: from the first instruction to the one that jumps back.
     pub body: std::ops::Range<u32>,
-    /// Where it stands in the job: `steps[0].repeat`.
+    /// Its position in the job: `steps[0].repeat`.
     pub place: String,
 }
 
@@ -183,8 +183,8 @@ impl Draft {
 }
 
 impl Programs {
-    /// Compiles the steps of every job, each with its number of passes. What stands last in an endless loop, where it
-    /// computes or sleeps, goes on with the loop's beginning at once.
+    /// Compiles the steps of every job, each with its number of passes. The last step of an endless loop, if it computes or
+    /// sleeps, jumps directly to the beginning of the loop.
     pub fn compile<'a>(jobs: impl IntoIterator<Item = (&'a [Step], Times)>) -> Programs {
         let mut all = Programs::default();
         let jobs: Vec<_> = jobs.into_iter().collect();
@@ -246,7 +246,7 @@ impl Programs {
             let again = &self.programs[program as usize][one.body.end as usize];
             matches!(again, Instruction::Again { times: u32::MAX, .. })
         };
-        // Loops stand in the order of their ends: inner ones before outer ones.
+        // Loops are ordered by their ends: inner ones before outer ones.
         let around = || {
             self.loops[program as usize].iter().filter(|one| (one.body.start..=one.body.end + 1).contains(&instruction))
         };

@@ -1,14 +1,14 @@
-//! Tasks that can never go on: they wait for what only other tasks can give, and none of these will.
+//! Tasks that can never continue: they wait for an event that only other tasks can cause, and none of these will.
 //!
-//! A task that runs, sleeps or waits for a drive goes on by itself. From those it spreads: who goes on may give back the locks
-//! that it holds, put a message into every pipe that its program or those of its children name, end, and so end its parent's
-//! wait, and signal its job if its program does. Whoever is not reached is stuck. A step that a task has behind it counts as if it
-//! were still to come, so that who is called stuck is stuck, but some who are may be missed.
+//! A task that runs, sleeps or waits for a drive continues by itself. Liveness propagates from those: a live task may release
+//! the locks that it holds, write to every pipe that its program or its children's programs name, exit and so end its parent's
+//! wait, and signal its job if its program does. A task that is not reached is stuck. Steps that a task has already done count
+//! as still to come. So every reported task is stuck, but some stuck tasks may be missed.
 
 use crate::program::{Instruction, Programs};
 use std::collections::BTreeMap;
 
-/// What only another task can give.
+/// An event that only another task can cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Awaited {
     /// The lock of that number.
@@ -23,7 +23,7 @@ pub enum Awaited {
 
 /// A living task when a run is looked at.
 #[derive(Debug, Clone, Copy)]
-pub struct Standing {
+pub struct TaskState {
     /// Index of its job.
     pub job: usize,
     /// Its place among the tasks that the job started, from 0; none of a child.
@@ -44,12 +44,12 @@ pub struct Scene<'a> {
     /// Their programs.
     pub programs: &'a Programs,
     /// The living tasks.
-    pub tasks: Vec<Standing>,
+    pub tasks: Vec<TaskState>,
     /// By lock, which of them holds it.
     pub holders: Vec<Option<usize>>,
 }
 
-/// Who can never go on.
+/// Tasks that can never continue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stuck {
     /// Which tasks of the scene, in their order.
@@ -62,7 +62,7 @@ pub struct Stuck {
 const NAMED: usize = 4;
 
 impl Scene<'_> {
-    /// Who can never go on.
+    /// The tasks that can never continue.
     pub fn stuck(&self) -> Stuck {
         let goes_on = self.going_on();
         let tasks: Vec<usize> = (0..self.tasks.len()).filter(|&task| !goes_on[task]).collect();
@@ -85,7 +85,7 @@ impl Scene<'_> {
                     waiters.entry((Awaited::Signal, task.job)).or_default().push(number);
                 }
                 Some(Awaited::Signal) => waiters.entry((Awaited::Signal, task.job)).or_default().push(number),
-                Some(thing) => waiters.entry((thing, 0)).or_default().push(number),
+                Some(awaited) => waiters.entry((awaited, 0)).or_default().push(number),
             }
         }
         let mut held = vec![Vec::new(); self.tasks.len()];
@@ -104,12 +104,12 @@ impl Scene<'_> {
             let given = given.chain(pipes.iter().map(|&pipe| (Awaited::Message(pipe), 0)));
             let given = given.chain(signals.then_some((Awaited::Signal, task.job)));
             let given = given.chain(task.parent.map(|parent| (Awaited::Child, parent)));
-            next.extend(given.filter_map(|thing| waiters.remove(&thing)).flatten());
+            next.extend(given.filter_map(|awaited| waiters.remove(&awaited)).flatten());
         }
         goes_on
     }
 
-    /// Circles among those who are stuck: everybody waits for one lock at most, which has one holder.
+    /// Cycles among the stuck tasks: a task waits for at most one lock, which has one holder.
     fn circles(&self, goes_on: &[bool]) -> Vec<Vec<usize>> {
         let mut met = vec![usize::MAX; self.tasks.len()];
         let mut circles = Vec::new();
@@ -129,7 +129,7 @@ impl Scene<'_> {
         circles
     }
 
-    /// Who holds the lock that a task waits for.
+    /// The holder of the lock that a task waits for.
     fn next(&self, task: usize) -> Option<usize> {
         match self.tasks[task].awaits? {
             Awaited::Lock(lock) => self.holders[usize::from(lock)],
@@ -137,24 +137,24 @@ impl Scene<'_> {
         }
     }
 
-    /// What is to be said of those who are stuck: of circles first, then of the others. Empty if nobody is.
-    pub fn tell(&self, stuck: &Stuck) -> Vec<String> {
+    /// Describes the stuck tasks, one line each: cycles first, then the others. Empty if no task is stuck.
+    pub fn describe(&self, stuck: &Stuck) -> Vec<String> {
         let in_circle: Vec<usize> = stuck.circles.iter().flatten().copied().collect();
-        let mut told: Vec<String> = stuck.circles.iter().take(NAMED).map(|circle| self.circle(circle)).collect();
+        let mut lines: Vec<String> = stuck.circles.iter().take(NAMED).map(|circle| self.circle(circle)).collect();
         if stuck.circles.len() > NAMED {
-            told.push(format!("{} more deadlocks", stuck.circles.len() - NAMED));
+            lines.push(format!("{} more deadlocks", stuck.circles.len() - NAMED));
         }
         let mut others: BTreeMap<(Awaited, usize), Vec<usize>> = BTreeMap::new();
         for &task in stuck.tasks.iter().filter(|task| !in_circle.contains(task)) {
             let Some(awaited) = self.tasks[task].awaits else { continue };
             others.entry((awaited, self.tasks[task].job)).or_default().push(task);
         }
-        told.extend(others.iter().take(NAMED).map(|((awaited, _), tasks)| self.wait(*awaited, tasks)));
+        lines.extend(others.iter().take(NAMED).map(|((awaited, _), tasks)| self.wait(*awaited, tasks)));
         if others.len() > NAMED {
             let left: usize = others.values().skip(NAMED).map(Vec::len).sum();
-            told.push(format!("{left} more tasks wait for what never comes"));
+            lines.push(format!("{left} more tasks wait for an event that cannot occur"));
         }
-        told
+        lines
     }
 
     fn circle(&self, circle: &[usize]) -> String {
@@ -193,7 +193,7 @@ impl Scene<'_> {
 
     /// What a task is called: its job, and which of its tasks if there are several.
     fn name(&self, task: usize) -> String {
-        let Standing { job, copy, .. } = self.tasks[task];
+        let TaskState { job, copy, .. } = self.tasks[task];
         let of_job = self.tasks.iter().filter(|other| other.job == job && other.copy.is_some());
         match copy {
             None => format!("a child of {}", self.jobs[job]),
@@ -243,12 +243,12 @@ mod tests {
         step(name.to_owned())
     }
 
-    fn task(job: usize, awaits: Option<Awaited>) -> Standing {
-        Standing { job, copy: Some(0), program: job as u32, parent: None, awaits }
+    fn task(job: usize, awaits: Option<Awaited>) -> TaskState {
+        TaskState { job, copy: Some(0), program: job as u32, parent: None, awaits }
     }
 
     #[test]
-    fn a_circle_is_named_and_who_waits_behind_it_too() {
+    fn a_cycle_is_named_and_its_waiters_too() {
         let both = [text(Step::Lock, "a"), text(Step::Lock, "b")];
         let programs = programs(&[&both, &both, &both]);
         let jobs = ["d", "e", "f"].map(str::to_owned);
@@ -257,10 +257,10 @@ mod tests {
         let mut scene = Scene { jobs: &jobs, programs: &programs, tasks, holders: vec![Some(0), Some(1)] };
         let stuck = scene.stuck();
         assert_eq!((&stuck.tasks, &stuck.circles), (&vec![0, 1, 2], &vec![vec![0, 1]]));
-        let told = scene.tell(&stuck);
-        assert_eq!(told[0], "deadlock: d holds a and waits for b; e holds b and waits for a");
-        assert_eq!(told[1], "f waits for lock a, which d holds");
-        // As soon as one of them goes on, nobody is stuck.
+        let lines = scene.describe(&stuck);
+        assert_eq!(lines[0], "deadlock: d holds a and waits for b; e holds b and waits for a");
+        assert_eq!(lines[1], "f waits for lock a, which d holds");
+        // As soon as one of them continues, no task is stuck.
         scene.tasks[1].awaits = None;
         assert_eq!(scene.stuck(), Stuck::default());
     }
@@ -283,11 +283,11 @@ mod tests {
         let jobs = ["d".to_owned()];
         let tasks = vec![task(0, Some(Awaited::Lock(0)))];
         let scene = Scene { jobs: &jobs, programs: &programs, tasks, holders: vec![Some(0)] };
-        assert_eq!(scene.tell(&scene.stuck()), ["deadlock: d holds a and waits for a"]);
+        assert_eq!(scene.describe(&scene.stuck()), ["deadlock: d holds a and waits for a"]);
     }
 
     #[test]
-    fn messages_children_and_signals_come_from_who_goes_on() {
+    fn messages_children_and_signals_come_from_live_tasks() {
         let receiver = [text(Step::Receive, "p"), Step::Wait, Step::Pause];
         let sender = [Step::Fork(vec![text(Step::Send, "p")]), Step::Signal];
         let programs = programs(&[&receiver, &sender]);
@@ -296,17 +296,17 @@ mod tests {
         let message = Some(Awaited::Message(0));
         assert!(scene(vec![task(0, message), task(1, None)]).stuck().tasks.is_empty());
         let alone = scene(vec![task(0, message)]);
-        assert_eq!(alone.tell(&alone.stuck()), ["r waits for a message in p, and no task will send one"]);
-        // Both halves of a conversation wait: nobody begins it.
+        assert_eq!(alone.describe(&alone.stuck()), ["r waits for a message in p, and no task will send one"]);
+        // Both ends of a conversation wait for the other to begin.
         assert_eq!(scene(vec![task(0, message), task(1, message)]).stuck().tasks, [0, 1]);
         let signal = Some(Awaited::Signal);
         assert!(scene(vec![task(1, signal), task(1, None)]).stuck().tasks.is_empty());
         assert_eq!(scene(vec![task(0, signal), task(1, None)]).stuck().tasks, [0]);
-        let child = |awaits| Standing { copy: None, parent: Some(0), ..task(0, awaits) };
+        let child = |awaits| TaskState { copy: None, parent: Some(0), ..task(0, awaits) };
         assert!(scene(vec![task(0, Some(Awaited::Child)), child(None)]).stuck().tasks.is_empty());
         let hopeless = scene(vec![task(0, Some(Awaited::Child)), child(message)]);
         assert_eq!(
-            hopeless.tell(&hopeless.stuck()),
+            hopeless.describe(&hopeless.stuck()),
             ["a child of r waits for a message in p, and no task will send one", "r waits for a child that never ends"]
         );
     }

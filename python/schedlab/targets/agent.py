@@ -18,8 +18,8 @@ from schedlab.system.interrupt import HEARD_SECONDS
 ELSEWHERE = "SCHEDLAB_AGENT"
 #: Seconds that an agent has to put everything back after it was asked to stop.
 GRACE_SECONDS = 30
-#: Seconds that the warden of a killed agent has to do it.
-WARDEN_SECONDS = 15
+#: Seconds that the restorer of a killed agent has to do it.
+RESTORER_SECONDS = 15
 
 
 def program() -> Path:
@@ -118,8 +118,8 @@ def _ended(agent: subprocess.Popen, arguments: Sequence[str], errors: str) -> No
 
 
 def _left_behind() -> str:
-    """What a killed agent has left on the host, once its warden has had time to put it back."""
-    end = time.monotonic() + WARDEN_SECONDS
+    """What a killed agent has left on the host, once its restorer has had time to put it back."""
+    end = time.monotonic() + RESTORER_SECONDS
     while True:
         done = subprocess.run([str(program()), "restore", "--dry-run"], capture_output=True, text=True, check=False)
         if done.returncode:

@@ -1,15 +1,15 @@
 //! The emulator as its guest sees it, through ports: a device that pauses the machine, and one that hands over files.
 //!
 //! ```text
-//! pause      a byte 14 to port 0x443 (a watchdog, ib700): 2 s later the emulator stops the machine, if it was told to
+//! pause      a byte 14 to port 0x443 (a watchdog, ib700): 2 s later the emulator stops the machine, if it is so configured
 //! files      a number to port 0x510 selects, bytes come from port 0x511 (fw_cfg); number 0x19 is the directory
 //! directory  how many (4 bytes), and for each: size (4), number (2), 2 bytes of nothing, name (56); the first byte counts most
 //! ```
 //!
-//! Files are there at once, in the instruction that asks: so one that differs from run to run changes nothing but its own
-//! contents. A serial line or a drive would answer when the host has time. So would a device that stops the machine at once:
-//! until the emulator has stopped, its clock may or may not go on to the next timer. A watchdog is a timer itself; who finds
-//! the processor idle stops all at that very time.
+//! Files are read synchronously, by the instruction that requests them: one that differs from run to run changes only its own
+//! contents. A serial line or a drive would answer when the host has time. So would a device that stops the machine immediately:
+//! until the emulator has stopped, its clock may or may not advance to the next timer. A watchdog is a timer itself: with an
+//! idle processor, the machine stops at exactly that time.
 
 use schedlab_linux::ports::Ports;
 use std::{thread, time::Duration};
@@ -32,7 +32,7 @@ const MOST_FILES: usize = 0x1000;
 /// Reading a byte takes half a microsecond of the guest's time; so much is read before a run begins.
 const LARGEST_FILE: usize = 1 << 20;
 
-/// The emulator; who has it may use its ports.
+/// The emulator; having the value grants the use of its ports.
 pub struct Emulator(Ports);
 
 impl Emulator {

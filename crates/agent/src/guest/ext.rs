@@ -17,7 +17,7 @@ const FOLDER: &str = "/sched_ext";
 const SCHEDULER: &str = "scheduler.bpf.o";
 const LOADER: &str = "ld.so";
 const TOOL: &str = "bpftool";
-/// Where the kernel tells what it does with schedulers.
+/// Where the kernel reports the state of loaded schedulers.
 const STATE: &str = "/sys/kernel/sched_ext";
 /// The file system that keeps what is attached when the tool has ended.
 const PINS: &str = "/sys/fs/bpf";
@@ -77,7 +77,7 @@ fn load(folder: &Path) -> Result<(), String> {
     Err(format!("the kernel does not take the scheduler; the end of what {TOOL} says:\n{}", end_of(&said)))
 }
 
-/// What the kernel tells of schedulers.
+/// What the kernel reports of loaded schedulers.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct State {
     /// "enabled", "disabled", or on the way.
@@ -122,7 +122,7 @@ fn log() -> Vec<String> {
     messages
 }
 
-/// A message of the log without what stands before it, if it is of a scheduler.
+/// A message of the log without its prefix, if it is of a scheduler.
 fn of_scheduler(message: &str) -> Option<String> {
     let (_, text) = message.split_once(';')?;
     let line = text.lines().next()?;
@@ -175,10 +175,10 @@ mod tests {
     }
 
     #[test]
-    fn only_the_end_of_a_long_complaint_is_told() {
+    fn only_the_end_of_a_long_message_is_reported() {
         let long: String = (0..100).map(|number| format!("line {number}\n\n")).collect();
-        let told = end_of(&long);
-        assert!(told.starts_with("line 84\n") && told.ends_with("line 99"), "{told}");
+        let end = end_of(&long);
+        assert!(end.starts_with("line 84\n") && end.ends_with("line 99"), "{end}");
         assert_eq!(end_of(""), "");
     }
 }

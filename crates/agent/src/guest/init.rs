@@ -42,7 +42,7 @@ const GIVEN: &str = "opt/schedlab/given";
 /// Where that is kept for the command.
 const PLAN: &str = "/plan.json";
 
-/// Gets ready, does what the order says and powers off. It has no caller to tell of a fault: the report or the console has it.
+/// Gets ready, does what the order says and powers off. It has no caller that could receive a fault: the report or the console has it.
 pub fn live() -> ! {
     let mut troubles = strangers();
     troubles.extend(mounts());
@@ -69,7 +69,7 @@ pub fn live() -> ! {
 /// The scheduler that the guest came with, if any, or why the kernel has not taken it.
 type Scheduler = Result<Option<ext::Attached>, String>;
 
-/// Comes to the moment when a command is to begin: before the pause all that is the same for every order.
+/// Reaches the moment when a command is to begin: everything that is the same for every order comes before the pause.
 fn ready(troubles: &mut Vec<String>) -> Result<(Order, Scheduler), String> {
     let fault = |why: serde_json::Error| format!("{SETUP}: {why}");
     let text = fs::read_to_string(SETUP).map_err(|why| format!("{SETUP}: {why}"))?;

@@ -18,7 +18,7 @@ pub struct Setup {
     pub parameters: BTreeMap<String, String>,
 }
 
-/// One thing to do; then the guest powers off.
+/// One task of the guest, which then powers off.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
@@ -31,10 +31,10 @@ pub struct Order {
     pub port: Option<PathBuf>,
 }
 
-/// What came of it.
+/// Its result.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Report {
-    /// Exit status of the command, as a shell tells it: 128 and the signal's number, if one ended it.
+    /// Exit status of the command, as a shell reports it: 128 and the signal's number, if one ended it.
     pub status: i32,
     /// What the command wrote to standard output.
     pub output: String,

@@ -2,16 +2,16 @@
 
 use schedlab_linux::{Fault, Root, detached};
 use schedlab_play::volume::server;
-use schedlab_tune::{trial, warden};
+use schedlab_tune::{restorer, trial};
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 fn status(worked: bool) -> ExitCode {
     if worked { ExitCode::SUCCESS } else { ExitCode::from(2) }
 }
 
-/// Waits for the death of an owner and undoes what it has left.
+/// Waits for the death of a process and undoes its remaining changes.
 #[derive(clap::Args)]
-pub struct Warden {
+pub struct Restorer {
     #[arg(long)]
     owner: i32,
     #[arg(long)]
@@ -24,13 +24,13 @@ pub struct Warden {
     detach: bool,
 }
 
-impl Warden {
+impl Restorer {
     /// Runs it.
     pub fn run(self) -> Result<ExitCode, Fault> {
         if self.detach {
             return detached::start_second();
         }
-        warden::watch(&Root::at(self.root), &self.journal, self.owner, self.start).map(|()| ExitCode::SUCCESS)
+        restorer::run(&Root::at(self.root), &self.journal, self.owner, self.start).map(|()| ExitCode::SUCCESS)
     }
 }
 

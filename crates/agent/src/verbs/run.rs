@@ -78,10 +78,10 @@ pub struct Noise {
     /// Length of a window
     #[arg(long = "for", default_value = "1s", value_parser = parse_duration)]
     window: u64,
-    /// Processors to watch, as "0,1"; all that may be used, if not given
+    /// Processors to watch, as "0,1"; all permitted ones, if not given
     #[arg(long, value_delimiter = ',')]
     processors: Vec<u16>,
-    /// Wait, without probes, until others use no more than so many percent of every processor for a window
+    /// Wait, without probes, until others use at most this percentage of every processor for a window
     #[arg(long)]
     quiet_below: Option<f64>,
     /// Give up waiting after that long

@@ -17,7 +17,7 @@ use std::{
     process::ExitCode,
 };
 
-/// Shorter intervals than this say little: the kernel tells time in steps of 10 ms.
+/// Shorter intervals than this say little: the kernel reports time in steps of 10 ms.
 const SHORTEST: Nanos = 10_000_000;
 /// Tasks that are reported at most.
 const MOST_TASKS: usize = 1000;
@@ -52,7 +52,7 @@ pub struct Sample {
     /// Time between two samples, 10ms at least.
     #[arg(long, default_value = "1s", value_parser = interval)]
     every: Nanos,
-    /// For how long; until told to stop, if neither this nor --count is given.
+    /// For how long; until a signal to stop, if neither this nor --count is given.
     #[arg(long = "for", value_parser = parse_duration)]
     lasting: Option<Nanos>,
     /// How many lines.
@@ -71,7 +71,7 @@ pub struct Sample {
     /// These tasks, too.
     #[arg(long = "from-pid", value_name = "PID")]
     pids: Vec<u32>,
-    /// The folder that stands for /, for files recorded elsewhere.
+    /// The folder to use as /, for files recorded elsewhere.
     #[arg(long)]
     root: Option<PathBuf>,
     /// Tell the names, units and meanings of everything in a line, and end.
@@ -116,7 +116,7 @@ impl Sample {
             let (now, before) = sampler.last_two();
             let rates: Rates = now.rates(before);
             rates.write(sampler.wanted(), missed, &mut line);
-            // Who reads may go when it has seen enough.
+            // The reader may close its end when it has seen enough.
             if !written(&mut out, line.bytes()) || matches!(woken, Woken::Ended { .. }) {
                 break;
             }
@@ -132,7 +132,7 @@ impl Sample {
             let number = |usual: u32| match value.map(str::parse) {
                 None => Ok(usual),
                 Some(Ok(number)) if number > 0 => Ok(number),
-                _ => Err(Fault::Wrong(format!("--with {what}: after the = stands a whole number above 0"))),
+                _ => Err(Fault::Wrong(format!("--with {what}: after the = comes a whole number above 0"))),
             };
             match name {
                 "interrupts" => wanted.interrupts = Some(number(1)?),

@@ -3,14 +3,12 @@
 use schedlab_linux::{Fault, Root};
 use schedlab_model::units::parse_duration;
 use schedlab_tune::{
-    check,
-    held::Held,
-    journal, journal_folder, listing,
+    applied::AppliedSettings,
+    check, journal, journal_folder, listing, restorer,
     script::{Script, script},
     steps, stop, strays,
     trial::{self, Verdict, decide},
     undo::{Undo, recover, would_undo},
-    warden,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -190,26 +188,26 @@ pub struct Hold {
     /// Kill itself at this step, for a test.
     #[arg(long, hide = true)]
     stop_after: Option<u32>,
-    /// Have no warden, for a test.
+    /// Start no restorer, for a test.
     #[arg(long, hide = true)]
-    no_warden: bool,
+    no_restorer: bool,
 }
 
 impl Hold {
     /// Does it.
     pub fn run(self) -> Result<ExitCode, Fault> {
         let root = Root::at(&self.at.root);
-        if self.no_warden {
-            warden::forgo(journal::Journal::open(&self.at.journal)?.folder());
+        if self.no_restorer {
+            restorer::disable(journal::Journal::open(&self.at.journal)?.folder());
         }
         if let Some(steps) = self.stop_after {
             stop::after(steps);
         }
-        let held = Held::apply(&root, &table(self.settings)?, &self.at.journal)?;
-        print(&BTreeMap::from([("rounded", held.rounded())]))?;
+        let applied = AppliedSettings::apply(&root, &table(self.settings)?, &self.at.journal)?;
+        print(&BTreeMap::from([("rounded", applied.rounded())]))?;
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-        let changed = held.check();
-        let undo: Undo = held.restore()?;
+        let changed = applied.check();
+        let undo: Undo = applied.restore()?;
         print(&serde_json::json!({ "changed_meanwhile": changed, "undone": undo }))
     }
 }

@@ -36,7 +36,7 @@ pub struct Suspects {
     /// How long.
     #[arg(long = "for", default_value = "10s", value_parser = parse_duration)]
     lasting: Nanos,
-    /// The folder that stands for /, for files recorded elsewhere.
+    /// The folder to use as /, for files recorded elsewhere.
     #[arg(long)]
     root: Option<PathBuf>,
     /// Folder of the journal.
@@ -72,12 +72,12 @@ impl Suspects {
         let _ = set_pdeathsig(Signal::SIGTERM);
         let mut unknown = Vec::new();
         let nothing = || Fault::Wrong("these are files recorded elsewhere".to_owned());
-        let mut told = |what: &str, fault: Fault| unknown.push(format!("{what}: {fault}"));
+        let mut note = |what: &str, fault: Fault| unknown.push(format!("{what}: {fault}"));
         let possible = root.read("/sys/devices/system/cpu/possible").unwrap_or_default();
         let exits = if live { Exits::listen(&possible) } else { Err(nothing()) };
-        let mut exits = exits.map_err(|fault| told("tasks that ended", fault)).ok();
+        let mut exits = exits.map_err(|fault| note("tasks that ended", fault)).ok();
         let tracer = if live { Tracer::start(&RunJournal::open(&root, &self.journal)) } else { Err(nothing()) };
-        let mut tracer = tracer.map_err(|fault| told("locks", fault)).ok();
+        let mut tracer = tracer.map_err(|fault| note("locks", fault)).ok();
         let traced_until = Instant::now() + TRACED.min(Duration::from_nanos(self.lasting) * 8 / 10);
         let (began, before, kernel_before) = (Instant::now(), groups::read(&root), kernel::read(&root));
         let until = began + Duration::from_nanos(self.lasting);

@@ -68,23 +68,25 @@ fn answers(path: Option<&Path>) -> Result<Box<dyn Write>, Fault> {
 struct Delays {
     /// Or why not.
     known: Result<(), String>,
-    _held: Option<schedlab_tune::Held>,
+    _applied: Option<schedlab_tune::AppliedSettings>,
 }
 
 impl Delays {
     fn on(root: &Root, journal: &Path, touch_nothing: bool) -> Delays {
         let (file, name) = SWITCH;
         match root.read(file).as_deref().map(str::trim) {
-            Ok("0") if touch_nothing => Delays { known: Err(format!("{file} is 0, and is to stay so")), _held: None },
+            Ok("0") if touch_nothing => {
+                Delays { known: Err(format!("{file} is 0, and is to stay so")), _applied: None }
+            }
             Ok("0") => {
                 let settings = BTreeMap::from([(name.to_owned(), "true".to_owned())]);
-                match schedlab_tune::Held::apply(root, &settings, journal) {
-                    Ok(held) => Delays { known: Ok(()), _held: Some(held) },
-                    Err(fault) => Delays { known: Err(fault.to_string()), _held: None },
+                match schedlab_tune::AppliedSettings::apply(root, &settings, journal) {
+                    Ok(applied) => Delays { known: Ok(()), _applied: Some(applied) },
+                    Err(fault) => Delays { known: Err(fault.to_string()), _applied: None },
                 }
             }
             // On already, or an older kernel, which always counts.
-            _ => Delays { known: Ok(()), _held: None },
+            _ => Delays { known: Ok(()), _applied: None },
         }
     }
 }

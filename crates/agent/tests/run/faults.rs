@@ -1,6 +1,6 @@
-//! What goes wrong is told, and leaves nothing behind.
+//! Faults are reported and leave nothing behind.
 
-use super::{Lab, PATIENCE, agent, is_root};
+use super::{Fixture, PATIENCE, agent, is_root};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -15,15 +15,15 @@ use std::{
 };
 
 /// A run of everything that could be left behind.
-fn lively(lab: &Lab) -> std::path::PathBuf {
+fn lively(fixture: &Fixture) -> std::path::PathBuf {
     let hog = |group: &str| json!({ "load": "spin", "passes": "forever", "group": group, "count": 2 });
-    lab.plan(
+    fixture.plan(
         json!({
             "big": hog("all"),
             "tiny": hog("none"),
             "files": { "load": "stream", "size": "1MiB", "passes": "forever" },
             "forks": { "steps": [{ "fork": [{ "sleep": "100s" }] }, { "fork": [{ "sleep": "100s" }] }, "wait"] },
-            "shell": { "load": "command", "run": format!("setsid sh -c ': {0}; sleep 100' & sleep 100; : {0}", lab.path().display()) },
+            "shell": { "load": "command", "run": format!("setsid sh -c ': {0}; sleep 100' & sleep 100; : {0}", fixture.path().display()) },
         }),
         json!({ "groups": { "all": { "weight": 262144 }, "none": { "weight": 2 } } }),
     )
@@ -31,12 +31,12 @@ fn lively(lab: &Lab) -> std::path::PathBuf {
 
 /// Starts it, and stops it in the midst by a signal to the outer or the inner process; gives the exit status.
 fn stopped_by(signal: Signal, inner: bool) -> std::process::ExitStatus {
-    let lab = Lab::new();
-    let mut run = lab.start(&lively(&lab));
+    let fixture = Fixture::new();
+    let mut run = fixture.start(&lively(&fixture));
     let outer = run.id() as i32;
     let deadline = Instant::now() + PATIENCE;
-    // Outer, inner, warden, and the tasks and children.
-    while lab.processes().len() < 12 && Instant::now() < deadline {
+    // Outer, inner, restorer, and the tasks and children.
+    while fixture.processes().len() < 12 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
     std::thread::sleep(Duration::from_millis(100));
@@ -44,15 +44,15 @@ fn stopped_by(signal: Signal, inner: bool) -> std::process::ExitStatus {
     kill(Pid::from_raw(victim), signal).unwrap();
     let status = run.wait().unwrap();
     let deadline = Instant::now() + PATIENCE;
-    while Instant::now() < deadline && !(lab.processes().is_empty() && lab.files().is_empty()) {
+    while Instant::now() < deadline && !(fixture.processes().is_empty() && fixture.files().is_empty()) {
         std::thread::sleep(Duration::from_millis(5));
     }
-    lab.assert_nothing_left();
+    fixture.assert_nothing_left();
     status
 }
 
 #[test]
-fn a_told_agent_puts_everything_back() {
+fn an_agent_that_gets_a_signal_restores_everything() {
     assert_eq!(stopped_by(Signal::SIGTERM, false).code(), Some(130));
     assert_eq!(stopped_by(Signal::SIGINT, false).code(), Some(130));
 }
@@ -68,11 +68,11 @@ fn a_killed_inner_process_leaves_nothing() {
 }
 
 #[test]
-fn a_task_that_dies_is_told_and_the_numbers_of_others_stand() {
-    let lab = Lab::new();
+fn a_task_that_dies_is_reported_and_the_numbers_of_others_are_kept() {
+    let fixture = Fixture::new();
     let dies = json!({ "steps": [{ "compute": "1ms" }, { "run": "kill -9 $PPID; sleep 1" }, { "compute": "1s" }] });
     let stays = json!({ "load": "spin", "compute": "200ms" });
-    let seen = lab.run(json!({ "dies": dies, "stays": stays }), json!({}));
+    let seen = fixture.run(json!({ "dies": dies, "stays": stays }), json!({}));
     assert!(seen.warnings().contains("1 tasks of `dies` were ended by SIGKILL"), "{}", seen.warnings());
     assert_eq!(seen.find("tasks.dies.real"), None);
     assert_eq!(seen.get("tasks.stays.completed"), 1.0);
@@ -84,7 +84,7 @@ fn without_root_it_does_what_is_allowed_and_says_what_is_not() {
     if !is_root("without_root_it_does_what_is_allowed_and_says_what_is_not") {
         return;
     }
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let job = |more: Value| {
         let mut job = json!({ "load": "spin", "compute": "20ms" });
         more.as_object().unwrap().iter().for_each(|(field, value)| job[field] = value.clone());
@@ -97,12 +97,12 @@ fn without_root_it_does_what_is_allowed_and_says_what_is_not() {
         "grouped": job(json!({ "group": "some" })),
         "files": { "load": "stream", "size": "64KiB" },
     });
-    let plan = lab.plan(workload, json!({ "groups": { "some": {} } }));
-    // Nobody may look into the folder of the build, so the agent is taken elsewhere.
-    let copy = lab.path().join("agent");
+    let plan = fixture.plan(workload, json!({ "groups": { "some": {} } }));
+    // Other users may not read the folder of the build, so the agent is copied elsewhere.
+    let copy = fixture.path().join("agent");
     fs::copy(env!("CARGO_BIN_EXE_schedlab-agent"), &copy).unwrap();
     let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
-    fs::set_permissions(lab.path(), mode(0o777)).unwrap();
+    fs::set_permissions(fixture.path(), mode(0o777)).unwrap();
     let done = Command::new(&copy).arg("run").arg(&plan).uid(65534).gid(65534).output().unwrap();
     fs::remove_file(copy).unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -119,12 +119,12 @@ fn without_root_it_does_what_is_allowed_and_says_what_is_not() {
     ] {
         assert!(said.contains(missing), "{missing}: {said}");
     }
-    lab.assert_nothing_left();
+    fixture.assert_nothing_left();
 }
 
 #[test]
 fn wrong_plans_are_refused_in_a_line() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let refused = |text: &str| {
         let mut run =
             agent().arg("run").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -134,7 +134,7 @@ fn wrong_plans_are_refused_in_a_line() {
         String::from_utf8(done.stderr).unwrap()
     };
     let spin = json!({ "job": { "load": "spin", "compute": "1ms" } });
-    let plan = |workload: &Value, rest: Value| fs::read_to_string(lab.plan(workload.clone(), rest)).unwrap();
+    let plan = |workload: &Value, rest: Value| fs::read_to_string(fixture.plan(workload.clone(), rest)).unwrap();
     assert!(refused("{").starts_with("error: the plan: "));
     let unknown = plan(&json!({ "job": { "load": "juggle" } }), json!({}));
     assert_eq!(refused(&unknown), "error: workload.job.load: \"juggle\" is no load\n");
@@ -145,7 +145,7 @@ fn wrong_plans_are_refused_in_a_line() {
     let full =
         json!({ "job": { "steps": [{ "open": { "files": 9000, "size": "4GiB" } }, { "read": "4KiB" }, "close"] } });
     assert!(refused(&plan(&full, json!({}))).contains("MiB free, and the run's files need"));
-    lab.assert_nothing_left();
+    fixture.assert_nothing_left();
 }
 
 /// The children of a process's first thread.
@@ -154,11 +154,12 @@ fn children(pid: i32) -> Vec<i32> {
     text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-/// Starts a run of tasks in sessions of their own whose first step ends at once, and stops all processes but the tasks so long
+/// Starts a run of tasks in sessions of their own whose first step ends immediately, and stops all processes but the tasks so long
 /// after the first leader of a session is there; gives those that it stopped.
-fn stopped_early(lab: &Lab, after: Duration) -> (std::process::Child, Vec<i32>) {
+fn stopped_early(fixture: &Fixture, after: Duration) -> (std::process::Child, Vec<i32>) {
     let task = |session: &str| json!({ "session": session, "count": 2, "steps": [{ "mark": "begun" }] });
-    let run = lab.start(&lab.plan(json!({ "a": task("one"), "b": task("two"), "c": task("three") }), json!({})));
+    let run =
+        fixture.start(&fixture.plan(json!({ "a": task("one"), "b": task("two"), "c": task("three") }), json!({})));
     let (outer, deadline) = (run.id() as i32, Instant::now() + PATIENCE);
     while !children(outer).iter().any(|&inner| !children(inner).is_empty()) && Instant::now() < deadline {}
     std::thread::sleep(after);
@@ -171,8 +172,8 @@ fn stopped_early(lab: &Lab, after: Duration) -> (std::process::Child, Vec<i32>) 
 #[test]
 fn an_agent_that_is_stopped_between_launch_and_start_loses_no_task() {
     for after in (0..20).map(|step| Duration::from_micros(200 * step)) {
-        let lab = Lab::new();
-        let (run, stopped) = stopped_early(&lab, after);
+        let fixture = Fixture::new();
+        let (run, stopped) = stopped_early(&fixture, after);
         stopped.iter().for_each(|&pid| _ = kill(Pid::from_raw(pid), Signal::SIGCONT));
         let done = run.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
@@ -189,14 +190,14 @@ fn an_agent_that_is_stopped_between_launch_and_start_loses_no_task() {
 #[test]
 fn tasks_that_wait_for_an_agent_end_with_it() {
     for after in (0..20).map(|step| Duration::from_micros(200 * step)) {
-        let lab = Lab::new();
-        let (mut run, stopped) = stopped_early(&lab, after);
+        let fixture = Fixture::new();
+        let (mut run, stopped) = stopped_early(&fixture, after);
         stopped.iter().for_each(|&pid| _ = kill(Pid::from_raw(pid), Signal::SIGKILL));
         run.wait().unwrap();
         let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline && !lab.processes().is_empty() {
+        while Instant::now() < deadline && !fixture.processes().is_empty() {
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert_eq!(lab.processes(), Vec::<i32>::new(), "killed after {after:?}");
+        assert_eq!(fixture.processes(), Vec::<i32>::new(), "killed after {after:?}");
     }
 }

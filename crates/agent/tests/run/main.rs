@@ -18,13 +18,13 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// Runs disturb each other, so there is one at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A place for a run, and the right to have one.
-pub(crate) struct Lab {
+/// A folder for a run, and the lock that serialises runs.
+pub(crate) struct Fixture {
     folder: tempfile::TempDir,
     _turn: MutexGuard<'static, ()>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Seen(Value);
 
@@ -43,7 +43,7 @@ impl Seen {
         self.environment("foreign_percent")
     }
 
-    /// A number of what went on beside the tasks.
+    /// A number about other activity during the run.
     pub(crate) fn environment(&self, name: &str) -> f64 {
         self.0["environment"][name].as_f64().unwrap()
     }
@@ -60,10 +60,10 @@ impl Seen {
     }
 }
 
-impl Lab {
-    pub(crate) fn new() -> Lab {
+impl Fixture {
+    pub(crate) fn new() -> Fixture {
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        Lab { folder: tempfile::tempdir().unwrap(), _turn: turn }
+        Fixture { folder: tempfile::tempdir().unwrap(), _turn: turn }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -105,7 +105,7 @@ impl Lab {
         Seen(serde_json::from_slice(&done.stdout).unwrap())
     }
 
-    /// Processes of runs in this place: all have the path of its plan among their arguments.
+    /// Processes of runs in this folder: all have the path of its plan among their arguments.
     pub(crate) fn processes(&self) -> Vec<i32> {
         let marker = self.path().to_str().unwrap().to_owned();
         let is_ours = |pid: &i32| {
@@ -116,7 +116,7 @@ impl Lab {
         all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_ours).collect()
     }
 
-    /// No process, no file but the plan and the journal's lock, no control group. The warden goes a moment after its owner.
+    /// No process, no file but the plan and the journal's lock, no control group. The restorer ends shortly after its owner.
     pub(crate) fn assert_nothing_left(&self) {
         let began = Instant::now();
         while !self.processes().is_empty() && began.elapsed() < PATIENCE {
@@ -170,7 +170,7 @@ pub(crate) fn is_root(test: &str) -> bool {
 
 #[test]
 fn two_calibrations_agree() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let calibrate = || -> Value {
         let done = agent().args(["calibrate", "--cpu", "0"]).output().unwrap();
         serde_json::from_slice(&done.stdout).unwrap()
@@ -181,19 +181,19 @@ fn two_calibrations_agree() {
         // Within a hundredth on a quiet machine; but this one may change its speed.
         assert!((0.7..1.4).contains(&ratio), "{what}: {one} {two}");
     }
-    drop(lab);
+    drop(fixture);
 }
 
 #[test]
 fn the_noise_monitor_finds_a_hog() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let look = |args: &[&str]| -> Value {
         let done = agent().arg("noise").args(args).output().unwrap();
         serde_json::from_slice(&done.stdout).unwrap()
     };
-    let plan = lab.plan(json!({ "hog": { "load": "spin", "passes": "forever" } }), json!({ "duration": "3s" }));
-    let mut run = lab.start(&plan);
-    while lab.processes().len() < 4 {
+    let plan = fixture.plan(json!({ "hog": { "load": "spin", "passes": "forever" } }), json!({ "duration": "3s" }));
+    let mut run = fixture.start(&plan);
+    while fixture.processes().len() < 4 {
         std::thread::yield_now();
     }
     let gate = look(&["--processors", "0", "--for", "500ms", "--quiet-below", "5", "--at-most", "1s"]);

@@ -1,16 +1,16 @@
 //! Every step of the language does what it says.
 
-use super::{Lab, is_root};
+use super::{Fixture, is_root};
 use serde_json::json;
 
 #[test]
 fn one_task_at_a_time_has_a_lock() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let critical = json!([{ "lock": "door" }, { "compute": "2ms" }, { "unlock": "door" }]);
     let job = json!({ "count": 2, "steps": [{ "repeat": { "times": 60, "steps": critical } }] });
     let processors = std::thread::available_parallelism().map_or(1, usize::from).min(2);
     let machine = json!({ "name": "host", "processors": processors });
-    let seen = lab.run(json!({ "pair": job }), json!({ "machine": machine }));
+    let seen = fixture.run(json!({ "pair": job }), json!({ "machine": machine }));
     // However many processors there are, the work of both is done one after the other.
     assert!(seen.get("elapsed") > 1.9 * seen.used("pair"), "{} {}", seen.get("elapsed"), seen.used("pair"));
     assert_eq!(seen.get("tasks.pair.completed"), 2.0);
@@ -18,8 +18,8 @@ fn one_task_at_a_time_has_a_lock() {
 
 #[test]
 fn messages_children_and_signals_come_through() {
-    let lab = Lab::new();
-    let seen = lab.run(
+    let fixture = Fixture::new();
+    let seen = fixture.run(
         json!({
             "talk": { "load": "pingpong", "rounds": 200, "work": "1us" },
             "many": { "load": "hackbench" },
@@ -35,17 +35,17 @@ fn messages_children_and_signals_come_through() {
 }
 
 #[test]
-fn a_task_that_leaves_children_behind_is_not_waited_for_by_its_own_time() {
-    let lab = Lab::new();
+fn the_real_time_of_a_task_does_not_include_children_left_behind() {
+    let fixture = Fixture::new();
     let parent = json!({ "steps": [{ "fork": [{ "sleep": "100ms" }, { "compute": "1ms" }] }, { "compute": "1ms" }] });
-    let seen = lab.run(json!({ "parent": parent }), json!({}));
+    let seen = fixture.run(json!({ "parent": parent }), json!({}));
     assert_eq!(seen.get("tasks.parent.completed"), 2.0);
     assert!(seen.get("tasks.parent.response.max") > 2.0 * seen.get("tasks.parent.real"));
 }
 
 #[test]
 fn files_are_written_read_and_deleted() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let set = json!({ "files": 3, "size": "64KiB", "name": "data", "own": true });
     let direct = json!({ "files": 1, "size": "64KiB", "direct": true });
     let work = json!([
@@ -53,7 +53,7 @@ fn files_are_written_read_and_deleted() {
         { "open": set }, { "seek": "random" }, { "read": "4KiB" }, "close", { "delete": set },
         { "open": direct }, { "read": "4KiB" }, "close", { "print": "10KiB" }
     ]);
-    let seen = lab.run(
+    let seen = fixture.run(
         json!({
             "files": { "count": 2, "steps": [{ "repeat": { "times": 2, "steps": work } }] },
             "stream": { "load": "stream", "size": "1MiB" },
@@ -67,10 +67,10 @@ fn files_are_written_read_and_deleted() {
 
 #[test]
 fn memory_is_touched_page_by_page() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let own = json!([{ "touch": { "size": "4MiB", "write": true, "times": 2 } }]);
     let image = json!([{ "touch": { "size": "1MiB", "image": "program", "order": "random" } }]);
-    let seen = lab.run(json!({ "own": { "steps": own }, "image": { "steps": image } }), json!({}));
+    let seen = fixture.run(json!({ "own": { "steps": own }, "image": { "steps": image } }), json!({}));
     let faults = seen.get("tasks.own.minor_faults");
     assert!((1024.0..1200.0).contains(&faults), "{faults}: one for each of 1024 pages, and few of the program itself");
     let faults = seen.get("tasks.image.minor_faults") + seen.get("tasks.image.major_faults");
@@ -79,10 +79,10 @@ fn memory_is_touched_page_by_page() {
 
 #[test]
 fn a_demand_beyond_what_was_declared_ends_the_program() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let grow =
         |to: &str| json!({ "steps": [{ "grow": { "from": to, "to": to, "declared": "2MiB" } }, { "compute": "1ms" }] });
-    let seen = lab.run(json!({ "fits": grow("1MiB"), "not": grow("3MiB") }), json!({}));
+    let seen = fixture.run(json!({ "fits": grow("1MiB"), "not": grow("3MiB") }), json!({}));
     assert_eq!([seen.get("tasks.fits.memory_refused"), seen.get("tasks.not.memory_refused")], [0.0, 1.0]);
     assert_eq!([seen.get("tasks.fits.passes"), seen.get("tasks.not.passes")], [1.0, 0.0]);
     assert_eq!(seen.get("tasks.fits.memory_unused"), f64::from(1 << 20));
@@ -93,13 +93,13 @@ fn the_memory_of_a_group_is_limited() {
     if !is_root("the_memory_of_a_group_is_limited") {
         return;
     }
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let set = json!({ "files": 4, "size": "8MiB", "name": "data" });
     let whole = json!([{ "open": set }, { "repeat": { "times": 128, "steps": [{ "read": "64KiB" }] } }, "close"]);
     let reads = json!({ "group": "small", "steps": [{ "repeat": { "times": 8, "steps": whole } }] });
     let run = |memory: &str| {
         let groups = json!({ "small": { "memory": memory } });
-        lab.run(json!({ "reads": reads }), json!({ "groups": groups }))
+        fixture.run(json!({ "reads": reads }), json!({ "groups": groups }))
     };
     let (small, large) = (run("12MiB"), run("256MiB"));
     if small.warnings().contains("group") {
@@ -109,11 +109,11 @@ fn the_memory_of_a_group_is_limited() {
 }
 
 #[test]
-fn a_command_is_run_and_its_failure_told() {
-    let lab = Lab::new();
+fn a_command_is_run_and_its_failure_reported() {
+    let fixture = Fixture::new();
     let command = |text: &str| json!({ "load": "command", "run": text });
     let busy = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
-    let seen = lab.run(json!({ "good": command(busy), "bad": command("exit 3") }), json!({}));
+    let seen = fixture.run(json!({ "good": command(busy), "bad": command("exit 3") }), json!({}));
     assert!(seen.used("good") > 5.0 * seen.used("bad"), "what it uses counts");
     assert!(seen.warnings().contains("`bad` ran a command that failed"), "{}", seen.warnings());
     assert!(!seen.warnings().contains("`good`"), "{}", seen.warnings());
@@ -121,9 +121,9 @@ fn a_command_is_run_and_its_failure_told() {
 
 #[test]
 fn a_footprint_is_gone_through_in_the_asked_time_when_alone() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let job = |footprint: &str| json!({ "load": "spin", "compute": "200ms", "footprint": footprint });
-    let seen = lab.run(json!({ "small": job("64KiB"), "large": job("512KiB") }), json!({}));
+    let seen = fixture.run(json!({ "small": job("64KiB"), "large": job("512KiB") }), json!({}));
     for name in ["small", "large"] {
         // Two take turns, so that the cache is not always what it was; and this machine may change its speed.
         let ratio = seen.used(name) / 0.2;
@@ -134,7 +134,7 @@ fn a_footprint_is_gone_through_in_the_asked_time_when_alone() {
 
 #[test]
 fn shares_never_add_up_to_more_than_all_processors() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let hog = |passes: &str| json!({ "load": "spin", "compute": "50ms", "passes": passes });
     let forks = json!({ "steps": [
         { "repeat": { "times": 8, "steps": [{ "fork": [{ "compute": "2ms" }] }, "wait"] } },
@@ -155,7 +155,7 @@ fn shares_never_add_up_to_more_than_all_processors() {
         (json!({ "a": forks, "b": hog("forever") }), json!({ "duration": "200ms" })),
     ];
     for (workload, rest) in workloads {
-        let seen = lab.run(workload.clone(), rest);
+        let seen = fixture.run(workload.clone(), rest);
         let shares = ["a", "b"].map(|job| seen.get(&format!("tasks.{job}.share")));
         assert!(
             shares.iter().all(|share| *share > 0.0) && shares.iter().sum::<f64>() <= 100.0,
@@ -166,18 +166,18 @@ fn shares_never_add_up_to_more_than_all_processors() {
 
 #[test]
 fn a_childs_time_is_its_jobs_though_the_run_ends_before_it() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let job = json!({ "steps": [{ "fork": [{ "compute": "10s" }] }, { "sleep": "10s" }] });
-    let seen = lab.run(json!({ "a": job }), json!({ "duration": "300ms" }));
-    // Nobody else of the run wants the processor: what it did not have, others of the host had.
+    let seen = fixture.run(json!({ "a": job }), json!({ "duration": "300ms" }));
+    // No other task of the run wants the processor: what it did not get, others of the host had.
     let share = seen.get("tasks.a.share");
     assert!(share + seen.foreign_percent() > 80.0, "{share} {}", seen.foreign_percent());
 }
 
 #[test]
-fn what_the_agent_takes_to_make_a_task_and_to_take_it_away_is_told_apart() {
-    let lab = Lab::new();
-    let seen = lab.run(json!({ "a": { "steps": [{ "call": "1us" }], "count": 5 } }), json!({}));
+fn the_agents_time_to_make_and_to_remove_a_task_is_reported_separately() {
+    let fixture = Fixture::new();
+    let seen = fixture.run(json!({ "a": { "steps": [{ "call": "1us" }], "count": 5 } }), json!({}));
     let [making, unmaking] = ["making_ns", "unmaking_ns"].map(|name| seen.environment(name));
     // It has made the process's memory stay, and given it back: each takes many times what its one call does.
     assert!(making > 0.0 && unmaking > 0.0, "{making} {unmaking}");

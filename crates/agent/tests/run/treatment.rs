@@ -1,13 +1,13 @@
 //! How tasks are treated: nice values, groups, slices, deadlines, work that stays the same.
 
-use super::{Lab, is_root};
+use super::{Fixture, is_root};
 use serde_json::json;
 
 #[test]
 fn shares_inside_a_session_are_as_the_weights_of_nice() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let hog = |nice: i32| json!({ "load": "spin", "passes": "forever", "nice": nice, "session": "one" });
-    let seen = lab.run(json!({ "a": hog(0), "b": hog(5), "c": hog(10) }), json!({ "duration": "2s" }));
+    let seen = fixture.run(json!({ "a": hog(0), "b": hog(5), "c": hog(10) }), json!({ "duration": "2s" }));
     let share = |job: &str| seen.get(&format!("tasks.{job}.share"));
     // The weights of Linux: 1024, 335, 110.
     let (first, second) = (share("a") / share("b"), share("b") / share("c"));
@@ -19,24 +19,24 @@ fn shares_inside_a_session_are_as_the_weights_of_nice() {
 }
 
 #[test]
-fn a_job_does_the_same_work_whatever_runs_beside_it() {
-    let lab = Lab::new();
+fn a_job_does_the_same_work_whatever_else_runs() {
+    let fixture = Fixture::new();
     let job = json!({ "load": "spin", "compute": "300ms", "session": "one" });
     let hog = json!({ "load": "spin", "passes": "forever", "session": "one" });
-    let alone = lab.run(json!({ "job": job }), json!({}));
-    let beside = lab.run(json!({ "job": job, "hog": hog }), json!({}));
-    let ratio = beside.used("job") / alone.used("job");
+    let alone = fixture.run(json!({ "job": job }), json!({}));
+    let contended = fixture.run(json!({ "job": job, "hog": hog }), json!({}));
+    let ratio = contended.used("job") / alone.used("job");
     // A processor that changes its speed changes this; a job that did half of its work would too.
     assert!((0.7..1.4).contains(&ratio), "{ratio}");
-    assert!(beside.get("tasks.job.real") > 1.6 * beside.used("job"), "a half of a processor takes twice as long");
-    assert!(beside.get("tasks.job.longest_gap") > 0.001, "it was without a processor for a while");
+    assert!(contended.get("tasks.job.real") > 1.6 * contended.used("job"), "a half of a processor takes twice as long");
+    assert!(contended.get("tasks.job.longest_gap") > 0.001, "it was without a processor for a while");
 }
 
 #[test]
 fn every_period_is_counted_once_and_few_are_missed_without_load() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let audio = json!({ "load": "periodic", "run": "500us", "period": "10ms", "periods": 60 });
-    let seen = lab.run(json!({ "audio": audio }), json!({}));
+    let seen = fixture.run(json!({ "audio": audio }), json!({}));
     assert_eq!(seen.get("tasks.audio.deadlines"), 60.0);
     assert!(seen.get("tasks.audio.deadline_misses") <= 6.0);
     // Sixty periods take sixty periods, missed ones included.
@@ -46,9 +46,9 @@ fn every_period_is_counted_once_and_few_are_missed_without_load() {
 
 #[test]
 fn an_overloaded_task_misses_periods_and_leaves_none_out() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let busy = json!({ "load": "periodic", "run": "25ms", "period": "10ms", "periods": 20 });
-    let seen = lab.run(json!({ "busy": busy }), json!({ "duration": "3s" }));
+    let seen = fixture.run(json!({ "busy": busy }), json!({ "duration": "3s" }));
     let (all, missed) = (seen.get("tasks.busy.deadlines"), seen.get("tasks.busy.deadline_misses"));
     assert!(all <= seen.get("elapsed") / 0.01 + 1.0, "{all}: none is counted twice");
     assert!(all > 35.0 && missed > 0.9 * all, "{missed} of {all}: each computation spans two deadlines or more");
@@ -59,10 +59,10 @@ fn groups_share_by_weight_whatever_is_in_them() {
     if !is_root("groups_share_by_weight_whatever_is_in_them") {
         return;
     }
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let hog = |group: &str, count: u32| json!({ "load": "spin", "passes": "forever", "group": group, "count": count });
     let groups = json!({ "heavy": { "weight": 2048, "parent": "outer" }, "light": { "weight": 512, "parent": "outer" }, "outer": {} });
-    let seen = lab.run(
+    let seen = fixture.run(
         json!({ "one": hog("heavy", 1), "three": hog("light", 3) }),
         json!({ "groups": groups, "duration": "2s" }),
     );
@@ -78,10 +78,10 @@ fn a_quota_limits_a_group() {
     if !is_root("a_quota_limits_a_group") {
         return;
     }
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let groups = json!({ "some": { "quota": "20ms", "period": "100ms" } });
     let hog = json!({ "load": "spin", "passes": "forever", "group": "some" });
-    let seen = lab.run(json!({ "hog": hog }), json!({ "groups": groups, "duration": "1s" }));
+    let seen = fixture.run(json!({ "hog": hog }), json!({ "groups": groups, "duration": "1s" }));
     if seen.warnings().contains("group") {
         return eprintln!("skipped: {}", seen.warnings());
     }
@@ -93,36 +93,36 @@ fn a_task_in_a_group_with_no_share_is_ready_and_can_be_ended() {
     if !is_root("a_task_in_a_group_with_no_share_is_ready_and_can_be_ended") {
         return;
     }
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let groups = json!({ "all": { "weight": 262144 }, "none": { "weight": 2 } });
     let hog = |group: &str| json!({ "load": "spin", "passes": "forever", "group": group });
     let seen =
-        lab.run(json!({ "big": hog("all"), "tiny": hog("none") }), json!({ "groups": groups, "duration": "1s" }));
+        fixture.run(json!({ "big": hog("all"), "tiny": hog("none") }), json!({ "groups": groups, "duration": "1s" }));
     assert!(seen.get("tasks.big.share") > 20.0 * seen.get("tasks.tiny.share"));
 }
 
 #[test]
 fn what_the_kernel_does_not_have_is_said() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let odd = json!({ "load": "spin", "compute": "1ms", "nice": 20, "slice": "1s" });
-    let said = lab.run(json!({ "odd": odd }), json!({})).warnings();
+    let said = fixture.run(json!({ "odd": odd }), json!({})).warnings();
     assert!(said.contains("have nice 19") && said.contains("asked for a slice of 1000000000 ns"), "{said}");
 }
 
 #[test]
 fn tasks_draw_the_same_numbers_in_every_run() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let work = json!({ "steps": [
         { "repeat": { "times": 400, "steps": [{ "compute": { "exp": "100us" } }, { "call": { "uniform": ["1us", "9us"] } }] } }
     ] });
-    let run = || lab.run(json!({ "work": work }), json!({})).used("work");
+    let run = || fixture.run(json!({ "work": work }), json!({})).used("work");
     let (one, two) = (run(), run());
     assert!((one / two - 1.0).abs() < 0.3, "{one} {two}");
 }
 
 #[test]
 fn jobs_have_a_session_of_their_own_or_the_one_they_name() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let notes = tempfile::tempdir().unwrap();
     let note = |name: &str, session: Option<&str>| {
         let file = notes.path().join(name);
@@ -130,27 +130,28 @@ fn jobs_have_a_session_of_their_own_or_the_one_they_name() {
         job.as_object_mut().unwrap().extend(session.map(|session| ("session".to_owned(), json!(session))));
         job
     };
-    lab.run(json!({ "a": note("a", Some("s")), "b": note("b", Some("s")), "c": note("c", None) }), json!({}));
+    fixture.run(json!({ "a": note("a", Some("s")), "b": note("b", Some("s")), "c": note("c", None) }), json!({}));
     let session = |name: &str| std::fs::read_to_string(notes.path().join(name)).unwrap().trim().parse::<i32>().unwrap();
     assert_eq!(session("a"), session("b"));
     assert_ne!(session("a"), session("c"));
 }
 
 #[test]
-fn a_reservation_is_kept_beside_hogs() {
-    if !is_root("a_reservation_is_kept_beside_hogs") {
+fn a_reservation_is_kept_among_hogs() {
+    if !is_root("a_reservation_is_kept_among_hogs") {
         return;
     }
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     // The kernel refuses reservations to tasks that may not use every processor.
     let processors = std::thread::available_parallelism().unwrap().get();
     let hogs = json!({ "load": "spin", "passes": "forever", "count": 2 * processors });
     let reserved = json!({ "load": "spin", "passes": "forever", "policy": "deadline",
         "reservation": { "runtime": "3ms", "period": "10ms" } });
     let machine = json!({ "name": "host", "processors": processors });
-    let seen = lab.run(json!({ "hogs": hogs, "reserved": reserved }), json!({ "machine": machine, "duration": "2s" }));
+    let seen =
+        fixture.run(json!({ "hogs": hogs, "reserved": reserved }), json!({ "machine": machine, "duration": "2s" }));
     if seen.warnings().contains("reservation") {
-        eprintln!("a_reservation_is_kept_beside_hogs skipped: {}", seen.warnings());
+        eprintln!("a_reservation_is_kept_among_hogs skipped: {}", seen.warnings());
         return;
     }
     let of_one = seen.get("tasks.reserved.share") * processors as f64;
@@ -159,13 +160,13 @@ fn a_reservation_is_kept_beside_hogs() {
 
 #[test]
 fn what_the_end_of_a_task_takes_is_not_among_what_it_used() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     // To give so much memory back takes the kernel a tenth of a second.
     let big = json!({ "steps": [
         { "touch": { "size": "1GiB", "write": true } },
         { "repeat": { "times": 1_000_000, "steps": [{ "compute": "1ms" }] } },
     ] });
-    let seen = lab.run(json!({ "big": big }), json!({ "duration": "1s" }));
+    let seen = fixture.run(json!({ "big": big }), json!({ "duration": "1s" }));
     let (used, elapsed) = (seen.used("big"), seen.get("elapsed"));
     assert!(used <= 1.005 * elapsed, "{used} s used in {elapsed} s by one task");
 }

@@ -1,4 +1,4 @@
-//! Killed at any step, everything comes back: by the warden at once, or else by whoever comes next.
+//! Killed at any step, everything is restored: immediately by the restorer, or else by the next process that opens the journal.
 
 use crate::tree::{Tree, comes};
 use std::io::{BufRead, BufReader};
@@ -8,7 +8,7 @@ const SETTINGS: &[&str] = &["swappiness=10", "page_cluster=0", "rr_slice=36ms", 
 /// More steps than these settings take: the last ones run to their end.
 const MOST: u32 = 200;
 
-/// Runs the agent for so many steps. Whether it was killed by then.
+/// Runs the agent for a number of steps. Returns whether it was killed by then.
 fn killed(tree: &Tree, steps: u32, more: &[&str]) -> bool {
     let count = steps.to_string();
     let arguments = [SETTINGS, &["--stop-after", &count], more].concat();
@@ -18,12 +18,12 @@ fn killed(tree: &Tree, steps: u32, more: &[&str]) -> bool {
 }
 
 #[test]
-fn killed_at_every_step_without_a_warden_the_next_start_restores_identical_bytes() {
+fn killed_at_every_step_without_a_restorer_the_next_start_restores_identical_bytes() {
     let tree = Tree::new();
     let before = tree.bytes();
     let mut changed = 0;
     for steps in 0..MOST {
-        if !killed(&tree, steps, &["--no-warden"]) {
+        if !killed(&tree, steps, &["--no-restorer"]) {
             // Each setting: three around its entry, two around its write, two where the entry is completed, two around the
             // write back.
             assert_eq!(steps as usize, 9 * SETTINGS.len());
@@ -40,7 +40,7 @@ fn killed_at_every_step_without_a_warden_the_next_start_restores_identical_bytes
 }
 
 #[test]
-fn killed_at_any_step_the_warden_restores_identical_bytes_by_itself() {
+fn killed_at_any_step_the_restorer_restores_identical_bytes_by_itself() {
     let tree = Tree::new();
     let before = tree.bytes();
     for steps in (0..MOST).step_by(5) {
@@ -53,7 +53,7 @@ fn killed_at_any_step_the_warden_restores_identical_bytes_by_itself() {
 }
 
 #[test]
-fn killed_from_outside_the_warden_restores_and_goes() {
+fn killed_from_outside_the_restorer_restores_and_goes() {
     let tree = Tree::new();
     let before = tree.bytes();
     let mut agent = tree.agent("hold", SETTINGS).spawn().unwrap();
@@ -67,9 +67,9 @@ fn killed_from_outside_the_warden_restores_and_goes() {
     let lives = || {
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
         let commands = processes.filter_map(|p| std::fs::read_to_string(p.path().join("cmdline")).ok());
-        commands.into_iter().any(|c| c.contains("warden") && c.contains(journal.to_str().unwrap()))
+        commands.into_iter().any(|c| c.contains("restorer") && c.contains(journal.to_str().unwrap()))
     };
-    assert!(comes(|| !lives()), "the warden goes when its work is done");
+    assert!(comes(|| !lives()), "the restorer goes when its work is done");
 }
 
 #[test]

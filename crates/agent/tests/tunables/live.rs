@@ -1,8 +1,8 @@
-//! On this kernel, with settings that disturb nobody; skipped, saying why, where the host forbids them.
+//! On this kernel, with settings that disturb no other process; skipped, with the reason, where the host does not permit them.
 
 use crate::tree::{Tree, agent, settings};
 use schedlab_linux::Root;
-use schedlab_tune::Held;
+use schedlab_tune::AppliedSettings;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -26,10 +26,11 @@ fn a_real_setting_is_in_force_while_it_is_held_and_comes_back_to_the_byte() {
     let before = fs::read(CLUSTER).unwrap();
     let other = if before == b"2\n" { "1" } else { "2" };
     let journal = tempfile::tempdir().unwrap();
-    let held = Held::apply(&Root::default(), &settings(&[("page_cluster", other)]), journal.path()).unwrap();
+    let applied =
+        AppliedSettings::apply(&Root::default(), &settings(&[("page_cluster", other)]), journal.path()).unwrap();
     assert_eq!(fs::read_to_string(CLUSTER).unwrap().trim(), other);
-    assert_eq!(held.check(), []);
-    held.restore().unwrap();
+    assert_eq!(applied.check(), []);
+    applied.restore().unwrap();
     assert_eq!(fs::read(CLUSTER).unwrap(), before);
 }
 
@@ -44,10 +45,10 @@ fn a_partner_that_the_kernel_zeroes_comes_back_with_it() {
     let before = read();
     let journal = tempfile::tempdir().unwrap();
     for (name, value) in [("overcommit_size", "1GiB"), ("overcommit_ratio", "37")] {
-        let held = Held::apply(&Root::default(), &settings(&[(name, value)]), journal.path()).unwrap();
+        let applied = AppliedSettings::apply(&Root::default(), &settings(&[(name, value)]), journal.path()).unwrap();
         assert_ne!(read(), before);
-        assert_eq!(held.check(), []);
-        held.restore().unwrap();
+        assert_eq!(applied.check(), []);
+        applied.restore().unwrap();
         assert_eq!(read(), before);
     }
 }
@@ -89,7 +90,7 @@ fn a_real_elevator_with_its_numbers_and_the_depth_of_its_device_come_back() {
     let journal = tempfile::tempdir().unwrap();
     let hold = |given: &[(&str, &str)]| {
         let given = given.iter().map(|(n, v)| (format!("{n}@{}", device.name), (*v).to_owned())).collect();
-        Held::apply(&Root::default(), &given, journal.path()).unwrap()
+        AppliedSettings::apply(&Root::default(), &given, journal.path()).unwrap()
     };
     // The elevator's own numbers, the depth below it, and then another elevator on top with numbers of its own.
     let outer = hold(&[("elevator", "mq-deadline"), ("depth", "4"), ("writes_starved", "16"), ("read_expire", "36ms")]);
@@ -138,7 +139,7 @@ fn a_full_disk_refuses_before_anything_is_touched() {
     let before = tree.bytes();
     let _ = fs::write(tiny.0.path().join("filler"), vec![0; 1 << 20]);
     let given = settings(&[("swappiness", "10"), ("page_cluster", "0")]);
-    let why = Held::apply(&tree.root(), &given, &tiny.0.path().join("journal")).unwrap_err().to_string();
+    let why = AppliedSettings::apply(&tree.root(), &given, &tiny.0.path().join("journal")).unwrap_err().to_string();
     assert!(why.contains("No space left"), "{why}");
     assert_eq!(tree.bytes(), before);
 }
@@ -152,11 +153,11 @@ fn a_disk_that_fills_up_on_the_way_takes_back_what_was_set() {
     let tree = Tree::new();
     let before = tree.bytes();
     let journal = tiny.0.path().join("journal");
-    drop(Held::apply(&tree.root(), &settings(&[("swappiness", "10")]), &journal).unwrap());
+    drop(AppliedSettings::apply(&tree.root(), &settings(&[("swappiness", "10")]), &journal).unwrap());
     // Room for one entry or two, of four.
     let _ = fs::write(tiny.0.path().join("filler"), vec![0; (64 << 10) - 3 * 4096]);
     let given = settings(&[("swappiness", "10"), ("page_cluster", "0"), ("rr_slice", "36ms"), ("autogroup", "false")]);
-    let why = Held::apply(&tree.root(), &given, &journal).unwrap_err().to_string();
+    let why = AppliedSettings::apply(&tree.root(), &given, &journal).unwrap_err().to_string();
     assert!(why.contains("No space left"), "{why}");
     assert_eq!(tree.bytes(), before);
 }

@@ -117,8 +117,8 @@ fn a_trial_is_ended_and_not_confirmed_where_nothing_can_be_written() {
 }
 
 #[test]
-fn a_trial_that_is_told_to_end_goes_back() {
-    let Some(disk) = Disk::new("a_trial_that_is_told_to_end_goes_back") else { return };
+fn a_trial_that_gets_a_signal_is_undone() {
+    let Some(disk) = Disk::new("a_trial_that_gets_a_signal_is_undone") else { return };
     let tree = Tree::new();
     let before = tree.bytes();
     let pid = apply(&tree, &disk);
@@ -166,8 +166,8 @@ fn where_nothing_keeps_a_value_it_is_said_how_it_was() {
 }
 
 #[test]
-fn a_killed_holder_of_a_journal_that_is_read_only_is_made_good_by_its_warden() {
-    let Some(disk) = Disk::new("a_killed_holder_of_a_journal_that_is_read_only_is_made_good_by_its_warden") else {
+fn a_killed_holder_of_a_journal_that_is_read_only_is_made_good_by_its_restorer() {
+    let Some(disk) = Disk::new("a_killed_holder_of_a_journal_that_is_read_only_is_made_good_by_its_restorer") else {
         return;
     };
     let tree = Tree::new();

@@ -1,6 +1,6 @@
 //! Settings are applied, watched and put back: on trees of files as kernels have them, and on this kernel where it permits.
 
-mod held;
+mod applied;
 mod killed;
 mod live;
 mod lost;

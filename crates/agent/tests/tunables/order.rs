@@ -2,7 +2,7 @@
 
 use crate::tree::{Tree, dead_entry, entry_of, settings};
 use proptest::prelude::*;
-use schedlab_tune::{Held, recover};
+use schedlab_tune::{AppliedSettings, recover};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -37,7 +37,7 @@ fn numbers_go_on_where_other_processes_have_left_off() {
     for file in [format!("99999999-7-{there:08}.json").as_str(), "99999999-7-18446744073709551615.json", "41-x.json"] {
         fs::write(tree.journal().join(file), "{").unwrap();
     }
-    let held = Held::apply(&tree.root(), &settings(&[("swappiness", "10")]), &tree.journal()).unwrap();
+    let applied = AppliedSettings::apply(&tree.root(), &settings(&[("swappiness", "10")]), &tree.journal()).unwrap();
     let own = format!("{}-", std::process::id());
     let names = fs::read_dir(tree.journal()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
     let numbers: Vec<u64> = names
@@ -45,7 +45,7 @@ fn numbers_go_on_where_other_processes_have_left_off() {
         .map(|name| name.trim_end_matches(".json").rsplit('-').next().unwrap().parse().unwrap())
         .collect();
     assert!(numbers.len() == 1 && (there + 1..1 << 52).contains(&numbers[0]), "{numbers:?}");
-    held.restore().unwrap();
+    applied.restore().unwrap();
     assert_eq!(tree.get("proc/sys/vm/swappiness"), "60\n");
 }
 

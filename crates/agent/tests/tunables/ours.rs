@@ -2,7 +2,7 @@
 
 use crate::tree::{Tree, dead_entry};
 use schedlab_linux::{Root, tracefs::Tracefs};
-use schedlab_tune::{RunJournal, mark, mark::Id, recover};
+use schedlab_tune::{RunJournal, marker, marker::Id, recover};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -23,7 +23,7 @@ fn left(tree: &Tree) -> PathBuf {
             let dead = dead_entry(tree, 1, 0, &entry["thing"]);
             let owner =
                 serde_json::from_str::<serde_json::Value>(&fs::read_to_string(dead).unwrap()).unwrap()["owner"].clone();
-            let marker = folder.join(mark::FILE);
+            let marker = folder.join(marker::FILE);
             let mut said: serde_json::Value = serde_json::from_str(&fs::read_to_string(&marker).unwrap()).unwrap();
             said["owner"] = owner;
             fs::write(marker, said.to_string()).unwrap();
@@ -55,7 +55,7 @@ fn what_a_dead_run_has_left_is_removed_and_nothing_that_it_links_to() {
 fn a_folder_of_the_same_name_is_left_alone_and_named() {
     type Exchange = fn(&Tree, &Path);
     let ways: [(&str, Exchange); 5] = [
-        ("somebody's own", |_, folder| {
+        ("another process's own", |_, folder| {
             fs::remove_dir_all(folder).unwrap();
             fs::create_dir(folder).unwrap();
             fs::write(folder.join("f"), "x").unwrap();
@@ -72,14 +72,14 @@ fn a_folder_of_the_same_name_is_left_alone_and_named() {
             fs::write(folder.join("f"), "x").unwrap();
         }),
         ("one of another run", |_, folder| {
-            let text = fs::read_to_string(folder.join(mark::FILE)).unwrap();
+            let text = fs::read_to_string(folder.join(marker::FILE)).unwrap();
             let mut said: serde_json::Value = serde_json::from_str(&text).unwrap();
             said["id"] = serde_json::to_value(Id::fresh().unwrap()).unwrap();
-            fs::write(folder.join(mark::FILE), said.to_string()).unwrap();
+            fs::write(folder.join(marker::FILE), said.to_string()).unwrap();
             fs::write(folder.join("f"), "x").unwrap();
         }),
         ("one whose marker is a link", |_, folder| {
-            let marker = folder.join(mark::FILE);
+            let marker = folder.join(marker::FILE);
             fs::rename(&marker, folder.join("f")).unwrap();
             symlink("f", marker).unwrap();
         }),
@@ -95,7 +95,7 @@ fn a_folder_of_the_same_name_is_left_alone_and_named() {
 }
 
 #[test]
-fn a_run_that_was_killed_before_it_made_its_folder_costs_nobody_anything() {
+fn a_run_that_was_killed_before_it_made_its_folder_has_no_effect() {
     let tree = Tree::new();
     let folder = tree.path().join("schedlab-2024-00");
     let id = Id::fresh().unwrap();
@@ -163,7 +163,7 @@ fn a_group_without_the_marker_keeps_its_tasks() {
     let entry = json!({ "kind": "cgroup", "path": path, "id": id });
     dead_entry(&tree, 1, 0, &entry);
     let (said, lives) = (strays(&tree), task.try_wait().unwrap().is_none());
-    mark::mark_group(&path, &id).unwrap();
+    marker::mark_group(&path, &id).unwrap();
     dead_entry(&tree, 1, 0, &entry);
     let again = strays(&tree);
     let gone = !path.exists();
@@ -190,7 +190,7 @@ fn a_tracing_instance_without_the_marker_goes_on_recording() {
     dead_entry(&tree, 1, 0, &entry);
     let said = strays(&tree);
     let stays = path.exists();
-    mark::mark_instance(&path, &id).unwrap();
+    marker::mark_instance(&path, &id).unwrap();
     dead_entry(&tree, 1, 0, &entry);
     let again = strays(&tree);
     let gone = !path.exists();

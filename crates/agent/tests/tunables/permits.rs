@@ -1,4 +1,4 @@
-//! What a host permits is told from its files, whatever kernel they are of.
+//! What a host permits follows from its files, for any kernel.
 
 use crate::tree::Tree;
 use schedlab_tune::{
@@ -16,7 +16,7 @@ fn line(tree: &Tree, what: &str) -> Line {
 }
 
 #[test]
-fn each_file_changes_the_answer_it_stands_for() {
+fn each_file_changes_its_answer() {
     for (what, file, good, bad) in [
         ("nice across sessions", "proc/sys/kernel/sched_autogroup_enabled", "0\n", "1\n"),
         ("no lockdown", "sys/kernel/security/lockdown", "[none] integrity\n", "none [integrity]\n"),
@@ -32,9 +32,9 @@ fn each_file_changes_the_answer_it_stands_for() {
         tree.put(file, good);
         assert_eq!(line(&tree, what).answer, Answer::Yes, "{what}");
         tree.put(file, bad);
-        let told = line(&tree, what);
-        assert_eq!(told.answer, Answer::Limited, "{what}");
-        assert!(told.advice.is_some(), "{what}");
+        let found = line(&tree, what);
+        assert_eq!(found.answer, Answer::Limited, "{what}");
+        assert!(found.advice.is_some(), "{what}");
     }
 }
 
@@ -42,9 +42,9 @@ fn each_file_changes_the_answer_it_stands_for() {
 fn what_is_not_there_is_a_no_that_says_what_to_do() {
     let tree = Tree::new();
     for what in ["pressure (PSI)", "delay accounting", "scheduler statistics", "recording the scheduler's events"] {
-        let told = line(&tree, what);
-        assert_eq!(told.answer, Answer::No, "{what}");
-        assert!(told.advice.is_some(), "{what}");
+        let found = line(&tree, what);
+        assert_eq!(found.answer, Answer::No, "{what}");
+        assert!(found.advice.is_some(), "{what}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! What cannot be done is refused before anything is touched, and says what could be.
 
 use crate::tree::{Tree, comes, settings};
-use schedlab_tune::{Held, recover};
+use schedlab_tune::{AppliedSettings, recover};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -31,7 +31,7 @@ fn a_wrong_setting_is_refused_with_nothing_touched_and_what_is_allowed_said() {
     ] {
         // The first of both would be written if it were not for the second.
         let given = settings(&[("page_cluster", "0"), (name, value)]);
-        let why = Held::apply(&tree.root(), &given, &tree.journal()).unwrap_err().to_string();
+        let why = AppliedSettings::apply(&tree.root(), &given, &tree.journal()).unwrap_err().to_string();
         assert!(why.contains(says), "{name}: {why}");
         assert_eq!(tree.bytes(), before, "{name}");
         assert_eq!(tree.entries(), 0, "{name}");
@@ -46,24 +46,26 @@ fn settings_that_exclude_each_other_are_refused() {
         settings(&[("base_slice", "3ms"), ("min_granularity", "2ms")]),
         settings(&[("writes_starved@sda", "1"), ("elevator@sda", "bfq")]),
     ] {
-        assert!(Held::apply(&tree.root(), &given, &tree.journal()).is_err(), "{given:?}");
+        assert!(AppliedSettings::apply(&tree.root(), &given, &tree.journal()).is_err(), "{given:?}");
     }
 }
 
 #[test]
 fn a_name_of_older_kernels_sets_its_successor() {
     let tree = Tree::new();
-    let _held = Held::apply(&tree.root(), &settings(&[("min_granularity", "2ms")]), &tree.journal()).unwrap();
+    let _held =
+        AppliedSettings::apply(&tree.root(), &settings(&[("min_granularity", "2ms")]), &tree.journal()).unwrap();
     assert_eq!(tree.get("sys/kernel/debug/sched/base_slice_ns"), "2000000\n");
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told_from_one_that_is_not_there() {
+fn a_file_that_cannot_be_written_is_distinguished_from_a_missing_one() {
     let tree = Tree::new();
     let file = tree.path().join("proc/sys/vm/swappiness");
     fs::set_permissions(&file, PermissionsExt::from_mode(0o444)).unwrap();
-    let refusal =
-        |name, value| Held::apply(&tree.root(), &settings(&[(name, value)]), &tree.journal()).unwrap_err().to_string();
+    let refusal = |name, value| {
+        AppliedSettings::apply(&tree.root(), &settings(&[(name, value)]), &tree.journal()).unwrap_err().to_string()
+    };
     assert!(refusal("swappiness", "10").contains("cannot be written"));
     assert!(refusal("zone_reclaim", "0").contains("does not have it"));
 }
@@ -91,7 +93,7 @@ fn two_runs_do_not_hold_the_same_setting() {
 
 #[test]
 fn the_journal_stays_when_a_value_cannot_be_written_back_and_serves_later() {
-    // A file of the kernel that nobody can write, whatever his rights.
+    // A file of the kernel that no user can write, not even root.
     const CLOSED: &str = "/proc/sys/kernel/cap_last_cap";
     let tree = Tree::new();
     let value = fs::read_to_string(CLOSED).unwrap();
@@ -121,7 +123,9 @@ fn a_journal_that_others_may_write_is_refused() {
     let tree = Tree::new();
     fs::create_dir(tree.journal()).unwrap();
     fs::set_permissions(tree.journal(), PermissionsExt::from_mode(0o777)).unwrap();
-    let why = Held::apply(&tree.root(), &settings(&[("swappiness", "10")]), &tree.journal()).unwrap_err().to_string();
+    let why = AppliedSettings::apply(&tree.root(), &settings(&[("swappiness", "10")]), &tree.journal())
+        .unwrap_err()
+        .to_string();
     assert!(why.contains("only this user may write"), "{why}");
     assert_eq!(tree.get("proc/sys/vm/swappiness"), "60\n");
 }
@@ -129,7 +133,7 @@ fn a_journal_that_others_may_write_is_refused() {
 #[test]
 fn files_that_are_no_entries_are_named_and_harm_nothing() {
     let tree = Tree::new();
-    drop(Held::apply(&tree.root(), &settings(&[("swappiness", "10")]), &tree.journal()).unwrap());
+    drop(AppliedSettings::apply(&tree.root(), &settings(&[("swappiness", "10")]), &tree.journal()).unwrap());
     for (name, text) in [("1-2-00000001.json", "{"), ("x.json", "null"), ("y.json", "[[[[")] {
         fs::write(tree.journal().join(name), text).unwrap();
     }

@@ -1,4 +1,4 @@
-//! A tree of files as a kernel has them, and a journal beside it.
+//! A tree of files as a kernel has them, and a journal next to it.
 
 use schedlab_linux::Root;
 use std::collections::BTreeMap;
@@ -126,19 +126,19 @@ pub fn comes(mut done: impl FnMut() -> bool) -> bool {
 }
 
 /// An entry of a process that is dead, as earlier versions wrote it too: with the wall clock. Gives its file.
-pub fn dead_entry(tree: &Tree, sequence: u64, unix_ns: u64, thing: &serde_json::Value) -> PathBuf {
-    entry_of(tree, 7, sequence, unix_ns, thing)
+pub fn dead_entry(tree: &Tree, sequence: u64, unix_ns: u64, object: &serde_json::Value) -> PathBuf {
+    entry_of(tree, 7, sequence, unix_ns, object)
 }
 
 /// The same of one of several.
-pub fn entry_of(tree: &Tree, start: u32, sequence: u64, unix_ns: u64, thing: &serde_json::Value) -> PathBuf {
+pub fn entry_of(tree: &Tree, start: u32, sequence: u64, unix_ns: u64, object: &serde_json::Value) -> PathBuf {
     fs::create_dir_all(tree.journal()).unwrap();
     fs::set_permissions(tree.journal(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     // No process is called so: the kernel gives no larger number than 4194304.
     let pid = 99_999_999;
     let owner = serde_json::json!({ "boot": boot.trim(), "pid": pid, "start": start });
-    let entry = serde_json::json!({ "owner": owner, "sequence": sequence, "unix_ns": unix_ns, "thing": thing });
+    let entry = serde_json::json!({ "owner": owner, "sequence": sequence, "unix_ns": unix_ns, "thing": object });
     let path = tree.journal().join(format!("{pid}-{start}-{sequence:08}.json"));
     fs::write(&path, entry.to_string()).unwrap();
     path

@@ -41,7 +41,7 @@ fn rotating(changes: &str, seed: u64) -> Rotating {
     Rotating::new(&disk(changes), &mut Rng::stream(seed, 1))
 }
 
-/// One that somebody waits for if it is a read, and that may be merged.
+/// A mergeable request; a read has a waiter.
 fn request(direction: Direction, first: Sector, sectors: u32) -> Request {
     Request {
         first,
@@ -72,7 +72,7 @@ fn interval(sample: &[Nanos]) -> (f64, f64) {
     (mean, 3.29 * (variance / n).sqrt())
 }
 
-/// A drive that takes the same time for every command, and so many at a time.
+/// A drive that takes the same time for every command, with a limited number in parallel.
 #[derive(Debug, Clone, Copy)]
 struct Constant {
     takes: Nanos,
@@ -101,7 +101,7 @@ impl Drive for Constant {
     }
 }
 
-/// Room for so many requests, of which so many may be writes.
+/// A queue with room for a number of requests, of which a number may be writes.
 fn room(requests: u32, writes: u32) -> DiskQueue {
     DiskQueue { requests: Sourced::Bare(requests), writes: Sourced::Bare(writes), ..DiskQueue::default() }
 }
@@ -111,7 +111,7 @@ fn unmerged() -> DiskQueue {
     DiskQueue { merge: Sourced::Bare(false), ..DiskQueue::default() }
 }
 
-/// One that merges up to so many sectors.
+/// One that merges up to a number of sectors.
 fn merging(sectors: u64) -> DiskQueue {
     DiskQueue { most: Sourced::Bare(Size(sectors * 512)), ..DiskQueue::default() }
 }

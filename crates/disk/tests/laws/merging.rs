@@ -9,7 +9,7 @@ use schedlab_model::{
 };
 
 /// What becomes of a request while another one is queued, and one further off is in service.
-fn beside(queue: &DiskQueue, queued: Request, new: Request) -> Submitted {
+fn submitted_after(queue: &DiskQueue, queued: Request, new: Request) -> Submitted {
     let mut queue = constant(queue, 1);
     let mut progress = Progress::default();
     queue.submit(0, read(1 << 20, 8), 0);
@@ -21,30 +21,30 @@ fn beside(queue: &DiskQueue, queued: Request, new: Request) -> Submitted {
 #[test]
 fn requests_that_touch_at_either_end_are_joined() {
     let queue = DiskQueue::default();
-    assert_eq!(beside(&queue, read(100, 8), read(108, 8)), Submitted::Merged(1));
-    assert_eq!(beside(&queue, read(100, 8), read(92, 8)), Submitted::Merged(1));
-    assert_eq!(beside(&queue, write(100, 8), write(108, 1)), Submitted::Merged(1));
-    assert_eq!(beside(&queue, read(100, 8), read(109, 8)), Submitted::Queued(2));
-    assert_eq!(beside(&queue, read(100, 8), read(91, 8)), Submitted::Queued(2));
-    assert_eq!(beside(&queue, read(100, 8), read(100, 8)), Submitted::Queued(2));
+    assert_eq!(submitted_after(&queue, read(100, 8), read(108, 8)), Submitted::Merged(1));
+    assert_eq!(submitted_after(&queue, read(100, 8), read(92, 8)), Submitted::Merged(1));
+    assert_eq!(submitted_after(&queue, write(100, 8), write(108, 1)), Submitted::Merged(1));
+    assert_eq!(submitted_after(&queue, read(100, 8), read(109, 8)), Submitted::Queued(2));
+    assert_eq!(submitted_after(&queue, read(100, 8), read(91, 8)), Submitted::Queued(2));
+    assert_eq!(submitted_after(&queue, read(100, 8), read(100, 8)), Submitted::Queued(2));
 }
 
 #[test]
 fn requests_of_different_direction_or_that_may_not_be_merged_stay_apart() {
     let queue = DiskQueue::default();
     let lonely = |request| Request { mergeable: false, ..request };
-    assert_eq!(beside(&queue, read(100, 8), write(108, 8)), Submitted::Queued(2));
-    assert_eq!(beside(&queue, read(100, 8), lonely(read(108, 8))), Submitted::Queued(2));
-    assert_eq!(beside(&queue, lonely(read(100, 8)), read(108, 8)), Submitted::Queued(2));
-    assert_eq!(beside(&queue, lonely(read(100, 8)), read(92, 8)), Submitted::Queued(2));
-    assert_eq!(beside(&unmerged(), read(100, 8), read(108, 8)), Submitted::Queued(2));
+    assert_eq!(submitted_after(&queue, read(100, 8), write(108, 8)), Submitted::Queued(2));
+    assert_eq!(submitted_after(&queue, read(100, 8), lonely(read(108, 8))), Submitted::Queued(2));
+    assert_eq!(submitted_after(&queue, lonely(read(100, 8)), read(108, 8)), Submitted::Queued(2));
+    assert_eq!(submitted_after(&queue, lonely(read(100, 8)), read(92, 8)), Submitted::Queued(2));
+    assert_eq!(submitted_after(&unmerged(), read(100, 8), read(108, 8)), Submitted::Queued(2));
 }
 
 #[test]
 fn a_request_grows_to_the_limit_and_not_beyond() {
-    assert_eq!(beside(&merging(16), read(100, 8), read(108, 8)), Submitted::Merged(1));
-    assert_eq!(beside(&merging(15), read(100, 8), read(108, 8)), Submitted::Queued(2));
-    assert_eq!(beside(&merging(15), read(100, 8), read(92, 8)), Submitted::Queued(2));
+    assert_eq!(submitted_after(&merging(16), read(100, 8), read(108, 8)), Submitted::Merged(1));
+    assert_eq!(submitted_after(&merging(15), read(100, 8), read(108, 8)), Submitted::Queued(2));
+    assert_eq!(submitted_after(&merging(15), read(100, 8), read(92, 8)), Submitted::Queued(2));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_grown_request_is_found_at_its_new_ends() {
     let all: Vec<Submitted> = all.collect();
     assert_eq!(all[0], Submitted::Queued(0));
     assert!(all[1..].iter().all(|&what| what == Submitted::Merged(0)), "{all:?}");
-    // Its former ends are nobody's now: these begin or end there and overlap it.
+    // Its former ends are no longer ends of a request: these begin or end there and overlap it.
     assert_eq!(queue.submit(0, read(108, 4), 6), Submitted::Queued(1));
     assert_eq!(queue.submit(0, read(96, 4), 7), Submitted::Queued(2));
     queue.start(0, &mut progress);

@@ -85,7 +85,7 @@ fn sheet(machine: &Machine) -> f64 {
     pages.min(per_second(1024, chips.bus_per_kib.get().0))
 }
 
-/// Bytes a second of so many requests one behind the other, as many at a time as the drive takes.
+/// Throughput of sequential requests, bytes/s, with as many in parallel as the drive takes.
 fn throughput(machine: &Machine, sectors: u32, direction: Direction, stride: Sector) -> f64 {
     let mut drive = AnyDrive::new(machine, &mut Rng::stream(7, 1)).unwrap();
     let mut ends: Vec<Nanos> = vec![0; drive.depth().min(64) as usize];

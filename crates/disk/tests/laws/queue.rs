@@ -105,7 +105,7 @@ fn a_drive_that_has_more_to_do_does_not_become_idle() {
 }
 
 #[test]
-fn a_late_advance_tells_what_happened_when_it_happened() {
+fn a_late_advance_reports_events_at_their_times() {
     let run = |step: Nanos| {
         let mut queue = constant(&unmerged(), 2);
         let mut progress = Progress::default();
@@ -172,41 +172,41 @@ fn a_time_that_has_come_does_not_stop_the_clock() {
     assert_eq!(queue.next_event(), Some(8));
 }
 
-/// First come, first served, and writes down what it is told.
+/// First come, first served; records the hooks that are called.
 #[derive(Debug, Default)]
 struct Listens {
     queued: Vec<RequestId>,
-    told: Vec<String>,
+    calls: Vec<String>,
 }
 
 impl Elevator for Listens {
     fn insert(&mut self, cx: &Context<'_>, id: RequestId) {
         self.queued.push(id);
-        self.told.push(format!("{} insert {id} at {}", cx.now, cx.request(id).first));
+        self.calls.push(format!("{} insert {id} at {}", cx.now, cx.request(id).first));
     }
 
     fn grown(&mut self, cx: &Context<'_>, id: RequestId, began: Sector) {
         let now = cx.request(id);
-        self.told.push(format!("{} grown {id} from {began} to {}..{}", cx.now, now.first, now.end()));
+        self.calls.push(format!("{} grown {id} from {began} to {}..{}", cx.now, now.first, now.end()));
     }
 
     fn dispatch(&mut self, cx: &Context<'_>) -> Next {
-        self.told
+        self.calls
             .push(format!("{} dispatch, head {} busy {} swapping {}", cx.now, cx.head, cx.in_service, cx.swapping));
         if self.queued.is_empty() { Next::Nothing } else { Next::Serve(self.queued.remove(0)) }
     }
 
     fn completed(&mut self, cx: &Context<'_>, id: RequestId, started: Nanos) {
-        self.told.push(format!("{} completed {id} since {started} busy {}", cx.now, cx.in_service));
+        self.calls.push(format!("{} completed {id} since {started} busy {}", cx.now, cx.in_service));
     }
 
     fn exited(&mut self, cx: &Context<'_>, task: TaskId) {
-        self.told.push(format!("{} exited {task}", cx.now));
+        self.calls.push(format!("{} exited {task}", cx.now));
     }
 }
 
 #[test]
-fn the_elevator_is_told_of_everything_in_order_of_time() {
+fn the_elevators_hooks_are_called_in_order_of_time() {
     let drive = Constant { takes: 100, depth: 1 };
     let mut queue = RequestQueue::new(&DiskQueue::default(), drive, Box::new(Listens::default()));
     let mut progress = Progress::default();
@@ -218,7 +218,7 @@ fn the_elevator_is_told_of_everything_in_order_of_time() {
     queue.set_swapping(2);
     queue.exited(9, 3);
     queue.advance(1000, &mut progress);
-    let told = [
+    let calls = [
         "5 insert 0 at 40",
         "5 dispatch, head 0 busy 0 swapping 0",
         "6 insert 1 at 80",
@@ -230,7 +230,7 @@ fn the_elevator_is_told_of_everything_in_order_of_time() {
         "205 completed 1 since 105 busy 0",
         "205 dispatch, head 96 busy 0 swapping 2",
     ];
-    assert_eq!(queue.elevator().told, told);
+    assert_eq!(queue.elevator().calls, calls);
 }
 
 /// Requests at random times against a drive that takes 1 ms: the waits before service, grouped so that groups are

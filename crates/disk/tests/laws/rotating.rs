@@ -84,7 +84,7 @@ fn a_drive_with_one_zone_and_no_buffer_gives_the_former_results_to_the_nanosecon
         let mut rng = Rng::stream(1, 1);
         let (mut now, mut block) = (0, 0);
         for _ in 0..2000 {
-            // Often the next block, now and then another one; often at once, now and then later.
+            // Often the next block, sometimes another one; often immediately, sometimes later.
             block = if rng.below(3) > 0 { block + 1 } else { rng.below(drive.blocks()) } % drive.blocks().max(1);
             now += [0, 1, rng.below(30_000_000)][rng.below(3) as usize];
             let passed = drive.access(now, block as u32);
@@ -123,7 +123,7 @@ fn a_zoned_drive_has_as_many_sectors_as_its_zones() {
     assert_eq!(drive.sectors(), 3 * (3 * 100 + 3 * 80 + 4 * 60));
 }
 
-/// Reads or writes the whole drive in order, so many sectors a command, and gives the time.
+/// Reads or writes the whole drive in order, a number of sectors per command, and returns the time.
 fn in_order(
     drive: &mut Rotating,
     range: std::ops::Range<Sector>,

@@ -47,7 +47,7 @@ fn requests_on_the_same_channel_wait_for_each_other_and_others_do_not() {
     assert_eq!(drive.serve(600_000, 0, 8, Direction::Read), 700_000);
 }
 
-/// Reads of a page, so many at a time, on the channels in turn or at random: how many a second.
+/// Page reads per second with a number in parallel, on the channels in turn or at random.
 fn reads_per_second(depth: u32, place: impl Fn(u64) -> Sector) -> f64 {
     const READS: u64 = 20_000;
     let (drive, limits) = (drive(depth, ""), unmerged());

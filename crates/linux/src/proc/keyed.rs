@@ -2,7 +2,7 @@
 
 use super::text::{lines, number, words};
 
-/// A key, and the counter that its value is added to. A key that ends with `*` stands for all that begin so: old kernels
+/// A key, and the counter that its value is added to. A key that ends with `*` matches by prefix: old kernels
 /// count by zone (`pgscan_kswapd_normal`) what newer ones count in one.
 pub type Key = (&'static str, usize);
 

@@ -2,7 +2,7 @@
 
 use super::text::{number, words};
 
-/// The file's fields, by their numbers in proc(5). The name stands in parentheses and may hold any byte, parentheses too.
+/// The file's fields, by their numbers in proc(5). The name is in parentheses and may contain any byte, parentheses too.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskStat<'a> {
     /// Number of the task.

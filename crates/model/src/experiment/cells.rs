@@ -34,7 +34,7 @@ pub struct Cell {
 }
 
 /// Those parameters of policies that the experiment gives, as a live host would have them set. A host has one scheduler of its
-/// own, so parameters that nobody gave are left as they are there.
+/// own, so parameters that are not given are left as they are there.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct HostSettings {
     /// Values by name of the tunable, as written in an experiment.
@@ -64,7 +64,7 @@ pub fn expand(experiment: &Experiment, catalogue: &Catalogue<'_>) -> Result<Vec<
 pub(super) struct Rejected {
     pub(super) fault: Fault,
     pub(super) tree: Value,
-    /// The place in the sweep where the faulty value stands, if it is a swept one.
+    /// The position of the faulty value in the sweep, if it is a swept one.
     pub(super) place: Option<Path>,
     /// The cell's values, if another cell may be right.
     pub(super) cell: Option<String>,
@@ -112,7 +112,7 @@ pub(super) fn repeated(judge: &Judge<'_>, grid: &Grid<'_>, catalogue: &Catalogue
             let at = here.first()?.at.clone();
             let values = here.iter().map(|one| snippet(one.value)).collect::<Vec<_>>().join(", ");
             let reason =
-                format!("{values} makes the same cell as {}: the same runs again tell nothing", there.join(", "));
+                format!("{values} makes the same cell as {}: identical runs add no information", there.join(", "));
             return Some(Fault::new(at, reason));
         }
     }

@@ -14,7 +14,7 @@ use crate::{
     units::{Duration, spell_duration},
 };
 
-/// Longest time that may be asked for at once; a thousand of them still fit [`Nanos`].
+/// Longest time of one request; a thousand of them still fit [`Nanos`].
 const LONGEST: Nanos = 1000 * 3600 * SECOND;
 /// Longest name of a job or group, in characters.
 const LONGEST_NAME: usize = 64;
@@ -73,7 +73,7 @@ fn lasting(at: &Path, length: Duration) -> Result<(), Fault> {
     bounded(at, length, LONGEST)
 }
 
-/// A name that may stand between dots: `tasks.<name>.real`.
+/// A name that may be used between dots: `tasks.<name>.real`.
 fn name(at: &Path, name: &str) -> Result<(), Fault> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     if !name.is_empty() && name.chars().count() <= LONGEST_NAME && name.chars().all(fits) {

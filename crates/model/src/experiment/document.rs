@@ -152,7 +152,7 @@ impl<'t> Override<'t> {
     }
 }
 
-/// Where the first "=" outside quotes stands.
+/// The position of the first "=" outside quotes.
 fn first_equals(text: &str) -> Option<usize> {
     let mut quote = None;
     text.char_indices().find_map(|(place, c)| {

@@ -10,7 +10,7 @@ use crate::{
 };
 use std::collections::BTreeSet;
 
-/// Whom metrics may describe, in any cell.
+/// What metrics may describe, in any cell.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     pub(super) jobs: BTreeSet<String>,
@@ -67,7 +67,7 @@ impl Known {
     }
 }
 
-/// Checks `asked` against the table of metrics and those whom they may describe.
+/// Checks `asked` against the table of metrics and what they may describe.
 pub(super) fn check(at: &Path, asked: &str, table: &[MetricInfo], known: &Known) -> Result<(), Fault> {
     if let Some(of_level) = asked.strip_prefix("nice.") {
         let Some((level, name)) = of_level.split_once('.') else {
@@ -126,8 +126,7 @@ fn named(at: &Path, asked: &str, before: &str, name: &str, scope: Scope, table: 
         }
         _ => {
             let statistic = statistic.unwrap_or_default();
-            let reason =
-                format!("{asked:?}: {metric} is a distribution: a statistic stands behind it, like {metric}.p99");
+            let reason = format!("{asked:?}: {metric} is a distribution: append a statistic, as in {metric}.p99");
             let known = MetricInfo::STATISTICS.iter().copied();
             Err(Fault::unknown(at.clone(), statistic, &reason, known))
         }

@@ -1,5 +1,5 @@
-//! Where a value stands in an experiment: `workload.io.steps[3].compute`. A name with other characters than
-//! letters, digits, `_`, `-` and `*` stands in quotes.
+//! The path of a value in an experiment: `workload.io.steps[3].compute`. A name with other characters than
+//! letters, digits, `_`, `-` and `*` is quoted.
 
 use super::snippet::snippet;
 use serde_json::{Map, Value};
@@ -109,8 +109,8 @@ impl Path {
         })
     }
 
-    /// Puts `value` there, making tables on the way where nothing stands. On an error (what stands in the way)
-    /// the tree is left half changed.
+    /// Puts `value` there and creates missing tables on the way. On an error (the value that is in the way) the tree is left
+    /// half changed.
     pub(super) fn set(&self, tree: &mut Value, value: Value) -> Result<(), String> {
         let mut node = tree;
         for segment in &self.0 {
@@ -147,7 +147,7 @@ fn first_key(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-/// A name as it stands in a path: in quotes if it must, cut if it is long.
+/// A name as part of a path: quoted if necessary, cut if it is long.
 fn shown(key: &str) -> Cow<'_, str> {
     let bare = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '*');
     match key.char_indices().nth(LONGEST_SHOWN) {

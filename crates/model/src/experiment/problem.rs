@@ -8,12 +8,12 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
 
-/// The first thing found wrong with an experiment. `Display` gives it in one line.
+/// The first fault of an experiment. `Display` gives it in one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 pub struct Problem {
     /// The file, as its reader called it.
     pub file: String,
-    /// The line, from 1, if the value stands in a file with lines.
+    /// The line, from 1, if the value is in a file with lines.
     pub line: Option<usize>,
     /// What put the value there, if not its own field of the file: `--set scheduler.slice=36` or
     /// `sweep."scheduler.slice"[2]`.

@@ -62,7 +62,7 @@ fn option(text: &str) -> String {
 /// A text on its way to an experiment.
 struct Reading<'a> {
     label: &'a str,
-    /// The text, if it has lines to speak of.
+    /// The text, if it has lines that can be referred to.
     lines: Option<&'a str>,
     written: Value,
     judge: &'a Judge<'a>,
@@ -87,7 +87,7 @@ impl<'a> Reading<'a> {
         Ok(experiment)
     }
 
-    /// Checks every cell and tells of whom metrics can be asked.
+    /// Checks every cell and returns what metrics may describe.
     fn cells(
         &self,
         experiment: &Experiment,

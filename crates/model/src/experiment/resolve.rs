@@ -18,7 +18,7 @@ use crate::{
 use serde_json::{Map, Value};
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// The fields of a machine that a drive's preset gives, beside its own name and title.
+/// The fields of a machine that a drive's preset gives, in addition to its own name and title.
 const DRIVEN: [&str; 3] = ["disk", "solid_state", "queue"];
 
 /// The machine in front of the user.
@@ -64,7 +64,7 @@ impl<'a> Judge<'a> {
         }
         check::scenario(&scenario)?;
         if scenario.cache.is_none() && !is_host(&tree["machine"]) {
-            scenario.cache = self.cache_beside_reclaim(&scenario)?;
+            scenario.cache = self.cache_with_reclaim(&scenario)?;
         }
         let processors = scenario.machine.processors.get();
         scenario.workload.values_mut().for_each(|job| one_spelling(&mut job.cpus, processors));
@@ -83,7 +83,7 @@ impl<'a> Judge<'a> {
 
     /// The cache of an experiment that names none: where files and programs share memory, the lists of the policy of reclaim, if there
     /// is an eviction policy of that name. Reclaim asks the cache which blocks are in use and which come back, as its kernel does.
-    fn cache_beside_reclaim(&self, scenario: &Scenario) -> Result<Option<Choice>, Fault> {
+    fn cache_with_reclaim(&self, scenario: &Scenario) -> Result<Option<Choice>, Fault> {
         let name = scenario.reclaim.as_ref().map_or(RECLAIM, |reclaim| &reclaim.name);
         let known = self.catalogue.caches.iter().any(|cache| cache.name == name);
         let shared = scenario.machine.memory.size.is_some();
@@ -189,9 +189,9 @@ fn is_host(machine: &Value) -> bool {
 /// The policy that `field` of a scenario chooses from its family.
 fn policy(field: &str, family: &[Info], written: &Value) -> Result<Choice, Fault> {
     let at = Path::top(field);
-    let table = written.as_object().ok_or_else(|| {
-        Fault::new(at.clone(), "is not a table: write its name as { name = ... }, beside its parameters")
-    })?;
+    let table = written
+        .as_object()
+        .ok_or_else(|| Fault::new(at.clone(), "is not a table: write { name = ... } with its parameters"))?;
     let name = table.get("name").ok_or_else(|| Fault::new(at.key("name"), "is missing"))?;
     let kind = match field {
         "elevator" => "known elevator",
@@ -201,7 +201,7 @@ fn policy(field: &str, family: &[Info], written: &Value) -> Result<Choice, Fault
     };
     let info = entry(family, kind, &at.key("name"), name)?;
     if field == "cache" && info.promises.contains(&Promise::Clairvoyant) {
-        let reason = format!("{} wants to be told the future, which only a trace can: see schedlab cache", info.name);
+        let reason = format!("{} is clairvoyant: it needs a trace of requests, see schedlab cache", info.name);
         return Err(Fault::new(at.key("name"), reason));
     }
     let settings = settings(info, &at, table, &["name"])?;
@@ -251,7 +251,7 @@ fn only_known<'k>(
     Err(Fault::field(at, slip, known))
 }
 
-/// All parameters of `info`, given in `table` beside the fields in `own` or else at their default.
+/// All parameters of `info`, given in `table` together with the fields in `own` or else at their default.
 fn settings(
     info: &Info,
     at: &Path,

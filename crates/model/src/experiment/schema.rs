@@ -157,7 +157,7 @@ impl Quantities {
     }
 }
 
-/// A table whose field `kind` has the entry's name, beside the entry's parameters and `fields`.
+/// A table whose field `kind` has the entry's name, with the entry's parameters and `fields`.
 fn entry(info: &Info, kind: &str, mut fields: Map<String, Value>) -> Value {
     fields.insert(kind.to_owned(), json!({ "const": info.name, "description": info.summary }));
     let asked = info.parameters.iter().filter(|parameter| parameter.default.is_none()).map(|parameter| parameter.name);

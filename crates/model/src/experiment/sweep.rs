@@ -68,7 +68,7 @@ struct List(Vec<Value>);
 
 impl<'de> Deserialize<'de> for List {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let advice = r#"is not a list of values; a path stands in quotes: "scheduler.slice" = [...]"#;
+        let advice = r#"is not a list of values; quote the path: "scheduler.slice" = [...]"#;
         match Value::deserialize(from)? {
             Value::Array(list) if list.is_empty() => Err(de::Error::custom("has no values")),
             Value::Array(list) => Ok(List(list)),
@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for Zips {
 struct Key<'e> {
     written: &'e str,
     path: Path,
-    /// Where it stands in the experiment.
+    /// Its path in the experiment.
     at: Path,
     values: &'e [Value],
 }

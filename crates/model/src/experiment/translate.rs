@@ -1,4 +1,4 @@
-//! From what serde says about a value to what a user needs to hear.
+//! Translates serde's errors about a value into messages for users.
 
 use super::{
     path::{Path, Segment},
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment as Step;
 
-/// Reads the value that stands at `at`.
+/// Reads the value at `at`.
 pub(super) fn typed<T: DeserializeOwned>(at: &Path, value: &Value) -> Result<T, Fault> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let below = below(error.path());
@@ -63,7 +63,7 @@ fn names(rest: &str) -> (&str, Vec<&str>) {
 /// What serde wants, in the words of an experiment file.
 fn plain(wanted: &str) -> String {
     match wanted {
-        // The narrow types stand for one kind of field each, whose bounds are narrower still.
+        // Each narrow type is used for one kind of field, whose bounds are narrower still.
         "i8" => "a whole number from -20 to 20".to_owned(),
         "u8" => "a whole number from 0 to 99".to_owned(),
         "u16" => "a whole number up to 64".to_owned(),

@@ -100,9 +100,9 @@ pub struct SolidState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DiskQueue {
-    /// Requests that it holds, those in service included (Linux `nr_requests`). Who comes later waits for a place.
+    /// Requests that it holds, those in service included (Linux `nr_requests`). A later task waits for a free slot.
     pub requests: Sourced<u32>,
-    /// Of them, so many may be writes.
+    /// How many of them may be writes.
     pub writes: Sourced<u32>,
     /// A request does not grow by merging beyond this size.
     pub most: Sourced<Size>,

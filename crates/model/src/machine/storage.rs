@@ -37,7 +37,7 @@ pub enum Sizing {
     /// What its file says (Minix: `chmem`).
     #[default]
     Declared,
-    /// The most that any earlier run of the same program has held or asked for in vain; for the first, what its file says.
+    /// The most memory that any earlier run of the same program has held or been refused; for the first, what its file says.
     HighWater,
 }
 
@@ -47,7 +47,7 @@ pub enum Sizing {
 pub struct Memory {
     /// How much a program is given.
     pub sizing: Sizing,
-    /// Memory of the machine that the kernel does not keep for itself. None: more than anybody wants, and nothing is paged.
+    /// Memory of the machine that the kernel does not keep for itself. None: unlimited, and nothing is paged.
     pub size: Option<Sourced<Size>>,
     /// Size of a page.
     pub page: Sourced<Size>,
@@ -55,7 +55,7 @@ pub struct Memory {
     pub swap: Sourced<Size>,
     /// Pages kept free for interrupts: programs get none of them (Linux 1.0: its secondary list).
     pub reserve: Sourced<u32>,
-    /// The block cache takes a page only while more than so many are free (beside the reserve).
+    /// The block cache takes a page only while more pages than this are free, not counting the reserve.
     pub cache_leaves: Sourced<u32>,
 }
 
@@ -72,7 +72,7 @@ impl Default for Memory {
     }
 }
 
-/// When changed blocks go to the drive, beside `sync` and the eviction of a changed block.
+/// When dirty blocks are written back, apart from `sync` and the eviction of a dirty block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WriteBack {

@@ -24,7 +24,7 @@ const ELEVATORS: &[Info] = &[info("fifo", "First come, first served.", &[]), inf
 const CACHES: &[Info] = &[
     info("lru", "The least recently used goes.", &[]),
     info("two_list", "The last inactive one goes.", &[]),
-    Info { promises: &[Promise::Clairvoyant], ..info("belady", "Who is wanted last goes.", &[]) },
+    Info { promises: &[Promise::Clairvoyant], ..info("belady", "The object that is requested last is evicted.", &[]) },
 ];
 const RECLAIMS: &[Info] =
     &[info("two_list", "Active and inactive pages.", &[]), info("by_age", "The oldest page goes.", &[])];
@@ -167,7 +167,7 @@ pub const CATALOGUE: Catalogue<'static> = Catalogue {
 };
 
 /// A file with some of everything, and nothing wrong.
-pub const GOOD: &str = r#"question = "Which slice keeps an interactive job quick beside a hog?"
+pub const GOOD: &str = r#"question = "Which slice keeps an interactive job quick next to a hog?"
 machine = "at_286"
 metrics = ["tasks.io.real", "tasks.*.wakeup_latency.max", "wakeup_latency.p99", "context_switches", "nice.*.load1"]
 seeds = 30

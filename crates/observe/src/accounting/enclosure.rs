@@ -8,7 +8,7 @@
 use super::usage::Usage;
 use nix::unistd::{AccessFlags, access};
 use schedlab_linux::{Fault, Root, mounts};
-use schedlab_tune::{Cleanup, Object, RunJournal, mark::mark_group};
+use schedlab_tune::{Cleanup, Object, RunJournal, marker::mark_group};
 use std::{
     fs::{self, File, OpenOptions},
     path::{Path, PathBuf},
@@ -41,7 +41,7 @@ impl Enclosure {
         OpenOptions::new().write(true).open(self.folder.join("cgroup.procs")).ok()
     }
 
-    /// What all that were ever in it have used.
+    /// The usage of all tasks that were ever in it.
     pub(super) fn usage(&self) -> Option<Usage> {
         let read = |name: &str| fs::read_to_string(self.folder.join(name)).ok();
         match read("cpu.stat") {

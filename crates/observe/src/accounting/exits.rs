@@ -1,5 +1,5 @@
 //! The kernel's messages about tasks that end, over generic netlink. They come for every task of the host; those of the
-//! command are picked out afterwards, by who was whose child.
+//! command are selected afterwards, by parentage.
 //!
 //! A message is a chain of attributes, each a length (u16, its head included), a kind (u16) and data, at multiples of 4
 //! bytes. Lengths are checked: what does not fit ends the reading of that message.
@@ -161,7 +161,7 @@ fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     Some((kind, body, bytes.get(length.next_multiple_of(4)..).unwrap_or_default()))
 }
 
-/// The error that a message tells of, if it does.
+/// The error that a message reports, if any.
 fn refusal(bytes: &[u8]) -> io::Result<()> {
     let Some((kind, body, _)) = message(bytes) else { return Err(io::Error::from_raw_os_error(libc::EPROTO)) };
     let code = body.first_chunk().map_or(0, |&code| i32::from_ne_bytes(code));
@@ -172,7 +172,7 @@ fn refusal(bytes: &[u8]) -> io::Result<()> {
 fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16::from_ne_bytes(*rest.first_chunk()?));
-        // The top two bits tell how to read it, not what it is.
+        // The top two bits are flags, not part of the type.
         let kind = u16::from_ne_bytes(*rest.get(2..)?.first_chunk()?) & 0x3fff;
         let data = rest.get(4..length)?;
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();

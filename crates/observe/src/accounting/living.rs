@@ -76,7 +76,7 @@ impl Outlived {
     }
 }
 
-/// A thread that lives, as the kernel would tell of it if it ended now.
+/// The record of a living thread that the kernel would write if it ended now.
 fn record(process: &Stat, thread: i32, tick_ns: u64) -> Option<Record> {
     let folder = format!("/proc/{}/task/{thread}", process.pid);
     let stat = Stat::read(&format!("{folder}/stat"))?;

@@ -4,15 +4,15 @@
 //!   processor      it could run, and others did
 //!   memory         it waited for pages that had been thrown out: swap-in, thrashing
 //!   disk           it waited for a drive, that memory left out: the kernel counts those waits as the drive's, too
-//!   asleep         the rest: timers, locks, pipes, children, terminals, and the network, which Linux does not tell apart
+//!   asleep         the rest: timers, locks, pipes, children, terminals, and the network, which Linux does not distinguish
 //!
-//! Reclaim, compaction and copying are partly run by the task itself and partly waited for: they lie across these parts
-//! and are told beside them.
+//! Reclaim, compaction and copying are partly run by the task itself and partly waited for: they overlap these parts
+//! and are reported separately.
 
 use super::record::Record;
 use serde::Serialize;
 
-/// Parts of a time, ns. A wait that the kernel does not tell of is none, and `asleep_ns` holds it, too.
+/// Parts of a time, ns. A wait that the kernel does not report is none, and `asleep_ns` includes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Parts {
     /// The whole.
@@ -31,7 +31,7 @@ pub struct Parts {
     pub asleep_ns: u64,
 }
 
-/// Which waits the kernel tells of.
+/// Which waits the kernel reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
     /// For a processor.
@@ -49,8 +49,8 @@ impl Parts {
         let by_ticks = (u128::from(ran) * u128::from(task.user_ns)).checked_div(ticks);
         let user_ns = by_ticks.map_or(ran, |ns| ns as u64);
         let mut rest = elapsed_ns - ran;
-        let mut take = |told: bool, wanted: u64| {
-            told.then(|| {
+        let mut take = |reported: bool, wanted: u64| {
+            reported.then(|| {
                 let part = wanted.min(rest);
                 rest -= part;
                 part

@@ -1,5 +1,5 @@
-//! The kernel's record of a task that has ended (`struct taskstats`). It grows at its end from version to version, so each
-//! field stands at one place for good. Only version 15 (Linux 6.14) had fields put in between: it is not believed.
+//! The kernel's record of a task that has ended (`struct taskstats`). It grows at its end from version to version, so the
+//! offset of a field never changes. Only version 15 (Linux 6.14) inserted fields in between: it is not read.
 
 use crate::sample::Name;
 
@@ -28,23 +28,23 @@ const THRASHING_DELAY: Field = (336, 9);
 const COMPACTION_DELAY: Field = (360, 11);
 const PROCESS: (usize, u16) = (368, 12);
 const COPY_DELAY: Field = (408, 13);
-/// Fields stand elsewhere in this one.
+/// Fields have other offsets in this version.
 const MISPLACED: u16 = 15;
 /// Before this version there are no task numbers in it.
 const OLDEST: u16 = 3;
 
 type Field = (usize, u16);
 
-/// What the kernel kept of a task. Times in ns. None: this kernel does not tell.
+/// What the kernel kept of a task. Times in ns. None: this kernel does not report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Record {
     /// Of its program.
     pub name: Name,
     /// Its number.
     pub pid: u32,
-    /// Number of its process; older kernels do not tell.
+    /// Number of its process; older kernels do not report it.
     pub process: Option<u32>,
-    /// Number of the process that would have been told of its end.
+    /// Number of the process that would have been notified of its end.
     pub parent: u32,
     /// From its creation to its end.
     pub elapsed_ns: u64,

@@ -1,4 +1,4 @@
-//! Runs a command, passes signals on to it, and reads what the kernel tells of its tasks until it ends.
+//! Runs a command, passes signals on to it, and reads what the kernel reports of its tasks until it ends.
 
 use super::{
     enclosure::Enclosure,
@@ -27,7 +27,7 @@ use std::{
 const PASSED_ON: [Signal; 6] =
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
 /// What is not counted where neither a control group nor the kernel's records of tasks can be had.
-const NOBODYS: &str = "children that are not waited for (their parent ignores SIGCHLD): the kernel adds their time to nobody's; run as root";
+const UNATTRIBUTED: &str = "children that are not waited for (their parent ignores SIGCHLD): the kernel adds their time to no process; run as root";
 /// Signals that were blocked when this process began.
 static MASK: OnceLock<SigSet> = OnceLock::new();
 /// Kernel's sign that a signal came from the terminal, not from a process.
@@ -67,9 +67,9 @@ pub fn run(
     let outlived = Outlived::find(&wait.strangers);
     let enclosed = enclosure.as_ref().and_then(Enclosure::usage);
     let systems = [before, System::read(root)];
-    let (records, mut unknown) = wait.told();
+    let (records, mut unknown) = wait.reported();
     if records.is_none() && enclosed.is_none() {
-        unknown.push(NOBODYS.to_owned());
+        unknown.push(UNATTRIBUTED.to_owned());
     }
     let delays = delays.map_err(|why| unknown.push(format!("waits for disk and memory: {why}"))).is_ok();
     let Wait { reaped, own, status, .. } = wait;
@@ -114,7 +114,7 @@ struct Wait {
     exits: Result<Exits, Fault>,
     /// Children that were there before the command.
     strangers: BTreeSet<i32>,
-    /// Of all that were waited for.
+    /// Of all waited-for tasks.
     reaped: Reaped,
     /// The first task's, once it has ended.
     own: Option<Own>,
@@ -140,7 +140,7 @@ impl Wait {
             }
         }
         self.reap();
-        // Afterwards: who was reaped has told of its end before.
+        // Afterwards: the message of a task precedes its reaping.
         if let Ok(exits) = &mut self.exits {
             exits.read();
         }
@@ -164,8 +164,8 @@ impl Wait {
     }
 
     /// The records of the command's tasks, and what is not known.
-    fn told(&self) -> (Option<Vec<Record>>, Vec<String>) {
-        let mut unknown = vec!["waiting for the network: Linux does not tell it apart from being asleep".to_owned()];
+    fn reported(&self) -> (Option<Vec<Record>>, Vec<String>) {
+        let mut unknown = vec!["waiting for the network: Linux does not distinguish it from sleep".to_owned()];
         match &self.exits {
             Ok(exits) => {
                 if exits.lost {

@@ -7,7 +7,7 @@ use schedlab_linux::{
 };
 use serde::Serialize;
 
-/// The system's pressure over a run: time in which some task was held up, ns.
+/// The system's pressure over a run: time in which some task was stalled, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Pressure {
     /// For want of a processor.

@@ -1,7 +1,7 @@
-//! What came of one run: the parts of its time and its counts, put together from all that the kernel tells.
+//! The result of one run: the parts of its time and its counts, combined from all that the kernel reports.
 //!
-//! How much time the tasks ran is known exactly; the records of tasks that have ended, which alone tell of waits, are written
-//! before the last of it. What they leave out is put where it belongs: a task's last stretch of running looks like sleep
+//! The tasks' run time is known exactly; the records of tasks that have ended, which alone have waits, are written
+//! before the last of it. What they omit is corrected: a task's last run time looks like sleep
 //! in its record, and what it runs after the record was written is no part of its life there.
 
 use super::{
@@ -17,14 +17,14 @@ use std::collections::HashSet;
 /// Longer than this the kernel does not go without adding up a running task's time: a clock tick of the slowest clock.
 const NOT_YET_ADDED_NS: u64 = 10_000_000;
 
-/// What came of one run.
+/// The result of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Timed {
     /// From its start to its end, ns.
     pub elapsed_ns: u64,
     /// What it ended with.
     pub status: i32,
-    /// The first task alone: its parts add up to the time elapsed. None where the kernel does not tell of it alone.
+    /// The first task alone: its parts add up to the time elapsed. None where the kernel does not report it alone.
     pub main: Option<Parts>,
     /// All tasks together.
     pub whole: Whole,
@@ -32,7 +32,7 @@ pub struct Timed {
     pub counts: Counts,
     /// Processes that lived on when the command had ended: counted up to then.
     pub outlived: Vec<Living>,
-    /// Time in which tasks of the whole system were held up, ns.
+    /// Time in which tasks of the whole system were stalled, ns.
     pub pressure: Option<Pressure>,
     /// Processor time that others used meanwhile, as a share of all processors, percent.
     pub foreign_percent: Option<f64>,
@@ -99,13 +99,13 @@ pub(super) struct Seen {
     pub status: i32,
     /// Number of the first task.
     pub child: u32,
-    /// Of all that were waited for.
+    /// Of all waited-for tasks.
     pub reaped: Reaped,
     pub own: Option<Own>,
     pub outlived: Outlived,
     /// Of the control group around the command.
     pub enclosed: Option<Usage>,
-    /// Of the command's tasks that have ended; none where the kernel does not tell.
+    /// Of the command's tasks that have ended; none where the kernel does not report it.
     pub records: Option<Vec<Record>>,
     /// Whether the kernel keeps account of waits.
     pub delays: bool,
@@ -171,7 +171,7 @@ impl Seen {
         let reaped = &self.reaped;
         let sum = |of: fn(&Record) -> u64| tasks.unwrap_or_default().iter().map(of).fold(0, u64::saturating_add);
         let living = |of: fn(&Record) -> u64| self.outlived.records.iter().map(of).fold(0, u64::saturating_add);
-        let told = |of: fn(&Record) -> u64| tasks.map(|_| sum(of));
+        let counted = |of: fn(&Record) -> u64| tasks.map(|_| sum(of));
         let known = |of: fn(&Record) -> Option<u64>| {
             let all = tasks?.iter().filter_map(of).fold(0u64, u64::saturating_add);
             (self.delays && records_tell(tasks, of)).then_some(all)
@@ -183,8 +183,8 @@ impl Seen {
             involuntary_switches: most(reaped.switches[1], |it| it.switches[1]),
             minor_faults: most(reaped.faults[0], |it| it.faults[0]),
             major_faults: most(reaped.faults[1], |it| it.faults[1]),
-            read_bytes: told(|it| it.call_bytes[0]),
-            written_bytes: told(|it| it.call_bytes[1]),
+            read_bytes: counted(|it| it.call_bytes[0]),
+            written_bytes: counted(|it| it.call_bytes[1]),
             drive_read_bytes: most(reaped.drive_bytes[0], |it| it.drive_bytes[0]),
             drive_written_bytes: most(reaped.drive_bytes[1], |it| it.drive_bytes[1]),
             peak_bytes: tasks.unwrap_or_default().iter().map(|it| it.peak_bytes).fold(reaped.peak_bytes, u64::max),

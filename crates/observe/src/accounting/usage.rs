@@ -1,5 +1,5 @@
 //! Processor time by those of the kernel's counters that are exact. A record of a task that ends (see `record`) is not: it is
-//! written before the task's last stretch of running is added up, which for a child of 2 ms is most of it.
+//! written before the task's last run time is added, which for a child of 2 ms is most of it.
 //!
 //! Each of these counters can leave tasks out (a child that is not waited for, a task moved to another control group), and none
 //! counts a task that is not the command's. So the largest is the nearest.
@@ -26,7 +26,7 @@ impl Usage {
     }
 }
 
-/// What `wait4` tells of a process and of all that it has waited for.
+/// What `wait4` returns for a process and all its waited-for children.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reaped {
     pub usage: Usage,
@@ -64,7 +64,7 @@ impl Reaped {
     }
 }
 
-/// What a task had alone, read when it has ended and was not yet waited for: then it is final, and anybody may read it.
+/// What a task had alone, read when it has ended and was not yet waited for: then it is final, and any user may read it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Own {
     pub usage: Usage,

@@ -10,7 +10,7 @@ pub struct Column<T: 'static> {
     /// For people.
     pub meaning: &'static str,
     /// The number, from the later and the earlier reading and the seconds between them; none where the kernel does not
-    /// tell, or where a counter went back.
+    /// report it, or where a counter went back.
     pub of: fn(&T, &T, f64) -> Option<f64>,
 }
 

@@ -89,7 +89,7 @@ fn of(now: &Group, was: &Group, resource: usize, column: usize, seconds: f64) ->
 
 /// How a file is read.
 enum Form {
-    /// One number, of so many units to ours.
+    /// One number, and its units per unit of ours.
     Whole(usize, u64),
     /// Lines "key value".
     Flat(&'static [(&'static str, usize, u64)]),
@@ -205,7 +205,7 @@ impl Files {
         Ok(Files { files })
     }
 
-    /// Reads all; the first file that has a counter tells it.
+    /// Reads all; a counter is taken from the first file that has it.
     pub(super) fn read(&mut self) -> Group {
         let mut group = Group::default();
         for (file, form) in &mut self.files {

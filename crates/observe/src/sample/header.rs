@@ -33,7 +33,7 @@ pub struct Header {
     kernel: Option<String>,
     /// The sampler's own, so that it can be reported from those it watches.
     pid: u32,
-    /// In which the kernel tells processor time; over less than some of them shares are coarse.
+    /// The unit in which the kernel reports processor time; over a few ticks shares are coarse.
     ticks_per_second: u64,
     processors: usize,
     interval_ns: Nanos,

@@ -10,7 +10,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// With room for so many bytes; a longer line takes more.
+    /// With room for a number of bytes; a longer line takes more.
     pub fn with_room(bytes: usize) -> Line {
         Line { text: Vec::with_capacity(bytes) }
     }
@@ -121,7 +121,7 @@ impl Line {
         self.object(|line| line.columns(table, readings, seconds));
     }
 
-    /// An object, or null where there is nothing to tell of.
+    /// An object, or null where there is nothing to report.
     pub(super) fn object(&mut self, inside: impl FnOnce(&mut Line)) {
         self.comma();
         self.text.push(b'{');

@@ -39,7 +39,7 @@ fn used(now: &Memory) -> Option<f64> {
 /// What memory is used for.
 pub const MEMORY: &[Column<Memory>] = &[
     column("total", "KiB", "memory that the kernel has", |now, _, _| level(now[TOTAL])),
-    column("used", "KiB", "in use: all that is not buff, cach or free", |now, _, _| used(now)),
+    column("used", "KiB", "in use: neither buff, cach nor free", |now, _, _| used(now)),
     column("buff", "KiB", "blocks of drives", |now, _, _| level(now[BUFFERS])),
     column("cach", "KiB", "files, and slabs that can be given back", |now, _, _| level(now[CACHED])),
     column("free", "KiB", "unused", |now, _, _| level(now[FREE])),
@@ -77,7 +77,7 @@ pub(super) const PAGING_KEYS: &[Key] = &[
     ("pswpout", SWAPPED_OUT),
     ("pgfault", FAULTS),
     ("pgmajfault", MAJOR),
-    // Before 4.8 by zone. `pgscan_direct_throttle` counts tasks held up, not pages, and is not meant.
+    // Before 4.8 by zone. `pgscan_direct_throttle` counts stalled tasks, not pages, and is left out.
     ("pgscan_kswapd*", SCANNED),
     ("pgscan_direct", SCANNED),
     ("pgscan_direct_dma*", SCANNED),

@@ -1,4 +1,4 @@
-//! Load averages by nice level, which no kernel tells: tasks are counted as they are found.
+//! Load averages by nice level, which no kernel reports: tasks are counted as they are found.
 //!
 //! The formula is the kernel's and the simulator's (crates/metrics/src/load.rs), with the samples' own times in place of
 //! every 5 s:

@@ -10,7 +10,7 @@ const FIRST: usize = 16 << 10;
 /// Bytes of a file that are read at most.
 const MOST: usize = 4 << 20;
 
-/// What a kernel does not tell.
+/// What a kernel does not report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Missing {
     /// The file.

@@ -94,7 +94,7 @@ impl Pace {
         for signal in &stopping {
             waiting.remove(signal);
         }
-        // Without them a sample is late by up to 50 us, which its own time shows.
+        // Without them a sample is late by up to 50 us, which its timestamp shows.
         let _ = exact_timers();
         Ok(Pace { times, watched, waiting })
     }

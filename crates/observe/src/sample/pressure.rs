@@ -1,11 +1,11 @@
-//! /proc/pressure/* and the pressure files of control groups: the share of time in which tasks were held up.
+//! /proc/pressure/* and the pressure files of control groups: the share of time in which tasks were stalled.
 
 use super::column::{Column, column, percent, rate};
 use schedlab_linux::proc::text::{decimal, lines, number, words};
 
-/// One line: some tasks were held up, or all that were not idle.
+/// One line: the time in which some, or all, non-idle tasks were stalled.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Held {
+struct Stall {
     avg10: Option<f64>,
     total_us: Option<u64>,
 }
@@ -13,25 +13,24 @@ struct Held {
 /// Pressure for one resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Pressure {
-    some: Held,
-    /// The system's `full` line for processors has stood there since 5.13 and is always 0: all tasks cannot wait for a
-    /// processor.
-    full: Held,
+    some: Stall,
+    /// The system's `full` line for processors exists since 5.13 and is always 0: not all tasks can wait for a processor.
+    full: Stall,
 }
 
-impl Held {
+impl Stall {
     /// Exact share of the time between, percent.
-    fn share(&self, before: &Held, seconds: f64) -> Option<f64> {
+    fn share(&self, before: &Stall, seconds: f64) -> Option<f64> {
         rate(self.total_us, before.total_us, seconds).and_then(|us| percent(us, 1e6))
     }
 }
 
 /// Pressure for one resource.
 pub const PRESSURE: &[Column<Pressure>] = &[
-    column("some", "%", "of the time between: at least one task was held up", |now, was, s| {
+    column("some", "%", "of the time between: at least one task was stalled", |now, was, s| {
         now.some.share(&was.some, s)
     }),
-    column("full", "%", "of the time between: nobody got on, someone was held up", |now, was, s| {
+    column("full", "%", "of the time between: all non-idle tasks were stalled", |now, was, s| {
         now.full.share(&was.full, s)
     }),
     column("some_avg10", "%", "the kernel's own mean of `some` over 10 s", |now, _, _| now.some.avg10),
@@ -43,16 +42,16 @@ pub(super) fn read(text: &[u8]) -> Pressure {
     let mut pressure = Pressure::default();
     for line in lines(text) {
         let mut words = words(line);
-        let held = match words.next() {
+        let stall = match words.next() {
             Some(b"some") => &mut pressure.some,
             Some(b"full") => &mut pressure.full,
             _ => continue,
         };
         for word in words {
             if let Some(value) = word.strip_prefix(b"avg10=") {
-                held.avg10 = decimal(value);
+                stall.avg10 = decimal(value);
             } else if let Some(value) = word.strip_prefix(b"total=") {
-                held.total_us = number(value);
+                stall.total_us = number(value);
             }
         }
     }

@@ -1,6 +1,6 @@
-//! /proc/stat and /proc/loadavg: where the processors' time went, interrupts, switches, who runs and who is blocked.
+//! /proc/stat and /proc/loadavg: where the processors' time went, interrupts, switches, running and blocked tasks.
 //!
-//! Shares are of the ticks that passed, as in vmstat: the kernel tells time in ticks of 10 ms (`ticks_per_second` in the
+//! Shares are of the ticks that passed, as in vmstat: the kernel reports time in ticks of 10 ms (`ticks_per_second` in the
 //! header), so that over a short interval shares come in coarse steps, and are none if no tick passed.
 
 use super::column::{Column, column, level, percent, rate};
@@ -17,7 +17,7 @@ pub struct Ticks(stat::Ticks);
 impl Ticks {
     /// The share of one kind in what passed since, percent.
     ///
-    /// The kernel corrects waiting and idle time of its own downwards now and then, and a hypervisor stolen time: that
+    /// The kernel sometimes corrects waiting and idle time downwards, and a hypervisor stolen time: that
     /// kind then is none, the others are what they are. If any other kind went back, the processor was away and began
     /// again: nothing is known.
     fn share(&self, before: &Ticks, kind: usize) -> Option<f64> {
@@ -41,7 +41,9 @@ pub const TIME: &[Column<Ticks>] = &[
     column("sys", "%", "in the kernel, for programs", |now, was, _| now.share(was, 2)),
     column("idl", "%", "idle", |now, was, _| now.share(was, IDLE)),
     column("wai", "%", "idle while a task waited for a drive", |now, was, _| now.share(was, IOWAIT)),
-    column("hiq", "%", "in hardware interrupts, where the kernel tells them apart", |now, was, _| now.share(was, 5)),
+    column("hiq", "%", "in hardware interrupts, where the kernel counts them separately", |now, was, _| {
+        now.share(was, 5)
+    }),
     column("siq", "%", "in softirqs", |now, was, _| now.share(was, 6)),
     column("stl", "%", "taken by the hypervisor for other machines", |now, was, _| now.share(was, STEAL)),
 ];

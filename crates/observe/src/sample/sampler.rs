@@ -29,7 +29,7 @@ const MOST_PROCESSORS: usize = 4096;
 /// What is sampled in addition to the system's counters, pressure, drives and network.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Wanted {
-    /// Every so many samples each interrupt by itself: half as dear as all the rest together.
+    /// Each interrupt by itself, once per this number of samples: half the cost of all the rest.
     pub interrupts: Option<u32>,
     /// Loads by nice level. Every task is looked at, 10 to 30 microseconds each.
     pub nice: bool,
@@ -132,7 +132,7 @@ impl Sampler {
         })
     }
 
-    /// What this kernel does not tell, and why.
+    /// What this kernel does not report, and why.
     pub fn missing(&self) -> &[Missing] {
         &self.missing
     }
@@ -143,7 +143,7 @@ impl Sampler {
     }
 
     /// Reads everything, at that time of the caller's clock. Nothing is allocated, unless a file or the number of tasks
-    /// has grown beyond all that was seen.
+    /// has grown beyond its maximum so far.
     pub fn sample(&mut self, now_ns: Nanos) -> &Sample {
         std::mem::swap(&mut self.now, &mut self.before);
         let (now, before) = (&mut self.now, &self.before);
@@ -189,7 +189,7 @@ impl Sampler {
     }
 }
 
-/// How many processors /proc/stat tells of, by the highest number.
+/// The number of processors in /proc/stat, by the highest number.
 fn listed_processors(text: &[u8]) -> usize {
     let numbers = lines(text).filter_map(|line| line.strip_prefix(b"cpu")?.split(u8::is_ascii_whitespace).next());
     let highest = numbers.filter_map(number).max();

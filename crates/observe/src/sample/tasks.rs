@@ -170,7 +170,7 @@ pub const TASK: &[Column<Task>] = &[
     column("rkB/s", "KiB/s", "read from drives; needs the right to trace it", |now, was, s| {
         rate(now.moved[0], was.moved[0], s).map(|bytes| bytes / 1024.0)
     }),
-    column("wkB/s", "KiB/s", "sent to drives, at once or later; needs the right to trace it", |now, was, s| {
+    column("wkB/s", "KiB/s", "sent to drives, immediately or later; needs the right to trace it", |now, was, s| {
         rate(now.moved[1], was.moved[1], s).map(|bytes| bytes / 1024.0)
     }),
     column("threads", "tasks", "threads", |now, _, _| level(now.threads)),
@@ -214,7 +214,7 @@ impl Scan {
         })
     }
 
-    /// Looks at all tasks, or at the named ones if no others are wanted; `reported` gets the places of those to tell of.
+    /// Looks at all tasks, or at the named ones if no others are wanted; `reported` gets the indices of those to report.
     pub(super) fn read(
         &mut self,
         before: &[Task],
@@ -275,7 +275,7 @@ impl Scan {
         self.threads = threads;
     }
 
-    /// The places of those to tell of, the ones that use most first. Both lists of tasks are in order of their numbers.
+    /// The indices of those to report, the heaviest users first. Both lists of tasks are in order of their numbers.
     fn choose(&self, before: &[Task], now: &[Task], reported: &mut Vec<u32>) {
         reported.clear();
         let weight = |place: u32| {

@@ -1,5 +1,5 @@
-//! Tasks that ended meanwhile, summed by program and by the living process below which they ran: a swarm of short processes
-//! is nowhere in a list of tasks, and its reads and writes stand at the shell that waited for it.
+//! Tasks that ended meanwhile, summed by program and by the living process below which they ran: many short processes
+//! are missing in a list of tasks, and their reads and writes are accounted to the shell that waited for them.
 
 use crate::{accounting::record::Record, sample::Name};
 use serde::Serialize;
@@ -47,7 +47,7 @@ pub struct Program {
 }
 
 impl Ended {
-    /// Takes what has come since the while began, so many ns ago. Of a longer life, the same share is taken to fall into it.
+    /// Takes the records since the observation began, `since_ns` ago. Of a longer life, the same share counts.
     pub fn take(&mut self, records: &mut Vec<Record>, since_ns: u64) {
         for record in records.drain(..) {
             let Record { pid, process, parent, name, drive_bytes: [read, written], .. } = record;

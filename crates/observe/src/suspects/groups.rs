@@ -71,7 +71,7 @@ pub struct Change {
     pub memory: Option<u64>,
     /// None without a limit.
     pub limit: Option<u64>,
-    /// Share of the time in which some of its tasks were held up for want of a processor, memory, a drive; percent.
+    /// Share of the time in which some of its tasks were stalled for a processor, memory, a drive; percent.
     pub pressure: [Option<f64>; 3],
 }
 

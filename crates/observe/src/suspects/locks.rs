@@ -1,4 +1,4 @@
-//! Who waits for whose lock: calls of futex, traced for a second.
+//! Waiters and holders of locks: calls of futex, traced for a second.
 //!
 //! A futex is a word in memory, named by its process and address. Not every wait for one is a wait for a lock: a worker that waits
 //! for work does so too. A word is taken for a lock where the tasks that wait for it are also those that wake others by it,
@@ -102,7 +102,7 @@ pub fn contended(text: &str, process: impl Fn(i32) -> Option<(i32, String)>) -> 
             }
         }
     }
-    // Who still waits has waited until the end.
+    // A task that still waits has waited until the end.
     for (since, key) in open.into_values() {
         words.entry(key).or_default().seconds += last - since;
     }

@@ -1,8 +1,8 @@
-//! What the counters of `sample` do not say, and who is behind them: for `schedlab diagnose`, over a while.
+//! What the counters of `sample` do not show, and the responsible tasks: for `schedlab diagnose`, over a while.
 //!
 //!   groups    every control group of the host: quota, failed charges, pressure
 //!   ended     tasks that ended meanwhile, by program and by the living process that they stem from
-//!   locks     who waits for whose futex, by a second of tracing
+//!   locks     waiters and holders of futexes, by a second of tracing
 //!   sockets   connections over the loopback with data that waits, and whose they are
 //!   kernel    softirqs and interrupts by kind, packets dropped for want of room
 //!

@@ -12,7 +12,7 @@ const MOST_BYTES: usize = 1 << 20;
 /// Sockets whose owners are looked for at most.
 const MOST: usize = 64;
 const FILES: [&str; 4] = ["/proc/net/tcp", "/proc/net/tcp6", "/proc/net/udp", "/proc/net/udp6"];
-/// State of a connection that stands; of UDP, "connected".
+/// State of an established connection; of UDP, "connected".
 const ESTABLISHED: &str = "01";
 /// State of a socket of UDP that is not connected.
 const BOUND: &str = "07";
@@ -49,7 +49,7 @@ impl Sockets {
         }
     }
 
-    /// Whose the sockets are in which data waited most often. Of other users' processes only root is told.
+    /// The owners of the sockets in which data waited most often. Only root sees other users' processes.
     pub fn owners(self, root: &Root) -> Vec<Owner> {
         let mut most: Vec<(u64, u64)> = self.seen.into_iter().map(|(inode, (_, waits))| (waits, inode)).collect();
         most.sort_unstable_by(|a, b| b.cmp(a));

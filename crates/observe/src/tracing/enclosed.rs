@@ -47,14 +47,14 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    fn nobody() -> (Recorded, Roster) {
+    fn empty() -> (Recorded, Roster) {
         let recorded = Recorded { raw_events: Vec::new(), losses: Default::default(), overrun: 0, own: Vec::new() };
         (recorded, Roster { jobs: vec!["hogs".to_owned()], processors: vec![0], ..Roster::default() })
     }
 
     #[test]
     fn what_is_enclosed_is_the_file() {
-        let (recorded, roster) = nobody();
+        let (recorded, roster) = empty();
         let text = recorded.enclosed(&roster, 1 << 20).unwrap();
         let mut unpacked = Vec::new();
         let packed = STANDARD.decode(text).unwrap();
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_recording_that_is_too_long_is_not_sent() {
-        let (recorded, roster) = nobody();
+        let (recorded, roster) = empty();
         let why = recorded.enclosed(&roster, 10).unwrap_err().to_string();
         assert!(why.contains("more than 10 bytes"), "{why}");
     }

@@ -7,7 +7,7 @@ use schedlab_linux::{
     Fault,
     tracefs::{Tracefs, advice, refused},
 };
-use schedlab_tune::{Cleanup, Object, RunJournal, mark::mark_instance};
+use schedlab_tune::{Cleanup, Object, RunJournal, marker::mark_instance};
 use std::{
     fs::{self, File, OpenOptions},
     os::unix::fs::OpenOptionsExt,

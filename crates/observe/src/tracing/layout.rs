@@ -84,7 +84,7 @@ pub struct States {
 }
 
 impl States {
-    /// Reads them from the print format, where each bit stands with its letter: `{ 0x00000010, "X" }`. A task whose state
+    /// Reads them from the print format, where each bit has its letter: `{ 0x00000010, "X" }`. A task whose state
     /// has the bit above all of them can run and was preempted, as one that has none can.
     fn parse(text: &str) -> Result<States, String> {
         let mut states = States { waits: 0, gone: 0 };
@@ -99,7 +99,7 @@ impl States {
             }
         }
         if states.gone == 0 || states.waits == states.gone {
-            return Err("its print format does not tell the states of a task".to_owned());
+            return Err("its print format lacks the states of a task".to_owned());
         }
         Ok(states)
     }
@@ -142,7 +142,7 @@ impl Fields {
 pub enum EventKind {
     /// A processor turns from one task to another.
     Switch,
-    /// Somebody wakes a task. It can run from here on; Linux tells of it on the waker's processor.
+    /// A task is woken. It can run from here on; Linux records it on the waker's processor.
     Waking,
     /// The task was put into a runqueue.
     Woken,
@@ -174,7 +174,7 @@ pub struct EventLayout {
     pub kind: EventKind,
     /// Its number in a record.
     pub id: u16,
-    /// Who ran on the processor when it was told.
+    /// The task that ran on the processor when it was recorded.
     pub common_pid: Field,
     /// The fields of [`EVENTS`], in that order; what is not used is a copy of the first.
     pub fields: [Field; 5],

@@ -8,13 +8,13 @@
 //!   merge     raw events of all processors in order of time
 //!   replay    raw events into events of the model
 //!   roster    the tasks of a run, and when it was
-//!   numbers   events into rows and lengths of stretches
+//!   numbers   events into rows and run lengths
 //!   enclosed  a recording as text, for where there is no file to give
 //!
 //! What is lost is counted three ways (the flags of pages, the counters of buffers, switches that do not fit) and never
 //! silent: [`Recorded::lost`]. A wait begins with `sched_waking`, when the task could have run, not with `sched_wakeup`,
-//! when a perhaps busy processor got round to it. `sched_stat_runtime` is recorded to mend switches that a kernel does not
-//! tell of: it says when the running task began.
+//! when a perhaps busy processor got round to it. `sched_stat_runtime` is recorded to recover switches that a kernel does not
+//! report: it says when the running task began.
 //!
 //! Not seen: what of a task's time was in the kernel, in interrupts, or stolen by a hypervisor (all of it counts as the
 //! task's), whether an idle processor waited for a drive, and whether a task that left while it could run had yielded.
@@ -73,7 +73,7 @@ struct Buffer {
 
 impl Recorder {
     /// Records the scheduler's events from now on. All processors are recorded, since a task of one may be woken on any
-    /// other; `processors` must be among them. Each has a buffer of so many KiB, whose oldest events are overwritten. The journal is
+    /// other; `processors` must be among them. Each has a buffer of that size, KiB, whose oldest events are overwritten. The journal is
     /// where the instance is entered first.
     pub fn start(journal: &RunJournal, processors: &[u16], kib_per_cpu: u32) -> Result<Recorder, Fault> {
         let tracefs = Tracefs::open(journal.root())?;
@@ -213,8 +213,8 @@ impl Recorded {
         counted.saturating_add(self.losses.torn).max(self.losses.gaps.saturating_add(self.losses.torn))
     }
 
-    /// Switches that the kernel did not tell of and whose time is known all the same: of the next task, how long it had
-    /// run. They are no loss, but for the reason why the task before left.
+    /// Switches that the kernel did not report and whose time is known from the run time of the next task. Only the reason
+    /// why the previous task left is lost.
     pub fn mended(&self) -> u64 {
         self.losses.mended
     }

@@ -1,5 +1,5 @@
 //! A recording in numbers: those rows of the metrics table that the scheduler's events alone determine, and how long
-//! tasks ran at a stretch.
+//! tasks ran without interruption.
 
 use super::{Recorded, roster::Roster};
 use crate::Number;
@@ -37,7 +37,7 @@ impl Recorded {
         known.map(|row| Number { metric: row.metric, unit: row.unit.to_owned(), value: row.value }).collect()
     }
 
-    /// How long the tasks of each job ran at a stretch: the slice they got, next to the one they asked for.
+    /// The uninterrupted run lengths of each job's tasks: the slice they got, to compare with the one they asked for.
     pub fn run_lengths(&self, roster: &Roster) -> Vec<RunLengths> {
         let empty = || [Lengths::default(), Lengths::default()];
         let mut stretches = Stretches { job_of: Vec::new(), jobs: roster.jobs.iter().map(|_| empty()).collect() };
@@ -53,7 +53,7 @@ impl Recorded {
     }
 }
 
-/// Lengths of the stretches in which a job's tasks had a processor.
+/// Run lengths of a job's tasks, from switch-in to switch-out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunLengths {
     /// The job.
@@ -95,7 +95,7 @@ struct Lengths {
     longest: u64,
 }
 
-/// Listens for the ends of stretches.
+/// Collects run lengths as they end.
 struct Stretches {
     /// Job by number of task.
     job_of: Vec<u64>,
@@ -106,7 +106,7 @@ struct Stretches {
 impl Observer for Stretches {
     fn observe(&mut self, event: Event) {
         match event.kind {
-            // Tasks are told of in the order of their numbers.
+            // Tasks are reported in the order of their numbers.
             Kind::Created => self.job_of.push(event.a),
             Kind::SwitchOut if event.flag != Leave::Stopped as u8 => {
                 let job = self.job_of.get(event.task as usize);

@@ -17,7 +17,7 @@ use schedlab_model::event::Leave;
 
 /// In `commit`: records were lost before this page.
 const MISSED: u64 = 1 << 31;
-/// In `commit`: how many stands behind the records.
+/// In `commit`: the number of lost events follows the records.
 const MISSED_STORED: u64 = 1 << 30;
 /// No kernel numbers its tasks higher (PID_MAX_LIMIT).
 pub const MOST_TASKS: i32 = 1 << 22;
@@ -55,7 +55,7 @@ pub enum What {
     Mended,
 }
 
-/// Why it is not known who has a processor.
+/// Why the running task of a processor is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gap {
     /// Nothing is known yet.
@@ -91,18 +91,18 @@ pub struct RawEvent {
 
 const _: () = assert!(size_of::<RawEvent>() == 24);
 
-/// What decoding a processor's pages gave, besides the events.
+/// Losses found while decoding a processor's pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Losses {
     /// Events that the kernel says are missing between pages.
     pub missed: u64,
-    /// Pages that make no sense, or that tell of a loss without saying how much.
+    /// Invalid pages, and pages that report a loss without its size.
     pub gaps: u64,
-    /// Switches that must have been and were not told: another task had the processor than the last one switched to. Seen
-    /// on a virtual machine (Linux 6.18) for threads of its first process, with no loss told by any counter.
+    /// Switches that must have happened and were not recorded: another task had the processor than the last one switched to.
+    /// Seen on a virtual machine (Linux 6.18) for threads of its first process, with no loss in any counter.
     pub torn: u64,
-    /// Such switches whose time could be found: the task before was charged when it left, or the next one told how long
-    /// it had run.
+    /// Such switches whose time was recovered: the previous task was charged when it left, or the run time of the next one
+    /// was recorded.
     pub mended: u64,
 }
 
@@ -117,11 +117,11 @@ pub struct Decoder<'a> {
     begin: u64,
     end: u64,
     time: u64,
-    /// Who has the processor; none if unknown.
+    /// The task that has the processor; none if unknown.
     running: Option<i32>,
     /// Something is missing before the next event, or nothing came before it.
     gap: Option<Gap>,
-    /// Where a switch that was not told stands among the raw events, until it is known when it was.
+    /// The index of an unrecorded switch among the raw events, until its time is known.
     torn: Option<usize>,
     /// Time of the record before, and whether with it the running task was charged, as it is last before it leaves.
     heard: (u64, bool),
@@ -243,7 +243,7 @@ impl<'a> Decoder<'a> {
             self.gap = Some(Gap::Switch);
         }
         if let Some(gap) = self.gap.take() {
-            self.tell_gap(gap, RawEvent { pid: now_has, other: 0, prio: u8::MAX, ..happening }, all);
+            self.report_gap(gap, RawEvent { pid: now_has, other: 0, prio: u8::MAX, ..happening }, all);
         }
         self.heard = (self.time, event.kind == EventKind::Runtime);
         if event.kind == EventKind::Runtime {
@@ -262,8 +262,8 @@ impl<'a> Decoder<'a> {
         Some(())
     }
 
-    /// `now` has the processor, and it was not told how it got it.
-    fn tell_gap(&mut self, gap: Gap, now: RawEvent, all: &mut Vec<RawEvent>) {
+    /// `now` has the processor, and the switch to it was not recorded.
+    fn report_gap(&mut self, gap: Gap, now: RawEvent, all: &mut Vec<RawEvent>) {
         let (heard, charged) = self.heard;
         let (what, time) = match gap {
             Gap::Start => (What::Start, now.time),
@@ -278,7 +278,7 @@ impl<'a> Decoder<'a> {
         all.push(RawEvent { time, what, ..now });
     }
 
-    /// The running task tells how long it has run since it was switched to: if that switch was not told, this is when.
+    /// The run time of the running task since its switch-in: if that switch was not recorded, this gives its time.
     fn mend(&mut self, pid: i32, ran: u64, all: &mut [RawEvent]) {
         self.running = Some(pid);
         let Some(at) = self.torn.take() else { return };
@@ -326,7 +326,7 @@ impl<'a> Decoder<'a> {
         Some(it)
     }
 
-    /// Why a task left. Linux does not tell apart a task that yielded, whose slice ended, and one that was preempted:
+    /// Why a task left. Linux does not distinguish a task that yielded, whose slice ended, and one that was preempted:
     /// its own count of involuntary switches has all of them, and so have we.
     fn leave(&self, state: i64) -> Leave {
         let states = self.layout.states;

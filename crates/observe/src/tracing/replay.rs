@@ -1,10 +1,10 @@
 //! The raw events of all processors as the events of a run.
 //!
-//! What came before the run's begin is followed in silence, so that it is known who runs, waits and sleeps when it begins.
+//! Events before the run's begin are followed but not reported, so that the state of every task is known when it begins.
 //! Tasks of no job are reported as far as they touch the run's processors: they are why others wait.
 //!
 //! A task is woken in the moment of its `sched_waking`. One that is just leaving its processor may be woken before the
-//! switch is told: then it has no `sched_wakeup` before the switch, and is woken in the moment of the switch. If its
+//! switch is recorded: then it has no `sched_wakeup` before the switch, and counts as woken at the switch. If its
 //! `sched_wakeup` comes while it still runs, it never slept.
 //!
 //! Long, because what each kind of raw event means depends on all before it.
@@ -18,7 +18,7 @@ use schedlab_model::{
     task::TaskId,
 };
 
-/// Stands in `by_pid` for a number that no task has.
+/// The entry of `by_pid` for a number that no task has.
 const NOBODY: u32 = u32::MAX;
 /// Priorities of ordinary tasks: nice -20 to 19 is 100 to 139, nice 0 is 120. Below are the real-time ones.
 const ORDINARY: std::ops::RangeInclusive<u8> = 100..=139;
@@ -72,7 +72,7 @@ struct Task {
 struct Processor {
     /// Its number in the run, if it is one of the run's.
     slot: Option<u16>,
-    /// Who has it, by index; none if it is idle or unknown.
+    /// The task that has it, by index; none if it is idle or unknown.
     task: Option<u32>,
     /// Since when.
     since: u64,
@@ -144,7 +144,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             let task = replay.task(pid, u8::MAX);
             replay.tasks[task as usize].own = true;
         }
-        // Who had a processor until its first event had it from the start.
+        // The task that had a processor until its first event had it from the start.
         for it in raw_events.iter().filter(|it| it.what == What::Start && it.pid != 0) {
             let task = replay.task(it.pid, it.prio);
             replay.tasks[task as usize].place = Place::Running;
@@ -350,7 +350,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             self.tasks[task as usize].place = Place::Unknown;
         }
         if it.what == What::Gap {
-            // Whoever was ready may have run meanwhile.
+            // A ready task may have run meanwhile.
             (0..self.tasks.len() as u32).for_each(|task| self.out_of_sight(task));
         }
         if it.what != What::Mended {

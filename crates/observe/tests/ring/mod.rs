@@ -26,7 +26,7 @@ impl Ring {
         Ring { layout: layout.clone(), bytes: Vec::new(), page: Vec::new(), time: 0, missed: 0 }
     }
 
-    /// An event told while `now` had the processor, with the fields of `EVENTS`.
+    /// An event recorded while `now` had the processor, with the fields of `EVENTS`.
     pub fn event(&mut self, time: u64, now: i32, kind: EventKind, values: &[i64]) {
         let event =
             self.layout.events.iter().find(|event| event.kind == kind).expect("all kinds are described").clone();
@@ -78,7 +78,7 @@ impl Ring {
         self.time = time;
     }
 
-    /// The next page says that so many events were lost before it.
+    /// The next page says that a number of events were lost before it.
     pub fn lose(&mut self, events: u64) {
         self.flush();
         self.missed = events;

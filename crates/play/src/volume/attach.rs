@@ -41,8 +41,8 @@ pub(super) fn attach(root: &Root, made: &mut Made, file: &Path) -> Result<PathBu
 /// Refuses a file that the kernel caches a second time below the device.
 fn direct(root: &Root, device: &Path, file: &Path) -> Result<PathBuf, Fault> {
     let name = device.file_name().unwrap_or_default();
-    let told = root.read(Path::new("/sys/block").join(name).join("loop/dio"))?;
-    if told.trim() == "1" {
+    let direct = root.read(Path::new("/sys/block").join(name).join("loop/dio"))?;
+    if direct.trim() == "1" {
         return Ok(device.to_owned());
     }
     Err(Fault::Refused {

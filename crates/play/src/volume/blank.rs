@@ -1,5 +1,5 @@
-//! An empty file system in pieces, for where no program makes one: each file of a folder holds what stands on the device from
-//! the byte on that its name says, in hexadecimal digits; all else is zero.
+//! An empty file system in pieces, for where no program makes one: each file of a folder has the contents of the device from
+//! the offset that is its name, in hexadecimal digits; all else is zero.
 
 use schedlab_linux::Fault;
 use std::{

@@ -7,7 +7,7 @@ use std::path::Path;
 /// Bytes of the unit in which the kernel counts.
 const SECTOR: u64 = 512;
 
-/// One reading. What this kernel does not tell is none.
+/// One reading. What this kernel does not report is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// When, ns of the monotonic clock.
@@ -46,25 +46,25 @@ pub struct Done {
 }
 
 impl Counts {
-    /// Reads those of a block device, such as `loop3`, and of the drive, whose `control` said `told`.
-    pub fn read(root: &Root, device: &str, told: Option<&str>, at: u64) -> Counts {
+    /// Reads those of a block device, such as `loop3`, and of the drive, from the text of its `control` file.
+    pub fn read(root: &Root, device: &str, control: Option<&str>, at: u64) -> Counts {
         let text = root.read(Path::new("/sys/block").join(device).join("stat")).unwrap_or_default();
         let vmstat = root.read("/proc/vmstat").unwrap_or_default();
         let page = |name: &str| {
             let mut lines = vmstat.lines();
             lines.find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
         };
-        Counts { at, swapped: [page("pswpin "), page("pswpout ")], ..Counts::parse(&text, told) }
+        Counts { at, swapped: [page("pswpin "), page("pswpout ")], ..Counts::parse(&text, control) }
     }
 
     /// `stat` of the block layer: reads, merged, sectors, ms; the same of writes; in flight, busy ms, waited ms.
-    fn parse(stat: &str, told: Option<&str>) -> Counts {
+    fn parse(stat: &str, control: Option<&str>) -> Counts {
         let columns: Vec<Option<u64>> = stat.split_ascii_whitespace().take(11).map(|word| word.parse().ok()).collect();
         let column = |n: usize| columns.get(n).copied().flatten();
         let both = |a: usize, b: usize| Some(column(a)?.saturating_add(column(b)?));
         let bytes = |n: usize| column(n).map(|sectors| sectors.saturating_mul(SECTOR));
         let drive: Option<Vec<u64>> =
-            told.and_then(|text| text.split_ascii_whitespace().map(|word| word.parse().ok()).collect());
+            control.and_then(|text| text.split_ascii_whitespace().map(|word| word.parse().ok()).collect());
         let drive = drive.and_then(|numbers| <[u64; 3]>::try_from(numbers).ok());
         Counts {
             requests: both(0, 4),

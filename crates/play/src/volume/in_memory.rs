@@ -28,10 +28,10 @@ const PAUSE: Duration = Duration::from_millis(5);
 const FIXED: &[(&str, u64)] =
     &[("queue_mode", 2), ("submit_queues", 1), ("hw_queue_depth", 1), ("irqmode", 2), ("memory_backed", 1)];
 
-/// Kernels since 5.15 have a second queue, for those who poll, unless told.
+/// Kernels since 5.15 have a second queue, for polling, unless it is turned off.
 const FIXED_IF_THERE: &[(&str, u64)] = &[("poll_queues", 0)];
 
-/// Makes it, of so many bytes, with so many ns for a request. Gives the device.
+/// Makes it, with a size in bytes and the time of a request, ns. Returns the device.
 pub(super) fn make(root: &Root, size: u64, request_ns: u64) -> Result<PathBuf, Fault> {
     let folder = root.path(FOLDER);
     if !folder.exists() {
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_without_null_blk_is_told_what_it_lacks() {
+    fn a_kernel_without_null_blk_is_refused_with_what_it_lacks() {
         let empty = tempfile::tempdir().unwrap();
         let fault = make(&Root::at(empty.path()), 1 << 20, 1000).unwrap_err().to_string();
         assert!(fault.contains("null_blk and configfs"), "{fault}");

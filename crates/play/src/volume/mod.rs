@@ -1,5 +1,5 @@
 //! A volume: a fresh file system of the run's own, so that what the block cache holds, what the queue holds and what the
-//! drive does are this run's and nobody else's.
+//! drive does are this run's alone.
 //!
 //! ```text
 //! scratch/schedlab-PID-NUMBER/
@@ -8,10 +8,10 @@
 //!   files            ext4 without a journal on it
 //! ```
 //!
-//! Everything is journalled before it is made and taken down, latest first, on every way out; after SIGKILL the warden does it.
+//! Everything is journalled before it is made and taken down, latest first, on every way out; after SIGKILL the restorer does it.
 //! The outer of the agent's two processes makes it and takes it down; the inner one fills it, mounts it anew so that caches are
-//! cold, and runs the tasks. `ext4` without a journal, because a journal's writes are nobody's; mounted anew rather than
-//! `drop_caches`, which would empty everybody's. A guest's may lie on a drive in its memory ([`in_memory`]), and its file system
+//! cold, and runs the tasks. `ext4` without a journal, because a journal's writes belong to no task; mounted anew rather than
+//! `drop_caches`, which would empty all caches. A guest's may lie on a drive in its memory ([`in_memory`]), and its file system
 //! comes in pieces ([`blank`]): there are no programs in a guest.
 
 mod attach;
@@ -85,7 +85,7 @@ pub struct Extent {
 }
 
 impl Volume {
-    /// How much there is of it, for files of so many bytes.
+    /// Its extent, for a number of bytes of files.
     pub fn extent(&self, files: u64) -> Result<Extent, Fault> {
         let swap = self.swap.map_or(0, |swap| swap.0);
         let used = files.saturating_add(files / OWN_PART).saturating_add(swap);
@@ -161,7 +161,7 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Makes it below `scratch`, with room for files of so many bytes.
+    /// Makes it below `scratch`, with room for a number of bytes of files.
     pub fn new(journal: &RunJournal, wish: &Volume, scratch: &Path, files: u64) -> Result<Mounted, Fault> {
         let root = journal.root();
         let Extent { size, .. } = wish.extent(files)?;
@@ -227,14 +227,14 @@ impl Mounted {
     /// The counters; from now on it takes no time any more.
     pub fn end(&self) -> Counts {
         let counts = self.counts();
-        // One that does not answer is gone, which whoever takes it down will see.
+        // One that does not answer is gone; taking it down will find out.
         let _ = self.pace(server::AT_ONCE);
         counts
     }
 
     fn counts(&self) -> Counts {
-        let told = self.control.as_ref().and_then(|control| fs::read_to_string(control).ok());
-        Counts::read(&self.root, self.name(), told.as_deref(), clock::now())
+        let text = self.control.as_ref().and_then(|control| fs::read_to_string(control).ok());
+        Counts::read(&self.root, self.name(), text.as_deref(), clock::now())
     }
 
     fn pace(&self, pace: &str) -> Result<(), Fault> {

@@ -1,10 +1,10 @@
 //! The modelled slow disk as a file: a FUSE file system of one large file, served one request at a time, each taking as long as
 //! the drive of the description would. No library between us and `/dev/fuse`.
 //!
-//! It is a process of its own outside the run's control groups, and outlives whoever started it until the file system is
+//! It is a separate process outside the run's control groups. It outlives the process that started it until the file system is
 //! unmounted. What it holds lies in a file without a name, so nothing is left when it ends. A second file, `control`, says what it
-//! has done (`requests bytes busy_ns`) and takes its pace: `drive` while something is measured, `at once` before and after.
-//! When its owner has died it serves at once, so that taking down takes no time.
+//! has done (`requests bytes busy_ns`) and takes its pace: `drive` during a measurement, `at once` before and after.
+//! When its owner has died it serves without delay, so that unmounting is fast.
 
 use super::{
     drive::Drive,
@@ -33,7 +33,7 @@ pub const AS_THE_DRIVE: &str = "drive";
 /// It takes no time.
 pub const AT_ONCE: &str = "at once";
 
-/// A modelled disk to serve, and for whom.
+/// A modelled disk to serve, and its owner.
 #[derive(Debug)]
 pub struct SlowDisk {
     /// Where to mount it.
@@ -135,7 +135,7 @@ impl Server {
                     let Some(request) = fuse::read(&bytes[..length]) else { continue };
                     if request.asked != Asked::Silence {
                         self.reply(&request);
-                        // ENOENT: whoever asked has been killed.
+                        // ENOENT: the requesting task has been killed.
                         let _ = unistd::write(&self.kernel, &self.answer);
                     }
                 }

@@ -28,7 +28,7 @@ pub(super) fn make(path: &Path, size: u64) -> Result<(), Fault> {
     file.write_all_at(&head(pages), 0).and_then(|()| file.sync_all()).map_err(fault("write"))
 }
 
-/// The first page of an area of so many.
+/// The first page of an area with a number of pages.
 fn head(pages: u64) -> Vec<u8> {
     let mut head = vec![0; PAGE as usize];
     let last = u32::try_from(pages.saturating_sub(1)).unwrap_or(u32::MAX);

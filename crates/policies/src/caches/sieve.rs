@@ -55,7 +55,7 @@ pub struct Sieve {
 impl Entry for Sieve {
     const INFO: Info = Info {
         name: "sieve",
-        summary: "a hand sifts by arrival, and who is spared keeps its place",
+        summary: "a hand sifts by arrival, and a spared object keeps its place",
         year: 2024,
         origin: "web caches",
         promises: &[],

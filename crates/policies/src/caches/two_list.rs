@@ -139,7 +139,7 @@ impl Entry for TwoList {
         promises: &[],
         parameters: &[Parameter {
             name: "refaults",
-            meaning: "whether a page that comes back soon after its eviction is active at once (Linux 3.15 and later)",
+            meaning: "whether a page that returns soon after its eviction is active immediately (Linux 3.15 and later)",
             domain: Domain::Switch,
             default: Some("true"),
             logarithmic: false,

@@ -485,7 +485,7 @@ impl Bfq {
 impl Entry for Bfq {
     const INFO: Info = Info {
         name: "bfq",
-        summary: "sectors by weight, and help for who comes back after a pause: budget fair queueing, Linux today",
+        summary: "sectors by weight, and help for queues that return after a pause: budget fair queueing, Linux today",
         year: 2008,
         origin: "Fabio Checconi and Paolo Valente, Linux 4.12",
         promises: &[Promise::FairToEquals(Reach::Everywhere)],
@@ -497,10 +497,15 @@ impl Entry for Bfq {
                 Some("low_latency"),
             ),
             time("slice_idle", "how long the drive waits for a task's next request", "8ms", Some("slice_idle")),
-            period("timeout_sync", "longest turn of a queue that is not raised", "125ms", Some("timeout_sync")),
+            period(
+                "timeout_sync",
+                "longest time slice of a queue that is not weight-raised",
+                "125ms",
+                Some("timeout_sync"),
+            ),
             count(
                 "max_budget",
-                "sectors of a turn at most; 0: what the drive can do in timeout_sync",
+                "most sectors of a time slice; 0: what the drive can do in timeout_sync",
                 0,
                 "0",
                 Some("max_budget"),

@@ -334,7 +334,7 @@ impl Entry for Cfq {
         parameters: &[
             period("slice_sync", "slice of a task of level 4", "100ms", Some("slice_sync")),
             period("slice_async", "slice of the write-back of level 4", "40ms", Some("slice_async")),
-            count("slice_async_rq", "share of requests of a turn of write-back", 1, "2", Some("slice_async_rq")),
+            count("slice_async_rq", "share of requests of a write-back slice", 1, "2", Some("slice_async_rq")),
             time("slice_idle", "how long the drive waits for a task's next request", "8ms", Some("slice_idle")),
             count("quantum", "requests of a round", 1, "4", Some("quantum")),
             period(

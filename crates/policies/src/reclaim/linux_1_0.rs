@@ -169,7 +169,7 @@ impl Turn {
 impl Entry for Linux10 {
     const INFO: Info = Info {
         name: "linux_1_0",
-        summary: "tasks give pages in turn, by a quota from their faults; page-outs are waited for",
+        summary: "tasks give up pages in turn, by a quota from their faults; page-out is synchronous",
         year: 1994,
         origin: "Linux 1.0",
         promises: &[],

@@ -356,7 +356,7 @@ impl Entry for TwoList {
             },
             Parameter {
                 name: "variant",
-                meaning: "what costs: of 6.2 and later, an I/O 32 and a page scanned in vain 1; of 5.9 to 6.1, an I/O 1; of 6.17, as \
+                meaning: "what costs: of 6.2 and later, an I/O 32 and a page scanned without result 1; of 5.9 to 6.1, an I/O 1; of 6.17, as \
                           6.2, and the counters that decide a round are up to 2 s old",
                 domain: Domain::Choice { names: &["6.2", "5.9", "6.17"] },
                 default: Some("6.2"),

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A read at the begin of the file, or at or behind the block before, is sequential: it opens a window. Reading the window's mark, the
-//! first block that nobody asked for, has the next window fetched while this one is read. Others get only what they ask for.
+//! first block that was not requested, has the next window fetched while this one is read. Other reads fetch only what they need.
 
 use super::{Outcome, Owner, Storage, Transfer};
 use schedlab_memory::{Name, Part, Room, State};
@@ -40,7 +40,7 @@ pub(crate) struct Blocks {
 /// What is wanted of a file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Wanted {
-    /// Its inode; changed, if so said.
+    /// Its inode; dirty, if `change`.
     Inode { change: bool },
     /// No more.
     Nothing,
@@ -112,7 +112,7 @@ impl Storage {
         self.tell_usage();
     }
 
-    /// What is asked of the drive meanwhile reaches it at once, so that neighbours are merged.
+    /// Requests made meanwhile reach the drive together, so that neighbours are merged.
     pub(super) fn plugged(&mut self, now: Nanos, ask: impl FnOnce(&mut Storage)) {
         let Some(disk) = &mut self.disk else { return };
         disk.queue.plug();
@@ -185,7 +185,7 @@ impl Storage {
         start >= write.length || write.from <= start && write.to >= old
     }
 
-    /// The block is there and used, changed if so said; else how the work stands.
+    /// The block is present and used, and dirty if `change` is set; else the state of the work.
     fn have(
         &mut self,
         now: Nanos,
@@ -230,7 +230,7 @@ impl Storage {
 
     fn look_up(&mut self, task: TaskId, name: Name, found: Option<Slot>, write: bool) {
         let flag = if found.is_some() { FOUND } else { 0 } | if write { WRITE } else { 0 };
-        self.tell(Kind::CacheLookup, flag, task, self.layout.sector(name), self.layout.sectors().into());
+        self.record(Kind::CacheLookup, flag, task, self.layout.sector(name), self.layout.sectors().into());
     }
 
     /// Has a block read for which room was taken.

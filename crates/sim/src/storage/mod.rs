@@ -1,13 +1,13 @@
-//! Storage of a monolithic kernel: memory, the block cache, the request queue and the drive, and who waits for what.
+//! Storage of a monolithic kernel: memory, the block cache, the request queue and the drive, and their waiters.
 //!
-//! Nothing here knows schedulers or listeners, so it is compiled once. The kernel hands over a task's *work* and is told how
-//! it stands: done, to be tried again later, hopeless. Whom to wake and what to tell listeners is left in [`Storage::woken`] and
-//! [`Storage::events`]. Work that had to wait begins again where it was: much may have happened meanwhile.
+//! Nothing here depends on schedulers or observers, so it is compiled once. The kernel hands over a task's *work* and gets its
+//! state: done, to be tried again later, failed. Tasks to wake and events to report are left in [`Storage::woken`] and
+//! [`Storage::events`]. Work that had to wait is resumed from where it was: much may have happened meanwhile.
 //!
 //! `blocks.rs` is reading and writing files, `direct.rs` past the cache, `paging.rs` page faults and reclaim, `write_back.rs` when
-//! changed blocks go.
+//! dirty blocks are written.
 //!
-//! Long, because all kinds of work that a task can hand over stand together.
+//! Long, because all kinds of work that a task can hand over are in one place.
 
 mod blocks;
 mod direct;
@@ -48,7 +48,7 @@ pub(crate) enum Work {
     Throttle,
 }
 
-/// How work stands.
+/// The state of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It is done.
@@ -69,16 +69,16 @@ enum Transfer {
     Direct { task: TaskId, first: Sector, sectors: u32 },
 }
 
-/// A transfer and those who wait for it.
+/// A transfer and its waiters.
 #[derive(Debug)]
 struct Io {
     what: Transfer,
     waiting: Vec<TaskId>,
 }
 
-/// Something to be told to listeners.
+/// An event for observers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told {
+pub(crate) struct StorageEvent {
     pub kind: Kind,
     pub flag: u8,
     pub task: TaskId,
@@ -121,7 +121,7 @@ pub(crate) struct Storage {
     pub disk: Option<Disk>,
     /// Sectors of a page.
     page_sectors: u32,
-    /// Time to look at a page that may have to give way.
+    /// Time to examine a page that may be reclaimed.
     scan: Nanos,
     write_back: WriteBack,
     /// Most blocks that a reader is ahead of itself.
@@ -138,7 +138,7 @@ pub(crate) struct Storage {
     of_slot: Vec<u32>,
     /// Transfers for which the queue had no place, reads and writes.
     held: [VecDeque<(Request, u32)>; 2],
-    /// Those who wait for any transfer to end.
+    /// Tasks that wait for any transfer to end.
     any: Vec<TaskId>,
     /// Tasks that wait for the swap area.
     swapping: u32,
@@ -146,7 +146,7 @@ pub(crate) struct Storage {
     daemon_rests: Nanos,
     /// The time of the earliest timer that the kernel has set for the drive.
     pub timer: Nanos,
-    pub events: Vec<Told>,
+    pub events: Vec<StorageEvent>,
     pub woken: Vec<TaskId>,
     /// Requests that the drive has begun, sectors that it has moved, and requests that it has ended, since the kernel last asked.
     pub begun: u32,
@@ -205,7 +205,7 @@ impl Storage {
             Work::Sync => self.sync(now, owner.task),
             Work::Throttle => self.throttle(now, owner.task),
         };
-        // Blocks take pages as programs do: whoever keeps pages free learns of it.
+        // Blocks take pages as programs do: the reclaim daemon is notified.
         self.daemon(now);
         self.start(now);
         outcome
@@ -257,21 +257,21 @@ impl Storage {
             if done.leads {
                 self.interrupts += 1;
                 let Request { first, owner, .. } = done.request;
-                self.tell(Kind::DiskDone, flags(&done.request), owner, first, done.finished - done.started);
+                self.record(Kind::DiskDone, flags(&done.request), owner, first, done.finished - done.started);
             }
             self.finish(now, done.token);
         }
         for started in progress.started.drain(..) {
             self.begun += 1;
             let Request { first, sectors, owner, .. } = started.request;
-            self.tell(Kind::DiskStart, flags(&started.request), owner, first, sectors.into());
+            self.record(Kind::DiskStart, flags(&started.request), owner, first, sectors.into());
         }
         progress.clear();
         self.disk.as_mut().expect("looked at above").progress = progress;
     }
 
-    fn tell(&mut self, kind: Kind, flag: u8, task: TaskId, a: u64, b: u64) {
-        self.events.push(Told { kind, flag, task, a, b });
+    fn record(&mut self, kind: Kind, flag: u8, task: TaskId, a: u64, b: u64) {
+        self.events.push(StorageEvent { kind, flag, task, a, b });
     }
 
     /// Tells how memory is used now.
@@ -279,7 +279,7 @@ impl Storage {
         if self.memory.limited() {
             let usage = self.memory.usage();
             let cached = u64::from(usage.cached) << 32 | u64::from(usage.swapped);
-            self.tell(Kind::MemoryUse, 0, NO_TASK, usage.free.into(), cached);
+            self.record(Kind::MemoryUse, 0, NO_TASK, usage.free.into(), cached);
         }
     }
 
@@ -320,7 +320,7 @@ impl Storage {
         match queue.submit(now, request, token) {
             Submitted::Full => line.push_back((request, token)),
             Submitted::Queued(_) => {
-                self.tell(Kind::DiskQueued, flags(&request), request.owner, request.first, request.sectors.into());
+                self.record(Kind::DiskQueued, flags(&request), request.owner, request.first, request.sectors.into());
             }
             Submitted::Merged(_) => {}
         }

@@ -16,7 +16,7 @@ const MINOR: u8 = 0;
 const FROM_FILE: u8 = 1;
 const FROM_SWAP: u8 = 2;
 
-/// How long the daemon rests when it has looked in vain: Linux's congestion_wait(HZ / 10) in balance_pgdat.
+/// How long the daemon sleeps when it has found nothing: Linux's congestion_wait(HZ / 10) in balance_pgdat.
 const REST: Nanos = 100 * MILLISECOND;
 
 /// A page that a task has touched and that was not there.
@@ -47,7 +47,7 @@ impl Storage {
         if work.waited > MINOR {
             self.memory.count_major(space);
         }
-        self.tell(Kind::Fault, work.waited, space, page.into(), 0);
+        self.record(Kind::Fault, work.waited, space, page.into(), 0);
         self.tell_usage();
         Outcome::Done
     }
@@ -80,7 +80,7 @@ impl Storage {
         })
     }
 
-    /// Searches for a page on behalf of a task: one is free now, or how the work stands.
+    /// Searches for a page on behalf of a task: one is free now, or the state of the work.
     pub(super) fn gain(&mut self, now: Nanos, owner: Owner, walk: &mut Option<Walk>) -> Result<(), Outcome> {
         loop {
             let mut search = walk.take().unwrap_or_else(|| self.memory.begin(now));
@@ -88,7 +88,7 @@ impl Storage {
                 Found::Page => return Ok(()),
                 Found::Nothing => {
                     let hopeless = self.wait_for_any(owner.task);
-                    // Who cannot wait for anything takes what is kept free, if there is something.
+                    // If there is nothing to wait for, the reserve is used, if it has a page.
                     let helps = hopeless == Outcome::Hopeless && self.memory.open_reserve();
                     return if helps { Ok(()) } else { Err(hopeless) };
                 }
@@ -109,7 +109,7 @@ impl Storage {
         }
     }
 
-    /// Goes on with a search, has those blocks written that stand in its way, and counts its time.
+    /// Continues a search, has the dirty blocks in its way written, and counts its time.
     fn search(&mut self, now: Nanos, search: &mut Walk) -> Found {
         let mut write = Vec::new();
         let found = self.memory.search(now, search, &mut write);
@@ -154,13 +154,13 @@ impl Storage {
         self.layout.sector((image, block)) + byte % self.layout.block / SECTOR_SIZE
     }
 
-    /// The first page of a part of a task's memory that has so many bytes.
+    /// The first page of a part of a task's memory with that size in bytes.
     pub fn segment(&mut self, space: SpaceId, image: Option<u16>, bytes: u64) -> PageId {
         let pages = bytes.div_ceil(u64::from(self.page_sectors) * SECTOR_SIZE) as u32;
         self.memory.segment(space, image, pages)
     }
 
-    /// The pages that so many bytes from there on lie in, where memory is paged.
+    /// The pages of that range of bytes, where memory is paged.
     pub fn pages_of(&self, from: u64, bytes: u64) -> Option<std::ops::Range<PageId>> {
         let page = u64::from(self.page_sectors) * SECTOR_SIZE;
         let pages = (from / page) as PageId..(from + bytes).div_ceil(page) as PageId;
@@ -170,6 +170,6 @@ impl Storage {
     /// How memory is used when the run begins.
     pub fn tell_beginning(&mut self) {
         self.tell_usage();
-        debug_assert!(self.events.iter().all(|told| told.task == NO_TASK));
+        debug_assert!(self.events.iter().all(|event| event.task == NO_TASK));
     }
 }

@@ -20,7 +20,7 @@ impl Storage {
         self.start(now);
     }
 
-    /// Has those of these blocks written that are changed and not on their way, in the order of their places; nobody waits.
+    /// Starts writing those of these blocks that are dirty and not being written, in the order of their places; no task waits.
     pub(super) fn write(&mut self, now: Nanos, slots: &[Slot]) {
         self.write_for(now, Owner::KERNEL, slots, false);
     }

@@ -30,7 +30,7 @@ const OF_4_AT_100: &str = r#"name = "bsd4_4x", stathz = "100/s""#;
 
 const LADDER: [i32; 11] = [-20, -16, -12, -8, -4, 0, 4, 8, 12, 16, 20];
 
-/// A machine without costs, and a device that interrupts so many times a second, at random.
+/// A machine without costs, and a device with that rate of interrupts per second, at random.
 fn text(scheduler: &str, interrupts: u32, rest: &str) -> String {
     let devices = match interrupts {
         0 => String::new(),
@@ -89,12 +89,12 @@ fn early_shares(scheduler: &str, nice: &[i32]) -> Vec<f64> {
     shares(scheduler, nice, 0, [100, 300])
 }
 
-/// The share of a hog at nice 0 beside one of that nice value.
-fn beside(scheduler: &str, nice: i32) -> f64 {
+/// The share of a hog at nice 0 against one of that nice value.
+fn share_against(scheduler: &str, nice: i32) -> f64 {
     early_shares(scheduler, &[0, nice])[0]
 }
 
-/// How often so many equal hogs change places, per second, and the longest that one of them waits.
+/// Context switches per second of a number of equal hogs, and the longest wait of one of them.
 fn turns(scheduler: &str, hogs: u32, interrupts: u32) -> (f64, f64) {
     let workload = format!("workload.hog = {{ load = \"spin\", passes = \"forever\", count = {hogs} }}");
     let of = |seed| under(scheduler, interrupts, &format!("duration = \"200s\"\n{workload}"), seed);
@@ -102,7 +102,7 @@ fn turns(scheduler: &str, hogs: u32, interrupts: u32) -> (f64, f64) {
 }
 
 #[test]
-fn statement_4_a_hog_at_nice_20_beside_k_at_nice_0() {
+fn statement_4_a_hog_at_nice_20_against_k_at_nice_0() {
     for (k, expected) in [(1, 26.7), (2, 17.9), (4, 10.6), (8, 5.9), (16, 2.6)] {
         let nice: Vec<i32> = std::iter::repeat_n(0, k).chain([20]).collect();
         assert_near(early_shares(SLICE, &nice)[k], expected, 1.0);
@@ -115,18 +115,18 @@ fn table_5_1_eleven_hogs_by_form_of_the_quantum() {
     assert_all_near(&slice, &[44.8, 10.8, 9.4, 8.4, 7.3, 6.2, 5.0, 3.8, 2.8, 1.6, 0.0], 1.0);
     let head = early_shares(HEAD, &LADDER);
     assert_all_near(&head[1..], &[10.2, 8.9, 7.7, 6.6, 5.4, 4.3, 3.3, 2.1, 0.0, 0.0], 1.0);
-    // The prototype had 51.7: after the pass it let whoever ran go on to the end of the quantum, which is half a quantum a
-    // second on average. The kernel makes the pass in a thread that takes the processor, and then chooses anew.
+    // The prototype had 51.7: after the pass the running task continued to the end of its quantum, which is half a quantum a
+    // second on average. The kernel makes the pass in a thread that preempts it, and then chooses anew.
     assert!((51.7..51.7 + 5.0).contains(&head[0]), "{head:.1?}");
 }
 
 #[test]
 fn table_5_3_two_hogs_by_nice() {
     for (nice, expected) in [(5, 57.0), (10, 61.5), (19, 72.0), (20, 73.0)] {
-        assert_near(beside(SLICE, nice), expected, 1.0);
+        assert_near(share_against(SLICE, nice), expected, 1.0);
     }
     for (nice, expected) in [(5, 58.0), (10, 70.0), (19, 100.0), (20, 100.0)] {
-        assert_near(beside(OF_4_AT_100, nice), expected, 1.0);
+        assert_near(share_against(OF_4_AT_100, nice), expected, 1.0);
     }
 }
 
@@ -169,7 +169,7 @@ fn statement_21_the_quantum_counts_in_statistics_ticks() {
 }
 
 #[test]
-fn statement_22_the_nicest_gets_nothing_beside_the_least_nice() {
+fn statement_22_the_nicest_gets_nothing_against_the_least_nice() {
     assert_all_near(&early_shares(SLICE, &[-20, 20]), &[100.0, 0.0], 0.1);
     assert_near(early_shares(SLICE, &LADDER)[10], 0.0, 0.1);
 }
@@ -177,9 +177,9 @@ fn statement_22_the_nicest_gets_nothing_beside_the_least_nice() {
 #[test]
 fn statement_23_in_4_x_nice_19_gets_nothing_and_nice_10_three_tenths() {
     for nice in [19, 20] {
-        assert_near(beside(OF_4, nice), 100.0, 0.1);
+        assert_near(share_against(OF_4, nice), 100.0, 0.1);
     }
-    assert_near(beside(OF_4_AT_100, 10), 70.0, 1.0);
+    assert_near(share_against(OF_4_AT_100, 10), 70.0, 1.0);
 }
 
 #[test]
@@ -200,8 +200,8 @@ fn in_4_x_a_queued_task_better_than_any_user_keeps_its_priority() {
     assert!(shown(1).priority < shown(0).priority, "{:?} {:?}", shown(1), shown(0));
 }
 
-/// A shell beside four hogs forks one that computes for 3 s. What `ps` shows of both last before the child's end, and of the
-/// shell next after it.
+/// A shell next to four hogs forks one that computes for 3 s. The last lines of `ps` for both before the child's end, and the
+/// next line for the shell after it.
 fn shell<S: Ps>(scheduler: &str, shell: &str) -> [u32; 3] {
     let workload = format!(
         r#"
@@ -256,7 +256,7 @@ fn statement_25_a_sleeper_is_forgiven_a_second_for_a_second() {
         let (run, lines) = watched::<Bsd4>(SLICE, &workload);
         let woken = run.of(Kind::Wakeup).find(|e| e.task == 1 && e.time > 300 * SECOND).unwrap().time;
         let shown = lines.iter().find(|line| line.task == 1 && line.time > woken).unwrap();
-        // It is beside a hog whose usage is more than that of a priority, and has what remains of its burst.
+        // It competes with a hog whose usage exceeds that of a priority, and has the rest of its burst to run.
         assert_eq!((shown.usage <= 8, shown.priority <= 181), (new, new), "{sleep} s: {shown:?}");
     }
 }
@@ -317,7 +317,7 @@ fn statement_27_a_short_burst_after_a_sleep_runs_through_unless_interrupted() {
 }
 
 #[test]
-fn statement_28_who_runs_between_two_ticks_only_has_used_nothing() {
+fn statement_28_a_task_that_runs_between_two_ticks_only_has_used_nothing() {
     let text = r#"
         machine = { preset = "uniform", accounting = "sampled", clock = { hz = "100/s", timers = "tick" } }
         scheduler = { name = "bsd4", hz = "100/s", stathz = "100/s" }
@@ -354,7 +354,7 @@ fn evanss_weights_make_a_factor_of_1024() {
     let weights: Vec<f64> = LADDER.iter().map(|&nice| 2f64.powi(-nice / 4)).collect();
     let sum: f64 = weights.iter().sum();
     let expected: Vec<f64> = weights.iter().map(|weight| 100.0 * weight / sum).collect();
-    // With a switch at every interrupt no turn is long; without, nobody has less than a tenth of a second at a time.
+    // With a switch at every interrupt no slice is long; without, no task has less than a tenth of a second at a time.
     for interrupts in [0, 100] {
         assert_all_near(&shares(EVANS, &LADDER, interrupts, [300, 1300]), &expected, 1.0);
     }
@@ -380,7 +380,7 @@ fn two_processors_share_one_queue() {
 
 /// The first time at which a processor is idle for a while though a task is ready that may run there: task 0 on the first
 /// processor only, the others on each.
-fn idle_in_vain(run: &Run) -> Option<u64> {
+fn idle_while_ready(run: &Run) -> Option<u64> {
     let (mut ready, mut idle) = (BTreeSet::new(), BTreeSet::new());
     let wasted = run.events.windows(2).find(|two| {
         let event = two[0];
@@ -398,7 +398,7 @@ fn idle_in_vain(run: &Run) -> Option<u64> {
 }
 
 #[test]
-fn no_processor_is_idle_while_anybody_waits_who_may_run_there() {
+fn no_processor_is_idle_while_a_task_waits_that_may_run_there() {
     for scheduler in [HEAD, SLICE, OF_5_2, OF_4] {
         let text = format!(
             r#"
@@ -408,12 +408,12 @@ fn no_processor_is_idle_while_anybody_waits_who_may_run_there() {
             workload.free = {{ load = "sleeper", run = "13ms", sleep = "11ms", rounds = 40, count = 7 }}
             "#
         );
-        assert_eq!(idle_in_vain(&run::<Policies>(&scenario(&text), 1)), None, "{scheduler}");
+        assert_eq!(idle_while_ready(&run::<Policies>(&scenario(&text), 1)), None, "{scheduler}");
     }
 }
 
 #[test]
-fn all_that_are_woken_at_once_find_the_idle_processors() {
+fn all_tasks_that_are_woken_together_find_the_idle_processors() {
     for scheduler in [HEAD, OF_5_2, OF_4] {
         let text = format!(
             r#"
@@ -426,7 +426,7 @@ fn all_that_are_woken_at_once_find_the_idle_processors() {
             "#
         );
         let run = run::<Policies>(&scenario(&text), 1);
-        assert_eq!((idle_in_vain(&run), run.end), (None, 25 * MILLISECOND), "{scheduler}");
+        assert_eq!((idle_while_ready(&run), run.end), (None, 25 * MILLISECOND), "{scheduler}");
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Line {
     pub priority: u16,
 }
 
-/// A policy of which `ps -l` can tell.
+/// A policy whose state `ps -l` can show.
 pub trait Ps: Scheduler {
     fn ps(&self, task: TaskId) -> (u32, u16);
 }
@@ -50,7 +50,7 @@ thread_local! {
     static LINES: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs a scenario under a policy and gives, beside the run, the lines of every task at every tick.
+/// Runs a scenario under a policy and returns the run and the lines of every task at every tick.
 #[track_caller]
 pub fn watch<S: Ps>(scenario: &Scenario, seed: u64) -> (Run, Vec<Line>) {
     LINES.take();

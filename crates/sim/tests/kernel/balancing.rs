@@ -8,7 +8,7 @@ use schedlab_testing::schedulers::figures::{Table, hog, latencies, mean, measure
 const BOTH: [&str; 2] = ["name = \"eevdf\"", "name = \"cfs\""];
 const SEEDS: std::ops::Range<u64> = 1..6;
 
-/// Shares of so many tasks, of the run of each seed, the smallest first.
+/// Shares of the first `tasks` tasks, of the run of each seed, the smallest first.
 fn shares(scheduler: &str, seconds: u64, jobs: &str, tasks: TaskId) -> Vec<Vec<f64>> {
     let sorted = |seed| {
         let run = measure::<All>(2, scheduler, seconds, jobs, seed);
@@ -55,7 +55,7 @@ fn a_nicer_hog_shares_now_one_processor_now_the_other() {
 }
 
 #[test]
-fn a_sleeper_beside_two_hogs_shares_a_processor_with_one_and_seldom_moves() {
+fn a_sleeper_with_two_hogs_shares_a_processor_with_one_and_seldom_moves() {
     let mut table = Table::default();
     for seed in SEEDS {
         let run = measure::<All>(2, BOTH[0], 4, &(hog("a", "count = 2") + &s10("b", "")), seed);
@@ -70,7 +70,7 @@ fn a_sleeper_beside_two_hogs_shares_a_processor_with_one_and_seldom_moves() {
 }
 
 #[test]
-fn a_sleeper_beside_one_hog_uses_the_idle_processor() {
+fn a_sleeper_with_one_hog_uses_the_idle_processor() {
     for scheduler in BOTH {
         let run = measure::<All>(2, scheduler, 20, &(hog("a", "") + &s10("b", "")), 1);
         assert!(share(&run, 0) > 99.9 && mean(&latencies(&run, 1)) < 0.01, "{}", mean(&latencies(&run, 1)));
@@ -101,7 +101,7 @@ fn many_hogs_spread_over_four_processors() {
 }
 
 #[test]
-fn who_sends_a_message_alone_on_its_processor_has_the_receiver_beside_it() {
+fn a_sender_alone_on_its_processor_gets_the_receiver_placed_there() {
     for scheduler in BOTH {
         let jobs = r#"
             workload.a = { passes = "forever", steps = [{ compute = "0.2ms" }, { send = "x" }, { receive = "y" }] }

@@ -174,7 +174,7 @@ proptest! {
 }
 
 #[test]
-fn the_woken_task_waits_for_the_rest_of_the_call_unless_the_kernel_preempts_at_once() {
+fn the_woken_task_waits_for_the_rest_of_the_call_unless_the_kernel_preempts_immediately() {
     for (preemption, rest) in [("none", 20), ("voluntary", 20), ("lazy", 20), ("full", 0)] {
         let text = format!(
             r#"
@@ -196,7 +196,7 @@ fn the_woken_task_waits_for_the_rest_of_the_call_unless_the_kernel_preempts_at_o
 }
 
 #[test]
-fn a_kernel_of_voluntary_preemption_lets_go_of_a_task_whose_memory_it_gives_back() {
+fn a_kernel_with_voluntary_preemption_preempts_a_task_whose_memory_it_frees() {
     for (preemption, turns) in [("none", 1), ("voluntary", 6), ("full", 6)] {
         let text = format!(
             r#"

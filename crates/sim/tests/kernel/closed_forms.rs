@@ -101,7 +101,7 @@ fn switching_takes_its_part_of_every_slice() {
 }
 
 #[test]
-fn giving_way_costs_a_switch_even_if_nothing_else_is_done() {
+fn yielding_costs_a_switch_even_if_nothing_else_is_done() {
     let scenario = scenario(
         r#"
         machine = { preset = "uniform", costs = { context_switch = "1ms" } }
@@ -127,7 +127,7 @@ fn assert_mean(values: &[f64], expected: f64) {
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
     let half = T * (variance / n).sqrt();
-    assert!(half < 0.05 * expected, "{mean} +- {half} is too wide to tell anything");
+    assert!(half < 0.05 * expected, "{mean} +- {half} is too wide for a result");
     assert!((mean - expected).abs() <= half, "{mean} +- {half}, expected {expected}");
 }
 

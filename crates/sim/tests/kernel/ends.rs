@@ -1,4 +1,4 @@
-//! How runs end: what their end cuts off is counted, and who can never go on is named.
+//! How runs end: what their end cuts off is counted, and tasks that can never continue are named.
 
 use schedlab_metrics::Report;
 use schedlab_model::event::Kind;
@@ -29,7 +29,7 @@ fn expect(report: &Report, rows: &[(&str, f64)]) {
     }
 }
 
-/// What is said of those who are stuck.
+/// The warning about stuck tasks.
 #[track_caller]
 fn said(report: &Report) -> String {
     let stuck = |metric: Option<&str>| metric == Some("stuck");
@@ -49,13 +49,16 @@ steps = [{lock="b"},{compute="3ms"},{sleep="1ms"},{lock="a"},{unlock="a"},{unloc
 #[test]
 fn a_deadlock_is_named_and_counted_and_ends_a_run_without_a_limit() {
     let report = report(&text(TWO));
-    let told = said(&report);
-    assert!(told.starts_with("deadlock: d holds a and waits for b; e holds b and waits for a; 2 tasks can"), "{told}");
+    let warning = said(&report);
+    assert!(
+        warning.starts_with("deadlock: d holds a and waits for b; e holds b and waits for a; 2 tasks can"),
+        "{warning}"
+    );
     expect(
         &report,
         &[("elapsed", 0.007), ("stuck", 2.0), ("deadlocks", 1.0), ("tasks.d.stuck", 1.0), ("tasks.e.stuck", 1.0)],
     );
-    // Nobody is told to let the run last longer.
+    // No warning advises a longer run.
     assert!(
         !report.warnings.iter().any(|warning| warning.to_string().contains("last longer")),
         "{:?}",
@@ -64,7 +67,7 @@ fn a_deadlock_is_named_and_counted_and_ends_a_run_without_a_limit() {
 }
 
 #[test]
-fn a_deadlock_is_found_beside_tasks_that_go_on() {
+fn a_deadlock_is_found_while_other_tasks_continue() {
     let hog = "workload.hog = { load = \"spin\", passes = \"forever\" }\n";
     // Without a limit the run ends when it is first looked at, with one it goes on to it.
     for (limit, end) in [("", 1.0), ("duration = \"3s\"\n", 3.0)] {
@@ -87,14 +90,14 @@ fn philosophers_in_a_circle_of_three_are_all_named() {
     };
     let circle = [one("p", "a", "b"), one("q", "b", "c"), one("r", "c", "a")].concat();
     let report = report(&text(&format!("{circle}{}", one("s", "a", "d"))));
-    let told = said(&report);
+    let warning = said(&report);
     let circle = "deadlock: p holds a and waits for b; q holds b and waits for c; r holds c and waits for a; ";
-    assert!(told.starts_with(&format!("{circle}s waits for lock a, which p holds; 4 tasks")), "{told}");
+    assert!(warning.starts_with(&format!("{circle}s waits for lock a, which p holds; 4 tasks")), "{warning}");
     expect(&report, &[("stuck", 4.0), ("deadlocks", 1.0)]);
 }
 
 #[test]
-fn waits_for_what_never_comes_say_who_waits_for_what() {
+fn waits_that_cannot_end_name_the_waiters_and_what_they_wait_for() {
     for (job, expected) in [
         // The only sender has sent its one message.
         (
@@ -112,14 +115,14 @@ fn waits_for_what_never_comes_say_who_waits_for_what() {
     ] {
         let hog = "workload.hog = { load = \"spin\", passes = \"forever\" }\n";
         for rest in [job.to_owned(), format!("{hog}{job}")] {
-            let told = said(&report(&text(&rest)));
-            assert!(told.starts_with(expected), "{told}");
+            let warning = said(&report(&text(&rest)));
+            assert!(warning.starts_with(expected), "{warning}");
         }
     }
 }
 
 #[test]
-fn who_is_woken_in_time_is_not_stuck() {
+fn a_task_that_is_woken_in_time_is_not_stuck() {
     for job in [
         "workload.r = { steps = [{receive=\"p\"}] }\nworkload.s = { steps = [{sleep=\"3s\"}, {send=\"p\"}] }\n",
         "workload.r = { steps = [{fork=[{sleep=\"3s\"}]}, \"wait\"] }\n",
@@ -133,7 +136,7 @@ fn who_is_woken_in_time_is_not_stuck() {
 
 #[test]
 fn what_has_not_ended_is_counted_with_its_age() {
-    // A pass of 4 s beside one that is done and half of the next.
+    // A pass of 4 s while another task does one and a half.
     let run = audited("duration = \"6s\"\nworkload.a = { load = \"spin\", compute = \"4s\", passes = \"forever\" }\n");
     let rows = [
         ("tasks.a.pass_time.count", 1.0),
@@ -154,7 +157,7 @@ fn what_has_not_ended_is_counted_with_its_age() {
 
 #[test]
 fn a_task_that_is_starved_shows_in_gaps_and_waits_and_is_warned_of() {
-    // First come, first served: the second one waits for 60 s, and for ever.
+    // First come, first served: the second one waits for 60 s, and would wait endlessly.
     let rest = "duration = \"60s\"\nworkload.a = { load = \"spin\", compute = \"100s\" }\nworkload.b = { start = \"1s\", \
                 steps = [{compute=\"1s\"}] }\n";
     let report = report(&format!("{MACHINE}scheduler = {{ name = \"fifo\" }}\n{rest}"));
@@ -169,11 +172,11 @@ fn a_task_that_is_starved_shows_in_gaps_and_waits_and_is_warned_of() {
         ("tasks.a.longest_gap", 0.0),
     ];
     expect(&report, &rows);
-    let told: Vec<String> = report.warnings.iter().map(ToString::to_string).collect();
-    let starved: Vec<&String> = told.iter().filter(|text| text.contains("had no processor")).collect();
+    let warning: Vec<String> = report.warnings.iter().map(ToString::to_string).collect();
+    let starved: Vec<&String> = warning.iter().filter(|text| text.contains("had no processor")).collect();
     assert!(
         starved.len() == 1 && starved[0].starts_with("a ready task of `b` had no processor for 59.000 s; "),
-        "{told:?}"
+        "{warning:?}"
     );
 }
 

@@ -76,7 +76,7 @@ fn a_new_task_goes_to_the_emptiest_processor() {
 }
 
 #[test]
-fn an_idle_processor_pulls_at_once() {
+fn an_idle_processor_pulls_immediately() {
     let run = fair(
         2,
         r#"

@@ -1,4 +1,4 @@
-//! A policy for tests only that uses all that the trait offers: virtual time by nice weights and group weights, ticks,
+//! A policy for tests only that uses every feature of the trait: virtual time by nice weights and group weights, ticks,
 //! slices, wakeup preemption, timers for the quota of groups, a choice of processor, and pulling when idle and at ticks.
 
 use schedlab_model::{

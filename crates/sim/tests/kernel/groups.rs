@@ -2,7 +2,7 @@
 
 use schedlab_model::{MILLISECOND, SECOND, event::Kind};
 use schedlab_policies::schedulers::All;
-use schedlab_testing::schedulers::figures::{Table, hog, latencies, mean, measure, s10, share, stretches, used};
+use schedlab_testing::schedulers::figures::{Table, hog, latencies, mean, measure, run_lengths, s10, share, used};
 
 /// One processor with the parameters of two.
 const EEVDF: &str = "name = \"eevdf\", base_slice = \"1.4ms\"";
@@ -65,18 +65,18 @@ fn a_hog_of_another_session_breaks_long_slices_inside_one() {
     let long = hog("a", "session = \"one\", slice = \"100ms\", count = 2");
     let with = format!("{EEVDF}, autogroup = true");
     let alone = measure::<All>(1, &with, 20, &long, 1);
-    let beside = measure::<All>(1, &with, 20, &(long + &hog("b", "session = \"two\"")), 1);
+    let together = measure::<All>(1, &with, 20, &(long + &hog("b", "session = \"two\"")), 1);
     let middle = |run| {
-        let mut all = stretches(run, 0);
+        let mut all = run_lengths(run, 0);
         all.sort_by(f64::total_cmp);
         all[all.len() / 2]
     };
     assert!((100.0..=104.1).contains(&middle(&alone)), "{}", middle(&alone));
-    assert!((middle(&beside) - 4.0).abs() < 0.1, "{}", middle(&beside));
+    assert!((middle(&together) - 4.0).abs() < 0.1, "{}", middle(&together));
 }
 
 #[test]
-fn a_sleeper_of_another_group_does_not_wait_longer_than_one_beside_the_hog() {
+fn a_sleeper_of_another_group_does_not_wait_longer_than_one_next_to_the_hog() {
     let groups = "groups.one = {}\ngroups.two = {}\n";
     let jobs = hog("a", "group = \"one\", count = 4") + &s10("b", "group = \"two\"") + groups;
     let latency = |scheduler| mean(&latencies(&measure::<All>(1, scheduler, 60, &jobs, 1), 4));
@@ -130,12 +130,12 @@ fn a_group_that_waits_for_its_quota_goes_on_with_the_next_period() {
     }
 }
 
-/// It owes what it ran last: beside an equal hog all its turns are ticks, as on Linux, also the first of a period.
+/// It owes what it ran last: against an equal hog all its run lengths are ticks, as on Linux, also the first of a period.
 #[test]
 fn a_group_waits_for_its_quota_from_the_end_of_the_turn_in_which_it_used_it_up() {
     let groups = "groups.one = { quota = \"30ms\", period = \"100ms\" }\n";
     let run = measure::<All>(1, EEVDF, 4, &(hog("a", "group = \"one\"") + &hog("b", "") + groups), 1);
-    let turns = stretches(&run, 0);
+    let turns = run_lengths(&run, 0);
     assert!(turns.len() > 280 && turns.iter().all(|&turn| turn == 4.0), "{turns:?}");
 }
 
@@ -165,9 +165,9 @@ fn quotas_inside_one_another_hold_each() {
     table.check();
 }
 
-/// The outer group leaves its queue once, though its own quota and that of all that runs in it end together.
+/// The outer group leaves its queue once, though its own quota and those of its subgroups end together.
 #[test]
-fn quotas_inside_one_another_may_be_used_up_at_once() {
+fn nested_quotas_may_be_used_up_at_the_same_time() {
     let mut table = Table::default();
     let groups = "groups.outer = { quota = \"20ms\" }\ngroups.inner = { parent = \"outer\", quota = \"20ms\" }\n";
     for scheduler in BOTH {

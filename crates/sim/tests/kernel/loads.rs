@@ -55,7 +55,7 @@ proptest! {
     }
 
     #[test]
-    fn a_build_compiles_every_file_and_never_more_at_once_than_told(
+    fn a_build_compiles_every_file_and_never_more_in_parallel_than_jobs(
         scheduler in any_scheduler(), files in 1..40u64, jobs in 1..6u64, processors in 1..4u64
     ) {
         let job = format!(r#"load = "compile", files = {files}, jobs = {jobs}, compute = "5ms", wait = "1ms""#);

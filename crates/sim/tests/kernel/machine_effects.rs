@@ -1,5 +1,5 @@
-//! What a machine does to a run, whatever its scheduler: caches, devices, coarse timers, statistics clocks, kernels that
-//! do not let go.
+//! The effects of a machine on a run under any scheduler: caches, devices, coarse timers, statistics clocks, kernels without
+//! preemption.
 
 use proptest::prelude::*;
 use schedlab_model::{
@@ -45,7 +45,7 @@ fn a_task_loads_what_others_replaced_after_each_switch() {
         // What does not fit cannot be lost.
         ((32, 32), 1, 16 * 20 + 9 * 16 * 20),
     ] {
-        // It needs 100 ms without loading; so many turns of 10 ms that the last one ends within its slice.
+        // It needs 100 ms without loading: runs of 10 ms, the last of which ends within its slice.
         let compute = 100 * MILLISECOND - expected * MICROSECOND;
         let run = turns(
             cache,
@@ -70,7 +70,7 @@ fn a_task_alone_loads_its_memory_once() {
 }
 
 #[test]
-fn loading_at_most_doubles_a_stretch() {
+fn loading_at_most_doubles_a_burst() {
     let run = turns(
         r#"cache = { size = "16KiB", fill_per_kib = "1ms" }"#,
         r#"workload.a = { footprint = "16KiB", steps = [{ compute = "3ms" }] }"#,
@@ -94,13 +94,13 @@ fn a_task_that_moved_pays_for_the_migration_and_for_memory_of_another_node() {
         1,
     )
     .sound();
-    let stretches: Vec<_> = run.of(Kind::SwitchOut).map(|e| (e.cpu, e.a)).collect();
+    let run_lengths: Vec<_> = run.of(Kind::SwitchOut).map(|e| (e.cpu, e.a)).collect();
     let (own, other) = (4 * 10 * MICROSECOND, 4 * 30 * MICROSECOND);
-    assert_eq!(stretches[..2], [(0, 5 * MILLISECOND + own), (1, 5 * MILLISECOND + other)]);
+    assert_eq!(run_lengths[..2], [(0, 5 * MILLISECOND + own), (1, 5 * MILLISECOND + other)]);
     assert_eq!(run.totals.overhead, 2 * 100 * MICROSECOND);
 }
 
-/// Fifo, but who wakes goes to the other one of two processors.
+/// Fifo, but a woken task goes to the other one of two processors.
 struct Mover(Fifo);
 
 impl Scheduler for Mover {
@@ -127,7 +127,7 @@ impl Scheduler for Mover {
     }
 }
 
-/// When the second task first runs, beside one that spends 35 ms in one call and then computes; a slice is 10 ms and a
+/// When the second task first runs, while the first spends 35 ms in one call and then computes; a slice is 10 ms and a
 /// tick 20 ms.
 #[track_caller]
 fn first_turn_of_b(preemption: &str) -> Nanos {
@@ -142,7 +142,7 @@ fn first_turn_of_b(preemption: &str) -> Nanos {
 }
 
 #[test]
-fn a_kernel_lets_go_of_a_task_inside_it_as_its_preemption_model_says() {
+fn a_task_inside_the_kernel_is_preempted_as_its_preemption_model_says() {
     let tick = 20 * MILLISECOND;
     assert_eq!(first_turn_of_b("full"), 10 * MILLISECOND);
     let call = 35 * MILLISECOND;
@@ -156,7 +156,7 @@ fn a_kernel_lets_go_of_a_task_inside_it_as_its_preemption_model_says() {
 }
 
 #[test]
-fn voluntary_preemption_lets_go_between_the_parts_of_a_call() {
+fn voluntary_preemption_acts_between_the_parts_of_a_call() {
     let turn = |preemption: &str| {
         let run = turns(
             &format!(
@@ -174,7 +174,7 @@ fn voluntary_preemption_lets_go_between_the_parts_of_a_call() {
 }
 
 #[test]
-fn devices_interrupt_at_their_rate_and_take_time_from_whoever_runs() {
+fn devices_interrupt_at_their_rate_and_take_time_from_the_running_task() {
     let run = turns(
         r#"devices.sound = { every = "1ms", cost = "50us" }"#,
         r#"
@@ -189,7 +189,7 @@ fn devices_interrupt_at_their_rate_and_take_time_from_whoever_runs() {
 }
 
 #[test]
-fn interrupts_are_charged_to_whoever_runs_where_the_machine_says_so() {
+fn interrupts_are_charged_to_the_running_task_where_the_machine_says_so() {
     let run = turns(
         r#"interrupt_accounting = "task", devices.sound = { every = "1ms", cost = "50us" }"#,
         r#"
@@ -284,7 +284,7 @@ proptest! {
     #![proptest_config(cases(100))]
 
     #[test]
-    fn the_oracle_tells_how_long_a_task_runs_to_its_next_wait(seed in any::<u64>()) {
+    fn the_oracle_knows_how_long_a_task_runs_to_its_next_wait(seed in any::<u64>()) {
         let scenario = scenario(r#"
             machine = "uniform"
             scheduler = { name = "fifo" }
@@ -343,12 +343,12 @@ fn each_call_costs_its_own_where_the_machine_says_so_and_as_any_other_where_not(
     let job = r#"workload.a.steps = [{ send = "p" }, { receive = "p" }, { sleep = "0ms" }, { lock = "x" }, { unlock = "x" }]"#;
     assert_eq!(with_calls("calls = { manage = \"10ms\" }", job).end, 50 * MILLISECOND);
     let own = r#"calls = { manage = "10ms", send = "1ms", receive = "2ms", sleep = "4ms", futex = "8ms" }"#;
-    // Nobody else wants the lock.
+    // No other task wants the lock.
     assert_eq!(with_calls(own, job).end, 7 * MILLISECOND);
 }
 
 #[test]
-fn a_futex_is_a_call_for_who_waits_and_for_who_wakes() {
+fn a_futex_is_a_call_for_the_waiter_and_for_the_waker() {
     let calls = r#"calls = { futex = "1ms" }, costs = { trap = "1ms" }"#;
     let run = with_calls(
         calls,

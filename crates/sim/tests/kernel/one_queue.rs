@@ -48,7 +48,7 @@ fn five_hogs_take_turns_on_three_processors_to_within_a_slice() {
 }
 
 #[test]
-fn who_is_put_back_beside_a_bound_task_goes_to_the_processor_that_idles() {
+fn a_task_that_is_put_back_next_to_a_bound_one_goes_to_the_idle_processor() {
     // Both may use the first processor, b no other one.
     let jobs = "duration = \"10s\"\n\
         workload.a = { load = \"spin\", passes = \"forever\", cpus = [0, 1] }\n\

@@ -1,5 +1,5 @@
-//! When whoever is woken takes over: at latest where the running task next returns to its own code, even if all it does there
-//! is to make the next call.
+//! When a woken task preempts: at the latest where the running task next returns to its own code, even if it only makes the
+//! next call there.
 
 use proptest::prelude::*;
 use schedlab_model::{
@@ -13,7 +13,7 @@ use schedlab_policies::schedulers::{Context, Dequeue, Enqueue, Pick, Preempt, Sc
 use schedlab_testing::schedulers::{Programs, Run, Written, any_scenario, cases, run_under, scenario};
 use std::collections::BTreeMap;
 
-/// The lowest nice value first, and at once; those of the same one in turn.
+/// The lowest nice value first, with immediate preemption; equal ones in turn.
 pub struct ByNice {
     queues: Vec<Vec<TaskId>>,
 }
@@ -53,26 +53,26 @@ impl Scheduler for ByNice {
     }
 }
 
-/// Wakeups that were to preempt, and the calls that a task began although it was to give way.
+/// Wakeups that were to preempt, and the calls that a task began although it was to be preempted.
 pub fn late_calls(run: &Run) -> (usize, Vec<Event>) {
     let nice: BTreeMap<TaskId, u8> = run.of(Kind::Created).map(|event| (event.task, event.flag)).collect();
-    let (mut running, mut gives_way) = (BTreeMap::new(), BTreeMap::new());
+    let (mut running, mut to_be_preempted) = (BTreeMap::new(), BTreeMap::new());
     let (mut accepted, mut late) = (0, Vec::new());
     for event in &run.events {
         match event.kind {
             Kind::SwitchIn => drop(running.insert(event.cpu, event.task)),
             Kind::SwitchOut => {
                 running.remove(&event.cpu);
-                gives_way.remove(&event.cpu);
+                to_be_preempted.remove(&event.cpu);
             }
             Kind::Wakeup => {
                 let other = running.get(&event.cpu).copied().unwrap_or(NO_TASK);
                 if other != NO_TASK && nice[&event.task] < nice[&other] {
                     accepted += 1;
-                    gives_way.insert(event.cpu, other);
+                    to_be_preempted.insert(event.cpu, other);
                 }
             }
-            Kind::SystemCall if gives_way.get(&event.cpu) == Some(&event.task) => late.push(*event),
+            Kind::SystemCall if to_be_preempted.get(&event.cpu) == Some(&event.task) => late.push(*event),
             _ => {}
         }
     }
@@ -87,7 +87,7 @@ proptest! {
     #![proptest_config(cases(1500))]
 
     #[test]
-    fn no_task_that_is_to_give_way_begins_another_call(
+    fn no_task_that_is_to_be_preempted_begins_another_call(
         Written(mut scenario) in any_scenario(Programs::Wild), seed in any::<u64>(), preemption in any_preemption(),
     ) {
         scenario.machine.preemption = preemption;
@@ -130,7 +130,7 @@ fn each_of_a_row_of_messages_is_taken_before_the_next_is_sent() {
 
 #[test]
 fn a_wakeup_during_the_last_part_of_a_call_preempts_before_the_next_call() {
-    // The write's copy is the last thing on its agenda; the sleeper wakes in it.
+    // The write's copy is the last action on its agenda; the sleeper wakes in it.
     let text = r#"
         machine = { preset = "uniform", preemption = "none", costs = { trap = "10us", copy_per_kib = "10ms" } }
         scheduler = { name = "fifo" }

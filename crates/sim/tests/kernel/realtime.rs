@@ -4,7 +4,7 @@ use schedlab_model::{MILLISECOND, SECOND, event::Kind};
 use schedlab_policies::schedulers::All;
 use schedlab_testing::schedulers::{
     Run,
-    figures::{Table, hog, latencies, mean, measure, quantile, s10, share, stretches},
+    figures::{Table, hog, latencies, mean, measure, quantile, run_lengths, s10, share},
 };
 
 const BOTH: [&str; 2] = ["name = \"eevdf\"", "name = \"cfs\""];
@@ -24,23 +24,23 @@ fn unlimited(scheduler: &str) -> String {
 
 /// Pieces in which a task had the processor, and the time of the first, ms.
 fn pieces(run: &Run, task: u32) -> (Vec<f64>, f64) {
-    (stretches(run, task), run.first(Kind::SwitchIn, task) as f64 / MILLISECOND as f64)
+    (run_lengths(run, task), run.first(Kind::SwitchIn, task) as f64 / MILLISECOND as f64)
 }
 
 #[test]
 fn two_rr_hogs_take_turns_of_100_ms() {
     for scheduler in BOTH {
         let run = measure::<All>(1, &unlimited(scheduler), 5, &rr("a", 10, "count = 2"), 1);
-        assert!(stretches(&run, 0).iter().all(|turn| (turn - 100.0).abs() < 1e-6), "{:?}", stretches(&run, 0));
+        assert!(run_lengths(&run, 0).iter().all(|turn| (turn - 100.0).abs() < 1e-6), "{:?}", run_lengths(&run, 0));
         assert!((share(&run, 0) - 50.0).abs() < 2.1, "{}", share(&run, 0));
         let shorter = format!("{}, rr_timeslice = \"18ms\"", unlimited(scheduler));
         let run = measure::<All>(1, &shorter, 5, &rr("a", 10, "count = 2"), 1);
-        assert!(stretches(&run, 0).iter().all(|turn| (turn - 20.0).abs() < 1e-6), "{:?}", stretches(&run, 0));
+        assert!(run_lengths(&run, 0).iter().all(|turn| (turn - 20.0).abs() < 1e-6), "{:?}", run_lengths(&run, 0));
     }
 }
 
 #[test]
-fn a_fifo_hog_gives_way_to_nobody_of_its_priority() {
+fn a_fifo_hog_is_not_preempted_by_its_priority() {
     for scheduler in BOTH {
         let run = measure::<All>(1, &unlimited(scheduler), 5, &fifo("a", 10, "count = 2"), 1);
         assert_eq!((share(&run, 0), run.order()), (100.0, vec![0]));
@@ -48,7 +48,7 @@ fn a_fifo_hog_gives_way_to_nobody_of_its_priority() {
 }
 
 #[test]
-fn a_greater_priority_takes_the_processor_at_once_and_who_lost_it_stays_at_the_head() {
+fn a_greater_priority_preempts_immediately_and_the_preempted_task_stays_at_the_head() {
     for scheduler in BOTH {
         let jobs = fifo("a", 10, "count = 2")
             + "workload.b = { policy = \"fifo\", priority = 11, start = \"1s\", steps = [{ compute = \"10ms\" }] }\n";
@@ -59,7 +59,7 @@ fn a_greater_priority_takes_the_processor_at_once_and_who_lost_it_stays_at_the_h
 }
 
 #[test]
-fn who_yields_goes_behind_those_of_its_priority() {
+fn a_task_that_yields_goes_behind_those_of_its_priority() {
     for scheduler in BOTH {
         let jobs = "workload.a = { count = 3, policy = \"fifo\", priority = 5, steps = [{ compute = \"1ms\" }, \
                     \"yield\", { compute = \"1ms\" }] }\n";
@@ -70,7 +70,7 @@ fn who_yields_goes_behind_those_of_its_priority() {
 
 /// The table of 1990, on Linux: a job that waits often joins the tail of its list behind one that never waits.
 #[test]
-fn an_rr_sleeper_waits_for_the_turn_of_its_equals_and_for_nobody_below() {
+fn an_rr_sleeper_waits_for_the_slices_of_its_equals_and_for_no_task_below() {
     let mut table = Table::default();
     for scheduler in BOTH {
         for (slice, turn) in [(100, 100.0), (50, 52.0), (36, 36.0), (18, 20.0), (4, 4.0)] {
@@ -129,7 +129,7 @@ fn a_fair_server_gives_a_starving_task_50_ms_of_each_second() {
         // Nobody else: it has all.
         let run = measure::<All>(1, &scheduler, 10, &fifo("a", 10, ""), 1);
         table.row(&format!("{scheduler}: alone"), 100.0, 1e-9, share(&run, 0));
-        // A real-time task that leaves a tenth starves nobody, and is never made to wait.
+        // A real-time task that leaves a tenth starves no task, and is never throttled.
         let jobs = hog("a", "")
             + "workload.b = { policy = \"fifo\", priority = 1, passes = \"forever\", \
                    steps = [{ compute = \"90ms\" }, { sleep = \"10ms\" }] }\n";
@@ -153,7 +153,7 @@ fn on_two_processors_the_two_greatest_priorities_run() {
         let jobs = fifo("a", 10, "") + &fifo("b", 20, "") + &fifo("c", 30, "") + &hog("d", "count = 2");
         let run = measure::<All>(2, &unlimited(scheduler), 5, &jobs, 1);
         assert!(share(&run, 0) < 0.1 && share(&run, 1) > 99.8 && share(&run, 2) > 99.8);
-        // The two of equal priority that wait are pulled to where somebody of a lesser one runs.
+        // The two waiting tasks of equal priority are pulled to processors that run a lower one.
         let jobs = fifo("a", 10, "cpus = [0]") + &fifo("b", 10, "start = \"1s\"") + &hog("d", "count = 2");
         let run = measure::<All>(2, &unlimited(scheduler), 5, &jobs, 1);
         assert!(share(&run, 0) > 99.0 && share(&run, 1) > 79.0, "{} {}", share(&run, 0), share(&run, 1));

@@ -26,7 +26,7 @@ fn end(run: &Run, task: TaskId) -> Nanos {
 }
 
 #[test]
-fn a_sleep_ends_at_its_time_whoever_runs() {
+fn a_sleep_ends_at_its_time_whichever_task_runs() {
     let run = fifo(
         r#"
         workload.hog = { load = "spin", compute = "100ms" }
@@ -100,7 +100,7 @@ fn a_parent_waits_for_each_child_whether_it_ends_before_or_after() {
 }
 
 #[test]
-fn a_lock_goes_to_who_waited_longest() {
+fn a_lock_goes_to_the_longest_waiter() {
     let run = fifo(
         r#"
         workload.a.steps = [{ lock = "x" }, { sleep = "50ms" }, { unlock = "x" }, { compute = "1ms" }]
@@ -113,7 +113,7 @@ fn a_lock_goes_to_who_waited_longest() {
 }
 
 #[test]
-fn who_ends_with_a_lock_in_hand_gives_it_back() {
+fn a_task_that_ends_with_a_lock_releases_it() {
     let run = fifo(
         r#"
         workload.a.steps = [{ lock = "x" }, { sleep = "50ms" }, "exit"]
@@ -124,7 +124,7 @@ fn who_ends_with_a_lock_in_hand_gives_it_back() {
 }
 
 #[test]
-fn a_message_wakes_one_receiver_and_is_kept_if_nobody_waits() {
+fn a_message_wakes_one_receiver_and_is_kept_if_none_waits() {
     let run = fifo(
         r#"
         workload.a.steps = [{ receive = "p" }, { compute = "1ms" }]
@@ -140,7 +140,7 @@ fn a_message_wakes_one_receiver_and_is_kept_if_nobody_waits() {
 }
 
 #[test]
-fn a_run_in_which_everybody_waits_for_ever_ends() {
+fn a_run_in_which_every_task_waits_endlessly_ends() {
     for machine in ["uniform", "at_286"] {
         let text = format!(
             r#"
@@ -192,7 +192,7 @@ fn a_yield_lets_the_others_go_first_and_a_lone_task_on() {
         workload.b.steps = [{ sleep = "8ms" }, { compute = "2ms" }]
         "#,
     );
-    // Nobody else at 1 and 6 ms; b comes at 8 ms and waits for a's end.
+    // No other task at 1 and 6 ms; b comes at 8 ms and waits for a's end.
     assert_eq!((end(&run, 0), end(&run, 1)), (11, 13));
     let yields = run.of(Kind::SwitchOut).filter(|e| e.flag == Leave::Yielded as u8).count();
     assert_eq!(yields, 0);
@@ -255,7 +255,7 @@ fn a_processor_waits_for_the_drive_only_while_a_task_does() {
 }
 
 #[test]
-fn a_slice_that_ends_while_nobody_waits_is_renewed() {
+fn a_slice_that_ends_while_no_task_waits_is_renewed() {
     let text = r#"
         machine = "uniform"
         scheduler = { name = "round_robin", slice = "10ms" }
@@ -292,7 +292,7 @@ fn the_clock_ticks_from_a_random_phase_on_without_drift() {
 }
 
 #[test]
-fn a_clock_interrupt_takes_its_time_from_whoever_runs() {
+fn a_clock_interrupt_takes_its_time_from_the_running_task() {
     let text = r#"
         machine = { preset = "uniform", clock = { hz = "100/s", interrupt = "1ms" } }
         scheduler = { name = "fifo" }
@@ -306,7 +306,7 @@ fn a_clock_interrupt_takes_its_time_from_whoever_runs() {
 }
 
 #[test]
-fn the_interrupt_of_a_timer_takes_its_time_from_whoever_runs_and_then_wakes() {
+fn the_interrupt_of_a_timer_takes_its_time_from_the_running_task_and_then_wakes() {
     let text = r#"
         machine = { preset = "uniform", clock = { timer_interrupt = "1ms" } }
         scheduler = { name = "round_robin", slice = "1s" }

@@ -32,7 +32,7 @@ fn a_thousand_direct_reads_are_a_thousand_requests_and_their_metadata_once() {
     let indirect = (64 * 256_u32 - 10).div_ceil(2048);
     assert_eq!(run.get("disk_requests"), f64::from(1000 + 1 + indirect));
     assert!(run.get("lread") > 0.0, "metadata are looked up in the cache");
-    // One request at a time: who reads metadata cannot know yet where the data lie.
+    // One request at a time: only the metadata say where the data lie.
     let mut open = 0;
     for event in run.events.iter().filter(|event| matches!(event.kind, Kind::DiskQueued | Kind::DiskDone)) {
         open += if event.kind == Kind::DiskQueued { 1 } else { -1 };
@@ -53,7 +53,7 @@ fn a_direct_reader_leaves_a_cached_neighbour_s_hits_as_they_are() {
 }
 
 #[test]
-fn a_direct_read_asks_for_what_lies_together_at_once() {
+fn a_direct_read_requests_adjacent_blocks_together() {
     let files = r#"files = { block = "4KiB", cache_blocks = 40, direct_blocks = 1000, extent_blocks = 1000 }, "#;
     let text = machine(files)
         + "workload.reader = { steps = [{ open = { files = 1, size = \"1MiB\", direct = true } },\n\
@@ -76,6 +76,6 @@ fn a_direct_read_sees_what_was_written_through_the_cache() {
     let text = text.replace("size = \"16KiB\", name = \"f\" }", "size = \"16KiB\", name = \"f\", direct = true }");
     let run = run(&text, 1);
     let of = |flag: u8| -> u64 { run.of(Kind::DiskStart).filter(|e| e.flag == flag).map(|e| e.b).sum() };
-    assert_eq!(of(1), 32, "written once, at once");
+    assert_eq!(of(1), 32, "written once, immediately");
     assert_eq!(of(0), 8 + 32, "the inode's block, and the data from the drive");
 }

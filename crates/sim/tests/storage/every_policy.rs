@@ -72,7 +72,7 @@ fn every_policy_of_reclaim_serves_a_mixed_load() {
 
 /// Here a reader finds nothing to gain and nothing under way while pages are free that the cache leaves to others.
 #[test]
-fn nobody_is_cut_off_while_pages_are_kept_free() {
+fn no_task_is_cut_off_while_pages_are_kept_free() {
     let names = [("elevator", "deadline"), ("cache", "lirs"), ("reclaim", "two_list")];
     comes_to_an_end(&names.map(|(field, name)| format!("{field} = {{ name = \"{name}\" }}\n")).concat(), 320);
 }

@@ -171,11 +171,11 @@ fn every_task_has_files_of_its_own_where_it_says_so() {
 }
 
 #[test]
-fn random_io_reads_and_writes_what_it_is_told_to() {
+fn random_io_reads_and_writes_by_its_parameters() {
     let files = r#"files = { block = "4KiB", cache_blocks = 10, read_ahead = false }, "#;
     let load = r#"workload.r = { load = "random_io", size = "40MiB", rounds = 200, reads = 3, writes = 1 }"#;
     let run = run(&format!("{}{load}", machine(files)), 1);
-    // The inode, and for most of the places a block of names beside the block of data.
+    // The inode, and for most of the places a block of names in addition to the block of data.
     let lookups = run.get("cache_lookups");
     assert!((1.0 + 800.0..1.0 + 1600.5).contains(&lookups), "{lookups}");
     assert!(run.get("cache_hit_ratio") < 60.0);
@@ -247,8 +247,8 @@ fn a_file_emptied_while_it_is_being_written_back_can_be_written_again() {
 }
 
 #[test]
-fn readers_who_want_more_blocks_at_once_than_the_cache_has_all_come_to_their_end() {
-    // Each waits for its block while others have blocks read in its place: whoever waited has it all the same.
+fn readers_that_want_more_blocks_together_than_the_cache_has_all_end() {
+    // Each waits for its block while others have blocks read in its place: the waiter still gets it.
     let text = machine(r#"files = { cache_blocks = 4, direct_blocks = 1 }, "#)
         + "workload.readers = { count = 8, passes = 3, steps = [\n"
         + "{ open = { files = 1, size = \"9KiB\", own = true } }, { read = \"9KiB\" }, \"close\"] }\n"

@@ -20,7 +20,7 @@ fn user(name: &str, pages: u32, times: u32) -> String {
 }
 
 #[test]
-fn who_fits_faults_once_a_page_and_never_waits() {
+fn a_task_that_fits_faults_once_a_page_and_never_waits() {
     let run = run(&format!("{}{}", memory(100), user("a", 60, 5)), 1);
     assert_eq!(run.get("minor_faults"), 60.0);
     assert_eq!((run.get("major_faults"), run.get("swap_out")), (0.0, 0.0));
@@ -72,7 +72,7 @@ fn files_take_memory_that_programs_leave_and_give_it_back() {
         let text = format!("{}reclaim = {{ name = \"{reclaim}\" }}\n{reader}\n{late}", memory(100));
         let run = run(&text, 1);
         let faults = run.get("tasks.a.major_faults");
-        assert!(faults <= most, "{reclaim}: the cache gave way, not the program: {faults}");
+        assert!(faults <= most, "{reclaim}: pages of the program were reclaimed, not the cache's: {faults}");
     }
 }
 
@@ -93,7 +93,7 @@ fn a_cache_whose_blocks_are_all_active_gives_them_to_programs_that_have_no_swap_
 }
 
 #[test]
-fn the_search_for_a_page_is_the_system_time_of_who_waits_for_it() {
+fn the_search_for_a_page_is_the_system_time_of_its_waiter() {
     // Every search ends in a page-out that is waited for.
     let text = |scan: &str| {
         let more = memory(100).replace("memory = {", &format!("calls.scan = \"{scan}\", memory = {{"));
@@ -112,11 +112,11 @@ fn tasks_that_have_ended_do_not_hide_the_living_from_reclaim() {
     let late = user("w", 120, 2).replace("steps", "start = \"2s\", steps");
     let run = run(&format!("{}reclaim = {{ name = \"linux_1_0\" }}\n{gone}\n{late}", memory(100)), 1);
     assert!(run.get("swap_out") > 100.0);
-    assert!(run.of(Kind::Exited).all(|event| event.flag == 0), "nobody was cut off");
+    assert!(run.of(Kind::Exited).all(|event| event.flag == 0), "no task was cut off");
 }
 
 #[test]
-fn a_cache_that_is_not_full_gives_way_under_every_policy_of_eviction() {
+fn a_cache_that_is_not_full_gives_up_pages_under_every_eviction_policy() {
     for cache in
         ["fifo", "lru", "clock", "random", "two_list", "mru", "lfu", "two_q", "arc", "lirs", "s3_fifo", "sieve"]
     {

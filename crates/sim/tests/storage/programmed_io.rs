@@ -30,7 +30,7 @@ fn an_idle_processor_moves_sectors_no_faster_than_a_busy_one() {
 }
 
 #[test]
-fn a_task_beside_loses_the_time_of_every_sector() {
+fn another_task_loses_the_time_of_every_sector() {
     let text = format!("{}{READER}{HOG}", machine("400us"));
     for seed in 1..4 {
         let both = run(&text, seed);

@@ -16,7 +16,7 @@ fn disked() -> String {
     )
 }
 
-/// A job `w` that does the steps for ever, and others.
+/// A job `w` that repeats the steps endlessly, and others.
 fn with_loop(machine: &str, steps: &str, others: &str) -> String {
     format!(
         "{machine}duration = \"1s\"\nworkload.w = {{ steps = [{{ repeat = {{ times = \"forever\", steps = [{steps}] }} }}] }}\n{others}\n"
@@ -61,7 +61,7 @@ const LASTING: &[(&str, &str)] = &[
     (r#"{ period = "5ms" }"#, ""),
 ];
 
-/// A loop that takes a lock and gives it back at once, and what another task does with that lock: never holding it while time
+/// A loop that takes a lock and releases it immediately, and another task that uses the lock: never holding it while time
 /// passes, and holding it so.
 const LOOP_OF_A_LOCK: &str = r#"{ lock = "a" }, { unlock = "a" }"#;
 const HELD_FOR_NO_TIME: &[&str] = &[
@@ -98,7 +98,7 @@ const STANDING: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn a_loop_that_can_take_no_time_is_refused_by_its_field_and_would_stand_still() {
+fn a_loop_that_can_take_no_time_is_refused_by_its_field_and_would_not_advance_the_clock() {
     for steps in INSTANT {
         let problem = try_read(&with_loop(PLAIN, steps, ""), Format::Toml).expect_err(steps);
         assert!(problem.contains("workload.w.steps[0].repeat: takes no time"), "{steps}: {problem}");
@@ -113,7 +113,7 @@ fn a_loop_that_can_take_no_time_is_refused_by_its_field_and_would_stand_still() 
 }
 
 #[test]
-fn a_loop_is_accepted_with_any_step_that_can_take_time_or_wait_wherever_it_stands() {
+fn a_loop_is_accepted_with_any_step_that_can_take_time_or_wait_at_any_position() {
     for (steps, others) in LASTING {
         for (before, after) in [("", ""), (r#"{ mark = "m" }, "#, ""), ("", r#", { print = "1B" }"#)] {
             let text = with_loop(&disked(), &format!("{before}{steps}{after}"), others);
@@ -132,13 +132,13 @@ fn a_loop_that_could_take_time_and_does_not_is_named_by_the_run() {
 
 #[test]
 fn a_loop_of_a_lock_is_refused_unless_another_task_holds_that_lock_while_time_passes() {
-    let beside = |steps: &str| format!("workload.x = {{ count = 2, passes = \"forever\", steps = [{steps}] }}");
+    let with_others = |steps: &str| format!("workload.x = {{ count = 2, passes = \"forever\", steps = [{steps}] }}");
     for steps in HELD_FOR_NO_TIME {
-        let problem = try_read(&with_loop(PLAIN, LOOP_OF_A_LOCK, &beside(steps)), Format::Toml).expect_err(steps);
+        let problem = try_read(&with_loop(PLAIN, LOOP_OF_A_LOCK, &with_others(steps)), Format::Toml).expect_err(steps);
         assert!(problem.contains("workload.w.steps[0].repeat: takes no time"), "{steps}: {problem}");
     }
     for steps in HELD_FOR_A_WHILE {
-        scenario(&with_loop(PLAIN, LOOP_OF_A_LOCK, &beside(steps)));
+        scenario(&with_loop(PLAIN, LOOP_OF_A_LOCK, &with_others(steps)));
     }
     let two = format!(
         "{PLAIN}duration = \"1s\"\nworkload.w = {{ count = 2, passes = \"forever\", steps = [{LOOP_OF_A_LOCK}] }}"

@@ -49,7 +49,7 @@ pub fn share(run: &Run, task: TaskId) -> f64 {
 }
 
 /// The lengths of a task's times on a processor, ms, without the first and the last.
-pub fn stretches(run: &Run, task: TaskId) -> Vec<f64> {
+pub fn run_lengths(run: &Run, task: TaskId) -> Vec<f64> {
     let lengths: Vec<f64> =
         run.of(Kind::SwitchOut).filter(|event| event.task == task).map(|event| event.a as f64 / 1e6).collect();
     lengths[1..lengths.len() - 1].to_vec()

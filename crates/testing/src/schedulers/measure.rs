@@ -31,7 +31,7 @@ pub fn assert_near(value: f64, expected: f64, tolerance: f64) {
 }
 
 /// The intervals in which a task had a processor: begin and end of each.
-pub fn stretches(run: &Run, task: TaskId) -> Vec<(Nanos, Nanos)> {
+pub fn run_intervals(run: &Run, task: TaskId) -> Vec<(Nanos, Nanos)> {
     let all: Vec<&Event> = run.events.iter().filter(|event| event.task == task).collect();
     let begins = all.iter().filter(|event| event.kind == Kind::SwitchIn);
     let ends = all.iter().filter(|event| event.kind == Kind::SwitchOut);
@@ -40,7 +40,7 @@ pub fn stretches(run: &Run, task: TaskId) -> Vec<(Nanos, Nanos)> {
 
 /// Their lengths, without the first and the last, which begin or end with the run, in ms.
 pub fn turns(run: &Run, task: TaskId) -> Vec<f64> {
-    let all = stretches(run, task);
+    let all = run_intervals(run, task);
     let inner = all.get(1..all.len().saturating_sub(1)).unwrap_or_default();
     inner.iter().map(|(begin, end)| (end - begin) as f64 / MILLISECOND as f64).collect()
 }
@@ -48,7 +48,7 @@ pub fn turns(run: &Run, task: TaskId) -> Vec<f64> {
 /// Percent of one processor that a task had between two times.
 pub fn share(run: &Run, task: TaskId, from: Nanos, to: Nanos) -> f64 {
     let had =
-        stretches(run, task).iter().map(|&(begin, end)| end.min(to).saturating_sub(begin.max(from))).sum::<Nanos>();
+        run_intervals(run, task).iter().map(|&(begin, end)| end.min(to).saturating_sub(begin.max(from))).sum::<Nanos>();
     100.0 * had as f64 / (to - from) as f64
 }
 

@@ -18,7 +18,7 @@ pub fn at_1000_hz<T: Table>(scheduler: &str, duration: &str, workload: &str) -> 
     on::<T>(1, 1000, scheduler, &format!("duration = \"{duration}\"\n{workload}"))
 }
 
-/// How long a sleeper was held up in each of its rounds, and its share of the processor.
+/// The delay of a sleeper in each of its rounds, and its share of the processor.
 #[derive(Debug)]
 pub struct HeldUp {
     /// ms, in order of length.
@@ -76,7 +76,7 @@ impl std::fmt::Display for HeldUp {
 
 /// S10 with n endless tasks, for 200 s.
 #[track_caller]
-pub fn beside_hogs<T: Table>(scheduler: &str, hogs: u32) -> HeldUp {
+pub fn with_hogs<T: Table>(scheduler: &str, hogs: u32) -> HeldUp {
     let workload = format!(
         "workload.hog = {{ load = \"spin\", passes = \"forever\", count = {hogs} }}\nworkload.sleeper = {{ {S10} }}"
     );
@@ -85,7 +85,7 @@ pub fn beside_hogs<T: Table>(scheduler: &str, hogs: u32) -> HeldUp {
 
 /// The share in percent of an endless task of nice 0 next to another one, given by its fields, in 20 s.
 #[track_caller]
-pub fn share_beside<T: Table>(scheduler: &str, other: &str) -> f64 {
+pub fn share_against<T: Table>(scheduler: &str, other: &str) -> f64 {
     let workload = format!(
         "workload.a = {{ load = \"spin\", passes = \"forever\" }}\n\
          workload.b = {{ load = \"spin\", passes = \"forever\", {other} }}"

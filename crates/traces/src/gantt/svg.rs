@@ -1,10 +1,10 @@
 //! The chart as a picture of its own: one SVG file with tooltips, for light and dark pages.
 
-use super::{Chart, Line, State, Stretch};
+use super::{Chart, Line, Segment, State};
 use schedlab_model::{Nanos, units::spell_duration};
 use std::fmt::Write;
 
-/// Width of the time axis, and heights of a line, of its bar and of what stands above the lines, in pixels.
+/// Width of the time axis, and heights of a line, of its bar and of the part above the lines, in pixels.
 const WIDTH: f64 = 960.0;
 const LINE: f64 = 24.0;
 const BAR: f64 = 16.0;
@@ -14,8 +14,8 @@ const GAP: f64 = 16.0;
 /// Longest label shown in full, in characters, and the width of one.
 const LABEL: usize = 24;
 const CHARACTER: f64 = 7.4;
-/// A line of more stretches than this is drawn by the half pixel, so that the file stays small.
-const STRETCHES: usize = 2000;
+/// A line of more segments than this is drawn by the half pixel, so that the file stays small.
+const SEGMENTS: usize = 2000;
 
 /// Colours: fit for the colour-blind, with enough contrast on either ground.
 const STYLE: &str = "
@@ -42,7 +42,7 @@ impl State {
     }
 }
 
-/// Where things stand.
+/// Positions in the drawing.
 struct Layout {
     left: f64,
     length: f64,
@@ -96,46 +96,46 @@ impl Chart {
         let label = escape(&shorten(&line.label));
         let mut row = String::new();
         put(&mut row, format_args!("<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"end\">{label}</text>"));
-        let coarse = (line.stretches.len() > STRETCHES).then(|| self.coarse(line));
-        for stretch in coarse.as_ref().unwrap_or(&line.stretches) {
-            let (class, share, name) = stretch.state.look();
-            let (from, height) = (layout.x(stretch.from), BAR * share);
+        let coarse = (line.segments.len() > SEGMENTS).then(|| self.coarse(line));
+        for segment in coarse.as_ref().unwrap_or(&line.segments) {
+            let (class, share, name) = segment.state.look();
+            let (from, height) = (layout.x(segment.from), BAR * share);
             // The thinnest bar can still be seen.
-            let width = (layout.x(stretch.to) - from).max(0.6);
-            let (y, length) = (middle - height / 2.0, spell_duration(stretch.to - stretch.from));
-            let (at, note) = (spell_duration(stretch.from), if stretch.note.is_empty() { "" } else { ": " });
+            let width = (layout.x(segment.to) - from).max(0.6);
+            let (y, length) = (middle - height / 2.0, spell_duration(segment.to - segment.from));
+            let (at, note) = (spell_duration(segment.from), if segment.note.is_empty() { "" } else { ": " });
             put(
                 &mut row,
                 format_args!(
                     "<rect class=\"{class}\" x=\"{from:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{height}\">\
                      <title>{label}, {name} for {length} at {at}{note}{}</title></rect>",
-                    stretch.note
+                    segment.note
                 ),
             );
         }
         row
     }
 
-    /// A line by the half pixel, equal neighbours as one stretch.
-    fn coarse(&self, line: &Line) -> Vec<Stretch> {
+    /// A line by the half pixel, equal neighbours as one segment.
+    fn coarse(&self, line: &Line) -> Vec<Segment> {
         let columns = 2 * WIDTH as usize;
         let time = |column: usize| (u128::from(self.length) * column as u128 / columns as u128) as Nanos;
         let cells = self.cells(line, columns);
         let mut column = 0;
-        let mut stretches = Vec::new();
+        let mut segments = Vec::new();
         for run in cells.chunk_by(|a, b| a == b) {
             let (from, to) = (time(column), time(column + run.len()));
             column += run.len();
-            stretches.extend(run[0].map(|state| Stretch { from, to, state, note: "mostly".to_owned() }));
+            segments.extend(run[0].map(|state| Segment { from, to, state, note: "mostly".to_owned() }));
         }
-        stretches
+        segments
     }
 
     fn legend_marks(&self, layout: &Layout, y: f64) -> String {
         let mut legend = String::new();
         let mut x = layout.left;
         for state in super::STATES {
-            if self.lines().any(|l| l.stretches.iter().any(|s| s.state == state)) {
+            if self.lines().any(|l| l.segments.iter().any(|s| s.state == state)) {
                 let (class, share, name) = state.look();
                 let height = BAR * share;
                 let (top, words) = (y - 4.0 - height / 2.0, x + 26.0);

@@ -42,9 +42,9 @@ impl Chart {
         text
     }
 
-    /// Only the states that the chart knows how to tell apart here.
+    /// Only the states that this chart distinguishes.
     fn legend(&self) -> String {
-        let used = |state| self.lines().any(|l| l.stretches.iter().any(|s| s.state == state));
+        let used = |state| self.lines().any(|l| l.segments.iter().any(|s| s.state == state));
         let words = [
             (State::User, "# running"),
             (State::System, "+ in the kernel"),
@@ -73,14 +73,14 @@ impl Chart {
     pub(super) fn cells(&self, line: &Line, columns: usize) -> Vec<Option<State>> {
         let border = |column: usize| (u128::from(self.length) * column as u128 / columns as u128) as Nanos;
         let mut held = vec![[0; STATES.len()]; columns];
-        for stretch in &line.stretches {
-            let first = column_of(stretch.from, self.length, columns);
+        for segment in &line.segments {
+            let first = column_of(segment.from, self.length, columns);
             for (column, held) in held.iter_mut().enumerate().skip(first) {
                 let (from, to) = (border(column), border(column + 1));
-                if from >= stretch.to {
+                if from >= segment.to {
                     break;
                 }
-                held[stretch.state as usize] += stretch.to.min(to).saturating_sub(stretch.from.max(from));
+                held[segment.state as usize] += segment.to.min(to).saturating_sub(segment.from.max(from));
             }
         }
         let longest = |(column, held): (usize, [Nanos; STATES.len()])| {

@@ -101,7 +101,7 @@ impl<R: Read> Reader<R> {
     /// The count in the last block must fit, and nothing may follow.
     fn check_end(&mut self) -> Result<(), RecordingError> {
         if self.block != self.events.to_le_bytes() {
-            return Err(self.damaged("it tells of another number of events"));
+            return Err(self.damaged("its number of events is wrong"));
         }
         match self.input.read_exact(&mut [0]) {
             Ok(()) => Err(self.damaged("something follows its end")),
@@ -152,7 +152,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// A file that ends too early is told apart from one that cannot be read.
+/// Distinguishes a file that ends too early from one that cannot be read.
 fn end_or(error: io::Error, at_end: RecordingError) -> RecordingError {
     if error.kind() == io::ErrorKind::UnexpectedEof { at_end } else { RecordingError::Io(error) }
 }

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 const ROOM: usize = 64;
 
 /// Writes events to `out` as they come. Its memory is one block of 64 KiB, however long the run. After a failed write it
-/// writes no more, and [`Recorder::finish`] tells.
+/// writes no more, and [`Recorder::finish`] returns the error.
 #[derive(Debug)]
 pub struct Recorder<W: Write> {
     out: W,

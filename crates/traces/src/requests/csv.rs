@@ -102,7 +102,7 @@ fn read_columns(text: &str) -> Result<Vec<Column>, String> {
     checked(columns).map_err(|what| format!("the columns {text:?} {what}: {TYPED}"))
 }
 
-/// One column is the key, and none stands twice.
+/// One column is the key, and none occurs twice.
 fn checked(columns: Vec<Column>) -> Result<Vec<Column>, &'static str> {
     let twice = |column: &Column| columns.iter().filter(|other| *other == column).count() > 1;
     match () {
@@ -188,7 +188,7 @@ impl Rise {
     }
 }
 
-/// Whether none of the fields is a number: a thing may be called "key", but its time and size are numbers.
+/// Whether none of the fields is a number: an object may be called "key", but its time and size are numbers.
 fn no_number(fields: &[&[u8]]) -> bool {
     fields.iter().all(|field| number(field).is_err())
 }
@@ -237,7 +237,7 @@ fn real(field: &[u8]) -> Option<f64> {
     std::str::from_utf8(field).ok()?.parse::<f64>().ok().filter(|value| value.is_finite())
 }
 
-/// What stands between two columns.
+/// The separator of two columns.
 #[derive(Debug, Clone, Copy)]
 enum Separator {
     Byte(u8),
@@ -257,7 +257,7 @@ impl Separator {
 }
 
 /// The columns of a line, trimmed, and without the quotes around them. A doubled quote within quotes stays doubled: it still
-/// tells one key from another.
+/// distinguishes keys.
 struct Fields<'a> {
     rest: Option<&'a [u8]>,
     between: Separator,

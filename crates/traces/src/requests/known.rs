@@ -1,5 +1,5 @@
-//! The numbers of keys that are numbers: open addressing in one array, so that a look takes one line of memory, and keys looked
-//! up many at once, so that the processor waits for many lines at the same time.
+//! The numbers of keys that are numbers: open addressing in one array, so that a lookup touches one cache line, and keys looked
+//! up in batches, so that the cache misses overlap.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, Hasher};
 const TOGETHER: usize = 64;
 /// Places of a table at the beginning, as a power of two. At most half of them are taken.
 const FIRST_SHIFT: u32 = 12;
-/// Stands where no key is.
+/// Marks a free place.
 const FREE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,7 @@ pub(super) struct Known {
     table: Vec<Entry>,
     shift: u32,
     taken: usize,
-    /// So that nobody can write a file whose keys all fall on one place.
+    /// Random, so that no file can be written whose keys all collide.
     seed: u64,
     waiting: Vec<(u64, u64)>,
 }

@@ -7,7 +7,7 @@ use std::io::Read;
 pub const MOST_LINE: usize = 64 << 10;
 /// Most lines of the beginning that are looked at.
 const MOST_LINES: usize = 1000;
-/// Bytes read at once.
+/// Bytes per read.
 const BLOCK: usize = 256 << 10;
 /// Some programs put this before text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

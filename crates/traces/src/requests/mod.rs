@@ -2,7 +2,7 @@
 //!
 //! - [`read`]: a file to numbered keys; zstd and gzip are unpacked on the way
 //! - [`FORMATS`]: the table of formats
-//! - `recognise`: the format of a file, from the structure of its first records, or why it cannot be told
+//! - `recognise`: the format of a file, from the structure of its first records, or why it is not recognised
 //!
 //! Files are hostile: a record takes bounded memory (a line [`MOST_LINE`] bytes, a zstd window 128 MiB), and whatever the bytes,
 //! reading ends with requests or with one [`Problem`] that says where, what was found, and what would be right. Nothing panics.
@@ -32,7 +32,7 @@ use std::{
     path::Path,
 };
 
-/// Bytes of the beginning that tell the format.
+/// Bytes of the beginning from which the format is recognised.
 const BEGINNING: usize = 128 << 10;
 
 /// The object asked for, as the trace names it. A decimal number and its text are the same object.
@@ -130,7 +130,7 @@ pub struct Wanted {
     pub columns: Option<String>,
     /// Only requests with one of these operations; all if empty.
     pub operations: Vec<String>,
-    /// Only so many requests from the beginning (of those with these operations).
+    /// Only this number of requests from the beginning (of those with these operations).
     pub first: Option<u64>,
     /// Whether the size of each request is kept. A trace without sizes is then refused, and requests of no size are left out.
     pub bytes: bool,
@@ -187,7 +187,7 @@ pub fn read(path: &Path, wanted: &Wanted) -> Result<Numbered, Problem> {
     number(Box::new(File::open(path).map_err(unreadable)?), wanted).map_err(named)
 }
 
-/// What stands in place of a file. Pipes are read: a trace may come from a command.
+/// The kind of a path that is not a file. Pipes are read: a trace may come from a command.
 fn no_trace(metadata: &std::fs::Metadata) -> Option<&'static str> {
     use std::os::unix::fs::FileTypeExt;
     let kind = metadata.file_type();

@@ -4,7 +4,7 @@ use super::{Key, Request, known::Known};
 use hashbrown::{HashTable, hash_table};
 use std::hash::BuildHasher;
 
-/// Most requests that are read: the number of each fits into 32 bits, and 4,294,967,295 stands for none.
+/// Most requests that are read: the number of each fits into 32 bits, and 4,294,967,295 means none.
 pub const MOST_REQUESTS: usize = u32::MAX as usize - 1;
 
 /// A trace as numbers.

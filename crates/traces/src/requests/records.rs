@@ -7,12 +7,12 @@ use std::{
     ops::ControlFlow::{self, Break, Continue},
 };
 
-/// Records read at once.
+/// Records per read.
 const AT_ONCE: usize = 4096;
 /// Most records of the beginning that are looked at to recognise a layout, and the fewest that show one.
 const MOST_LOOKED_AT: usize = 4096;
 const FEWEST: usize = 2;
-/// No trace has so many requests: a larger number is no number of a request.
+/// No trace has more requests: a larger number is not the number of a request.
 const MOST_VIRTUAL_TIME: i64 = 1 << 40;
 
 /// Where the fields of a record are: bytes from its beginning.
@@ -120,8 +120,8 @@ impl Layout {
     /// Whether a file that begins so has records of this layout; else why not. `from` is where the records begin.
     ///
     /// The time never goes back, no size is the largest possible number, and the numbers of the next requests agree with one
-    /// another: each stands once, and an object that is not asked for again is not. Where all say that nothing is asked for
-    /// again, nobody has filled them in.
+    /// another: each occurs once, and an object without a next request does not occur again. Where no record has a next
+    /// request, the field was not filled in.
     pub(super) fn fits(&self, beginning: &Beginning<'_>, from: usize) -> Result<(), String> {
         let records = beginning.bytes.get(from..).unwrap_or_default().chunks_exact(self.record).take(MOST_LOOKED_AT);
         let count = records.len();
@@ -173,17 +173,17 @@ impl Layout {
     }
 }
 
-/// No object has so many bytes.
+/// No object has more bytes.
 const MOST_SIZE: u64 = 1 << 50;
 /// Three centuries.
 const MOST_MICROSECONDS: u64 = 1 << 53;
 
-/// What the records before came to.
+/// State from the records before.
 #[derive(Default)]
 struct Seen {
     filled_in: bool,
     time: u32,
-    /// Objects that are not asked for again.
+    /// Objects without a next request.
     over: HashSet<u64>,
     /// Numbers of next requests.
     next: HashSet<i64>,
@@ -200,7 +200,7 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// The input stands where the records begin, after so many bytes.
+    /// `input` is positioned where the records begin, after `before` bytes.
     pub(super) fn new(layout: Layout, input: Input, before: usize) -> Self {
         Records { layout, input, buffer: Vec::new(), at: 0, before: before as u64 }
     }

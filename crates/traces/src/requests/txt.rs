@@ -1,4 +1,4 @@
-//! `txt`: text, an object a line and nothing else. All of a line is the object's name, whatever stands in it.
+//! `txt`: text, an object a line and nothing else. The whole line is the object's name, whatever it contains.
 
 use super::{
     Beginning, Format, Input, Key, Problem, Request, Requests,
@@ -12,7 +12,7 @@ pub(super) const FORMAT: Format = Format {
     open: |input, _, _| Ok(Box::new(Txt(Lines::new(input)))),
 };
 
-/// No line has what stands between columns.
+/// No line contains a separator of columns.
 fn fits(beginning: &Beginning<'_>) -> Result<(), String> {
     let between = |byte: &u8| matches!(byte, b',' | b';' | b'\t' | b' ' | b'"');
     match (1..).zip(lines_of(beginning)).find(|(_, line)| line.trim_ascii().iter().any(between)) {

@@ -48,8 +48,8 @@ impl<R: BufRead> Frames<R> {
     /// Leaves a frame that has given all it has.
     fn leave(&mut self) -> io::Result<()> {
         self.inside = false;
-        let (told, found) = (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum());
-        if told.is_some() && told != found { Err(damaged("a checksum does not fit")) } else { Ok(()) }
+        let (stored, found) = (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum());
+        if stored.is_some() && stored != found { Err(damaged("a checksum does not fit")) } else { Ok(()) }
     }
 }
 

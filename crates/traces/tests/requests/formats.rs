@@ -58,7 +58,7 @@ pub fn lcs(version: u32) -> Vec<u8> {
 
 pub type Writer = fn(One) -> Vec<u8>;
 
-/// How each format writes a request. Facts of libCacheSim's readers; its sample traces were read besides.
+/// How each format writes a request. From libCacheSim's readers; its sample traces were read, too.
 pub const LAYOUTS: &[(&str, Writer)] = &[
     ("oracle_general", |one| [one.head(), one.next().to_vec()].concat()),
     ("oracle_general_op_ns", |one| [&one.head()[..], &[1, 3, 0], &one.next()].concat()),
@@ -128,14 +128,14 @@ fn records_that_contradict_one_another_are_of_no_format() {
     assert!(after.contains("say which with --format, of oracle_general,"), "{after}");
     assert!(after.contains("begins with 00 00 00 00 00 00 00 00"), "{after}");
     assert!(with(|all| all.truncate(1)).contains("1 records of 24 bytes show too little"));
-    // Whoever says what it is is believed.
+    // A format that is given is not checked against the recognised one.
     let records: Vec<u8> = good.iter().rev().copied().flat_map(write).collect();
     let wanted = Wanted { format: Some("oracle_general".to_owned()), ..Wanted::default() };
     assert_eq!(numbered(&records, &wanted).unwrap().keys.len(), 20);
 }
 
 #[test]
-fn next_requests_that_nobody_filled_in_say_nothing() {
+fn next_requests_that_were_not_filled_in_are_ignored() {
     let bytes: Vec<u8> = (0..2000).flat_map(|n| record(n % 7, 1 + n as u32 % 7, -1)).collect();
     assert_eq!(numbered(&bytes, &Wanted::default()).unwrap().format, "oracle_general");
 }

@@ -35,7 +35,7 @@ const TWITTER: &str = "\
 ";
 
 #[test]
-fn a_csv_is_read_whatever_stands_between_its_columns() {
+fn a_csv_is_read_with_any_separator_of_columns() {
     for text in [
         "1,a,10\n2,b,20\n3,a,10",
         "1\ta\t10\n2\tb\t20\r\n3\ta\t10\n",
@@ -60,7 +60,7 @@ fn the_user_says_what_the_columns_are() {
 }
 
 #[test]
-fn a_thing_called_key_is_no_heading() {
+fn an_object_called_key_is_no_heading() {
     assert_eq!(keys("1,key,10\n2,id,20\n3,key,10\n"), [0, 1, 0]);
     assert_eq!(numbered(b"key,10\nid,10\n", &with_columns("key,size")).unwrap().keys, [0, 1]);
 }
@@ -71,7 +71,7 @@ fn quoted_keys_may_hold_what_separates() {
 }
 
 #[test]
-fn sizes_are_told_from_smallest_to_largest() {
+fn sizes_are_listed_from_smallest_to_largest() {
     let sizes = |text: &[u8]| numbered(text, &Wanted::default()).unwrap().sizes;
     let found = sizes(b"1,a,10\n2,b,2000\n3,a,30\n").unwrap();
     assert_eq!((found.smallest, found.largest, found.footprint, found.requested), (10, 2000, 2010, 2040));

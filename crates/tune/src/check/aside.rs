@@ -1,5 +1,5 @@
-//! File systems of the kernel that are not mounted, looked at without anybody noticing: a thread of ours takes a mount table of
-//! its own, mounts them there, looks, and is gone, and the table with it.
+//! Examines the kernel's file systems that are not mounted, without visible effects: a thread unshares its mount namespace,
+//! mounts them there and examines them; the namespace ends with the thread.
 
 use crate::place::DEBUGFS;
 use nix::mount::{MsFlags, mount};

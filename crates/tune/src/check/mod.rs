@@ -113,7 +113,7 @@ fn journal(undone: &Undo) -> Line {
     let said = [
         count(&undone.back, "put back just now:"),
         count(&undone.gone, "gone by itself:"),
-        count(&foreign, "changed by somebody else and left alone:"),
+        count(&foreign, "changed by another process and left alone:"),
         count(&undone.failed, "could not be put back:"),
         count(&undone.stuck, "put back, but still in the journal:"),
         count(&undone.living, "in force:"),

@@ -1,7 +1,7 @@
 //! Tunables of block devices: `NAME@DEVICE`, as in `elevator@vda`.
 //!
-//! Names and units are those of `Documentation/block/queue-sysfs.rst` and of each elevator's file in block/. Whoever changes the
-//! elevator loses the old one's numbers: they are remembered and written again.
+//! Names and units are those of `Documentation/block/queue-sysfs.rst` and of each elevator's file in block/. A change of
+//! elevator discards the old one's numbers: they are remembered and written again.
 
 use crate::entry::{
     Encoding::{Bytes, Chosen, Number, Switch, Time},

@@ -10,7 +10,7 @@ use schedlab_model::{MILLISECOND, SECOND, info::Domain};
 
 /// Linux counts these in hundredths of a second.
 const CENTISECOND: u64 = 10 * MILLISECOND;
-/// Linux: up to INT_MAX hundredths; we stop at a day, after which nobody waits for a write.
+/// Linux: up to INT_MAX hundredths; we stop at a day.
 const DAY: u64 = 86_400 * SECOND;
 const PERCENT: Domain = Domain::Count { low: 0, high: 100 };
 /// Linux: at least two pages (mm/page-writeback.c, dirty_bytes_min) and one for the background; we take two pages of 4 KiB for both.
@@ -70,7 +70,7 @@ pub(super) const PAGES: &[Tunable] = &[
             "memory that may be promised",
         )
     },
-    count("page_cluster", 0, 16, &[Sysctl("vm/page-cluster")], "pages read from swap at once, as a power of two"),
+    count("page_cluster", 0, 16, &[Sysctl("vm/page-cluster")], "pages read from swap together, as a power of two"),
     Tunable::new(
         "lru_gen",
         Memory,
@@ -99,7 +99,7 @@ pub(super) const PAGES: &[Tunable] = &[
         Domain::Size { low: 128 << 10, high: 256 << 20 },
         Bytes(1024),
         &[Sysctl("vm/min_free_kbytes")],
-        "memory kept free for who cannot wait",
+        "memory kept free for allocations that cannot wait",
     ),
     count(
         "compaction_proactiveness",
@@ -114,7 +114,7 @@ pub(super) const PAGES: &[Tunable] = &[
         Domain::Choice { names: &["always", "madvise", "never"] },
         Chosen,
         &[Sysfs("/sys/kernel/mm/transparent_hugepage/enabled")],
-        "who gets huge pages unasked",
+        "which mappings get huge pages automatically",
     ),
     Tunable::new(
         "thp_defrag",
@@ -122,10 +122,10 @@ pub(super) const PAGES: &[Tunable] = &[
         Domain::Choice { names: &["always", "defer", "defer+madvise", "madvise", "never"] },
         Chosen,
         &[Sysfs("/sys/kernel/mm/transparent_hugepage/defrag")],
-        "who waits for a huge page to be made",
+        "which faults wait for reclaim and compaction to make a huge page",
     ),
     Tunable {
-        coupled: Some("on a machine with one memory node nothing comes of it"),
+        coupled: Some("no effect on a machine with one memory node"),
         ..count(
             "numa_balancing",
             0,

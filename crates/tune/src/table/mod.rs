@@ -37,12 +37,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn no_name_stands_twice_and_every_reference_is_to_an_entry() {
+    fn no_name_occurs_twice_and_every_reference_is_to_an_entry() {
         let names: Vec<_> = all().map(|t| t.name).collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
         for tunable in all() {
             for other in [tunable.also, tunable.zeroes].into_iter().flatten() {
-                assert!(names.contains(&other), "{} speaks of {other}", tunable.name);
+                assert!(names.contains(&other), "{} names {other}", tunable.name);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! # compile
 //!
-//! `make -j`: starts a compiler for each file, so many at once and no more; each waits for its source, computes and ends. The
-//! lengths differ from file to file, exponentially distributed. One pass is one build.
+//! `make -j`: starts a compiler for each file, at most `jobs` at a time; each waits for its source, computes and exits. The
+//! computing times are exponentially distributed. One pass is one build.
 
 use super::{Load, repeat};
 use schedlab_model::{
@@ -14,7 +14,7 @@ use schedlab_model::{
 pub(super) const LOAD: Load = Load {
     info: Info {
         name: "compile",
-        summary: "a compiler for each file, so many at once, like make -j",
+        summary: "one compiler per file, a limited number in parallel, like make -j",
         year: 1988,
         origin: "make -j of GNU make",
         promises: &[],
@@ -29,7 +29,7 @@ pub(super) const LOAD: Load = Load {
             },
             Parameter {
                 name: "jobs",
-                meaning: "compilers at once",
+                meaning: "compilers that run in parallel",
                 domain: Domain::Count { low: 1, high: 10_000 },
                 default: Some("4"),
                 logarithmic: true,

@@ -84,7 +84,7 @@ fn fixed(params: &Params, name: &str) -> Span {
     Span::Fixed(Duration(params.whole(name)))
 }
 
-/// The steps, so many times; four thousand million are as good as more.
+/// Repeats the steps `times` times, at most 2^32 - 1.
 fn repeat(times: u64, steps: Vec<Step>) -> Step {
     Step::Repeat(Repeat { times: Times::Count(times.min(u32::MAX.into()) as u32), steps })
 }

@@ -1,7 +1,7 @@
 //! # pingpong
 //!
-//! Two tasks that answer each other through two pipes: each message wakes the other side, so all that is measured is how
-//! soon a woken task runs. One pass is a number of rounds, there and back. Several pairs share the two pipes.
+//! Two tasks that answer each other through two pipes. Each message wakes the other side, so the load measures wakeup latency.
+//! One pass is a number of rounds, there and back. Several pairs share the two pipes.
 
 use super::{Load, fixed, repeat};
 use schedlab_model::{

@@ -1,7 +1,7 @@
 //! # random_io
 //!
 //! Reads and writes blocks at random places of one file, as `fio` does with `rw=randrw`: a database without its cache. After
-//! every `reads` blocks read it writes `writes` blocks, and calls `sync` if told so.
+//! every `reads` blocks read it writes `writes` blocks, and, with `sync`, calls sync.
 
 use super::{Load, count, fixed, repeat, size};
 use schedlab_model::{

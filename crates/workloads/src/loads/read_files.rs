@@ -1,6 +1,6 @@
 //! # read_files
 //!
-//! `cat *.c`: opens every file, reads it block by block to its end, prints each block to the terminal if told so, closes.
+//! `cat *.c`: opens every file, reads it block by block to its end, optionally prints each block to the terminal, closes.
 //! Every block is a system call, and every print another, with a little user time before each.
 
 use super::{Load, fixed, repeat};

@@ -1,5 +1,5 @@
-//! Nobody may wait for a lock that he holds himself: it would be for ever. A program has no branches, so it is known which locks
-//! it holds at each step.
+//! No task may wait for a lock that it holds itself: the wait would never end. A program has no branches, so the locks that it
+//! holds at each step are known.
 
 use crate::{
     experiment::{
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// The locks that a program holds, each with the step that took it.
 type Held<'s> = BTreeMap<&'s str, Path>;
 
-/// Checks the steps of a program that is done so many times. A lock that is kept to the end of a pass is held in the next.
+/// Checks the steps of a program with its number of passes. A lock that is kept to the end of a pass is held in the next.
 pub(super) fn check(at: &Path, steps: &[Step], passes: Times) -> Result<(), Fault> {
     repeated(at, steps, passes, &mut Held::new()).map(drop)
 }
@@ -35,9 +35,8 @@ fn list<'s>(at: &Path, steps: &'s [Step], held: &mut Held<'s>) -> Result<bool, F
         match step {
             Step::Lock(name) => {
                 if let Some(taken) = held.get(name.as_str()) {
-                    let reason = format!(
-                        "{name:?} is held here already, since {taken}: the task would wait for itself for ever"
-                    );
+                    let reason =
+                        format!("{name:?} is held here already, since {taken}: the task would wait for itself");
                     return Err(Fault::new(here.key("lock"), reason));
                 }
                 held.insert(name, here);

@@ -1,5 +1,5 @@
-//! Rules of programs written as steps: what must come before what, who must do the other half, and that a
-//! program which goes on does not go on in no time at all.
+//! Rules of programs written as steps: which step must precede which, which needs a counterpart in another program, and that a
+//! repeated program takes time.
 
 use super::{between, jobs::span, lasting, locks, time::Time};
 use crate::{
@@ -79,7 +79,7 @@ fn size(steps: &[Step]) -> usize {
     steps.iter().map(one).sum()
 }
 
-/// Who can be waited for, in all programs together.
+/// What can be waited for, in all programs together.
 #[derive(Default)]
 struct Names<'s> {
     locks: BTreeSet<&'s str>,
@@ -127,7 +127,7 @@ impl Program<'_> {
         done
     }
 
-    /// Checks steps in their order; `open` tells whether a file is open, before and after.
+    /// Checks steps in their order; `open` is whether a file is open, before and after.
     fn list(&mut self, steps: &[Step], mut open: bool) -> Result<bool, Fault> {
         if steps.is_empty() {
             return Err(self.fault("has no steps"));
@@ -277,8 +277,8 @@ impl Program<'_> {
         Ok(after)
     }
 
-    /// A long or endless repetition must be able to take time, else the clock of the run would stand still. Whether it does can
-    /// depend on other tasks and on what is in memory; the run itself finds those that do not.
+    /// A long or endless repetition must be able to take time, else the clock of the run would not advance. Whether it does can
+    /// depend on other tasks and on the contents of memory; the run itself finds those that do not.
     fn takes_time(&self, steps: &[Step], times: Times) -> Result<(), Fault> {
         let Some(instant) = self.time.instant(steps) else { return Ok(()) };
         if times.count().is_some_and(|times| instant.saturating_mul(times.into()) <= MOST_INSTANT) {

@@ -16,7 +16,7 @@ pub(super) struct Time<'s> {
     wanted: BTreeMap<&'s str, u32>,
     /// Locks that some task may hold while time passes.
     held: BTreeSet<&'s str>,
-    /// Whether there are other tasks to give way to.
+    /// Whether there are other tasks to which it can yield.
     company: bool,
     /// Whether the program has children that can take time, to wait for.
     children: bool,
@@ -52,7 +52,7 @@ impl<'s> Time<'s> {
         time
     }
 
-    /// Counts those who want each lock; a step that forks may do so many times.
+    /// Counts the tasks that may want each lock; a step that forks may start several.
     fn survey(&mut self, steps: &'s [Step], tasks: u32) {
         let mut own: Vec<&str> = Vec::new();
         for step in steps {

@@ -137,14 +137,14 @@ impl Edf {
 impl Scheduler for Edf {
     const INFO: Info = Info {
         name: "edf",
-        summary: "earliest deadline first, by reservation; the rest in turns",
+        summary: "earliest deadline first, by reservation; the rest round-robin",
         year: 1973,
         origin: "Liu and Layland; servers by Abeni and Buttazzo",
         promises: &[Promise::WorkConserving(Reach::EachProcessor)],
         parameters: &[
             Parameter {
                 name: "enforce",
-                meaning: "whether who uses up its reserved time gets a later deadline",
+                meaning: "whether a task that uses up its reserved time gets a later deadline",
                 domain: Domain::Switch,
                 default: Some("false"),
                 logarithmic: false,
@@ -152,7 +152,7 @@ impl Scheduler for Edf {
             },
             Parameter {
                 name: "slice",
-                meaning: "longest turn of a task without reservation while others wait",
+                meaning: "slice of a task without reservation while others wait",
                 domain: Domain::Duration { low: MILLISECOND / 1000, high: 100 * SECOND },
                 default: Some("100ms"),
                 logarithmic: true,

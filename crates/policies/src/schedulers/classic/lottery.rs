@@ -206,7 +206,7 @@ impl Scheduler for Lottery {
         promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[Parameter {
             name: "slice",
-            meaning: "longest stretch of running while others wait",
+            meaning: "longest run without a switch while others wait",
             domain: Domain::Duration { low: MILLISECOND / 1000, high: 100 * SECOND },
             default: Some("100ms"),
             logarithmic: true,

@@ -152,7 +152,7 @@ impl Mlfq {
 impl Scheduler for Mlfq {
     const INFO: Info = Info {
         name: "mlfq",
-        summary: "multi-level feedback queue: who computes sinks, all rise again in a while",
+        summary: "multi-level feedback queue: computing tasks move down, a periodic boost moves all up",
         year: 1962,
         origin: "CTSS; rules of Operating Systems: Three Easy Pieces",
         promises: &[Promise::WorkConserving(Reach::Everywhere)],
@@ -175,7 +175,7 @@ impl Scheduler for Mlfq {
             },
             Parameter {
                 name: "boost",
-                meaning: "time from one return of everybody to the first level to the next",
+                meaning: "period after which all tasks return to the first level",
                 domain: Domain::Duration { low: MILLISECOND, high: 1_000_000 * SECOND },
                 default: Some("1s"),
                 logarithmic: true,

@@ -142,7 +142,7 @@ fn priority(cx: &Context<'_>, task: TaskId) -> Priority {
 impl Scheduler for RateMonotonic {
     const INFO: Info = Info {
         name: "rate_monotonic",
-        summary: "shortest period first, by reservation; the rest in turns",
+        summary: "shortest period first, by reservation; the rest round-robin",
         year: 1973,
         origin: "Liu and Layland",
         promises: &[Promise::WorkConserving(Reach::EachProcessor)],
@@ -157,7 +157,7 @@ impl Scheduler for RateMonotonic {
             },
             Parameter {
                 name: "slice",
-                meaning: "longest turn of a task without reservation while others wait",
+                meaning: "slice of a task without reservation while others wait",
                 domain: Domain::Duration { low: MILLISECOND / 1000, high: 100 * SECOND },
                 default: Some("100ms"),
                 logarithmic: true,

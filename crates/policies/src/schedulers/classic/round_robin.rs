@@ -86,7 +86,7 @@ pub struct RoundRobin {
 impl Scheduler for RoundRobin {
     const INFO: Info = Info {
         name: "round_robin",
-        summary: "turns of one slice each, in order of arrival",
+        summary: "a slice for each task, in order of arrival",
         year: 1961,
         origin: "CTSS and the first time-sharing systems",
         promises: &[
@@ -97,7 +97,7 @@ impl Scheduler for RoundRobin {
         parameters: &[
             Parameter {
                 name: "slice",
-                meaning: "longest stretch of running while others wait",
+                meaning: "longest run without a switch while others wait",
                 domain: Domain::Duration { low: MILLISECOND / 1000, high: 100 * SECOND },
                 default: Some("100ms"),
                 logarithmic: true,

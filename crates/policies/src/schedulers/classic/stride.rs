@@ -129,7 +129,7 @@ impl Stride {
 impl Scheduler for Stride {
     const INFO: Info = Info {
         name: "stride",
-        summary: "exact shares by tickets: whoever is least far runs for a slice",
+        summary: "exact shares by tickets: the task with the least pass value runs for a slice",
         year: 1995,
         origin: "Waldspurger and Weihl, MIT",
         promises: &[
@@ -139,7 +139,7 @@ impl Scheduler for Stride {
         ],
         parameters: &[Parameter {
             name: "slice",
-            meaning: "longest stretch of running while others wait",
+            meaning: "longest run without a switch while others wait",
             domain: Domain::Duration { low: MILLISECOND / 1000, high: 100 * SECOND },
             default: Some("100ms"),
             logarithmic: true,

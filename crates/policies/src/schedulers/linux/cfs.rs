@@ -451,7 +451,7 @@ impl Scheduler for Cfs {
             ),
             length(
                 "min_granularity",
-                "shortest turn, on one processor; times 1 + log2 of the processors",
+                "shortest slice, on one processor; times 1 + log2 of the processors",
                 "0.75ms",
                 "min_granularity",
             ),
@@ -463,17 +463,17 @@ impl Scheduler for Cfs {
             ),
             feature(
                 "gentle_sleepers",
-                "whether who slept is placed half a period back rather than a whole one",
+                "whether a sleeper is placed half a period back rather than a whole one",
                 Some("gentle_sleepers"),
             ),
             feature(
                 "buddies",
-                "whether who preempts at a wakeup, and who is preempted by one, are preferred next",
+                "whether a task that preempts at a wakeup, and the task that it preempts, are preferred next",
                 None,
             ),
             feature(
                 "wakeup_preemption",
-                "whether a woken task may take the processor before the next tick",
+                "whether a woken task may preempt before the next tick",
                 Some("wakeup_preemption"),
             ),
             linux::AUTOGROUP,

@@ -267,7 +267,7 @@ impl CfsV3 {
 impl Scheduler for CfsV3 {
     const INFO: Info = Info {
         name: "cfs_v3",
-        summary: "the first CFS: tasks are owed what they waited, and who is owed most goes first",
+        summary: "the first CFS: tasks are owed the time that they waited; the task that is owed most runs first",
         year: 2007,
         origin: "CFS v3 for Linux 2.6.20, and Linux 2.6.23-rc2",
         promises: &[Promise::WorkConserving(Reach::EachProcessor), Promise::StarvationFree(Reach::Everywhere)],

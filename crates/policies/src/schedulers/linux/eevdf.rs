@@ -651,7 +651,7 @@ impl Scheduler for Eevdf {
             },
             Parameter {
                 name: "run_to_parity",
-                meaning: "whether who runs is protected for the shortest slice of those in the queue, or else for 0.7 ms",
+                meaning: "whether the running task is protected for the shortest slice of those in the queue, or else for 0.7 ms",
                 domain: Domain::Switch,
                 default: Some("true"),
                 logarithmic: false,
@@ -659,7 +659,7 @@ impl Scheduler for Eevdf {
             },
             Parameter {
                 name: "wakeup_preemption",
-                meaning: "whether a woken task may take the processor before the next tick",
+                meaning: "whether a woken task may preempt before the next tick",
                 domain: Domain::Switch,
                 default: Some("true"),
                 logarithmic: false,
@@ -667,7 +667,7 @@ impl Scheduler for Eevdf {
             },
             Parameter {
                 name: "variant",
-                meaning: "the rules of 6.18, of 6.17, or of 6.12 to 6.16, where who runs is protected until its own deadline",
+                meaning: "the rules of 6.18, of 6.17, or of 6.12 to 6.16, where the running task is protected until its own deadline",
                 domain: Domain::Choice { names: &["6.18", "6.17", "6.12"] },
                 default: Some("6.18"),
                 logarithmic: false,

@@ -201,7 +201,7 @@ impl Rsdl {
 impl Scheduler for Rsdl {
     const INFO: Info = Info {
         name: "rsdl",
-        summary: "the staircase deadline scheduler: slots by nice level, no guess at who is interactive",
+        summary: "the staircase deadline scheduler: slots by nice level, no guess at which tasks are interactive",
         year: 2007,
         origin: "SD 0.46 (RSDL) for Linux 2.6.20 and 2.6.21",
         promises: &[

@@ -190,7 +190,7 @@ impl Scheduler for Bsd4 {
             },
             Parameter {
                 name: "quantum_form",
-                meaning: "what ends a turn: an interrupt after which the task goes on (head), or a quantum of running (slice)",
+                meaning: "what ends a quantum: an interrupt after which the task continues (head), or a quantum of running time (slice)",
                 domain: Domain::Choice { names: &["head", "slice"] },
                 default: Some("head"),
                 logarithmic: false,

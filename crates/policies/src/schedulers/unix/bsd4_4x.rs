@@ -150,7 +150,7 @@ impl Bsd44x {
 impl Scheduler for Bsd44x {
     const INFO: Info = Info {
         name: "bsd4_4x",
-        summary: "priorities from decayed usage, turns by a global clock, children charged at wait; FreeBSD 4",
+        summary: "priorities from decayed usage, round-robin by a global clock, children charged at wait; FreeBSD 4",
         year: 2000,
         origin: "FreeBSD 4.x",
         promises: &[Promise::WorkConserving(Reach::Unbound)],

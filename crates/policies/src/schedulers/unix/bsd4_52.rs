@@ -111,7 +111,7 @@ impl Bsd452 {
 impl Scheduler for Bsd452 {
     const INFO: Info = Info {
         name: "bsd4_52",
-        summary: "as bsd4, but an interrupt sends whoever runs to the tail of its list; FreeBSD 5.2",
+        summary: "as bsd4, but an interrupt sends the running task to the tail of its list; FreeBSD 5.2",
         year: 2003,
         origin: "FreeBSD 5.2, autumn 2003",
         promises: &[Promise::WorkConserving(Reach::Unbound)],

@@ -26,7 +26,7 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "preempt_thresh",
-        meaning: "the worst priority that preempts at once (kern.sched.preempt_thresh); 256: the variant's own, 64 or 80",
+        meaning: "the worst priority that preempts immediately (kern.sched.preempt_thresh); 256: the variant's own, 64 or 80",
         domain: Domain::Count { low: 0, high: NOT_GIVEN },
         default: Some("256"),
         logarithmic: false,
@@ -34,7 +34,7 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "slice",
-        meaning: "length of a turn in ticks of the statistics clock (kern.sched.slice); 0: a tenth of a second",
+        meaning: "slice in ticks of the statistics clock (kern.sched.slice); 0: a tenth of a second",
         domain: Domain::Count { low: 0, high: 1000 },
         default: Some("0"),
         logarithmic: false,

@@ -24,7 +24,7 @@ pub const fn parameters(throttling: &'static str) -> [Parameter; 4] {
     [
         Parameter {
             name: "rr_timeslice",
-            meaning: "turn of a real-time task under the policy rr, rounded up to whole ticks",
+            meaning: "slice of a real-time task under the policy rr, rounded up to whole ticks",
             domain: Domain::Duration { low: 1_000_000, high: 10 * SECOND },
             default: Some("100ms"),
             logarithmic: true,

@@ -1,4 +1,4 @@
-//! The warden: a process of its own that waits for its owner's death and then undoes what the owner's journal still holds. So
+//! The restorer: a separate process that waits for its owner's death and then undoes the owner's remaining journal entries.
 //! SIGKILL, a crash or a closed terminal does not leave the host changed.
 //!
 //! It is started before the first entry is written, as a program of its own (a fork would make every page that the owner
@@ -25,40 +25,40 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What could not be undone is tried again so often, with such a pause.
+/// Attempts to undo an entry, and the pause between them.
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_secs(1);
-/// Journals for which this process has a warden.
-static GUARDED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+/// Journals for which this process has a restorer.
+static STARTED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Starts a warden for this process's entries, unless there is one. A program other than the agent (a test) has none: then
-/// only the journal guards, and the next start of anything puts back.
-pub fn guard(root: &Root, folder: &Path) -> Result<(), Fault> {
+/// Starts a restorer for this process's entries, unless there is one. A program other than the agent (a test) has none: its
+/// entries are undone by the next process that opens the journal.
+pub fn ensure_started(root: &Root, folder: &Path) -> Result<(), Fault> {
     let agent =
         fs::read_link(OWN_PROGRAM).ok().and_then(|p| Some(p.file_name()?.to_str()?.starts_with("schedlab-agent")));
-    let mut guarded = GUARDED.lock().unwrap_or_else(|broken| broken.into_inner());
-    if agent != Some(true) || !guarded.insert(folder.to_owned()) {
+    let mut started = STARTED.lock().unwrap_or_else(|broken| broken.into_inner());
+    if agent != Some(true) || !started.insert(folder.to_owned()) {
         return Ok(());
     }
     let own = Owner::own();
     let mut command = Command::new(OWN_PROGRAM);
-    command.arg("warden").args(["--owner", &own.pid.to_string(), "--start", &own.start.to_string()]);
+    command.arg("restorer").args(["--owner", &own.pid.to_string(), "--start", &own.start.to_string()]);
     command.arg("--root").arg(root.path("/")).arg("--journal").arg(folder);
     let answer = detached::run(command)?;
     if answer.trim() == "ready" {
         return Ok(());
     }
-    guarded.remove(folder);
-    Err(Fault::Wrong(format!("the warden did not start: it said {:?}", answer.trim())))
+    started.remove(folder);
+    Err(Fault::Wrong(format!("the restorer did not start: it said {:?}", answer.trim())))
 }
 
-/// Leaves this process without a warden, for a test of the journal alone.
-pub fn forgo(folder: &Path) {
-    GUARDED.lock().unwrap_or_else(|broken| broken.into_inner()).insert(folder.to_owned());
+/// Starts no restorer for this process: for a test of the journal alone.
+pub fn disable(folder: &Path) {
+    STARTED.lock().unwrap_or_else(|broken| broken.into_inner()).insert(folder.to_owned());
 }
 
-/// In the warden: waits for the death of an owner and undoes what it has left.
-pub fn watch(root: &Root, journal: &Path, pid: i32, start: u64) -> Result<(), Fault> {
+/// In the restorer: waits for the death of an owner and undoes what it has left.
+pub fn run(root: &Root, journal: &Path, pid: i32, start: u64) -> Result<(), Fault> {
     use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGTERM};
     detached::settle();
     signals::ignore(&[SIGHUP, SIGINT, SIGTERM]);

@@ -1,5 +1,5 @@
-//! The marker of what a run makes: nothing is removed because of its name. An entry of the journal holds a random number, and
-//! its object carries the same one, so that what another process creates under the same name, before or after, stays.
+//! Ownership markers. Nothing is removed because of its name: an entry of the journal holds a random number, and its object
+//! carries the same number. What another process creates under the same name, before or after, is left alone.
 //!
 //! ```text
 //!   folder      a file in it: number, owner (boot, process, start), user, device and inode (a copy is not the folder)
@@ -7,8 +7,8 @@
 //!   instance    tracefs has neither: the time of its folder's last change, set to the number
 //! ```
 //!
-//! Between the making and the marking a kill can fall. What is not marked is removed only if that takes nothing with it: an
-//! empty folder, a group without tasks, an instance that records nothing.
+//! The process can be killed between the creation and the marking. An unmarked object is removed only if nothing is lost with
+//! it: an empty folder, a group without tasks, an instance that records nothing.
 
 use crate::{owner::Owner, undone::Undone};
 use nix::fcntl::{OFlag, openat};
@@ -31,7 +31,7 @@ const MOST_BYTES: u64 = 4096;
 /// The attribute of a group: the first needs privilege, the second a kernel from 5.7.
 const ATTRIBUTES: [&std::ffi::CStr; 2] = [c"trusted.schedlab", c"user.schedlab"];
 
-/// The random number of an entry and of what it tells of: 16 hexadecimal digits.
+/// The random number of an entry and of its object: 16 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Id(String);
 
@@ -56,9 +56,9 @@ impl Id {
     }
 }
 
-/// What the file in a folder says.
+/// The contents of a folder's marker file.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Mark {
+struct OwnershipMarker {
     id: Id,
     owner: Owner,
     uid: u32,
@@ -66,11 +66,11 @@ struct Mark {
     inode: u64,
 }
 
-impl Mark {
-    fn of(folder: &File, id: &Id, owner: &Owner) -> io::Result<Mark> {
+impl OwnershipMarker {
+    fn of(folder: &File, id: &Id, owner: &Owner) -> io::Result<OwnershipMarker> {
         let about = folder.metadata()?;
         let (uid, owner) = (nix::unistd::geteuid().as_raw(), owner.clone());
-        Ok(Mark { id: id.clone(), owner, uid, device: about.dev(), inode: about.ino() })
+        Ok(OwnershipMarker { id: id.clone(), owner, uid, device: about.dev(), inode: about.ino() })
     }
 }
 
@@ -78,7 +78,7 @@ impl Mark {
 pub fn make_folder(path: &Path, id: &Id, owner: &Owner) -> Result<(), Fault> {
     fs::create_dir(path).map_err(|why| Fault::file(path, "make a folder", why))?;
     let marked = open_folder(path).and_then(|folder| {
-        let text = serde_json::to_vec(&Mark::of(&folder, id, owner)?)?;
+        let text = serde_json::to_vec(&OwnershipMarker::of(&folder, id, owner)?)?;
         let flags = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let mut file = File::from(openat(&folder, FILE, flags, Mode::S_IRUSR | Mode::S_IWUSR)?);
         file.write_all(&text)?;
@@ -87,7 +87,7 @@ pub fn make_folder(path: &Path, id: &Id, owner: &Owner) -> Result<(), Fault> {
     marked.map_err(|why| Fault::file(path, "mark the folder", why))
 }
 
-/// Removes a folder with all that is in it, if it carries the marker; an empty one in any case. What is mounted in it stays.
+/// Removes a folder with its contents if it carries the marker; an empty one in any case. What is mounted in it stays.
 pub fn remove_folder(path: &Path, id: &Id, owner: &Owner) -> Result<Undone, Fault> {
     let fault = |why| Fault::file(path, "remove", why);
     let folder = match open_folder(path) {
@@ -121,7 +121,7 @@ fn open_folder(path: &Path) -> io::Result<File> {
 }
 
 fn carries(folder: &File, id: &Id, owner: &Owner) -> bool {
-    let found = (|| -> io::Result<Mark> {
+    let found = (|| -> io::Result<OwnershipMarker> {
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = File::from(openat(folder, FILE, flags, Mode::empty())?);
         if !file.metadata()?.is_file() {
@@ -131,7 +131,7 @@ fn carries(folder: &File, id: &Id, owner: &Owner) -> bool {
         file.take(MOST_BYTES).read_to_end(&mut text)?;
         Ok(serde_json::from_slice(&text)?)
     })();
-    let wanted = Mark::of(folder, id, owner);
+    let wanted = OwnershipMarker::of(folder, id, owner);
     let own = folder.metadata().is_ok_and(|about| about.uid() == nix::unistd::geteuid().as_raw());
     own && found.is_ok_and(|found| wanted.is_ok_and(|wanted| found == wanted))
 }

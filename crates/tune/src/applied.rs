@@ -1,25 +1,25 @@
-//! Settings that are held for a while: applied, watched, put back.
+//! Settings that are applied for a limited time: written, checked, restored.
 
 use crate::{
     change::Change,
     journal::{Entry, Journal, Lock},
-    mark,
+    marker,
     object::Object,
     place::DEBUGFS,
     reading::{read_bounded, write_once},
+    restorer,
     steps::{Plan, Step, plan},
     stop,
     undo::{Undo, recover},
     undone::Mismatch,
-    warden,
 };
 use schedlab_linux::{Fault, Root};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Settings in force. Whoever drops it puts them back.
+/// Settings in force, restored on drop.
 #[derive(Debug)]
-pub struct Held {
+pub struct AppliedSettings {
     root: Root,
     /// None when nothing had to be changed.
     journal: Option<Journal>,
@@ -29,12 +29,12 @@ pub struct Held {
     recovered: Undo,
 }
 
-impl Held {
+impl AppliedSettings {
     /// Applies settings by the names of the table (`swappiness`, `elevator@vda`), as users write the values. Devices that are not
     /// named are those of the current folder. On a fault nothing is changed.
-    pub fn apply(root: &Root, settings: &BTreeMap<String, String>, journal: &Path) -> Result<Held, Fault> {
+    pub fn apply(root: &Root, settings: &BTreeMap<String, String>, journal: &Path) -> Result<AppliedSettings, Fault> {
         let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
-        Held::apply_at(root, settings, journal, &folder)
+        AppliedSettings::apply_at(root, settings, journal, &folder)
     }
 
     /// The same with the devices of another folder.
@@ -43,22 +43,22 @@ impl Held {
         settings: &BTreeMap<String, String>,
         journal: &Path,
         folder: &Path,
-    ) -> Result<Held, Fault> {
+    ) -> Result<AppliedSettings, Fault> {
         let (entries, watched, rounded) = (Vec::new(), BTreeMap::new(), Vec::new());
         let recovered = recover(root, journal)?;
-        let mut held = Held { root: root.clone(), journal: None, entries, watched, rounded, recovered };
+        let mut applied = AppliedSettings { root: root.clone(), journal: None, entries, watched, rounded, recovered };
         if settings.is_empty() {
-            return Ok(held);
+            return Ok(applied);
         }
         let first = plan(root, settings, folder)?;
         let journal = Journal::open(journal)?;
-        warden::guard(root, journal.folder())?;
+        restorer::ensure_started(root, journal.folder())?;
         let lock = journal.lock()?;
         refuse_what_others_hold(&journal, &first)?;
-        held.journal = Some(journal);
-        let done = held.carry_out(&lock, first, settings, folder);
-        let Err(fault) = done else { return Ok(held) };
-        let undo = held.undo();
+        applied.journal = Some(journal);
+        let done = applied.carry_out(&lock, first, settings, folder);
+        let Err(fault) = done else { return Ok(applied) };
+        let undo = applied.undo();
         drop(lock);
         match undo.succeeded() {
             Ok(_) => Err(fault),
@@ -89,7 +89,7 @@ impl Held {
         self.journal.as_ref().expect("there are settings, so there is a journal")
     }
 
-    /// Where another run has mounted what we use, it is not to go before us.
+    /// Shares debugfs where another run has mounted it, so that it stays mounted until both have ended.
     fn share_debugfs(&mut self, lock: &Lock, plan: &Plan) -> Result<(), Fault> {
         let is_it = |object: &Object| matches!(object, Object::Mount { path, .. } if path == Path::new(DEBUGFS));
         if !plan.steps().any(|step| step.path.starts_with(DEBUGFS)) {
@@ -103,10 +103,10 @@ impl Held {
         Ok(())
     }
 
-    /// Under a name of our own, so that it is told apart from another mount there.
+    /// Under a name of our own, which distinguishes it from another mount there.
     fn mount_debugfs(&mut self, lock: &Lock) -> Result<(), Fault> {
         use nix::mount::{MsFlags, mount};
-        let name = mark::name(self.journal().owner(), &mark::Id::fresh()?);
+        let name = marker::name(self.journal().owner(), &marker::Id::fresh()?);
         let source = name.to_string_lossy().into_owned();
         let entry = self.journal().enter(lock, Object::Mount { path: PathBuf::from(DEBUGFS), source })?;
         self.entries.push(entry);
@@ -166,7 +166,7 @@ impl Held {
         Ok(())
     }
 
-    /// Reads a step's file back and enters what it reads into the journal: another value will be another writer's.
+    /// Reads a step's file back and enters the value into the journal: any other value later is another writer's.
     fn settle(&mut self, step: &Step, index: usize) -> Result<(), Fault> {
         if step.follows.is_some() {
             return Ok(());
@@ -202,28 +202,28 @@ impl Held {
         }
     }
 
-    /// What is not as it was set: another process has changed it meanwhile, and what was measured since is void.
+    /// Settings that differ from what was written: another process has changed them, and measurements since then are void.
     pub fn check(&self) -> Vec<Mismatch> {
         self.watched.values().filter_map(|change| change.check(&self.root)).collect()
     }
 
-    /// What the kernel took differently from how it was asked for, mostly rounded.
+    /// Settings that the kernel changed when they were written, mostly by rounding.
     pub fn rounded(&self) -> &[Mismatch] {
         &self.rounded
     }
 
-    /// What dead runs had left, and what became of it before these settings were applied.
+    /// What dead runs had left, and the result of undoing it before these settings were applied.
     pub fn recovered(&self) -> &Undo {
         &self.recovered
     }
 
-    /// Puts everything back, latest first, by the values that this process remembers: it needs no journal for it. What somebody
-    /// else has changed meanwhile is left alone and reported; a fault names what could not be put back.
+    /// Restores everything, latest first, from the values in this process's memory; the journal is not needed. A setting that
+    /// another process has changed meanwhile is left alone and reported; a fault names what could not be restored.
     pub fn restore(mut self) -> Result<Undo, Fault> {
         self.undo_locked().succeeded()
     }
 
-    /// Leaves everything as it is, for good.
+    /// Keeps all changes permanently.
     pub fn keep(mut self) -> Result<(), Fault> {
         let entries = std::mem::take(&mut self.entries);
         let Some(journal) = &self.journal else { return Ok(()) };
@@ -248,8 +248,8 @@ impl Held {
     }
 }
 
-impl Drop for Held {
-    /// What fails here is in the journal still; the warden tries again when this process has ended.
+impl Drop for AppliedSettings {
+    /// What fails here remains in the journal; the restorer tries again when this process has ended.
     fn drop(&mut self) {
         self.undo_locked();
     }
@@ -267,7 +267,7 @@ fn as_change(step: &Step, old: String) -> Change {
     }
 }
 
-/// Two that change the same setting would each put back what the other has set.
+/// Two runs that change the same setting would each restore the other's value.
 fn refuse_what_others_hold(journal: &Journal, plan: &Plan) -> Result<(), Fault> {
     for entry in journal.entries()?.0.iter().filter(|e| e.owner.lives()) {
         let Object::Value(theirs) = &entry.object else { continue };
