@@ -48,7 +48,7 @@ def test_the_rows_of_the_readme_are_those_of_the_reproduction(tmp_path):
 
 
 def experiments():
-    """Every experiment file of the project: the reproductions keep other tables beside theirs."""
+    """Every experiment file of the project: the reproductions keep other tables as well."""
     package = ROOT / "python" / "schedlab"
     folders = [ROOT / "examples", package / "matrix" / "loads", *(package / "published" / "reproductions").iterdir()]
     files = [file for folder in folders for file in sorted(folder.glob("*.toml"))]

@@ -1,4 +1,4 @@
-"""The examples do what is recorded beside them, and the commands of the README exist."""
+"""The examples do what is recorded next to them, and the commands of the README exist."""
 
 import json
 import os

@@ -42,7 +42,7 @@ WEIGHTS = 1024, 335
 
 
 def quiet(text):
-    """Nobody listens."""
+    """Discard messages."""
 
 
 def booting(kernel):

@@ -73,8 +73,8 @@ def test_a_disk_is_modelled_and_all_else_is_in_memory():
 
 
 def test_one_time_for_all_requests_is_told():
-    assert "takes 1ms for each request" in Volume({"request": "1ms"}, 64 * MIB, 1).note
-    assert Volume({"disk": {}}, 64 * MIB, 1).note is None
+    assert "takes 1ms for each request" in Volume({"request": "1ms"}, 64 * MIB, 1).caveat
+    assert Volume({"disk": {}}, 64 * MIB, 1).caveat is None
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ enough = pytest.mark.skipif(len(os.sched_getaffinity(0)) < TWO.count, reason="ea
 
 
 def quiet(text):
-    """Nobody listens."""
+    """Discard messages."""
 
 
 def hogs(*set: str) -> Experiment:
@@ -78,7 +78,7 @@ def test_a_guest_has_the_processors_of_its_name_and_no_more():
 def test_the_simulator_beside_such_a_guest_has_its_processors():
     assert factory._processors_of_guests(["sim", f"guest:{NAME}"], hogs()) == 2
     assert factory._processors_of_guests(["sim", "guest:6.1"], hogs()) == 1
-    with pytest.raises(UsageError, match="sim has the machine of the guests beside it, and these have 1 and 2"):
+    with pytest.raises(UsageError, match="sim takes the machine of the guests, and these have 1 and 2"):
         factory.targets(f"guest:6.1,{NAME},sim", hogs(), None, Conditions())
     assert factory._processors_of_guests(["guest:6.1", f"guest:{NAME}"], hogs()) == 1
 

@@ -158,7 +158,11 @@ def test_a_circle_is_found_wherever_the_import_stands(module, line, found, where
     ("module", "line", "found"),
     [
         ("stats", "from schedlab.targets import agent", "stats -> targets.agent"),
-        ("targets.guest.kept", "from schedlab.targets.host import seal", "targets.guest.kept -> targets.host.seal"),
+        (
+            "targets.guest.snapshots",
+            "from schedlab.targets.host import seal",
+            "targets.guest.snapshots -> targets.host.seal",
+        ),
         ("targets.agent", "from schedlab.cli.output import print_json", "targets.agent -> cli.output"),
         ("report.svg", "from schedlab.targets.names import split", "report.svg -> targets.names"),
     ],

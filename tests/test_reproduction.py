@@ -73,13 +73,13 @@ tolerance = "real"
 CLAIMS = """
 from schedlab.published.reproduction import Finding
 
-def shorter_is_quicker(rows, lab):
+def shorter_is_quicker(rows, runner):
     slice = "scheduler.slice"
-    once_more = lab.value("loaded", "tasks.io.real", cell={slice: "36ms"}, sweep={slice: ["36ms"]})
+    once_more = runner.value("loaded", "tasks.io.real", cell={slice: "36ms"}, sweep={slice: ["36ms"]})
     short, long = rows["io.loaded.real@18ms"].predicted, rows["io.loaded.real@100ms"].predicted
     return Finding.that(short < once_more.mean < long, f"{short:.2f} < {once_more.mean:.2f} < {long:.2f}")
 
-def worst(rows, lab):
+def worst(rows, runner):
     times = sorted(row.predicted for row in rows.values())
     return times[-1], times[0], times[-1]
 """

@@ -150,7 +150,7 @@ def test_a_record_that_others_can_write_is_refused(schedlab, host):  # noqa: F81
 
 
 def test_examples_of_the_project_are_trusted():
-    """A digest for each stands in shipped.txt; whoever changes it there agrees to what the example does to a host."""
+    """A digest for each stands in shipped.txt; who changes it there agrees to what the example does to a host."""
     files = {
         file: effects.of(Experiment.from_toml(file).cells()) for file in sorted((ROOT / "examples").glob("*.toml"))
     }

@@ -1,4 +1,4 @@
-"""Warnings of a sweep are told once each."""
+"""Warnings of a sweep are printed once each."""
 
 from schedlab.report.warnings import gathered
 
@@ -8,7 +8,7 @@ def said(text, *seeds):
 
 
 def test_warnings_that_differ_in_numbers_are_one_with_ranges():
-    text = "the kernel did not tell of {} switches, beside {} that it told of"
+    text = "the kernel reported {} switches and lost {}"
     warnings = [said(text.format(3, 81), 1, 2), said(text.format(17, 9), 1), said("nothing was recorded", 4)]
     assert gathered(warnings) == {text.format("3 to 17", "9 to 81"): 3, "nothing was recorded": 1}
 

@@ -49,15 +49,19 @@ def verb(
 
     if on is Where.host:
         _refuse_of_guests(kernel, switches)
-        compared = _beside_host(only, repeats or REPEATS, out, fresh, Conditions(quiet_below=quiet_below, dirty=dirty))
+        compared = _compare_with_host(
+            only, repeats or REPEATS, out, fresh, Conditions(quiet_below=quiet_below, dirty=dirty)
+        )
         tables = {"Simulated and measured": compared}
     elif switches:
         return _switch_for_switch(only, kernel, out, json)
     else:
         known = guests.references(kernel)
-        tables = {one.name: list(_beside_guest(only, one, repeats or guests.SEEDS, out, fresh)) for one in known}
+        tables = {one.name: list(_compare_with_guest(only, one, repeats or guests.SEEDS, out, fresh)) for one in known}
     if json:
-        print_json([vars(one) | {"beside": title, "holds": one.holds} for title, all in tables.items() for one in all])
+        print_json(
+            [vars(one) | {"comparison": title, "holds": one.holds} for title, all in tables.items() for one in all]
+        )
     else:
         for title, compared in tables.items():
             show(compared, title)
@@ -71,7 +75,7 @@ def _refuse_of_guests(kernel: list[str] | None, switches: bool) -> None:
         raise UsageError("--kernel and --switches are for guests: add --on guest")
 
 
-def _beside_host(only: list[str] | None, repeats: int, out: Path, fresh: bool, conditions) -> "list[Comparison]":
+def _compare_with_host(only: list[str] | None, repeats: int, out: Path, fresh: bool, conditions) -> "list[Comparison]":
     from schedlab.cli.output import progress_bar
     from schedlab.experiment import Experiment
     from schedlab.parity.host import compare, scenarios
@@ -86,7 +90,7 @@ def _beside_host(only: list[str] | None, repeats: int, out: Path, fresh: bool, c
     return compared
 
 
-def _beside_guest(
+def _compare_with_guest(
     only: list[str] | None, reference: "Reference", seeds: int, out: Path, fresh: bool
 ) -> "Iterator[Comparison]":
     from schedlab.cli.output import progress_bar
@@ -117,7 +121,7 @@ def _switch_for_switch(only: list[str] | None, kernel: list[str] | None, out: Pa
         for tasks in switches.task_sets(only):
             found.append((reference, tasks, switches.compare(tasks, guest, reference.scheduler, out)))
     if json:
-        return print_json([{"beside": ref.name, "crew": tasks.name} | vars(one) for ref, tasks, one in found])
+        return print_json([{"reference": ref.name, "task_set": tasks.name} | vars(one) for ref, tasks, one in found])
     rows = [
         [tasks.name, ref.name, str(one.choices), str(one.switches), f"{one.seconds:.1f}", one.verdict]
         for ref, tasks, one in found

@@ -66,7 +66,7 @@ def _allowed(row: Row) -> str:
 def _report(outcome: Outcome) -> dict:
     texts = {c["id"]: c["text"] for c in outcome.report.published.get("claim", [])}
     machines: list[dict] = []
-    for results in outcome.lab.results:
+    for results in outcome.runner.results:
         machines += [m for m in results.manifest["machines"] if m not in machines]
     return {
         "name": outcome.report.name,
@@ -114,7 +114,7 @@ def _figure(outcome: Outcome, spec: dict) -> dict:
 
 
 def _schedule(outcome: Outcome, spec: dict) -> dict:
-    results = outcome.lab.run(spec["experiment"])
+    results = outcome.runner.run(spec["experiment"])
     cell = results.cell(spec["cell"])
     seed, first = results.seeds[0], spec["first"]
     return {
