@@ -54,7 +54,7 @@ class Command:
         return subprocess.run(
             [COMMAND, *map(str, arguments)],
             cwd=self.folder,
-            env={**os.environ, "NO_COLOR": "1", **(env or {})},
+            env={**{k: v for k, v in os.environ.items() if k != "COLUMNS"}, "NO_COLOR": "1", **(env or {})},
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,

@@ -191,7 +191,13 @@ def test_a_dry_run_prints_the_whole_plan_and_writes_nothing(schedlab, host):  # 
     for words in (("--on", "host"), (), ("--trust",)):
         done = schedlab("run", path, "--dry-run", *words)
         assert done.returncode == 0, done.stderr
-        for line in ("repeats", "job a runs: make", "group g: ", "swappiness = 2", "on host: command: a runs: make"):
+        for line in (
+            "2 cells x 1 repeat on 1 target",
+            "job a runs: make",
+            "group g: ",
+            "swappiness = 2",
+            "on host: command: a runs: make",
+        ):
             assert line in done.stdout
     plan = schedlab.json("run", path, "--dry-run", "--on", "host")
     assert (len(plan["cells"]), plan["repeats"], plan["runs"], plan["targets"]) == (2, 1, 2, ["host"])
