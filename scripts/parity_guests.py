@@ -82,7 +82,7 @@ def main() -> None:
     numbers = json.loads(Path(sys.argv[1]).read_text())
     kernels: dict[str, list[dict]] = {}
     for one in numbers:
-        kernels.setdefault(one["beside"].rpartition(" ")[2], []).append(one)
+        kernels.setdefault(one["comparison"].rpartition(" ")[2], []).append(one)
     held, all = sum(one["holds"] for one in numbers), len(numbers)
     text = PAGE.read_text()
     text = re.sub(r"\d+ of \d+ numbers hold\.", f"{held} of {all} numbers hold.", text)

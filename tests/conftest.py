@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 COMMAND = Path(sys.executable).with_name("schedlab")
 
 SMALL = """
-question = "Which slice keeps a reader quick beside a hog?"
+question = "Which slice keeps a reader quick alongside a hog?"
 machine = "at_286"
 seeds = 3
 metrics = ["tasks.io.real", "tasks.hog.share", "wakeup_latency.p99"]
@@ -54,7 +54,7 @@ class Command:
         return subprocess.run(
             [COMMAND, *map(str, arguments)],
             cwd=self.folder,
-            env={**os.environ, "NO_COLOR": "1", **(env or {})},
+            env={**{k: v for k, v in os.environ.items() if k != "COLUMNS"}, "NO_COLOR": "1", **(env or {})},
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,
@@ -91,7 +91,7 @@ def agent_or_skip() -> Path:
 
 @contextmanager
 def settings_to_ourselves():
-    """Nobody else on this machine tests with its settings meanwhile."""
+    """No other test on this machine changes its settings meanwhile."""
     with open(Path(tempfile.gettempdir()) / "schedlab-settings-under-test.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -21,7 +21,7 @@ from schedlab.errors import Stopped
 
 TRACES = ROOT / "tests" / "traces"
 CSV = TRACES / "skewed.csv"
-REQUESTS, THINGS = 600, 95
+REQUESTS, OBJECTS = 600, 95
 
 
 def names(family="caches"):
@@ -32,7 +32,7 @@ def names(family="caches"):
 
 @pytest.fixture
 def skewed(schedlab):
-    """A longer trace: a hundred thousand requests, the r-th of 20,000 things about as often as 1/r."""
+    """A longer trace: a hundred thousand requests, the r-th of 20,000 objects about as often as 1/r."""
     import numpy as np
 
     rng = np.random.Generator(np.random.PCG64(3))
@@ -48,7 +48,7 @@ def test_the_table_has_a_row_for_each_policy_and_a_column_for_each_size(schedlab
     assert "20% (19)" in done.stdout
     assert "100% (95)" in done.stdout
     (row,) = [line.split() for line in done.stdout.splitlines() if line.strip().startswith("lru")]
-    assert row[-1] == f"{THINGS / REQUESTS:.4f}", "a cache for all misses each thing once"
+    assert row[-1] == f"{OBJECTS / REQUESTS:.4f}", "a cache for all misses each object once"
     assert "the cache counts objects; with --bytes" in done.stdout, "sizes differ, and that is said"
 
 
@@ -79,8 +79,8 @@ def test_lru_misses_what_an_independent_count_says(schedlab):
 def test_json_tells_the_trace_the_curves_and_the_notes(schedlab):
     document = schedlab.json("cache", CSV, "--policy", "lru", "--sizes", "10")
     trace = document["trace"]
-    assert (trace["requests"], trace["objects"], trace["format"]) == (REQUESTS, THINGS, "csv")
-    assert trace["compulsory_miss_ratio"] == THINGS / REQUESTS
+    assert (trace["requests"], trace["objects"], trace["format"]) == (REQUESTS, OBJECTS, "csv")
+    assert trace["compulsory_miss_ratio"] == OBJECTS / REQUESTS
     assert document["sample"] is None
     (point,) = document["curves"][0]["points"]
     assert point.keys() == {"size", "slots", "n", "miss_ratio", "low", "high"}

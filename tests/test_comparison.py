@@ -18,7 +18,7 @@ REPEATS = 12
 
 
 def at_most(level: float, of: int) -> int:
-    """So many of `of` are exceeded by chance once in a thousand times, if each has the chance `level`."""
+    """The number of `of` that are exceeded by chance once in a thousand times, if each has the chance `level`."""
     return int(scipy.stats.binom.ppf(0.999, of, level))
 
 
@@ -96,7 +96,7 @@ def test_a_difference_of_the_size_that_can_be_seen_is_found_in_four_of_five_case
 
 
 def of_windows(order_of, windows: int, seed: int) -> int:
-    """In how many windows A and B are told apart, though they are the same thing on a host that drifts.
+    """In how many windows A and B are distinguished, though they are the same on a host that drifts.
 
     The noise is lag-1 0.75 in the order of time, and the host slows down by three of its deviations in a window.
     """

@@ -1,4 +1,4 @@
-"""How the command ends: Ctrl-C at any moment, output that nobody reads or that finds no room, a damaged file."""
+"""How the command ends: Ctrl-C at any moment, output without a reader or on a full disk, a damaged file."""
 
 import json
 import os

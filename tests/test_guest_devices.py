@@ -73,8 +73,8 @@ def test_a_disk_is_modelled_and_all_else_is_in_memory():
 
 
 def test_one_time_for_all_requests_is_told():
-    assert "takes 1ms for each request" in Volume({"request": "1ms"}, 64 * MIB, 1).note
-    assert Volume({"disk": {}}, 64 * MIB, 1).note is None
+    assert "takes 1ms for each request" in Volume({"request": "1ms"}, 64 * MIB, 1).caveat
+    assert Volume({"disk": {}}, 64 * MIB, 1).caveat is None
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def run(guest, asked: Experiment, folder: Path) -> Results:
 
 
 def means(results: Results, metric: str) -> list[float]:
-    rows = results.summary().iter_rows(named=True)
+    rows = results.summary("*").iter_rows(named=True)
     return [row["mean"] for row in rows if row["metric"] == metric]
 
 

@@ -86,7 +86,7 @@ def asked(experiment, guest):
 def table(results):
     """Means by metric, for each cell in the order of the file."""
     cells = {}
-    for row in results.summary().iter_rows(named=True):
+    for row in results.summary("*").iter_rows(named=True):
         cells.setdefault(row.get("tunables.sched_ext"), {})[row["metric"]] = row["mean"]
     return list(cells.values())
 

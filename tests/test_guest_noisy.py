@@ -25,7 +25,7 @@ enough = pytest.mark.skipif(len(os.sched_getaffinity(0)) < TWO.count, reason="ea
 
 
 def quiet(text):
-    """Nobody listens."""
+    """Discard messages."""
 
 
 def hogs(*set: str) -> Experiment:
@@ -78,7 +78,7 @@ def test_a_guest_has_the_processors_of_its_name_and_no_more():
 def test_the_simulator_beside_such_a_guest_has_its_processors():
     assert factory._processors_of_guests(["sim", f"guest:{NAME}"], hogs()) == 2
     assert factory._processors_of_guests(["sim", "guest:6.1"], hogs()) == 1
-    with pytest.raises(UsageError, match="sim has the machine of the guests beside it, and these have 1 and 2"):
+    with pytest.raises(UsageError, match="sim takes the machine of the guests, and these have 1 and 2"):
         factory.targets(f"guest:6.1,{NAME},sim", hogs(), None, Conditions())
     assert factory._processors_of_guests(["guest:6.1", f"guest:{NAME}"], hogs()) == 1
 
@@ -96,7 +96,7 @@ def test_every_result_of_such_a_guest_says_that_it_is_noisy(guest, tmp_path):
     # Each run was made once; a hog has a processor of its own, whatever its nice level.
     lines = (results.folder / target.LOG).read_text().splitlines()
     assert [len(json.loads(line)["guests"]) for line in lines] == [1, 1]
-    shares = {row["metric"]: row["mean"] for row in results.summary().iter_rows(named=True)}
+    shares = {row["metric"]: row["mean"] for row in results.summary("*").iter_rows(named=True)}
     assert shares["tasks.b.share"] > 0.8 * shares["tasks.a.share"]
 
 

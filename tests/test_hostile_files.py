@@ -218,7 +218,8 @@ def test_a_manifest_that_somebody_changed_is_read_or_refused(small, tmp_path):
         (folder / "manifest.json").write_text(json.dumps(damaged(json.loads(whole), chance)))
         try:
             results = Results.open(folder)
-            results.summary_table()
+            results.summary_tables()
+            repr(results)
             write(results, tmp_path / "page.html")
         except (UsageError, ScenarioError):
             refusals += 1

@@ -45,7 +45,7 @@ def parts(tree: ast.Module) -> dict[str, ast.stmt]:
 
 
 def judged_by(name: str, named: dict[str, ast.stmt], seen: set[str]) -> str:
-    """What a function says and all of its module that it uses, without what is only told to people."""
+    """What a function says and all of its module that it uses, without texts that are only shown."""
     if name in seen or name not in named:
         return ""
     seen.add(name)

@@ -1,4 +1,4 @@
-"""A/A on the true host: a thing beside itself is named different no more often than is stated."""
+"""A/A on the true host: equal cells are called different no more often than stated."""
 
 import random
 
@@ -12,7 +12,7 @@ from schedlab.stats.comparison import TOO_FEW, difference
 from schedlab.targets import agent
 from schedlab.targets.host.preflight import WORK, plan
 
-#: Pairs of the same thing, and repeats of each.
+#: Pairs of equal cells, and repeats of each.
 PAIRS = 24
 REPEATS = 5
 

@@ -319,7 +319,7 @@ def test_groups_that_may_not_be_made_are_told_of_and_the_rest_works(schedlab, pu
     assert any("Read-only file system" in warning["warning"] for warning in told["warnings"])
 
 
-#: The wall clock as it is where somebody steps it by a minute, there and back, ten times a second. Nobody else sees it.
+#: A wall clock that is stepped by a minute, there and back, ten times a second, for this process only.
 STEPPED = """
 #define _GNU_SOURCE
 #include <dlfcn.h>

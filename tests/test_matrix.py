@@ -281,7 +281,7 @@ def test_the_page_holds_every_scheduler_load_and_measure(whole, html):
 def test_every_figure_of_the_page_names_its_scenarios_and_seeds(html):
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", html.read_text())
     assert len(captions) == len(matrix.MEASURES)
-    assert all(re.search(r"scenario [0-9a-f]{12}.*1 seeds each", caption) for caption in captions)
+    assert all(re.search(r"scenario [0-9a-f]{12}.*1 seed each", caption) for caption in captions)
 
 
 def themes(html):

@@ -33,7 +33,7 @@ CELLS = Experiment.from_text(FILE, "drift.toml").cells()
 
 
 class Clock:
-    """The only thing in which two moments differ: it drifts, with noise that lasts."""
+    """The only quantity in which two moments differ: it drifts, with noise that lasts."""
 
     def __init__(self, seed: int):
         self.chance, self.lasting, self.made = random.Random(seed), 0.0, []
@@ -68,7 +68,7 @@ class Drifting(Simulator):
 
 
 class Beside:
-    """A session whose runs take so many processors; it tells how many were taken at once."""
+    """A session whose runs take a number of processors; it reports how many were taken at once."""
 
     taken, most, lock = 0, 0, threading.Lock()
 

@@ -32,7 +32,7 @@ LOOKS_EARLIER_S = 20e-6
 
 
 def quiet(text):
-    """Nobody listens."""
+    """Discard messages."""
 
 
 def in_guest(kernel):
@@ -91,11 +91,11 @@ def test_a_recording_that_was_cut_off_on_its_way_is_refused():
         unpacked(base64.b64encode(whole[:-5]).decode(), "guest:6.1")
 
 
-def woken_first_in_the_play(task_set, recording):
-    """Kernel threads whose first recorded turn lies in the play: what lag they bring along is not known."""
-    play_ns, agent_acts_ns = task_set.play_ms * MS, (task_set.play_ms + 5000) * MS - switches.MARGIN_NS
+def first_woken_while_measured(task_set, recording):
+    """Kernel threads whose first recorded slice lies in the measured phase: what lag they bring along is not known."""
+    measured_ns, agent_acts_ns = task_set.measured_ms * MS, (task_set.measured_ms + 5000) * MS - switches.MARGIN_NS
     first = turns(recording).filter(pl.col("job").is_null()).group_by("task").agg(pl.col("begin_ns").min())
-    return first.filter(pl.col("begin_ns").is_between(play_ns, agent_acts_ns))["task"].to_list()
+    return first.filter(pl.col("begin_ns").is_between(measured_ns, agent_acts_ns))["task"].to_list()
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_policy_switches_as_its_kernel_does(kernel, name, tmp_path):
     found = switches.compare(task_set, guest, reference.scheduler, tmp_path, seconds=5)
     assert (found.verdict, found.whole) == ("alike to the end", True)
     assert found.choices >= found.switches > 200
-    assert woken_first_in_the_play(task_set, tmp_path / f"{name}-{kernel}.recording") == []
+    assert first_woken_while_measured(task_set, tmp_path / f"{name}-{kernel}.recording") == []
     # Another policy, led through the same story, parts from the kernel soon.
     (policy,) = {"cfs", "eevdf"} - {reference.scheduler["name"]}
     other = switches.follow_recording(task_set, tmp_path / f"{name}-{kernel}.recording", {"name": policy}, seconds=5)
@@ -127,7 +127,7 @@ def test_a_difference_is_told_in_words():
     difference = {"what": "they choose differently", "running": "t00", "policy": None, "kernel": "stranger 7"}
     found = switches.Agreement(3, 2, 0.5, difference)
     assert not found.whole
-    assert found.verdict == "they choose differently beside t00: policy nobody, kernel stranger 7"
+    assert found.verdict == "they choose differently while t00 runs: policy no task, kernel stranger 7"
 
 
 TICKING = """

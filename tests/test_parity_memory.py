@@ -1,4 +1,4 @@
-"""The memory scenarios beside guest kernels: they are experiments both ways, and the page shows what misses."""
+"""The memory scenarios compared with guest kernels: they are experiments both ways, and the page shows what misses."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The look before the first run: what is told of a host, from numbers that are put into it."""
+"""The look before the first run: what it reports of a host, from given numbers."""
 
 import statistics
 
@@ -68,7 +68,7 @@ def test_pieces_that_give_no_time_leave_the_scatter_unknown():
 def test_the_length_of_a_sweep_is_known_where_durations_are():
     found = looked([0.05] * PIECES, ahead=["2s", "500ms", None], between=1.0)
     assert (found.runs, found.known) == (3, 2)
-    assert found.lasting == pytest.approx(2.5 + 2 * found.beside)
+    assert found.lasting == pytest.approx(2.5 + 2 * found.overhead)
     assert "for 2 of them" in found.lines()[2]
     assert "not known" in looked([0.05] * PIECES, ahead=[None]).lines()[2]
 

@@ -51,7 +51,7 @@ def test_host_and_guests_at_once_are_refused(schedlab):
 
 
 class Told:
-    """A lab that has been told its numbers: one for each limit of memory, or for each elevator."""
+    """A runner with given numbers: one for each limit of memory, or for each elevator."""
 
     def __init__(self, measured: str, numbers):
         self.measured, self.numbers = measured, numbers

@@ -79,9 +79,9 @@ def test_a_report_as_json_says_what_was_written(schedlab, result):
     assert said == {"result": str(result), "page": "page.html"}
 
 
-def test_an_ambiguous_name_of_a_result_is_refused(schedlab, small, result):
+def test_the_beginning_of_several_names_is_refused(schedlab, small, result):
     schedlab("run", small, "--set", "scheduler.slice=36ms")
-    done = schedlab("report", "small")
+    done = schedlab("report", "smal")
     assert done.returncode == 2
     assert "may mean small-" in done.stderr
 

@@ -1,4 +1,4 @@
-"""The simulator beside kernels: the same experiment with another scheduler, on a guest's machine."""
+"""The simulator compared with kernels: the same experiment with another scheduler, on a guest's machine."""
 
 import pytest
 from test_cli import refused

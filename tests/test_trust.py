@@ -150,7 +150,7 @@ def test_a_record_that_others_can_write_is_refused(schedlab, host):  # noqa: F81
 
 
 def test_examples_of_the_project_are_trusted():
-    """A digest for each stands in shipped.txt; whoever changes it there agrees to what the example does to a host."""
+    """A digest for each stands in shipped.txt; who changes it there agrees to what the example does to a host."""
     files = {
         file: effects.of(Experiment.from_toml(file).cells()) for file in sorted((ROOT / "examples").glob("*.toml"))
     }
@@ -191,7 +191,13 @@ def test_a_dry_run_prints_the_whole_plan_and_writes_nothing(schedlab, host):  # 
     for words in (("--on", "host"), (), ("--trust",)):
         done = schedlab("run", path, "--dry-run", *words)
         assert done.returncode == 0, done.stderr
-        for line in ("repeats", "job a runs: make", "group g: ", "swappiness = 2", "on host: command: a runs: make"):
+        for line in (
+            "2 cells x 1 repeat on 1 target",
+            "job a runs: make",
+            "group g: ",
+            "swappiness = 2",
+            "on host: command: a runs: make",
+        ):
             assert line in done.stdout
     plan = schedlab.json("run", path, "--dry-run", "--on", "host")
     assert (len(plan["cells"]), plan["repeats"], plan["runs"], plan["targets"]) == (2, 1, 2, ["host"])

@@ -1,4 +1,4 @@
-"""Warnings of a sweep are told once each."""
+"""Warnings of a sweep are printed once each."""
 
 from schedlab.report.warnings import gathered
 

@@ -1,4 +1,4 @@
-"""`schedlab watch`: as lines, rows, JSON, beside a command, and in a terminal."""
+"""`schedlab watch`: as lines, rows, JSON, with a command, and in a terminal."""
 
 import codecs
 import csv

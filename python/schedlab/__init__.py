@@ -15,12 +15,13 @@ from importlib import import_module
 _HOME = {
     "Experiment": "schedlab.experiment",
     "Results": "schedlab.results",
+    "load": "schedlab.results",
     "Interrupted": "schedlab.errors",
     "ScenarioError": "schedlab._core",
     "UsageError": "schedlab.errors",
 }
 
-__all__ = ["Experiment", "Interrupted", "Results", "ScenarioError", "UsageError"]
+__all__ = ["Experiment", "Interrupted", "Results", "ScenarioError", "UsageError", "load"]
 
 
 def __getattr__(name: str):

@@ -13,8 +13,9 @@ class Interrupted(Exception):
 
     def __init__(self, done: int, total: int, folder):
         """Keep the numbers and word the message."""
+        runs = "run" if total == 1 else "runs"
         super().__init__(
-            f"stopped after {done} of {total} runs; they are kept in {folder}. The same command goes on from there."
+            f"stopped after {done} of {total} {runs}; they are kept in {folder}. The same command goes on from there."
         )
         self.done, self.total, self.folder = done, total, folder
 

@@ -59,8 +59,11 @@ class Experiment(Specification):
 
     def _repr_html_(self) -> str:
         from schedlab.results.tables import html_table
+        from schedlab.tables import Column, Table
+        from schedlab.units import counted
 
         cells = self.cells()
+        columns = [Column(name, key=True) for name in [*cells[0].factors, "scenario"]]
         rows = [[*cell.factors.values(), cell.hash[:12]] for cell in cells]
-        caption = f"{self.question or self.name}: {len(cells)} cells, {len(self.seeds)} seeds each"
-        return html_table([*cells[0].factors, "scenario"], rows, caption)
+        counts = f"{counted(len(cells), 'cell')}, {counted(len(self.seeds), 'seed')} each"
+        return html_table(Table.of_texts(columns, rows), f"{self.question or self.name}: {counts}")

@@ -47,6 +47,11 @@ def quantity(value: float, unit: str) -> str:
     return f"{convert(value, unit, best):g}{best}"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: "1 seed", "2 seeds"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def allowed(domain: dict) -> str:
     """Spell the values that a parameter takes, as a user writes them; `domain` as in the catalogue."""
     match domain["kind"]:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
+
 if TYPE_CHECKING:
     from schedlab.caches import Curves
 
@@ -13,8 +15,6 @@ EXAMPLE = "schedlab cache trace.csv --policy lru,arc --sizes 0.1%..50%:16 --html
 
 #: The formats of traces.
 FORMATS = "oracle_general, oracle_general_op_ns, oracle_sim_twr_ns, oracle_sys_twr_ns, vscsi, lcs, twitter, csv or txt"
-#: Sizes that stand side by side in a table.
-COLUMNS = 8
 
 
 def verb(
@@ -45,13 +45,16 @@ def verb(
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")] = None,
     output: Annotated[Path | None, typer.Option("--output", help="Write every run, as .parquet.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write one self-contained page with the curves.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
+    csv: Csv = False,
+    markdown: Markdown = False,
 ) -> None:
     """Run eviction policies over a trace of requests: miss ratios by size of the cache, in objects or in bytes."""
     from schedlab import caches
     from schedlab.cli.output import print_json, progress_bar
     from schedlab.system.reading import refuse_unusual_but_pipes
 
+    form = chosen(json, csv, markdown)
     # What is wrong shall be said before a long trace is read.
     _check_places(output, html)
     in_bytes = caches.check(policy, sizes, sample, seed, bytes)["bytes"]
@@ -69,10 +72,10 @@ def verb(
         from schedlab.report.curves import write
 
         write(curves, html)
-    if json:
+    if form is Form.JSON:
         print_json(_as_json(curves, output, html))
     else:
-        _print(curves, output, html)
+        _print(curves, output, html, form)
 
 
 def _check_places(output: Path | None, html: Path | None) -> None:
@@ -84,21 +87,20 @@ def _check_places(output: Path | None, html: Path | None) -> None:
     refuse_unwritable(output=output, html=html)
 
 
-def _print(curves: "Curves", output: Path | None, html: Path | None) -> None:
-    from schedlab.cli.output import print_table
-    from schedlab.report.curves import heading, ratios, rows, story
+def _print(curves: "Curves", output: Path | None, html: Path | None, form: Form) -> None:
+    from schedlab.cli.output import print_result
+    from schedlab.report.curves import ratios, story, table, tidy
 
+    written = {"every run": output, "the page with the curves": html}
+    notes = [*curves.notes, *(f"{what}: {path}" for what, path in written.items() if path)]
+    if form is Form.CSV:
+        print_result(form, tidy(curves), [story(curves), *notes])
+        return
     print(story(curves))
-    for ratio in ratios(curves):
-        for place in range(0, len(curves.sizes), COLUMNS):
-            shown = curves.sizes[place : place + COLUMNS]
-            header = [ratio.replace("_", " "), *(heading(size) for size in shown)]
-            print_table(header, rows(curves, shown, ratio), numeric=range(1, len(header)))
-    for note in curves.notes:
-        print(note)
-    for what, path in {"every run": output, "the page with the curves": html}.items():
-        if path:
-            print(f"{what}: {path}")
+    *first, last = (table(curves, ratio) for ratio in ratios(curves))
+    for one in first:
+        print_result(form, one)
+    print_result(form, last, notes)
 
 
 def _as_json(curves: "Curves", output: Path | None, html: Path | None) -> dict:

@@ -10,6 +10,8 @@ from typing import Annotated, TextIO
 
 import typer
 
+from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
+
 NAME = "judge"
 EXAMPLE = "schedlab judge desktop.toml --sessions 4"
 
@@ -23,11 +25,14 @@ def verb(
     trust: Annotated[
         bool, typer.Option("--trust", help="Run what the file runs and changes on this host, and remember it.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, after the last score.")] = False,
+    json: Json = False,
+    csv: Csv = False,
+    markdown: Markdown = False,
 ) -> None:
     """Run every setting in random order while a person works at this machine, and ask for a score after each.
 
-    Neither the person nor the screen knows the setting: it has a letter until `schedlab unseal`.
+    Neither the person nor the screen knows the setting: it has a letter until `schedlab unseal`. The results are
+    printed after the last score.
     """
     from schedlab.cli.output import print_json
     from schedlab.cli.run import as_json, show
@@ -41,6 +46,7 @@ def verb(
     from schedlab.targets.host.conditions import Conditions
     from schedlab.targets.host.target import SCORE, Host
 
+    form = chosen(json, csv, markdown)
     experiment = Experiment.from_toml(file, set=[*(set or []), f"seeds={sessions}"])
     if not experiment.is_of_host:
         raise UsageError(
@@ -56,11 +62,11 @@ def verb(
     host = Host(Conditions(quiet_below=100.0, dirty=True), judge=lambda seen, session: asked(seen, session, best))
     results = experiment.run(out, targets=[BlindedHost(host, experiment, out)])
     results.metrics[:] = [SCORE, *results.metrics]
-    if json:
+    if form is Form.JSON:
         print_json(as_json(results, experiment, []))
         return
-    show(results, experiment)
-    print(f"conclude from the letters, then: schedlab unseal {results.folder} --verdict ...")
+    show(results, form)
+    say(f"conclude from the letters, then: schedlab unseal {results.folder} --verdict ...")
 
 
 def _is_at_its_end(stream: TextIO | None) -> bool:

@@ -1,18 +1,14 @@
 """`schedlab matrix`: every scheduler on a standard set of loads."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from schedlab.matrix import Matrix, Measure
+from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
 
 NAME = "matrix"
 EXAMPLE = "schedlab matrix round_robin minix --loads interactive,audio --html matrix.html"
-
-#: Loads that stand side by side in a table.
-COLUMNS = 6
 
 
 def verb(
@@ -23,12 +19,17 @@ def verb(
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again what was run before.")] = False,
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write one self-contained page of heat maps.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
+    csv: Csv = False,
+    markdown: Markdown = False,
 ) -> None:
     """Run every scheduler on a standard set of loads: fairness, latency, switches, throughput, missed deadlines."""
     from schedlab import matrix
-    from schedlab.cli.output import print_json, progress_bar, refuse_unwritable
+    from schedlab.cli.output import print_json, print_result, progress_bar, refuse_unwritable
+    from schedlab.report.matrix import table, tidy
+    from schedlab.units import counted
 
+    form = chosen(json, csv, markdown)
     refuse_unwritable(html=html)
     named = [name.strip() for names in loads or [] for name in names.split(",")]
     with progress_bar("matrix") as progress:
@@ -37,25 +38,12 @@ def verb(
         from schedlab.report.matrix import write
 
         write(done, html)
-    if json:
+    if form is Form.JSON:
         print_json(done.as_json() | {"page": str(html) if html else None})
         return
-    for measure in done.measures:
-        _print(done, measure)
-    print(
-        f"mean ± half of the 95 % interval over seeds; {done.computed} runs ({done.total - done.computed} known before)"
-    )
-    if html:
-        print(f"The page with the heat maps: {html}")
-
-
-def _print(done: "Matrix", measure: "Measure") -> None:
-    from schedlab.cli.output import print_table
-    from schedlab.report.matrix import text
-
-    print(f"{measure.title} [{measure.unit}], {measure.better} is better")
-    loads = done.seen_by(measure)
-    for first in range(0, len(loads), COLUMNS):
-        shown = loads[first : first + COLUMNS]
-        rows = [[name, *(text(done.cells[measure.name, load, name]) for load in shown)] for name in done.schedulers]
-        print_table(["scheduler", *shown], rows, numeric=range(1, len(shown) + 1))
+    runs = f"{counted(done.computed, 'run')} ({done.total - done.computed} known before)"
+    notes = [f"mean ± half of the 95 % interval over seeds; {runs}"]
+    notes += [f"page with the heat maps: {html}"] if html else []
+    shown = [tidy(done)] if form is Form.CSV else [table(done, measure) for measure in done.measures]
+    for place, one in enumerate(shown):
+        print_result(form, one, notes if place == len(shown) - 1 else [], first=place == 0)

@@ -3,12 +3,16 @@
 import errno
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from schedlab.cli.forms import Form
 from schedlab.system import escaped
+
+if TYPE_CHECKING:
+    from schedlab.tables import Table
 
 
 def print_json(value: Any) -> None:
@@ -39,32 +43,72 @@ def refuse_unwritable(**files: Path | None) -> None:
 
 
 def print_table(header: list[str], rows: list[list], title: str = "", numeric: Collection[int] = ()) -> None:
-    """Print a table; the columns whose index is in `numeric` are set to the right."""
-    from rich import box
-    from rich.table import Table
+    """Print a table of texts or cells; the columns whose index is in `numeric` are set to the right."""
+    from schedlab.tables import Column, Table
+
+    columns = [Column(name, numeric=place in numeric, prose=place not in numeric) for place, name in enumerate(header)]
+    _print_laid_out(Table.of_texts(columns, rows, title), first=bool(title))
+    print()
+
+
+def _print_laid_out(table: "Table", others: "Sequence[Sequence[Table]]" = (), first: bool = False) -> None:
+    """Print a table for the width of the terminal, below an empty line unless it is the first of the output."""
     from rich.text import Text
 
-    def shown(cell: Any, style: str = "") -> Text:
-        return Text(escaped.escaped(str(cell)), style=cell.style if isinstance(cell, Text) else style)
+    from schedlab.tables.layout import lines
+    from schedlab.tables.width import of_output
 
-    table = Table(box=box.SIMPLE_HEAD, title=shown(title, "bold") if title else None, title_justify="left")
-    for index, name in enumerate(header):
-        table.add_column(shown(name), justify="right" if index in numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(shown, row))
-    console(width=None if sys.stdout.isatty() else 160).print(table)
+    out = console()
+    if not first:
+        print()
+    for line in lines(table, of_output(escaped.raw(sys.stdout)), others):
+        out.print(Text.assemble(*line), soft_wrap=True)
+
+
+def print_result(
+    form: Form,
+    table: "Table",
+    notes: Sequence[str] = (),
+    others: "Sequence[Sequence[Table]]" = (),
+    first: bool = False,
+) -> None:
+    """Print a table of results in a form that is not JSON, and notes on it: with CSV on standard error.
+
+    `others` hold the same numbers in other forms. `first`: nothing was printed before.
+    """
+    from schedlab.system.terminal import say
+    from schedlab.tables import formats
+
+    if form is Form.CSV:
+        print(formats.csv(table), end="")
+        for note in notes:
+            say(note)
+    elif form is Form.MARKDOWN:
+        print(formats.markdown(table))
+        for note in notes:
+            print(f"- {formats.meant_as_text(note)}")
+        if notes:
+            print()
+    else:
+        _print_laid_out(table, others, first)
+        if notes:
+            print("\n" + "\n".join(notes))
 
 
 def console(width: int | None = None) -> Any:
     """Standard output for what is drawn; its texts are to be escaped before."""
     from rich.console import Console
 
+    from schedlab.tables.width import of_output
+
     class Output(Console):
         def on_broken_pipe(self) -> None:
             # The caller of all verbs knows what to do; the library would end the process.
             raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
-    return Output(file=escaped.raw(sys.stdout), width=width)
+    stream = escaped.raw(sys.stdout)
+    # A terminal may become wider while something is drawn on it.
+    return Output(file=stream, width=width or (None if stream.isatty() else of_output(stream)))
 
 
 @contextmanager

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from schedlab.parity.comparison import Comparison
     from schedlab.parity.guests import Reference
+    from schedlab.tables import Table
 
 NAME = "parity"
 EXAMPLE = "schedlab parity --only two_hogs --only sleeper_beside_a_hog"
@@ -39,28 +42,41 @@ def verb(
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again what was run before.")] = False,
     quiet_below: Annotated[float, typer.Option(min=0.0, help="Most processor time of others, %.")] = 5.0,
     dirty: Annotated[bool, typer.Option("--dirty", help="Measure on a host that does not become quiet.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
+    csv: Csv = False,
+    markdown: Markdown = False,
 ) -> None:
     """Run every scenario of the suite on the simulator and on this host, or in guests, and say where they agree."""
-    from schedlab.cli.output import print_json
+    from dataclasses import replace
+
+    from schedlab.cli.output import print_json, print_result
     from schedlab.parity import guests
     from schedlab.parity.host import REPEATS
     from schedlab.targets.host.conditions import Conditions
 
+    form = chosen(json, csv, markdown)
     if on is Where.host:
         _refuse_of_guests(kernel, switches)
-        compared = _beside_host(only, repeats or REPEATS, out, fresh, Conditions(quiet_below=quiet_below, dirty=dirty))
+        compared = _compare_with_host(
+            only, repeats or REPEATS, out, fresh, Conditions(quiet_below=quiet_below, dirty=dirty)
+        )
         tables = {"Simulated and measured": compared}
     elif switches:
-        return _switch_for_switch(only, kernel, out, json)
+        return _switch_for_switch(only, kernel, out, form)
     else:
         known = guests.references(kernel)
-        tables = {one.name: list(_beside_guest(only, one, repeats or guests.SEEDS, out, fresh)) for one in known}
-    if json:
-        print_json([vars(one) | {"beside": title, "holds": one.holds} for title, all in tables.items() for one in all])
+        tables = {one.name: list(_compare_with_guest(only, one, repeats or guests.SEEDS, out, fresh)) for one in known}
+    if form is Form.JSON:
+        print_json(
+            [vars(one) | {"comparison": title, "holds": one.holds} for title, all in tables.items() for one in all]
+        )
+    elif form is Form.CSV:
+        print_result(form, table(tables, named=True))
     else:
         for title, compared in tables.items():
-            show(compared, title)
+            held = sum(one.holds for one in compared)
+            shown = replace(table({title: compared}), title=title)
+            print_result(form, shown, [f"{held} of {len(compared)} hold"], first=title == next(iter(tables)))
     return None
 
 
@@ -71,7 +87,7 @@ def _refuse_of_guests(kernel: list[str] | None, switches: bool) -> None:
         raise UsageError("--kernel and --switches are for guests: add --on guest")
 
 
-def _beside_host(only: list[str] | None, repeats: int, out: Path, fresh: bool, conditions) -> "list[Comparison]":
+def _compare_with_host(only: list[str] | None, repeats: int, out: Path, fresh: bool, conditions) -> "list[Comparison]":
     from schedlab.cli.output import progress_bar
     from schedlab.experiment import Experiment
     from schedlab.parity.host import compare, scenarios
@@ -86,7 +102,7 @@ def _beside_host(only: list[str] | None, repeats: int, out: Path, fresh: bool, c
     return compared
 
 
-def _beside_guest(
+def _compare_with_guest(
     only: list[str] | None, reference: "Reference", seeds: int, out: Path, fresh: bool
 ) -> "Iterator[Comparison]":
     from schedlab.cli.output import progress_bar
@@ -104,10 +120,11 @@ def _beside_guest(
         yield from guests.compare(results, reference)
 
 
-def _switch_for_switch(only: list[str] | None, kernel: list[str] | None, out: Path, json: bool) -> None:
-    from schedlab.cli.output import print_json, print_table
+def _switch_for_switch(only: list[str] | None, kernel: list[str] | None, out: Path, form: Form) -> None:
+    from schedlab.cli.output import print_json, print_result
     from schedlab.parity import guests, switches
     from schedlab.system.terminal import say
+    from schedlab.tables import Cell, Column, Table
     from schedlab.targets.guest.target import Guest
 
     found = []
@@ -116,32 +133,48 @@ def _switch_for_switch(only: list[str] | None, kernel: list[str] | None, out: Pa
         guest = Guest(reference.kernel, say=say, drain_every=guests.UNDISTURBED)
         for tasks in switches.task_sets(only):
             found.append((reference, tasks, switches.compare(tasks, guest, reference.scheduler, out)))
-    if json:
-        return print_json([{"beside": ref.name, "crew": tasks.name} | vars(one) for ref, tasks, one in found])
+    if form is Form.JSON:
+        return print_json([{"reference": ref.name, "task_set": tasks.name} | vars(one) for ref, tasks, one in found])
+    columns = [Column("task set", key=True), Column("policy and kernel", key=True), Column("choices", numeric=True)]
+    columns += [
+        Column("switches", numeric=True),
+        Column("agrees for", "s", numeric=True),
+        Column("verdict", prose=True),
+    ]
     rows = [
-        [tasks.name, ref.name, str(one.choices), str(one.switches), f"{one.seconds:.1f}", one.verdict]
+        [tasks.name, ref.name, one.choices, one.switches, Cell(f"{one.seconds:.1f}", (one.seconds,)), one.verdict]
         for ref, tasks, one in found
     ]
-    header = ["task set", "", "choices", "switches", "s", "verdict"]
-    print_table(header, rows, "Switch for switch", numeric=(2, 3, 4))
-    print(f"{sum(one.whole for *_, one in found)} of {len(found)} agree to the end ({switches.SECONDS} s)")
+    agree = f"{sum(one.whole for *_, one in found)} of {len(found)} agree to the end ({switches.SECONDS} s)"
+    print_result(form, Table.of_texts(columns, rows, "Switch for switch"), [agree], first=True)
     return None
 
 
-def show(compared: "list[Comparison]", title: str) -> None:
-    """The table, and how many hold."""
-    from schedlab.cli.output import print_table
+def table(compared: "dict[str, list[Comparison]]", named: bool = False) -> "Table":
+    """The comparisons, with the name of what is compared in front of each if `named`."""
+    from schedlab.tables import Cell, Column, Table
     from schedlab.units import convert, readable_unit
 
+    columns = [Column("comparison", key=True)] if named else []
+    columns += [Column("scenario", key=True), Column("metric", key=True), Column("unit")]
+    columns += [Column("simulated", numeric=True), Column("measured", numeric=True)]
+    columns += [Column("from to", plain=("low", "high")), Column("allowed"), Column("verdict")]
     rows = []
-    for one in compared:
+    for title, one in ((title, one) for title, found in compared.items() for one in found):
         unit = readable_unit(one.unit, max(abs(one.measured), abs(one.simulated)))
-        name = unit if unit != "1" else ""
-        values = (f"{convert(value, one.unit, unit):.4g}" for value in (one.simulated, one.measured, one.low, one.high))
-        simulated, measured, low, high = values
-        verdict = "holds" if one.holds else "misses"
-        rows.append([one.scenario, one.metric, name, simulated, measured, f"{low} to {high}", one.words, verdict])
-    header = ["scenario", "metric", "unit", "simulated", "measured", "from to", "allowed", "verdict"]
-    print_table(header, rows, title, numeric=(3, 4))
-    held = sum(one.holds for one in compared)
-    print(f"{held} of {len(compared)} hold")
+        values = (one.simulated, one.measured, one.low, one.high)
+        simulated, measured, low, high = (f"{convert(value, one.unit, unit):.4g}" for value in values)
+        rows.append(
+            [
+                *([title] if named else []),
+                one.scenario,
+                one.metric,
+                Cell("" if unit == "1" else unit, (one.unit,)),
+                Cell(simulated, (one.simulated,)),
+                Cell(measured, (one.measured,)),
+                Cell(f"{low} to {high}", (one.low, one.high)),
+                one.words,
+                "holds" if one.holds else "misses",
+            ]
+        )
+    return Table.of_texts(columns, rows)

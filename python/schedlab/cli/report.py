@@ -1,42 +1,58 @@
-"""`schedlab report`: one self-contained page about a result."""
+"""`schedlab report`: one self-contained page about a result, or its table."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
+
 NAME = "report"
-EXAMPLE = "schedlab report results/quantum-1a2b3c4d -o quantum.html"
+EXAMPLE = "schedlab report results/quantum -o quantum.html"
 
 
 def verb(
-    result: Annotated[str, typer.Argument(help="A results folder, or its name or the beginning of it under --out.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("report.html"),
+    result: Annotated[
+        str, typer.Argument(help="Results: results/NAME (the newest of that name), a folder, or NAME under --out.")
+    ],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="The page to write: report.html.")] = None,
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
-    json: Annotated[bool, typer.Option("--json", help="Print JSON: what was written.")] = False,
+    json: Json = False,
+    csv: Csv = False,
+    markdown: Markdown = False,
 ) -> None:
-    """Write one HTML page about a result: tables and pictures, light and dark, no network needed."""
-    from schedlab.cli.output import refuse_unwritable
+    """Write one HTML page about a result: tables and pictures, light and dark, no network needed.
+
+    With --csv or --markdown the table of its means is printed, and no page is written unless -o names one.
+    """
+    from schedlab.cli.output import print_json, refuse_unwritable
+    from schedlab.cli.run import show
     from schedlab.report.measured import write
     from schedlab.results import Results
 
+    form = chosen(json, csv, markdown)
+    if output is None and form in (Form.TEXT, Form.JSON):
+        output = Path("report.html")
     refuse_unwritable(output=output)
     results = Results.open(_find(result, out))
-    write(results, output)
-    if json:
-        from schedlab.cli.output import print_json
-
+    if output:
+        write(results, output)
+    if form is Form.JSON:
         print_json({"result": str(results.folder), "page": str(output)})
-    else:
+    elif form is Form.TEXT:
         print(f"{results.folder}: {output}")
+    else:
+        show(results, form)
 
 
 def _find(result: str, out: Path) -> Path:
     from schedlab.errors import UsageError, nearest
-    from schedlab.results import manifest
+    from schedlab.results import folders, manifest
 
-    if (Path(result) / manifest.NAME).exists():
-        return Path(result)
+    for named in (Path(result), out / result):
+        folder = folders.newest(named)
+        if (folder / manifest.NAME).exists():
+            return folder
     known = {file.parent.name: file.parent for file in sorted(out.glob(f"*/{manifest.NAME}"))}
     fitting = [folder for name, folder in known.items() if name.startswith(result)]
     if len(fitting) == 1:

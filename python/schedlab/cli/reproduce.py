@@ -5,9 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
+
 if TYPE_CHECKING:
     from schedlab.published.kernels import Outcome as OfKernels
     from schedlab.published.reproduction import Outcome
+    from schedlab.tables import Table
 
 NAME = "reproduce"
 EXAMPLE = "schedlab reproduce minix-1990 --html minix-1990.html"
@@ -31,7 +34,9 @@ def verb(
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write one self-contained page with pictures.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
+    csv: Csv = False,
+    markdown: Markdown = False,
     on: Annotated[
         str,
         typer.Option(
@@ -45,37 +50,41 @@ def verb(
     """Rebuild published results: claim, published, predicted with its 95 % interval, error, verdict.
 
     With --on host or --on guest:KERNEL, the reports are asked again: what a present kernel makes of the same questions.
+    --csv prints the rows of all reports, or the results of all experiments; claims are in the other forms.
     """
     from schedlab.cli.output import refuse_unwritable
     from schedlab.published import reproductions
 
+    form = chosen(json, csv, markdown)
     refuse_unwritable(html=html)
     if on != "sim":
-        return _ask_kernels(names, on, seeds, out, dirty, json, html)
-    from schedlab.cli.output import print_json, progress_bar
+        return _ask_kernels(names, on, seeds, out, dirty, form, html)
+    from schedlab.cli.output import print_json, print_result, progress_bar
     from schedlab.published.reproduction import reproduce
+    from schedlab.report.reproduced import rows_table
 
-    chosen = names or reproductions.names()
-    for name in chosen:
+    reports = names or reproductions.names()
+    for name in reports:
         reproductions.folder(name)
     options = {"out": out, "seeds": seeds, "threads": threads, "progress": progress_bar}
-    outcomes = [reproduce(name, options) for name in chosen]
+    outcomes = [reproduce(name, options) for name in reports]
     if html:
         from schedlab.report.reproduced import write
 
         write(outcomes, html)
-    if json:
+    if form is Form.JSON:
         documents = [outcome.as_json() for outcome in outcomes]
         print_json(documents[0] if len(documents) == 1 else documents)
-        return
-    for outcome in outcomes:
-        _print(outcome)
-    _print_scores(outcomes)
-    if html:
-        print(f"The page with the pictures: {html}")
+    elif form is Form.CSV:
+        print_result(form, rows_table(outcomes, {}, named=True), [note for one in outcomes for note in one.notes()])
+    else:
+        for outcome in outcomes:
+            _print(outcome, form)
+        _print_scores(outcomes, form, html)
+    return None
 
 
-def _ask_kernels(names, on: str, seeds: int | None, out: Path, dirty: bool, json: bool, html: Path | None) -> None:
+def _ask_kernels(names, on: str, seeds: int | None, out: Path, dirty: bool, form: Form, html: Path | None) -> None:
     from schedlab.cli.output import print_json, progress_bar
     from schedlab.errors import UsageError
     from schedlab.published import kernels
@@ -85,35 +94,70 @@ def _ask_kernels(names, on: str, seeds: int | None, out: Path, dirty: bool, json
         raise UsageError("--html is for the rebuilt reports; the live versions are printed: leave out --html or --on")
     options = {"on": on, "seeds": seeds, "out": out, "conditions": Conditions(dirty=dirty), "progress": progress_bar}
     done = [kernels.ask_again(name, **options) for name in names or kernels.names(kernels.version_for(on))]
-    if json:
+    if form is Form.JSON:
         print_json([_json_of_kernels(one) for one in done])
         return
+    if form is Form.CSV:
+        _print_tidy(done)
+        return
     for one in done:
-        _print_of_kernels(one)
+        _print_of_kernels(one, form)
 
 
-def _print_of_kernels(live: "OfKernels") -> None:
-    from schedlab.cli.output import print_table
+def _print_tidy(done: "list[OfKernels]") -> None:
+    """Print the means of all experiments as one table: a row for each cell and metric, its factors in one column."""
+    from schedlab.cli.output import print_result
+    from schedlab.published.kernels import Skipped
+    from schedlab.system.terminal import say
+    from schedlab.tables import Cell, Column, Table
+
+    names = ["report", "experiment", "factors", "metric", "unit", "n", "mean", "low", "high"]
+    rows = []
+    for live in done:
+        for title, results in live.experiments:
+            if isinstance(results, Skipped):
+                say(f"{live.name}: {title}: skipped: {results}")
+                continue
+            for row in results.summary().iter_rows(named=True):
+                factors = ", ".join(f"{name}={row[name]}" for name in results.factors)
+                rows.append([Cell("", (value,)) for value in (live.name, title, factors, *(row[n] for n in names[3:]))])
+    print_result(Form.CSV, Table([Column(name) for name in names], rows))
+
+
+def _print_of_kernels(live: "OfKernels", form: Form = Form.TEXT) -> None:
+    from dataclasses import replace
+
+    from schedlab.cli.output import print_result
     from schedlab.published.kernels import Skipped
     from schedlab.published.reproduction import notes
     from schedlab.report.warnings import gathered
+    from schedlab.units import counted
 
     print(f"{live.name}: {live.title}")
     for title, results in live.experiments:
         if isinstance(results, Skipped):
             print(f"\n{title}\nskipped: {results}")
             continue
-        header, rows = results.summary_table()
-        print_table(header, rows, title, numeric=range(len(results.factors), len(header)))
-        for note in results.notes:
-            print(f"note: {note}")
-        for warning, runs in gathered(results.warnings).items():
-            print(f"warning: {warning} ({runs} runs)")
-    claims = [[text, _styled(f.verdict, f.afterwards), f.evidence] for _, text, f in live.claims]
+        table, others = results.summary_tables()
+        lines = [f"note: {note}" for note in results.notes]
+        lines += [f"warning: {text} ({counted(n, 'run')})" for text, n in gathered(results.warnings).items()]
+        print_result(form, replace(table, title=title), lines, others)
+    claims = [[text, finding] for _, text, finding in live.claims]
     if claims:
-        print_table(["claim", "verdict", "evidence"], claims)
-    for note in notes((id, finding.afterwards) for id, _, finding in live.claims):
-        print(note)
+        print_result(form, _claims_table(claims), notes((id, finding.afterwards) for id, _, finding in live.claims))
+
+
+def _claims_table(claims: "list[list]") -> "Table":
+    """Claims, each with its verdict and evidence, from their names or texts and findings."""
+    from schedlab.published.reproduction import with_mark
+    from schedlab.tables import Cell, Column, Table
+
+    columns = [Column("claim", prose=True), Column("verdict", prose=True), Column("evidence", prose=True)]
+    rows = [
+        [name, Cell(with_mark(f.verdict, f.afterwards), style=_STYLES.get(f.verdict, "")), f.evidence]
+        for name, f in claims
+    ]
+    return Table.of_texts(columns, rows)
 
 
 def _json_of_kernels(live: "OfKernels") -> dict:
@@ -138,42 +182,29 @@ def _json_of_kernels(live: "OfKernels") -> dict:
     }
 
 
-def _print(outcome: "Outcome") -> None:
-    from schedlab.cli.output import print_table
+def _print(outcome: "Outcome", form: Form = Form.TEXT) -> None:
+    from schedlab.cli.output import print_result
+    from schedlab.report.reproduced import rows_table
 
     report = outcome.report
     print(f"{report.name}: {report.published['title']}\n{report.published['source']}")
-    header = ["row", "published", "predicted", "95 % interval", "error", "allowed", "verdict"]
-    print_table(header, [_row(row) for row in outcome.rows], numeric=range(1, 6))
-    claims = [[name, _styled(f.verdict, f.afterwards), f.evidence] for name, f in outcome.claims.items()]
-    print_table(["claim", "verdict", "evidence"], claims)
-    for note in outcome.notes():
-        print(note)
-    print(_count(outcome))
+    if form is Form.MARKDOWN:
+        print()
+    print_result(form, rows_table([outcome], _STYLES))
+    claims = [[name, finding] for name, finding in outcome.claims.items()]
+    print_result(form, _claims_table(claims), [*outcome.notes(), _count(outcome)])
 
 
-def _print_scores(outcomes: "list[Outcome]") -> None:
-    from schedlab.cli.output import print_table
+def _print_scores(outcomes: "list[Outcome]", form: Form = Form.TEXT, html: Path | None = None) -> None:
+    from schedlab.cli.output import print_result
     from schedlab.report.reproduced import score_texts
+    from schedlab.tables import Column, Table
 
-    header = ["report", "kept back: predicted", "judged blind", "fitted"]
-    print_table(
-        header, score_texts(outcomes), "published rows, by what was known when they were predicted", numeric=range(1, 4)
-    )
-
-
-def _row(row) -> list:
-    from schedlab.report.reproduced import row_texts
-
-    return [*row_texts(row), _styled(row.verdict, row.afterwards)]
-
-
-def _styled(verdict: str, afterwards: str):
-    from rich.text import Text
-
-    from schedlab.published.reproduction import with_mark
-
-    return Text(with_mark(verdict, afterwards), style=_STYLES.get(verdict, ""))
+    columns = [Column("report", key=True)]
+    columns += [Column(name, numeric=True) for name in ("kept back: predicted", "judged blind", "fitted")]
+    title = "published rows, by what was known when they were predicted"
+    written = [f"The page with the pictures: {html}"] if html else []
+    print_result(form, Table.of_texts(columns, score_texts(outcomes), title), written)
 
 
 def _count(outcome: "Outcome") -> str:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -29,7 +31,9 @@ def verb(
         bool, typer.Option("--resume", help="Require existing results; finished runs are always reused.")
     ] = False,
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
+    csv: Csv = False,
+    markdown: Markdown = False,
     trace: Annotated[Path | None, typer.Option("--trace", help="Write the first run for ui.perfetto.dev.")] = None,
     gantt: Annotated[Path | None, typer.Option("--gantt", help="Draw the first run, as .svg or .txt.")] = None,
     first: Annotated[float, typer.Option("--first", min=0.001, help="Seconds that --gantt draws.")] = 2.0,
@@ -91,6 +95,7 @@ def verb(
     from schedlab.targets.host.conditions import Conditions
     from schedlab.targets.names import named
 
+    form = chosen(json, csv, markdown)
     pictures = _pictures(trace, gantt)
     refuse_unwritable(trace=trace, gantt=gantt)
     experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
@@ -99,7 +104,7 @@ def verb(
     conditions = Conditions(quiet_below, patience, "off" if no_record else "auto", scratch, warm_up, drop_caches, dirty)
     names = named(on, experiment)
     if dry_run:
-        return _show_plan(experiment, names, conditions, file, blind, json)
+        return _show_plan(experiment, names, conditions, file, blind, form)
     if "host" in names:
         permit(escaped(str(file)), effects.of(experiment.cells()), trust, say)
     where = targets(on, experiment, threads, conditions, out if blind else None, say)
@@ -109,12 +114,12 @@ def verb(
     results = _run(experiment, out, threads, fresh, where)
     for path, kind in pictures:
         draw(experiment, where, path, kind, None if kind == "perfetto" else first)
-    _tell(results, experiment, pictures, baseline, json)
+    _tell(results, experiment, pictures, baseline, form)
     return _judge(results, unrecorded=no_record and "host" in names)
 
 
 def _show_plan(
-    experiment: "Experiment", names: list[str], conditions: "Conditions", file: Path, blind: bool, json: bool
+    experiment: "Experiment", names: list[str], conditions: "Conditions", file: Path, blind: bool, form: Form
 ) -> None:
     """Print what would be run, set and made."""
     from schedlab.cli.output import print_json
@@ -123,8 +128,10 @@ def _show_plan(
 
     if blind:
         raise UsageError("--dry-run shows the settings that --blind hides: leave out one of them")
+    if form in (Form.CSV, Form.MARKDOWN):
+        raise UsageError(f"--dry-run prints a plan, which is no table: leave out {form.value}, or use --json")
     found = plan.document(experiment, names, conditions)
-    if json:
+    if form is Form.JSON:
         print_json(found)
     else:
         print("\n".join(plan.lines(found, file)))
@@ -147,19 +154,20 @@ def _judge(results: "Results", unrecorded: bool) -> None:
 
 
 def _tell(
-    results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]], baseline: str | None, json: bool
+    results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]], baseline: str | None, form: Form
 ) -> None:
-    """Print what came of it, for the eye or as JSON."""
+    """Print the results. CSV has one table: the differences if a baseline was asked for."""
     compared = results.differences(None, baseline) if baseline else None
-    if json:
+    if form is Form.JSON:
         from schedlab.cli.output import print_json
 
         more = {} if compared is None else {"baseline": baseline, "differences": compared.to_dicts()}
         print_json(as_json(results, experiment, pictures) | more)
-    else:
-        show(results, experiment, pictures)
-        if compared is not None:
-            _show_differences(results, compared, baseline)
+        return
+    if compared is None or form is not Form.CSV:
+        show(results, form, pictures)
+    if compared is not None:
+        _show_differences(results, compared, baseline, form)
 
 
 def _refuse_beginning(name: str, out: Path, fresh: bool) -> None:
@@ -191,28 +199,26 @@ def _run(experiment: "Experiment", out: Path, threads: int | None, fresh: bool, 
         return experiment.run(out, threads, fresh, progress, targets, say)
 
 
-def show(results: "Results", experiment: "Experiment", pictures: Sequence[tuple[Path, str]] = ()) -> None:
+def show(results: "Results", form: Form = Form.TEXT, pictures: Sequence[tuple[Path, str]] = ()) -> None:
     """Print the table of means with their intervals, and what may mislead."""
-    from schedlab.cli.output import print_table
-    from schedlab.report.warnings import gathered
+    from dataclasses import replace
 
-    header, rows = results.summary_table()
-    print_table(header, rows, experiment.question, numeric=range(len(results.factors), len(header)))
-    total = len(results.manifest["cells"]) * len(experiment.seeds)
-    known = total - results.computed
-    print(
-        f"mean ± half of the 95 % interval over {len(experiment.seeds)} seeds; {results.computed} runs",
-        end="",
-    )
-    print(f" ({known} known before); {results.folder}")
-    for note in results.notes:
-        print(f"note: {note}")
-    for target, ignored in results.ignored.items():
-        print(f"ignored on {target}: {'; '.join(ignored)}")
-    for text, runs in gathered(results.warnings).items():
-        print(f"warning: {text} ({runs} of {total} runs)")
+    from schedlab.cli.output import print_result
+    from schedlab.report.warnings import gathered
+    from schedlab.units import counted
+
+    table, others = results.summary_tables()
+    seeds, total = len(results.seeds), len(results.manifest["cells"]) * len(results.seeds)
+    over = "mean ± half of the 95 % interval over" if seeds > 1 else "no interval:"
+    runs = f"{counted(results.computed, 'run')} ({total - results.computed} known before)"
+    lines = [f"{over} {counted(seeds, 'seed')}; {runs}; {results.folder}"]
+    lines += [f"note: {note}" for note in results.notes]
+    lines += [f"ignored on {target}: {'; '.join(ignored)}" for target, ignored in results.ignored.items()]
+    for text, found in gathered(results.warnings).items():
+        lines.append(f"warning: {text} ({found} of {counted(total, 'run')})")
     for path, kind in pictures:
-        print(f"{kind} of the first cell, seed {experiment.seeds[0]}: {path}{_which_run(results)}")
+        lines.append(f"{kind} of the first cell, seed {results.seeds[0]}: {path}{_which_run(results)}")
+    print_result(form, replace(table, title=results.manifest["question"]), lines, others, first=True)
 
 
 def _which_run(results: "Results") -> str:
@@ -221,18 +227,22 @@ def _which_run(results: "Results") -> str:
     return f" (a run of its own: {target} is noisy)" if target in results.noisy else ""
 
 
-def _show_differences(results: "Results", compared: "pl.DataFrame", baseline: str) -> None:
+def _show_differences(results: "Results", compared: "pl.DataFrame", baseline: str, form: Form) -> None:
     """Print what differs from the baseline. No colour: what is not shown shall not look like something."""
-    from schedlab.cli.output import print_table
+    from dataclasses import replace
 
-    header, rows = results.differences_table(compared)
-    print_table(header, rows, f"compared with {baseline}", numeric=(len(header) - 4, len(header) - 3, len(header) - 2))
+    from schedlab.cli.output import print_result
+
+    table = results.differences_table(compared)
     judged = compared["adjusted"].drop_nulls().len()
-    print("difference: mean of the pairs (same repeat) with its 95 % interval by Student's t")
+    lines = ["difference: mean of the pairs (same repeat) with its 95 % interval by Student's t"]
     if judged > 1:
-        print(f"verdict: {judged} differences are judged together (Holm), at most a 5 % chance of any false 'real'")
+        lines.append(
+            f"verdict: {judged} differences are judged together (Holm), at most a 5 % chance of any false 'real'"
+        )
     if (compared["verdict"] == "too few").any():
-        print("too few: so few repeats cannot tell chance from effect: --seeds 10")
+        lines.append("too few: so few repeats cannot tell chance from effect: --seeds 10")
+    print_result(form, replace(table, title=f"compared with {baseline}"), lines)
 
 
 def as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]]) -> dict:

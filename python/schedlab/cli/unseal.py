@@ -6,18 +6,20 @@ from typing import Annotated
 import typer
 
 NAME = "unseal"
-EXAMPLE = 'schedlab unseal results/quantum-1a2b3c4d --verdict "B is quicker than A, and C no worse"'
+EXAMPLE = 'schedlab unseal results/quantum --verdict "B is quicker than A, and C no worse"'
 
 
 def verb(
-    folder: Annotated[Path, typer.Argument(help="The folder of a blind experiment's results.")],
+    folder: Annotated[Path, typer.Argument(help="A blind experiment's results: results/NAME.")],
     verdict: Annotated[str, typer.Option("--verdict", help="What you conclude, in letters; kept with the results.")],
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Write down the verdict on a blind experiment, then open its seal: every setting under its own name again."""
     from schedlab.cli.output import print_json, print_table
+    from schedlab.results.folders import newest
     from schedlab.targets.host.blinded import unseal
 
+    folder = newest(folder)
     meant = unseal(folder, verdict)
     if json:
         print_json({"folder": str(folder), "verdict": verdict, "letters": meant})

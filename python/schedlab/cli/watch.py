@@ -32,7 +32,7 @@ def verb(
     cgroup: Annotated[list[str] | None, typer.Option("--cgroup", help="This control group, too.")] = None,
     once: Annotated[bool, typer.Option("--once", help="One sample only.")] = False,
 ) -> None:
-    """Watch processors, memory, drives, pressure and tasks of this host; or time a command with the means beside it."""
+    """Watch processors, memory, drives, pressure and tasks of this host; or time a command and report the means."""
     from schedlab.errors import UsageError
     from schedlab.observe.watch import Request
 
@@ -97,23 +97,23 @@ def _time(command: list[str], request: "Request", csv: str | None, json: bool) -
     from dataclasses import asdict, replace
 
     from schedlab.cli.output import print_json
-    from schedlab.observe.watch import Held, Means, Rows, samples
+    from schedlab.observe.watch import Means, PausedCommand, Rows, samples
     from schedlab.targets import agent
 
     schema = agent.ask(["sample", "--schema"])
-    held = Held(command, to_stderr=json or csv == "-")
+    paused = PausedCommand(command, to_stderr=json or csv == "-")
     try:
-        header, lines = samples(replace(request, until=held.pid))
+        header, lines = samples(replace(request, until=paused.pid))
         rows, means = Rows(header, schema, request), Means()
         with closing(lines), ExitStack() as stack:
             shows = [stack.enter_context(_Csv(csv, rows))] if csv else []
-            held.start()
+            paused.start()
             # Ctrl-C reaches the command, too; how it ends is its own affair.
             _follow(lines, rows, means, shows)
     except BaseException:
-        held.drop()
+        paused.drop()
         raise
-    timed = held.end()
+    timed = paused.end()
     if json:
         print_json({"command": command, "times": asdict(timed), "samples": means.samples, "missed": means.missed,
                     "own_ns": means.own_ns, "means": means.means()})  # fmt: skip

@@ -141,8 +141,8 @@ MEASURES = (
         1.0,
         r"context_switches",
         _rate,
-        "Times a task left a processor, per second. Few are cheap, not good in themselves: whoever starves others has "
-        "the fewest.",
+        "Times a task left a processor, per second. Few are cheap, not good in themselves: a policy that starves tasks "
+        "has the fewest.",
     ),
     Measure(
         "throughput",

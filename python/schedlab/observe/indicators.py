@@ -170,7 +170,7 @@ READY = Indicator(
     _ready,
 )
 IDLE_BESIDE = Indicator(
-    "idle beside waiting tasks",
+    "idle while tasks wait",
     "%",
     25,
     "tasks wait though a quarter of the processors is idle: they are tied to some, or held by a quota",

@@ -42,7 +42,7 @@ def _disk(finding: Finding, here: dict) -> dict[str, Any] | None:
     if len(names) < 2:
         return None
     return {
-        "question": f"Which elevator of {finding.device} serves readers beside writers best?",
+        "question": f"Which elevator of {finding.device} serves readers best while writers run?",
         "duration": "20s",
         "metrics": ["tasks.reader.real", "tasks.writer.real"],
         "workload": {

@@ -156,11 +156,11 @@ class Timed:
 _HOLD = 'read -r go <&9 && exec "$@" 9<&-'
 
 
-class Held:
-    """A command that exists and waits for its start, so that the first sample is taken before it does anything."""
+class PausedCommand:
+    """A command that is created paused, so that the first sample is taken before it runs."""
 
     def __init__(self, command: Sequence[str], to_stderr: bool):
-        """Make it; its output goes to our error output if ours is for something else."""
+        """Create it; with `to_stderr`, its standard output goes to our standard error."""
         if not shutil.which(command[0]):
             raise UsageError(f"{command[0]}: there is no such program")
         reader, self._go = os.pipe()
@@ -170,7 +170,7 @@ class Held:
         self._began = None
 
     def start(self) -> None:
-        """Let it go."""
+        """Start it."""
         self._began = time.monotonic()
         os.write(self._go, b"go\n")
         os.close(self._go)
@@ -192,7 +192,7 @@ class Held:
         )
 
     def drop(self) -> None:
-        """End it if it has not begun: the shell finds nothing to read and ends."""
+        """End it if it was not started: the shell reads end of file and exits."""
         if self._began is None:
             os.close(self._go)
             os.waitpid(self.pid, 0)

@@ -58,7 +58,7 @@ class Reference:
     @property
     def name(self) -> str:
         """Where the user finds it in tables."""
-        return f"{self.scheduler['name']} beside {self.kernel}"
+        return f"{self.scheduler['name']} vs {self.kernel}"
 
 
 REFERENCES = (

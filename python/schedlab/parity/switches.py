@@ -1,10 +1,10 @@
 """Switch for switch: whether a policy takes the processor from task to task as a guest's kernel does, for a minute.
 
     task set   tasks that compute, in some task sets with sleepers, on one processor
-    prelude    each runs alone for a while, one after the other, and a last one after them; then all sleep
-    play       they wake one after the other, and compute to the end
+    warm-up    each runs alone for a while, one after the other, and a last one after them; then all sleep
+    measured   they wake one after the other, and compute to the end
 
-The prelude is for equal beginnings: a task that wakes afterwards has no lag (`eevdf`), and stands where sleepers are
+After it all tasks are alike: a task that wakes afterwards has no lag (`eevdf`), and stands where sleepers are
 placed (`cfs`), whatever it did before. The guest reports each reading of the clock by its kernel, and what each task
 was charged. The policy is led through that recording (`_core.follow`): it is charged the same, gets the same ticks and
 wakeups at the same times, kernel threads' too, and everything that is decided it decides itself:
@@ -33,22 +33,23 @@ from schedlab.parity import guests
 from schedlab.specification import Cell
 from schedlab.targets.linux import KERNEL_WORDS
 
-#: Length of a task's part in the prelude, and from one to the next, ms: far longer than any sleeper's credit.
+#: Length of a task's part in the warm-up, and from one to the next, ms: far longer than any sleeper's credit.
 ALONE_MS, APART_MS = 20, 30
 #: From the wakeup of one task to that of the next, ms: no divisor of a tick, so that no two stand in the same place.
 WAKES_APART_MS = 1.3
-#: Between prelude and play, ms: so long that kernel threads with a period of up to two seconds wake once alone, after
-#: which they have no lag either. The clock ticks meanwhile (`guests.QUIET`), or they would wait for the play.
+#: Between the warm-up and the measured phase, ms: long enough that kernel threads with a period of up to two seconds
+#: wake once alone, after which they have no lag either. The clock ticks meanwhile (`guests.QUIET`), or
+#: they would wait.
 PAUSE_MS = 2500
-#: The story is followed from so long before the first wakeup of the play, and to so long before the end, ns: then the
-#: agent acts.
+#: The recording is followed from this time before the first measured wakeup, to this time before the end, ns: outside
+#: of that the agent acts.
 MARGIN_NS = 1_000_000
-#: What a task does in the play, and what it does if nothing is said.
-PLAY = "play"
+#: The key of the steps that a task repeats in the measured phase, and their default.
+MEASURED = "measured"
 HOG = ({"compute": "10000s"},)
 #: The one that runs after all others and never again.
 LAST = "last"
-#: Guest seconds of the play.
+#: Length of the measured phase, guest seconds.
 SECONDS = 60
 
 
@@ -57,14 +58,15 @@ class TaskSet:
     """Tasks that only compute, and in some task sets with sleepers."""
 
     name: str
-    #: What each of them asks for; with `PLAY`, the steps that a sleeper repeats.
+    #: What each of them asks for; with `MEASURED`, the steps that a sleeper repeats.
     tasks: Sequence[dict[str, Any]]
-    #: Turns of the play that are not followed: what is left of a SCHED_RR task's turn when the run begins is not known.
+    #: Slices of the measured phase that are not followed: what is left of a SCHED_RR task's slice when the run begins
+    #: is not known.
     skipped: int = 0
 
     @property
-    def play_ms(self) -> float:
-        """When the first task wakes for the play."""
+    def measured_ms(self) -> float:
+        """When the first task wakes for the measured phase."""
         return APART_MS * (len(self.tasks) + 1) + PAUSE_MS
 
     def experiment(self, scheduler: dict[str, Any], seconds: float = SECONDS) -> Experiment:
@@ -76,7 +78,7 @@ class TaskSet:
                 "question": "Do policy and kernel switch alike?",
                 "machine": {"preset": "uniform", "clock": {"hz": "250/s"}},
                 "scheduler": scheduler | {"autogroup": False},
-                "duration": f"{self.play_ms + seconds * 1000:g}ms",
+                "duration": f"{self.measured_ms + seconds * 1000:g}ms",
                 "seeds": 1,
                 "workload": workload,
             },
@@ -84,11 +86,11 @@ class TaskSet:
         )
 
     def _job(self, number: int, settings: dict[str, Any]) -> dict[str, Any]:
-        wakes_ms = self.play_ms + WAKES_APART_MS * number
+        wakes_ms = self.measured_ms + WAKES_APART_MS * number
         asleep_ms = wakes_ms - APART_MS * number - ALONE_MS
-        play = {"repeat": {"times": "forever", "steps": settings.get(PLAY, HOG)}}
-        steps = [{"compute": f"{ALONE_MS}ms"}, {"sleep": f"{asleep_ms:g}ms"}, play]
-        return _job(APART_MS * number, steps) | {name: value for name, value in settings.items() if name != PLAY}
+        measured = {"repeat": {"times": "forever", "steps": settings.get(MEASURED, HOG)}}
+        steps = [{"compute": f"{ALONE_MS}ms"}, {"sleep": f"{asleep_ms:g}ms"}, measured]
+        return _job(APART_MS * number, steps) | {name: value for name, value in settings.items() if name != MEASURED}
 
 
 def _nice(*levels: int) -> list[dict[str, Any]]:
@@ -100,7 +102,7 @@ AT_RANDOM = {"uniform": ["4ms", "8ms"]}
 
 
 def _sleepers(*times: tuple[Any, str], **settings: Any) -> list[dict[str, Any]]:
-    return [{PLAY: [{"sleep": sleep}, {"compute": compute}], **settings} for sleep, compute in times]
+    return [{MEASURED: [{"sleep": sleep}, {"compute": compute}], **settings} for sleep, compute in times]
 
 
 def _slices(*lengths: str) -> list[dict[str, Any]]:
@@ -152,9 +154,9 @@ class Agreement:
     #: Choices that agree, those of the running task too, and how many of them are switches.
     choices: int
     switches: int
-    #: Time in the play of the last of them.
+    #: Time in the measured phase of the last of them, s.
     seconds: float
-    #: The first that differs: when (seconds in the play), what, and who had the processor and was chosen by either.
+    #: The first difference: when (seconds of the measured phase), what, the running task, and the choice of either.
     difference: dict[str, Any] | None
 
     @property
@@ -167,8 +169,8 @@ class Agreement:
         """In words."""
         if self.difference is None:
             return "alike to the end"
-        named = {name: self.difference[name] or "nobody" for name in ("running", "policy", "kernel")}
-        return "{what} beside {running}: policy {policy}, kernel {kernel}".format(**self.difference | named)
+        named = {name: self.difference[name] or "no task" for name in ("running", "policy", "kernel")}
+        return "{what} while {running} runs: policy {policy}, kernel {kernel}".format(**self.difference | named)
 
 
 def task_sets(only: Sequence[str] | None = None) -> list[TaskSet]:
@@ -201,16 +203,18 @@ def follow_recording(
     task_set: TaskSet, recording: Path, scheduler: dict[str, Any], seconds: float = SECONDS
 ) -> Agreement:
     """Lead the policy through a recording of a task set."""
-    play_ns = round(task_set.play_ms * 1e6)
-    begin_ns = _turn(recording, play_ns - MARGIN_NS, task_set.skipped) if task_set.skipped else play_ns - MARGIN_NS
-    end_ns = play_ns + round(seconds * 1e9) - MARGIN_NS
+    measured_ns = round(task_set.measured_ms * 1e6)
+    begin_ns = (
+        _turn(recording, measured_ns - MARGIN_NS, task_set.skipped) if task_set.skipped else measured_ns - MARGIN_NS
+    )
+    end_ns = measured_ns + round(seconds * 1e9) - MARGIN_NS
     (led,) = task_set.experiment(scheduler, seconds).cells()
     run = json.dumps({"scenario": led.scenario, "seed": 1})
     found = json.loads(_core.follow(run, str(recording), begin_ns, end_ns))
     difference = found["difference"]
     if difference:
-        difference |= {"seconds": (difference.pop("at_ns") - play_ns) / 1e9}
-    return Agreement(found["choices"], found["switches"], (found["last_ns"] - play_ns) / 1e9, difference)
+        difference |= {"seconds": (difference.pop("at_ns") - measured_ns) / 1e9}
+    return Agreement(found["choices"], found["switches"], (found["last_ns"] - measured_ns) / 1e9, difference)
 
 
 def _turn(recording: Path, begin_ns: int, number: int) -> int:

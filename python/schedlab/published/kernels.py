@@ -8,9 +8,9 @@ A report's folder may have a folder `host` and a folder `guest`, each with exper
     [[experiment]]
     file = "round_robin"             # round_robin.toml
     title = "under SCHED_RR"
-    on = "host"                      # only there (or "guest"): a simulated machine has no such thing
+    on = "host"                      # only there (or "guest"): the simulator does not model it
     [[claim]]
-    id = "wait-is-quantum"           # the function wait_is_quantum of claims.py, given the `KernelLab`
+    id = "wait-is-quantum"           # the function wait_is_quantum of claims.py, given the `KernelRunner`
     text = "Under SCHED_RR a job that reads waits a quantum for each block."
 
 What a target does not permit is skipped, with its own reason: the claims that rest on it are "not checked". With
@@ -43,7 +43,7 @@ class Skipped(Exception):
 
 
 @dataclass
-class KernelLab:
+class KernelRunner:
     """Runs a report's experiments, on the simulator and on real kernels, and remembers them."""
 
     folder: Path
@@ -115,25 +115,25 @@ def version_for(on: str) -> str:
     return found.pop()
 
 
-def ask_again(name: str, lab: KernelLab | None = None, **options: Any) -> Outcome:
-    """Ask a report again; `options` are those of `KernelLab`."""
-    version = version_for(lab.on if lab else options.get("on", KernelLab.on))
+def ask_again(name: str, runner: KernelRunner | None = None, **options: Any) -> Outcome:
+    """Ask a report again; `options` are those of `KernelRunner`."""
+    version = version_for(runner.on if runner else options.get("on", KernelRunner.on))
     path = _spec(name, version)
     if not path.exists():
         raise UsageError(f"{name} has no version for {version} kernels; there are: {', '.join(names(version))}")
     spec: Mapping = tomllib.loads(path.read_text(encoding="utf-8"))
     if "refused" in spec:
         return Outcome(name, spec["title"], [(spec["title"], Skipped(spec["refused"]))], [])
-    lab = lab or KernelLab(path.parent, **options)
+    runner = runner or KernelRunner(path.parent, **options)
     module = importlib.import_module(f"schedlab.published.reproductions.{path.parent.parent.name}.{version}.claims")
-    lab.only = {entry["file"]: entry["on"] for entry in spec["experiment"] if "on" in entry}
-    experiments = [(entry["title"], _or_skipped(lab, entry["file"])) for entry in spec["experiment"]]
+    runner.only = {entry["file"]: entry["on"] for entry in spec["experiment"] if "on" in entry}
+    experiments = [(entry["title"], _or_skipped(runner, entry["file"])) for entry in spec["experiment"]]
     claims = []
-    for target in [target for target in split(lab.on) if kind_of(target) == version]:
-        lab.measured = target
+    for target in [target for target in split(runner.on) if kind_of(target) == version]:
+        runner.measured = target
         of = f"{target}: " if version == "guest" else ""
         for claim in spec["claim"]:
-            found = _check(module, claim["id"], lab)
+            found = _check(module, claim["id"], runner)
             claims.append((claim["id"], claim["text"], found._replace(evidence=of + found.evidence)))
     return Outcome(name, spec["title"], experiments, claims)
 
@@ -142,15 +142,15 @@ def _spec(name: str, version: str) -> Path:
     return reproductions.folder(name) / version / f"{version}.toml"
 
 
-def _or_skipped(lab: KernelLab, file: str) -> Results | Skipped:
+def _or_skipped(runner: KernelRunner, file: str) -> Results | Skipped:
     try:
-        return lab.run(file)
+        return runner.run(file)
     except Skipped as why:
         return why
 
 
-def _check(module, claim: str, lab: KernelLab) -> Finding:
+def _check(module, claim: str, runner: KernelRunner) -> Finding:
     try:
-        return checked(getattr(module, claim.replace("-", "_")), lab)
+        return checked(getattr(module, claim.replace("-", "_")), runner)
     except Skipped as why:
         return Finding(NOT_CHECKED, f"skipped: {why}")

@@ -23,15 +23,15 @@ A value of `each` may be a table of names that go together: `{c[metric]}` is the
 a duration matches the number of seconds under a key that ends in `_s`. No such entry: the row was not printed. Where a
 range was printed, `value` and `high` name its ends, and the error is the distance to the nearest value of the range.
 A row that follows from others has, in place of `cell` and `metric`, a `rule`: the function of claims.py that takes the
-rows above it and the `Lab`, and returns a value with the bounds of its range.
+rows above it and the `ReportRunner`, and returns a value with the bounds of its range.
 `[[figure]]` and `[[schedule]]` are for the page: see `schedlab.report.reproduced`.
 
 `[blind]` says how many rows were judged before their published values were known here, and how many were predicted.
 
 `claims.py` has a function for each claim, named as its id with underscores; it takes the computed rows by id and a
-`Lab` for further experiments, and returns a `Finding`. A claim or rule whose bounds were set after the numbers had been
-seen has `@set_afterwards("what was set")`; every verdict that rests on it is then shown with a mark and a note.
-tests/test_judged.py holds the tolerances and claims that carry no mark to what they were when they were first judged.
+`ReportRunner` for further experiments, and returns a `Finding`. A claim or rule whose bounds were set after the numbers
+had been seen has `@set_afterwards("what was set")`; every verdict that rests on it is then shown with a mark and a
+note. tests/test_judged.py holds the tolerances and claims that carry no mark to what they were when first judged.
 """
 
 import importlib
@@ -152,7 +152,7 @@ def no_progress(title: str):
 
 
 @dataclass
-class Lab:
+class ReportRunner:
     """Runs a report's experiments and remembers them. `seeds` overrides the number that the files ask for."""
 
     report: Report
@@ -174,7 +174,7 @@ class Lab:
         return self._done[key]
 
     def value(self, file: str, metric: str, unit: str = "s", cell: Mapping[str, str] | None = None, **run) -> Interval:
-        """Mean and interval of one metric in one cell; `run` as for `Lab.run`."""
+        """Mean and interval of one metric in one cell; `run` as for `ReportRunner.run`."""
         return _in_unit(self.run(file, **run), metric, dict(cell or {}), unit)
 
     def each(self, file: str, metric: str, cell: Mapping[str, str] | None = None, **run) -> polars.Series:
@@ -194,7 +194,7 @@ class Outcome:
     report: Report
     rows: list[Row]
     claims: dict[str, Finding]
-    lab: Lab
+    runner: ReportRunner
 
     @property
     def kept_back(self) -> Score:
@@ -245,27 +245,27 @@ def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def reproduce(name: str, lab_options: Mapping[str, Any] | None = None) -> Outcome:
-    """Rebuild a report; `lab_options` are those of `Lab`."""
+def reproduce(name: str, runner_options: Mapping[str, Any] | None = None) -> Outcome:
+    """Rebuild a report; `runner_options` are those of `ReportRunner`."""
     report = Report.load(name)
-    lab = Lab(report, **(lab_options or {}))
+    runner = ReportRunner(report, **(runner_options or {}))
     module = importlib.import_module(f"schedlab.published.reproductions.{report.folder.name}.claims")
     by_id: dict[str, Row] = {}
     for spec in report.rows:
-        by_id[spec.id] = _derive(spec, module, by_id, lab) if spec.rule else _compute(spec, lab)
-    claims = {c["id"]: _check(module, c["id"], by_id, lab) for c in report.published.get("claim", [])}
-    return Outcome(report, list(by_id.values()), claims, lab)
+        by_id[spec.id] = _derive(spec, module, by_id, runner) if spec.rule else _compute(spec, runner)
+    claims = {c["id"]: _check(module, c["id"], by_id, runner) for c in report.published.get("claim", [])}
+    return Outcome(report, list(by_id.values()), claims, runner)
 
 
-def _derive(spec: RowSpec, module, rows: Mapping[str, Row], lab: Lab) -> Row:
+def _derive(spec: RowSpec, module, rows: Mapping[str, Row], runner: ReportRunner) -> Row:
     rule = getattr(module, spec.rule)
-    value, low, high = rule(rows, lab)
-    seeds = len(lab.run(spec.experiment).seeds)
+    value, low, high = rule(rows, runner)
+    seeds = len(runner.run(spec.experiment).seeds)
     return Row(spec, value, low, high, "", seeds, getattr(rule, "afterwards", ""))
 
 
-def _compute(spec: RowSpec, lab: Lab) -> Row:
-    results = lab.run(spec.experiment)
+def _compute(spec: RowSpec, runner: ReportRunner) -> Row:
+    results = runner.run(spec.experiment)
     mean, low, high, n = _in_unit(results, spec.metric, spec.cell, spec.unit, spec.scale)
     return Row(spec, mean, low, high, results.cell(spec.cell)["scenario"], n)
 
@@ -283,6 +283,6 @@ def _each(results: Results, metric: str, cell: dict[str, str]) -> tuple[polars.S
     return sum((part["value"] for part in parts[1:]), parts[0]["value"]), parts[0]["unit"][0]
 
 
-def _check(module, claim: str, rows: Mapping[str, Row], lab: Lab) -> Finding:
+def _check(module, claim: str, rows: Mapping[str, Row], runner: ReportRunner) -> Finding:
     check = getattr(module, claim.replace("-", "_"), None)
-    return checked(check, rows, lab) if check else Finding(NOT_CHECKED, "no check has been written for this claim")
+    return checked(check, rows, runner) if check else Finding(NOT_CHECKED, "no check has been written for this claim")

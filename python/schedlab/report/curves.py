@@ -6,6 +6,7 @@ from typing import Any
 from schedlab.caches import Curves
 from schedlab.report import page
 from schedlab.report.svg import COLOURS, Point, Series, chart
+from schedlab.tables import Cell, Column, Table
 from schedlab.units import spread
 
 #: Of a chart, in units of its drawing.
@@ -52,6 +53,19 @@ def heading(size: tuple[str, int]) -> str:
     """A size as it was written, and its slots or bytes if that says more."""
     label, capacity = size
     return label if label == str(capacity) or not label.endswith("%") else f"{label} ({capacity:,})"
+
+
+def table(curves: Curves, ratio: str) -> Table:
+    """A row for each policy, a column for each size."""
+    sizes = [Column(heading(size), numeric=True) for size in curves.sizes]
+    return Table.of_texts([Column(ratio.replace("_", " "), key=True), *sizes], rows(curves, curves.sizes, ratio))
+
+
+def tidy(curves: Curves) -> Table:
+    """Everything in one table: a row for each policy and size."""
+    summary = curves.summary()
+    found = [[Cell("", (value,)) for value in row] for row in summary.iter_rows()]
+    return Table([Column(name) for name in summary.columns], found)
 
 
 def rows(curves: Curves, sizes: list[tuple[str, int]], ratio: str = "miss_ratio") -> list[list[str]]:

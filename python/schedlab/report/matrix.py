@@ -10,7 +10,9 @@ from typing import Any
 
 from schedlab.matrix import FOLDER, Cell, Matrix, Measure
 from schedlab.report import page
-from schedlab.units import digits, spread
+from schedlab.tables import Cell as TableCell
+from schedlab.tables import Column, Table
+from schedlab.units import counted, digits, spread
 
 #: A field has the n-th colour if it is at most this many times worse than the best of its column; else the last.
 STEPS = (1.05, 1.5, 3, 10, 30, 100)
@@ -21,13 +23,33 @@ def write(matrix: Matrix, path: Path) -> None:
     page.write(
         "matrix.html",
         path,
-        title=f"{len(matrix.schedulers)} schedulers on {len(matrix.loads)} loads",
+        title=f"{counted(len(matrix.schedulers), 'scheduler')} on {counted(len(matrix.loads), 'load')}",
         matrix=matrix,
         maps=[_map(matrix, measure) for measure in matrix.measures],
         legend=_legend(),
         loads=[_load(matrix, load.name) for load in matrix.loads],
         machines=[(m, page.machine_rows(m)) for m in _machines(matrix)],
     )
+
+
+def table(matrix: Matrix, measure: Measure) -> Table:
+    """A measure of every scheduler on every load that has it."""
+    loads = matrix.seen_by(measure)
+    columns = [Column("scheduler", key=True), *(Column(load, numeric=True) for load in loads)]
+    rows = [[name, *(text(matrix.cells[measure.name, load, name]) for load in loads)] for name in matrix.schedulers]
+    return Table.of_texts(columns, rows, f"{measure.title} [{measure.unit}], {measure.better} is better")
+
+
+def tidy(matrix: Matrix) -> Table:
+    """Everything in one table: a row for each measure, load and scheduler."""
+    keys = [Column(name, key=True) for name in ("measure", "load", "scheduler", "unit")]
+    value = Column("value", numeric=True, plain=("mean", "low", "high", "n", "seeds"))
+    units = {measure.name: measure.unit for measure in matrix.measures}
+    rows = [
+        [*names, units[names[0]], TableCell(text(cell), (cell.mean, cell.low, cell.high, cell.n, cell.seeds))]
+        for names, cell in matrix.cells.items()
+    ]
+    return Table.of_texts([*keys, value], rows)
 
 
 def text(cell: Cell) -> str:
@@ -51,7 +73,9 @@ def _map(matrix: Matrix, measure: Measure) -> dict[str, Any]:
         "measure": measure,
         "loads": loads,
         "rows": [(name, [_field(matrix, measure, load, name) for load in loads]) for name in matrix.schedulers],
-        "origin": page.origin("matrix", scenarios, f"{', '.join(map(str, sorted(seeds)))} seeds each"),
+        "origin": page.origin(
+            "matrix", scenarios, f"{', '.join(map(str, sorted(seeds)))} {'seed' if seeds == {1} else 'seeds'} each"
+        ),
     }
 
 

@@ -7,7 +7,7 @@ from schedlab.report import page
 from schedlab.report.svg import COLOURS, Point, Series, chart
 from schedlab.report.warnings import gathered
 from schedlab.results import Results
-from schedlab.units import convert, readable_unit
+from schedlab.units import convert, counted, readable_unit
 
 #: Of a chart, in units of its drawing: two stand side by side.
 WIDTH = 460
@@ -19,15 +19,16 @@ def write(results: Results, path: Path) -> None:
     """Write the page. Raises `UsageError` for sealed results: a page shows settings."""
     if (results.folder / "seal").exists():
         raise UsageError(f"{results.folder} is sealed; conclude first, then: schedlab unseal {results.folder}")
-    header, rows = results.summary_table()
+    table, _ = results.summary_tables()
     page.write(
         "measured.html",
         path,
         title=results.manifest["question"] or results.name,
         results=results,
+        counted=counted,
         warnings=gathered(results.warnings),
-        header=header,
-        rows=rows,
+        header=[column.heading for column in table.columns],
+        rows=[[cell.text for cell in row] for row in table.rows],
         figures=_figures(results),
         schedule=_schedule(results),
         machines=[(m, page.machine_rows(m)) for m in results.manifest["machines"]],
@@ -53,7 +54,7 @@ def _figures(results: Results) -> list[dict[str, str]]:
     for metric in results.shown_metrics:
         groups.setdefault(_split(metric)[1], []).append(metric)
     scenarios = [cell["scenario"] for cell in results.manifest["cells"]]
-    caption = page.origin(results.name, scenarios, f"{len(results.seeds)} seeds each")
+    caption = page.origin(results.name, scenarios, f"{counted(len(results.seeds), 'seed')} each")
     return [{"title": name, "picture": _chart(results, name, of), "origin": caption} for name, of in groups.items()]
 
 

@@ -5,13 +5,15 @@ its rows with {x} for the label. A `[[schedule]]` has a title, an experiment, th
 """
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 from schedlab.published.reproduction import Outcome, with_mark
 from schedlab.published.rows import Row, Score, total
 from schedlab.report import page
 from schedlab.report.svg import Point, Series, chart, file
-from schedlab.units import alike
+from schedlab.tables import Cell, Column, Table
+from schedlab.units import alike, counted
 
 
 def write(outcomes: list[Outcome], path: Path) -> None:
@@ -37,13 +39,51 @@ def _score(score: Score | None) -> str:
 
 
 def row_texts(row: Row) -> list[str]:
-    """A row in words: id, published, predicted, interval, error, allowance; "none" where a rule finds no value."""
-    unit = "" if row.spec.unit == "1" else f" {row.spec.unit}"
-    published = "" if row.spec.published is None else f"{_printed(row)}{unit}"
+    """A row in words: id, unit, published, predicted, interval, error, allowance; "none" where there is no value."""
+    unit = "" if row.spec.unit == "1" else row.spec.unit
+    published = "" if row.spec.published is None else _printed(row)
     if not math.isfinite(row.predicted):
-        return [row.spec.id, published, "none", "", "", _allowed(row)]
+        return [row.spec.id, unit, published, "none", "", "", _allowed(row)]
     mean, low, high = alike(row.predicted, row.low, row.high)
-    return [row.spec.id, published, f"{mean}{unit}", f"{low} – {high}", _error(row), _allowed(row)]
+    return [row.spec.id, unit, published, mean, f"{low} – {high}", _error(row), _allowed(row)]
+
+
+def rows_table(outcomes: list[Outcome], styles: Mapping[str, str], named: bool = False) -> Table:
+    """The rows of reports, each with its verdict in a style; with the report's name in front of each if `named`."""
+    columns = [
+        Column("row", key=True),
+        Column("unit"),
+        Column("published", numeric=True, plain=("published", "published high")),
+        Column("predicted", numeric=True),
+        Column("95 % interval", numeric=True, plain=("low", "high")),
+        Column("error", numeric=True),
+        Column("allowed", numeric=True),
+        Column("verdict", plain=("verdict", "set afterwards")),
+    ]
+    report = [Column("report", key=True)] if named else []
+    rows = [
+        [*([outcome.report.name] if named else []), *_cells(row, styles)]
+        for outcome in outcomes
+        for row in outcome.rows
+    ]
+    return Table.of_texts([*report, *columns], rows)
+
+
+def _cells(row: Row, styles: Mapping[str, str]) -> list[Cell]:
+    texts = [*row_texts(row), with_mark(row.verdict, row.afterwards)]
+    predicted, low, high = (value if math.isfinite(value) else None for value in (row.predicted, row.low, row.high))
+    error = None if predicted is None else row.error
+    known = (
+        [row.spec.id],
+        [row.spec.unit],
+        [row.spec.published, row.spec.published_high],
+        [predicted],
+        [low, high],
+        [error],
+    )
+    plain = [*known, [_allowed(row)], [row.verdict, row.afterwards or None]]
+    style = ["", "", "", "", "", "", "", styles.get(row.verdict, "")]
+    return [Cell(text, tuple(values), how) for text, values, how in zip(texts, plain, style, strict=True)]
 
 
 def _printed(row: Row) -> str:
@@ -66,7 +106,7 @@ def _allowed(row: Row) -> str:
 def _report(outcome: Outcome) -> dict:
     texts = {c["id"]: c["text"] for c in outcome.report.published.get("claim", [])}
     machines: list[dict] = []
-    for results in outcome.lab.results:
+    for results in outcome.runner.results:
         machines += [m for m in results.manifest["machines"] if m not in machines]
     return {
         "name": outcome.report.name,
@@ -108,13 +148,13 @@ def _figure(outcome: Outcome, spec: dict) -> dict:
         "origin": page.origin(
             ", ".join(dict.fromkeys(row.spec.experiment for row in used)),
             [row.scenario for row in used],
-            f"{min((row.seeds for row in used), default=0)} seeds each",
+            f"{counted(min((row.seeds for row in used), default=0), 'seed')} each",
         ),
     }
 
 
 def _schedule(outcome: Outcome, spec: dict) -> dict:
-    results = outcome.lab.run(spec["experiment"])
+    results = outcome.runner.run(spec["experiment"])
     cell = results.cell(spec["cell"])
     seed, first = results.seeds[0], spec["first"]
     return {

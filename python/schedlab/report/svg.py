@@ -29,7 +29,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """Points joined by a line, and published values (x, y) of the same thing."""
+    """Points joined by a line, and published values (x, y) of the same quantity."""
 
     name: str
     points: list[Point]

@@ -7,7 +7,8 @@
 
     results.py    load, query, and the results of one experiment
     store.py      a folder of results on disk; manifest.py, its manifest, which may be damaged
-    tables.py     results as rows of text; censored.py, which numbers the ends of runs cut off
+    folders.py    the newest folder of an experiment, by its name
+    tables.py     results as tables; censored.py, which numbers the ends of runs cut off
 
 Names are imported when first used, so that the command line answers at once.
 """

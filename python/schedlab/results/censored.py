@@ -1,6 +1,6 @@
 """What the end of a run cut off, where it could change a number that is shown.
 
-The engine gives a bound next to every statistic that such values could change: `wakeup_latency.p99_low` beside
+The engine gives a bound next to every statistic that such values could change: `wakeup_latency.p99_low` next to
 `wakeup_latency.p99`, and `p99_high` where there is one. A bound that is there is a warning; nothing is judged here.
 """
 

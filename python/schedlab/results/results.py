@@ -1,6 +1,8 @@
 """Results: found, loaded, summarised and compared."""
 
 import re
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,33 +11,40 @@ import polars as pl
 
 from schedlab import stats
 from schedlab.errors import UsageError, closest, nearest
-from schedlab.results import censored, store, tables
+from schedlab.results import censored, folders, store, tables
 from schedlab.results.manifest import read_manifest
 from schedlab.specification import Cell, Specification
 from schedlab.stats.comparison import differences
+from schedlab.tables import Table, layout
+from schedlab.tables.width import of_output
+from schedlab.units import counted
 
 #: Shown when an experiment names no metrics, as far as its runs have them.
 USUAL_OF_JOB = ("real", "user", "sys")
 USUAL_OF_SYSTEM = ("context_switches", "wakeup_latency.p99", "longest_gap")
 #: How the warning of a run begins whose switches and wakeups are not known.
 UNRECORDED = "the scheduler's events were not recorded"
+#: Lines of `repr(results)`, and cells of which it tries to show the numbers.
+REPR_LINES, REPR_CELLS = 10, 6
 
 
 def load(path: str | Path = "results") -> pl.DataFrame:
     """Every row of the experiments under `path`: experiment, scenario, engine, seed, metric, unit, value, factors.
 
-    A factor that an experiment does not have is null in its rows.
+    A factor that an experiment does not have is null in its rows. `path` may name one experiment without the digest of
+    its folder (`results/quantum`): its newest folder is read.
     """
-    return store.read(_files(Path(path)))
+    return store.read(_files(folders.newest(path)))
 
 
 def query(sql: str, path: str | Path = "results") -> pl.DataFrame:
     """Ask DuckDB; the rows under `path` are the table `results`."""
     import duckdb
 
-    _files(Path(path))
+    path = folders.newest(path)
+    _files(path)
     with duckdb.connect() as connection:
-        pattern = str(Path(path) / "**" / "*.parquet").replace("'", "''")
+        pattern = str(path / "**" / "*.parquet").replace("'", "''")
         source = f"read_parquet('{pattern}', union_by_name = true)"
         connection.execute(f"create view results as select * from {source}")
         return pl.DataFrame(connection.sql(sql))
@@ -73,8 +82,8 @@ class Results:
 
     @classmethod
     def open(cls, path: str | Path) -> "Results":
-        """The results in a folder that `run` made, as asked for last."""
-        folder = Path(path)
+        """The results in a folder that `run` made, as asked for last; `results/NAME` is the newest of that name."""
+        folder = folders.newest(path)
         manifest = read_manifest(folder)
         if not manifest:
             raise UsageError(f"{folder} is no results folder: it has no manifest.json; see: schedlab list results")
@@ -144,19 +153,27 @@ class Results:
         """Whether tasks of a run wait for what can never come."""
         return self.frame.filter(pl.col("metric") == "stuck", pl.col("value") > 0).height > 0
 
-    def summary(self) -> pl.DataFrame:
+    def summary(self, metrics: str | Sequence[str] | None = None) -> pl.DataFrame:
         """Mean and 95 % interval over seeds: a row per cell and metric.
 
+        `metrics` are names as in an experiment file (`"tasks.*.real"`), `"*"` for all that the runs have, or None for
+        those that the experiment asked for.
         Columns: the factors, scenario, metric, unit, n, mean, low, high. Bounds are null for a single seed.
         """
         keys = [*self.factors, "scenario", "metric", "unit"]
         value = pl.col("value")
-        table = self.frame.group_by(keys, maintain_order=True).agg(
-            n=value.count().cast(pl.Int64), mean=value.mean(), deviation=value.std()
+        asked = [metrics] if isinstance(metrics, str) else metrics
+        names = self.shown_metrics if asked is None else self._meant(asked)
+        table = (
+            self.frame.filter(pl.col("metric").is_in(names))
+            .group_by(keys, maintain_order=True)
+            .agg(n=value.count().cast(pl.Int64), mean=value.mean(), deviation=value.std())
         )
         half = pl.Series(stats.half_width(table["deviation"].fill_null(float("nan")), table["n"])).fill_nan(None)
         table = table.with_columns(low=pl.col("mean") - half, high=pl.col("mean") + half)
-        return table.drop("deviation")
+        order = {cell["scenario"]: place for place, cell in enumerate(self.manifest["cells"])}
+        by = [pl.col("scenario").replace_strict(order), pl.col("metric").replace_strict(names, range(len(names)))]
+        return table.drop("deviation").sort(by, maintain_order=True)
 
     def interval(self, metric: str, **factors: str) -> stats.Interval:
         """Mean and 95 % interval of one metric in the one cell that has these factors.
@@ -251,6 +268,16 @@ class Results:
             if name not in known:
                 raise UsageError(f"{self.name} has no metric {name!r}; {nearest(name, known)}")
 
+    def _meant(self, metrics: Sequence[str]) -> list[str]:
+        """The metrics that names with `*` stand for; refused if one stands for none."""
+        known = list(self.frame["metric"].unique(maintain_order=True))
+        self._know([name for name in metrics if not self._of([name], known)])
+        return self._of(metrics, known)
+
+    @staticmethod
+    def _of(metrics: Sequence[str], known: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys(name for asked in metrics for name in known if _is_meant(name, asked)))
+
     def cell(self, factors: dict[str, str]) -> dict[str, Any]:
         """The manifest's entry of the one cell that has these factors."""
         cells = self.manifest["cells"]
@@ -266,41 +293,41 @@ class Results:
         """The metrics that the experiment asked for, or a short useful choice."""
         known = list(self.frame["metric"].unique(maintain_order=True))
         if self.metrics:
-            shown = (name for asked in self.metrics for name in known if _is_meant(name, asked))
-            return list(dict.fromkeys(shown))
+            return self._of(self.metrics, known)
         jobs = dict.fromkeys(job for cell in self.manifest["cells"] for job in cell["definition"]["workload"])
         usual = [f"tasks.{job}.{name}" for job in jobs for name in USUAL_OF_JOB] + list(USUAL_OF_SYSTEM)
         return [name for name in usual if name in known] or known[:8]
 
-    def summary_table(self) -> tuple[list[str], list[list[str]]]:
-        """Header and rows: a row per cell, a column per metric with mean ± half width in a readable unit."""
+    def summary_tables(self) -> tuple[Table, list[list[Table]]]:
+        """The table of means, a row for each cell; and other forms of it for where that does not fit: jobs as rows."""
         entries = {(row["scenario"], row["metric"]): row for row in self.summary().iter_rows(named=True)}
-        names = self.shown_metrics
-        units = {name: tables.column_unit([e for (_, m), e in entries.items() if m == name]) for name in names}
-        header = [
-            *tables.column_names(self.factors),
-            *(f"{name} [{units[name]}]" if units[name] != "1" else name for name in names),
-        ]
-        rows = []
-        for cell in self.manifest["cells"]:
-            found = [entries.get((cell["scenario"], name)) for name in names]
-            spelled = [tables.spelled(e, units[name], len(self.seeds)) for name, e in zip(names, found, strict=True)]
-            rows.append([*map(tables.level_name, cell["factors"].values()), *spelled])
-        return header, rows
+        given = (self.manifest["cells"], self.shown_metrics, entries, len(self.seeds))
+        parts = tables.by_job(*given)
+        return tables.summary(*given), [parts] if parts else []
 
-    def differences_table(self, found: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
-        """Header and rows of what `differences` found: the mean with its interval, as a share, and in a word."""
-        rows = []
-        for row in found.iter_rows(named=True):
-            difference, share = tables.spelled_difference(row)
-            pairs = f"{row['n']}" + (f" of {len(self.seeds)}" if row["n"] < len(self.seeds) else "")
-            factors = [tables.level_name(row[name]) for name in self.factors]
-            rows.append([*factors, row["metric"], difference, share, pairs, row["verdict"]])
-        return [*tables.column_names(self.factors), "metric", "difference", "relative", "pairs", "verdict"], rows
+    def differences_table(self, found: pl.DataFrame) -> Table:
+        """What `differences` found: the mean with its interval, as a share, and in a word."""
+        return tables.differences(self.factors, found.to_dicts(), len(self.seeds))
+
+    def __repr__(self) -> str:
+        """What was run and the first numbers, in at most ten lines."""
+        cells, metrics = len(self.manifest["cells"]), len(self.shown_metrics)
+        about = [counted(cells, "cell"), counted(len(self.seeds), "seed"), counted(metrics, "metric")]
+        about += [counted(len(self.warnings), "warning")] if self.warnings else []
+        head = f"{self.name}: {', '.join(about)}; {self.folder}"
+        table, others = self.summary_tables()
+        for shown in range(min(cells, REPR_CELLS), 0, -1):
+            # Jobs as rows take several rows a cell: only a whole table can be shown so.
+            part = Table(table.columns, table.rows[:shown])
+            lines = layout.lines(part, of_output(sys.stdout), others if shown == cells else [])
+            rest = [f"  … {counted(cells - shown, 'more cell')}: summary()"] if shown < cells else []
+            if len(lines) + len(rest) < REPR_LINES:
+                return "\n".join([head, *map(layout.text, lines), *rest])
+        return f"{head}\n  metrics: {', '.join(self.shown_metrics)}\n  their means and intervals: summary()"
 
     def _repr_html_(self) -> str:
-        header, rows = self.summary_table()
-        return tables.html_table(header, rows, self.manifest["question"] or self.name, self.notes)
+        table, _ = self.summary_tables()
+        return tables.html_table(table, self.manifest["question"] or self.name, self.notes)
 
 
 def read_baseline(text: str, cells: list[dict[str, str]]) -> dict[str, str]:

@@ -22,6 +22,8 @@ from schedlab.system import leftovers, reading, writing
 
 RUNS_PER_FILE = 1000
 FORMAT = 1
+#: Held while runs are made.
+LOCK = ".lock"
 
 #: Columns of every results file, before the columns of the factors (which are text, as the user wrote them).
 COLUMNS = {
@@ -152,7 +154,8 @@ def parquet(frame: pl.DataFrame) -> bytes:
 def locked(folder: Path):
     """Keep a second process from writing to the same folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / ".lock", "w") as lock:
+    # That it is opened for writing, and so gets a new time, also tells which folder was run last (`folders.newest`).
+    with open(folder / LOCK, "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

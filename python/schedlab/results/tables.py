@@ -1,11 +1,17 @@
-"""Numbers and factors as cells of a table, for the terminal, the notebook and the page."""
+"""Results as tables, for the terminal, the notebook and the page: factors, then numbers with their intervals."""
 
 import json
 from collections.abc import Mapping, Sequence
 from html import escape
 
 from schedlab.system.escaped import escaped
+from schedlab.tables import Cell, Column, Table
 from schedlab.units import convert, readable_unit, spread
+
+#: A row of `Results.summary` by scenario and metric.
+Entries = Mapping[tuple[str, str], Mapping]
+#: How metrics of a job begin.
+OF_JOB = "tasks."
 
 #: A factor of more parts than this goes into the steps of a program.
 LONG_PATH = 4
@@ -34,15 +40,106 @@ def _end(factor: str, factors: list[str]) -> str:
     return factor
 
 
-def spelled_difference(row: Mapping) -> tuple[str, str]:
-    """A row of `Results.differences`: the mean with its interval in a readable unit, and as a share."""
+def summary(cells: Sequence[dict], metrics: Sequence[str], entries: Entries, seeds: int) -> Table:
+    """A row for each cell, a column for each metric: the mean with half the width of its interval."""
+    shown = [(name, _unit([name], entries)) for name in metrics]
+    columns = _factor_columns(cells) + [_metric_column(name, [name], unit, entries) for name, unit in shown]
+    rows = [
+        [
+            *_factor_cells(cell),
+            *(_metric_cell(entries.get((cell["scenario"], name)), unit, seeds) for name, unit in shown),
+        ]
+        for cell in cells
+    ]
+    return Table(columns, rows)
+
+
+def by_job(cells: Sequence[dict], metrics: Sequence[str], entries: Entries, seeds: int) -> list[Table]:
+    """The same with a row for each cell and job, then the metrics of no job; none where jobs share few metrics."""
+    split = {name: name.removeprefix(OF_JOB).partition(".")[::2] for name in metrics if name.startswith(OF_JOB)}
+    jobs, kinds = (list(dict.fromkeys(part[place] for part in split.values())) for place in (0, 1))
+    if min(len(jobs), len(kinds)) < 2 or 2 * len(split) <= len(jobs) * len(kinds):
+        return []
+    named = {parts: name for name, parts in split.items()}
+    of = {kind: [name for name, parts in split.items() if parts[1] == kind] for kind in kinds}
+    units = {kind: _unit(of[kind], entries) for kind in kinds}
+    columns = [*_factor_columns(cells), Column("job", key=True)]
+    columns += [_metric_column(kind, of[kind], units[kind], entries) for kind in kinds]
+    rows = []
+    for cell in cells:
+        for job in jobs:
+            found = {kind: entries.get((cell["scenario"], named.get((job, kind), ""))) for kind in kinds}
+            values = [_metric_cell(entry, units[kind], seeds) for kind, entry in found.items()]
+            rows.append([*_factor_cells(cell), Cell(job), *values])
+    others = [name for name in metrics if name not in split]
+    return [Table(columns, rows), *([summary(cells, others, entries, seeds)] if others else [])]
+
+
+def differences(factors: list[str], found: Sequence[Mapping], seeds: int) -> Table:
+    """What `Results.differences` found: the mean with its interval, as a share, and in a word."""
+    columns = [
+        *(Column(name, key=True) for name in column_names(factors)),
+        Column("metric", key=True),
+        Column("difference", numeric=True, plain=("difference", "low", "high")),
+        Column("unit"),
+        Column("relative", "%", numeric=True),
+        Column("pairs", numeric=True),
+        Column("verdict", plain=("p", "adjusted", "verdict")),
+    ]
+    rows = []
+    for row in found:
+        unit, difference, share = spelled_difference(row)
+        pairs = f"{row['n']}" + (f" of {seeds}" if row["n"] < seeds else "")
+        relative = None if row["relative"] is None else 100 * row["relative"]
+        rows.append(
+            [
+                *(Cell(level_name(row[name])) for name in factors),
+                Cell(row["metric"]),
+                Cell(difference, (row["mean"], row["low"], row["high"])),
+                Cell("" if unit == "1" else unit, (row["unit"],)),
+                Cell(share, (relative,)),
+                Cell(pairs, (row["n"],)),
+                Cell(row["verdict"], (row["p"], row["adjusted"], row["verdict"])),
+            ]
+        )
+    return Table(columns, rows)
+
+
+def _factor_columns(cells: Sequence[dict]) -> list[Column]:
+    factors = list(cells[0]["factors"])
+    shown = zip(column_names(factors), factors, strict=True)
+    return [Column(name, key=True, plain=(factor,)) for name, factor in shown]
+
+
+def _factor_cells(cell: dict) -> list[Cell]:
+    return [Cell(level_name(level)) for level in cell["factors"].values()]
+
+
+def _metric_column(name: str, metrics: Sequence[str], unit: str, entries: Entries) -> Column:
+    """A column of metrics in a unit that is read easily; its plain values stay in the engine's."""
+    base = next((entry["unit"] for (_, metric), entry in entries.items() if metric in metrics), "1")
+    of = "" if base == "1" else f" [{base}]"
+    plain = (f"{name}{of}", f"{name} low{of}", f"{name} high{of}", f"{name} n")
+    return Column(name, "" if unit == "1" else unit, numeric=True, plain=plain)
+
+
+def _metric_cell(entry: Mapping | None, unit: str, seeds: int) -> Cell:
+    plain = (None, None, None, 0) if entry is None else tuple(entry[key] for key in ("mean", "low", "high", "n"))
+    return Cell(spelled(entry, unit, seeds), plain)
+
+
+def _unit(metrics: Sequence[str], entries: Entries) -> str:
+    return column_unit([entry for (_, metric), entry in entries.items() if metric in metrics])
+
+
+def spelled_difference(row: Mapping) -> tuple[str, str, str]:
+    """A row of `Results.differences`: a readable unit, the mean with its interval in it, and the share in %."""
     unit = readable_unit(row["unit"], max(abs(row[k] or 0.0) for k in ("mean", "low", "high")))
     mean, low, high = (None if row[k] is None else convert(row[k], row["unit"], unit) for k in ("mean", "low", "high"))
-    share = "–" if row["relative"] is None else f"{100 * row['relative']:+.1f} %"
-    of = "" if unit == "1" else f" {unit}"
+    share = "–" if row["relative"] is None else f"{100 * row['relative']:+.1f}"
     if mean is None:
-        return "–", share
-    return f"{mean:+.4g}{of}" if low is None else f"{mean:+.4g} [{low:.4g}, {high:.4g}]{of}", share
+        return unit, "–", share
+    return unit, f"{mean:+.4g}" if low is None else f"{mean:+.4g} [{low:.4g}, {high:.4g}]", share
 
 
 def column_unit(entries: list[dict]) -> str:
@@ -60,11 +157,11 @@ def spelled(entry: dict | None, unit: str, seeds: int) -> str:
     return spread(mean, half) + (f" ({entry['n']} of {seeds})" if entry["n"] < seeds else "")
 
 
-def html_table(header: list[str], rows: list[list[str]], caption: str = "", notes: Sequence[str] = ()) -> str:
-    """A plain HTML table for notebooks and pages, with notes below it."""
+def html_table(table: Table, caption: str = "", notes: Sequence[str] = ()) -> str:
+    """A plain HTML table for notebooks, with notes below it."""
     text = lambda cell: escape(escaped(str(cell)))  # noqa: E731
-    head = "".join(f"<th>{text(h)}</th>" for h in header)
-    body = "".join("<tr>" + "".join(f"<td>{text(c)}</td>" for c in row) + "</tr>" for row in rows)
+    head = "".join(f"<th>{text(column.heading)}</th>" for column in table.columns)
+    body = "".join("<tr>" + "".join(f"<td>{text(cell.text)}</td>" for cell in row) + "</tr>" for row in table.rows)
     below = "".join(f"<p>note: {text(note)}</p>" for note in notes)
     title = f"<caption>{text(caption)}</caption>" if caption else ""
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"

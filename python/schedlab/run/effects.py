@@ -31,7 +31,7 @@ _OF_THE_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/opt", "/nix", "/etc")
 
 @dataclass(frozen=True)
 class Effect:
-    """One thing that is run or changed."""
+    """One command that is run, or setting that is changed."""
 
     kind: str
     #: In words, as people read it in a plan.

@@ -14,7 +14,7 @@ from schedlab.targets.guest.refused import refuse_impossible
 from schedlab.targets.host import target as on_host
 from schedlab.targets.host.conditions import Conditions
 from schedlab.targets.names import GUEST, HOST
-from schedlab.units import seconds
+from schedlab.units import counted, seconds
 
 #: Policies of a simulated kernel other than the scheduler. A cache that is not named may follow from reclaim.
 POLICIES = ("elevator", "cache", "reclaim")
@@ -105,7 +105,15 @@ def _order(names: Sequence[str]) -> str:
 
 def lines(plan: Mapping[str, Any], file: Path) -> list[str]:
     """The plan in words."""
-    total = f"{len(plan['cells'])} cells x {plan['repeats']} repeats on {len(plan['targets'])} targets"
+    cells, repeats, targets = (
+        counted(number, noun)
+        for number, noun in (
+            (len(plan["cells"]), "cell"),
+            (plan["repeats"], "repeat"),
+            (len(plan["targets"]), "target"),
+        )
+    )
+    total = f"{cells} x {repeats} on {targets}"
     longest = plan["duration_s"]
     lasting = "as long as their jobs take" if longest is None else f"at most {longest:g} s a repeat of all cells"
     text = [f"{file}: {plan['question'] or plan['experiment']}", f"targets: {', '.join(plan['targets'])}"]
@@ -117,7 +125,7 @@ def lines(plan: Mapping[str, Any], file: Path) -> list[str]:
         text.append(f"cell: {factors}" + (f"; on a real kernel {given}" if given else ""))
         text += [f"cell: simulated with {chosen}"] if chosen else []
     for job in plan["jobs"]:
-        text.append(f"job {job['name']}: {job['does']}, {job['tasks']} tasks")
+        text.append(f"job {job['name']}: {job['does']}, {counted(job['tasks'], 'task')}")
         text += [f"job {job['name']} runs: {command}" for command in job["commands"]]
     text += [f"group {name}: {json.dumps(group)}" for name, group in plan["groups"].items()]
     for name, found in plan["on"].items():

@@ -1,4 +1,4 @@
-"""Whether two things differ: paired differences, several of them judged together, and what can be seen at all.
+"""Whether two cells differ: paired differences, several of them judged together, and what can be seen at all.
 
     d          =  value - base                          of each pair: the same repeat, measured next to each other
     interval   =  mean(d) ± t(0.975, n-1) s(d) / √n     95 %, of this difference alone

@@ -66,7 +66,7 @@ def _processors_of_guests(names: Sequence[str], experiment: Specification) -> in
     if simulated and len(counts) > 1 and experiment.is_of_host:
         both = " and ".join(map(str, sorted(counts)))
         raise UsageError(
-            f"--on: {simulated[0]} has the machine of the guests beside it, and these have {both} processors: name "
+            f"--on: {simulated[0]} takes the machine of the guests, and these have {both} processors: name "
             "guests of one number, or set machine.processors"
         )
     return min(counts, default=None)

@@ -1,4 +1,4 @@
-"""What Linux calls things, and what its kernels have in common: on the host as in guests."""
+"""Names that Linux uses, and what its kernels have in common, on the host and in guests."""
 
 #: Ticks of the kernels' clocks, a second (CONFIG_HZ of the distributions').
 HZ = 250

@@ -1,7 +1,7 @@
 """Published results, rebuilt: one folder a report, and how to find it. `schedlab.published.reproduction` computes them.
 
 A folder holds `published.toml` (what was printed), experiment files (how we ask again), `rows.toml` (which computed
-number stands beside which printed one, and how far it may be off) and `claims.py` (a check for every claim in words).
+number is compared with which printed one, and how far it may be off) and `claims.py` (a check for every claim in words).
 """
 
 import tomllib

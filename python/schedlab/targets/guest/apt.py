@@ -22,9 +22,9 @@ RELEASES = ("bullseye", "bookworm", "trixie")
 MORE_SUITES = "-backports"
 #: Lists younger than this are not fetched again, s.
 FRESH_FOR = 7 * 86400
-#: Longest time for lists, and for the packages of one thing, s.
+#: Longest time for lists, and for the packages of one download, s.
 LISTS_TIMEOUT, PACKAGES_TIMEOUT = 300, 1800
-#: Lists, and the packages of one thing with what is unpacked of them, take less than this, bytes.
+#: Lists, and the packages of one download with their unpacked files, take less than this, bytes.
 ROOM = 512 << 20
 SOURCES = Path("/etc/apt")
 ABOUT_SYSTEM = Path("/etc/os-release")

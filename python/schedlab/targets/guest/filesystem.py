@@ -1,6 +1,6 @@
 """Empty file systems in pieces, for guests, which have no program to make one.
 
-    a piece    a stretch of the file system that is not all zero; its name is where it begins, in hexadecimal digits
+    a piece    an extent of the file system that is not all zero; its name is where it begins, in hexadecimal digits
 
 Made by the host's mke2fs with every feature named, and without a clock or random numbers: the same bytes for the same
 size, whatever the host's settings are.
@@ -25,7 +25,7 @@ IDENTITY = "5c4ed1ab-0000-4000-8000-000000000001"
 BORN = 1577836800
 BLOCK = 4096
 #: So much is looked at at a time, bytes.
-STRETCH = 1 << 20
+EXTENT = 1 << 20
 
 
 def pieces(size: int) -> dict[str, bytes]:
@@ -78,8 +78,8 @@ def _written(file: int, size: int) -> Iterator[tuple[int, bytes]]:
             at = os.lseek(file, at, os.SEEK_DATA) // BLOCK * BLOCK
         except OSError:
             return
-        for offset in range(at, at + STRETCH, BLOCK):
+        for offset in range(at, at + EXTENT, BLOCK):
             block = os.pread(file, BLOCK, offset)
             if block.strip(b"\0"):
                 yield offset, block
-        at += STRETCH
+        at += EXTENT

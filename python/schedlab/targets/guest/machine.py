@@ -1,4 +1,4 @@
-"""A guest as a machine that obeys orders: does one thing by the agent, reports, powers off.
+"""A guest as a machine that carries out orders: the agent executes one command, reports, and powers off.
 
     boot      once for a kernel and a setup, until the kernel's own work of the boot is done; then the machine is kept
     an order  goes on from the kept machine: handed over by the emulator, begun a lead after the moment of keeping
@@ -17,7 +17,7 @@ from typing import Any
 
 from schedlab.errors import UsageError
 from schedlab.targets import agent
-from schedlab.targets.guest import cache, elf, emulation, kept, kernels, qemu
+from schedlab.targets.guest import cache, elf, emulation, kernels, qemu, snapshots
 from schedlab.targets.guest.apt import Say
 from schedlab.targets.guest.emulation import GIVEN, ORDER, Emulation, Ended, Late, end_of
 from schedlab.targets.guest.initramfs import File, archive
@@ -95,7 +95,7 @@ class Machine:
         stop: threading.Event | None = None,
         plain: bool = False,
     ) -> Report:
-        """Have the agent do one thing, and give its answer, read as JSON unless it is to be `plain` text.
+        """Have the agent execute one command, and return its answer, read as JSON unless it is to be `plain` text.
 
         It begins `settle_ns` after the boot; sooner than the kernel has settled, it is booted for it, and else it goes
         on from the machine that is kept. A program of the guest's files does it, if the words begin with its path.
@@ -163,12 +163,12 @@ class Machine:
 
     def resume(self, handed: dict[str, bytes], stop: threading.Event | None = None) -> Ended:
         """Go on from the kept machine, and wait for the end; it is made first, if need be."""
-        with kept.machine(self._digest, lambda folder: self._keep(folder, stop), stop, say=self.say) as folder:
+        with snapshots.machine(self._digest, lambda folder: self._keep(folder, stop), stop, say=self.say) as folder:
             return self._emulation.resume(folder, handed, stop)
 
     def keep(self, stop: threading.Event | None = None) -> None:
         """See to it that the machine is kept, so that the next order need not wait for it."""
-        with kept.machine(self._digest, lambda folder: self._keep(folder, stop), stop, say=self.say):
+        with snapshots.machine(self._digest, lambda folder: self._keep(folder, stop), stop, say=self.say):
             pass
 
     def _keep(self, folder: Path, stop: threading.Event | None) -> None:

@@ -199,11 +199,11 @@ class Guest:
         self, run: Run, folder: Path, calibration: dict, chosen: Report, doubt: str | None, reports: list[Report]
     ) -> pl.DataFrame:
         """The rows of a run; the guests that made it are a line of the log."""
-        _note(folder, self.name, run, reports)
+        _log_run(folder, self.name, run, reports)
         answer = chosen.answer
         return rows(
             answer["rows"],
-            [*cautions(answer), *filter(None, (doubt, _unsteady(calibration), self._note(run[0])))],
+            [*cautions(answer), *filter(None, (doubt, _unsteady(calibration), self._caveat(run[0])))],
         )
 
     def _calibration(self, folder: Path, over: threading.Event) -> dict:
@@ -214,10 +214,10 @@ class Guest:
             writing.replace(path, json.dumps(self.machine.steadiest_calibration(over)).encode())
         return reading.json(path, reading.SMALL, "remove that file, and it is measured again")
 
-    def _note(self, cell: Cell) -> str | None:
-        """What a cell's numbers suffer from, however it goes."""
+    def _caveat(self, cell: Cell) -> str | None:
+        """A limitation that holds for every run of a cell."""
         own = self._prepared_for(cell).drive
-        return own.note if own else None
+        return own.caveat if own else None
 
     def ask(
         self, cell: Cell, seed: int, calibration: dict, stop: threading.Event | None = None, record: bool = False
@@ -340,7 +340,7 @@ def _unsteady(calibration: dict) -> str | None:
     )
 
 
-def _note(folder: Path, name: str, run: Run, reports: list[Report]) -> None:
+def _log_run(folder: Path, name: str, run: Run, reports: list[Report]) -> None:
     """A line of the log."""
     guests = [
         {"digest": report.digest, "seconds": round(report.ended.seconds, 3), **_of_the_agent(report.answer)}

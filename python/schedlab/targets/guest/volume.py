@@ -42,8 +42,8 @@ class Volume:
         return dict(self.request) | {"size": f"{self.size}B", "blank": BLANK}
 
     @property
-    def note(self) -> str | None:
-        """What its numbers suffer from."""
+    def caveat(self) -> str | None:
+        """A limitation of the numbers that runs on it report."""
         if "request" not in self.request:
             return None
         return (

@@ -38,7 +38,7 @@ class Preflight:
     #: Elapsed times of the pieces, s; fewer than PIECES where some gave none.
     times: tuple[float, ...]
     #: What a run costs besides its tasks, s.
-    beside: float
+    overhead: float
     #: Repeats of each cell.
     repeats: int
     #: Runs ahead, those of known length among them, and how long these last at most, s.
@@ -114,18 +114,18 @@ def look(
         costs += [took - value for value in found]
     processors = [one for window in noise["windows"][-1:] for one in window["processors"]]
     stolen = [one["steal_percent"] for one in processors if one.get("steal_percent") is not None]
-    beside = between + max(0.0, statistics.median(costs) if costs else 0.0)
+    overhead = between + max(0.0, statistics.median(costs) if costs else 0.0)
     lengths = [length for length in map(duration, ahead) if length is not None]
     return Preflight(
         foreign_percent=max((one["foreign_percent"] for one in processors), default=0.0),
         steal_percent=max(stolen, default=None),
         quiet=noise["quiet"],
         times=tuple(times),
-        beside=beside,
+        overhead=overhead,
         repeats=repeats,
         runs=len(ahead),
         known=len(lengths),
-        lasting=sum(lengths) + beside * len(lengths),
+        lasting=sum(lengths) + overhead * len(lengths),
     )
 
 

@@ -240,7 +240,7 @@ class _Session:
         used = sorted({cpu for cell in cells for cpu in processors(cell)})
         seen = self._quiet(used)
         if not seen["quiet"] and not self.conditions.dirty:
-            self._note({"noise": seen})
+            self._log({"noise": seen})
             limit, patience = self.conditions.quiet_below, self.conditions.patience
             raise UsageError(
                 f"the host is not quiet: after {patience:g} s other tasks use {_worst(seen):.0f} % of a processor "
@@ -248,7 +248,7 @@ class _Session:
                 "same with --dirty"
             )
         found = preflight.look(self._ask_run, seen, self.calibration, cells, repeats, used[0], QUIET_SECONDS)
-        self._note({"preflight": found.document(), "noise": seen})
+        self._log({"preflight": found.document(), "noise": seen})
         return found
 
     def run(self, cell: Cell, seed: int) -> pl.DataFrame:
@@ -270,7 +270,7 @@ class _Session:
         if self.judge:
             score = self.judge(cell.factors, seed)
             outcome["rows"].append({"metric": SCORE, "unit": "1", "value": score})
-            self._note({"scenario": cell.hash, "seed": seed, "score": score})
+            self._log({"scenario": cell.hash, "seed": seed, "score": score})
             reasons = []
         return rows(outcome["rows"], [*cautions(outcome), *_disturbed(reasons)])
 
@@ -281,7 +281,7 @@ class _Session:
             drop_caches()
         outcome = self._ask_run(self._plan(cell, seed))
         reasons = self._disturbances(before, outcome)
-        self._note(
+        self._log(
             {
                 "scenario": cell.hash,
                 "factors": cell.factors,
@@ -329,7 +329,7 @@ class _Session:
             reasons.append(f"the hypervisor took {seen['steal_percent']:.1f} % of the processors")
         return reasons
 
-    def _note(self, what: dict) -> None:
+    def _log(self, what: dict) -> None:
         """A line of the log, on the disk before the next run begins."""
         line = {"time": time.time()} | what
         path = self.folder / LOG

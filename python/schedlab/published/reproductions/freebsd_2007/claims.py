@@ -5,7 +5,7 @@ A claim that gives a number is judged within a tenth of it, unless its own words
 
 from collections.abc import Mapping
 
-from schedlab.published.reproduction import Finding, Lab, set_afterwards
+from schedlab.published.reproduction import Finding, ReportRunner, set_afterwards
 from schedlab.published.rows import Row
 
 QUANTA = ["10ms", "20ms", "50ms", "100ms", "200ms"]
@@ -26,24 +26,24 @@ def _in_part(*parts: bool) -> str:
     return "holds" if all(parts) else "holds in part" if any(parts) else "does not hold"
 
 
-def fair_share_no_delay(rows: Rows, lab: Lab) -> Finding:
+def fair_share_no_delay(rows: Rows, runner: ReportRunner) -> Finding:
     def gap(name: str, run: str) -> float:
         cell = {"scheduler.name": name, "workload.job.run": run}
-        return lab.value("demand", "tasks.job.longest_gap", cell=cell).mean
+        return runner.value("demand", "tasks.job.longest_gap", cell=cell).mean
 
     less, more = gap("bsd4_52", "30ms"), gap("bsd4_52", "200ms")
     return Finding.that(
         less <= 0.01 and 1 <= more <= 4,
-        f"longest gap of a job beside 20 hogs that wants 3 %: {less:.3f} s, that wants 20 %: {more:.1f} s under the "
+        f"longest gap of a job alongside 20 hogs that wants 3 %: {less:.3f} s, that wants 20 %: {more:.1f} s under the "
         f"5.2-derived kernel; {gap('bsd4', '30ms'):.3f} s and {gap('bsd4', '200ms'):.1f} s under that of -current",
     )
 
 
 @set_afterwards("the kernel derived from 5.2 was added to the comparison, and the bound changed from 50 to 80 %")
-def quantum_no_effect(rows: Rows, lab: Lab) -> Finding:
+def quantum_no_effect(rows: Rows, runner: ReportRunner) -> Finding:
     def worst(name: str, quantum: str, **longer) -> float:
         cell = {"scheduler.name": name, "scheduler.quantum": quantum}
-        return lab.value("quantum", "tasks.terminal.longest_gap", cell=cell, **longer).mean
+        return runner.value("quantum", "tasks.terminal.longest_gap", cell=cell, **longer).mean
 
     def left(name: str, **longer) -> float:
         """What a tenth of the quantum leaves of the delay."""
@@ -57,7 +57,7 @@ def quantum_no_effect(rows: Rows, lab: Lab) -> Finding:
     }
     return Finding(
         _in_part(old >= 0.8, current >= 0.8),
-        f"worst delay of a program of 0.5 s beside 20 hogs, 5.2-derived: {said['bsd4_52']}; -current: {said['bsd4']}. A tenth of "
+        f"worst delay of a program of 0.5 s alongside 20 hogs, 5.2-derived: {said['bsd4_52']}; -current: {said['bsd4']}. A tenth of "
         f"the quantum leaves {100 * old:.0f} % and {100 * current:.0f} % of it, and in -current {100 * current_longer:.0f} % for a "
         f"program of 2 s, which comes to wait for priorities. Our 5.2 takes turns by the quantum among equals",
     )
@@ -69,7 +69,7 @@ def _two_hogs(rows: Rows, hz: int, thresh: int, more: str = "") -> tuple[float, 
 
 
 @set_afterwards("the clocks and the entry into the kernel that give these times were found by trying")
-def two_hogs_serialised(rows: Rows, lab: Lab) -> Finding:
+def two_hogs_serialised(rows: Rows, runner: ReportRunner) -> Finding:
     one, apart = _two_hogs(rows, 100, 64), _two_hogs(rows, 100, 64, ",stathz=133")
     return Finding(
         "holds" if _near(one[0], 5.0) and _near(one[1], 2.5) else "does not hold",
@@ -79,7 +79,7 @@ def two_hogs_serialised(rows: Rows, lab: Lab) -> Finding:
     )
 
 
-def preempt_threshold(rows: Rows, lab: Lab) -> Finding:
+def preempt_threshold(rows: Rows, runner: ReportRunner) -> Finding:
     broken, cured, none = (_two_hogs(rows, 100, thresh) for thresh in (64, 50, 0))
     fast, fast_none = (_two_hogs(rows, 1000, thresh) for thresh in (64, 0))
     shares = 1.1 * broken[1]  # who shares is slower than who goes first
@@ -91,10 +91,10 @@ def preempt_threshold(rows: Rows, lab: Lab) -> Finding:
     )
 
 
-def fork_inheritance(rows: Rows, lab: Lab) -> Finding:
+def fork_inheritance(rows: Rows, runner: ReportRunner) -> Finding:
     def real(name: str) -> dict[int, float]:
-        cells = [c for c in lab.run("fork").manifest["cells"] if c["factors"]["scheduler.name"] == name]
-        times = (lab.value("fork", "tasks.family.real", cell=cell["factors"]).mean for cell in cells)
+        cells = [c for c in runner.run("fork").manifest["cells"] if c["factors"]["scheduler.name"] == name]
+        times = (runner.value("fork", "tasks.family.real", cell=cell["factors"]).mean for cell in cells)
         return dict(zip(CHILDREN, times, strict=True))
 
     old, new = real("bsd4_4x"), real("bsd4_52")
@@ -103,19 +103,19 @@ def fork_inheritance(rows: Rows, lab: Lab) -> Finding:
     said = ", ".join(f"{n}: {old[n]:.2f} and {new[n]:.2f} s" for n in CHILDREN)
     return Finding(
         _in_part(grows and clamped, slower),
-        f"2 s of work beside a hog, after so many children that do nothing, under 4.x and 5.2: {said}. Usage doubles with each "
+        f"2 s of work alongside a hog, by number of earlier children that do nothing, under 4.x and 5.2: {said}. Usage doubles with each "
         f"child up to the clamp; our 5.2 does so too, for it copies usage at fork and adds it at exit as 4.x does at wait",
     )
 
 
-def slow_start(rows: Rows, lab: Lab) -> Finding:
+def slow_start(rows: Rows, runner: ReportRunner) -> Finding:
     def begun(name: str, hz: int) -> float:
         cell = {"scheduler.name": name, "scheduler.hz": f"{hz}/s"}
-        return lab.value("start20", "tasks.login.response.p90", cell=cell).mean
+        return runner.value("start20", "tasks.login.response.p90", cell=cell).mean
 
     def gap(name: str, hz: int) -> float:
         cell = {"scheduler.name": name, "scheduler.hz": f"{hz}/s"}
-        return lab.value("start20", "tasks.login.longest_gap", cell=cell).mean
+        return runner.value("start20", "tasks.login.longest_gap", cell=cell).mean
 
     ule, current, old = begun("ule", 100), begun("bsd4", 1000), begun("bsd4_52", 100)
     return Finding(
@@ -127,13 +127,13 @@ def slow_start(rows: Rows, lab: Lab) -> Finding:
     )
 
 
-def nice_range(rows: Rows, lab: Lab) -> Finding:
+def nice_range(rows: Rows, runner: ReportRunner) -> Finding:
     ule = rows["share@nice=-20"].predicted / rows["share@nice=20"].predicted
 
     def late(job: str) -> float:
         """Processor time after the first 1000 s, in which all begin alike."""
         early, whole = (
-            lab.value("weights", f"tasks.{job}.share", "%", {"duration": f"{d}s"}).mean for d in (1000, 4000)
+            runner.value("weights", f"tasks.{job}.share", "%", {"duration": f"{d}s"}).mean for d in (1000, 4000)
         )
         return 4000 * whole - 1000 * early
 
@@ -144,10 +144,10 @@ def nice_range(rows: Rows, lab: Lab) -> Finding:
     )
 
 
-def parent_priority(rows: Rows, lab: Lab) -> Finding:
+def parent_priority(rows: Rows, runner: ReportRunner) -> Finding:
     pause = 2.0
     first, usual, last = (
-        lab.value("parent", f"tasks.terminal.pass_time.{which}").mean - pause for which in ("min", "p50", "max")
+        runner.value("parent", f"tasks.terminal.pass_time.{which}").mean - pause for which in ("min", "p50", "max")
     )
     return Finding(
         _in_part(first <= 2, 5 <= usual <= 10),
@@ -157,21 +157,21 @@ def parent_priority(rows: Rows, lab: Lab) -> Finding:
     )
 
 
-def build_fork_rate(rows: Rows, lab: Lab) -> Finding:
+def build_fork_rate(rows: Rows, runner: ReportRunner) -> Finding:
     real = {name: rows[f"build.real_s@{name},hogs=20"].predicted for name in SCHEDULERS}
     fair = BUILD_ALONE * (JOBS + 20) / JOBS
     said = ", ".join(f"{name} {time:.0f} s" for name, time in real.items())
     return Finding.that(
         all(not _near(time, fair, 0.5) for time in real.values()),
-        f"a build of 400 compilations a second, four at once, beside 20 hogs: {said}; by equal shares it would take "
+        f"a build of 400 compilations a second, four at once, alongside 20 hogs: {said}; by equal shares it would take "
         f"{fair:.0f} s. Children take after their parents: for ULE they look interactive, for 4BSD they carry usage",
     )
 
 
-def interrupt_rotation(rows: Rows, lab: Lab) -> Finding:
+def interrupt_rotation(rows: Rows, runner: ReportRunner) -> Finding:
     def seen(name: str, every: str, metric: str, unit: str) -> float:
         cell = {"scheduler.name": name, "machine.devices.card.every": every}
-        return lab.value("interrupts", metric, unit, cell).mean
+        return runner.value("interrupts", metric, unit, cell).mean
 
     few, many = '{"exp":"33ms"}', '{"exp":"1ms"}'
     gaps = {(name, n): seen(name, n, "tasks.hog.longest_gap", "s") for name in ("bsd4_52", "bsd4") for n in (few, many)}

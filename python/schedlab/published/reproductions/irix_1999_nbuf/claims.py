@@ -1,7 +1,7 @@
 """The claims of the report about `nbuf`, checked, and the rule by which an nbuf is recommended.
 
 The rule: an nbuf is acceptable for one counter and one set of files if it lies in the better third of the counter's curve,
-cannot be told from the best, or is within 2 % of it, as the rule for `slice_size` has it. It is recommended if it is
+cannot be distinguished from the best, or is within 2 % of it, as the rule for `slice_size` has it. It is recommended if it is
 acceptable for all four counters and all three sets at once; of those that are, the one that takes the least memory::
 
     |y(n) - y(best)|  <=  max(|y(worst) - y(best)| / 3,  h(n) + h(best),  2 % of |y(best)|)
@@ -18,7 +18,7 @@ Two numbers are taken to differ when their intervals do not meet.
 from collections.abc import Mapping
 from itertools import pairwise
 
-from schedlab.published.reproduction import Finding, Lab, set_afterwards
+from schedlab.published.reproduction import Finding, ReportRunner, set_afterwards
 from schedlab.published.rows import Row
 
 NBUF = [75, 600, 1200, 1800, 2400, 3000, 3600, 4200, 4800, 5400, 6000]
@@ -39,13 +39,13 @@ Curve = dict[int, Row]
 
 
 @set_afterwards(NEAR_AFTERWARDS)
-def recommended_nbuf(rows: Rows, lab: Lab) -> tuple[float, float, float]:
+def recommended_nbuf(rows: Rows, runner: ReportRunner) -> tuple[float, float, float]:
     """The least nbuf that the rule recommends, with the least and the greatest; none, if there is none."""
     found = _acceptable(rows, COUNTERS)
     return (found[0], found[0], found[-1]) if found else (float("nan"),) * 3
 
 
-def nbuf_rcache_rises(rows: Rows, lab: Lab) -> Finding:
+def nbuf_rcache_rises(rows: Rows, runner: ReportRunner) -> Finding:
     curves = {files: _curve(rows, "rcache", files) for files in SETS}
     steps = {files: _steps(curve, sign=1) for files, curve in curves.items()}
     ends = {files: (curve[NBUF[0]].predicted, curve[NBUF[-1]].predicted) for files, curve in curves.items()}
@@ -53,39 +53,39 @@ def nbuf_rcache_rises(rows: Rows, lab: Lab) -> Finding:
     everywhere = [all(steps[files]) for files in SETS]
     tolerance = rows[FITTED].spec.tolerance
     near = [tolerance.holds(end, printed) for end, printed in zip(ends[READ_AS], PRINTED_RANGE, strict=True)]
-    told = "; ".join(
+    shown = "; ".join(
         f"{files}: from {low:.0f} to {high:.0f} %, rising at {sum(steps[files])} of {len(NBUF) - 1} steps"
         for files, (low, high) in ends.items()
     )
     lru = {
-        n: lab.value(
+        n: runner.value(
             "nbuf_4x75MB", "rcache", "%", {HEADERS: str(n)}, sweep={HEADERS: [1800, 2400, 3000]}, set=["cache.name=lru"]
         )
         for n in (1800, 2400, 3000)
     }
     return _verdict(
         [*rises, *everywhere, *near],
-        f"{told} (print: 27 to 73; the lower end of {READ_AS} is built in, as the share of the server's hits was set to it). At "
+        f"{shown} (print: 27 to 73; the lower end of {READ_AS} is built in, as the share of the server's hits was set to it). At "
         f"{NBUF[-1]} the buffers hold {rows[f'buffers@nbuf={NBUF[-1]},files={READ_AS}'].predicted:.0f} MiB: memory ends them. The order of "
-        f"replacement is not told by the report: were it least recently used, 4x75MB would go from {lru[1800].mean:.0f} % at 1800 "
+        f"the report does not state the replacement policy: were it least recently used, 4x75MB would go from {lru[1800].mean:.0f} % at 1800 "
         f"and {lru[2400].mean:.0f} % at 2400 to {lru[3000].mean:.0f} % at 3000, a step where one file fits",
     )
 
 
-def nbuf_busy_falls(rows: Rows, lab: Lab) -> Finding:
+def nbuf_busy_falls(rows: Rows, runner: ReportRunner) -> Finding:
     curves = {files: _curve(rows, "busy", files) for files in SETS}
     falls = {files: _above(curve[NBUF[0]], curve[NBUF[-1]]) for files, curve in curves.items()}
     never_rises = {files: not any(_steps(curve, sign=1)) for files, curve in curves.items()}
-    told = "; ".join(
+    shown = "; ".join(
         f"{files}: from {curve[NBUF[0]].predicted:.1f} to {curve[NBUF[-1]].predicted:.1f} %, down at {sum(_steps(curve, sign=-1))} "
         f"and up at {sum(_steps(curve, sign=1))} of {len(NBUF) - 1} steps"
         for files, curve in curves.items()
     )
-    return _verdict([*falls.values(), *never_rises.values()], told)
+    return _verdict([*falls.values(), *never_rises.values()], shown)
 
 
 @set_afterwards(NEAR_AFTERWARDS)
-def nbuf_memory_cost(rows: Rows, lab: Lab) -> Finding:
+def nbuf_memory_cost(rows: Rows, runner: ReportRunner) -> Finding:
     paged = {files: [n for n, row in _curve(rows, "swap_in", files).items() if row.low > 0] for files in SETS}
     begins = [f"{files}: from {paged[files][0]} on" if paged[files] else f"{files}: never" for files in SETS]
     last = {files: rows[f"swap_in@nbuf={NBUF[-1]},files={files}"].predicted for files in SETS}
@@ -98,7 +98,7 @@ def nbuf_memory_cost(rows: Rows, lab: Lab) -> Finding:
         for best in [_best(curve, counter)]
         if _worse(curve[NBUF[-1]], curve[best], counter)
     ]
-    roomy = lab.value(
+    roomy = runner.value(
         "nbuf_4x75MB",
         "tasks.files.real",
         cell={HEADERS: "6000"},
@@ -120,20 +120,20 @@ def nbuf_memory_cost(rows: Rows, lab: Lab) -> Finding:
 
 
 @set_afterwards(NEAR_AFTERWARDS)
-def wio_small_nbuf(rows: Rows, lab: Lab) -> Finding:
-    parts, told = [], []
+def wio_small_nbuf(rows: Rows, runner: ReportRunner) -> Finding:
+    parts, shown = [], []
     for files in SETS:
         curve = _curve(rows, "wio", files)
         best = _best(curve, "wio")
         worse = [n for n in SMALL if _above(curve[n], curve[best])]
         far = [n for n in SMALL if n not in _acceptable_for(curve, "wio")]
         parts.append(best not in SMALL and worse == SMALL and far == SMALL)
-        told.append(
+        shown.append(
             f"{files}: {', '.join(f'{curve[n].predicted:.1f}' for n in SMALL)} % at {', '.join(map(str, SMALL))} against "
             f"{curve[best].predicted:.1f} % at {best}, the best; above it are {_spell(worse)}, by more than a third of the spread "
             f"{_spell(far)}"
         )
-    return _verdict(parts, "; ".join(told))
+    return _verdict(parts, "; ".join(shown))
 
 
 def _verdict(parts: list[bool], evidence: str) -> Finding:

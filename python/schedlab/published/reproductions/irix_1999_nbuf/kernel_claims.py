@@ -6,7 +6,7 @@ The claims are the same everywhere; `SIZES` has what differs by the kind of plac
 from dataclasses import dataclass
 from itertools import pairwise
 
-from schedlab.published.kernels import KernelLab
+from schedlab.published.kernels import KernelRunner
 from schedlab.published.reproduction import Finding
 from schedlab.targets.names import kind_of
 
@@ -38,32 +38,32 @@ SIZES = {
 }
 
 
-def _sizes(lab: KernelLab) -> Sizes:
-    return SIZES[kind_of(lab.measured)]
+def _sizes(runner: KernelRunner) -> Sizes:
+    return SIZES[kind_of(runner.measured)]
 
 
-def _curve(lab: KernelLab, order: str, metric: str, files: str) -> list[float]:
+def _curve(runner: KernelRunner, order: str, metric: str, files: str) -> list[float]:
     factors = {FILES: files}
-    limits = _sizes(lab).limits
-    return [lab.value(order, metric, groups__buffers__memory=limit, **factors).mean for limit in limits]
+    limits = _sizes(runner).limits
+    return [runner.value(order, metric, groups__buffers__memory=limit, **factors).mean for limit in limits]
 
 
 def _spell(name: str, curve: list[float], digits: int = 0) -> str:
     return f"{name}: {' '.join(f'{value:.{digits}f}' for value in curve)}"
 
 
-def rcache_rises_with_memory(lab: KernelLab) -> Finding:
-    sizes = _sizes(lab)
-    curves = {name: _curve(lab, "random", "rcache", files) for files, name in sizes.sets.items()}
+def rcache_rises_with_memory(runner: KernelRunner) -> Finding:
+    sizes = _sizes(runner)
+    curves = {name: _curve(runner, "random", "rcache", files) for files, name in sizes.sets.items()}
     rises = [a < b for curve in curves.values() for a, b in pairwise(curve)]
     text = "; ".join(_spell(name, curve) for name, curve in curves.items())
     return Finding.that(all(rises), f"rcache in % at {', '.join(sizes.limits)}: {text}")
 
 
-def order_decides_more_than_memory(lab: KernelLab) -> Finding:
-    sizes = _sizes(lab)
-    cliff = {name: _curve(lab, "pass_major", "rcache", files) for files, name in sizes.sets.items()}
-    small = _curve(lab, "file_major", "rcache", "1000")
+def order_decides_more_than_memory(runner: KernelRunner) -> Finding:
+    sizes = _sizes(runner)
+    cliff = {name: _curve(runner, "pass_major", "rcache", files) for files, name in sizes.sets.items()}
+    small = _curve(runner, "file_major", "rcache", "1000")
     climbs = all(max(c[:3]) < SLACK and c[3] > ALL_BUT_FIRST - SLACK for c in cliff.values())
     flat = all(abs(value - ALL_BUT_FIRST) < SLACK for value in small)
     spelled = [_spell(f"all files in turn, {name}", curve) for name, curve in cliff.items()]
@@ -72,17 +72,17 @@ def order_decides_more_than_memory(lab: KernelLab) -> Finding:
     return Finding("holds" if climbs and flat else "holds in part" if climbs or flat else "does not hold", text)
 
 
-def busy_falls_with_memory(lab: KernelLab) -> Finding:
-    real = _curve(lab, "random", "tasks.files.real", "4")
-    busy = _busy(lab, real)
+def busy_falls_with_memory(runner: KernelRunner) -> Finding:
+    real = _curve(runner, "random", "tasks.files.real", "4")
+    busy = _busy(runner, real)
     falls = real[-1] < real[0] and busy[-1] < busy[0]
-    limits = ", ".join(_sizes(lab).limits)
+    limits = ", ".join(_sizes(runner).limits)
     return Finding.that(falls, f"at {limits}: {_spell('real s', real, 2)}; {_spell('device at work s', busy, 2)}")
 
 
-def _busy(lab: KernelLab, real: list[float]) -> list[float]:
+def _busy(runner: KernelRunner, real: list[float]) -> list[float]:
     """How long the device was at work with four files in no order, s."""
-    each = _sizes(lab).request_seconds
+    each = _sizes(runner).request_seconds
     if each is not None:
-        return [requests * each for requests in _curve(lab, "random", "disk_requests", "4")]
-    return [r * b / 100 for r, b in zip(real, _curve(lab, "random", "disk_busy", "4"), strict=True)]
+        return [requests * each for requests in _curve(runner, "random", "disk_requests", "4")]
+    return [r * b / 100 for r, b in zip(real, _curve(runner, "random", "disk_busy", "4"), strict=True)]

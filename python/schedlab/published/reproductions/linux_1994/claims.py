@@ -8,7 +8,7 @@ controls that say which rule does what.
 from collections.abc import Mapping, Sequence
 
 from schedlab import stats
-from schedlab.published.reproduction import Finding, Lab, set_afterwards
+from schedlab.published.reproduction import Finding, ReportRunner, set_afterwards
 from schedlab.published.rows import Row
 
 Rows = Mapping[str, Row]
@@ -19,24 +19,24 @@ STRICT = ["elevator.strict=true"]
 NO_RACE = ["reclaim.race=false"]
 
 
-def _startx(lab: Lab, size: str, order: str, metric: str, set: Sequence[str] = ()):
+def _startx(runner: ReportRunner, size: str, order: str, metric: str, set: Sequence[str] = ()):
     cell = {"machine.memory.size": SIZES[size], "elevator.name": order}
-    return lab.each("startx", metric, cell, set=set)
+    return runner.each("startx", metric, cell, set=set)
 
 
-def _changes(lab: Lab, size: str, metric: str, set: Sequence[str] = ()):
+def _changes(runner: ReportRunner, size: str, metric: str, set: Sequence[str] = ()):
     """By how many per cent of its mean under reads first a counter is more under writes first, seed by seed."""
-    before, after = (_startx(lab, size, order, metric, set) for order in ("reads_first", "writes_first"))
+    before, after = (_startx(runner, size, order, metric, set) for order in ("reads_first", "writes_first"))
     return 100 * (after - before) / before.mean()
 
 
-def _change(lab: Lab, size: str, metric: str, set: Sequence[str] = ()) -> stats.Interval:
-    return stats.mean_interval(_changes(lab, size, metric, set))
+def _change(runner: ReportRunner, size: str, metric: str, set: Sequence[str] = ()) -> stats.Interval:
+    return stats.mean_interval(_changes(runner, size, metric, set))
 
 
-def _growth(lab: Lab, set: Sequence[str] = ()) -> stats.Interval:
+def _growth(runner: ReportRunner, set: Sequence[str] = ()) -> stats.Interval:
     """By how many points the change in swapping is lower at 2.0 MB than at 3.5 MB: the gain grows if this is below 0."""
-    return stats.mean_interval(_changes(lab, "2.0 MB", SWAPPED, set) - _changes(lab, "3.5 MB", SWAPPED, set))
+    return stats.mean_interval(_changes(runner, "2.0 MB", SWAPPED, set) - _changes(runner, "3.5 MB", SWAPPED, set))
 
 
 def _spell(interval: stats.Interval) -> str:
@@ -47,63 +47,63 @@ def _points(interval: stats.Interval) -> str:
     return f"{interval.mean:+.1f} ({interval.low:+.1f} to {interval.high:+.1f})"
 
 
-def _told(lab: Lab, set: Sequence[str] = ()) -> str:
+def _described(runner: ReportRunner, set: Sequence[str] = ()) -> str:
     return "; ".join(
-        f"{size}: swapped {_spell(_change(lab, size, SWAPPED, set))}, read from files "
-        f"{_spell(_change(lab, size, 'page_in', set))}, time {_spell(_change(lab, size, 'elapsed', set))}"
+        f"{size}: swapped {_spell(_change(runner, size, SWAPPED, set))}, read from files "
+        f"{_spell(_change(runner, size, 'page_in', set))}, time {_spell(_change(runner, size, 'elapsed', set))}"
         for size in SIZES
     )
 
 
 @set_afterwards(f"strict priority counts for 'holds in part', as a second reading of the order; {SEEDS_AFTERWARDS}")
-def writes_first_helps_under_swap(rows: Rows, lab: Lab) -> Finding:
+def writes_first_helps_under_swap(rows: Rows, runner: ReportRunner) -> Finding:
     """It holds if the kernel's own scan shows every part of it; in part, if the scan or strict priority shows less swapping."""
-    swapped = {size: _change(lab, size, SWAPPED) for size in SIZES}
-    strict = {size: _change(lab, size, SWAPPED, STRICT) for size in SIZES}
+    swapped = {size: _change(runner, size, SWAPPED) for size in SIZES}
+    strict = {size: _change(runner, size, SWAPPED, STRICT) for size in SIZES}
     cut = all(interval.high < 0 for interval in swapped.values())
-    more_read = max(_change(lab, size, "page_in").low for size in SIZES) > 0
-    grows = _growth(lab).high < 0
+    more_read = max(_change(runner, size, "page_in").low for size in SIZES) > 0
+    grows = _growth(runner).high < 0
     cut_somewhere = any(interval.high < 0 for interval in (*swapped.values(), *strict.values()))
     return Finding(
         "holds" if cut and more_read and grows else "holds in part" if cut_somewhere else "does not hold",
         f"what writes first changes, with 95 % intervals over {swapped['2.0 MB'].n} seeds, by the kernel's own insertion scan: "
-        f"{_told(lab)}. With strict priority: {_told(lab, STRICT)}. By the scan, without the race in reclaim: "
-        f"{_told(lab, NO_RACE)}. Strict priority without the race: {_told(lab, STRICT + NO_RACE)}. The change in swapping at "
-        f"2.0 MB less that at 3.5 MB, in points: {_points(_growth(lab))} by the scan, {_points(_growth(lab, STRICT))} strict, "
-        f"{_points(_growth(lab, STRICT + NO_RACE))} strict without the race",
+        f"{_described(runner)}. With strict priority: {_described(runner, STRICT)}. By the scan, without the race in reclaim: "
+        f"{_described(runner, NO_RACE)}. Strict priority without the race: {_described(runner, STRICT + NO_RACE)}. The change in swapping at "
+        f"2.0 MB less that at 3.5 MB, in points: {_points(_growth(runner))} by the scan, {_points(_growth(runner, STRICT))} strict, "
+        f"{_points(_growth(runner, STRICT + NO_RACE))} strict without the race",
     )
 
 
-def writes_first_costs_without_swap(rows: Rows, lab: Lab) -> Finding:
-    swapped = lab.each("tex", SWAPPED, {"elevator.name": "reads_first"}).sum()
-    change = _without_swap(lab, "writes_first")
+def writes_first_costs_without_swap(rows: Rows, runner: ReportRunner) -> Finding:
+    swapped = runner.each("tex", SWAPPED, {"elevator.name": "reads_first"}).sum()
+    change = _without_swap(runner, "writes_first")
     return Finding.that(
         change.low > 0 and swapped == 0,
         f"TeX, which swaps {swapped:.0f} pages, takes {_spell(change)} more time with writes first, with strict priority "
-        f"{_spell(_without_swap(lab, 'writes_first', STRICT))}; published +2 % by the text, -2 % by the counters of the runs",
+        f"{_spell(_without_swap(runner, 'writes_first', STRICT))}; published +2 % by the text, -2 % by the counters of the runs",
     )
 
 
-def _without_swap(lab: Lab, order: str, set: Sequence[str] = ()) -> stats.Interval:
-    before, after = (lab.each("tex", "elapsed", {"elevator.name": name}, set=set) for name in ("reads_first", order))
+def _without_swap(runner: ReportRunner, order: str, set: Sequence[str] = ()) -> stats.Interval:
+    before, after = (runner.each("tex", "elapsed", {"elevator.name": name}, set=set) for name in ("reads_first", order))
     return stats.mean_interval(100 * (after - before) / before.mean())
 
 
 @set_afterwards(
     f"the switched order has to gain something, too, and either half is enough for 'in part'; {SEEDS_AFTERWARDS}"
 )
-def switch_by_load(rows: Rows, lab: Lab) -> Finding:
+def switch_by_load(rows: Rows, runner: ReportRunner) -> Finding:
     """It must gain something where the orders differ, and be nowhere worse than the better order beyond the interval."""
-    gained = {size: _over(lab, size, "reads_first") for size in SIZES}
-    worse = {size: _over(lab, size, _better(lab, size)) for size in SIZES}
-    tex = _without_swap(lab, "adaptive_order")
+    gained = {size: _over(runner, size, "reads_first") for size in SIZES}
+    worse = {size: _over(runner, size, _better(runner, size)) for size in SIZES}
+    tex = _without_swap(runner, "adaptive_order")
     nowhere_worse = all(interval.low <= 0 for interval in (*worse.values(), tex))
     gains = gained["2.0 MB"].high < 0
     by_size = "; ".join(
         f"{size}: {_spell(gained[size])} against reads first, {_spell(worse[size])} against the better of the two"
         for size in SIZES
     )
-    strict = "; ".join(f"{size} {_spell(_over(lab, size, _better(lab, size, STRICT), STRICT))}" for size in SIZES)
+    strict = "; ".join(f"{size} {_spell(_over(runner, size, _better(runner, size, STRICT), STRICT))}" for size in SIZES)
     return Finding(
         "holds" if gains and nowhere_worse else "holds in part" if gains or nowhere_worse else "does not hold",
         f"real time with writes first while two or more tasks swap: {by_size}; TeX against reads first {_spell(tex)}. "
@@ -111,12 +111,12 @@ def switch_by_load(rows: Rows, lab: Lab) -> Finding:
     )
 
 
-def _better(lab: Lab, size: str, set: Sequence[str] = ()) -> str:
+def _better(runner: ReportRunner, size: str, set: Sequence[str] = ()) -> str:
     """The fixed order under which X starts sooner."""
-    return min(("reads_first", "writes_first"), key=lambda order: _startx(lab, size, order, "elapsed", set).mean())
+    return min(("reads_first", "writes_first"), key=lambda order: _startx(runner, size, order, "elapsed", set).mean())
 
 
-def _over(lab: Lab, size: str, order: str, set: Sequence[str] = ()) -> stats.Interval:
+def _over(runner: ReportRunner, size: str, order: str, set: Sequence[str] = ()) -> stats.Interval:
     """By how many per cent X starts later with the order switched by load than with that one."""
-    fixed, adaptive = (_startx(lab, size, name, "elapsed", set) for name in (order, "adaptive_order"))
+    fixed, adaptive = (_startx(runner, size, name, "elapsed", set) for name in (order, "adaptive_order"))
     return stats.mean_interval(100 * (adaptive - fixed) / fixed.mean())

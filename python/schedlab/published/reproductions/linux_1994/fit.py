@@ -4,7 +4,7 @@ Run as `python -m schedlab.published.reproductions.linux_1994.fit`. The rows wit
 reads first were looked at. Nothing was searched for automatically: the swapping of twenty processes is too rough a landscape
 for that (single runs of one setting differ by a tenth and more, and near the cliff where all that is in use no longer fits into
 memory, a tenth more of it nearly doubles the swapping). Each round changed one number by what its row was off; this prints the rows
-beside print, and what each number moves when it grows by a tenth, so that the next round can be made:
+next to the published values, and what each number moves when it grows by a tenth, so that the next round can be made:
 
     machines/pc_1994.toml  calls.scan                   system time of programs that swap
                            disk.overhead                idle time per swapped page
@@ -62,7 +62,7 @@ def _tenth_more(size: str) -> str:
 
 
 def main() -> None:
-    """Print the fit rows of startx beside print, and what a tenth more of each size does to them."""
+    """Print the fit rows of startx next to the published values, and what a tenth more of each size does to them."""
     printed = {spec.id: spec.published for spec in Report.load("linux-1994").fit_rows}
     with tempfile.TemporaryDirectory() as out:
         now = rows({}, out)

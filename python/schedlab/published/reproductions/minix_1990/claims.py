@@ -5,7 +5,7 @@ A claim that gives a number is judged within a tenth of it, unless its own words
 
 from collections.abc import Mapping
 
-from schedlab.published.reproduction import Finding, Lab
+from schedlab.published.reproduction import Finding, ReportRunner
 from schedlab.published.rows import Row
 
 SLICES = ["100ms", "50ms", "36ms", "18ms"]
@@ -20,7 +20,7 @@ def _near(value: float, wanted: float, share: float = 0.1) -> bool:
     return abs(value - wanted) <= share * wanted
 
 
-def bunnell_real_factor(rows: Rows, lab: Lab) -> Finding:
+def bunnell_real_factor(rows: Rows, runner: ReportRunner) -> Finding:
     io = rows["io.loaded.real@100ms"].predicted / rows["io.idle.real@100ms"].predicted
     cpu = rows["cpu.loaded.real@100ms"].predicted / rows["cpu.idle.real@100ms"].predicted
     return Finding.that(
@@ -29,7 +29,7 @@ def bunnell_real_factor(rows: Rows, lab: Lab) -> Finding:
     )
 
 
-def bunnell_idle_flat(rows: Rows, lab: Lab) -> Finding:
+def bunnell_idle_flat(rows: Rows, runner: ReportRunner) -> Finding:
     spans = {}
     for job in ("io", "cpu"):
         times = [rows[f"{job}.idle.real@{slice}"].predicted for slice in SLICES]
@@ -40,11 +40,11 @@ def bunnell_idle_flat(rows: Rows, lab: Lab) -> Finding:
     )
 
 
-def evans_call_cost(rows: Rows, lab: Lab) -> Finding:
+def evans_call_cost(rows: Rows, runner: ReportRunner) -> Finding:
     quanta = {"100ms": 100.0, "50ms": 50.0, "36ms": 1000 / 30, "18ms": 1000 / 60}
     calls = 200
     costs = {
-        slice: lab.value("call_cost", "tasks.caller.real", "ms", {"scheduler.slice": slice}).mean / calls / quantum
+        slice: runner.value("call_cost", "tasks.caller.real", "ms", {"scheduler.slice": slice}).mean / calls / quantum
         for slice, quantum in quanta.items()
     }
     said = ", ".join(f"{slice}: {cost:.2f}" for slice, cost in costs.items())
@@ -53,9 +53,9 @@ def evans_call_cost(rows: Rows, lab: Lab) -> Finding:
     )
 
 
-def evans_accounting(rows: Rows, lab: Lab) -> Finding:
+def evans_accounting(rows: Rows, runner: ReportRunner) -> Finding:
     user = {slice: rows[f"io.loaded.user@{slice}"].predicted for slice in SLICES}
-    true = lab.value("io_loaded", "tasks.io.true_user", cell={"scheduler.slice": "100ms"}).mean
+    true = runner.value("io_loaded", "tasks.io.true_user", cell={"scheduler.slice": "100ms"}).mean
     less = all(rows[f"io.loaded.sys@{s}"].high < rows[f"io.idle.sys@{s}"].low for s in SLICES)
     return Finding.that(
         max(user.values()) < 0.05 and less,
@@ -65,7 +65,7 @@ def evans_accounting(rows: Rows, lab: Lab) -> Finding:
     )
 
 
-def evans_head_of_queue(rows: Rows, lab: Lab) -> Finding:
+def evans_head_of_queue(rows: Rows, runner: ReportRunner) -> Finding:
     tail, head, idle = (
         rows[row].predicted
         for row in ("ls.loaded.real@100ms", "ls.loaded.real@100ms,ready_at=head", "ls.idle.real@100ms")
@@ -73,23 +73,23 @@ def evans_head_of_queue(rows: Rows, lab: Lab) -> Finding:
     order = {}
     for where in ("tail", "head"):
         first, third = (
-            lab.value("order", f"tasks.{job}.real", cell={"scheduler.ready_at": where}).mean
+            runner.value("order", f"tasks.{job}.real", cell={"scheduler.ready_at": where}).mean
             for job in ("first", "third")
         )
         order[where] = "first in, first out" if first < third else "last in, first out"
     return Finding.that(
         head < 2 * idle and order == {"tail": "first in, first out", "head": "last in, first out"},
-        f"ls beside a hog: {tail:.1f} s with the tail, {head:.2f} s with the head, {idle:.2f} s idle; three processes "
+        f"ls alongside a hog: {tail:.1f} s with the tail, {head:.2f} s with the head, {idle:.2f} s idle; three processes "
         f"woken by the same tick run {order['tail']} with the tail and {order['head']} with the head",
     )
 
 
-def evans_16_hogs(rows: Rows, lab: Lab) -> Finding:
+def evans_16_hogs(rows: Rows, runner: ReportRunner) -> Finding:
     idle = rows["ls.idle.real@100ms"].predicted
     shares = {}
     for user, cost in (("700us", "2ms"), ("1900us", "800us"), ("2300us", "400us")):
         cell = {"workload.ls.user": user, "workload.ls.cost": cost}
-        shares[user] = 17 * idle / lab.value("hogs_16", "tasks.ls.real", cell=cell).mean
+        shares[user] = 17 * idle / runner.value("hogs_16", "tasks.ls.real", cell=cell).mean
     likely = shares["700us"]
     verdict = "holds" if 1.0 < likely <= 1.25 else "holds in part" if likely > 1.0 else "does not hold"
     return Finding(
@@ -100,9 +100,9 @@ def evans_16_hogs(rows: Rows, lab: Lab) -> Finding:
     )
 
 
-def evans_signal_race(rows: Rows, lab: Lab) -> Finding:
+def evans_signal_race(rows: Rows, runner: ReportRunner) -> Finding:
     overlapped = {
-        where: lab.value("signals", "tasks.family.signals_overlapped", "1", {"scheduler.ready_at": where}).mean
+        where: runner.value("signals", "tasks.family.signals_overlapped", "1", {"scheduler.ready_at": where}).mean
         for where in ("tail", "head")
     }
     return Finding.that(
@@ -112,8 +112,8 @@ def evans_signal_race(rows: Rows, lab: Lab) -> Finding:
     )
 
 
-def evans_quantum_overhead(rows: Rows, lab: Lab) -> Finding:
-    user, elapsed = lab.value("overhead", "user"), lab.value("overhead", "elapsed")
+def evans_quantum_overhead(rows: Rows, runner: ReportRunner) -> Finding:
+    user, elapsed = runner.value("overhead", "user"), runner.value("overhead", "elapsed")
     lost = 100 * (1 - user.mean / elapsed.mean)
     reload = 100 * SAVE_AND_RELOAD_CLOCKS / 10_000
     parts = (2 <= lost <= 5, _near(reload, 2, 0.5))
@@ -125,12 +125,12 @@ def evans_quantum_overhead(rows: Rows, lab: Lab) -> Finding:
     )
 
 
-def evans_memory_high_water(rows: Rows, lab: Lab) -> Finding:
+def evans_memory_high_water(rows: Rows, runner: ReportRunner) -> Finding:
     unused, refused = {}, {}
     for sizing in ("declared", "high_water"):
         cell = {"machine.memory.sizing": sizing}
-        unused[sizing] = lab.value("memory", "tasks.shell.memory_unused", "KiB", cell).mean
-        refused[sizing] = lab.value("memory", "tasks.shell.memory_refused", "1", cell).mean
+        unused[sizing] = runner.value("memory", "tasks.shell.memory_unused", "KiB", cell).mean
+        refused[sizing] = runner.value("memory", "tasks.shell.memory_refused", "1", cell).mean
     rare = refused["high_water"] <= 0.05 * 200
     return Finding(
         "holds" if unused["high_water"] < unused["declared"] and rare else "does not hold",
@@ -140,10 +140,10 @@ def evans_memory_high_water(rows: Rows, lab: Lab) -> Finding:
     )
 
 
-def evans_response_17(rows: Rows, lab: Lab) -> Finding:
+def evans_response_17(rows: Rows, runner: ReportRunner) -> Finding:
     claimed = {"100ms": 1.7, "17ms": 0.29}
     found = {
-        slice: lab.value("response_17", "tasks.editor.wakeup_latency.mean", cell={"scheduler.slice": slice}).mean
+        slice: runner.value("response_17", "tasks.editor.wakeup_latency.mean", cell={"scheduler.slice": slice}).mean
         for slice in claimed
     }
     said = ", ".join(f"{slice}: {found[slice]:.2f} s (claimed {claimed[slice]} s)" for slice in claimed)

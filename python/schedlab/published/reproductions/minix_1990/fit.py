@@ -32,7 +32,7 @@ INPUT_KIB = 75
 
 
 def cpu_steps(reads: int) -> list:
-    """The CPU job: its input in so many calls, then the training."""
+    """The CPU job: its input in a number of calls, then the training."""
     read = {"read": f"{INPUT_KIB // reads}KiB"}
     return [
         {"open": {"files": 1, "size": f"{INPUT_KIB}KiB"}},

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 
 from schedlab import stats
-from schedlab.published.reproduction import Finding, Lab, set_afterwards
+from schedlab.published.reproduction import Finding, ReportRunner, set_afterwards
 from schedlab.published.rows import Row
 
 Rows = Mapping[str, Row]
@@ -28,16 +28,16 @@ def _graded(parts: list[bool], evidence: str) -> Finding:
     return Finding("holds" if all(parts) else "holds in part" if any(parts) else "does not hold", evidence)
 
 
-def activity_levels(rows: Rows, lab: Lab) -> Finding:
+def activity_levels(rows: Rows, runner: ReportRunner) -> Finding:
     def per_second(metric: str) -> float:
-        return lab.value("compile", metric, "1", RSDL).mean / seconds
+        return runner.value("compile", metric, "1", RSDL).mean / seconds
 
     def share(metric: str) -> float:
-        return 100 * lab.value("compile", metric, "s", RSDL).mean / seconds
+        return 100 * runner.value("compile", metric, "s", RSDL).mean / seconds
 
-    seconds = lab.value("compile", "elapsed", "s", RSDL).mean
+    seconds = runner.value("compile", "elapsed", "s", RSDL).mean
     by_timers = {
-        activity: sum(lab.value(activity, f"tasks.{task}.wakeup_latency.count", "1", RSDL).mean for task in tasks)
+        activity: sum(runner.value(activity, f"tasks.{task}.wakeup_latency.count", "1", RSDL).mean for task in tasks)
         for activity, tasks in (("rest", ["daemons"]), ("music", ["daemons", "sound", "player"]))
     }
     rest, music = (rows[f"{a}.interrupts@rsdl"].predicted - TICKS - by_timers[a] for a in ("rest", "music"))
@@ -56,81 +56,81 @@ def activity_levels(rows: Rows, lab: Lab) -> Finding:
         f"ticks and timers left out); tasks leave the processor {rest_switches:.0f} times a second at rest (put in), "
         f"{music_switches:.0f} with music, to which Linux adds the idle loop's, at most as many again (published 1500 to "
         f"1560); {switches:.0f} with the compile (published 2000 to 3000); then {user:.0f} % user, {system:.0f} % system, "
-        f"{idle:.1f} % nobody, while the compile waits for the drives (published 80, 15, none)",
+        f"{idle:.1f} % idle, while the compile waits for the drives (published 80, 15, none)",
     )
 
 
-def long_slice_keeps_deadlines(rows: Rows, lab: Lab) -> Finding:
+def long_slice_keeps_deadlines(rows: Rows, runner: ReportRunner) -> Finding:
     late = {
-        name: lab.value("compile", "tasks.player.lateness.max", "ms", cell).mean
+        name: runner.value("compile", "tasks.player.lateness.max", "ms", cell).mean
         for name, cell in (("8 ms", RSDL), ("20 ms", LONG), ("CFS v3", CFS))
     }
-    work, long_work = (lab.value("refresh", "tasks.batch.passes", "1", cell).mean for cell in (RSDL, LONG))
-    saved = _saved(lab, "tasks.compile.real")
+    work, long_work = (runner.value("refresh", "tasks.batch.passes", "1", cell).mean for cell in (RSDL, LONG))
+    saved = _saved(runner, "tasks.compile.real")
     return _graded(
         [late["20 ms"] < FRAME_MS, saved.low > 0, long_work > work],
         f"the frame of sound that was latest was late by {late['8 ms']:.1f} ms at the default interval, {late['20 ms']:.1f} ms "
         f"at 20 ms ({late['CFS v3']:.0f} ms under CFS v3), of {FRAME_MS:.0f} that one frame in store covers; 20 ms save a single "
         f"compile {saved.mean:.1f} s ({saved.low:.1f} to {saved.high:.1f}), as it is the sound and not the end of its slice that "
-        f"interrupts it; of two batch jobs beside a refresh of 20 ms, {100 * (long_work / work - 1):.1f} % more gets done",
+        f"interrupts it; of two batch jobs alongside a refresh of 20 ms, {100 * (long_work / work - 1):.1f} % more gets done",
     )
 
 
-def _saved(lab: Lab, metric: str) -> stats.Interval:
+def _saved(runner: ReportRunner, metric: str) -> stats.Interval:
     """By how much 20 ms make a metric less; the work of a seed is the same under both."""
-    short, long = (lab.run("compile").values(metric, cell).sort("seed")["value"] for cell in (RSDL, LONG))
+    short, long = (runner.run("compile").values(metric, cell).sort("seed")["value"] for cell in (RSDL, LONG))
     return stats.mean_interval(short - long)
 
 
-def attention_levels(rows: Rows, lab: Lab) -> Finding:
+def attention_levels(rows: Rows, runner: ReportRunner) -> Finding:
     def at(nice: int, metric: str, unit: str = "1") -> float:
-        return lab.value("attention", metric, unit, {"workload.newcomer.nice": str(nice)}).mean
+        return runner.value("attention", metric, unit, {"workload.newcomer.nice": str(nice)}).mean
 
     levels = {nice: [at(nice, f"nice.{level}.load_mean") for level in (0, 2, 5)] for nice in (0, 2, 5)}
     missed = {nice: at(nice, "tasks.player.deadline_misses") for nice in (0, 2, 5)}
     total = at(0, "tasks.player.deadlines")
-    told = all(max(levels[nice]) == levels[nice][(0, 2, 5).index(nice)] for nice in (0, 2, 5))
+    clear = all(max(levels[nice]) == levels[nice][(0, 2, 5).index(nice)] for nice in (0, 2, 5))
     said = "; ".join(
         f"at nice {nice}: {missed[nice]:.0f} missed, loads {levels[nice][0]:.1f} / {levels[nice][1]:.1f} / {levels[nice][2]:.1f}"
         for nice in (0, 2, 5)
     )
     return _graded(
-        [missed[0] > 0.01 * total and missed[2] == 0 and missed[5] == 0, told],
-        f"a player at nice 0 has {total:.0f} deadlines in a minute, beside mail at nice 2, two compiles at nice 5 and a program that "
+        [missed[0] > 0.01 * total and missed[2] == 0 and missed[5] == 0, clear],
+        f"a player at nice 0 has {total:.0f} deadlines in a minute, alongside mail at nice 2, two compiles at nice 5 and a program that "
         f"wants most of the processor, {said} (of levels 0 / 2 / 5): the greatest load names the level that is overloaded, and "
         "moving the program down one level is enough",
     )
 
 
-def refresh_cycle(rows: Rows, lab: Lab) -> Finding:
+def refresh_cycle(rows: Rows, runner: ReportRunner) -> Finding:
     cells = {"refresh_cycle": REFRESH, "RSDL": RSDL, "RSDL 20 ms": LONG, "CFS v3": CFS, "O(1)": O1}
-    work = {name: lab.value("refresh", "tasks.batch.passes", "1", cell) for name, cell in cells.items()}
+    work = {name: runner.value("refresh", "tasks.batch.passes", "1", cell) for name, cell in cells.items()}
     missed = {
-        name: sum(lab.value("refresh", f"tasks.{t}.deadline_misses", "1", cell).mean for t in ("audio", "video"))
+        name: sum(runner.value("refresh", f"tasks.{t}.deadline_misses", "1", cell).mean for t in ("audio", "video"))
         for name, cell in cells.items()
     }
-    typing = lab.value("refresh", "tasks.typing.wakeup_latency.max", "ms", REFRESH).mean
+    typing = runner.value("refresh", "tasks.typing.wakeup_latency.max", "ms", REFRESH).mean
     most = all(work["refresh_cycle"].low > work[name].mean for name in cells if name != "refresh_cycle")
     said = ", ".join(f"{name} {work[name].mean / 1000:.1f} s and {missed[name]:.1f}" for name in cells)
     return _graded(
         [missed["refresh_cycle"] == 0, most],
-        f"batch work done in a minute beside sound and picture of 50 Hz, and refreshes missed: {said}; the price is that typing "
+        f"batch work done in a minute alongside sound and picture of 50 Hz, and refreshes missed: {said}; the price is that typing "
         f"waits up to {typing:.0f} ms",
     )
 
 
-def blind_trials(rows: Rows, lab: Lab) -> Finding:
+def blind_trials(rows: Rows, runner: ReportRunner) -> Finding:
     return Finding(
         "not modelled",
-        "nobody judges a simulated desktop: here every scheduler is measured by the same numbers on the same draws of chance. "
+        "no person judges a simulated desktop: here every scheduler is measured by the same numbers on the same draws of chance. "
         "The claim is about people and real machines, where runs must be in random order and their settings hidden",
     )
 
 
 @set_afterwards("many loads were tried, and one that stalls under O(1) was kept")
-def mainline_stalls(rows: Rows, lab: Lab) -> Finding:
+def mainline_stalls(rows: Rows, runner: ReportRunner) -> Finding:
     longest, usual = (
-        {name: lab.value("stalls", f"tasks.visualisation.{metric}", "s", cell).mean for name, cell in cells.items()}
+        {name: runner.value("stalls", f"tasks.visualisation.{metric}", "s", cell).mean for name, cell in cells.items()}
         for metric, cells in (("longest_gap", {"O(1)": O1, "RSDL": RSDL}), ("run_wait.p90", {"O(1)": O1, "RSDL": RSDL}))
     )
     steady = usual["O(1)"] > 0.5 * longest["O(1)"]
@@ -143,17 +143,19 @@ def mainline_stalls(rows: Rows, lab: Lab) -> Finding:
     )
 
 
-def seti_throughput(rows: Rows, lab: Lab) -> Finding:
+def seti_throughput(rows: Rows, runner: ReportRunner) -> Finding:
     cells = {"RSDL": RSDL, "RSDL 20 ms": LONG, "CFS v3": CFS, "O(1)": O1}
-    work = {name: lab.value("seti", "tasks.seti.passes", "1", cell) for name, cell in cells.items()}
-    missed = {name: lab.value("seti", "tasks.player.deadline_misses", "1", cell).mean for name, cell in cells.items()}
+    work = {name: runner.value("seti", "tasks.seti.passes", "1", cell) for name, cell in cells.items()}
+    missed = {
+        name: runner.value("seti", "tasks.player.deadline_misses", "1", cell).mean for name, cell in cells.items()
+    }
     typing = {
-        name: lab.value("seti", "tasks.typing.wakeup_latency.p99", "ms", cell).mean for name, cell in cells.items()
+        name: runner.value("seti", "tasks.typing.wakeup_latency.p99", "ms", cell).mean for name, cell in cells.items()
     }
     best = max(work, key=lambda name: work[name].mean)
     said = ", ".join(f"{n} {work[n].mean / 1000:.2f} s, {missed[n]:.1f}, {typing[n]:.1f} ms" for n in cells)
     return _graded(
         [best.startswith("RSDL") and work[best].low > work["CFS v3"].high, missed[best] == 0],
-        f"unattended work done in a minute beside the desktop, frames of sound missed, and what typing waits at most in 99 of "
+        f"unattended work done in a minute alongside the desktop, frames of sound missed, and what typing waits at most in 99 of "
         f"100 cases: {said}; {best} gets most done",
     )

@@ -1,6 +1,6 @@
-"""The order of reads and writes, asked of the live kernel, and the simulator beside it."""
+"""The order of reads and writes, asked of the live kernel, and the simulator alongside it."""
 
-from schedlab.published.kernels import KernelLab
+from schedlab.published.kernels import KernelRunner
 from schedlab.published.reproduction import Finding
 from schedlab.published.reproductions.linux_1994.kernel_claims import (
     STARVED,
@@ -18,10 +18,12 @@ __all__ = [
 ]
 
 
-def simulated_as_measured(lab: KernelLab) -> Finding:
-    if "on" not in lab.run("elevators").factors:
-        return Finding("not checked", f"it was run on {lab.on} only")
-    pairs = {n: (reads_share(lab, elevator, "sim"), reads_share(lab, elevator)) for n, elevator in STARVED.items()}
+def simulated_as_measured(runner: KernelRunner) -> Finding:
+    if "on" not in runner.run("elevators").factors:
+        return Finding("not checked", f"it was run on {runner.on} only")
+    pairs = {
+        n: (reads_share(runner, elevator, "sim"), reads_share(runner, elevator)) for n, elevator in STARVED.items()
+    }
     near = [abs(sim - host) < 10 for sim, host in pairs.values()]
     text = "; ".join(
         f"writes_starved {n}: {sim:.0f} % reads simulated, {host:.0f} % measured" for n, (sim, host) in pairs.items()

@@ -1,10 +1,10 @@
-"""Machines that are kept ready for an order, by content: made once, the oldest removed when many.
+"""Snapshots of booted machines, stored by content: each is made once, and the oldest are removed above a size.
 
-a kept machine    a folder: memory (as large as what the guest has touched), state, console, and a digest of each
-in use            its lock is shared by those who go on from it, so it is not removed meanwhile
+a snapshot        a folder: memory (as large as what the guest has touched), state, console, and a digest of each
+in use            processes that resume from it share its lock, so it is not removed meanwhile
 damaged           a file whose contents are not those of its digest: the machine is removed and made again
 
-A process reads all of a machine before it first goes on from it, and again whenever size or times of a file change.
+A process verifies a machine before it first resumes from it, and again whenever size or times of a file change.
 """
 
 import fcntl
@@ -23,21 +23,21 @@ from schedlab.system.interrupt import HEARD_SECONDS
 from schedlab.targets.guest import cache
 from schedlab.targets.guest.apt import Say
 
-#: So much of the disk is theirs, bytes: some thirty machines.
+#: Most disk space of all snapshots, bytes: about thirty machines.
 LARGEST_TOTAL = 4 << 30
-#: Locked by the one who removes.
+#: The lock of the process that removes snapshots.
 SWEEPER = ".sweeper"
 #: The digests of the other files.
 DIGESTS = "digests.json"
-#: So much of a file is read at once, bytes.
+#: Bytes of a file that are read at once.
 PIECE = 1 << 20
 _ZEROS = bytes(PIECE)
-#: What this process has read and found whole: size and times of the files, by folder.
+#: What this process has verified: size and times of the files, by folder.
 _whole: dict[Path, list[tuple]] = {}
 
 
 def folder() -> Path:
-    """Where they are."""
+    """The folder of all snapshots."""
     return cache.folder() / "machines"
 
 
@@ -68,11 +68,11 @@ def machine(
                     yield target
                     return
                 say(f"{target / damaged} is damaged; the machine is made again")
-                # Only the one who gets the lock alone removes it; the others find it gone, or made again.
+                # Only the process that gets the exclusive lock removes it; the others find it gone, or made again.
                 if cache.locked(lock, fcntl.LOCK_EX):
                     shutil.rmtree(target, ignore_errors=True)
                     continue
-        # Another process removes it or goes on from it just now.
+        # Another process is removing it or resuming from it.
         time.sleep(HEARD_SECONDS)
 
 
@@ -130,9 +130,9 @@ def _written(file: int) -> Iterator[int]:
 
 
 def remove_oldest(largest: int, spared: Path) -> None:
-    """Remove those that were not used for longest, until the rest take no more than `largest` bytes of the disk.
+    """Remove the least recently used machines, until the rest take no more than `largest` bytes of the disk.
 
-    What killed processes have left half made goes in any case. Who finds another process at it leaves it to that one.
+    Incomplete machines that killed processes left are always removed. One process at a time removes.
     """
     with open(folder() / SWEEPER, "w") as lock:
         if cache.locked(lock, fcntl.LOCK_EX):

@@ -13,7 +13,7 @@ from test_guest import guest  # noqa: F401
 
 from schedlab import Experiment
 from schedlab.errors import UsageError
-from schedlab.targets.guest import cache, emulation, kept
+from schedlab.targets.guest import cache, emulation, snapshots
 from schedlab.targets.guest.emulation import ORDER
 from schedlab.targets.guest.machine import AGENT, LEAD_NS, PORT, SETTLE_NS
 from schedlab.targets.guest.target import Guest
@@ -39,7 +39,7 @@ def test_a_machine_is_made_once_whoever_wants_it(empty):
     made, found = [], []
 
     def want():
-        with kept.machine("a", lambda folder: (made.append(1), filled(folder))) as folder:
+        with snapshots.machine("a", lambda folder: (made.append(1), filled(folder))) as folder:
             found.append((folder / emulation.STATE).exists())
 
     both = [threading.Thread(target=want) for _ in range(2)]
@@ -62,7 +62,7 @@ def test_a_machine_is_known_by_its_contents_not_by_their_size(empty):
         filled(folder)
 
     def asked():
-        with kept.machine("a", make, say=said.append) as folder:
+        with snapshots.machine("a", make, say=said.append) as folder:
             return folder
 
     folder = asked()
@@ -81,7 +81,7 @@ def test_a_machine_is_known_by_its_contents_not_by_their_size(empty):
         os.utime(folder / name, ns=(before.st_atime_ns, before.st_mtime_ns))
         asked()
         assert (len(made), said[-1]) == (number, f"{folder / name} is damaged; the machine is made again")
-    for name in (kept.DIGESTS, emulation.STATE):
+    for name in (snapshots.DIGESTS, emulation.STATE):
         (folder / name).unlink()
         asked()
     assert len(made) == len(damages) + 3
@@ -95,9 +95,9 @@ def test_holes_in_a_machines_memory_are_the_same_as_zeros(tmp_path):
         file.seek(3 << 20)
         file.write(b"end")
         file.truncate(dense.stat().st_size)
-    assert kept._digest(dense) == kept._digest(sparse)
+    assert snapshots._digest(dense) == snapshots._digest(sparse)
     os.truncate(sparse, sparse.stat().st_size + 1)
-    assert kept._digest(dense) != kept._digest(sparse)
+    assert snapshots._digest(dense) != snapshots._digest(sparse)
 
 
 def test_a_machine_that_could_not_be_made_leaves_nothing(empty):
@@ -105,46 +105,46 @@ def test_a_machine_that_could_not_be_made_leaves_nothing(empty):
         filled(folder)
         raise UsageError("no")
 
-    with pytest.raises(UsageError), kept.machine("a", fails):
+    with pytest.raises(UsageError), snapshots.machine("a", fails):
         pass
-    assert [path.name for path in kept.folder().iterdir() if path.is_dir()] == []
+    assert [path.name for path in snapshots.folder().iterdir() if path.is_dir()] == []
 
 
 def test_whoever_waits_for_a_machine_hears_ctrl_c(empty):
-    kept.folder().mkdir(parents=True)
+    snapshots.folder().mkdir(parents=True)
     stop = threading.Event()
     stop.set()
-    with open(cache.lock_of(kept.folder() / "a"), "w") as lock:
+    with open(cache.lock_of(snapshots.folder() / "a"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(KeyboardInterrupt), kept.machine("a", filled, stop):
+        with pytest.raises(KeyboardInterrupt), snapshots.machine("a", filled, stop):
             pass
 
 
 def test_those_not_used_for_longest_are_removed_but_none_in_use(empty):
     for age, name in enumerate("abcd"):
-        with kept.machine(name, filled):
+        with snapshots.machine(name, filled):
             pass
-        os.utime(kept.folder() / name, (10 - age, 10 - age))
-    one = kept.size(kept.folder() / "a")
-    with kept.machine("d", filled):
-        os.utime(kept.folder() / "d", (1, 1))
-        kept.remove_oldest(2 * one, kept.folder() / "a")
-    assert sorted(path.name for path in kept.folder().iterdir() if path.is_dir()) == ["a", "b", "d"]
+        os.utime(snapshots.folder() / name, (10 - age, 10 - age))
+    one = snapshots.size(snapshots.folder() / "a")
+    with snapshots.machine("d", filled):
+        os.utime(snapshots.folder() / "d", (1, 1))
+        snapshots.remove_oldest(2 * one, snapshots.folder() / "a")
+    assert sorted(path.name for path in snapshots.folder().iterdir() if path.is_dir()) == ["a", "b", "d"]
 
 
 def test_what_a_killed_process_has_half_made_is_removed_but_not_what_is_being_made(empty):
     def make(folder_of_b):
-        (kept.folder() / ".a-killed").mkdir()
-        killed(kept.folder() / ".a-killed")
-        kept.remove_oldest(1, kept.folder() / "b")
+        (snapshots.folder() / ".a-killed").mkdir()
+        killed(snapshots.folder() / ".a-killed")
+        snapshots.remove_oldest(1, snapshots.folder() / "b")
         assert folder_of_b.is_dir()
         filled(folder_of_b)
 
-    with kept.machine("b", make):
-        assert sorted(path.name for path in kept.folder().iterdir() if path.is_dir()) == ["b"]
+    with snapshots.machine("b", make):
+        assert sorted(path.name for path in snapshots.folder().iterdir() if path.is_dir()) == ["b"]
 
 
-def test_whoever_goes_on_from_a_kept_machine_gives_the_same_answer(guest):  # noqa: F811
+def test_every_process_that_resumes_a_machine_gives_the_same_answer(guest):  # noqa: F811
     first, second = (guest.resume(order("calibrate")) for _ in range(2))
     assert first.port == second.port
     assert json.loads(first.port)["status"] == 0
@@ -185,7 +185,7 @@ def test_what_goes_on_from_a_kept_machine_works_as_fast_as_a_booted_one(guest): 
 
 def test_a_damaged_machine_is_refused_with_its_folder(guest, tmp_path):  # noqa: F811
     guest.keep()
-    with kept.machine(guest._digest, filled) as folder:
+    with snapshots.machine(guest._digest, filled) as folder:
         shutil.copytree(folder, tmp_path / "damaged")
     state = tmp_path / "damaged" / emulation.STATE
     state.write_bytes(state.read_bytes()[:1000])

@@ -1,0 +1,33 @@
+"""The forms in which a verb prints a table of results: text, JSON, CSV, Markdown."""
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV: plain numbers, interval bounds in columns of their own.")]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print the table for Markdown.")]
+
+
+class Form(Enum):
+    """What is printed."""
+
+    TEXT = ""
+    JSON = "--json"
+    CSV = "--csv"
+    MARKDOWN = "--markdown"
+
+
+def chosen(json: bool, csv: bool, markdown: bool) -> Form:
+    """The form that the options name. Raises `UsageError` if they name several."""
+    from schedlab.errors import UsageError
+
+    named = [
+        form for form, given in zip((Form.JSON, Form.CSV, Form.MARKDOWN), (json, csv, markdown), strict=True) if given
+    ]
+    if len(named) > 1:
+        raise UsageError(
+            f"{' and '.join(form.value for form in named)}: only one form can be printed; choose one of them"
+        )
+    return named[0] if named else Form.TEXT

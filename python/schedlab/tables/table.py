@@ -1,0 +1,63 @@
+"""A table: columns with their units, and rows of cells."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column. Its unit is stated in the heading, and in no cell."""
+
+    name: str
+    #: The unit of the cells' texts; empty where there is none, or where each row has its own in another column.
+    unit: str = ""
+    #: Set to the right. The texts are never wrapped.
+    numeric: bool = False
+    #: Names the row: repeated in every part of a table that is split.
+    key: bool = False
+    #: Sentences: the texts may be wrapped between words.
+    prose: bool = False
+    #: The heading has its own line ends, and is broken at no other place.
+    solid: bool = False
+    #: Headings of the plain values behind a cell, with their units; the heading alone if left out.
+    plain: tuple[str, ...] = ()
+
+    @property
+    def heading(self) -> str:
+        """Name and unit."""
+        return f"{self.name} [{self.unit}]" if self.unit else self.name
+
+    @property
+    def plain_headings(self) -> tuple[str, ...]:
+        """The headings of this column in a CSV file."""
+        return self.plain or (self.heading,)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A text to read, and the plain values that a CSV file has in its place: one for each plain heading."""
+
+    text: str
+    plain: tuple[Any, ...] | None = None
+    #: How a terminal shows it, such as "bold red".
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns, rows and a title."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    title: str = ""
+
+    @classmethod
+    def of_texts(cls, columns: Sequence[Column], rows: Sequence[Sequence[Any]], title: str = "") -> "Table":
+        """A table of texts, or of cells among them."""
+        return cls(columns, [[one if isinstance(one, Cell) else Cell(str(one)) for one in row] for row in rows], title)
+
+    def chosen(self, places: Sequence[int]) -> "Table":
+        """The same rows with some of the columns."""
+        rows = [[row[place] for place in places] for row in self.rows]
+        return Table([self.columns[place] for place in places], rows, self.title)
