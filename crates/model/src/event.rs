@@ -155,6 +155,16 @@ pub trait Observer {
     /// Takes one record.
     fn observe(&mut self, event: Event);
 
+    /// Whether the kernel for it has one loop for any number of processors, where others have another one for a single processor:
+    /// it is compiled in less time and runs somewhat slower, which matters little where the observer takes most of the time.
+    #[inline(always)]
+    fn one_loop() -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+
     /// Takes a context switch: the task that left a processor and the task that got it. Both in one call, so that a collector
     /// looks up the processor once.
     #[inline(always)]
@@ -225,6 +235,11 @@ impl Observer for AnyObserver<'_> {
 
 /// Lends a listener.
 impl<O: Observer> Observer for &mut O {
+    #[inline(always)]
+    fn one_loop() -> bool {
+        O::one_loop()
+    }
+
     #[inline(always)]
     fn observe(&mut self, event: Event) {
         (**self).observe(event);

@@ -36,7 +36,7 @@ enum Next {
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Runs until every awaited task has ended, or nothing more happens up to the limit.
     pub fn run_to_limit(&mut self) {
-        if self.cpus.count() == 1 { self.run_all::<true>() } else { self.run_all::<false>() }
+        if self.cpus.count() == 1 && !O::one_loop() { self.run_all::<true>() } else { self.run_all::<false>() }
     }
 
     /// The loop. With `ONE` processor, its number is a constant for the compiler.
