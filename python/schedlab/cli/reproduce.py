@@ -1,5 +1,6 @@
 """`schedlab reproduce`: published results compared with ours, with verdicts."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,7 +68,12 @@ def verb(
     for name in reports:
         reproductions.folder(name)
     options = {"out": out, "seeds": seeds, "threads": threads, "progress": progress_bar}
-    outcomes = [reproduce(name, options) for name in reports]
+    outcomes = []
+    for name in reports:
+        outcomes.append(reproduce(name, options))
+        if form in (Form.TEXT, Form.MARKDOWN):
+            _print(outcomes[-1], form)
+            sys.stdout.flush()
     if html:
         from schedlab.report.reproduced import write
 
@@ -78,8 +84,6 @@ def verb(
     elif form is Form.CSV:
         print_result(form, rows_table(outcomes, {}, named=True), [note for one in outcomes for note in one.notes()])
     else:
-        for outcome in outcomes:
-            _print(outcome, form)
         _print_scores(outcomes, form, html)
     return None
 

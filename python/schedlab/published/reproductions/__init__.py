@@ -4,6 +4,7 @@ A folder holds `published.toml` (what was printed), experiment files (how we ask
 number is compared with which printed one, and how far it may be off) and `claims.py` (a check for every claim in words).
 """
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -13,8 +14,9 @@ _HERE = Path(__file__).parent
 
 
 def names() -> list[str]:
-    """Every report, as the user writes it: `minix-1990`."""
-    return sorted(file.parent.name.replace("_", "-") for file in _HERE.glob("*/published.toml"))
+    """Every report, as the user writes it: `minix-1990`. In the order of their years."""
+    found = [file.parent.name.replace("_", "-") for file in _HERE.glob("*/published.toml")]
+    return sorted(found, key=lambda name: (re.search(r"\d{4}", name)[0], name))
 
 
 def folder(name: str) -> Path:
