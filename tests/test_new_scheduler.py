@@ -62,7 +62,7 @@ def test_its_lines_stand_in_the_order_of_the_alphabet(tree, name):
 
 
 def test_three_files_are_all_that_its_author_must_finish(tree):
-    """The file of the policy, its tests and its faults: with the TODOs done, the kernel holds the policy to its laws."""
+    """The policy, its tests and its faults: with the TODOs done, the kernel holds the policy to its laws."""
     begin(tree, "lucky_dip")
     for file in (tree / SCHEDULERS / "classic" / "lucky_dip.rs", tree / "crates/sim/tests/lucky_dip.rs"):
         file.write_text(re.sub(r"TODO ?", "done ", file.read_text()))
