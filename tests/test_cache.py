@@ -76,7 +76,7 @@ def test_lru_misses_what_an_independent_count_says(schedlab):
         assert point["miss_ratio"] == pytest.approx(misses / len(keys), abs=1e-12), point
 
 
-def test_json_tells_the_trace_the_curves_and_the_notes(schedlab):
+def test_json_has_the_trace_the_curves_and_the_notes(schedlab):
     document = schedlab.json("cache", CSV, "--policy", "lru", "--sizes", "10")
     trace = document["trace"]
     assert (trace["requests"], trace["objects"], trace["format"]) == (REQUESTS, OBJECTS, "csv")
@@ -87,7 +87,7 @@ def test_json_tells_the_trace_the_curves_and_the_notes(schedlab):
     assert (point["n"], point["low"]) == (1, None)
 
 
-def test_a_sample_tells_an_interval_that_holds_the_exact_ratio(schedlab, skewed):
+def test_a_sample_reports_an_interval_that_holds_the_exact_ratio(schedlab, skewed):
     arguments = ["--policy", "lru", "--sizes", "20%,50%"]
     exact = schedlab.json("cache", skewed, *arguments)["curves"][0]["points"]
     # One of twenty intervals may miss; of these seeds none does.
@@ -268,10 +268,10 @@ def test_ctrl_c_during_the_runs_ends_between_two_chunks():
 def test_python_gives_the_curves_as_a_frame():
     trace = caches.read(CSV)
     assert len(trace.keys) == 4 * trace.requests
-    told = []
-    curves = caches.curves(trace, "all", "5,50", progress=lambda done, total: told.append((done, total)))
-    assert told[0] == (0, len(names()))
-    assert told[-1] == (len(names()), len(names()))
+    calls = []
+    curves = caches.curves(trace, "all", "5,50", progress=lambda done, total: calls.append((done, total)))
+    assert calls[0] == (0, len(names()))
+    assert calls[-1] == (len(names()), len(names()))
     summary = curves.summary()
     assert summary.columns == ["policy", "size", "slots", "n", "miss_ratio", "low", "high"]
     assert summary["low"].null_count() == summary.height == 2 * len(names())

@@ -116,7 +116,7 @@ def of_windows(order_of, windows: int, seed: int) -> int:
     return named
 
 
-def test_one_after_the_other_calls_the_same_thing_different_and_our_order_does_not():
+def test_one_after_the_other_finds_a_difference_between_equal_targets_and_our_order_does_not():
     """The order is that of the live host: `blocked`, which the runner uses."""
 
     def ours(cells, window):
@@ -168,9 +168,9 @@ def test_the_command_says_what_differs_and_what_was_adjusted(schedlab, small):
     assert done.returncode == 0, done.stderr
     assert "compared with scheduler.slice=100ms" in done.stdout
     assert "differences are judged together (Holm)" in done.stdout
-    told = schedlab.json("run", small, "--baseline", "scheduler.slice=100ms")
-    assert {row["verdict"] for row in told["differences"]} <= {REAL, NOT_SHOWN, TOO_FEW}
-    assert told["baseline"] == "scheduler.slice=100ms"
+    document = schedlab.json("run", small, "--baseline", "scheduler.slice=100ms")
+    assert {row["verdict"] for row in document["differences"]} <= {REAL, NOT_SHOWN, TOO_FEW}
+    assert document["baseline"] == "scheduler.slice=100ms"
 
 
 def test_one_seed_is_too_few(schedlab, small):

@@ -63,7 +63,7 @@ def test_a_long_queue_is_named_before_the_processors():
     assert short(cpu__idl=0, system__r=11, pressure__cpu__some=99) == ["run queue", "processor"]
 
 
-def test_tasks_that_wait_beside_idle_processors_are_a_matter_of_the_queue():
+def test_tasks_that_wait_while_processors_idle_are_a_shortage_of_the_run_queue():
     assert short(cpu__idl=50, system__r=4, pressure__cpu__some=95) == ["run queue"]
 
 
@@ -105,7 +105,7 @@ def with_group(means=None, **changed):
     return diagnose.judge(HEADER, held, diagnose.Usage(), seen)
 
 
-def test_a_quota_explains_idle_processors_beside_waiting_tasks():
+def test_a_quota_explains_processors_that_idle_while_tasks_wait():
     waits = {"cpu.idl": 60, "pressure.cpu.some": 95}
     first, *rest = with_group(waits, throttled_percent=90.0, throttled_time_percent=80.0)
     assert (first.resource, first.groups) == ("processor quota", ["/shop"])
@@ -137,7 +137,7 @@ def test_the_first_line_never_contradicts_the_marks_below_it():
         assert all(any(mark == "short" for f, mark in marks if f.resource == name) for name in short)
 
 
-def test_a_long_queue_of_write_back_that_nobody_waits_for_is_not_short():
+def test_a_long_queue_of_write_back_is_not_short_if_no_task_waits_for_it():
     assert short(**{"disks.sda.aqu-sz": 40}) == []
 
 
@@ -245,7 +245,7 @@ def test_a_group_that_reads_more_than_it_may_keep_is_short_of_memory_and_named(t
     if not os.access(controller / "memory.limit_in_bytes", os.R_OK) or os.geteuid() != 0:
         pytest.skip("no memory controller of version 1 that we may use")
     if not Path("/proc/pressure/memory").exists():
-        pytest.skip("this kernel does not tell pressure")
+        pytest.skip("this kernel does not report pressure")
     group = controller / f"schedlab_test_{os.getpid()}"
     group.mkdir()
     try:
@@ -309,10 +309,10 @@ def test_every_threshold_is_shown_with_its_reason():
     done = subprocess.run([*COMMAND, "--for", "600ms"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("short of ")
-    told = " ".join(done.stdout.split())
+    printed = " ".join(done.stdout.split())
     for sign in ("pressure.memory.some", "pressure.io.some", "ready tasks a processor", "packets dropped"):
-        assert sign in told
-    assert "of processor time a sample" in told
+        assert sign in printed
+    assert "of processor time a sample" in printed
 
 
 def _scored():
@@ -338,7 +338,7 @@ def _scored():
         "idle and healthy (tree)",
     ],
 )
-def test_what_a_host_cannot_give_is_told_of_a_tree_of_files(name):
+def test_situations_that_a_host_cannot_produce_are_diagnosed_from_a_tree_of_files(name):
     right, said = _scored().once(name)
     assert right, said
 

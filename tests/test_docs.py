@@ -13,7 +13,7 @@ from conftest import COMMAND, ROOT
 
 WRITTEN = runpy.run_path(str(ROOT / "scripts" / "docs.py"))
 SCHEMA = ROOT / "schema" / "experiment.json"
-TOLD = [ROOT / "docs" / "concepts.md", ROOT / "docs" / "experiment-files.md"]
+PAGES = [ROOT / "docs" / "concepts.md", ROOT / "docs" / "experiment-files.md"]
 
 
 def test_the_pages_of_the_policies_are_up_to_date():
@@ -77,33 +77,33 @@ def test_an_example_names_its_schema_for_editors(file):
     assert (file.parent / named[1]).resolve() == SCHEMA
 
 
-def test_every_hook_of_a_scheduler_is_told_to_contributors():
+def test_every_hook_of_a_scheduler_is_in_the_guide_for_contributors():
     source = (ROOT / "crates" / "policies" / "src" / "schedulers" / "mod.rs").read_text()
     trait = re.search(r"^pub trait Scheduler.*?^}", source, re.MULTILINE | re.DOTALL)[0]
     hooks = re.findall(r"^    fn (\w+)", trait, re.MULTILINE)
-    told = (ROOT / "CONTRIBUTING.md").read_text()
+    guide = (ROOT / "CONTRIBUTING.md").read_text()
     assert len(hooks) > 8
-    assert [hook for hook in hooks if f"`{hook}`" not in told] == []
+    assert [hook for hook in hooks if f"`{hook}`" not in guide] == []
 
 
 def blocks(kind):
     """The blocks of that kind in the pages, each with its place."""
-    for page in TOLD:
+    for page in PAGES:
         for found in re.finditer(rf"^```{kind}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
             yield pytest.param(found[1], id=f"{page.stem}:{page.read_text()[: found.start()].count(chr(10)) + 1}")
 
 
 @pytest.mark.parametrize("block", list(blocks("console")))
 def test_a_command_of_the_pages_prints_what_is_shown(block, tmp_path, monkeypatch):
-    """A line of three dots stands for any number of lines."""
+    """A line of three dots matches any number of lines."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("results"))
     monkeypatch.setenv("PATH", str(COMMAND.parent), prepend=":")
     monkeypatch.setenv("NO_COLOR", "1")
     for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
-        told = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         # Named, or a child inherits a width that only the C library of this process knows of (readline's).
-        told["env"] = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-        done = subprocess.run(["sh", "-c", command], cwd=tmp_path, text=True, **told)
+        options["env"] = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+        done = subprocess.run(["sh", "-c", command], cwd=tmp_path, text=True, **options)
         pattern = "(?:.*\n)*".join(map(re.escape, trimmed(shown).split("...\n")))
         assert re.fullmatch(pattern, trimmed(done.stdout)), f"$ {command}\n{done.stdout}"
 
@@ -115,7 +115,7 @@ def trimmed(text):
 
 @pytest.mark.parametrize("block", list(blocks("toml")))
 def test_what_the_pages_show_of_an_experiment_file_is_right(block, schedlab):
-    """A piece of a file stands in place of the same tables of an example."""
+    """A piece of a file replaces the same tables of an example."""
     whole = tomllib.loads(BASE) | tomllib.loads(block)
     (schedlab.folder / "shown.json").write_text(json.dumps(whole))
     from schedlab import Experiment

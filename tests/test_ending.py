@@ -51,7 +51,7 @@ def test_output_that_is_closed_is_refused(schedlab):
     assert (done.returncode, done.stderr) == (2, "error: standard output is closed\n")
 
 
-def test_a_pipe_that_nobody_reads_ends_the_command_without_a_word(schedlab, small):
+def test_a_pipe_without_a_reader_ends_the_command_without_a_message(schedlab, small):
     for verb in (
         "list",
         "list --json",
@@ -66,7 +66,7 @@ def test_a_pipe_that_nobody_reads_ends_the_command_without_a_word(schedlab, smal
         assert (done.returncode, done.stderr) == (141, ""), verb
 
 
-def test_messages_that_nobody_can_read_change_no_status(schedlab, small):
+def test_messages_that_cannot_be_written_change_no_status(schedlab, small):
     assert shell(schedlab, "$SCHEDLAB run nothing.toml 2> /dev/full").returncode == 2
     assert shell(schedlab, "$SCHEDLAB run nothing.toml 2>&-").returncode == 2
     assert shell(schedlab, "$SCHEDLAB list schedulers <&- 2>&-").returncode == 0
@@ -110,7 +110,7 @@ def test_output_is_written_into_a_pipe_a_descriptor_and_behind_a_link_and_replac
     place = f"p{ending}"
     done = shell(
         schedlab,
-        f"mkfifo {place}; timeout 20 cat {place} > through & $SCHEDLAB {line} {place} > told; s=$?; wait; exit $s",
+        f"mkfifo {place}; timeout 20 cat {place} > through & $SCHEDLAB {line} {place} > printed; s=$?; wait; exit $s",
     )
     assert done.returncode == 0, done.stderr
     assert (schedlab.folder / place).is_fifo()
@@ -118,11 +118,11 @@ def test_output_is_written_into_a_pipe_a_descriptor_and_behind_a_link_and_replac
     assert whole
     link = schedlab.folder / f"link{ending}"
     link.symlink_to("target")
-    assert shell(schedlab, f"$SCHEDLAB {line} {link} > told").returncode == 0
+    assert shell(schedlab, f"$SCHEDLAB {line} {link} > printed").returncode == 0
     assert link.is_symlink()
     assert len((schedlab.folder / "target").read_bytes()) > len(whole) // 2
     if not ending:
-        done = shell(schedlab, f"$SCHEDLAB {line} /dev/fd/3 3> given > told")
+        done = shell(schedlab, f"$SCHEDLAB {line} /dev/fd/3 3> given > printed")
         assert done.returncode == 0, done.stderr
         assert len((schedlab.folder / "given").read_bytes()) > len(whole) // 2
 

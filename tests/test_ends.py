@@ -46,9 +46,9 @@ def test_a_deadlock_is_named_in_table_json_manifest_and_page(schedlab, file):
     assert f"warning: {NAMED}; " in done.stdout
     assert "(2 of 2 runs)" in done.stdout
     assert "last longer" not in done.stdout
-    told = schedlab("run", "ask.toml", "--out", "results", "--json")
-    assert told.returncode == 1
-    answer = json.loads(told.stdout)
+    printed = schedlab("run", "ask.toml", "--out", "results", "--json")
+    assert printed.returncode == 1
+    answer = json.loads(printed.stdout)
     assert any(NAMED in one["warning"] for one in answer["warnings"])
     manifest = json.loads((schedlab.folder / answer["folder"] / "manifest.json").read_text())
     assert any(NAMED in one["warning"] for one in manifest["warnings"])

@@ -134,7 +134,7 @@ def test_markdown_is_the_wide_table_at_any_width(schedlab, queue):
     assert "- mean ± half" in done.stdout
 
 
-def test_differences_are_the_table_of_csv_where_a_baseline_is_asked_for(schedlab, queue):
+def test_differences_are_the_table_of_csv_if_a_baseline_is_named(schedlab, queue):
     rows = list(csv.DictReader(io.StringIO(schedlab(*queue, "--csv", "--baseline", f"{FACTOR}=18ms").stdout)))
     expected = schedlab.json(*queue, "--baseline", f"{FACTOR}=18ms")["differences"]
     assert [float(row["difference"]) for row in rows] == [one["mean"] for one in expected]
@@ -208,7 +208,7 @@ def test_results_are_found_by_name_and_the_one_run_last_is_taken(schedlab, queue
     assert done.stdout.startswith(f"results/{second.name}")
     assert "2 folders of results have this name" in done.stderr
     assert second.name in done.stderr
-    # Nothing new is computed, and yet it is the one that was asked for last.
+    # Nothing new is computed, and yet it is the one that was requested last.
     schedlab(*queue)
     assert schedlab("report", "queue").stdout.startswith(f"results/{first.name}")
     assert Results.open(schedlab.folder / "results" / "queue").folder == first
@@ -224,7 +224,7 @@ def test_a_name_that_only_begins_like_another_is_not_that(schedlab, queue, tmp_p
     assert Results.open(tmp_path / "results" / "queue-long").name == "queue"
 
 
-def test_a_summary_has_the_metrics_that_were_asked_for(small, tmp_path):
+def test_a_summary_has_the_requested_metrics(small, tmp_path):
     results = Experiment.from_toml(small).run(out=tmp_path)
     assert results.summary()["metric"].unique(maintain_order=True).to_list() == results.metrics
     assert results.summary("tasks.*.real")["metric"].unique().to_list() == ["tasks.io.real"]

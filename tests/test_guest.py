@@ -217,8 +217,8 @@ def test_a_machine_of_two_processors_is_refused_unless_it_is_the_host():
     refuse_impossible(two, of_host=True, processors=COUNTED)
 
 
-def told(digests: str) -> Callable[[], machine.Report]:
-    """Guests that answer so, one after the other."""
+def reports_of(digests: str) -> Callable[[], machine.Report]:
+    """Guests whose answers have these digests, one after the other."""
     answers = iter(digests)
     return lambda: machine.Report({}, next(answers), None)
 
@@ -227,8 +227,8 @@ def told(digests: str) -> Callable[[], machine.Report]:
     ("digests", "chosen", "doubt"),
     [("aa", "a", None), ("aba", "a", "2 of 3"), ("abb", "b", "2 of 3"), ("abc", "a", "3 answers")],
 )
-def test_the_answer_of_most_guests_stands_and_doubt_is_told(digests, chosen, doubt):
-    vote = Vote(told(digests), 2)
+def test_the_answer_of_most_guests_is_kept_and_doubt_is_reported(digests, chosen, doubt):
+    vote = Vote(reports_of(digests), 2)
     for guest in range(2):
         vote.run_guest(guest)
     report, said = vote.outcome()
@@ -241,7 +241,7 @@ def test_a_third_guest_votes_before_the_next_run_has_its_turn():
     begun = []
 
     def asking(run, digests):
-        ask = told(digests)
+        ask = reports_of(digests)
         return lambda: begun.append(run) or ask()
 
     votes = [Vote(asking("first", "aba"), 2), Vote(asking("second", "aa"), 2)]

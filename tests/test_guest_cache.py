@@ -54,7 +54,7 @@ def test_what_a_killed_process_has_half_fetched_goes_when_it_is_fetched_again(em
     assert sorted(path.name for path in target.parent.iterdir() if path.is_dir()) == [".6.12-abc", "6.1"]
 
 
-def test_whoever_waits_for_another_process_hears_ctrl_c(empty):  # noqa: F811
+def test_ctrl_c_ends_the_wait_for_another_process(empty):  # noqa: F811
     stop = threading.Event()
     stop.set()
     with (

@@ -72,7 +72,7 @@ def test_a_disk_is_modelled_and_all_else_is_in_memory():
     assert wished(machine=swapping) == {"request": "100us", "swap": "32MiB"}
 
 
-def test_one_time_for_all_requests_is_told():
+def test_one_time_for_all_requests_is_reported():
     assert "takes 1ms for each request" in Volume({"request": "1ms"}, 64 * MIB, 1).caveat
     assert Volume({"disk": {}}, 64 * MIB, 1).caveat is None
 
@@ -228,7 +228,7 @@ def test_programs_of_a_limited_group_swap_to_a_drive_in_memory(guest, tmp_path):
     assert any("takes 1ms for each request" in one["warning"] for one in results.warnings)
 
 
-def test_a_word_that_the_kernel_does_not_know_is_told(guest, tmp_path):
+def test_a_word_that_the_kernel_does_not_know_is_reported(guest, tmp_path):
     asked = experiment(more='tunables.kernel_words = "preemt=full"')
     with pytest.raises(UsageError, match=r'"preemt=full", which this kernel does not know'):
         run(guest, asked, tmp_path)

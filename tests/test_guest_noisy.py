@@ -75,7 +75,7 @@ def test_a_guest_has_the_processors_of_its_name_and_no_more():
 
 
 @enough
-def test_the_simulator_beside_such_a_guest_has_its_processors():
+def test_the_simulator_compared_with_such_a_guest_has_its_processors():
     assert factory._processors_of_guests(["sim", f"guest:{NAME}"], hogs()) == 2
     assert factory._processors_of_guests(["sim", "guest:6.1"], hogs()) == 1
     with pytest.raises(UsageError, match="sim takes the machine of the guests, and these have 1 and 2"):
@@ -101,7 +101,7 @@ def test_every_result_of_such_a_guest_says_that_it_is_noisy(guest, tmp_path):
 
 
 @enough
-def test_the_command_says_it_beside_the_table_and_in_json(guest, schedlab, tmp_path):
+def test_the_command_says_it_next_to_the_table_and_in_json(guest, schedlab, tmp_path):
     (tmp_path / "hogs.toml").write_text(HOGS)
     words = ["run", "hogs.toml", "--on", f"guest:{NAME}", "--set", "duration=1s"]
     done = schedlab(*words, "--gantt", "hogs.txt")
@@ -148,6 +148,6 @@ def test_a_host_that_is_too_busy_to_measure_a_seconds_work_is_refused(monkeypatc
         measuring(monkeypatch, 431210.0, 2.0, 1.5).steadiest_calibration()
 
 
-def test_a_seconds_work_that_was_measured_badly_is_told():
+def test_a_seconds_work_that_was_measured_badly_is_reported():
     assert target._unsteady({"spread": 0.01}) is None
     assert "measured to 52 % only" in target._unsteady({"spread": 0.52})

@@ -52,7 +52,7 @@ def test_check_says_for_every_no_what_was_seen(schedlab, journal):
     assert {line["answer"] for line in lines} <= {"yes", "limited", "no", "unknown"}
     assert all(line["what"] and line["seen"] for line in lines)
     assert all(line["advice"] is None for line in lines if line["answer"] == "yes")
-    told = {line["what"] for line in lines}
+    topics = {line["what"] for line in lines}
     wanted = [
         "kernel",
         "tunables of memory",
@@ -63,7 +63,7 @@ def test_check_says_for_every_no_what_was_seen(schedlab, journal):
         "no time stolen",
         "no load",
     ]
-    assert told.issuperset(wanted)
+    assert topics.issuperset(wanted)
 
 
 def test_check_is_a_table_for_people(schedlab, journal):

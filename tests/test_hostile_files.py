@@ -161,8 +161,8 @@ def test_text_of_a_file_is_shown_escaped_wherever_it_is_printed(schedlab, sign, 
     assert done.returncode == 0, done.stderr
     assert shown in done.stdout
     assert not obeyed(done.stdout + done.stderr)
-    told = schedlab("run", name, "--json")
-    assert json.loads(told.stdout)["question"] == sign
+    printed = schedlab("run", name, "--json")
+    assert json.loads(printed.stdout)["question"] == sign
     listed = schedlab("list", "results")
     (folder,) = (schedlab.folder / "results").iterdir()
     reported = schedlab("report", f"results/{folder.name}", "-o", "page.html")
@@ -175,7 +175,15 @@ def test_text_of_a_file_is_shown_escaped_wherever_it_is_printed(schedlab, sign, 
     assert wrong.returncode == 2
     overridden = schedlab("run", name, "--set", f"machine={sign}")
     missing = schedlab("run", f"no{sign}.toml")
-    for text in (told.stdout, listed.stdout, reported.stdout, wrong.stderr, overridden.stderr, missing.stderr, *pages):
+    for text in (
+        printed.stdout,
+        listed.stdout,
+        reported.stdout,
+        wrong.stderr,
+        overridden.stderr,
+        missing.stderr,
+        *pages,
+    ):
         assert not obeyed(text)
 
 
@@ -204,7 +212,7 @@ def damaged(document, chance):
         return document
 
 
-def test_a_manifest_that_somebody_changed_is_read_or_refused(small, tmp_path):
+def test_a_manifest_that_was_changed_is_read_or_refused(small, tmp_path):
     """Whatever is changed: no fault of ours. The verbs' own functions, since a process for each would take long."""
     from schedlab._core import ScenarioError
     from schedlab.experiment import Experiment

@@ -88,17 +88,17 @@ def test_a_sweep_of_what_a_host_ignores_is_refused_before_anything_is_measured(s
     assert not (schedlab.folder / "results").exists()
 
 
-def test_what_is_ignored_stands_before_the_runs_below_the_table_in_json_and_in_the_manifest(schedlab, host):  # noqa: F811
+def test_what_is_ignored_is_reported_before_the_runs_below_the_table_in_json_and_in_the_manifest(schedlab, host):  # noqa: F811
     (schedlab.folder / "x.toml").write_text(f'scheduler = {{ name = "minix" }}\n{FILE}')
     done = schedlab("run", "x.toml", "--on", "sim,host")
     assert done.returncode == 0, done.stderr
     first = done.stderr.splitlines()[0]
     assert first.startswith("host ignores scheduler.name = minix: the kernel has its own (")
     assert "ignored on host: scheduler.name = minix" in done.stdout
-    told = schedlab.json("run", "x.toml", "--on", "sim,host")
-    assert list(told["ignored"]) == ["host"]
+    document = schedlab.json("run", "x.toml", "--on", "sim,host")
+    assert list(document["ignored"]) == ["host"]
     (manifest,) = schedlab.folder.rglob("manifest.json")
-    assert json.loads(manifest.read_text())["places"]["host"]["ignored"] == told["ignored"]["host"]
+    assert json.loads(manifest.read_text())["places"]["host"]["ignored"] == document["ignored"]["host"]
     assert "ignores" not in schedlab("run", "x.toml", "--on", "sim,host").stderr, "nothing is measured"
 
 

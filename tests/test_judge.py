@@ -1,4 +1,4 @@
-"""`schedlab judge` before a person: prompts in a terminal, answers that are none, Ctrl-C, what letters stood for."""
+"""`schedlab judge` before a person: prompts in a terminal, invalid answers, Ctrl-C, which setting each letter was."""
 
 import json
 import os

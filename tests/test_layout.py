@@ -150,7 +150,7 @@ def test_every_room_is_in_the_table():
     ],
 )
 @pytest.mark.parametrize("where", ["{}", "def later():\n    {}", "if TYPE_CHECKING:\n    {}"])
-def test_a_circle_is_found_wherever_the_import_stands(module, line, found, where):
+def test_a_circle_is_found_wherever_the_import_is(module, line, found, where):
     texts = sources()
     texts[module] += f"\n{where.format(line)}\n"
     assert set(found) <= set(circle(graph(texts)))

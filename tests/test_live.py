@@ -39,8 +39,8 @@ elif verb == "run":
     changed = changed[turn] if turn < len(changed) else []
     rows = [{{"metric": "tasks.hog.real", "unit": "s", "value": 1.0 + turn}}]
     seen = {{"foreign_percent": foreign[turn] if turn < len(foreign) else 0.0, "own_percent": 0.1, "lost_events": 0}}
-    told = {{"rows": rows, "warnings": said.get("warnings", []), "environment": seen, "changed": changed}}
-    print(json.dumps(told | {{"began_unix_ns": 0}}))
+    answer = {{"rows": rows, "warnings": said.get("warnings", []), "environment": seen, "changed": changed}}
+    print(json.dumps(answer | {{"began_unix_ns": 0}}))
 if verb == "calibrate":
     print(json.dumps({{"rounds_per_second": 1e9, "calls_per_second": 1e7, "spread": 0.01}}))
 if verb == "noise":
@@ -135,7 +135,7 @@ def test_a_run_that_is_always_disturbed_is_marked(schedlab, host):
 CHANGED = {"setting": "rr_slice", "path": "/proc/sys/kernel/sched_rr_timeslice_ms", "expected": "4", "actual": "50"}
 
 
-def test_a_run_whose_settings_somebody_else_changed_is_repeated(schedlab, host):
+def test_a_run_whose_settings_another_process_changed_is_repeated(schedlab, host):
     host.says(changed=[[CHANGED]])
     done = schedlab.json("run", host.file(seeds=1), "--on", "host")
     assert not done["warnings"]
@@ -158,7 +158,7 @@ def test_a_run_that_is_always_void_is_no_result_until_it_is_none_again(schedlab,
     assert not again["warnings"]
 
 
-def test_a_disturbed_attempt_stands_rather_than_a_void_one(schedlab, host):
+def test_a_disturbed_attempt_is_kept_rather_than_a_void_one(schedlab, host):
     host.says(foreign=[50.0] * ATTEMPTS, changed=[[], [], [CHANGED]])
     done = schedlab.json("run", host.file(seeds=1), "--on", "host")
     reals = sorted(cell["metrics"]["tasks.hog.real"]["mean"] for cell in done["cells"])
@@ -166,7 +166,7 @@ def test_a_disturbed_attempt_stands_rather_than_a_void_one(schedlab, host):
     assert len(done["warnings"]) == 1
 
 
-def test_what_can_be_seen_is_told_before_the_first_run_and_kept(schedlab, host):
+def test_the_preflight_is_reported_before_the_first_run_and_kept(schedlab, host):
     host.says(noise=1.5)
     done = schedlab("run", host.file(seeds=12), "--on", "host", "--json")
     assert "others use 1.5 % of the busiest processor" in done.stderr
@@ -179,7 +179,7 @@ def test_what_can_be_seen_is_told_before_the_first_run_and_kept(schedlab, host):
     assert "preflight" in json.loads(manifest.read_text())["seen"]["host"], "nothing new was seen"
 
 
-def test_an_agent_that_is_killed_is_told_of_with_what_becomes_of_the_rest(schedlab, host):
+def test_an_agent_that_is_killed_is_reported_with_what_becomes_of_the_rest(schedlab, host):
     host.says(dies=True)
     done = schedlab("run", host.file(seeds=2), "--on", "host")
     assert done.returncode == 2
@@ -213,7 +213,7 @@ def test_a_sweep_that_was_killed_goes_on_where_it_stopped(schedlab, host):
     assert len(host.asked("calibrate")) == 1, "the work of a second is the same before and after"
 
 
-def test_simulated_and_measured_stand_side_by_side(schedlab, host):
+def test_simulated_and_measured_are_shown_side_by_side(schedlab, host):
     done = schedlab.json("run", host.file(), "--on", "sim,host")
     assert [cell["factors"]["on"] for cell in done["cells"]] == ["sim", "sim", "host", "host"]
     assert done["cells"][0]["metrics"]["tasks.hog.real"]["mean"] == pytest.approx(0.01)
@@ -224,16 +224,16 @@ def test_a_blind_experiment_names_letters_until_the_verdict(schedlab, host):
     host.says(warnings=[{"seen": "slice 3ms became 4ms", "why": "a tick", "advice": "know it"}])
     file = host.file(seeds=2)
     done = schedlab("run", file, "--on", "host", "--blind", "--json")
-    told = json.loads(done.stdout)
-    assert [cell["factors"] for cell in told["cells"]] == [{"setting": "A"}, {"setting": "B"}]
-    folder = schedlab.folder / told["folder"]
+    document = json.loads(done.stdout)
+    assert [cell["factors"] for cell in document["cells"]] == [{"setting": "A"}, {"setting": "B"}]
+    folder = schedlab.folder / document["folder"]
     hidden = done.stdout + "".join(
         path.read_text() for path in folder.rglob("*") if path.is_file() and path.suffix in (".jsonl", "")
     )
     assert "3ms" not in hidden
     assert "100ms" not in hidden
     assert json.loads(schedlab("run", file, "--on", "host", "--blind", "--json").stdout)["runs"]["computed"] == 0
-    by_letter = {cell["factors"]["setting"]: cell["metrics"]["tasks.hog.real"]["mean"] for cell in told["cells"]}
+    by_letter = {cell["factors"]["setting"]: cell["metrics"]["tasks.hog.real"]["mean"] for cell in document["cells"]}
     meant = schedlab.json("unseal", folder, "--verdict", "no difference")["letters"]
     assert {factors["scheduler.base_slice"] for factors in meant.values()} == {"3ms", "100ms"}
     from schedlab.results import Results
@@ -246,9 +246,9 @@ def test_a_blind_experiment_names_letters_until_the_verdict(schedlab, host):
 
 
 def test_nothing_is_unsealed_twice_or_where_nothing_is_sealed(schedlab, host):
-    told = schedlab.json("run", host.file(seeds=1), "--on", "host", "--blind")
-    schedlab("unseal", told["folder"], "--verdict", "A")
-    done = schedlab("unseal", told["folder"], "--verdict", "B")
+    sealed = schedlab.json("run", host.file(seeds=1), "--on", "host", "--blind")
+    schedlab("unseal", sealed["folder"], "--verdict", "A")
+    done = schedlab("unseal", sealed["folder"], "--verdict", "B")
     assert done.returncode == 2
     assert "not a folder of sealed results" in done.stderr
 

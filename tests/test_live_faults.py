@@ -140,7 +140,7 @@ def test_an_agent_that_is_killed_leaves_nothing_and_a_message(schedlab, put_back
     assert done["runs"]["total"] == 2
 
 
-def test_a_setting_that_somebody_else_changes_voids_the_run(schedlab, put_back):
+def test_a_setting_that_another_process_changes_voids_the_run(schedlab, put_back):
     path = file(schedlab.folder, duration="2s", seeds=1, values="101")
     process = schedlab.start("run", path, "--on", "host", "--json", *ANYHOW)
     try:
@@ -153,11 +153,11 @@ def test_a_setting_that_somebody_else_changes_voids_the_run(schedlab, put_back):
         KNOB.write_text(put_back)
     answer, errors = process.communicate()
     assert process.returncode == 0, errors
-    told = json.loads(answer)
-    (warning,) = told["warnings"]
+    document = json.loads(answer)
+    (warning,) = document["warnings"]
     assert f"void in {ATTEMPTS} of {ATTEMPTS} attempts" in warning["warning"]
     assert f"vfs_cache_pressure was 101 and became 103 during the run ({KNOB})" in warning["warning"]
-    assert told["cells"][0]["metrics"] == {}
+    assert document["cells"][0]["metrics"] == {}
     again = schedlab.json("run", path, "--on", "host", *ANYHOW)
     assert again["cells"][0]["metrics"]["tasks.hog.share"]["n"] == 1
     assert not any("void" in warning["warning"] for warning in again["warnings"])
@@ -203,7 +203,7 @@ def fill(ballast):
             continue
 
 
-def test_a_task_that_dies_is_told_of_and_the_others_stand(schedlab, put_back):
+def test_a_task_that_dies_is_reported_and_the_others_are_kept(schedlab, put_back):
     more = 'doomed = { load = "command", run = "sleep 0.3; kill -9 $$" }'
     path = file(schedlab.folder, duration="500ms", seeds=1, values="101", more=more)
     done = schedlab.json("run", path, "--on", "host", *ANYHOW)
@@ -220,7 +220,7 @@ def test_a_task_that_dies_is_told_of_and_the_others_stand(schedlab, put_back):
         ("tunables.page_cluster=9999", "page_cluster"),
     ],
 )
-def test_a_knob_that_refuses_is_told_of_before_anything_is_touched(schedlab, put_back, setting, words):
+def test_a_knob_that_refuses_is_reported_before_anything_is_changed(schedlab, put_back, setting, words):
     if words == "child_runs_first" and Path("/proc/sys/kernel/sched_child_runs_first").exists():
         pytest.skip("this kernel has it")
     path = file(schedlab.folder)
@@ -266,10 +266,10 @@ def test_without_root_what_is_allowed_works_and_the_rest_is_named():
         env = {**os.environ, "HOME": str(folder), "XDG_STATE_HOME": str(folder / "state")}
         done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
-        told = json.loads(done.stdout)
-        (cell,) = told["cells"]
+        document = json.loads(done.stdout)
+        (cell,) = document["cells"]
         assert cell["metrics"]["tasks.plain.share"]["mean"] > cell["metrics"]["tasks.nice.share"]["mean"]
-        warnings = " ".join(warning["warning"] for warning in told["warnings"])
+        warnings = " ".join(warning["warning"] for warning in document["warnings"])
         assert "the agent itself ran" in warnings
         assert "events were not recorded" in warnings
         assert "tasks.plain.run_wait.p99" not in cell["metrics"]
@@ -303,7 +303,7 @@ def test_a_machine_with_one_processor_works(schedlab, only):
     assert [one["processor"] for one in noise["windows"][0]["processors"]] == [only]
 
 
-def test_groups_that_may_not_be_made_are_told_of_and_the_rest_works(schedlab, put_back):
+def test_groups_that_may_not_be_made_are_reported_and_the_rest_works(schedlab, put_back):
     """In a mount namespace of its own the groups' hierarchy may only be read."""
     hierarchies = [folder for name in ("cpu", "unified", ".") if (folder := Path("/sys/fs/cgroup") / name).is_mount()]
     closing = [f"mount --bind {path} {path} && mount -o remount,bind,ro {path}" for path in hierarchies]
@@ -314,9 +314,9 @@ def test_groups_that_may_not_be_made_are_told_of_and_the_rest_works(schedlab, pu
     words = ["unshare", "--mount", "sh", "-c", command, "sh", COMMAND, "run", path, "--on", "host", "--json", *ANYHOW]
     done = subprocess.run(words, cwd=schedlab.folder, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["cells"][0]["metrics"]["tasks.hog.share"]["mean"] > 0
-    assert any("Read-only file system" in warning["warning"] for warning in told["warnings"])
+    document = json.loads(done.stdout)
+    assert document["cells"][0]["metrics"]["tasks.hog.share"]["mean"] > 0
+    assert any("Read-only file system" in warning["warning"] for warning in document["warnings"])
 
 
 #: A wall clock that is stepped by a minute, there and back, ten times a second, for this process only.

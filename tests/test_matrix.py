@@ -108,7 +108,7 @@ def test_first_come_first_served_gives_all_to_the_first(whole):
     assert value(whole, "throughput", "hogs", "fifo") == pytest.approx(100, rel=0.01)
 
 
-def test_first_come_first_served_starves_who_comes_later(whole):
+def test_first_come_first_served_starves_later_tasks(whole):
     for load in ("interactive", "audio", "server", "fork_storm"):
         assert value(whole, "latency_p50", load, "fifo") is None
         assert value(whole, "longest_wait", load, "fifo") > 9000
@@ -205,11 +205,11 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(schedlab):
     assert again["runs"] == {"total": kept, "computed": 0, "known": kept}
 
 
-def test_progress_is_told_over_all_loads(out, tmp_path):
-    told = []
-    matrix.run(["fifo"], ["hogs", "audio"], 2, tmp_path, progress=lambda done, total: told.append((done, total)))
-    assert (told[0], told[-1]) == ((0, 4), (4, 4))
-    assert told == sorted(told)
+def test_progress_is_reported_over_all_loads(out, tmp_path):
+    calls = []
+    matrix.run(["fifo"], ["hogs", "audio"], 2, tmp_path, progress=lambda done, total: calls.append((done, total)))
+    assert (calls[0], calls[-1]) == ((0, 4), (4, 4))
+    assert calls == sorted(calls)
 
 
 # The measures, on runs made up.
@@ -250,7 +250,7 @@ def test_a_period_that_a_task_never_came_to_is_missed():
 
 def test_a_ratio_counts_from_the_best_whatever_is_better():
     by_name = {m.name: m for m in matrix.MEASURES}
-    assert by_name["switches"].ratio(9, [4, 9]) == 2, "a switch a second more or less tells nothing"
+    assert by_name["switches"].ratio(9, [4, 9]) == 2, "a switch a second more or less is not significant"
     assert by_name["throughput"].ratio(4.9, [4.9, 9.9]) == 2
     assert by_name["latency_p50"].ratio(None, [1]) == float("inf")
     assert [colour(ratio) for ratio in (1, 1.2, 2, 5, 20, 50, 1000, float("inf"))] == [0, 1, 2, 3, 4, 5, 6, 6]
@@ -301,7 +301,7 @@ def luminance(hexadecimal):
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_the_scale_is_told_by_lightness_alone_and_its_numbers_can_be_read(html):
+def test_the_scale_varies_in_lightness_alone_and_its_numbers_can_be_read(html):
     for fields in themes(html):
         grounds = [ground for ground, _ in fields]
         steps = [(max(a, b) + 0.05) / (min(a, b) + 0.05) for a, b in pairwise(grounds)]

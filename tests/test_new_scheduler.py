@@ -48,7 +48,7 @@ def test_a_new_scheduler_builds_and_passes_its_test(tree):
 
 
 @pytest.mark.parametrize("name", ["a_first", "lucky_dip", "zz_last"])
-def test_its_lines_stand_in_the_order_of_the_alphabet(tree, name):
+def test_its_lines_are_in_alphabetical_order(tree, name):
     room, table = tree / SCHEDULERS / "classic" / "mod.rs", tree / SCHEDULERS / "mod.rs"
     before = room.read_text()
     assert begin(tree, name).returncode == 0

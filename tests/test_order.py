@@ -67,7 +67,7 @@ class Drifting(Simulator):
         return pl.DataFrame([row], schema=ROW, orient="row")
 
 
-class Beside:
+class Counting:
     """A session whose runs take a number of processors; it reports how many were taken at once."""
 
     taken, most, lock = 0, 0, threading.Lock()
@@ -76,12 +76,12 @@ class Beside:
         self.processors = processors
 
     def run(self, cell, seed):
-        with Beside.lock:
-            Beside.taken += self.processors
-            Beside.most = max(Beside.most, Beside.taken)
+        with Counting.lock:
+            Counting.taken += self.processors
+            Counting.most = max(Counting.most, Counting.taken)
         threading.Event().wait(0.002)
-        with Beside.lock:
-            Beside.taken -= self.processors
+        with Counting.lock:
+            Counting.taken -= self.processors
         return seed
 
 
@@ -101,7 +101,7 @@ def by_the_runner(pending, folder):
     """The order in which the runner has sessions make their runs."""
     made = []
 
-    class Noting(Beside):
+    class Noting(Counting):
         def run(self, cell, seed):
             made.append((cell, seed))
 
@@ -155,22 +155,22 @@ def test_a_run_that_goes_on_leaves_the_finished_ones_and_the_log(tmp_path):
 
 
 @pytest.mark.parametrize("processors", [(1, 2), (4, 1), (3, 2)])
-def test_runs_stand_beside_each_other_only_where_they_fit(monkeypatch, processors):
+def test_runs_are_made_at_once_only_where_they_fit(monkeypatch, processors):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
-    Beside.taken = Beside.most = 0
+    Counting.taken = Counting.most = 0
     (cell,) = Experiment.from_text(FILE, "x.toml", set=["workload.hog.nice=0"]).cells()
-    sessions = {str(number): Beside(count) for number, count in enumerate(processors)}
+    sessions = {str(number): Counting(count) for number, count in enumerate(processors)}
     runs = blocked([(replace(cell, on=on), seed) for on in sessions for seed in range(40)], random.Random(1))
     done = list(order._made(sessions, runs, threading.Event()))
     assert [chunk for (chunk,), _ in done] == runs
     assert [seed for _, seed in done] == [seed for _, seed in runs]
-    assert max(processors) <= Beside.most <= 4
+    assert max(processors) <= Counting.most <= 4
 
 
 def test_ctrl_c_stops_between_two_runs(tmp_path):
     stop = threading.Event()
 
-    class Stopping(Beside):
+    class Stopping(Counting):
         def run(self, cell, seed):
             stop.set()
             threading.Event().wait(0.2)

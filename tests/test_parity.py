@@ -15,7 +15,7 @@ from schedlab.parity import guests, switches
 from schedlab.targets.guest.target import Guest, unpacked
 
 LOAD = """
-question = "Do the events tell what the table tells?"
+question = "Do the events agree with the table?"
 machine = "guest"
 duration = "2s"
 metrics = ["tasks.a.share"]
@@ -27,7 +27,7 @@ s = { passes = "forever", steps = [{ sleep = "9ms" }, { compute = "1ms" }] }
 """
 MS = 1_000_000
 TICK_NS = 4 * MS
-#: From a kernel's look at its clock to the switch that it tells, at most, s.
+#: From a kernel's look at its clock to the switch that it reports, at most, s.
 LOOKS_EARLIER_S = 20e-6
 
 
@@ -57,7 +57,7 @@ def test_the_events_of_a_guest_agree_with_its_table(tmp_path):
     ran = turns(recording).with_columns(ran=pl.col("end_ns") - pl.col("begin_ns"))
     for job in "abs":
         turns_of_it = ran.filter(pl.col("job") == job)["ran"]
-        # The kernel charges by the moment at which it chooses, and tells of the switch some ten microseconds later:
+        # The kernel charges by the moment at which it chooses, and reports the switch some ten microseconds later:
         # these are the next one's in the table, and still the last one's here.
         moved = 100 * LOOKS_EARLIER_S * len(turns_of_it) / table["elapsed"]
         # The table has the task's end in it, after the run: giving memory back takes some milliseconds of 2 s.
@@ -123,7 +123,7 @@ def test_a_recording_that_does_not_tell_what_was_charged_is_refused(tmp_path):
         switches.follow_recording(task_set, tmp_path / "simulated", {"name": "cfs"}, 1)
 
 
-def test_a_difference_is_told_in_words():
+def test_a_difference_is_reported_in_words():
     difference = {"what": "they choose differently", "running": "t00", "policy": None, "kernel": "stranger 7"}
     found = switches.Agreement(3, 2, 0.5, difference)
     assert not found.whole
@@ -139,7 +139,7 @@ workload = {{ a = {{ load = "spin", compute = "9s" }}, b = {{ load = "spin", com
 """
 
 
-def test_the_simulated_clock_ticks_when_it_is_told(tmp_path):
+def test_the_simulated_clock_ticks_at_the_given_phase(tmp_path):
     experiment = Experiment.from_text(TICKING.format(phase=1_230_000), "ticking.toml")
     experiment.record(tmp_path / "two", "recording")
     ends = turns(tmp_path / "two").filter(pl.col("end_ns") > 0)["end_ns"].to_list()[:-1]

@@ -73,5 +73,5 @@ def test_the_length_of_a_sweep_is_known_where_durations_are():
     assert "not known" in looked([0.05] * PIECES, ahead=[None]).lines()[2]
 
 
-def test_lengths_are_told_as_a_person_would():
+def test_lengths_are_rounded_as_a_person_would():
     assert [preflight.spell(s) for s in (0.2, 42, 190, 7500)] == ["1 s", "42 s", "3 min 10 s", "2 h 5 min"]

@@ -50,7 +50,7 @@ def test_host_and_guests_at_once_are_refused(schedlab):
     refused(schedlab("reproduce", "minix-1990", "--on", "host,guest:6.1"), "one or the other: host, guest:6.1")
 
 
-class Told:
+class Given:
     """A runner with given numbers: one for each limit of memory, or for each elevator."""
 
     def __init__(self, measured: str, numbers):
@@ -72,16 +72,16 @@ def test_the_claims_on_nbuf_look_at_the_sizes_of_their_place(place, climbs_at):
         seen.add(limit)
         return exactly(66.0 if file == "file_major" or limit == climbs_at else 1.0)
 
-    finding = nbuf.order_decides_more_than_memory(Told(place, numbers))
+    finding = nbuf.order_decides_more_than_memory(Given(place, numbers))
     assert finding.verdict == "holds"
     assert seen == set(nbuf.SIZES[place.partition(":")[0]].limits)
 
 
-def test_where_each_request_takes_the_same_time_requests_tell_how_long_the_device_was_at_work():
-    told = {"tasks.files.real": 4.0, "disk_requests": 2000.0, "disk_busy": 100.0}
-    evidence = nbuf.busy_falls_with_memory(Told("guest:6.1", lambda file, metric, *_: exactly(told[metric]))).evidence
+def test_where_each_request_takes_the_same_time_device_time_is_computed_from_the_requests():
+    means = {"tasks.files.real": 4.0, "disk_requests": 2000.0, "disk_busy": 100.0}
+    evidence = nbuf.busy_falls_with_memory(Given("guest:6.1", lambda file, metric, *_: exactly(means[metric]))).evidence
     assert "device at work s: 2.00 2.00 2.00 2.00" in evidence
-    evidence = nbuf.busy_falls_with_memory(Told("host", lambda file, metric, *_: exactly(told[metric]))).evidence
+    evidence = nbuf.busy_falls_with_memory(Given("host", lambda file, metric, *_: exactly(means[metric]))).evidence
     assert "device at work s: 4.00 4.00 4.00 4.00" in evidence
 
 
@@ -89,8 +89,8 @@ def test_where_each_request_takes_the_same_time_requests_tell_how_long_the_devic
     ("writes_first", "verdict"),
     [(exactly(5, 1), "holds"), (exactly(9.5, 1), "not shown"), (exactly(20), "does not hold")],
 )
-def test_orders_that_so_few_repeats_cannot_tell_apart_are_no_answer(writes_first, verdict):
+def test_orders_whose_intervals_overlap_are_not_shown_to_differ(writes_first, verdict):
     def numbers(file, metric, elevator):
         return writes_first if elevator == order_of_1994.STARVED[0] else exactly(10, 1)
 
-    assert order_of_1994.writes_first_helps_under_swap(Told("guest:6.1", numbers)).verdict == verdict
+    assert order_of_1994.writes_first_helps_under_swap(Given("guest:6.1", numbers)).verdict == verdict

@@ -339,7 +339,7 @@ def _numbers(entry, settings) -> list[float]:
     return inner + [entry[key] for key in sorted(numbers - ends)]
 
 
-def test_an_nbuf_is_acceptable_in_the_better_third_or_if_nobody_feels_the_difference():
+def test_an_nbuf_is_acceptable_in_the_better_third_or_if_the_difference_is_negligible():
     from schedlab.published.reproductions.irix_1999_nbuf.claims import COUNTERS, NBUF, SETS, recommended_nbuf
     from schedlab.published.rows import Row, RowSpec
     from schedlab.report.reproduced import row_texts

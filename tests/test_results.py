@@ -65,7 +65,7 @@ def test_an_interval_is_found_by_factors_and_a_wrong_name_is_answered(found):
         found.interval("tasks.io.reel", scheduler__slice="18ms")
 
 
-def test_the_manifest_tells_where_the_numbers_come_from(found):
+def test_the_manifest_says_where_the_numbers_come_from(found):
     manifest = found.manifest
     assert manifest["question"].startswith("Which slice")
     assert manifest["seeds"] == 3

@@ -207,16 +207,16 @@ def test_full_files_are_left_alone_and_a_new_one_is_begun(small, tmp_path, monke
     assert (more.computed, runs_of(results.load(found.folder)).height) == (4, 10)
 
 
-def test_progress_is_told_from_what_is_known_to_all(small, tmp_path):
-    told = []
-    Experiment.from_toml(small).run(out=tmp_path, progress=lambda done, total: told.append((done, total)))
-    assert told[0] == (0, 6)
-    assert told[-1] == (6, 6)
-    assert told == sorted(told)
+def test_progress_is_reported_from_the_known_runs_to_all(small, tmp_path):
+    calls = []
+    Experiment.from_toml(small).run(out=tmp_path, progress=lambda done, total: calls.append((done, total)))
+    assert calls[0] == (0, 6)
+    assert calls[-1] == (6, 6)
+    assert calls == sorted(calls)
 
 
-class Beside(Simulator):
-    """A place that has something to do before its runs, at the same time as the others have."""
+class Preparing(Simulator):
+    """A target that prepares its runs at the same time as the others."""
 
     meeting = threading.Barrier(min(2, len(os.sched_getaffinity(0))), timeout=60)
 
@@ -224,6 +224,6 @@ class Beside(Simulator):
         return [lambda stop: self.meeting.wait()]
 
 
-def test_what_places_do_before_their_runs_is_done_at_once(small, tmp_path):
-    results = Experiment.from_toml(small).run(tmp_path / "out", targets=[Beside(1, "sim"), Beside(1, "another")])
+def test_targets_prepare_their_runs_at_the_same_time(small, tmp_path):
+    results = Experiment.from_toml(small).run(tmp_path / "out", targets=[Preparing(1, "sim"), Preparing(1, "another")])
     assert results.computed == 12

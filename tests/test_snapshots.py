@@ -27,7 +27,7 @@ def empty(tmp_path, monkeypatch):
 
 
 def filled(folder):
-    """What stands for the making of a machine."""
+    """Substitute for making a machine."""
     (folder / emulation.STATE).write_bytes(bytes(range(256)) * 64)
 
 
@@ -35,7 +35,7 @@ def order(*words):
     return {ORDER: json.dumps({"command": [AGENT, *words], "lead": f"{LEAD_NS}ns", "port": PORT}).encode()}
 
 
-def test_a_machine_is_made_once_whoever_wants_it(empty):
+def test_a_machine_that_several_threads_want_is_made_once(empty):
     made, found = [], []
 
     def want():
@@ -77,7 +77,7 @@ def test_a_machine_is_known_by_its_contents_not_by_their_size(empty):
         with open(folder / name, "r+b") as file:
             file.seek(offset)
             file.write(piece)
-        # Not even the time of the change tells.
+        # The time of the change does not reveal it either.
         os.utime(folder / name, ns=(before.st_atime_ns, before.st_mtime_ns))
         asked()
         assert (len(made), said[-1]) == (number, f"{folder / name} is damaged; the machine is made again")
@@ -110,7 +110,7 @@ def test_a_machine_that_could_not_be_made_leaves_nothing(empty):
     assert [path.name for path in snapshots.folder().iterdir() if path.is_dir()] == []
 
 
-def test_whoever_waits_for_a_machine_hears_ctrl_c(empty):
+def test_ctrl_c_ends_the_wait_for_a_machine(empty):
     snapshots.folder().mkdir(parents=True)
     stop = threading.Event()
     stop.set()

@@ -47,7 +47,7 @@ def unbreakable(table: Table) -> list[str]:
 
 
 def has_whole(lines: list[str], text: str) -> bool:
-    """Whether a text stands in a line with blanks or nothing on either side."""
+    """Whether a text is in a line with blanks or nothing on either side."""
     return any(re.search(rf"(?<!\S){re.escape(text)}(?!\S)", line) for line in lines)
 
 
@@ -64,7 +64,7 @@ def test_nothing_is_broken_and_no_line_is_longer_than_the_width_or_what_cannot_b
 
 @settings(max_examples=200, deadline=None)
 @given(tables(), st.integers(20, 200))
-def test_every_number_stands_as_often_as_there_are_cells_with_it(table, columns):
+def test_every_number_is_printed_once_for_each_cell_with_it(table, columns):
     lines = " ".join(shown(table, columns))
     numeric = [place for place, column in enumerate(table.columns) if column.numeric]
     texts = [row[place].text for row in table.rows for place in numeric]
@@ -74,7 +74,7 @@ def test_every_number_stands_as_often_as_there_are_cells_with_it(table, columns)
 
 @settings(max_examples=200, deadline=None)
 @given(tables(), st.integers(20, 200))
-def test_a_unit_stands_in_headings_only(table, columns):
+def test_a_unit_is_printed_in_headings_only(table, columns):
     numbers = [Column(c.name, "parsec" if c.numeric else "", c.numeric, c.key, c.prose) for c in table.columns]
     lines = shown(Table(numbers, table.rows), columns)
     stated = sum(line.count("[parsec]") for line in lines)
@@ -106,7 +106,7 @@ def test_what_does_not_fit_is_transposed():
     assert [line.split("  ")[1] for line in lines[2:]] == [f"{name} [ms]" for name in METRICS]
 
 
-def test_several_keys_stand_in_lines_of_their_own_when_transposed():
+def test_several_keys_have_lines_of_their_own_when_transposed():
     keys = [Column("scheduler.name", key=True), Column("scheduler.slice", key=True)]
     rows = [["minix", "100ms", *["1.25 ± 0.75"] * 4], ["cfs with groups", "18ms", *["2 ± 1"] * 4]]
     lines = shown(Table.of_texts([*keys, *SWEEP.columns[1:]], rows), 66)

@@ -6,7 +6,7 @@ from schedlab.units import readable_unit
 STEPS = "workload.files.steps.0.repeat.steps"
 
 
-def test_paths_through_steps_are_cut_to_the_end_that_tells_them_apart():
+def test_paths_through_steps_are_cut_to_the_shortest_distinct_end():
     assert column_names([f"{STEPS}.0.open.files", f"{STEPS}.0.open.size", "groups.buffers.memory"]) == [
         "…open.files",
         "…open.size",
@@ -28,5 +28,5 @@ def test_a_policy_with_parameters_is_shown_by_its_name_and_theirs():
     assert level_name("18ms") == "18ms"
 
 
-def test_nothing_is_told_in_base_units():
+def test_no_table_uses_base_units():
     assert (readable_unit("B", 0.0), readable_unit("s", 0.0), readable_unit("B", 2048.0)) == ("B", "s", "KiB")

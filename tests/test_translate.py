@@ -61,7 +61,7 @@ def test_a_translated_cell_keeps_its_place_in_the_table():
     assert not {cell.hash for cell in new} & {cell.hash for cell in cells}
 
 
-def test_beside_a_guest_the_host_is_a_machine_of_one_processor(monkeypatch):
+def test_compared_with_a_guest_the_host_is_a_machine_of_one_processor(monkeypatch):
     monkeypatch.setattr("schedlab.targets.factory._guest", lambda name, experiment, conditions: None)
     simulator, _ = targets("sim:eevdf,guest:6.1", experiment(), 1, None)
     machine = simulator.cells(experiment().cells())[0].scenario["machine"]

@@ -35,7 +35,7 @@ def written(folder, jobs="", more=""):
     return path
 
 
-def told(jobs="", more=""):
+def found(jobs="", more=""):
     return [one.text for one in effects.of(Experiment.from_text(FILE.format(jobs=jobs, more=more), "x.toml").cells())]
 
 
@@ -59,8 +59,8 @@ EFFECTS = [
 
 
 @pytest.mark.parametrize(("jobs", "more", "texts"), EFFECTS)
-def test_what_a_file_runs_and_changes_is_found_wherever_it_stands(jobs, more, texts):
-    assert told(jobs, more) == texts
+def test_what_a_file_runs_and_changes_is_found_wherever_it_is_written(jobs, more, texts):
+    assert found(jobs, more) == texts
 
 
 def test_a_file_that_does_nothing_to_the_host_needs_no_agreement(schedlab, host):  # noqa: F811
@@ -69,7 +69,7 @@ def test_a_file_that_does_nothing_to_the_host_needs_no_agreement(schedlab, host)
 
 
 @pytest.mark.parametrize("more", ["tunables = { swappiness = 10 }", 'scheduler = { name = "eevdf", autogroup = true }'])
-def test_what_was_not_agreed_to_is_shown_and_refused_where_nobody_can_be_asked(schedlab, host, more):  # noqa: F811
+def test_what_was_not_agreed_to_is_shown_and_refused_without_a_terminal(schedlab, host, more):  # noqa: F811
     path = written(schedlab.folder, more=more)
     done = schedlab("run", path, "--on", "host")
     assert (done.returncode, done.stdout) == (2, "")
@@ -150,7 +150,7 @@ def test_a_record_that_others_can_write_is_refused(schedlab, host):  # noqa: F81
 
 
 def test_examples_of_the_project_are_trusted():
-    """A digest for each stands in shipped.txt; who changes it there agrees to what the example does to a host."""
+    """A digest for each is in shipped.txt; to change it there is to agree to what the example does to a host."""
     files = {
         file: effects.of(Experiment.from_toml(file).cells()) for file in sorted((ROOT / "examples").glob("*.toml"))
     }

@@ -29,7 +29,7 @@ def test_a_run_without_drive_and_limit_uses_a_folder():
     assert asked(scratch="/var/tmp") is None
 
 
-def test_the_size_that_is_asked_for_is_that_of_a_run_without_a_drive():
+def test_the_requested_size_is_that_of_a_run_without_a_drive():
     assert asked(scratch="loop:200MiB") == {"size": "200MiB"}
     drive = asked('{ preset = "uniform", drive = "st3144a" }', scratch="loop:200MiB")
     assert set(drive) == {"disk"}

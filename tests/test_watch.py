@@ -176,7 +176,7 @@ def test_in_a_terminal_there_are_panels_until_ctrl_c_however_narrow_it_is(width)
     assert max(len(line) for line in whole) <= width
 
 
-def test_no_sampler_is_left_when_the_watcher_is_told_to_end():
+def test_no_sampler_is_left_when_the_watcher_is_ended():
     running = subprocess.Popen(
         [*COMMAND, "watch", "--every", "20ms"], stdout=subprocess.PIPE, text=True, start_new_session=True
     )

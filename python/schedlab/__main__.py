@@ -3,7 +3,7 @@
 the launcher      starts Python with Ctrl-C held back: an interpreter that is starting would print a traceback
 here              until there is something to be put in order, Ctrl-C ends the process at once, with status 130
 in a verb         Ctrl-C is a KeyboardInterrupt, wherever the work is; whatever comes of it, the status is 130
-after the output  what was asked for is done, and Ctrl-C changes nothing any more
+after the output  the command is done, and Ctrl-C changes nothing any more
 """
 
 import os

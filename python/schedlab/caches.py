@@ -68,7 +68,7 @@ class Curves:
     """The runs of some policies over a trace.
 
     `runs` has a row for each policy and size, and sample if there are any: policy, size, slots, group, requests,
-    misses, miss_ratio. `samples` is their number. Where the cache counts bytes, `bytes` stands in place of slots, and
+    misses, miss_ratio. `samples` is their number. Where the cache counts bytes, `bytes` replaces slots, and
     missed_bytes and byte_miss_ratio follow.
     """
 
@@ -105,12 +105,12 @@ class Curves:
 
     @property
     def policies(self) -> list[str]:
-        """As they were asked for."""
+        """As requested."""
         return self.runs["policy"].unique(maintain_order=True).to_list()
 
     @property
     def sizes(self) -> list[tuple[str, int]]:
-        """As they were asked for, and the number of slots or bytes that each is."""
+        """As requested, and the number of slots or bytes that each is."""
         return self.runs.select("size", self.room).unique(maintain_order=True).rows()
 
     @property

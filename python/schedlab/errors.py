@@ -1,8 +1,8 @@
-"""Errors that are the user's to mend, or that tell the user how to go on. The command line shows their message only."""
+"""Errors that the user can correct, or whose message says how to go on. The command line shows only the message."""
 
 
 class UsageError(Exception):
-    """Something asked for does not exist or cannot be done; the message says what would be right."""
+    """A request that does not exist or cannot be met; the message says what is allowed."""
 
 
 class Interrupted(Exception):

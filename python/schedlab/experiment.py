@@ -40,7 +40,8 @@ class Experiment(Specification):
         `threads` defaults to every processor; `fresh` runs everything again; `progress` is called with the number
         of runs done and the number of all. `targets` says where to run, the simulator if none is named:
         `schedlab.targets.simulator.Simulator`, `schedlab.targets.host.target.Host`,
-        `schedlab.targets.guest.target.Guest`. `tell` hears, before the first new run, what a target ignores.
+        `schedlab.targets.guest.target.Guest`. `tell` is called before the first new run with a line for all that a
+        target ignores.
         """
         from schedlab.run.runner import run
 

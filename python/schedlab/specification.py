@@ -103,7 +103,7 @@ def spelled(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value of a machine, which may stand there with its source: `{ value = "1GiB", source = "..." }`."""
+    """A value of a machine, which may be given with its source: `{ value = "1GiB", source = "..." }`."""
     return value["value"] if isinstance(value, dict) and "value" in value else value
 
 

@@ -1,6 +1,6 @@
 """The command `schedlab`: one file a verb. A verb imports what it needs when it runs, so that the rest answer at once.
 
-Exit status: 0 done, 1 done with runs in which tasks wait for ever, 2 the user can mend it (one message on stderr),
+Exit status: 0 done, 1 done with runs in which tasks wait forever, 2 the user can correct it (one message on stderr),
 70 a fault of schedlab, 130 stopped by Ctrl-C, 141 the output is not read any more.
 """
 

@@ -24,7 +24,7 @@ def verb(
 
     from schedlab.cli.output import console
 
-    # A name may stand in several families: each has its page and its parameters.
+    # Several families may have the name: each has its page and its parameters.
     for number, one in enumerate(entry.get("entries", [entry])):
         page = one["page"].strip()
         console().print(Markdown(f"---\n\n{page}" if number else page))

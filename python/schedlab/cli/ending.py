@@ -29,7 +29,7 @@ def command(run: Callable[[], int]) -> int:
     try:
         _install_handler()
         status = run()
-        # What was asked for is done; Ctrl-C while the interpreter ends would only print a traceback.
+        # The command is done; Ctrl-C while the interpreter ends would only print a traceback.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -113,7 +113,7 @@ def console(width: int | None = None) -> Any:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr if that is a terminal; yields the function to tell it (done, total)."""
+    """A progress bar on stderr if that is a terminal; yields the function that advances it to (done, total)."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -138,7 +138,7 @@ def _show_plan(
 
 
 def _judge(results: "Results", unrecorded: bool) -> None:
-    """Say what no table may hide: numbers that were asked for and are not there, and tasks that wait for ever.
+    """Report what no table may hide: requested numbers that are missing, and tasks that wait forever.
 
     `unrecorded`: the user wanted no events recorded, and numbers that need them are left out.
     """

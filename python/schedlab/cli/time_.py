@@ -9,7 +9,7 @@ import typer
 NAME = "time"
 EXAMPLE = "schedlab time --repeat 10 -- sort data --versus sort -S 1G data"
 
-#: Stands between two commands.
+#: Separates two commands.
 VERSUS = "--versus"
 #: From this share of the processors on, others may have disturbed a run, percent.
 FOREIGN_PERCENT = 5.0

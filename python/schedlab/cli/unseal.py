@@ -1,4 +1,4 @@
-"""`schedlab unseal`: the verdict first, then what the letters stood for."""
+"""`schedlab unseal`: the verdict first, then which setting each letter was."""
 
 from pathlib import Path
 from typing import Annotated

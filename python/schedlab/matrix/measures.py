@@ -20,13 +20,13 @@ Run = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of a run that tells something about its scheduler."""
+    """A number of a run that characterises its scheduler."""
 
     name: str
     title: str
     unit: str
     better: Literal["less", "more"]
-    #: Differences below this tell nothing: two schedulers are compared by the ratio of their values, each plus this.
+    #: Differences below this do not count: two schedulers are compared by the ratio of their values, each plus this.
     grain: float
     #: The metrics that it is made of, as a pattern; a first group is the job.
     metrics: str

@@ -57,7 +57,7 @@ def of_process(pid: int) -> tuple[int | None, bytes]:
 
 
 class Grouping:
-    """Sessions and command lines of the processes seen, asked for once each."""
+    """Sessions and command lines of the processes seen, each read once."""
 
     def __init__(self, ask: Callable[[int], tuple[int | None, bytes]] = of_process):
         """`ask` gives both of a process."""

@@ -1,6 +1,6 @@
 """The indicators by which a resource is found short: a number, the threshold from which it says so, and why that one.
 
-The thresholds stand here and nowhere else, each with its reason. Pressure (the share of time in which tasks were held
+All thresholds are defined here, each with its reason. Pressure (the share of time in which tasks were held
 up) is asked first: it reports tasks, where a busy device alone may be no harm. A kernel without pressure is judged by
 what it has.
 """
@@ -302,7 +302,7 @@ LOOPBACK_KERNEL = Indicator(
 
 
 def over(indicator: Indicator, view: View) -> bool | None:
-    """Whether it says that its resource is short; None if this kernel does not tell."""
+    """Whether its resource is short; None if this kernel does not report it."""
     value = indicator.of(view)
     return None if value is None else value >= indicator.threshold
 

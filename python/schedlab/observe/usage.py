@@ -122,7 +122,7 @@ class Usage:
         for program in programs:
             below[program["under"]] = below.get(program["under"], 0.0) + program["disk_kib_per_s"]
         own = [replace(use, amount=use.amount - below.get(use.pid, 0.0)) for use in self._by("rkB/s", "wkB/s")]
-        # A parent whose children moved nearly all of it moved nothing worth telling.
+        # A parent whose children moved nearly all of it is not reported.
         own = [use for use in own if use.amount > 0.1 * below.get(use.pid, 0.0)]
         return self._most([*own, *(self._ended(program, program["disk_kib_per_s"]) for program in programs)])
 

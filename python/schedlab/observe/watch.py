@@ -1,4 +1,4 @@
-"""The counters of a live host, as `schedlab-agent sample` tells them: rows of constant columns, and means over time."""
+"""The counters of a live host, reported by `schedlab-agent sample`: rows of constant columns, and means over time."""
 
 import os
 import shutil
@@ -101,7 +101,7 @@ def _at(value: Any, path: tuple) -> float | None:
 
 @dataclass
 class Means:
-    """Means of rows, each weighted with the time that it tells of."""
+    """Means of rows, each weighted with the time that it covers."""
 
     seconds: float = 0.0
     samples: int = 0

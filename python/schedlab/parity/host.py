@@ -3,7 +3,7 @@
     deviation  =  median of the simulated runs  -  median of the measured runs         a repeat each, REPEATS or more
     holds      if |deviation| <= the larger of   `share` x measured median   and   `least`
 
-The allowances stand below, by kind of metric: those that the lab promises, never widened for a scenario.
+The allowances are below, by kind of metric: those that the lab promises, never widened for a scenario.
 What does not hold is listed in docs/validity.md with the reason, where it is known.
 """
 

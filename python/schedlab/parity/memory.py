@@ -1,7 +1,7 @@
 """Parity of memory: reclaim by two lists compared with the kernels whose rules it has, by what is paged and read.
 
-A scenario of `memory_scenarios/` has so much memory. In a guest that is the limit of a control group, in which all its
-tasks are: the kernel's own memory is no part of it, and the group reclaims as soon as it is full. The simulator has a
+Each scenario of `memory_scenarios/` has a memory size. In a guest that is the limit of a control group with all its
+tasks: the kernel's own memory is no part of it, and the group reclaims as soon as it is full. The simulator has a
 machine of that size and the policy `two_list` with `group`.
 
     holds      if |simulated - measured| <= the larger of   10 % of the measured   and   32 pages

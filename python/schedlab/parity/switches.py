@@ -1,10 +1,10 @@
-"""Switch for switch: whether a policy takes the processor from task to task as a guest's kernel does, for a minute.
+"""Switch for switch: whether a policy takes the same scheduling decisions as a guest's kernel, for a minute.
 
     task set   tasks that compute, in some task sets with sleepers, on one processor
     warm-up    each runs alone for a while, one after the other, and a last one after them; then all sleep
     measured   they wake one after the other, and compute to the end
 
-After it all tasks are alike: a task that wakes afterwards has no lag (`eevdf`), and stands where sleepers are
+After it all tasks are alike: a task that wakes afterwards has no lag (`eevdf`), and is where sleepers are
 placed (`cfs`), whatever it did before. The guest reports each reading of the clock by its kernel, and what each task
 was charged. The policy is led through that recording (`_core.follow`): it is charged the same, gets the same ticks and
 wakeups at the same times, kernel threads' too, and everything that is decided it decides itself:
@@ -35,7 +35,7 @@ from schedlab.targets.linux import KERNEL_WORDS
 
 #: Length of a task's part in the warm-up, and from one to the next, ms: far longer than any sleeper's credit.
 ALONE_MS, APART_MS = 20, 30
-#: From the wakeup of one task to that of the next, ms: no divisor of a tick, so that no two stand in the same place.
+#: From the wakeup of one task to that of the next, ms: no divisor of a tick, so that no two share a phase of the tick.
 WAKES_APART_MS = 1.3
 #: Between the warm-up and the measured phase, ms: long enough that kernel threads with a period of up to two seconds
 #: wake once alone, after which they have no lag either. The clock ticks meanwhile (`guests.QUIET`), or

@@ -1,6 +1,6 @@
 """Rebuilds a published report: computes every row, compares it with the printed number, and judges.
 
-`rows.toml` says what is computed. A `[[row]]` stands for as many rows as the values of its `each` have combinations::
+`rows.toml` says what is computed. A `[[row]]` describes a row for each combination of the values of its `each`::
 
     [tolerance.real]                          # how far a prediction may be from print; exactly one of the two
     relative = 0.10                           # a share of the published value, or: absolute = 0.7 (in `unit`)
@@ -76,7 +76,7 @@ class Finding(NamedTuple):
 
 #: The verdict of a claim that no function checks, or whose experiment was skipped.
 NOT_CHECKED = "not checked"
-#: Stands behind every verdict that rests on a bound set after the numbers had been seen.
+#: Follows every verdict that rests on a bound set after the numbers had been seen.
 MARK = "†"
 
 
@@ -96,12 +96,12 @@ def checked(check: Callable[..., Finding], *given: Any) -> Finding:
 
 
 def with_mark(verdict: str, afterwards: str) -> str:
-    """A verdict as it is shown."""
+    """A verdict as shown."""
     return f"{verdict} {MARK}" if afterwards else verdict
 
 
 def notes(judged: Iterable[tuple[str, str]]) -> list[str]:
-    """The notes below a table, from ids and what was set afterwards for each; ids of the same note stand together."""
+    """The notes below a table, from ids and what was set afterwards for each; ids of one note are listed together."""
     ids: dict[str, list[str]] = {}
     for name, afterwards in judged:
         if afterwards:
@@ -111,7 +111,7 @@ def notes(judged: Iterable[tuple[str, str]]) -> list[str]:
 
 @dataclass(frozen=True)
 class Report:
-    """A report as it stands in its folder."""
+    """A report as stored in its folder."""
 
     name: str
     folder: Path

@@ -110,7 +110,7 @@ def total(scores: Iterable[Score]) -> Score:
 
 
 def expand(entry: Mapping, published: Mapping, tolerances: Mapping[str, Tolerance]) -> list[RowSpec]:
-    """The rows that an entry of rows.toml stands for."""
+    """The rows that an entry of rows.toml describes."""
     each = entry.get("each", {})
     rows = []
     for values in itertools.product(*each.values()):

@@ -1,7 +1,7 @@
 """The page about a matrix: a heat map for each measure, every number with its interval and origin.
 
-A colour tells how many times worse a value is than the best of its column. The scale goes by lightness, so that it does
-not depend on how colours are seen, and each number stands in its field.
+The colour of a field shows how many times worse its value is than the best of the column. The scale varies in
+lightness, so that it does not depend on colour vision, and each field also shows the number.
 """
 
 from math import isfinite

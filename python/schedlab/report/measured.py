@@ -9,7 +9,7 @@ from schedlab.report.warnings import gathered
 from schedlab.results import Results
 from schedlab.units import convert, counted, readable_unit
 
-#: Of a chart, in units of its drawing: two stand side by side.
+#: Of a chart, in units of its drawing: two are placed side by side.
 WIDTH = 460
 #: Seconds of the first run that the page draws.
 DRAWN = 2.0

@@ -28,7 +28,7 @@ def write(template: str, path: Path, **values: Any) -> None:
 
 
 def origin(name: str, scenarios: list[str], seeds: str) -> str:
-    """What a figure stands on: experiment, scenarios and seeds."""
+    """The origin of a figure: experiment, scenarios and seeds."""
     short = [scenario[:12] for scenario in dict.fromkeys(scenarios)]
     more = f" and {len(short) - NAMED} more" if len(short) > NAMED else ""
     return f"{name}: scenario {', '.join(short[:NAMED])}{more}; {seeds}"
@@ -50,7 +50,7 @@ def _leaves(tree: Any, path: str) -> Iterator[tuple[str, str, str]]:
 
 
 def schedule(scenario: dict[str, Any], seed: int, first: float) -> str:
-    """The simulator's drawing of the first seconds of a run, as SVG to stand inside a page.
+    """The simulator's drawing of the first seconds of a run, as SVG to be embedded in a page.
 
     Its style sheet is nested into a class, or it would restyle the whole page.
     """

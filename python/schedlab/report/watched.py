@@ -19,7 +19,7 @@ ROOM_FOR_NUMBERS = 70
 
 
 def number(value: float | None, places: int = 0) -> str:
-    """A number, or a dash for what the kernel does not tell."""
+    """A number, or a dash if the kernel does not report it."""
     return "–" if value is None else f"{value:.{places}f}"
 
 
@@ -35,7 +35,7 @@ def size(kib: float | None) -> str:
 
 
 def panels(header: dict, line: dict, width: int) -> Any:
-    """All that a line tells of: the system, nice levels, control groups and tasks."""
+    """Everything in a line: the system, nice levels, control groups and tasks."""
     from rich.console import Group
 
     shown = [_system(header, line, width)]

@@ -1,6 +1,7 @@
 """Folders of results by the name of their experiment: `results/quantum` is the newest `results/quantum-8bf62fde`.
 
-The newest is the one whose experiment was run last, also if all of its runs were known: the time of its lock tells.
+The newest is the one whose experiment was run last, also if all of its runs were known: the one with the
+newest lock file.
 """
 
 import re

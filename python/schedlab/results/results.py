@@ -70,7 +70,7 @@ class Results:
 
     @classmethod
     def of(cls, experiment: Specification, cells: list[Cell], folder: Path, computed: int = 0) -> "Results":
-        """The runs of this experiment in `folder`; it may hold more seeds than were asked for."""
+        """The runs of this experiment in `folder`; it may hold more seeds than were requested."""
         rows = store.read(store.files(folder))
         # Where every run was void, there is no file to have the factors' columns.
         rows = rows.with_columns(pl.lit(None, pl.String).alias(n) for n in cells[0].factors if n not in rows.columns)
@@ -82,7 +82,7 @@ class Results:
 
     @classmethod
     def open(cls, path: str | Path) -> "Results":
-        """The results in a folder that `run` made, as asked for last; `results/NAME` is the newest of that name."""
+        """The results in a folder that `run` made, as last requested; `results/NAME` is the newest of that name."""
         folder = folders.newest(path)
         manifest = read_manifest(folder)
         if not manifest:
@@ -98,7 +98,7 @@ class Results:
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds that were asked for."""
+        """The requested seeds."""
         return Specification(self.name, self.manifest["experiment"]).seeds
 
     @property
@@ -131,7 +131,7 @@ class Results:
 
     @property
     def missing(self) -> list[str]:
-        """The metrics that were asked for and that no run has: what is wrong, and the nearest that is there.
+        """The requested metrics that no run has: what is wrong, and the nearest that is there.
 
         Empty where the scheduler's events were not recorded: the warning that says so says what is left out.
         """
@@ -157,7 +157,7 @@ class Results:
         """Mean and 95 % interval over seeds: a row per cell and metric.
 
         `metrics` are names as in an experiment file (`"tasks.*.real"`), `"*"` for all that the runs have, or None for
-        those that the experiment asked for.
+        those that the experiment requests.
         Columns: the factors, scenario, metric, unit, n, mean, low, high. Bounds are null for a single seed.
         """
         keys = [*self.factors, "scenario", "metric", "unit"]
@@ -269,7 +269,7 @@ class Results:
                 raise UsageError(f"{self.name} has no metric {name!r}; {nearest(name, known)}")
 
     def _meant(self, metrics: Sequence[str]) -> list[str]:
-        """The metrics that names with `*` stand for; refused if one stands for none."""
+        """The metrics that names with `*` match; refused if one matches none."""
         known = list(self.frame["metric"].unique(maintain_order=True))
         self._know([name for name in metrics if not self._of([name], known)])
         return self._of(metrics, known)
@@ -290,7 +290,7 @@ class Results:
 
     @property
     def shown_metrics(self) -> list[str]:
-        """The metrics that the experiment asked for, or a short useful choice."""
+        """The metrics that the experiment requests, or a short useful choice."""
         known = list(self.frame["metric"].unique(maintain_order=True))
         if self.metrics:
             return self._of(self.metrics, known)
@@ -345,5 +345,5 @@ def read_baseline(text: str, cells: list[dict[str, str]]) -> dict[str, str]:
 
 
 def _is_meant(name: str, asked: str) -> bool:
-    """Whether `asked`, in which `*` stands for any job or nice level, means the metric `name`."""
+    """Whether `asked`, in which `*` matches any job or nice level, means the metric `name`."""
     return re.fullmatch(re.escape(asked).replace(r"\*", ".+"), name) is not None

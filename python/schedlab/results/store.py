@@ -38,7 +38,7 @@ COLUMNS = {
 
 
 def folder_hash(engines: dict[str, str]) -> str:
-    """Eight digits that stand for engines and scenarios, whatever the question, the seeds and the metrics."""
+    """Eight digits that identify engines and scenarios, whatever the question, the seeds and the metrics."""
     text = "\n".join([*dict.fromkeys(engines.values()), *engines])
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
@@ -154,7 +154,7 @@ def parquet(frame: pl.DataFrame) -> bytes:
 def locked(folder: Path):
     """Keep a second process from writing to the same folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    # That it is opened for writing, and so gets a new time, also tells which folder was run last (`folders.newest`).
+    # Opening it for writing updates its time, by which `folders.newest` finds the folder that was run last.
     with open(folder / LOCK, "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,8 +2,8 @@
 
     for each repeat (seed):  all cells of all targets, shuffled      drift hits every cell of every target alike
 
-What one target does for a while and another one after it is compared across that while: with noise that lasts, equal
-things differ. So each target opens a *session* at the beginning, and the runner says which one makes the next run.
+If one target makes all its runs before the next, the two are compared across that time, and under lasting noise equal
+targets differ. So each target opens a *session* at the beginning, and the runner says which one makes the next run.
 """
 
 import json

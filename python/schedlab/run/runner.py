@@ -1,7 +1,7 @@
 """Runs an experiment: looks up what is done, has the rest run where it shall be, and saves each chunk as it ends.
 
-A *target* is where runs happen: the simulator, the live host, a guest. With several targets, every cell stands once for
-each, distinguished by the factor `on`. ::
+A *target* is where runs happen: the simulator, the live host, a guest. With several targets, every cell appears once
+for each, distinguished by the factor `on`. ::
 
     a run is the same whenever it is made   the target makes its runs in bulk, as it likes          `Target.runs`
     a run depends on its moment             the runner says which run of which target is next       `Target.session`
@@ -121,7 +121,7 @@ def _placed(cell: Cell, target: Target, distinguished: bool) -> Cell:
 
 
 def manifest(experiment: Specification, cells: list[Cell], targets: Sequence[Target]) -> dict:
-    """What the parquet files do not say. Each machine stands once, with the sources of its values."""
+    """What the parquet files do not say. Each machine appears once, with the sources of its values."""
     machines = []
     entries = []
     for cell in cells:

@@ -39,7 +39,7 @@ class Difference(NamedTuple):
 
     @property
     def real(self) -> bool | None:
-        """Whether it is more than chance; None if there are too few pairs to tell."""
+        """Whether it is more than chance; None if there are too few pairs to decide."""
         return None if self.verdict == TOO_FEW else self.verdict == REAL
 
 

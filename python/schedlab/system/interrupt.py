@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
-#: Seconds within which Ctrl-C is heard.
+#: Seconds within which Ctrl-C takes effect.
 HEARD_SECONDS = 0.05
 
 

@@ -95,6 +95,6 @@ def _start(pid: int) -> int | None:
         text = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
-    # The name stands in parentheses and may hold any byte. The state is field 3, the start time field 22.
+    # The name is in parentheses and may hold any byte. The state is field 3, the start time field 22.
     fields = text[text.rindex(b")") + 2 :].split()
     return None if fields[0] in (b"Z", b"X") else int(fields[19])

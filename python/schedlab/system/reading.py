@@ -1,6 +1,6 @@
 """Reads the files that a user names: only ordinary ones, only up to a limit, only as UTF-8 where text is wanted.
 
-A device has no end, a pipe none that is known, and opening one may wait for ever; so a file is opened without waiting,
+A device has no end, a pipe none that is known, and opening one may wait forever; so a file is opened without waiting,
 looked at, and refused before a byte of it is read.
 """
 
@@ -69,7 +69,7 @@ def refuse_unusual(path: str | Path) -> None:
 def refuse_unusual_but_pipes(path: str | Path) -> None:
     """As `refuse_unusual`, but what a command writes, as in <(zcat x) and on standard input, is read as it comes.
 
-    A pipe with a name is refused: opening one waits, perhaps for ever, for a program that writes into it.
+    A pipe with a name is refused: opening one waits, perhaps forever, for a program that writes into it.
     """
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:

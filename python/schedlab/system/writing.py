@@ -86,7 +86,7 @@ def _write(file, content: bytes) -> None:
 
 @contextmanager
 def named(path: Path):
-    """Give errors the name of the file that they are of: the kernel does not tell it for a full disk."""
+    """Give errors the name of the file that they are of: the kernel does not report it for a full disk."""
     try:
         yield
     except OSError as why:

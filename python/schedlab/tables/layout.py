@@ -23,7 +23,7 @@ from schedlab.tables.table import Cell, Column, Table
 #: A line: pieces of text with their styles.
 Line = list[tuple[str, str]]
 
-#: Blanks left of a table, between columns, and before the value of a record that stands below its name.
+#: Blanks left of a table, between columns, and before the value of a record that is printed below its name.
 MARGIN, GAP, INDENT = 2, 3, 4
 #: A column of sentences is no narrower than this while another form fits.
 NARROWEST_PROSE = 24
@@ -144,7 +144,7 @@ def _wide(table: Table, width: int) -> list[Line]:
     widths = _widths(table, width)
     heads = [_heading(column, columns) for column, columns in zip(table.columns, widths, strict=True)]
     height = max(map(len, heads))
-    # A heading of fewer lines stands next to the rule.
+    # A heading of fewer lines is placed next to the rule.
     heads = [[""] * (height - len(head)) + head for head in heads]
     done = [_line(table, widths, [(part, "") for part in parts]) for parts in zip(*heads, strict=True)]
     done.append([(" " + RULE * (sum(widths) + _frame(len(widths)) - 1), "")])

@@ -63,13 +63,13 @@ def through(arguments: Sequence[str], aside: bool = False) -> int:
     It is in the same process group: a signal from the terminal reaches the command, and what becomes of it is the
     command's affair, so this process only waits.
     """
-    heard = {}
+    handlers = {}
     with suppress(ValueError):  # Only the main thread gets signals.
-        heard = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
+        handlers = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
     try:
         return subprocess.Popen([str(program()), *arguments], stdout=2 if aside else None).wait()
     finally:
-        for number, before in heard.items():
+        for number, before in handlers.items():
             signal.signal(number, before)
 
 

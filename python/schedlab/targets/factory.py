@@ -28,8 +28,8 @@ def targets(
 ) -> list[Target]:
     """The targets that `on` names, separated by commas; where the experiment's machine is, if it names none.
 
-    With `blind`, the folder of results, the host's settings are hidden under letters. `tell` gets a line for each thing
-    seen before the first run.
+    With `blind`, the folder of results, the host's settings are hidden under letters. `tell` gets a line for each
+    observation made before the first run.
     """
     names = named(on, experiment)
     processors = _processors_of_guests(names, experiment)

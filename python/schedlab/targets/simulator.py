@@ -1,6 +1,6 @@
 """The simulator as a target: pending runs in chunks, each computed while the one before is being saved.
 
-A chunk is computed in a second thread, with the interpreter released, so Ctrl-C is heard at once.
+A chunk is computed in a second thread, with the interpreter released, so Ctrl-C takes effect at once.
 """
 
 import io
@@ -32,7 +32,7 @@ class Simulator:
 
     threads: int
     name: str = SIM
-    #: What is simulated in place of the cells that are asked for: the same ones, translated.
+    #: What is simulated in place of the requested cells: the same ones, translated.
     translated: Specification | None = None
     #: Nothing disturbs a simulated machine.
     repeatable: ClassVar[bool] = True
@@ -43,7 +43,7 @@ class Simulator:
         return _core.version()
 
     def cells(self, cells: list[Cell]) -> list[Cell]:
-        """A scenario's own hash tells all there is to tell."""
+        """The cells, translated if need be: the hash of a scenario covers all that decides its results."""
         if self.translated is None:
             return cells
         return [

@@ -1,7 +1,7 @@
 """Compiles the source of a scheduler into the object that a guest's kernel takes: `fifo.bpf.c` into `fifo.bpf.o`.
 
     compiler       the newest clang of the machine's own suites, installed or of its package
-    vmlinux.h      the types of that very kernel, as it tells them itself: a guest prints them, once
+    vmlinux.h      the types of that very kernel: a guest prints them, once
     bpf/*.h        the headers of libbpf, of its package
 
 The same source, kernel and packages make the same bytes, in whatever folder.
@@ -29,7 +29,7 @@ COMPILERS, HEADERS = re.compile(r"clang-(\d+)"), "libbpf-dev"
 #: BTF, which the kernel reads types from, is made of debugging information; an instruction set that all kernels with
 #: sched_ext know.
 OPTIONS = ("-g", "-O2", "-Wall", "-target", "bpf", "-mcpu=v3", "-D__TARGET_ARCH_x86")
-#: Where a kernel tells its types.
+#: Where a kernel publishes its types.
 TYPES = "/sys/kernel/btf/vmlinux"
 #: Longest time of a compilation, s.
 TIMEOUT = 300

@@ -160,7 +160,7 @@ def filled(
 
 
 def _bytes(constant: Constant, value: str, program: bytes, label: str) -> bytes:
-    """A given value as it stands in the object."""
+    """A given value as it is encoded in the object."""
     if value == DEFAULT:
         return constant.compiled(program)
     if not constant.is_number:

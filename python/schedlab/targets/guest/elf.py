@@ -1,4 +1,4 @@
-"""What a program's headers tell (ELF, 64 bits): whether it is static, its machine, and where its variables lie."""
+"""A program's headers (ELF, 64 bits): whether it is static, its machine, and the locations of its variables."""
 
 import struct
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A guest at work: booted, kept as it is at a moment of its own choosing, and gone on with.
+"""A running guest: booted, saved at a moment of its own choosing, and continued.
 
     boot      from the kernel's first instruction until the guest powers off
     keep      the same until the watchdog that the guest has set: then memory and state of all devices are files

@@ -4,7 +4,7 @@ Behind the path, constants of the object can be given (`guest/constants.py`): "w
 
 The object lies in the guest's initial file system, next to the tool that hands it to the kernel: bpftool, with the few
 libraries that it needs, of the distribution's packages. The agent attaches it before anything is measured, and refuses
-to report if the kernel has thrown it out (`crates/agent/src/guest/ext.rs` tells what it finds where).
+to report if the kernel has thrown it out (`crates/agent/src/guest/ext.rs` documents where it looks).
 """
 
 import re
@@ -98,7 +98,7 @@ def read(path: Path) -> bytes:
 
 
 def refuse_without(kernel: Kernel) -> None:
-    """Refuse a kernel that is known to take no schedulers. Of one without a configuration, the guest will tell."""
+    """Refuse a kernel that is known to take no schedulers. Without a configuration file, the guest decides."""
     named = [kernel.image.with_name(name.format(release=kernel.release)) for name in CONFIGURATIONS]
     config = next((file for file in named if file.is_file()), None)
     if config and OPTION not in config.read_text().splitlines():

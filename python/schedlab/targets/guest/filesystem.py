@@ -42,7 +42,7 @@ def _make(size: int, folder: Path) -> None:
     program = shutil.which(MAKER) or shutil.which(MAKER, path="/sbin:/usr/sbin")
     if not program:
         raise UsageError(f"{MAKER} is not here, and a guest's drive needs an empty file system: install e2fsprogs")
-    # An empty file of settings, so that only what stands here counts.
+    # An empty file of settings, so that only the options below count.
     environment = dict(os.environ) | {"MKE2FS_CONFIG": os.devnull, "E2FSPROGS_FAKE_TIME": str(BORN)}
     with tempfile.NamedTemporaryFile(prefix="schedlab-") as image:
         image.truncate(size)
@@ -54,11 +54,11 @@ def _make(size: int, folder: Path) -> None:
         if done.returncode:
             raise UsageError(f"{MAKER} could not make a file system of {size >> 20} MiB: {done.stderr.strip()}")
         with open(image.name, "rb") as made:
-            for offset, contents in _stretches(made.fileno(), size):
+            for offset, contents in _extents(made.fileno(), size):
                 (folder / f"{offset:x}").write_bytes(contents)
 
 
-def _stretches(file: int, size: int) -> list[tuple[int, bytes]]:
+def _extents(file: int, size: int) -> list[tuple[int, bytes]]:
     """What is not zero, block by block, neighbours together."""
     found: list[tuple[int, bytes]] = []
     for at, block in _written(file, size):

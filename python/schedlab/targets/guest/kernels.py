@@ -217,7 +217,7 @@ def _of_path(name: str) -> Kernel:
 
 
 def _image_and_modules(name: str) -> tuple[Path, Path | None]:
-    """The paths in IMAGE or IMAGE+FOLDER; a plus sign may stand in either."""
+    """The paths in IMAGE or IMAGE+FOLDER; a plus sign may occur in either."""
     whole = Path(name).expanduser().resolve()
     if whole.is_file():
         return whole, None

@@ -29,7 +29,7 @@ class Monitor:
     """Sends commands to an emulator, and reads its answers and events."""
 
     def __init__(self, guest: subprocess.Popen, look: Callable[[], None]):
-        """`look` is called while nothing is heard; it raises what ends the waiting."""
+        """`look` is called while nothing arrives; it raises what ends the waiting."""
         self._guest, self._look = guest, look
         self._read = b""
         self._unheard: list[dict] = []

@@ -1,6 +1,6 @@
 """A guest kernel as a target: `--on guest:6.1`. The same experiment, and the same agent.
 
-    for each setup of a guest    boot once, and keep the machine as it is when it is ready
+    for each setup of a guest    boot once, and keep the machine when it is ready
     for each run (cell, seed)    go on from it twice, as many guests at once as there are processors
         the answers are equal    the result
         they differ              a third guest votes, and the result is marked
@@ -59,8 +59,8 @@ TICK_NS, PHASE_NS = 10**9 // HZ, 2_472_136
 SCRATCH = "/tmp"
 #: A run that takes longer, by the guest's clock, is ended with a warning.
 AT_MOST = "600s"
-#: Buffer of the scheduler's events, KiB, and how often it is emptied. Emptying it takes the processor
-#: for a moment, so it is done rarely: at some two hundred bytes a switch, 60 000 of them a second find room.
+#: Buffer of the scheduler's events, KiB, and how often it is emptied. Emptying it preempts
+#: the running task, so it is done rarely: at some two hundred bytes a switch, there is room for 60 000 a second.
 BUFFER_KIB, DRAIN_EVERY = 64 << 10, "5s"
 #: It is at most this part of a small guest's memory.
 BUFFER_SHARE = 8
@@ -97,7 +97,7 @@ class Guest:
     _machine: Machine | None = field(default=None, repr=False)
     #: By the hash of a cell that was placed.
     _prepared: "dict[str, Prepared]" = field(default_factory=dict, repr=False)
-    #: Schedulers by their paths, as they were when they were first asked for.
+    #: Schedulers by their paths, as they were when they were first requested.
     _schedulers: dict[str, dict[str, bytes]] = field(default_factory=dict, repr=False)
 
     @property

@@ -20,7 +20,7 @@ from schedlab.targets.linux import ELEVATOR, ELEVATORS, REQUEST_TIME
 USUAL_TIME = "100us"
 #: What an elevator's module is called, where its name differs; `none` needs no module.
 MODULES = {"kyber": "kyber-iosched", "none": None}
-#: What Linux takes for a device of one queue, where no other is asked for. A loop device has none of itself.
+#: Linux's default for a device of one queue. A loop device has none by default.
 USUAL = {ELEVATOR: "mq-deadline"}
 #: Where the agent finds the pieces of an empty file system.
 BLANK = "/volume"
@@ -28,7 +28,7 @@ BLANK = "/volume"
 
 @dataclass(frozen=True)
 class Volume:
-    """A drive, as the agent is asked for it, with the file system that it needs."""
+    """A drive, as requested from the agent, with the file system that it needs."""
 
     request: Mapping[str, Any]
     #: Bytes it has.
@@ -53,7 +53,7 @@ class Volume:
 
     @property
     def usual(self) -> dict[str, str]:
-        """Its elevator if none is asked for: kernels differ in what null_blk has of itself."""
+        """Its elevator if none is requested: kernels differ in the default of null_blk."""
         return USUAL if "request" in self.request else {}
 
     def modules(self, tunables: Mapping[str, str]) -> dict[str, str]:

@@ -34,7 +34,7 @@ class BlindedHost:
         self.seal = Seal.of(cells, key_in(path))
 
     def cells(self, cells: list[Cell]) -> list[Cell]:
-        """The cells under their letters, in the order of these: that of the file would tell."""
+        """The cells under their letters, in the order of the letters: that of the file would reveal the settings."""
         return [self.seal.blind(cell) for cell in self.seal.cells.values()]
 
     def ignores(self, experiment: Specification) -> list[str]:
@@ -46,7 +46,7 @@ class BlindedHost:
         return self.host.describe() | {"blind": True}
 
     def seen(self) -> dict:
-        """It tells nothing of the settings."""
+        """What was seen of the host; it reveals no setting."""
         return self.host.seen()
 
     def ahead(self, pending: list[Run]) -> list:
@@ -55,7 +55,7 @@ class BlindedHost:
 
     @contextmanager
     def session(self, pending: list[Run], folder: Path, stop: threading.Event) -> Iterator["_Sealed"]:
-        """Have the true cells run, and tell of the blind ones."""
+        """Run the true cells, and report them as the blind ones."""
         write_seal(folder, self.seal)
         with self.host.session([(self.true(cell), seed) for cell, seed in pending], folder, stop) as session:
             yield _Sealed(session, self)
@@ -132,7 +132,7 @@ def unseal(folder: Path, verdict: str) -> dict[str, dict[str, str]]:
 
 
 def _cells(seal: Path) -> dict[str, list]:
-    """What stands in a seal: scenario, factors, and both hashes, by letter."""
+    """The contents of a seal: scenario, factors, and both hashes, by letter."""
     try:
         cells = decoded(reading.data(seal, reading.MANIFEST))
     except (ValueError, RecursionError) as why:

@@ -10,7 +10,7 @@
         void?       the same; if it stays so, its numbers are no results
 
 A run is *void* when one of its settings was changed from outside meanwhile: it is of no setting at all. The same
-command tries it again. One that others only slowed down is *disturbed*: it stands, marked, if all attempts were.
+command tries it again. One that others only slowed down is *disturbed*: it is kept, marked, if all attempts were.
 
 Every attempt, disturbed or not, is a line of `attempts.jsonl` in the folder of the results: nothing measured is lost.
 """
@@ -68,7 +68,7 @@ class Host:
     conditions: Conditions = field(default_factory=Conditions)
     #: Asks a person about the run just done: letter or factors, and the number of the session; gives a score.
     judge: Callable[[dict[str, str], int], float] | None = None
-    #: Gets a line for each thing seen before the first run.
+    #: Gets a line for each observation made before the first run.
     tell: Callable[[str], None] = field(default=lambda line: None, repr=False)
     name: str = HOST
     repeatable: ClassVar[bool] = False
@@ -85,7 +85,7 @@ class Host:
         return self._engine
 
     def cells(self, cells: list[Cell]) -> list[Cell]:
-        """Settings of the host decide results too. What only a guest can be asked for is refused."""
+        """The cells with the host's settings, which decide results too. Settings that only a guest has are refused."""
         for name in (KERNEL_WORDS, REQUEST_TIME):
             if any(name in cell.host["tunables"] for cell in cells):
                 raise UsageError(
@@ -256,17 +256,17 @@ class _Session:
 
         A session with a person is not repeated because it was disturbed, only if it is void.
         """
-        stands, reasons = None, []
+        kept, reasons = None, []
         for number in range(1, ATTEMPTS + 1):
             outcome, reasons = self.attempt(cell, seed, number)
             if changed(outcome):
                 continue
-            stands = outcome, reasons
+            kept = outcome, reasons
             if not reasons or self.judge:
                 break
-        if stands is None:
+        if kept is None:
             return rows([], [_void(reasons)])
-        outcome, reasons = stands
+        outcome, reasons = kept
         if self.judge:
             score = self.judge(cell.factors, seed)
             outcome["rows"].append({"metric": SCORE, "unit": "1", "value": score})
@@ -311,7 +311,7 @@ class _Session:
         } | ({"slice": slice_} if slice_ else {})
 
     def _quiet(self, cpus: list[int]) -> dict:
-        # On a machine that is taken as it is, one look is enough.
+        # Where a busy machine is accepted, one look is enough.
         patience = QUIET_SECONDS if self.conditions.dirty else self.conditions.patience
         limits = ["--quiet-below", str(self.conditions.quiet_below), "--at-most", f"{patience}s"]
         where = ["--processors", ",".join(map(str, cpus))]
@@ -337,7 +337,7 @@ class _Session:
 
 
 def volume(cell: Cell, conditions: Conditions) -> dict[str, Any] | None:
-    """A cell's own file system: if its machine has a drive, if its memory is limited, or if one is asked for.
+    """A cell's own file system: if its machine has a drive, if its memory is limited, or if one is requested.
 
     Without a size it is as large as the drive, or as the run's files need.
     """

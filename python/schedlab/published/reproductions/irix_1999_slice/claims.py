@@ -4,7 +4,7 @@ The rule: a slice_size is favourable for a number of copies if it costs no more 
 any slice_size reaches with them, and if no copy waits longer than a second for its turn. It is recommended if it is
 favourable for every number of copies at once: the best for one counter, or for one number, is not the best.
 
-Two per cent is what a switch may cost before a user of such a machine, who is never its only one, could tell it from noise;
+Two per cent is what a switch may cost before a user of such a machine, who is never its only one, could distinguish it from noise;
 after a second of silence a user at a terminal loses the thread (R. B. Miller, Response time in man-computer
 conversational transactions, AFIPS 1968).
 """

@@ -1,8 +1,8 @@
 """The claims of the report, each checked: a function per id, with underscores for dashes.
 
-Two orders are compared seed by seed, on the same programs and random draws, by the request list as the kernel had it. Beside
-that stands what becomes of the same comparison with strict priority of one direction, and without the race in reclaim:
-controls that say which rule does what.
+Two orders are compared seed by seed, on the same programs and random draws, by the request list as the kernel had it. Two
+controls repeat the comparison, with strict priority of one direction and without the race in reclaim: they separate the
+effects of these rules.
 """
 
 from collections.abc import Mapping, Sequence

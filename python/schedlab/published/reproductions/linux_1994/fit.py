@@ -29,7 +29,7 @@ from schedlab.published.reproduction import Report
 
 FOLDER = reproductions.folder("linux-1994")
 SEEDS = 8
-#: Sizes in startx.toml by what they are, as they stand in the file.
+#: Sizes in startx.toml by what they are, as written in the file.
 SIZES = {"gone over": "293KiB", "held": "440KiB", "libraries": "800KiB", "of the server": "320KiB"}
 
 

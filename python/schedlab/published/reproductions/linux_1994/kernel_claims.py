@@ -43,7 +43,7 @@ def writes_first_helps_under_swap(runner: KernelRunner) -> Finding:
     real = {name: _value(runner, "elapsed", elevator, file="swap") for name, elevator in names.items()}
     first, usual = real["writes_starved 0"], real["writes_starved 2"]
     text = "; ".join(f"{name} {one.mean:.1f} s [{one.low:.1f} to {one.high:.1f}]" for name, one in real.items())
-    # What so few repeats cannot tell apart is no answer either way.
+    # If the intervals of these few repeats overlap, the claim is neither confirmed nor refuted.
     if first.low <= usual.high and usual.low <= first.high:
         return Finding("not shown", f"the intervals overlap: {text}")
     return Finding.that(first.high < usual.low, text)

@@ -8,7 +8,7 @@ Run as `python -m schedlab.published.reproductions.minix_1990.fit`. It tries a g
     reads     calls in which the CPU job reads its input     cpu_*.toml, io_loaded.toml
 
 and prints the best by the sum over the fit rows of ((predicted - published) / scale)^2, where scale is what a stopwatch in
-whole seconds (real: 1 s) and a clock of 60 ticks a second (user, sys: 0.3 s) can tell apart.
+whole seconds (real: 1 s) and a clock of 60 ticks a second (user, sys: 0.3 s) can resolve.
 The chosen values are then written into those files by hand, with "fitted" as their source.
 """
 

@@ -48,12 +48,12 @@ def main() -> None:
             found = predict(values, out)
             off = {c: sum(rows[s][c] - found[s][c] for s in rows) / len(rows) for c in COUNTERS}
             print("own {:.0f} us, kernel {:.0f} us, wait {:.0f} us".format(*values), found, off, sep="\n  ")
-            values[2] += (off["real"] - _stretch(found, values[2]) * (off["user"] + off["sys"])) * 1e6 / (2 * FILES)
+            values[2] += (off["real"] - _growth(found, values[2]) * (off["user"] + off["sys"])) * 1e6 / (2 * FILES)
             values[0] += off["user"] * 1e6 / (FILES * PIECES)
             values[1] += off["sys"] * 1e6 / (FILES * PIECES)
 
 
-def _stretch(found: dict[str, dict[str, float]], wait_us: float) -> float:
+def _growth(found: dict[str, dict[str, float]], wait_us: float) -> float:
     """By how much the real time grows with the processor time, as others run meanwhile."""
     waits = 2 * FILES * wait_us / 1e6
     return sum((run["real"] - waits) / (run["user"] + run["sys"]) for run in found.values()) / len(found)
