@@ -1,6 +1,6 @@
 //! `schedlab-agent`: everything that is done next to the kernel, a subcommand each; JSON in, JSON out. Users call `schedlab`.
 //!
-//! Exit status: 0 done, 2 what was asked for is wrong or not permitted (one line on stderr), 130 stopped by a signal.
+//! Exit status: 0 done, 2 the request is wrong or not permitted (one line on stderr), 130 stopped by a signal.
 
 use clap::{Parser, Subcommand};
 use schedlab_linux::{Fault, Root, machine, shown};

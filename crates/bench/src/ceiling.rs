@@ -96,7 +96,7 @@ impl Books {
     }
 }
 
-/// Tells a structure of each second, at the first tick after it.
+/// Notifies a structure of each second, at the first tick after it.
 struct Seconds(Nanos);
 
 impl Seconds {

@@ -68,7 +68,7 @@ impl Load {
         }
     }
 
-    /// So many tasks, of which each processor has its part.
+    /// A job of that many tasks, divided among the processors.
     pub fn job(self, tasks: u32, processors: u32) -> Job {
         match self {
             Load::Ring => job(tasks, vec![Step::Compute(Span::Fixed(Duration(1_000_000_000 * SECOND)))], None),

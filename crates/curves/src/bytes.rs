@@ -88,7 +88,7 @@ impl<E: InBytes> ByteStore<E> {
         self.misses
     }
 
-    /// Bytes that they asked for.
+    /// Bytes that they requested.
     pub fn missed_bytes(&self) -> u64 {
         self.missed_bytes
     }

@@ -57,12 +57,12 @@ pub struct Row {
     pub in_bytes: Option<Missed>,
 }
 
-/// Bytes asked for that were not in the cache.
+/// Requested bytes that were not in the cache.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Missed {
     /// How many.
     pub bytes: u64,
-    /// Their share of all bytes asked for.
+    /// Their share of all requested bytes.
     pub ratio: f64,
 }
 
@@ -226,7 +226,7 @@ struct InOne<'a> {
 }
 
 impl ByteVisitor for InOne<'_> {
-    /// Misses, and the bytes that they asked for.
+    /// Misses, and the bytes that they requested.
     type Output = (u64, u64);
 
     fn visit<E: InBytes>(self) -> (u64, u64) {

@@ -1,6 +1,6 @@
 //! Stack distances: the misses of an LRU cache of every size, in one pass (Mattson and others, 1970).
 //!
-//!     The distance of a request is the number of other keys asked for since its key was asked for last. LRU holds a key
+//!     The distance of a request is the number of other keys requested since the last request of its key. LRU holds a key
 //!     in a cache of n slots as long as fewer than n others came after it: so a request hits exactly where its distance is
 //!     below n, and
 //!

@@ -20,9 +20,9 @@ pub struct Size {
 /// What a cache has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// So many objects, whatever their sizes.
+    /// A number of objects, whatever their sizes.
     Objects,
-    /// So many bytes.
+    /// A number of bytes.
     Bytes,
 }
 

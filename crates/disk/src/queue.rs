@@ -158,7 +158,7 @@ impl<D: Drive, E: Elevator + ?Sized> RequestQueue<D, E> {
         &self.elevator
     }
 
-    /// Takes a request in, at `now`, which becomes its time of arrival. What happened before `now` must have been asked for.
+    /// Takes a request in, at `now`, which becomes its time of arrival. The caller must have handled all events before `now`.
     pub fn submit(&mut self, now: Nanos, request: Request, token: u32) -> Submitted {
         debug_assert!(self.next_event().is_none_or(|next| next >= now), "something should have happened before");
         let request = Request { arrived: now, ..request };
@@ -258,7 +258,7 @@ impl<D: Drive, E: Elevator + ?Sized> RequestQueue<D, E> {
         self.changed = true;
     }
 
-    /// So many tasks wait for a page of the swap area from now on.
+    /// Sets the number of tasks that wait for a page of the swap area.
     pub fn set_swapping(&mut self, tasks: u32) {
         self.changed |= self.view.swapping != tasks;
         self.view.swapping = tasks;

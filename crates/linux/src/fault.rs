@@ -15,17 +15,17 @@ pub enum Fault {
         /// The system's reason.
         why: io::Error,
     },
-    /// This kernel, or this user's rights, do not allow what was asked for.
+    /// This kernel, or this user's rights, do not allow the request.
     #[error("{what}: {why}; {advice}")]
     Refused {
-        /// What was asked for.
+        /// The request.
         what: String,
         /// Why not.
         why: String,
         /// What to do about it.
         advice: String,
     },
-    /// What was asked for makes no sense.
+    /// The request is invalid.
     #[error("{0}")]
     Wrong(String),
     /// A system call failed.

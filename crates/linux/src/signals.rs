@@ -66,7 +66,7 @@ pub fn block_stops() -> Result<SigSet, Fault> {
 /// Waits for one of these signals, which are blocked, for at most that long; returns whether one came.
 pub fn came(signals: &SigSet, at_most: Duration) -> bool {
     let limit = libc::timespec { tv_sec: at_most.as_secs() as _, tv_nsec: at_most.subsec_nanos().into() };
-    // SAFETY: both arguments live until the call returns; what came is not asked for.
+    // SAFETY: both arguments live until the call returns; no information about the signal is requested.
     unsafe { libc::sigtimedwait(signals.as_ref(), std::ptr::null_mut(), &limit) > 0 }
 }
 

@@ -199,7 +199,7 @@ impl BlockCache {
         self.policy.lists()
     }
 
-    /// Tells the policy of the pages that share memory with the cache.
+    /// Reports to the policy the pages that share memory with the cache.
     pub fn share_with(&mut self, pages: u32, age: u64) {
         self.policy.share_with(pages, age);
     }

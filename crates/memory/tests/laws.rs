@@ -28,7 +28,7 @@ const IMAGE_PAGES: u32 = 8;
 /// active page in reach.
 const MOST_PASSES: u32 = 4;
 
-/// An eviction policy that counts the victims that it is asked for.
+/// An eviction policy that counts its calls of `victim`.
 #[derive(Debug)]
 struct Counted(Box<dyn Eviction>, Arc<AtomicU32>);
 
@@ -109,7 +109,7 @@ struct World {
     /// For each block: the version that programs have written last, the one on the drive, and the one on its way there.
     versions: BTreeMap<Name, [u32; 3]>,
     now: u64,
-    /// Victims that the cache was asked for.
+    /// Victims that the cache has requested.
     victims: Arc<AtomicU32>,
 }
 
@@ -166,7 +166,7 @@ impl World {
         self.nothing_is_lost();
     }
 
-    /// The block's slot, if it is there without waiting; else it is asked for.
+    /// The block's slot, if it is there without waiting; else it is requested.
     fn block(&mut self, name: Name) -> Option<u32> {
         if let Some(slot) = self.memory.cache.find(name) {
             let ready = self.memory.cache.block(slot).state != State::Reading;

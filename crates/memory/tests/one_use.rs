@@ -65,7 +65,7 @@ fn ask(cache: &mut BlockCache, block: u32) -> Option<u32> {
     out
 }
 
-/// Popular blocks among others, so that it matters how often one was asked for. Each block's number is that of its first request.
+/// Popular blocks among others, so that it matters how often one was requested. Each block's number is that of its first request.
 fn requests(seed: u64) -> Vec<u32> {
     let mut rng = Rng::stream(seed, 9);
     let mut met: Vec<u64> = Vec::new();

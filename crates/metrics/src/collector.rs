@@ -66,7 +66,7 @@ pub struct Collector {
     pub(crate) jobs: Vec<Job>,
     pub(crate) loads: Loads,
     tasks: Vec<Task>,
-    /// Memory set aside for a task that it does not use, bytes, by task; as far as tasks have asked for any.
+    /// Memory set aside for a task that it does not use, bytes, by task; as far as tasks have requested any.
     unused: Vec<u64>,
 }
 

@@ -95,7 +95,7 @@ impl Loads {
         self.until(to, &present);
     }
 
-    /// So many were present at every sample up to that time.
+    /// These numbers of tasks were present at every sample up to that time.
     fn until(&mut self, to: Nanos, present: &[u32; LEVELS]) {
         let Some(passed) = to.checked_sub(self.due) else { return };
         let samples = passed / EVERY + 1;

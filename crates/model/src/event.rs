@@ -10,7 +10,7 @@ pub const NO_TASK: TaskId = TaskId::MAX;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Leave {
-    /// Somebody better came.
+    /// Another task was chosen.
     Preempted,
     /// Its slice was used up.
     SliceEnd,
@@ -55,7 +55,7 @@ pub enum Kind {
     DiskStart,
     /// A drive ended a request. `a`: first sector, `b`: nanoseconds it took; `flag` as in `DiskStart`.
     DiskDone,
-    /// The processor has nothing to run, and `flag` says whether a task waits for a drive (1) or not (0). Told again when
+    /// The processor has nothing to run, and `flag` says whether a task waits for a drive (1) or not (0). Reported again when
     /// that changes; a run begins with idle processors.
     Idle,
     /// A pass of a repeating job was completed. `a`: nanoseconds since the pass began.

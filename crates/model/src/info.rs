@@ -148,11 +148,11 @@ impl Info {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// The whole system; asked for by its bare name.
+    /// The whole system; named by the bare name.
     System,
-    /// The tasks of one nice level; asked for as `nice.<level>.<name>`, or `nice.*.<name>` for every level.
+    /// The tasks of one nice level; named `nice.<level>.<name>`, or `nice.*.<name>` for every level.
     Nice,
-    /// The tasks of one job; asked for as `tasks.<job>.<name>`, or `tasks.*.<name>` for every job.
+    /// The tasks of one job; named `tasks.<job>.<name>`, or `tasks.*.<name>` for every job.
     Task,
 }
 
@@ -167,7 +167,7 @@ pub struct MetricInfo {
     pub meaning: &'static str,
     /// What it describes.
     pub scope: Scope,
-    /// Whether it is a distribution, of which one of [`MetricInfo::STATISTICS`] is asked for.
+    /// Whether it is a distribution, of which one of [`MetricInfo::STATISTICS`] is named.
     pub distribution: bool,
 }
 

@@ -88,7 +88,7 @@ pub struct Task {
     pub group: GroupId,
     /// Session (terminal, login) to which it belongs; forks stay in it.
     pub session: u16,
-    /// Slice asked for by the task itself, if any.
+    /// Slice requested by the task itself, if any.
     pub slice: Option<Nanos>,
     /// What it asks for in every period, if anything.
     pub reservation: Option<Reservation>,

@@ -216,7 +216,7 @@ fn an_unrecorded_switch_is_detected() {
     ring.switch(8 * MS, 10, S, 0);
     let (recorded, roster) = (decode(vec![ring]), roster(&[10], &[0], (0, 10 * MS)));
     assert_eq!(recorded.lost(), 1);
-    // It is put where the other task was last heard of.
+    // It is put at the last event of the other task.
     assert_eq!(row(&recorded, &roster, "tasks.job10.share"), Some(60.0));
     assert_eq!(recorded.foreign_percent(&roster), 10.0);
 }

@@ -1,5 +1,5 @@
-//! How the kernel is to treat a task: processors, policy, nice value, slice, reservation. Each is asked for, read back, and
-//! noted in the task's slot where it did not take.
+//! How the kernel is to treat a task: processors, policy, nice value, slice, reservation. Each is set and read back; what
+//! did not take effect is noted in the task's slot.
 
 use crate::shared::{Slot, Trouble};
 use schedlab_linux::{

@@ -26,7 +26,7 @@ pub(crate) struct FinishedRun<'a> {
     pub recording: Recording,
     /// Whether the agent had a processor on which no task ran.
     pub apart: bool,
-    /// Settings that the kernel took otherwise than they were asked for.
+    /// Settings to which the kernel gave another value than the requested one.
     pub rounded: Vec<Mismatch>,
     /// Settings that another process changed during the run.
     pub changed: Vec<Mismatch>,

@@ -1,5 +1,5 @@
-//! What tasks read: bytes that their calls asked for, and bytes that drives were asked for because of them. The kernel counts
-//! both for each process (`/proc/PID/io`), with children that were waited for.
+//! What tasks read: bytes that their calls requested, and bytes that were requested from drives because of them. The kernel
+//! counts both for each process (`/proc/PID/io`), with children that were waited for.
 
 use crate::{setup::Setup, shared::Slot};
 use schedlab_linux::files::open_at;

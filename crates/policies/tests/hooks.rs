@@ -197,7 +197,7 @@ fn a_clock_task_that_an_alarm_woke_ends_no_quantum_of_who_was_not_billed_at_both
     let mut bench = Bench::<Minix>::new(&[("slice", "18ms")], 2);
     (0..2).for_each(|task| bench.enqueue(0, task, Enqueue::New));
     bench.pick(0);
-    // The first end of a quantum finds task 0 billed, and nobody before it.
+    // The first end of a quantum finds task 0 billed, and no task before it.
     bench.hook(|policy, cx| policy.clock_task(cx, 0));
     assert_eq!((bench.wishes.resched, bench.pick(0).unwrap().task), (0, 0));
     bench.hook(|policy, cx| policy.clock_task(cx, 0));

@@ -18,7 +18,7 @@ use schedlab_model::{
     units::spell_duration,
 };
 
-/// So many violations are kept; a broken kernel makes millions.
+/// At most this many violations are kept; a broken kernel makes millions.
 const MOST_KEPT: usize = 50;
 
 const PREEMPTED: u8 = Leave::Preempted as u8;

@@ -68,7 +68,7 @@ impl Clock {
         })
     }
 
-    /// So many ticks, in ns.
+    /// The length of a number of ticks, in ns.
     fn length_of(&self, ticks: u64) -> Nanos {
         (u128::from(ticks) * u128::from(SPAN) / u128::from(self.millihertz)) as Nanos
     }

@@ -109,7 +109,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         (Scene { jobs, programs: &self.programs, tasks, holders }, ids)
     }
 
-    /// Tells of the tasks that can never go on.
+    /// Reports the tasks that can never go on.
     fn tell_stuck(&mut self, jobs: &[String]) -> Option<Warning> {
         if !self.processes.iter().any(waits_for_others) {
             return None;
@@ -125,7 +125,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         warning(&lines, &stuck)
     }
 
-    /// Tells what else had begun and not ended.
+    /// Reports what else had begun and not ended.
     fn tell_unfinished(&mut self) {
         let periods: Vec<Option<Nanos>> =
             (0..self.programs.programs.len()).map(|program| self.programs.period(program as u32)).collect();

@@ -76,7 +76,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// The running task's program goes on, if only with another call: the moment at which every kernel checks whether a wakeup
-    /// or a tick asked for a new choice. Returns whether one did.
+    /// or a tick requested a new choice. Returns whether one did.
     #[inline(always)]
     fn exit_to_user_mode(&mut self, cpu: usize, task: TaskId) -> bool {
         let bit = 1 << cpu;

@@ -294,7 +294,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
     }
 
-    /// The storage as it is when the run begins.
+    /// The state of the storage at the begin of the run.
     pub fn begin_storage(&mut self) {
         debug_assert!(self.view.waker.is_none());
         self.storage().tell_beginning();

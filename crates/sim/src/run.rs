@@ -172,7 +172,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         best
     }
 
-    /// The running task is preempted, or will be when it leaves the kernel; nothing else has asked for a choice. Returns whether
+    /// The running task is preempted, or will be when it leaves the kernel; nothing else has requested a choice. Returns whether
     /// the task that runs then has no burst.
     #[inline(always)]
     fn slice_ended(&mut self, cpu: usize) -> bool {

@@ -34,7 +34,7 @@ pub(crate) enum Receiving {
 #[derive(Debug)]
 pub(crate) struct Port {
     pub receiving: Receiving,
-    /// Tasks that wait to be heard, with what they say.
+    /// Tasks that wait to deliver a message, with the message.
     pub senders: VecDeque<(TaskId, Message)>,
     /// An interrupt came while its task did not wait for it.
     pub event: bool,
@@ -48,7 +48,7 @@ pub(crate) struct Servers {
     pub alarms: BinaryHeap<Reverse<(Nanos, TaskId, u32)>>,
     /// Alarms that have expired, for the memory manager to act on.
     pub rung: Vec<(TaskId, u32)>,
-    /// Block under the heads, when it was asked for, and sectors still to come.
+    /// Block under the heads, the time of its request, and sectors still to come.
     pub transfer: Option<(Block, Nanos, u8)>,
     pub files: Files,
     /// Without one, everything is in the cache.

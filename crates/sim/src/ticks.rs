@@ -143,7 +143,7 @@ mod tests {
     use schedlab_model::scenario::Scenario;
     use schedlab_policies::schedulers::{All, SCHEDULERS, Table, Visitor};
 
-    /// Hears everything, and counts the ticks that did not come in rows.
+    /// Records every event, and counts the ticks that were not passed over.
     #[derive(Default)]
     struct Heard {
         events: Vec<Event>,
@@ -203,7 +203,7 @@ mod tests {
             "turns": { "count": 2, "policy": "rr", "priority": 5, "steps": sleeper },
             "idle": { "policy": "idle", "steps": compute },
         });
-        // Each as it is by default, and what changes their ticks.
+        // Each with its defaults, and with the parameters that change its ticks.
         let variants = [
             ("muqss", ["variant", "bfs"]),
             ("bsd4", ["quantum_form", "slice"]),

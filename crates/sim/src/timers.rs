@@ -22,7 +22,7 @@ pub(crate) enum Expiry {
     Start { task: TaskId },
     /// The drive has a sector ready, or has ended its transfer.
     Drive,
-    /// The scheduler asked for it.
+    /// Set by the scheduler.
     Scheduler { cpu: CpuId, token: u32 },
     /// A device of the machine's list interrupts.
     Device { device: u32 },
@@ -67,7 +67,7 @@ pub(crate) struct Timers {
     last: u32,
     /// When the first expires; the end of time if there is none.
     next: Nanos,
-    /// What the scheduler asked for, and which of these places are free.
+    /// The timers that the scheduler has set, and which of these places are free.
     asked: Vec<(CpuId, u32)>,
     free: Vec<u32>,
 }
@@ -121,7 +121,7 @@ impl Timers {
         self.next = when.min(self.next_in_heap());
     }
 
-    /// Keeps what the scheduler asked for, and gives its place.
+    /// Keeps a timer that the scheduler sets, and gives its place.
     fn ask(&mut self, cpu: CpuId, token: u32) -> u32 {
         let place = self.free.pop().unwrap_or(self.asked.len() as u32);
         if place as usize == self.asked.len() {

@@ -1,4 +1,4 @@
-//! CFS of 2007 against what its rules lead to. Stretches and waits are those of a prototype of the same rules.
+//! CFS of 2007 against what its rules lead to. Slices and waits are those of a prototype of the same rules.
 
 use schedlab_model::MILLISECOND;
 use schedlab_policies::schedulers::CfsV3;

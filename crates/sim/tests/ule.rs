@@ -151,7 +151,7 @@ fn statement_07_a_thread_that_sleeps_more_than_it_runs_has_what_it_wants_and_ano
         near(shares(&run, 2)[1], share, 0.5, "share");
         assert_eq!(run.get("tasks.b_waiter.wakeup_latency.p90"), 0.0);
     }
-    // The clock has a processor of its own: here, to be woken by the job would take the processor from it before it waits.
+    // The clock has a processor of its own: on this one, its wakeup would preempt the job that woke it.
     for (compute, wait, share, latency) in [(5, 5, 5.0, 0.170), (4, 6, 22.0, 0.0)] {
         let clock = lock_waiter(compute, wait, 0).replacen("passes", "cpus = [1], passes", 1);
         let here = (clock + &hogs(&[0; 3])).replace("nice =", "cpus = [0], nice =");

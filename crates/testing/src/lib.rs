@@ -1,5 +1,5 @@
-//! Conformance tests for policies: what holds for every scheduler, elevator and eviction policy, whoever wrote it and wherever
-//! its crate is.
+//! Conformance tests for policies: what holds for every scheduler, elevator and eviction policy, in this repository and
+//! outside of it.
 //!
 //! A crate of your own depends on `schedlab-policies` for the traits and, for its tests, on this one:
 //!

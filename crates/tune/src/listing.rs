@@ -39,7 +39,7 @@ pub struct Row {
     pub kernels: (&'static str, &'static str),
 }
 
-/// All tunables of this host, or the ones asked for; devices are those named, else the one of `folder`.
+/// All tunables of this host, or the requested ones; devices are those named, else the one of `folder`.
 pub fn list(root: &Root, asked: &[String], folder: &Path) -> Result<Vec<Row>, Fault> {
     if asked.is_empty() {
         return Ok(table::all().filter_map(|t| row(root, t, None, folder).ok()).collect());

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Where debugfs belongs.
 pub const DEBUGFS: &str = "/sys/kernel/debug";
 
-/// A tunable as the user asked for it: `elevator@vda`.
+/// A tunable as the user named it: `elevator@vda`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked<'a> {
     /// Name of the tunable.
@@ -49,7 +49,7 @@ pub enum Access {
     Unmounted,
     /// This kernel, or this device as it is set, does not have it.
     Missing,
-    /// It is asked for by each task.
+    /// Each task requests it for itself.
     PerTask,
 }
 

@@ -171,7 +171,7 @@ pub(crate) fn attachment(root: &Root, device: &Path, file: &Path) -> Result<Undo
     let backing = root.path("/sys/block").join(name).join("loop/backing_file");
     let shows = || {
         let text = read_bounded(&backing).unwrap_or_default();
-        // Somebody may have deleted the file.
+        // The file may have been deleted.
         Path::new(text.trim_end_matches('\n').trim_end_matches(" (deleted)")) == file
     };
     if !shows() {

@@ -10,7 +10,7 @@ pub enum Undone {
     Back,
     /// There is nothing left to undo.
     Gone,
-    /// Somebody else has changed it meanwhile; it was left alone.
+    /// Another process has changed it meanwhile; it was left alone.
     Foreign(Mismatch),
     /// Something else is there under the same name; it was left alone.
     NotOurs(String),

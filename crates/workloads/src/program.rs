@@ -311,7 +311,7 @@ impl Programs {
     }
 }
 
-/// Tells those of a program's instructions that are most of all runs where the program goes on.
+/// Links the instructions that are executed most often to their successors.
 fn link(program: &mut Program) {
     for at in 0..program.len() {
         let after = match program.get(at + 1) {

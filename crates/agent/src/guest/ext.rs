@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_log_only_what_is_of_schedulers_is_heard() {
+    fn only_lines_of_schedulers_are_taken_from_the_log() {
         assert_eq!(of_scheduler(&format!("3,812,11,-;{THROWN_OUT}\n SUBSYSTEM=x\n")), Some(THROWN_OUT.to_owned()));
         assert_eq!(of_scheduler("6,1,1,-;Linux version 6.17"), None);
         assert_eq!(of_scheduler("sched_ext: no head"), None);

@@ -1,7 +1,7 @@
 //! `schedlab-agent sample`: lines of JSON, a header first.
 //!
 //! Every line has the same keys, listed by `--schema`. The first sample is what the second is compared with and gives no
-//! line. What a sample costs depends on what is asked for: all system counters are always there; `interrupts` costs
+//! line. What a sample costs depends on what is requested: all system counters are always there; `interrupts` costs
 //! half as much again, so `interrupts=10` reads it with every tenth sample; `nice` and `tasks` look at every task of the system.
 
 use schedlab_linux::{Fault, Root, clock::now};

@@ -126,7 +126,7 @@ fn every_part_is_completed_once_and_after_it_arrived() {
 }
 
 #[test]
-fn as_many_sectors_are_served_as_were_asked_for() {
+fn as_many_sectors_are_served_as_were_requested() {
     let sum = |requests: &mut dyn Iterator<Item = Request>| requests.map(|r| u64::from(r.sectors)).sum::<u64>();
     each(|name, Run { accepted, started, .. }| {
         let served = sum(&mut started.iter().map(|started| started.request));

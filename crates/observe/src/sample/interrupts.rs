@@ -1,5 +1,5 @@
 //! /proc/interrupts: how many of each, over all processors. The file costs half as much as all the others together,
-//! and more the more processors there are, so it is read only when asked for, and every Nth sample if reported so.
+//! and more the more processors there are, so it is read only on request, and with every Nth sample if so requested.
 
 use super::column::{Column, column, rate};
 use schedlab_linux::proc::text::{Name, lines, number, words};

@@ -74,7 +74,7 @@ impl Times {
 pub struct Pace {
     times: Times,
     watched: Option<OwnedFd>,
-    /// The signals that are heard while waiting, and only then: none comes between looking and waiting.
+    /// The signals that are unblocked only during the wait: none is delivered between the check and the wait.
     waiting: SigSet,
 }
 

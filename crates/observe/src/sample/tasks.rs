@@ -1,6 +1,6 @@
 //! /proc/PID/stat: what tasks use, and how many of each nice level are ready.
 //!
-//! Looking at every task costs 10 to 30 microseconds each, so it is done only when asked for. It is a sweep, not an
+//! Looking at every task costs 10 to 30 microseconds each, so it is done only on request. It is a sweep, not an
 //! instant: a task is as it was when the sweep passed it.
 
 use super::{
@@ -32,7 +32,7 @@ const NS: u64 = 1_000_000_000;
 /// Which tasks are reported of.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Chosen {
-    /// So many of those that use most.
+    /// The number of those that use most.
     pub most: usize,
     /// Most of what.
     pub by: By,

@@ -37,7 +37,7 @@ impl Recorded {
         known.map(|row| Number { metric: row.metric, unit: row.unit.to_owned(), value: row.value }).collect()
     }
 
-    /// The uninterrupted run lengths of each job's tasks: the slice they got, to compare with the one they asked for.
+    /// The uninterrupted run lengths of each job's tasks: the slice they got, to compare with the one they requested.
     pub fn run_lengths(&self, roster: &Roster) -> Vec<RunLengths> {
         let empty = || [Lengths::default(), Lengths::default()];
         let mut stretches = Stretches { job_of: Vec::new(), jobs: roster.jobs.iter().map(|_| empty()).collect() };
@@ -58,9 +58,9 @@ impl Recorded {
 pub struct RunLengths {
     /// The job.
     pub job: String,
-    /// Stretches that ended because the task waited or ended; none, if there were none.
+    /// Runs that ended because the task waited or ended; none, if there were none.
     pub left: Option<Spread>,
-    /// Stretches that ended although the task could have gone on: the slices in effect.
+    /// Runs that ended although the task could have gone on: the slices in effect.
     pub taken: Option<Spread>,
 }
 

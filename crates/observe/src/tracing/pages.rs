@@ -42,7 +42,7 @@ pub enum What {
     Migrate,
     /// `pid` made `other`.
     Fork,
-    /// `pid`, which runs, was charged with `other` ns. Told only if it is wanted ([`Decoder::charges`]).
+    /// `pid`, which runs, was charged with `other` ns. Reported only if it is wanted ([`Decoder::charges`]).
     Charged,
     /// Here the recording of this processor begins, and `pid` has had it up to now.
     Start,
@@ -123,7 +123,7 @@ pub struct Decoder<'a> {
     gap: Option<Gap>,
     /// The index of an unrecorded switch among the raw events, until its time is known.
     torn: Option<usize>,
-    /// Time of the record before, and whether with it the running task was charged, as it is last before it leaves.
+    /// Time of the previous record, and whether it charged the running task, as the last record before a switch does.
     heard: (u64, bool),
     /// Whether charges are recorded.
     pub charges: bool,

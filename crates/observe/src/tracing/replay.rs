@@ -76,7 +76,7 @@ struct Processor {
     task: Option<u32>,
     /// Since when.
     since: u64,
-    /// When something was last heard of it.
+    /// Time of its last event.
     heard: u64,
 }
 
@@ -385,7 +385,7 @@ impl<'a, O: Observer> Replay<'a, O> {
         (found != NOBODY).then_some(found)
     }
 
-    /// The task of that number; one never heard of belongs to no job.
+    /// The task of that number; an unknown one belongs to no job.
     fn task(&mut self, pid: i32, prio: u8) -> u32 {
         self.known(pid).unwrap_or_else(|| self.add(pid, prio))
     }

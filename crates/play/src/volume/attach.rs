@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Somebody else may take the free one before us; not so often.
+/// Attempts: another process may take the free one first.
 const TRIES: u32 = 20;
 
 /// Shows the file as a block device, which is journalled first. Gives the device.

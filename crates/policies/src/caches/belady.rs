@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn what_was_known_of_a_slot_before_it_was_freed_does_not_count() {
         let mut trial = Trial::<Belady>::new(2);
-        trial.ask(&[1, 5]); // neither is asked for again, as far as is known
+        trial.ask(&[1, 5]); // neither is requested again, as far as is known
         trial.delete(5);
         assert_eq!(trial.ask(&[2, 1, 3, 2, 1]).out[0], 1, "of 1 and 2, 1 is asked for last");
     }

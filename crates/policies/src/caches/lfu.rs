@@ -70,7 +70,7 @@ impl Lfu {
         (self.groups[above as usize].uses == group.uses + 1).then_some(above)
     }
 
-    /// Puts a slot that stands nowhere at the front of a group that has members.
+    /// Puts a slot that is in no group at the front of a group that has members.
     #[inline]
     fn join(&mut self, group: u32, slot: Slot) {
         let joined = &mut self.groups[group as usize];
@@ -80,7 +80,7 @@ impl Lfu {
         self.group_of[slot as usize] = group;
     }
 
-    /// Makes a slot that stands nowhere a group of its own, right before the slot `behind`, or last of all.
+    /// Makes a slot that is in no group a group of its own, right before the slot `behind`, or last of all.
     #[inline]
     fn found(&mut self, uses: u64, behind: Slot, slot: Slot) {
         let group = self.spare.pop().expect("there are as many groups as slots");

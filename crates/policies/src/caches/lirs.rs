@@ -52,7 +52,7 @@ use schedlab_model::info::{Domain, Info, Parameter, Params};
 /// Low inter-reference recency set.
 #[derive(Debug)]
 pub struct Lirs {
-    /// S: keys, the last asked for first.
+    /// S: keys, the most recently requested first.
     stack: Lists<1>,
     /// Keys: `QUEUE` (Q) and `GONE`, those in S without a slot, the last to lose it first.
     lists: Lists<2>,
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hit_in_the_queue_alone_makes_nobody_lir() {
+    fn a_hit_in_the_queue_alone_makes_no_key_lir() {
         let mut trial = Trial::<Lirs>::with(4, &[("hir", "50")]);
         // 1 and 2 are LIR, 3 and 4 HIR; the hits on 1 and 2 leave 3 and 4 below them, so S loses both.
         trial.ask(&[1, 2, 3, 4, 1, 2]);

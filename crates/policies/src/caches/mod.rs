@@ -51,7 +51,7 @@ use kit::share::share;
 pub type Slot = u32;
 /// Number of an object that can be cached.
 pub type Key = u32;
-/// Stands where no slot or key is meant.
+/// No slot, or no key.
 pub const NOTHING: u32 = u32::MAX;
 
 /// What an eviction policy may see.
@@ -61,7 +61,7 @@ pub struct Context<'a> {
     pub now: u64,
     /// The key in each slot.
     pub keys: &'a [Key],
-    /// When the key of this request will be asked for again, counted as `now`; `u64::MAX` if never or not known. Only clairvoyant
+    /// When the key of this request will be requested again, counted as `now`; `u64::MAX` if never or not known. Only clairvoyant
     /// policies look at it ([`Entry::CLAIRVOYANT`]).
     pub next_use: u64,
     /// Random numbers.
@@ -70,15 +70,15 @@ pub struct Context<'a> {
 
 /// An eviction policy at work.
 pub trait Eviction: std::fmt::Debug + Send {
-    /// The key in this slot was asked for.
+    /// The key in this slot was requested.
     fn hit(&mut self, cx: &mut Context<'_>, slot: Slot);
 
-    /// The slot to free, for `incoming`, which was asked for and is not in the cache. The policy forgets the slot (but may
+    /// The slot to free, for `incoming`, which was requested and is not in the cache. The policy forgets the slot (but may
     /// remember its key). A cache whose memory others want asks before it is full, and for a key that was not requested;
     /// but never when the policy has no slot.
     fn victim(&mut self, cx: &mut Context<'_>, incoming: Key) -> Slot;
 
-    /// `key` now stands in `slot`, which was free.
+    /// `key` is now in `slot`, which was free.
     fn admit(&mut self, cx: &mut Context<'_>, slot: Slot, key: Key);
 
     /// The key in this slot is gone from outside (its file was deleted): the slot is free.
@@ -93,7 +93,7 @@ pub trait Eviction: std::fmt::Debug + Send {
         self.admit(cx, slot, key);
     }
 
-    /// How its keys stand, if it has an active and an inactive list.
+    /// The lengths of its lists, if it has an active and an inactive one.
     fn lists(&self) -> Option<ActiveInactive> {
         None
     }
@@ -123,7 +123,7 @@ pub trait Entry: Eviction + Sized + 'static {
     const INFO: Info;
     /// Whether it uses [`Context::next_use`]: only a recorded trace can provide it.
     const CLAIRVOYANT: bool = false;
-    /// Whether it always holds what was asked for last: one pass over the stack distances then gives the misses of every size.
+    /// Whether it always holds the keys requested last: one pass over the stack distances then gives the misses of every size.
     const STACK: bool = false;
 
     /// A new one, for the given number of slots (at least 1).

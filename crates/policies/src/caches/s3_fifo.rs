@@ -269,7 +269,7 @@ mod tests {
     fn hits_beyond_three_do_not_count() {
         let mut trial = Trial::<S3Fifo>::new(2);
         trial.ask(&[1, 2, 2, 2, 2, 2, 2, 2]);
-        // 2 stands in main. Each ghost that returns costs it one of its three hits.
+        // 2 is in main. Each ghost that returns costs it one of its three hits.
         let out = trial.ask(&[3, 1, 4, 3, 5, 4, 6, 5, 7, 6]).out;
         assert!(out.contains(&2), "{out:?}");
     }

@@ -37,7 +37,7 @@ pub struct Context<'a> {
     pub free: u32,
     /// Blocks in the cache, and pages that it takes.
     pub cached: [u32; 2],
-    /// How those pages stand in the cache's own lists.
+    /// How those pages are divided among the cache's own lists.
     pub files: FileLists,
     /// Pages on their way to the swap area.
     pub leaving: u32,
@@ -116,7 +116,7 @@ pub struct Scan {
     pub skipped: bool,
     /// Whether the rest of the round was cut in proportion, or is not to be.
     pub adjusted: bool,
-    /// Searches through all priorities done in vain.
+    /// Searches through all priorities that freed nothing.
     pub failed: u32,
 }
 

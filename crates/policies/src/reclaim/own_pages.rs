@@ -14,7 +14,7 @@ const LIST: u8 = 3;
 const REFERENCED: u8 = 4;
 const WORKINGSET: u8 = 8;
 
-/// A page on a list; stale if the page has another birth or stands on another list by now.
+/// A page on a list; stale if the page has another birth or is on another list by now.
 #[derive(Debug, Clone, Copy)]
 struct Entered {
     space: SpaceId,
@@ -67,13 +67,13 @@ impl OwnPages {
         self.live[1]
     }
 
-    /// The oldest page that still stands on a list; it is taken off.
+    /// The oldest page that is still on a list; it is taken off.
     fn oldest<'a>(&mut self, cx: &'a mut Context<'_>, list: u8) -> Option<(Entered, &'a mut Page)> {
         let entries = if list == ACTIVE { &mut self.active } else { &mut self.inactive };
         while let Some(entry) = entries.pop_front() {
             let page = cx.spaces.get(entry.space as usize).and_then(|space| space.pages.get(entry.page as usize));
-            let stands = |page: &Page| page.born == entry.born && page.mark & LIST == list;
-            if page.is_some_and(|page| page.home == Home::Present && stands(page)) {
+            let listed = |page: &Page| page.born == entry.born && page.mark & LIST == list;
+            if page.is_some_and(|page| page.home == Home::Present && listed(page)) {
                 self.live[usize::from(list == ACTIVE)] -= 1;
                 return Some((entry, &mut cx.spaces[entry.space as usize].pages[entry.page as usize]));
             }

@@ -72,7 +72,7 @@ use schedlab_model::{
 const GENTLEST: u8 = 12;
 /// SWAP_CLUSTER_MAX: looked at in one go, enough for a search, on their way out at most, and the cost of an I/O.
 const BATCH: u32 = 32;
-/// MAX_RECLAIM_RETRIES: searches in vain before there is nothing to be had.
+/// MAX_RECLAIM_RETRIES: searches without progress before reclaim fails.
 const RETRIES: u32 = 16;
 const GIB_SHIFT: u32 = 18;
 /// How often a kernel that does not do so for each search brings a group's counters up to date.

@@ -279,7 +279,7 @@ pub trait Scheduler: Sized {
         Preempt::No
     }
 
-    // What follows is asked only of policies with the feature, or only where the policy asked for it; the defaults do nothing.
+    // These are called only for policies with the feature, or only where the policy requested it; the defaults do nothing.
 
     /// The clocks it wants; its parameters may say so. Default: those of the machine.
     fn clocks(_params: &Params, machine: Clocks) -> Clocks {

@@ -8,7 +8,7 @@ const ANTIC_EXPIRE: Nanos = 6_666_667;
 /// Far from everybody else.
 const FAR: Sector = 1 << 28;
 
-/// A reader of neighbours that thinks, beside one of random places that does not: the runs of the first, in time and in requests.
+/// A sequential reader with think time, next to a random one without: the runs of the first, in time and in requests.
 fn runs_of_a_thinker(think: Nanos, settings: &[(&str, &str)]) -> Vec<(Nanos, usize)> {
     let mut rig = rig::new("anticipatory", settings, 1, seeking);
     let thinker = Stream { think, ..sequential(block(1, Read, FAR)) };
@@ -42,7 +42,7 @@ fn without_anticipation_the_stream_loses_the_drive_at_each_thought() {
 }
 
 #[test]
-fn whoever_thinks_longer_than_antic_expire_is_not_waited_for() {
+fn the_drive_does_not_wait_for_a_task_that_thinks_longer_than_antic_expire() {
     assert!(runs_of_a_thinker(9 * MILLISECOND, &[]).iter().all(|run| run.1 == 1));
 }
 

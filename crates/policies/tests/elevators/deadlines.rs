@@ -128,7 +128,7 @@ fn an_expired_request_is_served_after_the_current_batch_at_the_latest() {
 }
 
 #[test]
-fn beside_a_real_time_stream_others_are_served_only_when_ten_seconds_old() {
+fn next_to_a_real_time_stream_others_are_served_only_when_ten_seconds_old() {
     let mut rig = rig::plain("mq_deadline", &[]);
     let realtime = random(Request { class: IoClass::RealTime, ..block(1, Read, 0) }, 4);
     let others = Stream { think: 100 * SECOND, ..random(block(2, Read, 0), 3) };
@@ -192,7 +192,7 @@ fn kyber_gives_at_most_sixteen_reads_or_eight_writes_in_a_row_while_others_wait(
     assert!(runs[..runs.len() - 1].iter().all(|&run| run == (Read, 16) || run == (Write, 8)), "{runs:?}");
 }
 
-/// The most requests of each direction that a drive of depth 64 has at a time in the last of so many seconds, when it takes
+/// The most requests of each direction that a drive of depth 64 has at a time in the last of these seconds, when it takes
 /// three times kyber's target for a read and less than half of it for a write.
 fn in_the_drive(seconds: u64, readers: usize, writers: usize) -> [usize; 2] {
     let mut rig = rig::new("kyber", &[], 64, |_, request| if request.direction == Read { 6 } else { 4 } * MILLISECOND);
@@ -200,8 +200,8 @@ fn in_the_drive(seconds: u64, readers: usize, writers: usize) -> [usize; 2] {
     let last: Vec<_> = rig.log.iter().filter(|served| served.started >= (seconds - 1) * SECOND).collect();
     [Read, Write].map(|direction| {
         let of = || last.iter().filter(|served| served.request.direction == direction);
-        let beside = |at| of().filter(|other| other.started <= at && at < other.ended).count();
-        of().map(|served| beside(served.started)).max().unwrap_or(0)
+        let in_flight = |at| of().filter(|other| other.started <= at && at < other.ended).count();
+        of().map(|served| in_flight(served.started)).max().unwrap_or(0)
     })
 }
 

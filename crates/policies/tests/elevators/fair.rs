@@ -53,8 +53,8 @@ fn a_reader_of_level_0_has_slices_of_180_ms_eight_times_for_one_of_40_ms_of_leve
     assert!(of(2).all(|&(_, turn)| is_about(turn, 40 * MILLISECOND)));
 }
 
-/// How many requests in a row a reader of neighbours has beside random ones, when it thinks so long between them, and the
-/// longest that the drive stands still, in the second half of ten seconds.
+/// How many requests in a row a sequential reader has next to random readers, with this think time between them, and the
+/// longest time that the drive idles, in the second half of ten seconds.
 fn in_a_row(think: Nanos) -> (usize, Nanos) {
     let mut rig = rig::new("cfq", &[], 1, seeking);
     play(&mut rig, &[Stream { think, ..reader(1, 4) }, random(block(2, Read, 0), 8)], 10 * SECOND);
@@ -72,7 +72,7 @@ fn the_drive_waits_for_a_reader_that_thinks_less_than_slice_idle_and_not_for_one
 }
 
 #[test]
-fn nobody_is_waited_for_that_has_ended() {
+fn the_drive_does_not_wait_for_a_task_that_has_ended() {
     let ends = |exit: bool| {
         let mut rig = rig::new("cfq", &[], 1, seeking);
         let first = rig.submit(block(1, Read, 0));
@@ -92,7 +92,7 @@ fn nobody_is_waited_for_that_has_ended() {
 }
 
 #[test]
-fn the_idle_class_waits_until_nobody_has_had_a_request_for_100_ms() {
+fn the_idle_class_waits_until_there_was_no_other_request_for_100_ms() {
     let mut rig = rig::new("cfq", &[("slice_idle", "0ms")], 1, constant);
     rig.submit(block(1, Read, 0));
     rig.submit(Request { class: IoClass::Idle, ..block(2, Read, 1000) });
@@ -101,7 +101,7 @@ fn the_idle_class_waits_until_nobody_has_had_a_request_for_100_ms() {
 }
 
 #[test]
-fn the_real_time_class_joins_those_whose_turn_has_come_and_then_nobody_else_has_one() {
+fn the_real_time_class_joins_those_whose_turn_has_come_and_then_no_other_has_one() {
     let mut rig = rig::new("cfq", &[], 1, seeking);
     let realtime = Stream {
         request: Request { class: IoClass::RealTime, ..reader(3, 4).request },
@@ -115,7 +115,7 @@ fn the_real_time_class_joins_those_whose_turn_has_come_and_then_nobody_else_has_
 }
 
 #[test]
-fn write_back_has_sixteen_requests_of_level_4_a_turn_beside_a_reader() {
+fn write_back_has_sixteen_requests_of_level_4_a_turn_next_to_a_reader() {
     let mut rig = rig::new("cfq", &[("slice_async", "10s")], 1, constant);
     play(&mut rig, &[reader(1, 4), random(block(2, Write, 0), 40)], 5 * SECOND);
     let runs = runs(&rig, |served| served.request.direction);

@@ -66,7 +66,7 @@ fn none_of_many_queues_that_are_created_together_is_raised() {
 }
 
 #[test]
-fn write_back_counts_three_times_beside_a_reader_of_the_same_weight() {
+fn write_back_counts_three_times_next_to_a_reader_of_the_same_weight() {
     let writer = Stream { outstanding: 40, ..sequential(Request { sectors: 64, ..block(1, Write, 1 << 24) }) };
     let rig = without_raising(&[reader(0, 4), writer], 20 * SECOND);
     let [read, written] = sectors(&rig, 2)[..] else { unreachable!() };
@@ -74,7 +74,7 @@ fn write_back_counts_three_times_beside_a_reader_of_the_same_weight() {
 }
 
 #[test]
-fn the_idle_class_has_a_turn_every_200_ms_beside_a_backlog_and_the_real_time_class_all_others() {
+fn the_idle_class_has_a_turn_every_200_ms_next_to_a_backlog_and_the_real_time_class_all_others() {
     let class = |owner, class| Stream { request: Request { class, ..reader(owner, 4).request }, ..reader(owner, 4) };
     let rig = without_raising(
         &[class(0, IoClass::RealTime), class(1, IoClass::BestEffort), class(2, IoClass::Idle)],
@@ -99,8 +99,8 @@ fn the_drive_waits_slice_idle_for_a_reader_and_not_at_all_if_that_is_zero() {
     assert_eq!(waits("0ms"), 0);
 }
 
-/// The longest that a reader waits for the drive in the second minute, when it thinks so long after each read of 32 KiB,
-/// beside one that always has requests.
+/// The longest that a reader waits for the drive in the second minute, with this think time after each read of 32 KiB,
+/// next to one that always has requests.
 fn longest_wait(level: u8, think: Nanos, low_latency: &str) -> Nanos {
     let mut rig = rig::new("bfq", &[("low_latency", low_latency)], 1, seeking);
     let thinker = Stream { think, outstanding: 1, ..reader(1, level) };

@@ -1,7 +1,7 @@
 //! Reading and writing files: which blocks a call needs, one after the other, and what is read ahead of it.
 //!
 //! ```text
-//!   first window   p = blocks asked for, rounded up to a power of two;  4p if p <= max/32,  2p if p <= max/4,  else max
+//!   first window   p = requested blocks, rounded up to a power of two;  4p if p <= max/32,  2p if p <= max/4,  else max
 //!   next window    4w if w < max/16,  2w if w <= max/2,  else max       w the window before
 //! ```
 //!
@@ -249,7 +249,7 @@ impl Storage {
         }
     }
 
-    /// Reads ahead of a reader of `next` to `end`: the blocks asked for and those of its window go to the drive together.
+    /// Reads ahead of a reader of `next` to `end`: the requested blocks and those of its window go to the drive together.
     pub fn read_ahead(
         &mut self,
         now: Nanos,
@@ -288,7 +288,7 @@ impl Storage {
             if self.memory.room(name) != Room::Free {
                 return;
             }
-            // What was asked for is looked up, and so counted, by the reader; what is read ahead counts as it comes.
+            // The reader looks up the requested blocks, and so counts them; blocks read ahead count as they come.
             self.read(now, owner, name, n == from);
         }
     }

@@ -8,7 +8,7 @@
 //!   a write drops what the cache has got of the range meanwhile
 //! ```
 //!
-//! As Linux has it (`generic_file_read_iter`, `generic_file_direct_write`): a read leaves the cache as it is, also what the cache
+//! As Linux has it (`generic_file_read_iter`, `generic_file_direct_write`): a read does not change the cache, not even what it
 //! has of the file itself. Data are not copied by the processor.
 
 use super::{Outcome, Owner, Storage, Transfer};

@@ -274,7 +274,7 @@ impl Storage {
         self.events.push(StorageEvent { kind, flag, task, a, b });
     }
 
-    /// Tells how memory is used now.
+    /// Reports the current use of memory.
     fn tell_usage(&mut self) {
         if self.memory.limited() {
             let usage = self.memory.usage();

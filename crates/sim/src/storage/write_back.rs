@@ -47,7 +47,7 @@ impl Storage {
         self.digest(now);
     }
 
-    /// So many percent of the blocks that may be changed.
+    /// A percentage of the blocks that may be changed.
     fn share(&self, percent: u32) -> u32 {
         (u64::from(self.memory.changeable()) * u64::from(percent) / 100) as u32
     }

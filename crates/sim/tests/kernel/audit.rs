@@ -1,4 +1,4 @@
-//! The audit itself: it must notice when anything that it is told of a sound run is left out, told twice or told late.
+//! The audit itself: it must notice when an event of a sound run is left out, reported twice or reported late.
 
 use schedlab_model::event::{Event, Kind, Observer};
 use schedlab_policies::schedulers::All;
@@ -49,7 +49,7 @@ fn places(run: &Run, kind: Kind) -> Vec<usize> {
 }
 
 #[test]
-fn an_event_left_out_is_missed_and_one_told_twice_is_not_believed() {
+fn an_event_that_is_left_out_or_reported_twice_is_a_violation() {
     let run = sound();
     assert_eq!(audit(run.events.clone(), run.end), Vec::<String>::new());
     for kind in KINDS {

@@ -215,7 +215,7 @@ const DRIVE: &str = r#"
 "#;
 
 #[test]
-fn the_drive_reads_ahead_after_what_was_asked_for() {
+fn the_drive_reads_ahead_after_the_requested_blocks() {
     let text = format!(
         r#"
         scheduler = {{ name = "fifo" }}

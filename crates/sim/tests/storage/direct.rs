@@ -1,4 +1,4 @@
-//! Reads and writes past the cache: they leave it to others, and ask for as much as they are asked for.
+//! Direct reads and writes: they do not use the cache, and transfer exactly what was requested.
 
 use crate::{Run, machine, run};
 use schedlab_model::event::Kind;

@@ -31,7 +31,7 @@ steps = [{{ touch = {{ image = "cc", size = "120KiB", compute = "100us" }} }},
     )
 }
 
-/// Everything ends, and the drive has done what it was asked for.
+/// Everything ends, and the drive has served every request.
 #[track_caller]
 fn comes_to_an_end(policies: &str, seed: u64) {
     println!("{policies}");

@@ -39,7 +39,7 @@ fn a_reader_waits_for_seek_rotation_and_transfer() {
 fn a_loop_over_more_than_an_lru_cache_never_hits() {
     let files = r#"files = { block = "4KiB", cache_blocks = 8, read_ahead = false, extent_blocks = 1 }, "#;
     let run = run(&format!("{}{}", machine(files), reader(2, 7, 6)), 1);
-    // Twelve opens of one block of inodes, which is asked for again before eight others; no block of data ever is.
+    // Twelve opens of one block of inodes, which is requested again before eight others; no block of data ever is.
     assert_eq!(run.get("cache_hit_ratio"), 100.0 * 11.0 / 96.0);
 }
 

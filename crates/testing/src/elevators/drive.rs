@@ -224,7 +224,7 @@ impl Rig {
         self.log.push(served);
     }
 
-    /// The next thing that happens by itself.
+    /// Time of the next event, if nothing is submitted before it.
     pub fn next_event(&self) -> Option<Nanos> {
         let again = self.again.filter(|_| self.in_service.len() < self.depth);
         self.in_service.iter().map(|served| served.ended).chain(again).min()

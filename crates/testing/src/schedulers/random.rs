@@ -33,7 +33,7 @@ impl fmt::Debug for Written {
 pub enum Programs {
     /// Anything, such as waiting for a message that is never sent.
     Wild,
-    /// Nothing that may wait for ever, so that every task ends.
+    /// Nothing that may wait forever, so that every task ends.
     Ending,
 }
 
@@ -79,7 +79,7 @@ fn phrase() -> impl Strategy<Value = Vec<Value>> {
     ]
 }
 
-/// Phrases, and what may stand around or beside them.
+/// Phrases, and the steps that may surround or follow them.
 fn steps(programs: Programs) -> impl Strategy<Value = Vec<Value>> {
     let inner = prop::collection::vec(phrase(), 1..4).prop_map(|phrases| phrases.concat());
     let nested = inner.prop_recursive(3, 24, 4, move |inner| {
@@ -127,7 +127,7 @@ fn without_locks(steps: Vec<Value>) -> Vec<Value> {
     [json!({ "compute": "50us" })].into_iter().chain(steps.into_iter().filter(|step| !waits(step))).collect()
 }
 
-/// What a job asks of its scheduler beside its nice value.
+/// What a job asks of its scheduler in addition to its nice value.
 fn wish() -> impl Strategy<Value = Value> {
     let plain =
         prop::sample::select(vec!["other", "batch", "idle", "iso"]).prop_map(|policy| json!({ "policy": policy }));

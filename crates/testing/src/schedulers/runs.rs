@@ -24,7 +24,7 @@ const MACHINES: &[(&str, &str)] = &[
     ("at_286", include_str!("../../../../machines/at_286.toml")),
 ];
 
-/// No scenario of the tests makes so many events: a run that does will never end.
+/// More events than any scenario of the tests makes: a run that reaches it will never end.
 const MOST_EVENTS: usize = 2_000_000;
 
 /// Keeps every event of a run that ends.

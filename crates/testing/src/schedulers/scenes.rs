@@ -190,7 +190,7 @@ pub fn any_scene() -> impl Strategy<Value = Scene> {
 pub fn of_equals() -> Vec<Scene> {
     let scene = |p: u16, jobs: &[String]| Scene::new(p, 1000, format!("duration = \"100s\"\n{}", jobs.concat()));
     let alone = [2, 3, 5, 7].map(|n| scene(1, &[job("equal", n, HOG, None)]));
-    let beside = scene(
+    let mixed = scene(
         1,
         &[job("equal", 3, HOG, None), job("other", 1, &sleeper(3, 7), None), job("greedy", 1, &sleeper(98, 1), None)],
     );
@@ -205,7 +205,7 @@ pub fn of_equals() -> Vec<Scene> {
         let jobs = [("equal0", 3, [0, 1]), ("equal1", 2, [1, 2])].map(|(name, n, cpus)| job(name, n, HOG, Some(&cpus)));
         scene(p, &jobs)
     });
-    alone.into_iter().chain([beside, light_next_to_heavy()]).chain(bound).chain(free).chain(overlapping).collect()
+    alone.into_iter().chain([mixed, light_next_to_heavy()]).chain(bound).chain(free).chain(overlapping).collect()
 }
 
 /// Equals of little weight wait for long, and what they are owed grows large.
@@ -214,7 +214,7 @@ fn light_next_to_heavy() -> Scene {
     Scene::new(1, 60, format!("duration = \"100s\"\n{}", jobs.concat()))
 }
 
-/// Equals on one processor, any number of them, beside others of any nice level that sleep now and then.
+/// Equals on one processor, any number of them, next to others of any nice level that sleep now and then.
 pub fn any_equals() -> impl Strategy<Value = Scene> {
     let nice = || prop_oneof![2 => Just(0), 1 => -20..=19i8];
     let others = prop::collection::vec((1..60u64, 20..100u64, nice()), 0..3);

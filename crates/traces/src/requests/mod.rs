@@ -1,4 +1,4 @@
-//! Plain traces of requests: which object was asked for, one after the other. One format a file.
+//! Plain traces of requests: the requested objects, one after the other. One format a file.
 //!
 //! - [`read`]: a file to numbered keys; zstd and gzip are unpacked on the way
 //! - [`FORMATS`]: the table of formats
@@ -35,7 +35,7 @@ use std::{
 /// Bytes of the beginning from which the format is recognised.
 const BEGINNING: usize = 128 << 10;
 
-/// The object asked for, as the trace names it. A decimal number and its text are the same object.
+/// The requested object, as the trace names it. A decimal number and its text are the same object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key<'a> {
     /// A number.
@@ -55,7 +55,7 @@ impl<'a> Key<'a> {
 /// A line or record of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// What was asked for.
+    /// The requested object.
     pub key: Key<'a>,
     /// Its size in bytes, if the trace has sizes.
     pub size: Option<u64>,

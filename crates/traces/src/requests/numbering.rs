@@ -13,7 +13,7 @@ pub const MOST_REQUESTS: usize = u32::MAX as usize - 1;
 /// 4 bytes a request. With bytes counted, 8 more for each request.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Numbered {
-    /// For each request the number of the object asked for.
+    /// For each request the number of its object.
     pub keys: Vec<u32>,
     /// How many different objects there are: the numbers go from 0 to one less.
     pub objects: u32,
@@ -21,7 +21,7 @@ pub struct Numbered {
     pub format: &'static str,
     /// The sizes of the objects, if the trace has sizes.
     pub sizes: Option<Sizes>,
-    /// For each request the bytes asked for, if they were wanted.
+    /// For each request its bytes, if they were wanted.
     pub bytes: Option<Vec<u64>>,
     /// Requests of no size, which are left out where bytes are counted.
     pub left_out: u64,
@@ -34,7 +34,7 @@ pub struct Sizes {
     pub smallest: u64,
     /// The largest.
     pub largest: u64,
-    /// Of all objects together, each as large as where it is first asked for.
+    /// Of all objects together, each with the size of its first request.
     pub footprint: u64,
     /// Of all requests together.
     pub requested: u64,

@@ -7,7 +7,7 @@
 //! | 1 | 32 | serial number (u32), bytes (u32), segments (u32), command (u16), version (u16), block (u64), time in us (u64) |
 //! | 2 | 40 | command, version, serial number, bytes, segments, block, time, response time in us (u64) |
 //!
-//! An object is the block at which a request begins, of as many bytes as are asked for; so does libCacheSim. The
+//! An object is the block at which a request begins, of as many bytes as are requested, as in libCacheSim. The
 //! operation is `read`, `write` or `other`, by the first byte of the SCSI command.
 
 use super::{

@@ -71,7 +71,7 @@ pub const LAYOUTS: &[(&str, Writer)] = &[
     ("vscsi", |one| one.vscsi(2)),
 ];
 
-/// So many requests for 50 objects, going round; the last for each object is followed by none.
+/// A trace of n requests for 50 objects, going round; the last for each object is followed by none.
 pub fn trace(write: Writer, requests: u64) -> Vec<u8> {
     let one = |number: u64| One {
         time: 1000 + (number / 3) as u32,

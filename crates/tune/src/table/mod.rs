@@ -1,4 +1,4 @@
-//! The table of tunables. What people type, what the pages show and what the host is asked for derive from it.
+//! The table of tunables. What people type, what the pages show and what is read from the host derive from it.
 
 mod block;
 mod groups;

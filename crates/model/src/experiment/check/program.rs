@@ -232,7 +232,7 @@ impl Program<'_> {
         Err(Fault::new(self.at.key("from"), format!("{from} is more than the {to} of \"to\"")))
     }
 
-    /// Somebody must do `half` with that name, or the step waits forever or means nothing.
+    /// Some task must do `half` with that name, or the step waits forever or has no effect.
     fn other_half(&self, step: &str, name: &str, half: &str, done: &BTreeSet<&str>) -> Result<(), Fault> {
         if done.contains(name) {
             return Ok(());

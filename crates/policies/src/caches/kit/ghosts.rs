@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn without_room_nobody_is_remembered() {
+    fn without_room_no_key_is_remembered() {
         let mut ghosts = Ghosts::<Ones>::new(0);
         ghosts.remember(1, 1);
         assert!(!ghosts.contains(1));

@@ -1,8 +1,8 @@
 //! Lists over one set of numbered nodes (slots, or keys): what every policy keeps its order in.
 //!
-//! A node is in at most one of the lists. Its two links stand in one array at its number, so putting it in, taking it out
+//! A node is in at most one of the lists. Its two links are in one array at its number, so putting it in, taking it out
 //! and moving it are constant and allocate nothing. Each list is a ring through an anchor of its own, which spares the
-//! code every question of whether an end was reached; the anchors stand before the nodes, so nodes can be added.
+//! code every question of whether an end was reached; the anchors precede the nodes, so nodes can be added.
 
 use crate::caches::NOTHING;
 
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_larger_node_finds_room_and_disturbs_nobody() {
+    fn a_larger_node_finds_room_and_leaves_the_others_in_place() {
         let mut lists = Lists::<1>::new(1);
         lists.push(0, 0);
         assert!(!lists.contains(1000));

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_the_order_of_arrival_whoever_is_taken_out() {
+    fn keeps_the_order_of_arrival_when_any_request_is_taken_out() {
         let (mut links, mut list) = (Links::default(), Arrivals::default());
         for id in [3, 0, 2, 1] {
             list.push(&mut links, id);

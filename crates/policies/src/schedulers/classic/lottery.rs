@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_ticket_has_its_holder_whoever_came_and_went() {
+    fn every_ticket_keeps_its_holder_when_others_come_and_go() {
         let mut hat = Hat { sums: vec![0; 2], holders: Vec::new() };
         for task in 0..6 {
             assert_eq!(hat.put(task, u64::from(task) + 1), task as usize);

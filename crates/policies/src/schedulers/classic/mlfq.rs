@@ -80,7 +80,7 @@ use schedlab_model::{
     task::{CpuId, TaskId},
 };
 
-/// Where a task stands.
+/// The position of a task.
 #[derive(Debug, Default, Clone, Copy)]
 struct Standing {
     level: usize,
@@ -135,7 +135,7 @@ impl Mlfq {
         self.tasks.resize(task as usize + 1, Standing::default());
     }
 
-    /// Where a task stands after the last boost.
+    /// The position of a task after the last boost.
     #[inline(always)]
     fn standing(&mut self, task: TaskId) -> &mut Standing {
         if task as usize >= self.tasks.len() {

@@ -6,11 +6,11 @@ use crate::schedulers::Context;
 use schedlab_model::task::{CpuId, TaskId};
 
 /// The processor where the task was last, unless only another one that it may use has nothing to do.
-pub fn idle_or_last(cx: &Context<'_>, task: TaskId, nobody_waits: impl Fn(CpuId) -> bool) -> CpuId {
+pub fn idle_or_last(cx: &Context<'_>, task: TaskId, none_waits: impl Fn(CpuId) -> bool) -> CpuId {
     let task = &cx.tasks[task as usize];
     let may = |cpu: &CpuId| task.allowed >> cpu & 1 == 1;
     let last = if may(&task.cpu) { task.cpu } else { task.allowed.trailing_zeros() as CpuId };
-    let idle = |cpu: &CpuId| cx.processors[*cpu as usize].running.is_none() && nobody_waits(*cpu);
+    let idle = |cpu: &CpuId| cx.processors[*cpu as usize].running.is_none() && none_waits(*cpu);
     if idle(&last) {
         return last;
     }

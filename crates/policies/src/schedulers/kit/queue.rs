@@ -77,7 +77,7 @@ impl List {
         self.head != NONE && self.head == self.tail
     }
 
-    /// The task that stands after one of the list.
+    /// The task after one of the list.
     #[inline]
     pub fn after(&self, links: &Links, task: TaskId) -> Option<TaskId> {
         (task != self.tail).then(|| links.0[task as usize].after)
@@ -143,7 +143,7 @@ impl List {
         Some(task)
     }
 
-    /// Takes a task out, wherever it stands.
+    /// Takes a task out, wherever it is.
     #[inline]
     pub fn remove(&mut self, links: &mut Links, task: TaskId) {
         let Link { before, after } = *links.at(task);

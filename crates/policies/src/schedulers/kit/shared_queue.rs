@@ -23,7 +23,7 @@ impl SharedQueue {
         SharedQueue { waiting: VecDeque::new(), several: processors > 1 }
     }
 
-    /// Where a task that becomes ready stands: on an idle processor, if there is one.
+    /// The processor for a task that becomes ready: an idle one, if there is one.
     pub fn place(&self, cx: &Context<'_>, task: TaskId) -> CpuId {
         let stands_on = |cpu: CpuId| self.waiting.iter().any(|&other| cx.tasks[other as usize].cpu == cpu);
         idle_or_last(cx, task, |cpu| !stands_on(cpu))
@@ -56,7 +56,7 @@ impl SharedQueue {
         self.waiting.remove(at);
     }
 
-    /// The first task that a processor may run leaves, to run there, if that is where it stands.
+    /// The first task that a processor may run leaves, to run there, if it is queued there.
     #[inline(always)]
     pub fn next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
         if self.several { self.next_standing(cx, cpu) } else { self.waiting.pop_front() }
@@ -75,7 +75,7 @@ impl SharedQueue {
         Some(task)
     }
 
-    /// The first task that a processor may run, if it stands on another one.
+    /// The first task that a processor may run, if it is queued on another one.
     pub fn elsewhere(&self, cx: &Context<'_>, cpu: CpuId) -> Option<TaskId> {
         let task = self.waiting[self.first(cx, cpu)?];
         (cx.tasks[task as usize].cpu != cpu).then_some(task)

@@ -2,7 +2,7 @@
 //! the order of arrival, and for each a virtual time by which it may be passed over. Also below [`super::ordered`], where
 //! no entity is passed over.
 //!
-//! The kernel keeps them in a red-black tree whose nodes know the least virtual time below them. Here they stand in sorted
+//! The kernel keeps them in a red-black tree whose nodes know the least virtual time below them. Here they are in sorted
 //! blocks of at most [`MOST`]; each block knows a lower bound of its virtual times. Few tasks are one or two blocks, which
 //! is a sorted array; of ten thousand tasks a search looks at some hundreds of blocks' heads, which are adjacent in memory.
 
@@ -98,7 +98,7 @@ impl<K: Ord + Copy + Default> Block<K> {
     /// Takes out the entry at a place.
     #[inline(always)]
     fn take(&mut self, mut at: usize) {
-        // Most often it stands near the start.
+        // Most often it is near the start.
         while at > self.start {
             self.places[at % MOST] = self.places[(at - 1) % MOST];
             at -= 1;
@@ -107,7 +107,7 @@ impl<K: Ord + Copy + Default> Block<K> {
     }
 }
 
-/// Where an entry stands, until the next change.
+/// The position of an entry, until the next change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spot {
     block: u32,
@@ -173,7 +173,7 @@ impl<K: Ord + Copy + Default> Timeline<K> {
         at + usize::from(front.last <= key)
     }
 
-    /// Takes out what stands at a spot.
+    /// Takes out the entry at a spot.
     #[inline(always)]
     pub fn take(&mut self, spot: Spot) {
         let block = &mut self.blocks[spot.block as usize];
@@ -232,7 +232,7 @@ impl<K: Ord + Copy + Default> Timeline<K> {
                 }
                 low = low.min(entry.vruntime);
             }
-            block.low = low; // the bound was stale: whoever had it has left
+            block.low = low; // the bound was stale: the entry that had it has left
         }
         None
     }

@@ -151,7 +151,7 @@ pub struct Claim {
     protected: i64,
     /// Length of a request.
     slice: Nanos,
-    /// It asked for its slice itself.
+    /// It requested its slice itself.
     custom: bool,
     /// It sleeps, but stays until its lag is no longer negative.
     delayed: bool,

@@ -186,7 +186,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
         thread.estimate = estimator.sum(thread.estimate, of_child);
     }
 
-    /// The best task that stands on a processor begins to run there.
+    /// The best task that is queued on a processor begins to run there.
     #[inline(always)]
     pub fn choose(&mut self, cx: &Context<'_>, cpu: CpuId) -> Option<Pick> {
         let task = self.queue.take(cx, cpu)?;

@@ -95,7 +95,7 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
         }
     }
 
-    /// Takes the best task for a processor, if it stands there.
+    /// Takes the best task for a processor, if it is queued there.
     #[inline(always)]
     pub fn take(&mut self, cx: &Context<'_>, cpu: CpuId) -> Option<TaskId> {
         let task = self.best(cpu).filter(|&task| cx.tasks[task as usize].cpu == cpu)?;
@@ -103,7 +103,7 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
         Some(task)
     }
 
-    /// The best task for a processor, if it stands on another one.
+    /// The best task for a processor, if it is queued on another one.
     pub fn elsewhere(&self, cx: &Context<'_>, cpu: CpuId) -> Option<TaskId> {
         self.best(cpu).filter(|&task| cx.tasks[task as usize].cpu != cpu)
     }

@@ -1,7 +1,7 @@
 //! The run queue of one processor: lists by priority, and between them the calendar of batch threads.
 //!
-//! Interrupt, kernel, realtime and interactive threads stand in lists of four priorities each, and so do idle ones. A
-//! batch thread stands in one of 64 days: n days after the day of insertion, where n is how much its priority is worse
+//! Interrupt, kernel, realtime and interactive threads are in lists of four priorities each, and so are idle ones. A
+//! batch thread is in one of 64 days: n days after the day of insertion, where n is how much its priority is worse
 //! than the best batch priority. Days are served in order from the day of removal, which follows the day of insertion as
 //! the days between them empty; so the day of every thread comes, and a worse priority only makes it come later.
 
@@ -17,7 +17,7 @@ pub const LAST_BATCH: u8 = 223;
 /// The best priority of idle threads (PRI_MIN_IDLE).
 pub const FIRST_IDLE: u8 = 224;
 
-/// Where a queued thread stands.
+/// The position of a queued thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// In a list by priority.
@@ -90,7 +90,7 @@ impl Calendar {
         if day == self.removing && self.removing != self.inserting { (day + DAYS - 1) % DAYS } else { day }
     }
 
-    /// Takes a thread out from where it stands.
+    /// Takes a thread out from its position.
     #[inline]
     pub fn remove(&mut self, links: &mut Links, task: TaskId, place: Place) {
         match place {
@@ -133,7 +133,7 @@ impl Calendar {
         self.full_lists >> (FIRST_IDLE / PRIORITIES_PER_LIST) << (FIRST_IDLE / PRIORITIES_PER_LIST)
     }
 
-    /// Where the next thread stands.
+    /// The position of the next thread.
     #[inline]
     fn best(&self) -> Option<Place> {
         let before = self.lists_before();
@@ -147,7 +147,7 @@ impl Calendar {
         (self.full_lists != 0).then(|| Place::List(self.full_lists.trailing_zeros() as u8))
     }
 
-    /// The next thread, and where it stands.
+    /// The next thread, and its position.
     #[inline]
     pub fn first(&self) -> Option<(TaskId, Place)> {
         let place = self.best()?;
@@ -160,7 +160,7 @@ impl Calendar {
 
     /// The thread that another processor may have: the first that `may` go, in order of service. Of the batch threads the
     /// first one met stays; the search looks from the day of removal to the last one and then at all days, so that a
-    /// thread that waits alone may go only if it stands in the first part (runq_steal_from).
+    /// thread that waits alone may go only if it is in the first part (runq_steal_from).
     pub fn spare(&self, links: &Links, may: impl Fn(TaskId) -> bool) -> Option<TaskId> {
         let among = |lists: &[List; DAYS as usize], full: u64, met: &mut bool| {
             let mut full = (0..DAYS).filter(|at| full >> at & 1 == 1);
@@ -177,7 +177,7 @@ impl Calendar {
             .or_else(|| among(&self.lists, self.lists_after(), &mut true))
     }
 
-    /// Whether a thread stands here of which that is true.
+    /// Whether any thread here meets the condition.
     pub fn any(&self, links: &Links, is: impl Fn(TaskId) -> bool) -> bool {
         self.lists.iter().chain(&self.days).any(|list| list.iter(links).any(&is))
     }

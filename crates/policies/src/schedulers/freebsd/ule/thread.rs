@@ -37,7 +37,7 @@ pub struct Thread {
     pub user_priority: u8,
     /// What queues and preemption look at (td_priority): the former as of the last return to user mode, or a sleep's.
     pub priority: u8,
-    /// Where it stands while it is queued.
+    /// Its position while it is queued.
     pub place: Place,
     /// Ticks of the statistics clock that it has had of its slice.
     pub used: u64,

@@ -87,7 +87,7 @@ const PWAIT: u8 = 92;
 const PPAUSE: u8 = 104;
 /// The largest divisor of a slice (SCHED_SLICE_MIN_DIVISOR).
 pub const MOST_DIVIDED: u64 = 6;
-/// Stands for the version's own threshold of preemption.
+/// Selects the version's own threshold of preemption.
 pub const NOT_GIVEN: u64 = 256;
 
 impl Version {
@@ -135,7 +135,7 @@ impl Version {
     }
 }
 
-/// Ticks per second of the statistics clock: as asked for, or what the kernel makes of the local APIC's timer.
+/// Ticks per second of the statistics clock: as requested, or what the kernel makes of the local APIC's timer.
 pub fn stathz(params: &Params) -> f64 {
     let given = params.real("stathz");
     if given >= 1.0 {

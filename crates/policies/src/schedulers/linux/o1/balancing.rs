@@ -12,14 +12,14 @@ use schedlab_model::{
 
 /// A processor pulls from one that has more than this many hundredths of its load.
 const IMBALANCE_PCT: u64 = 125;
-/// The interval between two looks of an idle processor, ms; it doubles in vain and falls back.
+/// The interval between two looks of an idle processor, ms; it doubles after a failure and falls back after a success.
 const MIN_INTERVAL: u64 = 1;
 const MAX_INTERVAL: u64 = 4;
 /// The factor by which a busy processor balances less often.
 const BUSY_FACTOR: u64 = 64;
 /// A task that ran less than this ago has its data in the cache, and stays (the default of a domain of processors).
 const CACHE_HOT: Nanos = 2_500_000;
-/// After more looks in vain than this, it goes nevertheless.
+/// After more failed looks than this, a cache-hot task is moved nevertheless.
 const CACHE_NICE_TRIES: u32 = 1;
 /// Which average of the load a look goes by: see [`Load::low`].
 const BUSY_INDEX: usize = 2;

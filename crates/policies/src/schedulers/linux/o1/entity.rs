@@ -11,9 +11,9 @@ use schedlab_model::{
 #[repr(align(64))]
 pub struct Entity {
     pub account: Account,
-    /// The list where it stands, or belongs.
+    /// The list that it is in, or belongs to.
     pub prio: u8,
-    /// The array where it stands.
+    /// The array that it is in.
     pub array: u8,
     /// Ticks left of its slice.
     pub slice: u64,

@@ -104,9 +104,9 @@ impl O1 {
 
     /// A parent learns of the end of its child, and gets back what is left of the slice that it gave it.
     pub(super) fn reap(&mut self, cx: &Context<'_>, parent: TaskId, child: TaskId) {
-        let beside = cx.tasks[parent as usize].cpu == cx.tasks[child as usize].cpu;
+        let same_cpu = cx.tasks[parent as usize].cpu == cx.tasks[child as usize].cpu;
         let [mother, child] = self.tasks.get_disjoint_mut([parent as usize, child as usize]).expect("two tasks");
-        if child.first_slice && beside {
+        if child.first_slice && same_cpu {
             mother.slice = (mother.slice + child.slice).min(self.credit.slice(child.account.static_prio));
         }
         Credit::reaped(&mut mother.account, &child.account);

@@ -1,4 +1,4 @@
-//! What is remembered of a task, and the lists of a processor in which it may stand: real time, the slots of the two arrays,
+//! What is remembered of a task, and the lists of a processor in which it may be: real time, the slots of the two arrays,
 //! and SCHED_IDLEPRIO.
 
 use super::rotation::{Rotation, SLOTS, WORST, quota, slots_of};
@@ -46,7 +46,7 @@ pub struct Entity {
     pub queued: bool,
     /// It is still in the quota that its parent gave it.
     pub newborn: bool,
-    /// It stands before its parent, and has not run.
+    /// It is queued before its parent, and has not run.
     pub ahead: bool,
     /// It last waited for a drive.
     pub from_disk: bool,
@@ -63,7 +63,7 @@ impl Entity {
         let quota = 1000 * if real_time { interval } else { quota(level, interval) };
         Entity {
             policy,
-            // Where SCHED_IDLEPRIO stands in a slot, it is that of nice 19.
+            // If SCHED_IDLEPRIO is queued in a slot, it is that of nice 19.
             level: if policy == Policy::Idle { WORST } else { level },
             quota,
             whole: quota * (SLOTS as i64 - i64::from(level)),

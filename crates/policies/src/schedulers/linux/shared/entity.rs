@@ -9,7 +9,7 @@ pub type CfsRqId = u32;
 /// No entity.
 pub const NOBODY: EntityId = EntityId::MAX;
 
-/// What an entity stands for.
+/// What an entity represents.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A group, or an ordinary task.
@@ -50,7 +50,7 @@ impl<C> SchedEntity<C> {
 #[derive(Debug, Clone, Copy)]
 pub struct Choice {
     pub entity: EntityId,
-    /// Where it stands, if that is known.
+    /// Its position, if that is known.
     pub spot: Option<Spot>,
 }
 
@@ -107,7 +107,7 @@ pub enum Leave {
     End,
     /// It goes to another processor.
     Move,
-    /// It sleeps already, and now really leaves; where it stands, if that is known.
+    /// It sleeps already, and now really leaves; its position, if that is known.
     Delayed(Option<Spot>),
 }
 

@@ -26,7 +26,7 @@ pub trait FairClass: Sized {
     /// What it notes of a queue.
     type State: std::fmt::Debug + Default;
 
-    /// What a task claims when it is first heard of.
+    /// The claim of a task that is seen for the first time.
     fn claim(&self, task: &Task) -> Self::Claim;
     /// Charges the current entity of a queue with what it used; whether the processor should reschedule.
     fn charge(&self, entity: &mut SchedEntity<Self::Claim>, queue: &mut CfsRq<Self::State>, used: Nanos) -> bool;
@@ -61,11 +61,11 @@ pub trait FairClass: Sized {
     fn reweight_entity(&self, tree: &mut Tree<Self>, entity: EntityId, weight: u64);
     /// A task that is not enqueued goes from one queue to another.
     fn migrate_entity(&self, _tree: &mut Tree<Self>, _task: EntityId, _to: CfsRqId) {}
-    /// The key by which an entity stands in the timeline.
+    /// The key of an entity in the timeline.
     fn key(entity: &SchedEntity<Self::Claim>) -> i64;
     /// There is a task that asks for a slice of its own: queues have to look after such from now on.
     fn expect_slices(_queue: &mut CfsRq<Self::State>, _entities: &[SchedEntity<Self::Claim>]) {}
-    /// An entity begins to stand in the timeline.
+    /// An entity enters the timeline.
     #[inline(always)]
     fn insert_in_timeline(queue: &mut CfsRq<Self::State>, entity: &SchedEntity<Self::Claim>, id: EntityId) {
         queue.line.insert(Self::key(entity), entity.vruntime, id);
@@ -190,7 +190,7 @@ impl<L: FairClass> Tree<L> {
         self.queues[queue as usize].cpu
     }
 
-    /// Makes room for a task that is first heard of; with the first, for all groups.
+    /// Makes room for a task that is seen for the first time; with the first one, for all groups.
     #[cold]
     pub fn admit(&mut self, class: &L, tasks: &[Task], groups: &[Group], task: TaskId) {
         if self.queues.is_empty() {

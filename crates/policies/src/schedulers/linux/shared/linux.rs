@@ -49,7 +49,7 @@ pub struct Linux<L: FairClass> {
     pub realtime: Realtime,
     pub cpus: Vec<Cpu>,
     pub balancer: Balancer,
-    /// Where a new choice has been asked for, a bit for each processor.
+    /// Where a new choice has been requested, a bit for each processor.
     asked: u64,
     /// The task that was enqueued last, if it is new.
     newest: Option<TaskId>,
@@ -88,7 +88,7 @@ impl<L: FairClass> Linux<L> {
         }
     }
 
-    /// The entity of a task, which may be first heard of.
+    /// The entity of a task, which may be seen for the first time.
     #[inline(always)]
     pub fn entity(&mut self, cx: &Context<'_>, task: TaskId) -> EntityId {
         let entity = self.tree.of_task(task);
@@ -253,7 +253,7 @@ impl<L: FairClass> Linux<L> {
     #[inline]
     pub fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         if self.asked >> cpu & 1 == 1 {
-            return Preempt::No; // it has been asked for already
+            return Preempt::No; // it has been requested already
         }
         let preempts = match self.realtime.known.then(|| self.decide(cx, cpu, running, woken)).flatten() {
             Some(preempts) => preempts,

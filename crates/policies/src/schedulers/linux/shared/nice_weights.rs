@@ -35,7 +35,7 @@ const POINT: u32 = 32;
 ///     virtual time  =  time * f / 2^shift          f  =  1024 * round(2^32 / weight), shortened to 32 bits
 ///
 /// The kernel multiplies by inverse weights (`__calc_delta`), and rounds towards 0 what an exact division would give to
-/// within a hundred-millionth. Over a minute that decides which of two tasks stands first, so it is done likewise here.
+/// within a hundred-millionth. Over a minute that decides which of two tasks is first, so it is done likewise here.
 #[inline(always)]
 pub fn virtual_time(time: u64, weight: u64) -> i64 {
     if weight == NICE_0 {

@@ -4,7 +4,7 @@
 //! that the root knows both of the whole queue. But where a rotation, or an erasure, puts one node into the place of
 //! another, only the virtual time is handed over: the template of the callbacks (`RB_DECLARE_CALLBACKS`) copies one field. The
 //! new root then goes on with the shortest slice of what was below it before, until a change below makes it look again. A
-//! slice that stands on the other side is forgotten, and the running task is protected for a longer one.
+//! slice on the other side is forgotten, and the running task is protected for a longer one.
 //!
 //! How long a task with a short slice waits among long ones depends on it, so the tree is kept here as the kernel keeps it: the
 //! same rotations in the same cases (lib/rbtree.c), and the same moments at which a node looks at its children. It is kept
@@ -24,7 +24,7 @@ struct Node {
     parent: u32,
     child: [u32; 2],
     red: bool,
-    /// The deadline, by which they stand.
+    /// The deadline, by which they are sorted.
     key: i64,
     vruntime: i64,
     slice: Nanos,
@@ -104,7 +104,7 @@ impl SliceTree {
         }
     }
 
-    /// An entity that stands here asks for another slice.
+    /// An entity in the tree requests another slice.
     pub fn change(&mut self, id: EntityId, slice: Nanos) {
         self.node(id).slice = slice;
         self.propagate(id, NIL);
@@ -122,7 +122,7 @@ impl SliceTree {
         id != NIL && self.at(id).red
     }
 
-    /// The side on which a child stands.
+    /// The side of a child.
     fn side(&self, parent: u32, child: u32) -> usize {
         usize::from(self.at(parent).child[RIGHT] == child)
     }
