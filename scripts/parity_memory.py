@@ -114,7 +114,7 @@ def compare(kernel: str, out: Path) -> list[Comparison]:
 
 
 def main() -> None:
-    """Compare, and write the page if every kernel was asked for."""
+    """Compare, and write the page if all kernels were requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernel", action="append", choices=list(memory.KERNELS), help="only this one")
     parser.add_argument("--out", type=Path, default=Path("results/parity-memory"), help="folder of results")

@@ -1,4 +1,4 @@
-"""What a run's end cuts off, who can never go on, and numbers that are not there: as a user meets them."""
+"""What a run's end cuts off, tasks that can never go on, and missing numbers: as a user sees them."""
 
 import json
 

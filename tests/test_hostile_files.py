@@ -84,7 +84,7 @@ def test_what_is_no_ordinary_file_is_refused_at_once(tmp_path, monkeypatch, verb
         pytest.skip("a trace may be of any length; the reader judges what is in it")
     done = limited(tmp_path, *(word.format(place) for word in words))
     errors = done.stderr.decode()
-    # The list goes on with what is whole.
+    # The list continues with the intact results.
     assert done.returncode == (0 if verb == "list" else 2), errors
     assert len(errors.splitlines()) == 1
     assert place.rpartition("/")[2] in errors or verb == "a kernel"

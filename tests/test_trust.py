@@ -112,7 +112,7 @@ def test_a_command_is_shown_escaped(schedlab, host):  # noqa: F811
 
 
 def at_a_terminal(folder, answer, *words):
-    """What the command says to a person who answers."""
+    """What the command prints for a person at a terminal."""
     ours, theirs = pty.openpty()
     os.write(ours, f"{answer}\n".encode())
     done = subprocess.run(

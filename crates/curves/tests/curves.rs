@@ -61,7 +61,7 @@ proptest! {
         }
     }
 
-    /// Holds what a policy says of itself with `STACK`: that it keeps what LRU keeps.
+    /// Checks the promise of a policy with `STACK`: that it keeps what LRU keeps.
     #[test]
     fn one_pass_gives_what_a_run_for_each_size_gives(keys in prop::collection::vec(0..30u32, 1..400)) {
         let quick = plan("all", "1,2,3,7,15,29,30", 30);

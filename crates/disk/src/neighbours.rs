@@ -7,7 +7,7 @@ use schedlab_model::request::{RequestId, Sector};
 /// End of a chain.
 const NONE: RequestId = RequestId::MAX;
 
-/// Requests by one of their sectors. Which one that is, is the caller's affair.
+/// Requests by one of their sectors, which the caller chooses.
 #[derive(Debug)]
 pub(crate) struct Neighbours {
     heads: Vec<RequestId>,

@@ -5,7 +5,7 @@ use schedlab_model::{
     request::{Request, RequestId},
 };
 
-/// What became of a submitted request.
+/// The outcome of submitting a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Submitted {
     /// It has a slot.

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-/// A fault that the user, or the host's owner, can mend. Its text says where, what was found, and what would be right.
+/// A fault that the user, or the host's owner, can correct. Its text says where, what was found, and what is allowed.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// A file of the kernel, or one of ours, could not be used.

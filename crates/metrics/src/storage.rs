@@ -125,7 +125,7 @@ impl Storage {
         self.per_second(self.files[write] as f64)
     }
 
-    /// 1 - blocks moved / blocks looked for, as sar's %rcache and %wcache; 0 if more was moved than asked for.
+    /// 1 - blocks moved / blocks looked for, as sar's %rcache and %wcache; 0 if more was moved than requested.
     pub fn cached_share(&self, write: usize) -> Option<f64> {
         (self.looked[write] > 0)
             .then(|| (100.0 * (1.0 - self.files[write] as f64 / self.looked[write] as f64)).max(0.0))

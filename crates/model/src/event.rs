@@ -68,7 +68,7 @@ pub enum Kind {
     Signal,
     /// A task moved to another processor. `a`: the one it left.
     Migrated,
-    /// A task asked for memory (`flag` 1 granted, 0 refused). `a`: bytes it has now, `b`: bytes set aside for it.
+    /// A task requested memory (`flag` 1 granted, 0 refused). `a`: bytes it has now, `b`: bytes set aside for it.
     Memory,
     /// A scheduler refused a task's reservation: the task runs as an ordinary one.
     Refused,

@@ -204,7 +204,7 @@ impl Workers {
         }
     }
 
-    /// What became of a task that is gone before the start, or of a session's leader that did not leave by itself.
+    /// How a task that is gone before the start ended, or a session's leader that did not leave by itself.
     fn lost(&self, setup: &Setup, leaders: &[i32]) -> Option<String> {
         let tasks = &setup.shared.slots[..setup.workload.tasks.len()];
         let task = tasks.iter().find_map(|slot| self.raw.get(&slot.pid.load(Relaxed)));

@@ -139,7 +139,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         Owner { task, class: IoClass::BestEffort, level: ((nice + 20) / 5).clamp(0, 7) as u8 }
     }
 
-    /// Goes on with work that may have to wait.
+    /// Continues work that may have to wait.
     pub fn on_storage(&mut self, cpu: usize, task: TaskId, mut work: Box<Work>) -> Flow {
         let (now, owner) = (self.now, self.owner(task));
         let outcome = self.storage().work(now, owner, &mut work);

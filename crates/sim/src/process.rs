@@ -67,7 +67,7 @@ pub(crate) enum Served {
     Woke(u32),
     /// The caller waits.
     Waits(Wait),
-    /// The caller has ended, of itself or cut off.
+    /// The caller has ended, by itself or cut off.
     Ended { cut_off: bool },
 }
 

@@ -8,7 +8,7 @@ use schedlab_model::{
 };
 use std::collections::VecDeque;
 
-/// A device that interrupts of itself.
+/// A device that interrupts on its own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Device {
     pub every: Span,

@@ -92,7 +92,7 @@ pub struct Tunable {
     pub kernels: (&'static str, &'static str),
     /// The same knob under a later, or an earlier, name; taken if this one is missing.
     pub also: Option<&'static str>,
-    /// What became of it, for kernels that lost it.
+    /// Why it is gone, for kernels that lost it.
     pub gone: Option<&'static str>,
     /// Another knob that reads 0 while this one is in force, and the other way round.
     pub zeroes: Option<&'static str>,

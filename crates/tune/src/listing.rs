@@ -33,7 +33,7 @@ pub struct Row {
     pub path: PathBuf,
     /// What else depends on it.
     pub coupled: Option<&'static str>,
-    /// The same knob on other kernels, or what became of it.
+    /// The same tunable on other kernels, or why it is gone.
     pub elsewhere: Option<String>,
     /// First and last kernel that has it, empty where it is not known.
     pub kernels: (&'static str, &'static str),

@@ -47,7 +47,7 @@ pub enum Access {
     Forbidden,
     /// Its file system is not mounted, and this user may mount it.
     Unmounted,
-    /// This kernel, or this device as it is set, does not have it.
+    /// This kernel, or this device with its present settings, does not have it.
     Missing,
     /// Each task requests it for itself.
     PerTask,

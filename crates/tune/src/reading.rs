@@ -12,7 +12,7 @@ pub const MOST_BYTES: usize = 16 << 10;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reading {
-    /// As it is.
+    /// Unchanged.
     Plain,
     /// Its first word counts: `20000 100000`.
     First,

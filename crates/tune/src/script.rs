@@ -61,7 +61,7 @@ fn echo(text: &str, step: &Step) -> String {
     format!("echo {} > {}", quoted(text), quoted(&step.path.to_string_lossy()))
 }
 
-/// A word that the shell leaves as it is.
+/// A word that the shell does not change.
 fn quoted(text: &str) -> String {
     let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:@".contains(c));
     if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }

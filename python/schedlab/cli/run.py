@@ -156,7 +156,7 @@ def _judge(results: "Results", unrecorded: bool) -> None:
 def _tell(
     results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]], baseline: str | None, form: Form
 ) -> None:
-    """Print the results. CSV has one table: the differences if a baseline was asked for."""
+    """Print the results. CSV has one table: the differences if a baseline was named."""
     compared = results.differences(None, baseline) if baseline else None
     if form is Form.JSON:
         from schedlab.cli.output import print_json

@@ -108,7 +108,7 @@ def _time(command: list[str], request: "Request", csv: str | None, json: bool) -
         with closing(lines), ExitStack() as stack:
             shows = [stack.enter_context(_Csv(csv, rows))] if csv else []
             paused.start()
-            # Ctrl-C reaches the command, too; how it ends is its own affair.
+            # Ctrl-C reaches the command, too, which decides how it ends.
             _follow(lines, rows, means, shows)
     except BaseException:
         paused.drop()

@@ -57,7 +57,7 @@ Progress = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
 
 
 class Finding(NamedTuple):
-    """What became of a claim, and the numbers that show it."""
+    """The verdict on a claim, and the numbers that support it."""
 
     verdict: Literal["holds", "holds in part", "does not hold", "not shown", "not modelled", "not checked"]
     evidence: str

@@ -25,7 +25,7 @@ from schedlab.system import reading
 from schedlab.targets.linux import REAL_TIME, SLICE
 
 COMMAND, SETTING, TASKS, STORAGE = "command", "setting", "tasks", "storage"
-#: Programs here are the system's: who can change them needs no experiment.
+#: Programs here are the system's: a user who can change them needs no experiment file to run commands.
 _OF_THE_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/opt", "/nix", "/etc")
 
 

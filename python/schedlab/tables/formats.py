@@ -39,5 +39,5 @@ def markdown(table: Table) -> str:
 
 
 def meant_as_text(text: str) -> str:
-    """Text in one line that Markdown shows as it is."""
+    """Text in one line that Markdown shows literally."""
     return _MEANT.sub(r"\\\g<0>", " ".join(escaped(text).split()))

@@ -113,7 +113,7 @@ def _at(tree: Any, path: str) -> Any:
 
 
 def _bare(value: Any) -> Any:
-    """A value without what it says of itself."""
+    """A value without the sources of its parts."""
     value = plain(value)
     if not isinstance(value, dict):
         return value

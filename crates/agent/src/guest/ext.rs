@@ -1,5 +1,5 @@
 //! A scheduler of one's own in a guest, by the kernel's `sched_ext`: attached by the tool that came with it, and asked about
-//! before the run and after it. The kernel throws out a scheduler that errs, and goes on with its own: what ran then would be
+//! before the run and after it. The kernel ejects a scheduler that errs, and continues with its own: what ran then would be
 //! a number of something else.
 //!
 //!   /sched_ext/scheduler.bpf.o    the scheduler; without it, the kernel keeps its own

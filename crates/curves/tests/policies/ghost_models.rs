@@ -131,7 +131,7 @@ enum Status {
 }
 
 impl Stacked {
-    /// Puts a key on top of S, and mends what that breaks.
+    /// Puts a key on top of S, and restores the invariants that this breaks.
     fn push(&mut self, key: Key, status: Status) {
         self.stack.retain(|entry| entry.0 != key);
         self.stack.push((key, status));

@@ -3,7 +3,7 @@
 use super::pages::RawEvent;
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// Merges. At equal times the lower processor is first. Within a stream the order stays as it is; a time before its
+/// Merges. At equal times the lower processor is first. Within a stream the order is kept; a time before its
 /// predecessor's becomes that one's.
 pub fn by_time(streams: Vec<Vec<RawEvent>>) -> Vec<RawEvent> {
     let mut all = Vec::with_capacity(streams.iter().map(Vec::len).sum());

@@ -11,7 +11,7 @@
 //!
 //! `track` and `full` are the drive's shortest and longest seek, C its cylinders. Departures from the simulated drive: half a
 //! revolution is waited for and no angle is kept; one zone, with the mean of the outermost and innermost track; no track
-//! buffer; what the processor does for a request (`command`, `sector_copy`, the bus) is the host's own affair.
+//! buffer; what the processor does for a request (`command`, `sector_copy`, the bus) is left to the host.
 
 use schedlab_model::{
     SECOND,

@@ -54,7 +54,7 @@ impl Direct {
 }
 
 impl Storage {
-    /// Goes on with a direct call.
+    /// Continues a direct call.
     pub(super) fn move_directly(&mut self, now: Nanos, owner: Owner, call: &mut Direct) -> Outcome {
         if self.disk.is_none() {
             return Outcome::Done;

@@ -196,7 +196,7 @@ impl Storage {
         }
     }
 
-    /// Goes on with a task's work.
+    /// Continues a task's work.
     pub fn work(&mut self, now: Nanos, owner: Owner, work: &mut Work) -> Outcome {
         let outcome = match work {
             Work::Blocks(blocks) => self.go_through(now, owner, blocks),

@@ -109,7 +109,7 @@ fn under_group_throttling_real_time_tasks_have_95_percent_of_each_second() {
         table.row(&format!("{scheduler}: windows"), 98.0, 1.0, windows.len() as f64);
         windows.iter().for_each(|length| table.row("a window", 50.0, 4.1, *length));
         pieces(&run, 0).0.iter().for_each(|length| table.row("real time", 950.0, 4.1, *length));
-        // Nobody else: it has to wait nevertheless.
+        // Alone on the machine, it is throttled all the same.
         let run = measure::<All>(1, &scheduler, 100, &fifo("a", 10, ""), 1);
         table.row(&format!("{scheduler}: alone"), 95.0, 0.1, share(&run, 0));
     }
@@ -126,7 +126,7 @@ fn a_fair_server_gives_a_starving_task_50_ms_of_each_second() {
         let (windows, first) = pieces(&run, 1);
         table.row(&format!("{scheduler}: first window"), 950.0, 1.0, first);
         windows.iter().for_each(|length| table.row("a window", 50.0, 4.1, *length));
-        // Nobody else: it has all.
+        // Alone on the machine, it is never throttled.
         let run = measure::<All>(1, &scheduler, 10, &fifo("a", 10, ""), 1);
         table.row(&format!("{scheduler}: alone"), 100.0, 1e-9, share(&run, 0));
         // A real-time task that leaves a tenth starves no task, and is never throttled.

@@ -37,7 +37,7 @@ class Seal:
         return cls({letters(rank): cell for rank, cell in enumerate(ranked)}, key)
 
     def blind(self, cell: Cell) -> Cell:
-        """The cell as it is shown."""
+        """The cell as shown: under its letter."""
         letter = next(letter for letter, other in self.cells.items() if other.hash == cell.hash)
         seen = {"machine": {"name": "sealed"}, "workload": {name: {} for name in cell.scenario["workload"]}}
         return Cell(seen, {SETTING: letter}, self.hash(cell))
