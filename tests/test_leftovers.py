@@ -13,7 +13,7 @@ from conftest import killed
 
 from schedlab.results import store
 from schedlab.system import leftovers
-from schedlab.targets.guest import cache, emulation, kept
+from schedlab.targets.guest import cache, emulation, snapshots
 
 #: Larger than any number that a kernel gives a process.
 NOBODY = 99_999_999
@@ -105,10 +105,10 @@ def test_half_made_folders_of_the_cache_are_known_by_their_marker(tmp_path, monk
 
 def test_half_made_machines_are_known_by_their_marker(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    kept.folder().mkdir(parents=True)
-    mine, left = (full(kept.folder() / name) for name in (".abc-mine", ".abc-left"))
+    snapshots.folder().mkdir(parents=True)
+    mine, left = (full(snapshots.folder() / name) for name in (".abc-mine", ".abc-left"))
     killed(left)
-    kept.remove_oldest(1 << 40, kept.folder() / "none")
+    snapshots.remove_oldest(1 << 40, snapshots.folder() / "none")
     assert (mine / "f").exists()
     assert not left.exists()
 
