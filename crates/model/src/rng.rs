@@ -1,7 +1,10 @@
 //! Random numbers: one independent stream for each purpose and owner, so that a change of scheduler does not
 //! change what the tasks draw (paired comparison), and a run is a pure function of scenario and seed.
 
-use rand::{RngExt, SeedableRng};
+use rand::{
+    SeedableRng,
+    distr::uniform::{SampleUniform, UniformSampler},
+};
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg32;
 
@@ -20,7 +23,8 @@ impl Rng {
     /// A whole number in `0..bound`; 0 when `bound` is 0.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
-        if bound == 0 { 0 } else { self.0.random_range(0..bound) }
+        // As `random_range`, whose function is not inlined: 4 % of the instructions of a switch between sleepers.
+        if bound == 0 { 0 } else { <u64 as SampleUniform>::Sampler::sample_single(0, bound, &mut self.0).unwrap_or(0) }
     }
 
     /// An exponentially distributed length with the given mean.
@@ -28,5 +32,23 @@ impl Rng {
     pub fn exponential(&mut self, mean: u64) -> u64 {
         let unit: f64 = Exp1.sample(&mut self.0);
         (unit * mean as f64).round() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::RngExt;
+
+    #[test]
+    fn below_draws_what_random_range_draws() {
+        let mut ours = Rng::stream(1, 2);
+        let mut theirs = ours.clone();
+        for round in 0..1000u64 {
+            for bound in [1, 2, 3, 1000 + round, u64::from(u32::MAX) + round, u64::MAX / 3, u64::MAX] {
+                assert_eq!(ours.below(bound), theirs.0.random_range(0..bound));
+            }
+        }
+        assert_eq!(ours.below(0), 0);
     }
 }
