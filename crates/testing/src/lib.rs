@@ -45,15 +45,8 @@ macro_rules! test_scheduler {
 #[macro_export]
 macro_rules! test_elevator {
     ($policy:ty) => {
-        $crate::each_law! {
-            $crate::elevators::laws, $crate::elevators::Subject::of::<$policy>(),
-            [
-                every_sector_is_served_once,
-                the_same_script_gives_the_same_schedule,
-                the_drive_idles_no_longer_than_promised,
-                promises_are_kept,
-                the_entry_is_complete
-            ]
+        $crate::elevator_laws! {
+            [$crate::each_law] $crate::elevators::laws, $crate::elevators::Subject::of::<$policy>(),
         }
     };
 }
@@ -63,20 +56,43 @@ macro_rules! test_elevator {
 #[macro_export]
 macro_rules! test_cache {
     ($policy:ty) => {
-        $crate::each_law! {
-            $crate::caches::laws, $crate::caches::Subject::of::<$policy>(),
-            [
-                a_full_cache_finds_a_victim,
-                all_slots_can_be_freed_and_filled_again,
-                equal_requests_have_equal_victims,
-                no_key_is_evicted_before_the_cache_is_full,
-                with_one_slot_only_the_same_key_twice_is_a_hit,
-                with_a_slot_for_every_key_each_is_missed_once,
-                no_policy_misses_less_than_with_foresight,
-                a_stack_policy_holds_what_a_smaller_cache_holds,
-                the_entry_is_complete
-            ]
+        $crate::cache_laws! {
+            [$crate::each_law] $crate::caches::laws, $crate::caches::Subject::of::<$policy>(),
         }
+    };
+}
+
+/// The laws of elevators, passed to a macro behind its other arguments.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! elevator_laws {
+    ([$($then:tt)*] $($arguments:tt)*) => {
+        $($then)*! { $($arguments)* [
+            every_sector_is_served_once,
+            the_same_script_gives_the_same_schedule,
+            the_drive_idles_no_longer_than_promised,
+            promises_are_kept,
+            the_entry_is_complete,
+        ] }
+    };
+}
+
+/// The laws of eviction policies, likewise.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! cache_laws {
+    ([$($then:tt)*] $($arguments:tt)*) => {
+        $($then)*! { $($arguments)* [
+            a_full_cache_finds_a_victim,
+            all_slots_can_be_freed_and_filled_again,
+            equal_requests_have_equal_victims,
+            no_key_is_evicted_before_the_cache_is_full,
+            with_one_slot_only_the_same_key_twice_is_a_hit,
+            with_a_slot_for_every_key_each_is_missed_once,
+            no_policy_misses_less_than_with_foresight,
+            a_stack_policy_holds_what_a_smaller_cache_holds,
+            the_entry_is_complete,
+        ] }
     };
 }
 

@@ -19,7 +19,7 @@
 //!
 //! ## Cost
 //!
-//! A hit writes one number; a miss draws two.
+//! A hit writes one number; a miss draws two. A deletion is linear in the slots.
 //!
 //! ## Good for, not for
 //!
@@ -39,21 +39,10 @@ use schedlab_policies::caches::{Context, Entry, Eviction, Key, Slot};
 /// Of two at random, the one used longer ago.
 #[derive(Debug)]
 pub struct RandomTwo {
-    /// Slots in use, in any order, and each one's place there.
+    /// Slots in use, in any order.
     used: Vec<Slot>,
-    places: Vec<u32>,
     /// When each slot was last used.
     last: Vec<u64>,
-}
-
-impl RandomTwo {
-    fn take_out(&mut self, place: u32) -> Slot {
-        let slot = self.used.swap_remove(place as usize);
-        if let Some(&moved) = self.used.get(place as usize) {
-            self.places[moved as usize] = place;
-        }
-        slot
-    }
 }
 
 impl Entry for RandomTwo {
@@ -68,8 +57,7 @@ impl Entry for RandomTwo {
     };
 
     fn new(_: &Params, slots: u32) -> Self {
-        let slots = slots as usize;
-        RandomTwo { used: Vec::with_capacity(slots), places: vec![0; slots], last: vec![0; slots] }
+        RandomTwo { used: Vec::new(), last: vec![0; slots as usize] }
     }
 }
 
@@ -81,16 +69,15 @@ impl Eviction for RandomTwo {
     fn victim(&mut self, cx: &mut Context<'_>, _: Key) -> Slot {
         let drawn = [(); 2].map(|()| cx.rng.below(self.used.len() as u64) as usize);
         let older = drawn.into_iter().min_by_key(|&place| self.last[self.used[place] as usize]);
-        self.take_out(older.expect("two were drawn") as u32)
+        self.used.swap_remove(older.expect("two were drawn"))
     }
 
     fn admit(&mut self, cx: &mut Context<'_>, slot: Slot, _: Key) {
-        self.places[slot as usize] = self.used.len() as u32;
         self.last[slot as usize] = cx.now;
         self.used.push(slot);
     }
 
     fn remove(&mut self, _: &mut Context<'_>, slot: Slot) {
-        self.take_out(self.places[slot as usize]);
+        self.used.retain(|other| *other != slot);
     }
 }

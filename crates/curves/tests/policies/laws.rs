@@ -16,7 +16,7 @@ fn misses_of(name: &str, slots: u32, asked: &[Key]) -> u64 {
 }
 
 macro_rules! for_every_policy {
-    ($($law:ident),* $(,)?) => {
+    ([$($law:ident),* $(,)?]) => {
         $(
             #[test]
             fn $law() {
@@ -26,17 +26,7 @@ macro_rules! for_every_policy {
     };
 }
 
-for_every_policy![
-    a_full_cache_finds_a_victim,
-    all_slots_can_be_freed_and_filled_again,
-    equal_requests_have_equal_victims,
-    no_key_is_evicted_before_the_cache_is_full,
-    with_one_slot_only_the_same_key_twice_is_a_hit,
-    with_a_slot_for_every_key_each_is_missed_once,
-    no_policy_misses_less_than_with_foresight,
-    a_stack_policy_holds_what_a_smaller_cache_holds,
-    the_entry_is_complete,
-];
+schedlab_testing::cache_laws!([for_every_policy]);
 
 #[test]
 fn lru_alone_is_a_stack_policy_and_the_check_can_fail() {

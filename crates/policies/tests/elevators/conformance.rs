@@ -10,7 +10,7 @@ use schedlab_testing::elevators::{
 };
 
 macro_rules! for_every_elevator {
-    ($($law:ident),* $(,)?) => {
+    ([$($law:ident),* $(,)?]) => {
         $(
             #[test]
             fn $law() {
@@ -20,13 +20,7 @@ macro_rules! for_every_elevator {
     };
 }
 
-for_every_elevator![
-    every_sector_is_served_once,
-    the_same_script_gives_the_same_schedule,
-    the_drive_idles_no_longer_than_promised,
-    promises_are_kept,
-    the_entry_is_complete,
-];
+schedlab_testing::elevator_laws!([for_every_elevator]);
 
 #[test]
 fn a_one_way_elevator_goes_back_only_when_nothing_is_ahead() {

@@ -1,10 +1,18 @@
 //! What holds for the table of policies as a whole; what holds for each of them is tested in a file of its name next to this folder.
 
 use proptest::prelude::*;
-use schedlab_policies::schedulers::{All, SCHEDULERS};
-use schedlab_sim::run_batch;
+use schedlab_model::{
+    event::{Event, Observer},
+    scenario::Choice,
+};
+use schedlab_policies::schedulers::{All, Cfs, Fifo, Minix, SCHEDULERS, Ule};
+use schedlab_sim::{observe, run_batch};
 use schedlab_testing::schedulers::{Programs, Written, any_scenario, cases, run_audited};
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 #[test]
 fn every_policy_has_a_file_of_tests_that_holds_it_to_its_laws() {
@@ -27,6 +35,39 @@ fn every_policy_has_a_file_of_tests_that_holds_it_to_its_laws() {
 fn no_name_is_in_the_table_twice() {
     let names: BTreeSet<&str> = SCHEDULERS.iter().map(|info| info.name).collect();
     assert_eq!(names.len(), SCHEDULERS.len());
+}
+
+/// Keeps the events, by a kernel that has one loop for any number of processors.
+#[derive(Default)]
+struct OneLoop(Vec<Event>);
+
+impl Observer for OneLoop {
+    fn one_loop() -> bool {
+        true
+    }
+
+    fn observe(&mut self, event: Event) {
+        self.0.push(event);
+    }
+}
+
+/// Policies that differ in what they want of the loop.
+type Few = (Fifo, (Minix, (Cfs, Ule)));
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    #[test]
+    fn a_kernel_with_one_loop_makes_the_same_events(
+        Written(scenario) in any_scenario(Programs::Wild), seed in any::<u64>(), which in 0..4usize,
+    ) {
+        let mut scenario = scenario;
+        scenario.scheduler = Choice { name: ["fifo", "minix", "cfs", "ule"][which].to_owned(), settings: BTreeMap::new() };
+        let (mut one, mut two) = (OneLoop::default(), Vec::<Event>::new());
+        let ends = [observe::<Few, _>(&scenario, seed, &mut one), observe::<Few, _>(&scenario, seed, &mut two)];
+        prop_assert_eq!(&ends[0], &ends[1]);
+        prop_assert_eq!(one.0, two);
+    }
 }
 
 proptest! {
