@@ -17,7 +17,7 @@ from test_cli import refused
 from schedlab import Experiment, Results, UsageError, load
 
 FACTOR = "workload.request.gap.exp"
-METRICS = ["tasks.request.queueing.mean", "tasks.request.response.mean", "run_queue", "utilization"]
+METRICS = ["tasks.request.queueing.mean", "tasks.request.turnaround.mean", "run_queue", "utilization"]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@
 
 use crate::{
     distribution::Distribution,
+    fairness::Windows,
     job::{Job, Place, Task},
     load::Loads,
     processor::{Processor, Totals},
@@ -54,7 +55,8 @@ pub(crate) struct Counts {
     pub stray: u64,
 }
 
-/// Listens to a run and sums it up. Memory grows with the tasks of the run (32 bytes each, and as much again while a vector grows), not with its length.
+/// Listens to a run and sums it up. Memory grows with the tasks of the run (56 bytes each, and
+/// as much again while vectors grow), not with its length.
 #[derive(Debug, Clone)]
 pub struct Collector {
     pub(crate) setup: Setup,
@@ -65,6 +67,7 @@ pub struct Collector {
     /// One more than there are names: the last is of tasks that belong to no job.
     pub(crate) jobs: Vec<Job>,
     pub(crate) loads: Loads,
+    pub(crate) windows: Windows,
     tasks: Vec<Task>,
     /// Memory set aside for a task that it does not use, bytes, by task; as far as tasks have requested any.
     unused: Vec<u64>,
@@ -83,6 +86,7 @@ impl Collector {
             processors,
             jobs,
             loads: Loads::default(),
+            windows: Windows::default(),
             tasks: Vec::new(),
             unused: Vec::new(),
         }
@@ -92,6 +96,7 @@ impl Collector {
     /// since its switch-in, that time counts as user time.
     pub(crate) fn end_run(&mut self, end: Nanos) {
         self.end = end;
+        self.windows_until(end);
         for cpu in 0..self.processors.len() {
             self.end_processor(cpu);
         }
@@ -108,7 +113,7 @@ impl Collector {
                 job.unserved(end.saturating_sub(task.since), cause);
             }
             if task.place != Place::Ended {
-                job.cut(end.saturating_sub(task.created), task.ran);
+                job.cut(task, end);
             }
             job.collect(task);
         }
@@ -133,6 +138,14 @@ impl Collector {
         // Else it has left, and no task has come since.
         if task.place == Place::Exiting || task.place == Place::Running && task.since == since {
             task.ran = task.ran.saturating_add(ran);
+        }
+    }
+
+    /// Evaluates the windows that end at that time or earlier.
+    #[inline(always)]
+    fn windows_until(&mut self, time: Nanos) {
+        if time >= self.windows.due {
+            self.windows.evaluate(time, &self.tasks, &self.processors, &mut self.jobs);
         }
     }
 
@@ -169,20 +182,31 @@ impl Collector {
 
     #[inline(always)]
     fn wakeup(&mut self, e: Event) {
+        self.windows_until(e.time);
         if e.time > self.loads.due {
             self.loads.sample(&self.tasks, e.time - 1);
         }
         let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
         self.loads.slept(task, e.time);
-        task.place = if e.flag == 0 { Place::ReadyWoken } else { Place::ReadyTaken };
-        task.since = e.time;
+        task.place = if e.flag == 0 { Place::ReadyWoken } else { Place::ReadyNew };
+        (task.since, task.able) = (e.time, e.time);
     }
 
     #[inline(always)]
     fn switch_in(&mut self, e: Event) {
+        self.windows_until(e.time);
         let Some(processor) = self.processors.get_mut(usize::from(e.cpu)) else { return self.stray() };
         processor.switch_in(e.task, e.time);
         self.comes(e);
+    }
+
+    #[inline(always)]
+    fn overhead(&mut self, e: Event) {
+        self.windows_until(e.time);
+        match self.processors.get_mut(usize::from(e.cpu)) {
+            Some(processor) => processor.overhead(e.a),
+            None => self.stray(),
+        }
     }
 
     /// A task that was elsewhere runs.
@@ -191,13 +215,16 @@ impl Collector {
         let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
         // Elsewhere than in the runqueue there is no wait.
         if let Some(waits) = self.jobs[task.job as usize].waits.get_mut(task.place as usize) {
-            waits.record(e.time.saturating_sub(task.since));
+            let waited = e.time.saturating_sub(task.since);
+            waits.record(waited);
+            task.waited = task.waited.saturating_add(waited);
         }
         (task.place, task.since) = (Place::Running, e.time);
     }
 
     #[inline(always)]
     fn switch_out(&mut self, e: Event) {
+        self.windows_until(e.time);
         if usize::from(e.cpu) >= self.processors.len() {
             return self.stray();
         }
@@ -301,6 +328,7 @@ impl Collector {
     }
 
     fn exited(&mut self, e: Event) {
+        self.windows_until(e.time);
         if e.time > self.loads.due {
             self.loads.sample(&self.tasks, e.time - 1);
         }
@@ -312,7 +340,9 @@ impl Collector {
             before => {
                 match before.cause() {
                     Some(cause) => {
-                        self.jobs[task.job as usize].unserved(e.time.saturating_sub(task.since), cause);
+                        let waited = e.time.saturating_sub(task.since);
+                        self.jobs[task.job as usize].unserved(waited, cause);
+                        task.waited = task.waited.saturating_add(waited);
                         task.since = e.time;
                     }
                     None => self.loads.slept(task, e.time),
@@ -361,10 +391,7 @@ impl Observer for Collector {
             Kind::Wakeup => self.wakeup(e),
             Kind::SwitchIn => self.switch_in(e),
             Kind::SwitchOut => self.switch_out(e),
-            Kind::Overhead => match self.processors.get_mut(usize::from(e.cpu)) {
-                Some(processor) => processor.overhead(e.a),
-                None => self.stray(),
-            },
+            Kind::Overhead => self.overhead(e),
             Kind::Idle => match self.processors.get_mut(usize::from(e.cpu)) {
                 Some(processor) => processor.idle(e.flag != 0, e.time),
                 None => self.stray(),
@@ -378,6 +405,7 @@ impl Observer for Collector {
     // Both are of one processor and one time.
     #[inline(always)]
     fn observe_switch(&mut self, left: Event, next: Event) {
+        self.windows_until(next.time);
         let Some(processor) = self.processors.get_mut(usize::from(next.cpu)) else {
             self.stray();
             return self.stray();

@@ -39,11 +39,16 @@ impl Histogram {
     #[cold]
     #[inline(never)]
     fn record_large(&mut self, value: Nanos) {
+        self.record_times(value, 1);
+    }
+
+    /// Counts a value that many times.
+    pub fn record_times(&mut self, value: Nanos, times: u64) {
         let class = class_of(value);
         if class >= self.counts.len() {
             self.counts.resize(class + 1, 0);
         }
-        self.counts[class] += 1;
+        self.counts[class] += times;
     }
 
     /// Adds the counts of another one.

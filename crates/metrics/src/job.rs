@@ -1,20 +1,26 @@
 //! What is kept of a task while it lives, and of a job for good.
 
-use crate::distribution::Distribution;
+use crate::{distribution::Distribution, fairness::Jain};
 use schedlab_model::{
-    Nanos,
+    MILLISECOND, Nanos, SECOND,
     event::{Leave, Sample},
 };
+
+/// Shorter tasks count as this long in the bounded slowdown. Feitelson and Rudolph (1998) take 10 s for the batch jobs of
+/// supercomputers; a request of a server or an interactive command is a thousand times shorter.
+const BOUND: Nanos = 10 * MILLISECOND;
 
 /// How a task came into the runqueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// It had been waiting for something.
     Woken = Place::ReadyWoken as isize,
-    /// It is new, or the processor was taken from it.
+    /// The processor was taken from it.
     Taken = Place::ReadyTaken as isize,
     /// It gave the processor up.
     Yielded = Place::ReadyYielded as isize,
+    /// It is new.
+    New = Place::ReadyNew as isize,
 }
 
 /// Where a task is: in the runqueue for a [`Cause`], whose number it has then, or elsewhere.
@@ -23,6 +29,7 @@ pub(crate) enum Place {
     ReadyWoken,
     ReadyTaken,
     ReadyYielded,
+    ReadyNew,
     Waiting,
     Running,
     /// Its end is known, but not yet its last time on the processor.
@@ -37,6 +44,7 @@ impl Place {
             Place::ReadyWoken => Some(Cause::Woken),
             Place::ReadyTaken => Some(Cause::Taken),
             Place::ReadyYielded => Some(Cause::Yielded),
+            Place::ReadyNew => Some(Cause::New),
             Place::Waiting | Place::Running | Place::Exiting | Place::Ended => None,
         }
     }
@@ -50,6 +58,10 @@ pub(crate) struct Task {
     pub since: Nanos,
     /// True processor time it has had, ns.
     pub ran: Nanos,
+    /// Time it has spent in the runqueue until it last got a processor, ns.
+    pub waited: Nanos,
+    /// Since when it has been in the runqueue or on a processor, unless it waits for something.
+    pub able: Nanos,
     /// Index of its job.
     pub job: u32,
     /// Its nice value and 128.
@@ -59,11 +71,11 @@ pub(crate) struct Task {
     pub place: Place,
 }
 
-const _: () = assert!(size_of::<Task>() == 32);
+const _: () = assert!(size_of::<Task>() == 48);
 
 impl Task {
     pub fn new(created: Nanos, job: u32, level: u8, first: bool) -> Self {
-        Task { created, since: created, ran: 0, job, level, first, place: Place::Waiting }
+        Task { created, since: created, ran: 0, waited: 0, able: created, job, level, first, place: Place::Waiting }
     }
 }
 
@@ -88,12 +100,21 @@ pub(crate) struct Job {
     pub left: [u64; 6],
     /// Waits in the runqueue, by [`Cause`]. Those that did not end on a processor, because the task or the run ended first, are
     /// censored.
-    pub waits: [Distribution; 3],
+    pub waits: [Distribution; 4],
     pub pass_time: Distribution,
     pub lateness: Distribution,
     pub misses: u64,
-    pub response: Distribution,
+    pub turnaround: Distribution,
     pub queueing: Distribution,
+    /// Time in the runqueue of each task that ended.
+    pub waiting: Distribution,
+    /// Turnaround over processor time, in units of 1e-9.
+    pub slowdown: Distribution,
+    pub bounded_slowdown: Distribution,
+    /// Over the processor time of its tasks per time that each was there.
+    pub jain: Jain,
+    /// Jain's index in each window of time, in units of 1e-9.
+    pub jain_in_windows: Distribution,
     pub signals_overlapped: u64,
     pub memory_refused: u64,
     /// Tasks whose reservation was refused.
@@ -135,7 +156,10 @@ impl Job {
 
     /// The longest wait for a processor that was not a task's own wish.
     pub fn longest_gap(&self) -> Nanos {
-        [Cause::Woken, Cause::Taken].map(|cause| self.waits[cause as usize].longest()).into_iter().fold(0, Nanos::max)
+        [Cause::Woken, Cause::Taken, Cause::New]
+            .map(|cause| self.waits[cause as usize].longest())
+            .into_iter()
+            .fold(0, Nanos::max)
     }
 
     /// The longest wait for a processor, whatever led to it.
@@ -148,6 +172,11 @@ impl Job {
         self.ran.saturating_sub(self.system)
     }
 
+    /// From a task's creation to its first time on a processor.
+    pub fn response(&self) -> &Distribution {
+        &self.waits[Cause::New as usize]
+    }
+
     /// Takes over the processor time of one of its tasks.
     pub fn collect(&mut self, task: &mut Task) {
         self.ran = self.ran.saturating_add(std::mem::take(&mut task.ran));
@@ -158,22 +187,54 @@ impl Job {
         self.waits[cause as usize].censor(waited);
     }
 
-    /// The run ended before a task did, which has had so much processor time.
-    pub fn cut(&mut self, age: Nanos, ran: Nanos) {
-        self.response.censor(age);
-        self.queueing.censor(age.saturating_sub(ran));
+    /// A task had that much processor time while it was there.
+    fn had(&mut self, ran: Nanos, there: Nanos) {
+        if there > 0 {
+            self.jain.add(ran as f64 / there as f64);
+        }
+    }
+
+    /// The run ended before a task did.
+    pub fn cut(&mut self, task: &Task, end: Nanos) {
+        let age = end.saturating_sub(task.created);
+        let waits = if task.place.cause().is_some() { end.saturating_sub(task.since) } else { 0 };
+        self.had(task.ran, age);
+        self.turnaround.censor(age);
+        self.queueing.censor(age.saturating_sub(task.ran));
+        self.waiting.censor(task.waited.saturating_add(waits));
+        // The ratio of a task that goes on may rise or fall; it is at least 1.
+        self.slowdown.censor(SECOND);
+        self.bounded_slowdown.censor(SECOND);
     }
 
     /// A task ended at `time`, with all its processor time known, and left `unused` bytes of its memory untouched.
     pub fn settle(&mut self, task: &Task, time: Nanos, unused: u64) {
-        let response = time.saturating_sub(task.created);
+        let turnaround = time.saturating_sub(task.created);
         self.ended += 1;
-        self.response.record(response);
-        self.queueing.record(response.saturating_sub(task.ran));
+        self.had(task.ran, turnaround);
+        self.turnaround.record(turnaround);
+        self.queueing.record(turnaround.saturating_sub(task.ran));
+        self.waiting.record(task.waited);
+        if task.ran > 0 {
+            self.slowdown.record(slowdown(turnaround, task.ran));
+            self.bounded_slowdown.record(bounded_slowdown(turnaround, task.ran));
+        }
         self.memory_unused += u128::from(unused);
         if task.first {
             self.first_ended += 1;
-            self.first_real += u128::from(response);
+            self.first_real += u128::from(turnaround);
         }
     }
+}
+
+/// slowdown = turnaround / processor time, in units of 1e-9, as a distribution keeps it: lengths of time are read in seconds, so this
+/// is read as a ratio. The processor time is more than 0.
+pub fn slowdown(turnaround: Nanos, ran: Nanos) -> u64 {
+    (u128::from(turnaround) * u128::from(SECOND) / u128::from(ran)).try_into().unwrap_or(u64::MAX)
+}
+
+/// bounded slowdown = turnaround / processor time, where neither less than 10 ms of processor time nor a ratio below 1 counts, in units
+/// of 1e-9.
+pub fn bounded_slowdown(turnaround: Nanos, ran: Nanos) -> u64 {
+    slowdown(turnaround, ran.max(BOUND)).max(SECOND)
 }

@@ -5,6 +5,7 @@
 
 mod collector;
 mod distribution;
+mod fairness;
 mod histogram;
 mod job;
 mod load;
@@ -17,7 +18,9 @@ mod warnings;
 
 pub use collector::{Collector, Setup};
 pub use distribution::Distribution;
+pub use fairness::Jain;
 pub use histogram::{CLASSES, Histogram, class_of};
+pub use job::{bounded_slowdown, slowdown};
 pub use processor::Totals;
 pub use report::{Report, Row, Warning};
 pub use table::{METRICS, find};

@@ -112,6 +112,11 @@ impl Processor {
         (self.task, self.since, self.stolen) = (NO_TASK, time, 0);
     }
 
+    /// The task that has it, and how long it has, without overhead, at that time.
+    pub fn running(&self, time: Nanos) -> Option<(TaskId, Nanos)> {
+        (self.idle == Idle::Not).then(|| (self.task, self.length(time)))
+    }
+
     /// Closes the current period: the last task that got the processor, when, and how long ago without overhead.
     pub fn end(&mut self, time: Nanos) -> (TaskId, Nanos, Nanos) {
         let length = self.length(time);

@@ -36,7 +36,7 @@ impl Collector {
         (left > 0).then(|| Warning {
             metric: Some(format!("tasks.{name}.real")),
             seen: format!("{left} of {all} tasks of `{name}` had not ended when the run ended at {end} s"),
-            why: "its `real` is left out: a mean over the others would favour short tasks, and so does `response`"
+            why: "its `real` is left out: a mean over the others would favour short tasks, and so does `turnaround`"
                 .to_owned(),
             advice: "let the run last longer, or ask for `passes` or `share` of a job that never ends".to_owned(),
         })

@@ -12,7 +12,8 @@ const LEAVES: [Leave; 5] = [Leave::Preempted, Leave::SliceEnd, Leave::Yielded, L
 /// Nice values of the tasks, in turn.
 const NICE: [i16; LEVELS] = [0, -20, 19];
 const LEVELS: usize = 3;
-const SAMPLE: u64 = 5_000_000_000;
+const SECOND: u64 = 1_000_000_000;
+const SAMPLE: u64 = 5 * SECOND;
 
 /// One random decision: which processor, how much later, what, and how much of it.
 type Choice = (u16, u64, u8, u64);
@@ -43,6 +44,12 @@ struct Machine {
     /// A load average of each nice level, sampled as time goes on.
     load: [f64; LEVELS],
     spent: u64,
+    /// By task: since when it has wanted a processor, time on one up to its last leave, and the same up to the last full second, ns.
+    able: Vec<u64>,
+    ran: Vec<u64>,
+    had: Vec<u64>,
+    /// Jain's index of each second: of the tasks of "hog", and of those of all named jobs.
+    jain: [Vec<f64>; 2],
 }
 
 impl Machine {
@@ -57,6 +64,10 @@ impl Machine {
             present: [0; LEVELS],
             load: [0.0; LEVELS],
             spent: 0,
+            able: vec![0; tasks as usize],
+            ran: vec![0; tasks as usize],
+            had: vec![0; tasks as usize],
+            jain: [Vec::new(), Vec::new()],
         };
         for task in 0..tasks {
             let parent = if task % 3 == 2 { task - 1 } else { NO_TASK };
@@ -71,6 +82,7 @@ impl Machine {
     }
 
     fn pass(&mut self, length: u64) {
+        (self.now / SECOND + 1..=(self.now + length) / SECOND).for_each(|second| self.window(second * SECOND));
         let samples = (self.now + length).div_ceil(SAMPLE) - self.now.div_ceil(SAMPLE);
         self.now += length;
         self.queued += length * self.tasks.iter().filter(|&&t| t == State::Ready).count() as u64;
@@ -80,6 +92,33 @@ impl Machine {
             self.present[level] += length * present;
             for _ in 0..samples {
                 self.load[level] += (present as f64 - self.load[level]) * (1.0 - (-5.0f64 / 300.0).exp());
+            }
+        }
+    }
+
+    /// A second ends, since the begin of which nothing but time has passed on each processor.
+    fn window(&mut self, end: u64) {
+        let mut got = [Vec::new(), Vec::new()];
+        for (task, state) in self.tasks.iter().enumerate() {
+            let on = self.processors.iter().find(|p| p.task == Some(task as u32));
+            let ran = match (state, on) {
+                (State::Running, Some(p)) => self.ran[task] + end - p.since - p.overhead,
+                (State::Ready | State::Running, _) => self.ran[task],
+                _ => continue,
+            };
+            // Overhead that is reported later may be of the second before.
+            let this = ran.saturating_sub(std::mem::replace(&mut self.had[task], ran)) as f64;
+            if self.able[task] + SECOND <= end && task % 4 < 3 {
+                got[1].push(this);
+                if task % 4 == 1 {
+                    got[0].push(this);
+                }
+            }
+        }
+        for (got, seen) in got.iter().zip(&mut self.jain) {
+            let (sum, squares) = got.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
+            if got.len() > 1 && squares > 0.0 {
+                seen.push(sum * sum / (got.len() as f64 * squares));
             }
         }
     }
@@ -100,6 +139,7 @@ impl Machine {
         let task = (amount % self.tasks.len() as u64) as usize;
         if self.tasks[task] == State::Waiting {
             self.tasks[task] = State::Ready;
+            self.able[task] = self.now;
             self.emit(Kind::Wakeup, task as u32, 0, (amount % 2) as u8, 0, 0);
         }
     }
@@ -115,6 +155,7 @@ impl Machine {
         let (ran, why) = (self.open(cpu), LEAVES[(amount % 5) as usize]);
         let user = amount % (ran + 1);
         self.spent += ran;
+        self.ran[task as usize] += ran;
         if why == Leave::Exited && amount.is_multiple_of(2) {
             self.emit(Kind::Exited, task, cpu, 0, 0, 0);
         }
@@ -225,6 +266,31 @@ proptest! {
         }
         prop_assert!((report.get("load_mean").unwrap() - present).abs() < 1e-9);
         prop_assert!((report.get("load5").unwrap_or(0.0) - load).abs() < 1e-9);
+    }
+
+    #[test]
+    fn fairness_in_each_second_is_that_of_an_independent_count(
+        processors in 1u16..4,
+        tasks in 1u32..14,
+        pace in 1u64..500_000,
+        choices in choices(),
+    ) {
+        let mut machine = Machine::new(processors, tasks);
+        for (cpu, later, what, amount) in choices {
+            machine.take((cpu, later * pace, what, amount));
+        }
+        machine.pass(3 * SECOND);
+        let mut collector = Collector::new(setup(processors));
+        machine.events.iter().for_each(|&e| collector.observe(e));
+        let report = collector.finish(machine.now);
+        for (name, seen) in ["tasks.hog.jain_1s", "jain_1s"].iter().zip(&machine.jain) {
+            let get = |statistic: &str| report.get(&format!("{name}.{statistic}"));
+            prop_assert_eq!(get("count"), Some(seen.len() as f64));
+            let mean = seen.iter().sum::<f64>() / seen.len() as f64;
+            prop_assert!(seen.is_empty() || (get("mean").unwrap() - mean).abs() < 1e-6, "{:?} for {mean}", get("mean"));
+            let least = seen.iter().copied().fold(f64::MAX, f64::min);
+            prop_assert!(seen.is_empty() || (get("min").unwrap() - least).abs() < 1e-6, "{:?} for {least}", get("min"));
+        }
     }
 
     #[test]

@@ -154,7 +154,11 @@ fn times_switches_and_waits_of_the_jobs_are_those_summed_by_hand() {
             ("tasks.editor.wait", 0.009),
             ("tasks.editor.longest_gap", 0.005),
             ("tasks.editor.wakeup_latency.mean", 0.004),
-            ("tasks.editor.response.mean", 0.075),
+            ("tasks.editor.turnaround.mean", 0.075),
+            ("tasks.editor.response.mean", 0.0),
+            ("tasks.editor.waiting.mean", 0.009),
+            ("tasks.editor.slowdown.mean", 2.5),
+            ("tasks.editor.bounded_slowdown.mean", 2.5),
             ("tasks.editor.queueing.mean", 0.045),
             ("tasks.editor.completed", 1.0),
             ("tasks.editor.voluntary_switches", 2.0),
@@ -167,11 +171,19 @@ fn times_switches_and_waits_of_the_jobs_are_those_summed_by_hand() {
             // The 10 ms after the yield were its own wish.
             ("tasks.hog.longest_gap", 0.01),
             ("tasks.hog.completed", 0.0),
-            ("tasks.hog.response.count", 0.0),
+            ("tasks.hog.turnaround.count", 0.0),
+            ("tasks.hog.response.mean", 0.002),
+            ("tasks.hog.waiting.censored_max", 0.022),
+            ("tasks.hog.slowdown.censored", 1.0),
+            ("turnaround.count", 1.0),
+            ("turnaround.censored", 1.0),
+            ("response.mean", 0.001),
+            // 30 of 75 ms and 56 of 78 ms
+            ("jain", (0.4f64 + 56.0 / 78.0).powi(2) / (2.0 * (0.16 + (56.0f64 / 78.0).powi(2)))),
         ],
     );
     assert_eq!(report.get("tasks.hog.real"), None);
-    assert_eq!(report.get("tasks.hog.response.mean"), None);
+    assert_eq!(report.get("tasks.hog.turnaround.mean"), None);
 }
 
 /// A task that runs from the start, a niced one that is ready from 10 s to 20 s, and one that is ready from 12 s to 13 s,
@@ -297,8 +309,8 @@ fn what_the_end_cuts_off_is_counted_with_its_age_and_bounds() {
             ("tasks.job.pass_time.max_low", 60.0),
             ("tasks.job.pass_time.censored", 1.0),
             ("tasks.job.pass_time.censored_max", 60.0),
-            ("tasks.job.response.censored", 2.0),
-            ("tasks.job.response.censored_max", 100.0),
+            ("tasks.job.turnaround.censored", 2.0),
+            ("tasks.job.turnaround.censored_max", 100.0),
             // The first one has had the processor all the time.
             ("tasks.job.queueing.censored", 1.0),
             ("tasks.job.queueing.censored_max", 99.0),
@@ -348,7 +360,7 @@ fn children_count_for_the_job_but_not_as_its_tasks() {
             ("tasks.make.user", 0.04),
             ("tasks.make.sys", 0.01),
             ("tasks.make.completed", 2.0),
-            ("tasks.make.response.mean", 0.04),
+            ("tasks.make.turnaround.mean", 0.04),
             ("tasks.make.queueing.mean", 0.015),
         ],
     );
@@ -537,6 +549,14 @@ fn complete() -> Report {
         at(90, 0, Kind::Period, 1, 0, 0),
         leaves(95, 1, Leave::Exited, 20, 0),
         ends(95, 1),
+        // Two that want the processor for two seconds.
+        created(2500, 2, 0),
+        created(2500, 3, 0),
+        starts(2500, 2),
+        starts(2500, 3),
+        runs(2500, 2),
+        leaves(3500, 2, Leave::Preempted, 1000, 0),
+        runs(3500, 3),
     ]);
     report(&["editor", "hog"], 5000, &events)
 }
@@ -581,7 +601,7 @@ fn a_name_that_is_not_in_the_table_gets_the_nearest_that_is() {
         "wakeup_latency.p99",
         "tasks.io.real",
         "tasks.*.sys",
-        "tasks.v1.2.response.mean",
+        "tasks.v1.2.turnaround.mean",
         "load1",
         "nice.-5.load1",
     ] {

@@ -176,9 +176,9 @@ impl MetricInfo {
     /// `censored` counts the values that had begun and not ended when the run ended, which the others leave out, and
     /// `censored_max` is the age of the oldest of them.
     pub const STATISTICS: &'static [&'static str] =
-        &["mean", "min", "max", "p50", "p90", "p99", "p999", "count", "censored", "censored_max"];
+        &["mean", "min", "max", "p50", "p90", "p95", "p99", "p999", "count", "censored", "censored_max"];
     /// Those that censored values could change. Where they do, the bounds have suffixes: `p99_low` and `p99_high`.
-    pub const BOUNDED: &'static [&'static str] = &["mean", "max", "p50", "p90", "p99", "p999"];
+    pub const BOUNDED: &'static [&'static str] = &["mean", "max", "p50", "p90", "p95", "p99", "p999"];
 
     /// Whether a distribution may have this statistic, or bound of one.
     pub fn is_statistic(name: &str) -> bool {

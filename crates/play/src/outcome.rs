@@ -11,7 +11,8 @@ use crate::{
     warnings,
 };
 use schedlab_linux::{mapping::PAGE, process::Usage};
-use schedlab_metrics::{Distribution, Warning};
+use schedlab_metrics::{Distribution, Jain, Warning};
+use schedlab_model::SECOND;
 use schedlab_workloads::Programs;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -73,8 +74,29 @@ impl<'a> JobSeen<'a> {
         self.with_cut(&self.totals.wakeup_latency, |slot| overslept(slot, end))
     }
 
-    fn response(&self, end: u64) -> Distribution {
-        self.with_cut(&self.totals.response, |slot| end.saturating_sub(slot.began.load(Relaxed)))
+    fn turnaround(&self, end: u64) -> Distribution {
+        self.with_cut(&self.totals.turnaround, |slot| end.saturating_sub(slot.began.load(Relaxed)))
+    }
+
+    /// The ratio of a task that goes on may rise or fall; it is at least 1.
+    fn slowdown(&self, tally: &Tally) -> Distribution {
+        self.with_cut(tally, |_| SECOND)
+    }
+
+    /// Jain's index over the workload's tasks, of processor time per time that each was there.
+    fn jain(&self, end: u64) -> Jain {
+        let mut jain = Jain::default();
+        for (slot, ended) in &self.first {
+            let last = match slot.ended.load(Relaxed) {
+                0 => end,
+                ended => ended,
+            };
+            let there = last.saturating_sub(slot.began.load(Relaxed));
+            if let Some(ended) = ended.filter(|_| there > 0) {
+                jain.add((ended.usage.time_us() * 1000) as f64 / there as f64);
+            }
+        }
+        jain
     }
 
     /// Of the processor time of children that were cut off nothing is known here: they may not have waited at all.
@@ -183,12 +205,18 @@ fn system(run: &FinishedRun<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
     rows.number("", "throughput", Some(passes as f64 * 1e9 / elapsed(run) as f64));
     let gaps = jobs.iter().filter_map(|job| job.longest_gap(run.span.1));
     rows.number("", "longest_gap", gaps.reduce(f64::max));
-    let all = jobs.iter().map(|job| job.wakeup_latency(run.span.1));
-    if let Some(all) = all.reduce(|mut all, more| {
-        all.merge(&more);
-        all
-    }) {
-        rows.spread("", "wakeup_latency", &all);
+    rows.number("", "jain", jobs.iter().fold(Jain::default(), |all, job| all.plus(&job.jain(run.span.1))).index());
+    let spreads: [(&str, fn(&JobSeen<'_>, u64) -> Distribution); 5] = [
+        ("wakeup_latency", |job, end| job.wakeup_latency(end)),
+        ("turnaround", |job, end| job.turnaround(end)),
+        ("response", |job, _| job.totals.response.distribution()),
+        ("slowdown", |job, _| job.slowdown(&job.totals.slowdown)),
+        ("bounded_slowdown", |job, _| job.slowdown(&job.totals.bounded_slowdown)),
+    ];
+    for (name, of) in spreads {
+        let mut all = Distribution::default();
+        jobs.iter().for_each(|job| all.merge(&of(job, run.span.1)));
+        rows.spread("", name, &all);
     }
 }
 
@@ -239,10 +267,15 @@ fn of_job(run: &FinishedRun<'_>, name: &str, seen: &JobSeen<'_>, rows: &mut Rows
     let end = run.span.1;
     let (passes, lateness) = (seen.pass_time(end), seen.lateness(&run.setup.workload.programs, end));
     number("passes", Some(passes.count() as f64));
+    number("throughput", Some(passes.count() as f64 * 1e9 / elapsed(run) as f64));
+    number("jain", seen.jain(end).index());
     number("deadlines", Some((lateness.count() + lateness.censored()) as f64));
     number("deadline_misses", Some((totals.misses.load(Relaxed) + lateness.censored()) as f64));
     rows.spread(&prefix, "wakeup_latency", &seen.wakeup_latency(end));
-    rows.spread(&prefix, "response", &seen.response(end));
+    rows.spread(&prefix, "turnaround", &seen.turnaround(end));
+    rows.spread(&prefix, "response", &totals.response.distribution());
+    rows.spread(&prefix, "slowdown", &seen.slowdown(&totals.slowdown));
+    rows.spread(&prefix, "bounded_slowdown", &seen.slowdown(&totals.bounded_slowdown));
     rows.spread(&prefix, "queueing", &seen.queueing(end));
     rows.spread(&prefix, "pass_time", &passes);
     rows.spread(&prefix, "lateness", &lateness);

@@ -25,12 +25,16 @@ use std::{
 const ALL_BUFFERS_KIB: u32 = 1 << 20;
 
 /// Metrics that the workers and the kernel's accounts measure as well or better: these are not taken from the recording.
-const OURS: [&str; 10] = [
+const OURS: [&str; 14] = [
     "elapsed",
     "utilization",
     "real",
     "share",
+    "turnaround",
     "response",
+    "slowdown",
+    "bounded_slowdown",
+    "jain",
     "queueing",
     "completed",
     "context_switches",

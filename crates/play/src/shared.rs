@@ -138,7 +138,10 @@ shareable! {
         /// Children of tasks that a signal ended.
         pub died: AtomicU64,
         pub wakeup_latency: Tally,
+        pub turnaround: Tally,
         pub response: Tally,
+        pub slowdown: Tally,
+        pub bounded_slowdown: Tally,
         pub queueing: Tally,
         pub pass_time: Tally,
         pub lateness: Tally,

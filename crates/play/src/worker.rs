@@ -18,6 +18,7 @@ use schedlab_linux::{
     sched,
     signals::{handle_pending, set_pending},
 };
+use schedlab_metrics::{bounded_slowdown, slowdown};
 use schedlab_model::{Nanos, rng::Rng};
 use schedlab_workloads::{
     Instruction,
@@ -163,6 +164,7 @@ impl<'a> Worker<'a> {
         [&self.slot.pass_began, &self.slot.due, &self.slot.began].into_iter().for_each(|it| it.store(began, Relaxed));
         self.totals.created.fetch_add(1, Relaxed);
         let running = self.gaps.restart();
+        self.totals.response.record(running.saturating_sub(began));
         self.gaps.gap(running.saturating_sub(began));
     }
 
@@ -361,9 +363,14 @@ impl<'a> Worker<'a> {
         self.gaps.rest();
         (0..self.setup.shared.locks.len()).for_each(|lock| self.unlock(lock));
         let (now, used) = (clock::now(), clock::process_time());
-        let response = now.saturating_sub(self.began);
-        self.totals.response.record(response);
-        self.totals.queueing.record(response.saturating_sub(used.saturating_sub(self.used_before)));
+        let turnaround = now.saturating_sub(self.began);
+        let used = used.saturating_sub(self.used_before);
+        self.totals.turnaround.record(turnaround);
+        self.totals.queueing.record(turnaround.saturating_sub(used));
+        if used > 0 {
+            self.totals.slowdown.record(slowdown(turnaround, used));
+            self.totals.bounded_slowdown.record(bounded_slowdown(turnaround, used));
+        }
         let (held, given) = self.held;
         if held > 0 {
             self.totals.high_water.fetch_max(held, Relaxed);

@@ -1,11 +1,11 @@
-//! Shortest remaining time first gives the least sum of responses that there is. That no other policy gives a lesser one is
-//! tested in `kernel/least_response.rs`.
+//! Shortest remaining time first gives the least sum of turnaround times that there is. That no other policy gives a lesser one is
+//! tested in `kernel/least_turnaround.rs`.
 
 use proptest::prelude::*;
 use schedlab_model::event::Kind;
 use schedlab_policies::schedulers::Srtf;
 use schedlab_testing::schedulers::{
-    batch::{batch, jobs, least, responses},
+    batch::{batch, jobs, least, turnarounds},
     cases, run, scenario,
 };
 
@@ -16,7 +16,7 @@ proptest! {
 
     #[test]
     fn the_sum_of_responses_is_the_least_there_can_be(jobs in jobs()) {
-        prop_assert_eq!(responses(&batch::<Srtf>("srtf", &jobs), &jobs), least(&jobs));
+        prop_assert_eq!(turnarounds(&batch::<Srtf>("srtf", &jobs), &jobs), least(&jobs));
     }
 
     #[test]
@@ -26,7 +26,7 @@ proptest! {
         sorted.sort_unstable();
         let n = sorted.len() as u64;
         let expected: u64 = sorted.iter().zip(0..).map(|(length, before)| length * (n - before)).sum();
-        prop_assert_eq!(responses(&batch::<Srtf>("srtf", &jobs), &jobs), expected);
+        prop_assert_eq!(turnarounds(&batch::<Srtf>("srtf", &jobs), &jobs), expected);
     }
 }
 

@@ -23,7 +23,7 @@ fn main() -> Result<(), RunError> {
     for name in ["stack", "fifo", "round_robin"] {
         name.clone_into(&mut scenario.scheduler.name);
         let report = run::<Mine>(&scenario, 1)?;
-        let mean = |job: &str| 1e3 * report.get(&format!("tasks.{job}.response.mean")).unwrap_or(f64::NAN);
+        let mean = |job: &str| 1e3 * report.get(&format!("tasks.{job}.turnaround.mean")).unwrap_or(f64::NAN);
         println!("{name:12} {:12.1} {:12.1}", mean("long"), mean("short"));
     }
     Ok(())

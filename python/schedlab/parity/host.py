@@ -27,7 +27,7 @@ ALLOWANCES = (
     Allowance("utilization", 0.0, 1.0, "%", "1 point"),
     Allowance(".real", 0.05, 0.0, "s", "5 %"),
     Allowance(".user", 0.05, 0.0, "s", "5 %"),
-    Allowance(".response.max", 0.05, 0.0, "s", "5 %"),
+    Allowance(".turnaround.max", 0.05, 0.0, "s", "5 %"),
     Allowance(".p50", 0.20, 50e-6, "s", "20 % or 50 µs"),
     Allowance(".p99", 0.30, TICK, "s", "30 % or a tick"),
     Allowance(".deadline_misses", 0.30, 1.0, "1", "30 % or one"),

@@ -40,7 +40,7 @@ fn the_real_time_of_a_task_does_not_include_children_left_behind() {
     let parent = json!({ "steps": [{ "fork": [{ "sleep": "100ms" }, { "compute": "1ms" }] }, { "compute": "1ms" }] });
     let seen = fixture.run(json!({ "parent": parent }), json!({}));
     assert_eq!(seen.get("tasks.parent.completed"), 2.0);
-    assert!(seen.get("tasks.parent.response.max") > 2.0 * seen.get("tasks.parent.real"));
+    assert!(seen.get("tasks.parent.turnaround.max") > 2.0 * seen.get("tasks.parent.real"));
 }
 
 #[test]

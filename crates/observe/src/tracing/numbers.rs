@@ -10,12 +10,14 @@ use schedlab_model::{
 };
 
 /// What can be known from switches and wakeups. Missing are: the split of user and system time, interrupts, what idle
-/// processors wait for, passes, periods, files and memory.
+/// processors wait for, passes, periods, files and memory, and the
+/// begin of tasks that were there before the recording.
 #[rustfmt::skip]
-const KNOWN: [&str; 20] = [
+const KNOWN: [&str; 25] = [
     "elapsed", "utilization", "run_queue", "load1", "load5", "load15", "load_mean", "context_switches",
     "voluntary_switches", "involuntary_switches", "migrations", "wakeup_latency", "run_wait", "real", "share", "wait",
-    "longest_gap", "response", "queueing", "completed",
+    "longest_gap", "turnaround", "waiting", "queueing", "slowdown", "bounded_slowdown", "jain", "jain_1s",
+    "completed",
 ];
 
 impl Recorded {

@@ -204,3 +204,39 @@ fn random_access_takes_a_mean_seek_and_half_a_revolution() {
     };
     assert_mean(&SEEDS.map(positioning).collect::<Vec<_>>(), mean_seek + revolution / 2.0);
 }
+
+/// Two tasks that always run, and what they are given in each second: by turns the same, in order of arrival one of them everything.
+#[test]
+fn fairness_in_each_second_is_one_by_turns_and_a_half_in_order_of_arrival() {
+    for (scheduler, index) in [("name = \"round_robin\", slice = \"10ms\"", 1.0), ("name = \"fifo\"", 0.5)] {
+        let mut text = format!("machine = \"uniform\"\nscheduler = {{ {scheduler} }}\nduration = \"5s\"\n");
+        text.push_str("workload.hog = { load = \"spin\", count = 2, passes = \"forever\" }\n");
+        let report = schedlab_sim::run::<All>(&scenario(&text), 1).unwrap();
+        let get = |metric: &str| report.get(metric).unwrap();
+        assert_eq!((get("jain_1s.count"), get("tasks.hog.jain_1s.count")), (5.0, 5.0));
+        for metric in ["jain", "jain_1s.min", "jain_1s.max", "tasks.hog.jain", "tasks.hog.jain_1s.mean"] {
+            assert!((get(metric) - index).abs() < 1e-6, "{scheduler}: {metric} {}", get(metric));
+        }
+    }
+}
+
+proptest! {
+    /// In order of arrival: a task waits until those before it have ended, so its response is its waiting time.
+    #[test]
+    fn fifo_responds_when_the_tasks_before_have_ended(lengths in lengths()) {
+        let report = schedlab_sim::run::<All>(&computing("name = \"fifo\"", &lengths, &[0; 7]), 1).unwrap();
+        let mut before = 0;
+        for (task, length) in lengths.iter().enumerate() {
+            let get = |metric: &str| report.get(&format!("tasks.job{task:02}.{metric}.max")).unwrap();
+            let us = |metric: &str| (get(metric) * 1e6).round() as u64;
+            prop_assert_eq!((us("response"), us("waiting"), us("turnaround")), (before, before, before + length));
+            let slowdown = (before + length) as f64 / *length as f64;
+            prop_assert!((get("slowdown") / slowdown - 1.0).abs() < 1e-6);
+            let bounded = ((before + length) as f64 / (*length).max(10_000) as f64).max(1.0);
+            prop_assert!((get("bounded_slowdown") / bounded - 1.0).abs() < 1e-6);
+            before += length;
+        }
+        let mean = |metric: &str| report.get(&format!("{metric}.mean")).unwrap();
+        prop_assert!((mean("turnaround") - mean("waiting") - before as f64 / 1e6 / lengths.len() as f64).abs() < 1e-9);
+    }
+}

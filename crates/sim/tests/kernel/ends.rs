@@ -145,8 +145,8 @@ fn what_has_not_ended_is_counted_with_its_age() {
         ("tasks.a.pass_time.censored_max", 2.0),
         // The longer one may still become the median or not: from 2 s to anything.
         ("tasks.a.pass_time.p50_low", 2.0),
-        ("tasks.a.response.censored", 1.0),
-        ("tasks.a.response.censored_max", 6.0),
+        ("tasks.a.turnaround.censored", 1.0),
+        ("tasks.a.turnaround.censored_max", 6.0),
         ("tasks.a.queueing.censored", 0.0),
     ];
     for (name, value) in rows {

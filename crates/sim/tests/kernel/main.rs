@@ -9,7 +9,7 @@ mod ends;
 mod every_hook;
 mod fair;
 mod groups;
-mod least_response;
+mod least_turnaround;
 mod loads;
 mod machine_effects;
 mod one_queue;

@@ -1,4 +1,4 @@
-//! Batches of jobs on one processor, and the least sum of response times that any policy can reach.
+//! Batches of jobs on one processor, and the least sum of turnaround times that any policy can reach.
 
 use super::runs::{Run, run, scenario};
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ pub fn batch<T: Table>(scheduler: &str, jobs: &[(u64, u64)]) -> Run {
 }
 
 /// The sum of the times from start to end, us.
-pub fn responses(run: &Run, jobs: &[(u64, u64)]) -> u64 {
+pub fn turnarounds(run: &Run, jobs: &[(u64, u64)]) -> u64 {
     let ends: u64 = (0..jobs.len() as u32).map(|task| run.first(Kind::Exited, task) / MICROSECOND).sum();
     ends - jobs.iter().map(|(_, start)| start).sum::<u64>()
 }

@@ -1,6 +1,6 @@
 //! # srtf
 //!
-//! Promises the least mean response that any policy can give on one processor. It requires knowledge of the future, which
+//! Promises the least mean turnaround that any policy can give on one processor. It requires knowledge of the future, which
 //! no kernel has: it is the bound to compare others with.
 //!
 //! ## The idea
@@ -45,7 +45,7 @@
 //!
 //! ## Good for, not for
 //!
-//! A lower bound: a sum of response times below its own indicates an error. As a policy it lets long tasks starve, and it
+//! A lower bound: a sum of turnaround times below its own indicates an error. As a policy it lets long tasks starve, and it
 //! knows what no kernel can; kernels predict from the past ("shortest process next").
 //!
 //! ## Departures

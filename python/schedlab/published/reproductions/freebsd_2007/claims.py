@@ -111,7 +111,7 @@ def fork_inheritance(rows: Rows, runner: ReportRunner) -> Finding:
 def slow_start(rows: Rows, runner: ReportRunner) -> Finding:
     def begun(name: str, hz: int) -> float:
         cell = {"scheduler.name": name, "scheduler.hz": f"{hz}/s"}
-        return runner.value("start20", "tasks.login.response.p90", cell=cell).mean
+        return runner.value("start20", "tasks.login.turnaround.p90", cell=cell).mean
 
     def gap(name: str, hz: int) -> float:
         cell = {"scheduler.name": name, "scheduler.hz": f"{hz}/s"}
