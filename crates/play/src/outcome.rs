@@ -130,6 +130,9 @@ impl<'a> JobSeen<'a> {
     }
 }
 
+/// A distribution of a job in a run that ended at a time.
+type ReadSpread = fn(&JobSeen<'_>, u64) -> Distribution;
+
 /// How long ago a sleep should have ended in which a task still is.
 fn overslept(slot: &Slot, end: u64) -> u64 {
     match slot.until.load(Relaxed) {
@@ -206,7 +209,7 @@ fn system(run: &FinishedRun<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
     let gaps = jobs.iter().filter_map(|job| job.longest_gap(run.span.1));
     rows.number("", "longest_gap", gaps.reduce(f64::max));
     rows.number("", "jain", jobs.iter().fold(Jain::default(), |all, job| all.plus(&job.jain(run.span.1))).index());
-    let spreads: [(&str, fn(&JobSeen<'_>, u64) -> Distribution); 5] = [
+    let spreads: [(&str, ReadSpread); 5] = [
         ("wakeup_latency", |job, end| job.wakeup_latency(end)),
         ("turnaround", |job, end| job.turnaround(end)),
         ("response", |job, _| job.totals.response.distribution()),
