@@ -66,7 +66,7 @@ class Bench:
         for number in range(ROUNDS):
             print(f"\rround {number + 1} of {ROUNDS}", end="", file=sys.stderr, flush=True)
             for load, tasks in random.sample(sorted(turns), len(turns)):
-                contestants = ["ours", "ceiling", "unheard", "recorded"]
+                contestants = ["ours", "ceiling", "unheard", "recorded", "traced"]
                 if number < PEER_ROUNDS and load in PEER_LOADS:
                     contestants += [name for name in self.peers if tasks in PEER_SIZES[name]]
                 for name in random.sample(contestants, len(contestants)):
@@ -130,6 +130,9 @@ def row(load, tasks, turns):
     result["recording_cpu"] = compare(turns, "recorded", "ours", "cpu_ns")
     recorded = [turn for turn in turns["recorded"] if turn]
     result["event_bytes"] = (recorded and recorded[0]["recorded_bytes"] / recorded[0]["recorded_events"]) or None
+    traced = [turn for turn in turns["traced"] if turn]
+    result["trace_bytes"] = (traced and traced[0]["trace_bytes"] / traced[0]["switches"]) or None
+    result["tracing"] = compare(turns, "traced", "unheard", "cpu_ns")
     for peer in PEER_SIZES:
         result[f"over_{peer}"] = compare(turns, peer, "ours", "cpu_ns")
     return result
@@ -174,6 +177,10 @@ def verdicts(rows, memory, recording_memory, sweep):
         for row in rows
     ]
     event = max((row["event_bytes"] for row in rows if row["event_bytes"]), default=None)
+    trace = max((row["trace_bytes"] for row in rows if row["trace_bytes"]), default=None)
+    tracing = max(
+        (row["tracing"]["median"] for row in rows if row["load"] == "sleepers" and row["tracing"]), default=None
+    )
     return [
         *over,
         verdict("quicker than SimPy, more than 15 x", worst("over_simpy", min), lambda ratio: ratio > 15),
@@ -181,6 +188,8 @@ def verdicts(rows, memory, recording_memory, sweep):
         verdict("recording: at most 1.5 x slower", worst("recording", max), at_most(1.5)),
         verdict("recording: at most 32 bytes an event", event, at_most(32)),
         verdict("recording: memory of 8 x the length, at most 1.1 x", recording_memory, at_most(1.1)),
+        verdict("a trace for Perfetto: at most 60 bytes a switch", trace, at_most(60)),
+        verdict("a trace for Perfetto, sleepers: at most 3 x a run alone", tracing, at_most(3)),
         verdict("at most 512 bytes a task", max(memory.values(), key=lambda v: v or 0), at_most(512)),
         verdict("a sweep uses at least 90 % of two processors", sweep and sweep["median"], lambda share: share >= 0.9),
     ]

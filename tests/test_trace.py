@@ -1,4 +1,7 @@
-"""What `--trace` writes is the JSON object form of the Trace Event Format (Google, 2016), field by field."""
+"""What `--trace` writes for a name in `.json`: the object form of the Trace Event Format, Google, 2016, by field.
+
+For other names it is Perfetto's protobuf, read here by a reader of our own: both forms show the same run.
+"""
 
 import json
 from itertools import pairwise
@@ -31,7 +34,7 @@ def trace(tmp_path_factory):
     from schedlab import Experiment
 
     path = tmp_path_factory.mktemp("trace") / "trace.json"
-    Experiment.from_toml(ROOT / "examples" / "desktop.toml").record(path, "perfetto", first=1)
+    Experiment.from_toml(ROOT / "examples" / "desktop.toml").record(path, "chrome", first=1)
     return json.loads(path.read_text())
 
 
@@ -94,3 +97,107 @@ def test_the_slices_of_a_track_do_not_overlap(trace):
     assert len(tracks) > 40
     for slices in tracks.values():
         assert all(end <= begin for (_, end), (begin, _) in pairwise(sorted(slices)))
+
+
+class Message(dict):
+    """A protobuf message: field number -> values, numbers or bytes."""
+
+    def __init__(self, data: bytes):
+        super().__init__()
+        place = 0
+
+        def number():
+            nonlocal place
+            value = shift = 0
+            while True:
+                byte = data[place]
+                place += 1
+                value |= (byte & 0x7F) << shift
+                shift += 7
+                if byte < 0x80:
+                    return value
+
+        while place < len(data):
+            field, kind = divmod(number(), 8)
+            assert kind in (0, 2), f"wire type {kind} is not used here"
+            value = number()
+            if kind == 2:
+                value, place = data[place : place + value], place + value
+            self.setdefault(field, []).append(value)
+
+    def messages(self, field):
+        return [Message(value) for value in self.get(field, [])]
+
+    def packed(self, field):
+        numbers, bytes_ = [], [*(b"".join(self.get(field, [])))]
+        value = shift = 0
+        for byte in bytes_:
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                numbers.append(value)
+                value = shift = 0
+        return numbers
+
+
+@pytest.fixture(scope="module")
+def packets(tmp_path_factory):
+    from schedlab import Experiment
+
+    path = tmp_path_factory.mktemp("trace") / "trace.pftrace"
+    Experiment.from_toml(ROOT / "examples" / "desktop.toml").record(path, "perfetto", first=1)
+    return Message(path.read_bytes()).messages(1)
+
+
+def dispatches(packets):
+    """(processor, task's name, from, to) of what ran."""
+    found, running = [], {}
+    for bundle in (bundle for packet in packets for bundle in packet.messages(1)):
+        (cpu,), (packed,) = bundle[1], bundle.messages(4)
+        names = [name.decode() for name in packed[5]]
+        rows = zip(packed.packed(1), packed.packed(3), packed.packed(6), strict=True)
+        now = 0
+        for passed, tid, name in rows:
+            now += passed
+            before = running.get(cpu)
+            if before and before[0]:
+                found.append((cpu, before[1], before[2], now))
+            running[cpu] = (tid, names[name], now)
+    return found
+
+
+def test_both_forms_show_the_same_dispatches(packets, trace):
+    ours = sorted(dispatches(packets))
+    of_json = sorted(
+        (record["tid"] - 100, record["name"], round(record["ts"] * 1000), round((record["ts"] + record["dur"]) * 1000))
+        for record in of(trace, "X")
+        if record["cat"] == "dispatch"
+    )
+    assert len(ours) > 100
+    assert ours == of_json
+
+
+def test_both_forms_show_the_same_instants(packets, trace):
+    names = {entry[1][0]: entry[2][0].decode() for data in packets[0].messages(12) for entry in data.messages(2)}
+    now, found = 0, []
+    for packet in packets:
+        for event in packet.messages(11):
+            now += packet[8][0]
+            found.append((now, names[event[10][0]]))
+    instants = sorted((round(record["ts"] * 1000), record["name"]) for record in of(trace, "i"))
+    assert sorted(one for one in found if one[1] != "ended") == instants
+    assert instants
+
+
+def test_both_forms_name_the_same_tasks(packets, trace):
+    threads = [thread for packet in packets for tree in packet.messages(2) for thread in tree.messages(2)]
+    named = {(thread[1][0], thread[2][0].decode()) for thread in threads}
+    tracks = {(r["tid"], r["args"]["name"]) for r in of(trace, "M") if r["name"] == "thread_name" and r["pid"] == 2}
+    assert named == tracks
+
+
+def test_the_form_goes_by_the_name_of_the_file(schedlab, small):
+    schedlab("run", small, "--trace", "a.json")
+    schedlab("run", small, "--trace", "a.pftrace")
+    assert json.loads((schedlab.folder / "a.json").read_text())["traceEvents"]
+    assert Message((schedlab.folder / "a.pftrace").read_bytes()).messages(1)

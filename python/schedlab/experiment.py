@@ -50,7 +50,7 @@ class Experiment(Specification):
     def record(
         self, path: str | Path, kind: str, cell: int = 0, seed: int | None = None, first: float | None = None
     ) -> None:
-        """Write one run to a file: "perfetto", "gantt_svg", "gantt_text" or "recording".
+        """Write one run to a file: "perfetto", "chrome" (the same as JSON), "gantt_svg", "gantt_text" or "recording".
 
         Only the `first` seconds are written, if given.
         """

@@ -6,7 +6,7 @@
 //! one against the ceiling of its data structure, and `schedlab-bench experiment NAME FILE TURNS` times an experiment file.
 //!
 //! Contestants: `ours`, the simulator with its metrics; `unheard`, without them; `recorded`, with the events also written to a
-//! file; `ceiling`, the barest loop of the same load; `sweep`, eighty runs on as many threads as rayon has.
+//! file; `traced`, with that file then turned into a trace for Perfetto; `ceiling`, the barest loop of the same load; `sweep`, eighty runs on as many threads as rayon has.
 
 mod ceiling;
 mod flat;
@@ -27,6 +27,7 @@ use schedlab_policies::schedulers::{All, SCHEDULERS};
 use schedlab_sim::{observe, run, run_batch, run_with};
 use schedlab_traces::{
     Names, WriteBehind,
+    perfetto::Tracer,
     recording::{Reader, Recorder},
 };
 use serde::Serialize;
@@ -58,6 +59,8 @@ struct Turn {
     cpu_ns: u64,
     /// The time that passed meanwhile, ns.
     wall_ns: u64,
+    /// Length of the trace, bytes.
+    trace_bytes: u64,
     /// Length of the recording, bytes, and the number of its events.
     recorded_bytes: u64,
     recorded_events: u64,
@@ -103,7 +106,7 @@ fn number(word: &str) -> Result<u32, String> {
 }
 
 fn turn(words: &[&str]) -> Result<Turn, String> {
-    let usage = "usage: schedlab-bench ours|unheard|recorded|ceiling|sweep ring|sleepers|passes TASKS SWITCHES";
+    let usage = "usage: schedlab-bench ours|unheard|recorded|traced|ceiling|sweep ring|sleepers|passes TASKS SWITCHES";
     let [contestant, load, tasks, switches] = words else { return Err(usage.to_owned()) };
     let load = Load::named(load).ok_or(usage)?;
     let tasks: u32 = tasks.parse().map_err(|why| format!("TASKS: {why}"))?;
@@ -112,6 +115,7 @@ fn turn(words: &[&str]) -> Result<Turn, String> {
         "ours" => ours,
         "unheard" => unheard,
         "recorded" => recorded,
+        "traced" => traced,
         "ceiling" => |load, tasks, switches| Ok(ceiling(load, tasks, switches)),
         "sweep" => sweep,
         _ => return Err(usage.to_owned()),
@@ -204,11 +208,42 @@ fn recorded(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
 }
 
 fn record(scenario: &Scenario, path: &Path) -> io::Result<Report> {
-    let names = Names { processors: 1, jobs: scenario.workload.keys().cloned().collect(), ..Names::default() };
-    let mut recorder = Recorder::new(WriteBehind::new(File::create(path)?)?, &names)?;
+    let mut recorder = Recorder::new(WriteBehind::new(File::create(path)?)?, &names(scenario))?;
     let report = run_with::<All, _>(scenario, SEED, &mut recorder).map_err(io::Error::other)?;
     recorder.finish()?.finish()?;
     Ok(report)
+}
+
+fn names(scenario: &Scenario) -> Names {
+    Names { processors: 1, jobs: scenario.workload.keys().cloned().collect(), ..Names::default() }
+}
+
+/// As `schedlab run --trace` does: a run that is only recorded, and a trace of the recording.
+fn traced(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
+    let scenario = load.scenario(tasks, switches);
+    let path = std::env::temp_dir().join(format!("schedlab-bench-{}", std::process::id()));
+    let trace = path.with_extension("pftrace");
+    let (heard, cpu_ns, wall_ns) = timed(|| make_trace(&scenario, &path, &trace));
+    let trace_bytes = std::fs::metadata(&trace).map_or(0, |file| file.len());
+    let removed = std::fs::remove_file(&path).and(std::fs::remove_file(&trace));
+    let heard = heard.and_then(|heard| removed.map(|()| heard)).map_err(|why| why.to_string())?;
+    Ok(Turn { switches: heard.switches, trace_bytes, cpu_ns, wall_ns, ..Turn::default() })
+}
+
+fn make_trace(scenario: &Scenario, recording: &Path, trace: &Path) -> io::Result<Counts> {
+    let names = names(scenario);
+    let mut recorder = Recorder::new(File::create(recording)?, &names)?;
+    observe::<All, _>(scenario, SEED, &mut recorder).map_err(io::Error::other)?;
+    recorder.finish()?;
+    let mut heard = Counts::default();
+    let mut tracer = Tracer::new(File::create(trace)?, &names, None);
+    for event in Reader::new(File::open(recording)?).map_err(io::Error::other)? {
+        let event = event.map_err(io::Error::other)?;
+        heard.observe(event);
+        tracer.observe(event);
+    }
+    tracer.finish()?;
+    Ok(heard)
 }
 
 /// Reads the recording again: it must be whole to be counted.
@@ -268,6 +303,13 @@ mod tests {
             let share = busy * 1e9 / Load::Sleepers.duration(tasks, switches) as f64;
             assert!((0.8..0.95).contains(&share), "{share} with {tasks} tasks");
         }
+    }
+
+    #[test]
+    fn a_trace_is_of_the_same_run() {
+        let (turn, ours) = (traced(Load::Ring, 10, 5000).unwrap(), ours(Load::Ring, 10, 5000).unwrap());
+        assert_eq!(turn.switches, ours.switches);
+        assert!(turn.trace_bytes < 60 * turn.switches);
     }
 
     #[test]

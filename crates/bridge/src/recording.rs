@@ -1,5 +1,5 @@
-//! One run as a file: "perfetto" (a trace for ui.perfetto.dev), "gantt_text" and "gantt_svg" (its beginning, drawn) or
-//! "recording" (every event). The file is written under a temporary name and then renamed: it is there whole or not at all.
+//! One run as a file: "perfetto" (a trace for ui.perfetto.dev), "chrome" (the same as JSON), "gantt_text" and "gantt_svg" (its
+//! beginning, drawn) or "recording" (every event). The file is written under a temporary name and then renamed: it is there whole or not at all.
 //!
 //! A recording, of whatever kernel, becomes the same pictures; and a table of turns, as an Arrow stream. Columns: `task`,
 //! `job` (null for a task of none), `nice`, `woken_ns` (null, if not since the task's turn before), `begin_ns`, `end_ns`,
@@ -20,9 +20,9 @@ use schedlab_model::{
 use schedlab_policies::schedulers::All;
 use schedlab_sim::observe;
 use schedlab_traces::{
-    Names,
+    Names, chrome,
     gantt::Chart,
-    perfetto::Tracer,
+    perfetto,
     recording::{Reader, Recorder},
     turns::{Turn, Turns},
 };
@@ -86,8 +86,12 @@ fn picture(
     let mut draft = Draft::new(path).map_err(failed)?;
     match kind {
         "perfetto" => {
-            let names = open(recording)?.names().clone();
-            let mut tracer = Tracer::new(&mut draft.out, &names, None);
+            let mut tracer = perfetto::Tracer::new(&mut draft.out, open(recording)?.names(), None);
+            listen(recording, until, AnyObserver(&mut tracer))?;
+            tracer.finish().map_err(failed)?;
+        }
+        "chrome" => {
+            let mut tracer = chrome::Tracer::new(&mut draft.out, open(recording)?.names(), None);
             listen(recording, until, AnyObserver(&mut tracer))?;
             tracer.finish().map_err(failed)?;
         }
@@ -100,7 +104,7 @@ fn picture(
             let drawn = if kind == "gantt_svg" { chart.svg(title) } else { chart.text(COLUMNS) };
             draft.out.write_all(drawn.as_bytes()).map_err(failed)?;
         }
-        other => return Err(format!("{other:?} is none of perfetto, gantt_text, gantt_svg, recording")),
+        other => return Err(format!("{other:?} is none of perfetto, chrome, gantt_text, gantt_svg, recording")),
     }
     draft.publish(path).map_err(failed)
 }

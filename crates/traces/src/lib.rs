@@ -1,13 +1,15 @@
 //! Events on file and on paper: our own recordings, traces for other tools' viewers, drawn schedules, and requests to caches.
 //!
 //! - [`recording`]: a streamed binary file of events, and its reader
-//! - [`perfetto`]: a trace that ui.perfetto.dev and chrome://tracing show
+//! - [`perfetto`]: a trace for ui.perfetto.dev, in its protobuf format
+//! - [`chrome`]: the same as JSON, which chrome://tracing shows too
 //! - [`gantt`]: the first moments of a run as text or SVG
 //! - [`turns`]: the running tasks over time
 //! - [`requests`]: plain traces of requests to a cache, made by other tools
 //!
 //! [`WriteBehind`] around a file keeps a run from waiting for it.
 
+pub mod chrome;
 pub mod gantt;
 mod names;
 pub mod perfetto;

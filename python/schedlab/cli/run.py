@@ -34,7 +34,10 @@ def verb(
     json: Json = False,
     csv: Csv = False,
     markdown: Markdown = False,
-    trace: Annotated[Path | None, typer.Option("--trace", help="Write the first run for ui.perfetto.dev.")] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option("--trace", help="Write the first run for ui.perfetto.dev; as JSON if the name ends in .json."),
+    ] = None,
     gantt: Annotated[Path | None, typer.Option("--gantt", help="Draw the first run, as .svg or .txt.")] = None,
     first: Annotated[float, typer.Option("--first", min=0.001, help="Seconds that --gantt draws.")] = 2.0,
     on: Annotated[
@@ -113,7 +116,7 @@ def verb(
         read_baseline(baseline, [cell.factors for cell in placed(experiment, where)])
     results = _run(experiment, out, threads, fresh, where)
     for path, kind in pictures:
-        draw(experiment, where, path, kind, None if kind == "perfetto" else first)
+        draw(experiment, where, path, kind, None if path == trace else first)
     _tell(results, experiment, pictures, baseline, form)
     return _judge(results, unrecorded=no_record and "host" in names)
 
@@ -187,7 +190,8 @@ def _pictures(trace: Path | None, gantt: Path | None) -> list[tuple[Path, str]]:
     kinds = {".svg": "gantt_svg", ".txt": "gantt_text"}
     if gantt and gantt.suffix not in kinds:
         raise UsageError(f"--gantt {gantt}: the name must end in .svg or .txt")
-    wanted = [(trace, "perfetto"), (gantt, kinds[gantt.suffix] if gantt else "")]
+    format = "chrome" if trace and trace.suffix == ".json" else "perfetto"
+    wanted = [(trace, format), (gantt, kinds[gantt.suffix] if gantt else "")]
     return [(path, kind) for path, kind in wanted if path]
 
 

@@ -29,7 +29,7 @@ def refuse_impossible(pictures: Sequence[tuple[Path, str]], target: Target) -> N
 
 
 def draw(experiment: Specification, targets: Sequence[Target], path: Path, kind: str, first: float | None) -> None:
-    """Draw the first cell of the first target, first seed: "perfetto", "gantt_svg" or "gantt_text", `first` seconds."""
+    """Draw the first cell of the first target, first seed, `first` seconds: of a kind as `Experiment.record` has."""
     target, cell, seed = targets[0], placed(experiment, targets)[0], experiment.seeds[0]
     limit_ns = round((first or 0) * 1e9)
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:

@@ -4,7 +4,7 @@ mod sample;
 
 use sample::{MS, names, run};
 use schedlab_model::event::{Event, Observer};
-use schedlab_traces::perfetto::Tracer;
+use schedlab_traces::chrome::Tracer;
 use serde_json::Value;
 use std::io::{self, Write};
 

@@ -1,4 +1,5 @@
-//! A trace for ui.perfetto.dev and chrome://tracing, in the JSON of Chrome's trace-event format, written as events come.
+//! A trace in the JSON of Chrome's trace-event format, written as events come: for chrome://tracing, ui.perfetto.dev and one's
+//! own scripts. [`crate::perfetto`] has the same in a small fraction of the bytes.
 //!
 //! Each processor is a track with a slice per dispatch (the task, why it left, its user and system time), each task a
 //! track of its states; marks, signals, missed periods and interrupts are instants, the runqueue's length is a counter.
