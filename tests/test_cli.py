@@ -7,6 +7,8 @@ import pytest
 from conftest import ROOT
 
 VERBS = [
+    "new",
+    "lint",
     "run",
     "matrix",
     "cache",
@@ -206,10 +208,27 @@ def test_results_are_listed(schedlab, small):
     assert entry["name"].startswith("small-")
 
 
-@pytest.mark.parametrize("verb", ["list", "--help"])
-def test_quick_verbs_import_no_engine_of_tables(schedlab, verb):
+def imported(done):
+    return set(re.findall(r"\|\s+([\w.]+)$", done.stderr, re.MULTILINE))
+
+
+def test_quick_verbs_import_no_engine_of_tables(schedlab):
     """Start-up stays short because nothing heavy is imported; the time itself depends on the machine."""
-    done = schedlab(verb, env={"PYTHONPROFILEIMPORTTIME": "1"})
-    imported = set(re.findall(r"\|\s+([\w.]+)$", done.stderr, re.MULTILINE))
-    assert "typer" in imported
-    assert not {"polars", "duckdb", "scipy", "numpy", "jinja2"} & imported
+    modules = imported(schedlab("list", env={"PYTHONPROFILEIMPORTTIME": "1"}))
+    assert "typer" in modules
+    assert not {"polars", "duckdb", "scipy", "numpy", "jinja2", "rich.markdown", "schedlab.cli.run"} & modules
+
+
+def test_the_help_of_all_verbs_imports_none_of_them(schedlab):
+    modules = imported(schedlab("--help", env={"PYTHONPROFILEIMPORTTIME": "1"}))
+    of_cli = {name for name in modules if name.startswith("schedlab.cli.")}
+    assert of_cli == {f"schedlab.cli.{name}" for name in ("ending", "verbs", "manual")}
+    assert not {"typer", "rich", "polars", "numpy", "schedlab._core"} & modules
+
+
+@pytest.mark.parametrize("verb", ["run", "guest", "lint"])
+def test_the_help_of_a_verb_imports_no_other_and_no_library_that_draws(schedlab, verb):
+    modules = imported(schedlab(verb, "--help", env={"PYTHONPROFILEIMPORTTIME": "1"}))
+    verbs = {f"schedlab.cli.{name.replace('list', 'list_').replace('time', 'time_')}" for name in VERBS}
+    assert modules & verbs <= {f"schedlab.cli.{verb}"}
+    assert not {"rich", "polars", "numpy", "schedlab._core"} & modules

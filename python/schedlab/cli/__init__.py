@@ -1,85 +1,16 @@
-"""The command `schedlab`: one file a verb. A verb imports what it needs when it runs, so that the rest answer at once.
+"""The command `schedlab`: one file a verb.
 
-Exit status: 0 done, 1 done with runs in which tasks wait forever, 2 the user can correct it (one message on stderr),
-70 a fault of schedlab, 130 stopped by Ctrl-C, 141 the output is not read any more.
+A verb is imported when it is called, and imports what it needs when it runs, so that help and the rest answer at once.
+Its exit statuses: `schedlab.system.status`.
 """
 
-import functools
 import os
 import sys
-from collections.abc import Callable
 
-import typer
-
-from schedlab.cli import (
-    cache,
-    describe,
-    diagnose,
-    guest,
-    host,
-    judge,
-    list_,
-    matrix,
-    parity,
-    report,
-    reproduce,
-    run,
-    schema,
-    time_,
-    unseal,
-    watch,
-)
 from schedlab.cli.ending import OF_STREAMS, command, flushed, pressed, unwritten
-from schedlab.system import escaped
-from schedlab.system.status import STOPPED
-from schedlab.system.terminal import say
-
-app = typer.Typer(
-    name="schedlab",
-    help="A lab for operating-system performance: ask in an experiment file, get a table with intervals.",
-    epilog="Example: schedlab run examples/quantum.toml --set scheduler.slice=36ms",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-VERBS = (run, matrix, cache, list_, describe, reproduce, report, schema, parity, judge, unseal, watch, time_, diagnose)
-for verb in VERBS:
-    app.command(verb.NAME, epilog=f"Example: {verb.EXAMPLE}")(verb.verb)
-app.add_typer(guest.app, name=guest.NAME, epilog=f"Example: {guest.EXAMPLE}")
-app.add_typer(host.app, name=host.NAME, epilog=f"Example: {host.EXAMPLE}")
-
-
-def _escaping(verb: Callable) -> Callable:
-    """The verb, with all that it prints escaped: much of it is text of others."""
-
-    @functools.wraps(verb)
-    def wrapped(*arguments, **options):
-        with escaped.streams():
-            return verb(*arguments, **options)
-
-    return wrapped
-
-
-for _typer in (app, guest.app, host.app):
-    for _entry in _typer.registered_commands:
-        _entry.callback = _escaping(_entry.callback)
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from schedlab._core import version
-
-        print(f"schedlab {version()}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: bool = typer.Option(False, "--version", help="Print the version.", callback=_show_version, is_eager=True),
-) -> None:
-    pass
+from schedlab.system import terminal
+from schedlab.system.status import DONE, FAULT, REFUSED, STOPPED
+from schedlab.system.terminal import insist
 
 
 def main() -> None:
@@ -94,17 +25,70 @@ def main() -> None:
 
 def _run() -> int:
     """The verb, or help; gives the exit status."""
+    from schedlab.cli import verbs
+
+    words = sys.argv[1:]
+    while words and words[0] in _LEVELS:
+        terminal.set_level(_LEVELS[words.pop(0)])
     try:
-        # By its name, whatever started it: `python -m schedlab` is no command that a user typed.
-        app(prog_name="schedlab")
+        if not words or words[0] in ("-h", "--help"):
+            return _help(DONE if words else REFUSED)
+        if words[0] == "--version":
+            from schedlab._core import version
+
+            print(f"schedlab {version()}")
+            return DONE
+        if words[0] not in verbs.SUMMARIES:
+            return _refuse_unknown(words[0], verbs.SUMMARIES)
+        return _called(words[0], words[1:])
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):
             # The library that writes help ends with a status of its own.
             return unwritten(end.__context__)
-        return end.code if isinstance(end.code, int) else 0 if end.code is None else 2
+        return end.code if isinstance(end.code, int) else DONE if end.code is None else REFUSED
     except Exception as error:
         return _explain(error)
-    return 0
+
+
+_LEVELS = {
+    "-q": terminal.QUIET,
+    "--quiet": terminal.QUIET,
+    "-v": terminal.VERBOSE,
+    "--verbose": terminal.VERBOSE,
+}
+
+
+def _help(status: int) -> int:
+    from schedlab.cli import manual
+    from schedlab.tables.width import of_output
+
+    print(manual.as_help(manual.of_all(), of_output(sys.stdout)), end="")
+    return status
+
+
+def _called(verb: str, words: list[str]) -> int:
+    """Call a verb; gives the exit status."""
+    from time import monotonic
+
+    from schedlab.cli import verbs
+    from schedlab.cli.calling import run
+
+    if verb in verbs.GROUPS and not words:
+        run(verb, ["--help"])
+        return REFUSED
+    begun = monotonic()
+    status = run(verb, words)
+    terminal.detail(f"{verb}: {monotonic() - begun:.2f} s, exit status {status}")
+    return status
+
+
+def _refuse_unknown(word: str, verbs) -> int:
+    from schedlab.errors import UsageError, nearest
+
+    kind = "option" if word.startswith("-") else "verb"
+    return _explain(
+        UsageError(f"no such {kind}: {word!r}; {nearest(word, verbs) if kind == 'verb' else 'schedlab --help'}")
+    )
 
 
 def _explain(error: Exception) -> int:
@@ -112,22 +96,42 @@ def _explain(error: Exception) -> int:
     from schedlab.errors import Interrupted, Stopped, UsageError
 
     if isinstance(error, Interrupted | Stopped):
-        say(str(error))
+        _report("stopped", STOPPED, str(error), plain=str(error))
         # The engine may still be busy with the work in hand; it is not waited for.
         flushed()
         os._exit(STOPPED)
     if pressed():
         return STOPPED
     if isinstance(error, ScenarioError | UsageError):
-        say(f"error: {error}")
-        return 2
+        return _report("refused", REFUSED, str(error))
     if isinstance(error, OSError) and error.filename:
-        say(f"error: {os.fsdecode(error.filename)}: {error.strerror}")
-        return 2
+        return _report("file", REFUSED, f"{os.fsdecode(error.filename)}: {error.strerror}")
+    if hasattr(error, "format_message"):
+        # Words that the library which reads options could not take.
+        context = getattr(error, "ctx", None)
+        message = error.format_message()
+        return _report("usage", REFUSED, f"{message[:1].lower()}{message[1:].rstrip('.')}", context)
+    if type(error).__name__ == "Abort":
+        return _report("stopped", STOPPED, "not answered", plain="not answered")
     if isinstance(error, OSError) and error.errno in OF_STREAMS:
         return unwritten(error)
     if os.environ.get("SCHEDLAB_DEBUG"):
         raise error
     reason = str(error).partition("\n")[0]
-    say(f"schedlab failed ({type(error).__name__}: {reason}); SCHEDLAB_DEBUG=1 shows where. Please report it.")
-    return 70
+    message = f"schedlab failed ({type(error).__name__}: {reason}); SCHEDLAB_DEBUG=1 shows where. Please report it."
+    return _report("fault", FAULT, message, plain=message)
+
+
+def _report(kind: str, status: int, message: str, context=None, plain: str | None = None) -> int:
+    """Print an error, as JSON if the verb was to print JSON; gives the exit status."""
+    words = sys.argv[1:]
+    before = words[: words.index("--")] if "--" in words else words
+    if "--json" in before:
+        from schedlab.cli.output import error_document
+
+        insist(error_document(kind, status, message))
+        return status
+    insist(plain or f"error: {message}")
+    if context is not None:
+        insist(f"see: {context.command_path} --help")
+    return status

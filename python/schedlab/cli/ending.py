@@ -13,8 +13,8 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from schedlab.system.status import CLOSED_PIPE, STOPPED
-from schedlab.system.terminal import say
+from schedlab.system.status import CLOSED_PIPE, REFUSED, STOPPED
+from schedlab.system.terminal import insist
 
 #: What writing to a terminal, a pipe or a file can come to.
 OF_STREAMS = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.ENXIO)
@@ -25,7 +25,7 @@ _pressed = threading.Event()
 def command(run: Callable[[], int]) -> int:
     """Run the command and see its output out; gives the exit status."""
     if not _streams():
-        return 2
+        return REFUSED
     try:
         _install_handler()
         status = run()
@@ -49,9 +49,9 @@ def unwritten(error: OSError) -> int:
     if error.errno == errno.EPIPE:
         _discard(sys.stdout)
         return CLOSED_PIPE
-    say(f"error: standard output: {error.strerror}")
+    insist(f"error: standard output: {error.strerror}")
     _discard(sys.stdout)
-    return 2
+    return REFUSED
 
 
 def flushed() -> int:
@@ -75,7 +75,7 @@ def _streams() -> bool:
     if sys.stderr is None:
         sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
     if sys.stdout is None:
-        say("error: standard output is closed")
+        insist("error: standard output is closed")
         return False
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):

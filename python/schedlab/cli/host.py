@@ -40,9 +40,9 @@ def check(
 
 
 def _answer(answer: str) -> Any:
-    from rich.text import Text
+    from schedlab.tables import Cell
 
-    return Text(answer, style=STYLES[answer])
+    return Cell(answer, style=STYLES[answer])
 
 
 @app.command("tunables", epilog="Example: schedlab host tunables swappiness elevator@vda")

@@ -41,7 +41,7 @@ def verb(
     from schedlab.run import effects
     from schedlab.run.trust import permit
     from schedlab.system.escaped import escaped
-    from schedlab.system.terminal import say
+    from schedlab.system.terminal import insist, say
     from schedlab.targets.host.blinded import BlindedHost
     from schedlab.targets.host.conditions import Conditions
     from schedlab.targets.host.target import SCORE, Host
@@ -53,7 +53,7 @@ def verb(
             f"{file}: its machine is simulated, and a person judges the machine in front of them: write machine = "
             '"host" (or --set machine=host), or compare simulated runs with: schedlab run'
         )
-    permit(escaped(str(file)), effects.of(experiment.cells()), trust, say)
+    permit(escaped(str(file)), effects.of(experiment.cells()), trust, insist)
     if _is_at_its_end(sys.stdin):
         raise UsageError(
             "standard input is at its end, so no session could be scored: start this in a terminal; scores that are "
@@ -63,7 +63,7 @@ def verb(
     results = experiment.run(out, targets=[BlindedHost(host, experiment, out)])
     results.metrics[:] = [SCORE, *results.metrics]
     if form is Form.JSON:
-        print_json(as_json(results, experiment, []))
+        print_json(as_json(results, experiment, []), name="run")
         return
     show(results, form)
     say(f"conclude from the letters, then: schedlab unseal {results.folder} --verdict ...")

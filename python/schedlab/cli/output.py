@@ -14,10 +14,32 @@ from schedlab.system import escaped
 if TYPE_CHECKING:
     from schedlab.tables import Table
 
+#: What every JSON document begins with, before the verb; and the version of all of them. It changes when a field is
+#: removed or changes its meaning. Fields may be added in any version.
+FORMATS, VERSION = "schedlab", 1
 
-def print_json(value: Any) -> None:
-    """Print one JSON document."""
+
+def print_json(value: Any, fixed: bool = True, name: str | None = None) -> None:
+    """Print one JSON document, of that name; by default the verb's.
+
+    An object says what it is and in which version, unless its keys are names (`fixed` is false); a list cannot.
+    """
+    if isinstance(value, dict) and fixed:
+        value = {"schema": f"{FORMATS}/{name or _verb()}/{VERSION}"} | value
     print(escaped.json(value, indent=2))
+
+
+def error_document(kind: str, status: int, message: str) -> str:
+    """An error as a line of JSON, for standard error."""
+    return escaped.json({"schema": f"{FORMATS}/error/{VERSION}", "kind": kind, "status": status, "message": message})
+
+
+def _verb() -> str:
+    """The verb at work, as a schema's file is named: "host-check"."""
+    from schedlab.cli import verbs
+
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    return "-".join(words[: 2 if words[:1] and words[0] in verbs.GROUPS else 1]) or "schedlab"
 
 
 def refuse_unwritable(**files: Path | None) -> None:
@@ -117,9 +139,11 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from schedlab.system.terminal import is_quiet
+
     shown = TextColumn("{task.description}", markup=False)
     columns = (shown, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(file=escaped.raw(sys.stderr))
-    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
+    with Progress(*columns, console=console, transient=True, disable=is_quiet() or not sys.stderr.isatty()) as bar:
         task = bar.add_task(escaped.escaped(title), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

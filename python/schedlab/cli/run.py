@@ -93,7 +93,7 @@ def verb(
     from schedlab.run.runner import placed
     from schedlab.run.trust import permit
     from schedlab.system.escaped import escaped
-    from schedlab.system.terminal import say
+    from schedlab.system.terminal import insist, say
     from schedlab.targets.factory import targets
     from schedlab.targets.host.conditions import Conditions
     from schedlab.targets.names import named
@@ -109,7 +109,7 @@ def verb(
     if dry_run:
         return _show_plan(experiment, names, conditions, file, blind, form)
     if "host" in names:
-        permit(escaped(str(file)), effects.of(experiment.cells()), trust, say)
+        permit(escaped(str(file)), effects.of(experiment.cells()), trust, insist)
     where = targets(on, experiment, threads, conditions, out if blind else None, say)
     refuse_impossible(pictures, where[0])
     if baseline:
@@ -135,7 +135,7 @@ def _show_plan(
         raise UsageError(f"--dry-run prints a plan, which is no table: leave out {form.value}, or use --json")
     found = plan.document(experiment, names, conditions)
     if form is Form.JSON:
-        print_json(found)
+        print_json(found, name="plan")
     else:
         print("\n".join(plan.lines(found, file)))
 
@@ -146,6 +146,7 @@ def _judge(results: "Results", unrecorded: bool) -> None:
     `unrecorded`: the user wanted no events recorded, and numbers that need them are left out.
     """
     from schedlab.errors import UsageError
+    from schedlab.system.status import FOUND
     from schedlab.system.terminal import say
 
     if results.missing and unrecorded:
@@ -153,7 +154,7 @@ def _judge(results: "Results", unrecorded: bool) -> None:
     elif results.missing:
         raise UsageError(f"{results.name}: no run has {'; nor '.join(results.missing)}")
     if results.stuck:
-        raise typer.Exit(1)
+        raise typer.Exit(FOUND)
 
 
 def _tell(

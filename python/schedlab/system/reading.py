@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.errors import UsageError
+from schedlab.system.terminal import detail
 
 MIB = 1 << 20
 #: Largest file of each kind, bytes.
@@ -33,6 +34,7 @@ def data(path: str | Path, most: int) -> bytes:
         while left and (piece := file.read(min(left, MIB))):
             pieces.append(piece)
             left -= len(piece)
+    detail(f"read {path}")
     if not left:
         raise UsageError(f"{path}: is longer than {_spelled(most)}, the most that is read of such a file")
     return b"".join(pieces)

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from schedlab.system import leftovers
+from schedlab.system.terminal import detail
 
 
 def replace(path: Path, content: bytes) -> None:
@@ -31,6 +32,7 @@ def replace(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
             leftovers.unmark_file(file.fileno())
         os.replace(temporary, path)
+        detail(f"wrote {path}")
     except BaseException:
         with suppress(OSError):
             temporary.unlink()

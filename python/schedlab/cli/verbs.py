@@ -1,0 +1,46 @@
+"""The verbs: the module of each, and what it does. The help of all verbs comes from here and imports none of them.
+
+A verb's summary is the first paragraph of its documentation; a test compares them.
+"""
+
+SUMMARIES = {
+    "new": "Write a commented experiment file: by five questions, or by options.",
+    "lint": "Check experiment files without running them, and name what may mislead.",
+    "run": "Run an experiment file and print means with 95 % intervals; what was run before is not run again.",
+    "matrix": "Run every scheduler on a standard set of loads: fairness, latency, switches, throughput, "
+    "missed deadlines.",
+    "cache": "Run eviction policies over a trace of requests: miss ratios by size of the cache, in "
+    "objects or in bytes.",
+    "list": "List what there is: schedulers, elevators, eviction policies, workloads, machines, metrics, and more.",
+    "describe": "Show the page of a scheduler, elevator, eviction policy, workload, machine, metric, step "
+    "or reproduction.",
+    "reproduce": "Rebuild published results: claim, published, predicted with its 95 % interval, error, verdict.",
+    "report": "Write one HTML page about a result: tables and pictures, light and dark, no network needed.",
+    "schema": "Print the JSON Schema of experiment files, or write it to a file for your editor.",
+    "parity": "Run every scenario of the suite on the simulator and on this host, or in guests, and say "
+    "where they agree.",
+    "judge": "Run every setting in random order while a person works at this machine, and ask for a score after each.",
+    "unseal": "Write down the verdict on a blind experiment, then open its seal: every setting under its "
+    "own name again.",
+    "watch": "Watch processors, memory, drives, pressure and tasks of this host; or time a command and "
+    "report the means.",
+    "time": "Run a command and say where its time went: user, system, waiting for processor, disk and memory, asleep.",
+    "diagnose": "Watch this host and name the resource that is short, the evidence, and who uses it up.",
+    "guest": "Real kernels on an emulated machine that counts instructions: schedlab run FILE --on guest:6.1. "
+    "With guest:6.1@2 it has two processors, and is noisy. Each verb prints --json, too.",
+    "host": "See what this host permits, and set its tunables; everything comes back. Each verb prints --json, too.",
+    "completion": "Print a completion script for a shell: bash, zsh or fish.",
+    "man": "Print the manual page of a verb, or write all pages into a folder.",
+}
+#: Verbs with verbs of their own.
+GROUPS = ("guest", "host")
+#: Python has names of its own for these.
+_MODULES = {"list": "list_", "time": "time_"}
+
+ABOUT = "A lab for operating-system performance: ask in an experiment file, get a table with intervals."
+EXAMPLE = "schedlab run examples/quantum.toml --set scheduler.slice=36ms"
+
+
+def module(verb: str) -> str:
+    """The name of the module that a verb is in."""
+    return f"schedlab.cli.{_MODULES.get(verb, verb)}"
