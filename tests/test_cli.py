@@ -183,12 +183,13 @@ def test_a_fault_of_schedlab_is_one_line_and_debug_shows_where(schedlab, small, 
     broken = tmp_path / "broken"
     (broken / "polars").mkdir(parents=True)
     (broken / "polars" / "__init__.py").write_text("raise RuntimeError('planted')")
-    done = schedlab("run", small, env={"PYTHONPATH": str(broken)})
+    compared = ["run", small, "--baseline", "scheduler.slice=100ms"]
+    done = schedlab(*compared, env={"PYTHONPATH": str(broken)})
     assert done.returncode == 70
     assert done.stderr.count("\n") == 1
     assert "planted" in done.stderr
     assert "SCHEDLAB_DEBUG=1" in done.stderr
-    done = schedlab("run", small, env={"PYTHONPATH": str(broken), "SCHEDLAB_DEBUG": "1"})
+    done = schedlab(*compared, env={"PYTHONPATH": str(broken), "SCHEDLAB_DEBUG": "1"})
     assert done.returncode != 0
     assert "Traceback" in done.stderr
 

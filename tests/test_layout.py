@@ -40,9 +40,10 @@ MAY: dict[str, set[str]] = {
     "": {"experiment", "results", "errors", "_core"},
 }
 #: The same within targets: each kind may import what all share, and no other kind.
-SHARED = {"target", "names", "linux", "agent", "ignored"}
+SHARED = {"target", "rows", "names", "linux", "agent", "ignored"}
 OF_TARGETS = {
     "target": set(),
+    "rows": set(),
     "names": set(),
     "linux": set(),
     "agent": set(),

@@ -15,8 +15,9 @@ from schedlab.experiment import Experiment
 from schedlab.run import order
 from schedlab.run.order import blocked
 from schedlab.stats.comparison import differences
+from schedlab.targets.rows import ROW
 from schedlab.targets.simulator import Simulator
-from schedlab.targets.target import LOG, ROW
+from schedlab.targets.target import LOG
 
 FILE = """
 machine = "uniform"

@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedlab import Experiment, UsageError, results
-from schedlab.results import store
+from schedlab.results import frames, store
 from schedlab.system import writing
+from schedlab.targets.rows import ROW
 from schedlab.targets.simulator import Simulator
 
 ENDLESS = 1_000_000
@@ -127,16 +128,17 @@ def test_a_killed_run_leaves_no_half_file(schedlab, small):
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=8), st.integers(1, 6))
 def test_files_do_not_depend_on_how_the_runs_were_cut_into_chunks(chunks, runs_per_file):
-    rows = [
-        ("x", f"s{seed % 2}", "e", seed, metric, "s", float(seed)) for seed in range(sum(chunks)) for metric in "ab"
-    ]
-    frame = pl.DataFrame(rows, schema=store.COLUMNS, orient="row")
+    def add(kept, seeds):
+        rows = [(run, metric, "s", float(seed), None) for run, seed in enumerate(seeds) for metric in "ab"]
+        labels = store.Labels("x", ["f"], [(f"s{seed % 2}", "e", seed, [f"v{seed % 2}"]) for seed in seeds])
+        kept.append(frames.stream(pl.DataFrame(rows, schema=ROW, orient="row")), labels)
+
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "RUNS_PER_FILE", runs_per_file)
         at_once, cut = (store.Store(Path(folder) / name, MANIFEST) for name in ("at_once", "cut"))
-        at_once.append(frame)
-        for index, chunk in enumerate(chunks):
-            store.Store(cut.folder, MANIFEST).append(frame.slice(2 * sum(chunks[:index]), 2 * chunk))
+        add(at_once, range(sum(chunks)))
+        for index in range(len(chunks)):
+            add(store.Store(cut.folder, MANIFEST), range(sum(chunks[:index]), sum(chunks[: index + 1])))
         files = [{f.name: f.read_bytes() for f in one.folder.glob("*.parquet")} for one in (at_once, cut)]
     assert files[0] == files[1]
     assert len(files[0]) == -(-sum(chunks) // runs_per_file)

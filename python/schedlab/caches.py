@@ -86,7 +86,8 @@ class Curves:
             deviation=pl.col("miss_ratio").std(),
             **of_bytes,
         )
-        half = pl.Series(stats.half_width(table["deviation"].fill_null(float("nan")), table["n"])).fill_nan(None)
+        both = table.select(pl.col("deviation").fill_null(float("nan")), "n").iter_rows()
+        half = pl.Series([stats.half_width(*one) for one in both], dtype=pl.Float64).fill_nan(None)
         # A ratio is between 0 and 1 whatever a sample says.
         bounds = {"miss_ratio": pl.col("mean"), "low": pl.col("mean") - half, "high": pl.col("mean") + half}
         return table.select(

@@ -8,13 +8,14 @@ use arrow_array::{
 };
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
+use rayon::prelude::*;
 use schedlab_metrics::Report;
 use schedlab_model::scenario::Scenario;
 use serde::Deserialize;
 use std::sync::Arc;
 
 /// More threads than this gain nothing.
-const MOST_THREADS: usize = 1024;
+pub(crate) const MOST_THREADS: usize = 1024;
 
 /// A scenario and a seed.
 #[derive(Deserialize)]
@@ -27,8 +28,9 @@ pub(crate) struct Run {
 pub fn run(runs_json: &str, threads: usize) -> Result<Vec<u8>, String> {
     let runs: Vec<Run> = from_json("runs", runs_json)?;
     let runs: Vec<(Scenario, u64)> = runs.into_iter().map(|run| (run.scenario, run.seed)).collect();
-    let reports = on_threads(threads, || schedlab_runs::run_batch(&runs))?;
-    let reports: Result<Vec<Report>, _> = reports.into_iter().collect();
+    let reports = on_threads(threads, || -> Result<Vec<Report>, _> {
+        runs.par_iter().map(|(scenario, seed)| schedlab_runs::run(scenario, *seed)).collect()
+    })?;
     stream(table(&reports.map_err(|why| why.to_string())?)).map_err(|why| why.to_string())
 }
 
@@ -46,7 +48,7 @@ pub(crate) fn stream(table: Result<RecordBatch, ArrowError>) -> Result<Vec<u8>, 
     writer.into_inner()
 }
 
-fn table(reports: &[Report]) -> Result<RecordBatch, ArrowError> {
+pub(crate) fn table(reports: &[Report]) -> Result<RecordBatch, ArrowError> {
     let mut runs = UInt32Builder::new();
     let (mut metrics, mut units, mut warnings) = (StringBuilder::new(), StringBuilder::new(), StringBuilder::new());
     let mut values = Float64Builder::new();

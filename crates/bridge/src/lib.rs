@@ -8,6 +8,8 @@ pub mod caches;
 pub mod experiments;
 pub mod following;
 pub mod recording;
+pub mod results;
+pub mod sweep;
 pub mod tables;
 
 /// Version of the package and digest of the sources: equal versions give equal results.
@@ -19,4 +21,10 @@ fn json<T: serde::Serialize>(value: &T) -> Result<String, String> {
 
 fn from_json<'a, T: serde::Deserialize<'a>>(what: &str, text: &'a str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|why| format!("{what}: {why}"))
+}
+
+/// What a panic said.
+pub fn said(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it gave no reason")
 }

@@ -2,10 +2,12 @@
 //! with the interpreter released. What a user did wrong becomes a `ScenarioError`; a fault of ours a `RuntimeError`.
 
 use pyo3::{create_exception, exceptions, prelude::*, types::PyBytes};
-use schedlab_bridge::{batch, caches, experiments, following, recording, tables};
+use schedlab_bridge::{batch, caches, experiments, following, recording, results, said, sweep, tables};
 use std::{
-    any::Any,
+    collections::HashSet,
     panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
+    time::Duration,
 };
 
 create_exception!(schedlab._core, ScenarioError, exceptions::PyValueError);
@@ -18,13 +20,97 @@ fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, String> + 
     }
 }
 
-fn said(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it gave no reason")
-}
-
 /// Keys, the bytes of each request, and the rest as JSON.
 type ReadTrace<'py> = (Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>, String);
+
+/// Runs by the thousand on that many threads; see `sweep`.
+#[pyclass(frozen)]
+struct Sweep(sweep::Sweep);
+
+#[pymethods]
+impl Sweep {
+    #[new]
+    fn new(threads: usize) -> PyResult<Sweep> {
+        sweep::Sweep::start(threads).map(Sweep).map_err(exceptions::PyRuntimeError::new_err)
+    }
+
+    /// Queues a run of a scenario for each seed.
+    fn put(&self, py: Python<'_>, scenario_json: &str, seeds: Vec<u64>) -> PyResult<()> {
+        released(py, || self.0.put(scenario_json, &seeds))
+    }
+
+    /// Waits until all runs are finished, or for that long; gives how many can be taken and how many are under way.
+    fn wait(&self, py: Python<'_>, seconds: f64) -> (u64, u64) {
+        py.detach(|| self.0.wait(Duration::from_secs_f64(seconds)))
+    }
+
+    /// Takes what is finished, in the order of `put`: the number of runs, and their rows as `run_batch` gives them.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<(usize, Bound<'py, PyBytes>)> {
+        let (runs, stream) = released(py, || self.0.take())?;
+        Ok((runs, PyBytes::new(py, &stream)))
+    }
+}
+
+/// Scenario, engine, seed and factors of a run.
+type Label = (String, String, u64, Vec<String>);
+/// Number and bytes of a file.
+type Filled<'py> = Vec<(usize, Bound<'py, PyBytes>)>;
+
+/// The last file of a folder of results; see `results`.
+#[pyclass]
+struct Tail(results::Tail);
+
+#[pymethods]
+impl Tail {
+    /// The file of that number, with what it has if `path` is given.
+    #[new]
+    #[pyo3(signature = (number, path=None))]
+    fn new(py: Python<'_>, number: usize, path: Option<PathBuf>) -> PyResult<Tail> {
+        released(py, || path.map_or_else(|| Ok(results::Tail::new(number)), |path| results::Tail::open(&path, number)))
+            .map(Tail)
+    }
+
+    /// Adds the runs of a stream of rows; gives the files that are to be written.
+    fn append<'py>(
+        &mut self,
+        py: Python<'py>,
+        stream: &[u8],
+        experiment: &str,
+        factors: Vec<String>,
+        labels: Vec<Label>,
+        most: usize,
+    ) -> PyResult<Filled<'py>> {
+        let labels = labelled(experiment, labels);
+        let filled = released(py, || self.0.append(stream, &factors, &labels, most))?;
+        Ok(filled.into_iter().map(|(number, bytes)| (number, PyBytes::new(py, &bytes))).collect())
+    }
+
+    /// Adds the rows that another file has of these runs; gives the files that are to be written.
+    fn copy<'py>(
+        &mut self,
+        py: Python<'py>,
+        path: PathBuf,
+        experiment: &str,
+        factors: Vec<String>,
+        labels: Vec<Label>,
+        most: usize,
+    ) -> PyResult<Filled<'py>> {
+        let labels = labelled(experiment, labels);
+        let filled = released(py, || self.0.copy(&path, &factors, &labels, most))?;
+        Ok(filled.into_iter().map(|(number, bytes)| (number, PyBytes::new(py, &bytes))).collect())
+    }
+}
+
+fn labelled(experiment: &str, labels: Vec<Label>) -> Vec<results::Label> {
+    let label = |(scenario, engine, seed, factors)| results::Label {
+        experiment: experiment.to_owned(),
+        scenario,
+        engine,
+        seed,
+        factors,
+    };
+    labels.into_iter().map(label).collect()
+}
 
 /// Bridge to the engine.
 #[pymodule]
@@ -32,7 +118,7 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::ScenarioError;
+    use super::{ScenarioError, Sweep, Tail};
 
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -91,6 +177,36 @@ mod _core {
     fn run_batch<'py>(py: Python<'py>, runs_json: &str, threads: usize) -> PyResult<Bound<'py, PyBytes>> {
         let stream = released(py, || batch::run(runs_json, threads))?;
         Ok(PyBytes::new(py, &stream))
+    }
+
+    /// The warnings in a stream of rows, each with its run, and the runs that have values.
+    #[pyfunction]
+    fn about_rows(py: Python<'_>, stream: &[u8]) -> PyResult<results::About> {
+        released(py, || results::about(stream))
+    }
+
+    /// The runs in a file of results: scenario, engine and seeds.
+    #[pyfunction]
+    fn known_runs(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, String, Vec<u64>)>> {
+        released(py, || results::known(&path))
+    }
+
+    /// The metrics that some runs of a file of results have, in its order.
+    #[pyfunction]
+    fn metrics_of(py: Python<'_>, path: PathBuf, scenarios: Vec<String>, seeds: Vec<u64>) -> PyResult<Vec<String>> {
+        released(py, || results::metrics(&path, &results::Runs::new(scenarios, seeds)))
+    }
+
+    /// The values of some metrics in some runs of a file of results: scenario, metric, unit, seeds and values.
+    #[pyfunction]
+    fn read_values(
+        py: Python<'_>,
+        path: PathBuf,
+        scenarios: Vec<String>,
+        seeds: Vec<u64>,
+        metrics: HashSet<String>,
+    ) -> PyResult<Vec<results::Series>> {
+        released(py, || results::series(&path, &results::Runs::new(scenarios, seeds), &metrics))
     }
 
     /// Writes one run to a file, whole or not at all; see `recording` for the kinds.

@@ -8,7 +8,10 @@ use schedlab_model::scenario::Scenario;
 use schedlab_policies::schedulers::All;
 use schedlab_sim::RunError;
 
-/// Runs many, each with its seed, on all threads of the present rayon pool. The order of the results is that of the runs.
-pub fn run_batch(runs: &[(Scenario, u64)]) -> Vec<Result<Report, RunError>> {
-    schedlab_sim::run_batch::<All>(runs)
+/// Runs a scenario to its metrics.
+///
+/// # Errors
+/// If the scenario cannot be simulated.
+pub fn run(scenario: &Scenario, seed: u64) -> Result<Report, RunError> {
+    schedlab_sim::run::<All>(scenario, seed)
 }

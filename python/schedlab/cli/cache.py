@@ -64,7 +64,7 @@ def verb(
         read = caches.read(trace, format, columns, operations, first, in_bytes)
         curves = caches.curves(read, policy, sizes, sample, seed, threads, progress, bytes)
     if output:
-        from schedlab.results.store import parquet
+        from schedlab.results.frames import parquet
         from schedlab.system.writing import replace
 
         replace(output, parquet(curves.runs))

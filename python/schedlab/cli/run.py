@@ -1,5 +1,6 @@
 """`schedlab run`: an experiment file in, a table with intervals out. Long, because the verb declares every option."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -197,8 +198,11 @@ def _pictures(trace: Path | None, gantt: Path | None) -> list[tuple[Path, str]]:
 
 
 def _run(experiment: "Experiment", out: Path, threads: int | None, fresh: bool, targets: "list[Target]") -> "Results":
-    from schedlab.cli.output import progress_bar
     from schedlab.system.terminal import say
+
+    if not sys.stderr.isatty():
+        return experiment.run(out, threads, fresh, None, targets, say)
+    from schedlab.cli.output import progress_bar
 
     with progress_bar(experiment.name) as progress:
         return experiment.run(out, threads, fresh, progress, targets, say)
@@ -255,7 +259,7 @@ def as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[P
 
     shown = results.shown_metrics
     measured: dict[str, dict] = {cell["scenario"]: {} for cell in results.manifest["cells"]}
-    for row in results.summary().iter_rows(named=True):
+    for row in results.entries():
         if row["metric"] in shown:
             numbers = {key: row[key] for key in ("unit", "n", "mean", "low", "high")}
             measured[row["scenario"]][row["metric"]] = numbers

@@ -4,33 +4,34 @@ The engine gives a bound next to every statistic that such values could change: 
 `wakeup_latency.p99`, and `p99_high` where there is one. A bound that is there is a warning; nothing is judged here.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
-
-import polars as pl
 
 #: Digits of a number in a warning.
 DIGITS = 4
 
 
-def warnings(frame: pl.DataFrame, shown: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a warning for each run and distribution of which a shown statistic has bounds."""
+def warnings(
+    known: Sequence[str], values: Callable[[list[str]], Mapping], shown: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return a warning for each run and distribution of which a shown statistic has bounds.
+
+    `known` are the metrics that the runs have; `values` gives those of some metrics, by scenario and metric.
+    """
     bounded = [name for name in shown if "." in name and not name.endswith(("_low", "_high"))]
-    lows = frame.filter(pl.col("metric").is_in([f"{name}_low" for name in bounded]))
-    if lows.is_empty():
+    if not any(f"{name}_low" in known for name in bounded):
         return []
-    runs = lows.select("scenario", "seed").unique()
     bases = {name.rpartition(".")[0] for name in bounded}
     names = [name + suffix for name in bounded for suffix in ("", "_low", "_high")]
     names += [f"{base}.{count}" for base in bases for count in ("count", "censored", "censored_max")]
-    rows = frame.filter(pl.col("metric").is_in(names)).join(runs, on=["scenario", "seed"], how="semi")
-    values: dict[tuple[str, int], dict[str, float]] = {}
-    for scenario, seed, metric, value in rows.select("scenario", "seed", "metric", "value").iter_rows():
-        values.setdefault((scenario, seed), {})[metric] = value
+    runs: dict[tuple[str, int], dict[str, float]] = {}
+    for (scenario, metric), found in values(names).items():
+        for seed, value in zip(found.seeds, found.values, strict=True):
+            runs.setdefault((scenario, seed), {})[metric] = value
     return [
         {"scenario": scenario, "warning": text, "seeds": [seed]}
-        for (scenario, seed), known in values.items()
-        for text in _texts(known, bounded)
+        for (scenario, seed), one in runs.items()
+        for text in _texts(one, bounded)
     ]
 
 

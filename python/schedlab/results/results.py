@@ -2,12 +2,11 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from schedlab import stats
 from schedlab.errors import UsageError, closest, nearest
@@ -19,6 +18,9 @@ from schedlab.tables import Table, layout
 from schedlab.tables.width import of_output
 from schedlab.units import counted
 
+if TYPE_CHECKING:
+    import polars as pl
+
 #: Shown when an experiment names no metrics, as far as its runs have them.
 USUAL_OF_JOB = ("real", "user", "sys")
 USUAL_OF_SYSTEM = ("context_switches", "wakeup_latency.p99", "longest_gap")
@@ -28,18 +30,21 @@ UNRECORDED = "the scheduler's events were not recorded"
 REPR_LINES, REPR_CELLS = 10, 6
 
 
-def load(path: str | Path = "results") -> pl.DataFrame:
+def load(path: str | Path = "results") -> "pl.DataFrame":
     """Every row of the experiments under `path`: experiment, scenario, engine, seed, metric, unit, value, factors.
 
     A factor that an experiment does not have is null in its rows. `path` may name one experiment without the digest of
     its folder (`results/quantum`): its newest folder is read.
     """
-    return store.read(_files(folders.newest(path)))
+    from schedlab.results import frames
+
+    return frames.read(_files(folders.newest(path)))
 
 
-def query(sql: str, path: str | Path = "results") -> pl.DataFrame:
+def query(sql: str, path: str | Path = "results") -> "pl.DataFrame":
     """Ask DuckDB; the rows under `path` are the table `results`."""
     import duckdb
+    import polars as pl
 
     path = folders.newest(path)
     _files(path)
@@ -59,26 +64,21 @@ def _files(path: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class Results:
-    """The results of one experiment. `computed` is how many runs were new this time."""
+    """The results of one experiment, read by column when asked for. `computed`: runs that were new this time."""
 
     name: str
     folder: Path
-    frame: pl.DataFrame
     manifest: dict[str, Any]
     metrics: list[str]
+    #: Hashes of the scenarios, and the factors that each of them has.
+    scenarios: list[str]
     computed: int = 0
 
     @classmethod
     def of(cls, experiment: Specification, cells: list[Cell], folder: Path, computed: int = 0) -> "Results":
         """The runs of this experiment in `folder`; it may hold more seeds than were requested."""
-        rows = store.read(store.files(folder))
-        # Where every run was void, there is no file to have the factors' columns.
-        rows = rows.with_columns(pl.lit(None, pl.String).alias(n) for n in cells[0].factors if n not in rows.columns)
-        frame = rows.filter(
-            pl.col("scenario").is_in([cell.hash for cell in cells]), pl.col("seed").is_in(experiment.seeds)
-        )
         metrics = experiment.definition.get("metrics") or []
-        return cls(experiment.name, folder, frame, read_manifest(folder), metrics, computed)
+        return cls(experiment.name, folder, read_manifest(folder), metrics, [cell.hash for cell in cells], computed)
 
     @classmethod
     def open(cls, path: str | Path) -> "Results":
@@ -96,10 +96,30 @@ class Results:
         """Names of the swept fields."""
         return list(self.manifest["cells"][0]["factors"])
 
-    @property
+    @cached_property
     def seeds(self) -> list[int]:
         """The requested seeds."""
         return Specification(self.name, self.manifest["experiment"]).seeds
+
+    @cached_property
+    def frame(self) -> "pl.DataFrame":
+        """Every row: experiment, scenario, engine, seed, metric, unit, value, factors."""
+        import polars as pl
+
+        from schedlab.results import frames
+
+        rows = frames.read(store.files(self.folder), self.scenarios, self.seeds)
+        # Where every run was void, there is no file to have the factors' columns.
+        return rows.with_columns(pl.lit(None, pl.String).alias(n) for n in self.factors if n not in rows.columns)
+
+    @cached_property
+    def known_metrics(self) -> list[str]:
+        """Names of the metrics that the runs have."""
+        return store.metrics(store.files(self.folder), self.scenarios, self.seeds)
+
+    def _values(self, metrics: Iterable[str]) -> dict[tuple[str, str], store.Values]:
+        """The values of some metrics, by scenario and metric."""
+        return store.values(store.files(self.folder), self.scenarios, self.seeds, metrics)
 
     @property
     def notes(self) -> list[str]:
@@ -127,7 +147,7 @@ class Results:
         asked = set(self.seeds)
         warnings = ({**one, "seeds": sorted(asked.intersection(one["seeds"]))} for one in self.manifest["warnings"])
         said = [one for one in warnings if one["seeds"]]
-        return said + censored.warnings(self.frame, self.shown_metrics)
+        return said + censored.warnings(self.known_metrics, self._values, self.shown_metrics)
 
     @property
     def missing(self) -> list[str]:
@@ -135,7 +155,7 @@ class Results:
 
         Empty where the scheduler's events were not recorded: the warning that says so says what is left out.
         """
-        known = list(self.frame["metric"].unique(maintain_order=True))
+        known = self.known_metrics
         if not known or any(one["warning"].startswith(UNRECORDED) for one in self.manifest["warnings"]):
             return []
         missing = [asked for asked in self.metrics if not any(_is_meant(name, asked) for name in known)]
@@ -143,37 +163,42 @@ class Results:
 
     def _why_missing(self, name: str) -> str:
         """Why a statistic has no value, if that is known."""
-        counts = self.frame.filter(pl.col("metric") == f"{name.rpartition('.')[0]}.count")["value"]
-        return (
-            f" (there are no values: {name.rpartition('.')[0]}.count is 0)" if counts.len() and not counts.sum() else ""
-        )
+        count = f"{name.rpartition('.')[0]}.count"
+        counts = [value for one in self._values([count]).values() for value in one.values]
+        return f" (there are no values: {count} is 0)" if counts and not any(counts) else ""
 
     @property
     def stuck(self) -> bool:
         """Whether tasks of a run wait for what can never come."""
-        return self.frame.filter(pl.col("metric") == "stuck", pl.col("value") > 0).height > 0
+        if "stuck" not in self.known_metrics:
+            return False
+        return any((value or 0) > 0 for one in self._values(["stuck"]).values() for value in one.values)
 
-    def summary(self, metrics: str | Sequence[str] | None = None) -> pl.DataFrame:
+    def summary(self, metrics: str | Sequence[str] | None = None) -> "pl.DataFrame":
         """Mean and 95 % interval over seeds: a row per cell and metric.
 
         `metrics` are names as in an experiment file (`"tasks.*.real"`), `"*"` for all that the runs have, or None for
         those that the experiment requests.
         Columns: the factors, scenario, metric, unit, n, mean, low, high. Bounds are null for a single seed.
         """
-        keys = [*self.factors, "scenario", "metric", "unit"]
-        value = pl.col("value")
+        import polars as pl
+
+        texts = dict.fromkeys([*self.factors, "scenario", "metric", "unit"], pl.String)
+        numbers = dict.fromkeys(["mean", "low", "high"], pl.Float64)
+        return pl.DataFrame(self.entries(metrics), schema=texts | {"n": pl.Int64} | numbers, orient="row")
+
+    def entries(self, metrics: str | Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """The rows of `summary` one by one."""
         asked = [metrics] if isinstance(metrics, str) else metrics
         names = self.shown_metrics if asked is None else self._meant(asked)
-        table = (
-            self.frame.filter(pl.col("metric").is_in(names))
-            .group_by(keys, maintain_order=True)
-            .agg(n=value.count().cast(pl.Int64), mean=value.mean(), deviation=value.std())
-        )
-        half = pl.Series(stats.half_width(table["deviation"].fill_null(float("nan")), table["n"])).fill_nan(None)
-        table = table.with_columns(low=pl.col("mean") - half, high=pl.col("mean") + half)
-        order = {cell["scenario"]: place for place, cell in enumerate(self.manifest["cells"])}
-        by = [pl.col("scenario").replace_strict(order), pl.col("metric").replace_strict(names, range(len(names)))]
-        return table.drop("deviation").sort(by, maintain_order=True)
+        found = self._values(names)
+        rows = []
+        for cell in self.manifest["cells"]:
+            for name in names:
+                if one := found.get((cell["scenario"], name)):
+                    whose = {**cell["factors"], "scenario": cell["scenario"], "metric": name, "unit": one.unit}
+                    rows.append(whose | _summed_up([value for value in one.values if value is not None]))
+        return rows
 
     def interval(self, metric: str, **factors: str) -> stats.Interval:
         """Mean and 95 % interval of one metric in the one cell that has these factors.
@@ -186,8 +211,10 @@ class Results:
         """As `interval`, with the factors as a dictionary."""
         return stats.mean_interval(self.values(metric, factors)["value"])
 
-    def values(self, metric: str, factors: dict[str, str]) -> pl.DataFrame:
+    def values(self, metric: str, factors: dict[str, str]) -> "pl.DataFrame":
         """The rows of one metric in the one cell that has these factors, a row per seed."""
+        import polars as pl
+
         cell = self.cell(factors)
         rows = self.frame.filter(pl.col("scenario") == cell["scenario"], pl.col("metric") == metric)
         if rows.is_empty():
@@ -195,7 +222,7 @@ class Results:
             raise UsageError(f"{self.name}: no run of this cell has {metric}")
         return rows
 
-    def differences(self, metric: str | list[str] | None, baseline: dict[str, str] | str) -> pl.DataFrame:
+    def differences(self, metric: str | list[str] | None, baseline: dict[str, str] | str) -> "pl.DataFrame":
         """Every cell compared with its baseline, paired by seed: the mean difference, and whether it is chance.
 
         `baseline` gives factors, `{"scheduler.slice": "100ms"}` or `"scheduler.slice=100ms"`. If only one cell has
@@ -206,17 +233,20 @@ class Results:
         Columns: the factors, scenario, baseline (its scenario), metric, unit, n (pairs), mean, low, high (95 %, of each
         row alone), relative (to the baseline's mean), p, adjusted, verdict ("real", "not shown", "too few").
         """
+        import polars as pl
+
         cells = [cell["factors"] for cell in self.manifest["cells"]]
         compared = self._baselines(read_baseline(baseline, cells) if isinstance(baseline, str) else baseline)
         metrics = self.shown_metrics if metric is None else [metric] if isinstance(metric, str) else metric
         self._know(metrics)
+        found = self._values(metrics)
         asked = [
             (cell, base, name)
             for cell, base in compared
             for name in metrics
-            if self._has(cell, name) and self._has(base, name)
+            if (cell["scenario"], name) in found and (base["scenario"], name) in found
         ]
-        pairs = [self._paired(cell, base, name) for cell, base, name in asked]
+        pairs = [_paired(found[cell["scenario"], name], found[base["scenario"], name]) for cell, base, name in asked]
         simulated = all(cell["on"] == "sim" for both in compared for cell in both)
         rows = [
             {
@@ -224,7 +254,7 @@ class Results:
                 "scenario": cell["scenario"],
                 "baseline": base["scenario"],
                 "metric": name,
-                "unit": pair["unit"].first(),
+                "unit": found[cell["scenario"], name].unit if pair[0] else None,
                 "n": one.of.n,
                 "mean": one.of.mean,
                 "low": one.of.low,
@@ -235,7 +265,7 @@ class Results:
                 "verdict": one.verdict,
             }
             for (cell, base, name), pair, one in zip(
-                asked, pairs, differences([(p["value"].to_list(), p["base"].to_list()) for p in pairs], simulated),
+                asked, pairs, differences(pairs, simulated),
                 strict=True,
             )
         ]  # fmt: skip
@@ -252,25 +282,14 @@ class Results:
         compared = [(cell, self.cell(cell["factors"] | factors)) for cell in cells]
         return [(cell, base) for cell, base in compared if cell is not base]
 
-    def _has(self, cell: dict, metric: str) -> bool:
-        return not self.frame.filter(pl.col("scenario") == cell["scenario"], pl.col("metric") == metric).is_empty()
-
-    def _paired(self, cell: dict, base: dict, metric: str) -> pl.DataFrame:
-        """A row for each seed that both have."""
-        rows = self.frame.filter(pl.col("metric") == metric)
-        first = rows.filter(pl.col("scenario") == cell["scenario"]).select("seed", "unit", "value")
-        second = rows.filter(pl.col("scenario") == base["scenario"]).select("seed", base="value")
-        return first.join(second, on="seed").sort("seed")
-
     def _know(self, metrics: list[str]) -> None:
-        known = self.frame["metric"].unique(maintain_order=True)
         for name in metrics:
-            if name not in known:
-                raise UsageError(f"{self.name} has no metric {name!r}; {nearest(name, known)}")
+            if name not in self.known_metrics:
+                raise UsageError(f"{self.name} has no metric {name!r}; {nearest(name, self.known_metrics)}")
 
     def _meant(self, metrics: Sequence[str]) -> list[str]:
         """The metrics that names with `*` match; refused if one matches none."""
-        known = list(self.frame["metric"].unique(maintain_order=True))
+        known = self.known_metrics
         self._know([name for name in metrics if not self._of([name], known)])
         return self._of(metrics, known)
 
@@ -291,7 +310,7 @@ class Results:
     @property
     def shown_metrics(self) -> list[str]:
         """The metrics that the experiment requests, or a short useful choice."""
-        known = list(self.frame["metric"].unique(maintain_order=True))
+        known = self.known_metrics
         if self.metrics:
             return self._of(self.metrics, known)
         jobs = dict.fromkeys(job for cell in self.manifest["cells"] for job in cell["definition"]["workload"])
@@ -300,12 +319,12 @@ class Results:
 
     def summary_tables(self) -> tuple[Table, list[list[Table]]]:
         """The table of means, a row for each cell; and other forms of it for where that does not fit: jobs as rows."""
-        entries = {(row["scenario"], row["metric"]): row for row in self.summary().iter_rows(named=True)}
+        entries = {(row["scenario"], row["metric"]): row for row in self.entries()}
         given = (self.manifest["cells"], self.shown_metrics, entries, len(self.seeds))
         parts = tables.by_job(*given)
         return tables.summary(*given), [parts] if parts else []
 
-    def differences_table(self, found: pl.DataFrame) -> Table:
+    def differences_table(self, found: "pl.DataFrame") -> Table:
         """What `differences` found: the mean with its interval, as a share, and in a word."""
         return tables.differences(self.factors, found.to_dicts(), len(self.seeds))
 
@@ -328,6 +347,22 @@ class Results:
     def _repr_html_(self) -> str:
         table, _ = self.summary_tables()
         return tables.html_table(table, self.manifest["question"] or self.name, self.notes)
+
+
+def _summed_up(values: list[float]) -> dict[str, Any]:
+    """Mean and 95 % interval; None where there is none."""
+    if not values:
+        return {"n": 0, "mean": None, "low": None, "high": None}
+    mean, low, high, n = stats.mean_interval(values)
+    known = n > 1
+    return {"n": n, "mean": mean, "low": low if known else None, "high": high if known else None}
+
+
+def _paired(values: store.Values, base: store.Values) -> tuple[list[float], list[float]]:
+    """The values of the seeds that both have, in the order of the seeds."""
+    first, second = (dict(zip(one.seeds, one.values, strict=True)) for one in (values, base))
+    both = sorted(first.keys() & second.keys())
+    return [first[seed] for seed in both], [second[seed] for seed in both]
 
 
 def read_baseline(text: str, cells: list[dict[str, str]]) -> dict[str, str]:

@@ -3,19 +3,19 @@
     <out>/<name>-<hash8>/runs-0000.parquet   a row per run and metric, 1000 runs a file
                          manifest.json       question, experiment, cells, seeds, versions, machines, warnings
 
-The last parquet file is rewritten until it is full, so the files depend on the runs alone, not on their timing.
+The last parquet file is rewritten until it is full, so the files depend on the runs alone, not on their timing. Only
+that file's rows are in memory; the engine keeps and writes them.
 """
 
 import fcntl
 import hashlib
-import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-import polars as pl
-
+from schedlab import _core
 from schedlab.errors import UsageError
 from schedlab.results import manifest
 from schedlab.system import leftovers, reading, writing
@@ -25,16 +25,14 @@ FORMAT = 1
 #: Held while runs are made.
 LOCK = ".lock"
 
-#: Columns of every results file, before the columns of the factors (which are text, as the user wrote them).
-COLUMNS = {
-    "experiment": pl.String,
-    "scenario": pl.String,
-    "engine": pl.String,
-    "seed": pl.UInt64,
-    "metric": pl.String,
-    "unit": pl.String,
-    "value": pl.Float64,
-}
+
+@dataclass(frozen=True)
+class Labels:
+    """Whose rows they are: for each run scenario, engine, seed and the values of the factors."""
+
+    experiment: str
+    factors: list[str]
+    runs: list[tuple[str, str, int, list[str]]]
 
 
 def folder_hash(engines: dict[str, str]) -> str:
@@ -59,8 +57,7 @@ class Store:
         if fresh:
             self._clear()
         self._files = files(self.folder)
-        self._tail = read(self._files[-1:])
-        self._room = RUNS_PER_FILE - _runs(self._tail) if self._files else 0
+        self._tail: _core.Tail | None = None
         known = manifest.read_manifest(self.folder)
         kept = {key: known[key] for key in ("created", "warnings", "seen") if key in known}
         self.manifest = about | kept
@@ -73,23 +70,44 @@ class Store:
 
     def done(self) -> set[tuple[str, int]]:
         """Scenario hash and seed of every run that is in the folder."""
-        return set(read(self._files).select("scenario", "seed").unique().iter_rows())
+        return {(scenario, seed) for file in self._files for scenario, _, seeds in runs(file) for seed in seeds}
 
-    def append(self, rows: pl.DataFrame, warnings: Sequence[dict] = ()) -> None:
-        """Add whole runs. Warnings reach the disk before the runs that they belong to."""
-        earlier = _without(self.manifest["warnings"], rows)
+    def append(self, rows: bytes, labels: Labels) -> None:
+        """Add whole runs, and their warnings. `rows` are as the engine gives them; see `frames.stream`."""
+        warned, valued = _core.about_rows(rows)
+        whose = [(scenario, seed) for scenario, _, seed, _ in labels.runs]
+        warnings = [{"scenario": whose[run][0], "warning": text, "seeds": [whose[run][1]]} for run, text in warned]
+        self._warn({whose[run] for run in valued}, warnings)
+        self._write(self._opened().append(rows, labels.experiment, labels.factors, labels.runs, RUNS_PER_FILE))
+
+    def copy(self, file: Path, labels: Labels, warnings: Sequence[dict]) -> None:
+        """Add the rows that a file of another folder has of these runs, and their warnings."""
+        self._warn({(scenario, seed) for scenario, _, seed, _ in labels.runs}, warnings)
+        with _named(file):
+            files = self._opened().copy(str(file), labels.experiment, labels.factors, labels.runs, RUNS_PER_FILE)
+        self._write(files)
+
+    def _opened(self) -> _core.Tail:
+        """The last file, which may have room."""
+        if self._tail is None and not self._files:
+            self._tail = _core.Tail(0)
+        elif self._tail is None:
+            with _named(self._files[-1]):
+                self._tail = _core.Tail(len(self._files) - 1, str(self._files[-1]))
+        return self._tail
+
+    def _warn(self, again: set[tuple[str, int]], warnings: Sequence[dict]) -> None:
+        """Put warnings into the manifest: they reach the disk before the runs that they belong to."""
+        earlier = _without(self.manifest["warnings"], again)
         if warnings or earlier != self.manifest["warnings"]:
             self.manifest["warnings"] = _merged([*earlier, *warnings])
             self._write_manifest()
-        runs = rows.partition_by("scenario", "seed", maintain_order=True)
-        while runs:
-            if not self._room:
-                self._files.append(self.folder / f"runs-{len(self._files):04}.parquet")
-                self._tail, self._room = rows.clear(), RUNS_PER_FILE
-            fitting, runs = runs[: self._room], runs[self._room :]
-            self._tail = pl.concat([self._tail, *fitting])
-            self._room -= len(fitting)
-            writing.replace(self._files[-1], parquet(self._tail))
+
+    def _write(self, filled: Iterable[tuple[int, bytes]]) -> None:
+        for number, content in filled:
+            if number == len(self._files):
+                self._files.append(self.folder / f"runs-{number:04}.parquet")
+            writing.replace(self._files[number], content)
 
     def keep(self, target: str, seen: dict) -> None:
         """Put into the manifest what was seen where the runs are made."""
@@ -107,19 +125,59 @@ def write_manifest(folder: Path, about: dict) -> None:
     writing.replace(folder / manifest.NAME, f"{{\n{lines}\n}}\n".encode())
 
 
-def read(files: Iterable[Path]) -> pl.DataFrame:
-    """The rows of results files; files of different experiments may have different factors."""
-    frames = [pl.DataFrame(schema=COLUMNS)]
+def runs(file: Path) -> list[tuple[str, str, list[int]]]:
+    """The runs in a file: scenario, engine and seeds."""
+    with _named(file):
+        return _core.known_runs(str(file))
+
+
+def metrics(files: Iterable[Path], scenarios: list[str], seeds: list[int]) -> list[str]:
+    """Names of the metrics that these runs have, in the order of the files."""
+    found: dict[str, None] = {}
     for file in files:
-        try:
-            reading.refuse_unusual(file)
-            frame = pl.read_parquet(file, glob=False)
-            if missing := [name for name, kind in COLUMNS.items() if frame.schema.get(name) != kind]:
-                raise ValueError(f"its columns are not those of results: {', '.join(missing)}")
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as why:
-            raise UsageError(f"{file} is damaged or no results file ({why}); remove it, or run with --fresh") from None
-        frames.append(frame)
-    return pl.concat(frames, how="diagonal_relaxed")
+        with _named(file):
+            found |= dict.fromkeys(_core.metrics_of(str(file), scenarios, seeds))
+    return list(found)
+
+
+@dataclass
+class Values:
+    """The values of one metric in the runs of one scenario: a seed and a value for each, None where it has none."""
+
+    unit: str | None
+    seeds: list[int]
+    values: list[float | None]
+
+
+def values(
+    files: Iterable[Path], scenarios: list[str], seeds: list[int], names: Iterable[str]
+) -> dict[tuple[str, str], Values]:
+    """The values of these metrics in these runs, by scenario and metric; nothing else is read."""
+    found: dict[tuple[str, str], Values] = {}
+    wanted = set(names)
+    for file in files:
+        with _named(file):
+            series = _core.read_values(str(file), scenarios, seeds, wanted)
+        for scenario, metric, unit, of, numbers in series:
+            one = found.setdefault((scenario, metric), Values(unit, [], []))
+            one.seeds += of
+            one.values += numbers
+    return found
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """Read a results file; what is wrong with it is the user's to put right."""
+    try:
+        reading.refuse_unusual(file)
+        yield
+    except (_core.ScenarioError, RuntimeError, OSError, UsageError) as why:
+        raise UsageError(damaged(file, why)) from None
+
+
+def damaged(file: Path, why: object) -> str:
+    """What to say of a results file that cannot be read."""
+    return f"{file} is damaged or no results file ({why}); remove it, or run with --fresh"
 
 
 def _merged(warnings: Iterable[dict]) -> list[dict]:
@@ -130,24 +188,12 @@ def _merged(warnings: Iterable[dict]) -> list[dict]:
     return [{"scenario": scenario, "warning": text, "seeds": sorted(s)} for (scenario, text), s in seeds.items()]
 
 
-def _without(warnings: list[dict], rows: pl.DataFrame) -> list[dict]:
-    """Warnings but those of the runs in `rows`: what was said of one that had to be done again is no longer so."""
+def _without(warnings: list[dict], again: set[tuple[str, int]]) -> list[dict]:
+    """Warnings but those of these runs: what was said of one that had to be done again is no longer so."""
     if not warnings:
         return warnings
-    again = set(rows.select("scenario", "seed").unique().iter_rows())
     left = (w | {"seeds": [seed for seed in w["seeds"] if (w["scenario"], seed) not in again]} for w in warnings)
     return [warning for warning in left if warning["seeds"]]
-
-
-def _runs(frame: pl.DataFrame) -> int:
-    return frame.select(pl.struct("scenario", "seed").n_unique()).item()
-
-
-def parquet(frame: pl.DataFrame) -> bytes:
-    """The rows as a file."""
-    text = io.BytesIO()
-    frame.rechunk().write_parquet(text)
-    return text.getvalue()
 
 
 @contextmanager

@@ -16,10 +16,15 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from schedlab.results.frames import stream
 from schedlab.system import writing
 from schedlab.system.interrupt import result
 from schedlab.targets.target import LOG, Chunk, Run, Session, Target
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def blocked(pending: Sequence[Run], rng: random.Random) -> list[Run]:
@@ -47,7 +52,8 @@ def interleaved(
             if of[target.name]
         }
         order = blocked(pending, random.Random(folder.name))
-        yield from _made(sessions, _noted(order, folder / LOG), stop)
+        for made, rows in _made(sessions, _noted(order, folder / LOG), stop):
+            yield made, stream(rows)
 
 
 def _noted(order: list[Run], log: Path) -> Iterator[Run]:
@@ -58,13 +64,15 @@ def _noted(order: list[Run], log: Path) -> Iterator[Run]:
         yield cell, seed
 
 
-def _made(sessions: Mapping[str, Session], order: Iterable[Run], stop: threading.Event) -> Generator[Chunk, None, None]:
+def _made(
+    sessions: Mapping[str, Session], order: Iterable[Run], stop: threading.Event
+) -> Generator[tuple[list[Run], "pl.DataFrame"], None, None]:
     """The runs, begun one after the other, each as soon as it fits next to those that have not ended."""
     room = len(os.sched_getaffinity(0))
     pool = ThreadPoolExecutor(room, "run")
     under_way: deque[tuple[Run, int, Future]] = deque()
 
-    def oldest() -> Chunk:
+    def oldest() -> tuple[list[Run], "pl.DataFrame"]:
         run, _, future = under_way.popleft()
         return [run], result(future, stop)
 

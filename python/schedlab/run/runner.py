@@ -21,19 +21,14 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-import polars as pl
-
 from schedlab import _core
 from schedlab.errors import Interrupted
 from schedlab.results import Results, store
 from schedlab.results.manifest import read_manifest
-from schedlab.run.order import interleaved
 from schedlab.specification import Cell, Specification
 from schedlab.system.interrupt import ctrl_c, result
 from schedlab.targets.simulator import Simulator
 from schedlab.targets.target import Chunk, Run, Target
-
-_KEY = {"scenario": pl.String, "engine": pl.String}
 
 
 def run(
@@ -55,7 +50,7 @@ def run(
     with store.locked(folder):
         kept = store.Store(folder, manifest(experiment, cells, targets), fresh)
         if not fresh:
-            kept.append(*_found_elsewhere(experiment, cells, out, kept.done(), engines))
+            _take_from_elsewhere(kept, experiment, cells, out, engines)
         done = kept.done()
         pending = [run for run in wanted if (run[0].hash, run[1]) not in done]
         finished = len(wanted) - len(pending)
@@ -64,10 +59,10 @@ def run(
         before = partial(_tell_ignored, kept.manifest, tell)
         try:
             with ctrl_c() as stop, closing(_chunks(targets, pending, folder, stop, before)) as chunks:
-                for chunk, table in chunks:
+                for chunk, rows in chunks:
                     target = at[chunk[0][0].on]
                     kept.keep(target.name, target.seen())
-                    kept.append(*_tidy(experiment, chunk, table, target.engine))
+                    kept.append(rows, _labels(experiment, [(*run, target.engine) for run in chunk]))
                     finished += len(chunk)
                     report(finished, len(wanted))
         except KeyboardInterrupt:
@@ -92,7 +87,10 @@ def _chunks(
         if target.repeatable:
             yield from target.runs(here[target.name], folder, stop)
     others = [target for target in targets if not target.repeatable]
-    yield from interleaved(others, [run for target in others for run in here[target.name]], folder, stop)
+    if others:
+        from schedlab.run.order import interleaved
+
+        yield from interleaved(others, [run for target in others for run in here[target.name]], folder, stop)
 
 
 def _do_ahead(jobs: list[Callable[[threading.Event], None]], stop: threading.Event) -> None:
@@ -146,7 +144,6 @@ def manifest(experiment: Specification, cells: list[Cell], targets: Sequence[Tar
         "versions": {
             "engine": _core.version(),
             "python": platform.python_version(),
-            "polars": pl.__version__,
         },
         "places": {target.name: target.describe() | _ignores(target, experiment) for target in targets},
         "seeds": experiment.definition["seeds"],
@@ -168,50 +165,38 @@ def _tell_ignored(manifest: dict, tell: Callable[[str], None]) -> None:
             tell(f"{name} ignores {what}")
 
 
-def _tidy(
-    experiment: Specification, chunk: list[Run], table: pl.DataFrame, engine: str
-) -> tuple[pl.DataFrame, list[dict]]:
-    """Put the columns that say whose they are before the engine's rows, and the warnings apart."""
-    warned = table.filter(pl.col("warning").is_not_null()).select("run", "warning")
-    warnings = [
-        {"scenario": chunk[run][0].hash, "warning": text, "seeds": [chunk[run][1]]} for run, text in warned.iter_rows()
-    ]
-    index = pl.DataFrame(
-        {
-            "run": pl.Series(range(len(chunk)), dtype=pl.UInt32),
-            "scenario": [cell.hash for cell, _ in chunk],
-            "seed": pl.Series([seed for _, seed in chunk], dtype=pl.UInt64),
-        }
-    )
-    values = table.filter(pl.col("warning").is_null()).join(index, on="run", how="left", maintain_order="left")
-    values = values.with_columns(engine=pl.lit(engine))
-    return _labelled(experiment, [cell for cell, _ in chunk], values), warnings
+def _labels(experiment: Specification, runs: Sequence[tuple[Cell, int, str]]) -> store.Labels:
+    """Whose the rows of these runs are: each with what made it."""
+    factors = list(runs[0][0].factors) if runs else []
+    labels = [(cell.hash, engine, seed, list(cell.factors.values())) for cell, seed, engine in runs]
+    return store.Labels(experiment.name, factors, labels)
 
 
-def _labelled(experiment: Specification, cells: list[Cell], rows: pl.DataFrame) -> pl.DataFrame:
-    """Add the experiment's name and the factors of each scenario, and put the columns in order."""
-    factors = {cell.hash: {"scenario": cell.hash, **cell.factors} for cell in cells}
-    names = list(cells[0].factors)
-    table = pl.DataFrame(list(factors.values()), schema=dict.fromkeys(["scenario", *names], pl.String))
-    rows = rows.join(table, on="scenario", how="left", maintain_order="left")
-    rows = rows.with_columns(experiment=pl.lit(experiment.name))
-    return rows.select(*(pl.col(c).cast(t) for c, t in store.COLUMNS.items()), *names)
-
-
-def _found_elsewhere(
-    experiment: Specification, cells: list[Cell], out: Path, done: set, engines: dict[str, str]
-) -> tuple[pl.DataFrame, list]:
-    """Runs of the same scenarios and engines that other experiments of this name have in `out`, and their warnings."""
-    known = pl.DataFrame({"scenario": list(engines), "engine": list(engines.values())}, schema_overrides=_KEY)
-    wanted = {(cell.hash, seed) for cell in cells for seed in experiment.seeds} - done
-    found, warnings = pl.DataFrame(schema=store.COLUMNS), []
+def _take_from_elsewhere(
+    kept: store.Store, experiment: Specification, cells: list[Cell], out: Path, engines: dict[str, str]
+) -> None:
+    """Take over the runs of the same scenarios and engines that other experiments of this name have in `out`."""
+    of = {cell.hash: cell for cell in cells}
+    wanted = {(cell.hash, seed) for cell in cells for seed in experiment.seeds} - kept.done()
     for folder in sorted(out.glob(f"{glob.escape(experiment.name)}-*")):
-        rows = store.read(store.files(folder)).join(known, on=list(_KEY), how="semi")
-        keys = set(rows.select("scenario", "seed").unique().iter_rows()) & wanted
-        wanted -= keys
-        take = pl.DataFrame(list(keys), schema={"scenario": pl.String, "seed": pl.UInt64}, orient="row")
-        found = found.vstack(rows.join(take, on=["scenario", "seed"], how="semi").select(*store.COLUMNS))
-        for warning in read_manifest(folder).get("warnings", []):
-            seeds = [seed for seed in warning["seeds"] if (warning["scenario"], seed) in keys]
+        if not wanted or folder == kept.folder:
+            continue
+        found = {file: _found(file, wanted, engines) for file in store.files(folder)}
+        taken = {run for runs in found.values() for run in runs}
+        wanted -= taken
+        warnings = []
+        for warning in read_manifest(folder).get("warnings", []) if taken else []:
+            seeds = [seed for seed in warning["seeds"] if (warning["scenario"], seed) in taken]
             warnings += [warning | {"seeds": seeds}] if seeds else []
-    return _labelled(experiment, cells, found), warnings
+        for file, runs in found.items():
+            if runs:
+                labels = _labels(experiment, [(of[hash], seed, engines[hash]) for hash, seed in runs])
+                kept.copy(file, labels, warnings)
+                warnings = []
+
+
+def _found(file: Path, wanted: set[tuple[str, int]], engines: dict[str, str]) -> list[tuple[str, int]]:
+    """The wanted runs that a file has of the same engine."""
+    known = store.runs(file)
+    own = [(scenario, seeds) for scenario, engine, seeds in known if engines.get(scenario) == engine]
+    return [(scenario, seed) for scenario, seeds in own for seed in seeds if (scenario, seed) in wanted]

@@ -1,6 +1,10 @@
-"""How sure a number is. Distributions and quantiles are scipy's; nothing is derived here."""
+"""How sure a number is. The quantile of Student's t is in `student`; every other distribution is scipy's."""
 
+import math
+from collections.abc import Iterable
 from typing import NamedTuple
+
+from schedlab.stats.student import quantile
 
 __all__ = ["Interval", "half_width", "mean_interval"]
 
@@ -14,25 +18,27 @@ class Interval(NamedTuple):
     n: int
 
 
-def half_width(deviation, n, confidence: float = 0.95):
+def half_width(deviation: float, n: int, confidence: float = 0.95) -> float:
     """Half the width of the interval of a mean by Student's t, from the sample standard deviation of `n` values.
 
-    Takes numbers or numpy arrays. NaN where `n` is below two.
+    NaN where `n` is below two.
     """
-    import numpy as np
-    from scipy.special import stdtrit
-
-    n = np.asarray(n, dtype=float)
-    freedom = np.where(n > 1, n - 1, np.nan)
-    return stdtrit(freedom, (1 + confidence) / 2) * np.asarray(deviation, dtype=float) / np.sqrt(n)
+    return quantile(n - 1, confidence) * deviation / math.sqrt(n) if n > 1 else math.nan
 
 
-def mean_interval(values, confidence: float = 0.95) -> Interval:
+def mean_interval(values: Iterable[float], confidence: float = 0.95) -> Interval:
     """The mean of independent `values` with its interval by Student's t."""
-    import numpy as np
+    values = [float(value) for value in values]
+    n = len(values)
+    mean = _sum(values) / n if n else math.nan
+    deviation = math.sqrt(_sum([(value - mean) * (value - mean) for value in values]) / (n - 1)) if n > 1 else math.nan
+    half = half_width(deviation, n, confidence)
+    return Interval(mean, mean - half, mean + half, n)
 
-    values = np.asarray(values, dtype=float)
-    mean = float(values.mean())
-    deviation = values.std(ddof=1) if values.size > 1 else np.nan
-    half = float(half_width(deviation, values.size, confidence))
-    return Interval(mean, mean - half, mean + half, int(values.size))
+
+def _sum(values: list[float]) -> float:
+    """Exact, unless there is no such number."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        return sum(values)

@@ -59,6 +59,8 @@ def refuse_unsimulated(names: Sequence[str], experiment: Specification) -> None:
 
 def _processors_of_guests(names: Sequence[str], experiment: Specification) -> int | None:
     """How many processors the guests have that a simulated machine is compared with; None without guests."""
+    if not any(name.startswith(GUEST) for name in names):
+        return None
     from schedlab.targets.guest.qemu import processors
 
     counts = {processors(name.removeprefix(GUEST))[1].count for name in names if name.startswith(GUEST)}

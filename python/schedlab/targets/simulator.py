@@ -1,20 +1,16 @@
-"""The simulator as a target: pending runs in chunks, each computed while the one before is being saved.
+"""The simulator as a target: workers take pending runs one by one, and what is finished is saved in chunks.
 
-A chunk is computed in a second thread, with the interpreter released, so Ctrl-C takes effect at once.
+No worker waits for a chunk to end. The interpreter is released, so Ctrl-C takes effect at once.
 """
 
-import io
 import json
 import threading
 import time
 from collections.abc import Generator
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
-
-import polars as pl
 
 from schedlab import _core
 from schedlab.specification import Cell, Specification
@@ -24,6 +20,8 @@ from schedlab.targets.target import Chunk, Run
 
 #: Seconds that a chunk should take: short compared with a person's patience, long compared with the cost of saving it.
 CHUNK_SECONDS = 0.5
+#: Runs that are before the workers at a time. They are in memory until the ones before them are finished.
+AHEAD = 2048
 
 
 @dataclass(frozen=True)
@@ -72,45 +70,39 @@ class Simulator:
         return {}
 
 
-class _Pace:
-    """How many runs to put into the next chunk, from how long the last one took."""
-
-    def __init__(self, threads: int):
-        self.least = self.size = threads
-
-    def took(self, seconds: float) -> None:
-        ideal = self.size * CHUNK_SECONDS / max(seconds, 1e-6)
-        self.size = max(self.least, round(min(ideal, self.size * 4) / self.least) * self.least)
-
-
 def _compute(pending: list[Run], threads: int, stop: threading.Event) -> Generator[Chunk, None, None]:
-    """Yield finished chunks in order; the next one is being computed meanwhile. `stop` ends it by KeyboardInterrupt."""
-    pace = _Pace(threads)
-    worker = ThreadPoolExecutor(1, "schedlab")
-    rest = iter(pending)
-
-    def submit():
-        chunk = list(islice(rest, pace.size))
-        return (chunk, worker.submit(_timed_batch, chunk, threads)) if chunk else None
-
-    try:
-        job = submit()
-        while job:
-            chunk, future = job
-            while not stop.is_set() and not wait([future], timeout=HEARD_SECONDS).done:
-                pass
-            if stop.is_set():
-                raise KeyboardInterrupt
-            seconds, table = future.result()
-            pace.took(seconds)
-            job = submit()
-            yield chunk, table
-    finally:
-        worker.shutdown(wait=False, cancel_futures=True)
+    """Yield finished runs in order, while the workers go on. `stop` ends it by KeyboardInterrupt."""
+    sweep = _core.Sweep(threads)
+    queue = _Queue(sweep, pending)
+    taken = 0
+    while taken < len(pending):
+        queue.fill(taken + AHEAD)
+        _await_a_chunk(sweep, stop)
+        count, rows = sweep.take()
+        yield pending[taken : taken + count], rows
+        taken += count
 
 
-def _timed_batch(chunk: list[Run], threads: int) -> tuple[float, pl.DataFrame]:
-    start = time.perf_counter()
-    runs = [{"scenario": cell.scenario, "seed": seed} for cell, seed in chunk]
-    table = pl.read_ipc_stream(io.BytesIO(_core.run_batch(json.dumps(runs), threads)))
-    return time.perf_counter() - start, table
+class _Queue:
+    """Puts runs before the workers, those of one cell together."""
+
+    def __init__(self, sweep: _core.Sweep, pending: list[Run]):
+        self._sweep, self._pending, self._put = sweep, pending, 0
+
+    def fill(self, until: int) -> None:
+        """Put in the runs before this place that are not yet."""
+        for _, runs in groupby(self._pending[self._put : until], key=lambda run: id(run[0])):
+            cells, seeds = zip(*runs, strict=True)
+            self._sweep.put(json.dumps(cells[0].scenario), list(seeds))
+        self._put = max(self._put, min(until, len(self._pending)))
+
+
+def _await_a_chunk(sweep: _core.Sweep, stop: threading.Event) -> None:
+    """Wait until a chunk is worth being saved: all that is queued, some of it after a while, or many runs."""
+    began = time.monotonic()
+    while not stop.is_set():
+        ready, under_way = sweep.wait(HEARD_SECONDS)
+        late = time.monotonic() - began >= CHUNK_SECONDS
+        if ready and (late or ready == under_way or ready >= AHEAD // 4):
+            return
+    raise KeyboardInterrupt

@@ -5,21 +5,20 @@ a run depends on its moment             the runner says which run of which targe
 """
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
-
-import polars as pl
+from typing import TYPE_CHECKING, Protocol
 
 from schedlab.specification import Cell, Specification
 
+if TYPE_CHECKING:
+    import polars as pl
+
 #: A cell, and its seed.
 Run = tuple[Cell, int]
-#: Finished runs, and their rows: run (index in the list), metric, unit, value, warning.
-Chunk = tuple[list[Run], pl.DataFrame]
-#: Columns of a run's rows, as the runner takes them.
-ROW = {"run": pl.UInt32, "metric": pl.String, "unit": pl.String, "value": pl.Float64, "warning": pl.String}
+#: Finished runs, and their rows as an Arrow stream: run (index in the list), metric, unit, value, warning.
+Chunk = tuple[list[Run], bytes]
 #: The log of every attempt at a run that depends on its moment, and of their order, in the folder of the results.
 LOG = "attempts.jsonl"
 
@@ -30,8 +29,8 @@ class Session(Protocol):
     #: Processors of this computer that a run takes. Only runs that fit next to each other are made at once.
     processors: int
 
-    def run(self, cell: Cell, seed: int) -> pl.DataFrame:
-        """Make one run and give its rows, each of run 0."""
+    def run(self, cell: Cell, seed: int) -> "pl.DataFrame":
+        """Make one run and give its rows, each of run 0; see `rows`."""
 
 
 class Target(Protocol):
@@ -67,12 +66,6 @@ class Target(Protocol):
 
     def seen(self) -> dict:
         """What was seen there before the first run; the manifest keeps it."""
-
-
-def rows(numbers: Iterable[Mapping], warnings: Iterable[str]) -> pl.DataFrame:
-    """The rows of a run as the runner takes them: numbers first, then warnings."""
-    values = [(0, row["metric"], row["unit"], row["value"], None) for row in numbers]
-    return pl.DataFrame([*values, *((0, None, None, None, text) for text in warnings)], schema=ROW, orient="row")
 
 
 def cautions(outcome: Mapping) -> list[str]:

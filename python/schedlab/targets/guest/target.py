@@ -30,6 +30,7 @@ from pathlib import Path
 import polars as pl
 
 from schedlab.errors import UsageError
+from schedlab.results.frames import stream
 from schedlab.specification import Cell, Specification, plain
 from schedlab.system import reading, writing
 from schedlab.system.interrupt import result
@@ -44,7 +45,8 @@ from schedlab.targets.guest.volume import Volume, elevators
 from schedlab.targets.guest.vote import Vote
 from schedlab.targets.linux import BASE_SLICE, HZ, KERNEL_WORDS, REQUEST_TIME, SCHED_EXT, SLICE
 from schedlab.targets.names import GUEST
-from schedlab.targets.target import Chunk, Run, cautions, rows
+from schedlab.targets.rows import rows
+from schedlab.targets.target import Chunk, Run, cautions
 
 #: Each run is done so often before its answers are compared, where instructions are counted.
 TIMES = 2
@@ -185,7 +187,7 @@ class Guest:
                 for future in futures:
                     result(future, stop)
                 chosen, doubt = vote.outcome()
-                yield [run], self.rows_of(run, folder, calibration, chosen, doubt, vote.reports)
+                yield [run], stream(self.rows_of(run, folder, calibration, chosen, doubt, vote.reports))
         finally:
             over.set()
             pool.shutdown(wait=True, cancel_futures=True)

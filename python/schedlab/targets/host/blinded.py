@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from schedlab.errors import UsageError
-from schedlab.results import store
+from schedlab.results import frames, store
 from schedlab.results.manifest import read_manifest
 from schedlab.specification import Cell, Specification
 from schedlab.system import reading, writing
@@ -111,7 +111,7 @@ def unseal(folder: Path, verdict: str) -> dict[str, dict[str, str]]:
     store.write_manifest(folder, manifest)
     true = {blind: (letter, factors, hash) for letter, (_, factors, hash, blind) in cells.items()}
     for file in store.files(folder):
-        writing.replace(file, store.parquet(_named(store.read([file]), true)))
+        writing.replace(file, frames.parquet(_named(frames.read([file]), true)))
     _open_log(folder / LOG)
     scenarios = {hash: scenario for scenario, _, hash, _ in cells.values()}
     manifest["machines"] = []

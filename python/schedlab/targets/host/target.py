@@ -46,7 +46,8 @@ from schedlab.targets.linux import (
     SLICE,
 )
 from schedlab.targets.names import HOST
-from schedlab.targets.target import LOG, Run, cautions, rows
+from schedlab.targets.rows import rows
+from schedlab.targets.target import LOG, Run, cautions
 from schedlab.units import seconds, size
 
 #: A run is repeated so often, at most, when it was disturbed.

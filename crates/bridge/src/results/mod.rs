@@ -1,0 +1,150 @@
+//! Files of results: a row for each run and metric, Parquet, read by column. In memory the rows are numbers; their texts, which
+//! repeat, are kept once.
+
+mod read;
+mod tail;
+
+pub use read::{About, Runs, Series, about, known, metrics, series};
+pub use tail::{Filled, Label, Tail};
+
+use arrow_array::{
+    Array, Float64Array, Int32Array, LargeStringArray, RecordBatch, StringArray, UInt64Array,
+    cast::AsArray,
+    types::{Float64Type, Int32Type, UInt64Type},
+};
+use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::{
+    ProjectionMask,
+    arrow_reader::{
+        ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    },
+};
+use std::{fs::File, path::Path, sync::Arc};
+
+/// Columns of every file, before those of the factors.
+const COLUMNS: [&str; 7] = ["experiment", "scenario", "engine", "seed", "metric", "unit", "value"];
+/// Rows that are read at once.
+const ROWS: usize = 1 << 16;
+
+/// An open file of results.
+struct Opened {
+    file: File,
+    about: ArrowReaderMetadata,
+}
+
+impl Opened {
+    /// Opens it, and sees that it has the columns of results. Texts will be read by number.
+    fn at(path: &Path) -> Result<Opened, String> {
+        let file = File::open(path).map_err(|why| why.to_string())?;
+        let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let found = ArrowReaderMetadata::load(&file, plain).map_err(|why| why.to_string())?;
+        let schema = found.schema();
+        let right = |name: &&str| {
+            let kind = schema.field_with_name(name).ok().map(Field::data_type);
+            match *name {
+                "seed" => kind == Some(&DataType::UInt64),
+                "value" => kind == Some(&DataType::Float64),
+                _ => kind == Some(&DataType::Utf8),
+            }
+        };
+        let wrong: Vec<&str> = COLUMNS.into_iter().filter(|name| !right(name)).collect();
+        if !wrong.is_empty() {
+            return Err(format!("its columns are not those of results: {}", wrong.join(", ")));
+        }
+        let numbered = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let fields = schema.fields().iter().map(|field| match field.data_type() {
+            DataType::Utf8 => Arc::new(field.as_ref().clone().with_data_type(numbered.clone())),
+            _ => Arc::clone(field),
+        });
+        let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields.collect::<Vec<_>>())));
+        let about =
+            ArrowReaderMetadata::try_new(Arc::clone(found.metadata()), options).map_err(|why| why.to_string())?;
+        Ok(Opened { file, about })
+    }
+
+    /// The columns of the factors: all others, as far as they are texts.
+    fn factors(&self) -> Vec<String> {
+        let others = self.about.schema().fields().iter().filter(|field| !COLUMNS.contains(&field.name().as_str()));
+        let texts = others.filter(|field| matches!(field.data_type(), DataType::Dictionary(..)));
+        texts.map(|field| field.name().clone()).collect()
+    }
+
+    /// Reads some columns.
+    fn columns(self, names: &[&str]) -> Result<ParquetRecordBatchReader, String> {
+        let fields = self.about.schema().fields();
+        let places: Vec<usize> =
+            (0..fields.len()).filter(|&place| names.contains(&fields[place].name().as_str())).collect();
+        let mask = ProjectionMask::roots(self.about.parquet_schema(), places);
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.file, self.about);
+        builder.with_projection(mask).with_batch_size(ROWS).build().map_err(|why| why.to_string())
+    }
+}
+
+/// A column of texts, whether each has a number or not.
+enum Texts<'a> {
+    Numbered {
+        keys: &'a Int32Array,
+        texts: &'a StringArray,
+    },
+    Plain(&'a StringArray),
+    /// As polars writes them.
+    Large(&'a LargeStringArray),
+    None,
+}
+
+impl<'a> Texts<'a> {
+    fn of(batch: &'a RecordBatch, name: &str) -> Texts<'a> {
+        let Some(column) = batch.column_by_name(name) else { return Texts::None };
+        if let Some(plain) = column.as_string_opt::<i32>() {
+            return Texts::Plain(plain);
+        }
+        if let Some(large) = column.as_string_opt::<i64>() {
+            return Texts::Large(large);
+        }
+        let numbered = column.as_dictionary_opt::<Int32Type>();
+        numbered
+            .and_then(|numbered| Some((numbered.keys(), numbered.values().as_string_opt::<i32>()?)))
+            .map_or(Texts::None, |(keys, texts)| Texts::Numbered { keys, texts })
+    }
+
+    fn at(&self, place: usize) -> Option<&'a str> {
+        match *self {
+            Texts::Plain(texts) => texts.is_valid(place).then(|| texts.value(place)),
+            Texts::Large(texts) => texts.is_valid(place).then(|| texts.value(place)),
+            Texts::Numbered { keys, texts } => {
+                let key = keys.is_valid(place).then(|| keys.value(place) as usize)?;
+                texts.is_valid(key).then(|| texts.value(key))
+            }
+            Texts::None => None,
+        }
+    }
+
+    /// The number of a row's text, from 0 on and the same for equal numbers only: an index into what `each` gives.
+    fn key(&self, place: usize) -> usize {
+        match *self {
+            Texts::Numbered { keys, texts } if !keys.is_valid(place) => texts.len(),
+            Texts::Numbered { keys, .. } => keys.value(place) as usize,
+            Texts::Plain(_) | Texts::Large(_) => place,
+            Texts::None => 0,
+        }
+    }
+
+    /// What a function gives for each text, by its key, with no text as the last one.
+    fn each<T>(&self, of: impl Fn(Option<&str>) -> T) -> Vec<T> {
+        match *self {
+            Texts::Numbered { texts, .. } | Texts::Plain(texts) => texts.iter().chain([None]).map(of).collect(),
+            Texts::Large(texts) => texts.iter().chain([None]).map(of).collect(),
+            Texts::None => vec![of(None)],
+        }
+    }
+}
+
+fn numbers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a UInt64Array, String> {
+    let column = batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<UInt64Type>());
+    column.ok_or_else(|| format!("{name} is no whole number"))
+}
+
+fn values<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Float64Array, String> {
+    let column = batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<Float64Type>());
+    column.ok_or_else(|| format!("{name} is no number"))
+}

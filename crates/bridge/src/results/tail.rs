@@ -1,0 +1,274 @@
+//! The last file of a folder of results, which grows with each chunk of runs.
+
+use super::{COLUMNS, Opened, Texts, numbers, values};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, UInt64Array,
+    cast::AsArray,
+    types::{Int32Type, UInt32Type},
+};
+use arrow_ipc::reader::StreamReader;
+use arrow_schema::{Field, Schema};
+use parquet::{
+    arrow::{ArrowWriter, arrow_writer::ArrowWriterOptions},
+    basic::{Compression, ZstdLevel},
+    file::properties::WriterProperties,
+};
+use std::{collections::HashMap, path::Path, sync::Arc};
+
+/// Texts by number, each once.
+#[derive(Debug, Default)]
+struct Words {
+    all: Vec<Arc<str>>,
+    numbers: HashMap<Arc<str>, u32>,
+}
+
+impl Words {
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(&number) = self.numbers.get(text) {
+            return number;
+        }
+        let (text, number): (Arc<str>, u32) = (text.into(), self.all.len() as u32);
+        self.all.push(Arc::clone(&text));
+        self.numbers.insert(text, number);
+        number
+    }
+}
+
+/// Whose rows they are: the labels of a run.
+#[derive(Debug, Clone)]
+pub struct Label {
+    /// The experiment's name.
+    pub experiment: String,
+    /// Hash of the scenario.
+    pub scenario: String,
+    /// What made the run.
+    pub engine: String,
+    /// Its seed.
+    pub seed: u64,
+    /// Values of the factors, in the order of their names.
+    pub factors: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Run {
+    experiment: u32,
+    scenario: u32,
+    engine: u32,
+    seed: u64,
+    factors: Vec<Option<u32>>,
+}
+
+#[derive(Debug)]
+struct Row {
+    run: u32,
+    metric: u32,
+    unit: Option<u32>,
+    value: Option<f64>,
+}
+
+/// The last file of a folder, which is written anew with each chunk of runs until it is full.
+#[derive(Debug, Default)]
+pub struct Tail {
+    number: usize,
+    /// Whether it has runs that were not given to be written.
+    changed: bool,
+    factors: Vec<String>,
+    words: Words,
+    runs: Vec<Run>,
+    rows: Vec<Row>,
+}
+
+/// A file to be written: its number and its bytes.
+pub type Filled = (usize, Vec<u8>);
+
+impl Tail {
+    /// The file of that number, empty.
+    pub fn new(number: usize) -> Tail {
+        Tail { number, ..Tail::default() }
+    }
+
+    /// What a file has, to go on with.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn open(path: &Path, number: usize) -> Result<Tail, String> {
+        let mut tail = Tail::new(number);
+        let mut runs: HashMap<(u32, u64), u32> = HashMap::new();
+        let file = Opened::at(path)?;
+        tail.factors = file.factors();
+        let names: Vec<&str> = COLUMNS.into_iter().chain(tail.factors.iter().map(String::as_str)).collect();
+        let words = &mut tail.words;
+        for batch in file.columns(&names)? {
+            let batch = batch.map_err(|why| why.to_string())?;
+            let texts: Vec<Texts<'_>> = names.iter().map(|name| Texts::of(&batch, name)).collect();
+            let (seeds, values) = (numbers(&batch, "seed")?, values(&batch, "value")?);
+            for place in 0..batch.num_rows() {
+                let mut text = |column: usize| texts[column].at(place).map(|text| words.number(text));
+                let scenario = text(1).ok_or("a row names no scenario")?;
+                let run = *runs.entry((scenario, seeds.value(place))).or_insert_with(|| {
+                    let factors = (COLUMNS.len()..names.len()).map(&mut text).collect();
+                    let (experiment, engine) = (text(0).unwrap_or_default(), text(2).unwrap_or_default());
+                    tail.runs.push(Run { experiment, scenario, engine, seed: seeds.value(place), factors });
+                    tail.runs.len() as u32 - 1
+                });
+                let (metric, unit) = (text(4).ok_or("a row names no metric")?, text(5));
+                let value = values.is_valid(place).then(|| values.value(place));
+                tail.rows.push(Row { run, metric, unit, value });
+            }
+        }
+        Ok(tail)
+    }
+
+    /// Adds runs whose rows are in a stream of `batch`; `labels` are in the order of its runs. Files have `most` runs. Gives the
+    /// files that are now other than before, in order.
+    ///
+    /// # Errors
+    /// If the stream is none of `batch`.
+    pub fn append(
+        &mut self,
+        stream: &[u8],
+        factors: &[String],
+        labels: &[Label],
+        most: usize,
+    ) -> Result<Vec<Filled>, String> {
+        let mut filled = Vec::new();
+        let reader = StreamReader::try_new(stream, None).map_err(|why| why.to_string())?;
+        let mut last = None;
+        for batch in reader {
+            let batch = batch.map_err(|why| why.to_string())?;
+            let column = |name| batch.column_by_name(name).ok_or_else(|| format!("rows without {name}"));
+            let runs = column("run")?.as_primitive_opt::<UInt32Type>().ok_or("run is no number")?;
+            let [metrics, units, warnings] = ["metric", "unit", "warning"].map(|name| Texts::of(&batch, name));
+            let numbers = values(&batch, "value")?;
+            for place in (0..batch.num_rows()).filter(|&place| warnings.at(place).is_none()) {
+                if last != Some(runs.value(place)) {
+                    last = Some(runs.value(place));
+                    let label = labels.get(runs.value(place) as usize).ok_or("a row of a run without a label")?;
+                    filled.extend(self.begin(label, factors, most)?);
+                }
+                let metric = self.words.number(metrics.at(place).unwrap_or_default());
+                let unit = units.at(place).map(|unit| self.words.number(unit));
+                let value = numbers.is_valid(place).then(|| numbers.value(place));
+                self.rows.push(Row { run: self.runs.len() as u32 - 1, metric, unit, value });
+            }
+        }
+        filled.extend(self.written()?);
+        Ok(filled)
+    }
+
+    /// Adds the rows that a file of another folder has of some runs, under the labels of this one.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn copy(
+        &mut self,
+        path: &Path,
+        factors: &[String],
+        labels: &[Label],
+        most: usize,
+    ) -> Result<Vec<Filled>, String> {
+        let wanted: HashMap<(&str, u64), &Label> =
+            labels.iter().map(|label| ((label.scenario.as_str(), label.seed), label)).collect();
+        let (mut filled, mut last) = (Vec::new(), None);
+        for batch in Opened::at(path)?.columns(&["scenario", "seed", "metric", "unit", "value"])? {
+            let batch = batch.map_err(|why| why.to_string())?;
+            let [scenarios, metrics, units] = ["scenario", "metric", "unit"].map(|name| Texts::of(&batch, name));
+            let (seeds, numbers) = (numbers(&batch, "seed")?, values(&batch, "value")?);
+            for place in 0..batch.num_rows() {
+                let key = (scenarios.at(place).unwrap_or_default(), seeds.value(place));
+                let Some(label) = wanted.get(&key) else { continue };
+                if last != Some(std::ptr::from_ref::<Label>(label)) {
+                    last = Some(std::ptr::from_ref(label));
+                    filled.extend(self.begin(label, factors, most)?);
+                }
+                let metric = self.words.number(metrics.at(place).unwrap_or_default());
+                let unit = units.at(place).map(|unit| self.words.number(unit));
+                let value = numbers.is_valid(place).then(|| numbers.value(place));
+                self.rows.push(Row { run: self.runs.len() as u32 - 1, metric, unit, value });
+            }
+        }
+        filled.extend(self.written()?);
+        Ok(filled)
+    }
+
+    /// Begins a run, in a new file if this one is full, which is then returned.
+    fn begin(&mut self, label: &Label, factors: &[String], most: usize) -> Result<Option<Filled>, String> {
+        let mut full = None;
+        if self.runs.len() >= most {
+            full = self.written()?;
+            *self = Tail { number: self.number + 1, factors: factors.to_vec(), ..Tail::default() };
+        }
+        self.changed = true;
+        for factor in factors {
+            if !self.factors.contains(factor) {
+                self.factors.push(factor.clone());
+            }
+        }
+        let given: HashMap<&String, &String> = factors.iter().zip(&label.factors).collect();
+        let words = &mut self.words;
+        let run = Run {
+            experiment: words.number(&label.experiment),
+            scenario: words.number(&label.scenario),
+            engine: words.number(&label.engine),
+            seed: label.seed,
+            factors: self.factors.iter().map(|name| given.get(name).map(|value| words.number(value))).collect(),
+        };
+        self.runs.push(run);
+        Ok(full)
+    }
+
+    /// The file, if it is other than what was written last.
+    fn written(&mut self) -> Result<Option<Filled>, String> {
+        Ok(if std::mem::take(&mut self.changed) { Some((self.number, self.parquet()?)) } else { None })
+    }
+
+    fn parquet(&self) -> Result<Vec<u8>, String> {
+        let of = |row: &Row| &self.runs[row.run as usize];
+        let texts = |word: &dyn Fn(&Row) -> Option<u32>| self.texts(word);
+        let mut columns: Vec<ArrayRef> = vec![
+            texts(&|row| Some(of(row).experiment)),
+            texts(&|row| Some(of(row).scenario)),
+            texts(&|row| Some(of(row).engine)),
+            Arc::new(self.rows.iter().map(|row| Some(of(row).seed)).collect::<UInt64Array>()),
+            texts(&|row| Some(row.metric)),
+            texts(&|row| row.unit),
+            Arc::new(self.rows.iter().map(|row| row.value).collect::<Float64Array>()),
+        ];
+        for place in 0..self.factors.len() {
+            // A run of before may know fewer factors.
+            columns.push(texts(&|row| of(row).factors.get(place).copied().flatten()));
+        }
+        let names = COLUMNS.into_iter().chain(self.factors.iter().map(String::as_str));
+        let fields: Vec<Field> =
+            names.zip(&columns).map(|(name, column)| Field::new(name, column.data_type().clone(), true)).collect();
+        let written = || {
+            let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
+            // Readers see texts, not how they are kept here.
+            let how = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?));
+            let options = ArrowWriterOptions::new().with_properties(how.build()).with_skip_arrow_metadata(true);
+            let mut writer = ArrowWriter::try_new_with_options(Vec::new(), batch.schema(), options)?;
+            writer.write(&batch)?;
+            writer.into_inner()
+        };
+        written().map_err(|why: parquet::errors::ParquetError| why.to_string())
+    }
+
+    /// A column of texts, each of them once, in the order in which they come: the file depends on its rows alone.
+    fn texts(&self, word: &dyn Fn(&Row) -> Option<u32>) -> ArrayRef {
+        let mut places: HashMap<u32, i32> = HashMap::new();
+        let mut all: Vec<&str> = Vec::new();
+        let keys: Int32Array = self
+            .rows
+            .iter()
+            .map(|row| {
+                let word = word(row)?;
+                Some(*places.entry(word).or_insert_with(|| {
+                    all.push(&self.words.all[word as usize]);
+                    all.len() as i32 - 1
+                }))
+            })
+            .collect();
+        let texts = Arc::new(StringArray::from(all));
+        Arc::new(DictionaryArray::<Int32Type>::try_new(keys, texts).expect("each key has its text"))
+    }
+}

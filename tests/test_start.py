@@ -1,0 +1,188 @@
+"""What is imported, held and read: why the command starts at once and a large sweep needs little memory."""
+
+import json
+import os
+import re
+import threading
+from pathlib import Path
+
+import polars as pl
+import pytest
+from conftest import SMALL, Command
+from scipy.special import stdtrit
+
+from schedlab import Experiment, _core, results
+from schedlab.results import frames, store
+from schedlab.results.results import Results
+from schedlab.stats.student import SUMMED, quantile
+from schedlab.targets import simulator
+
+#: Libraries that no short command may need.
+HEAVY = {"polars", "duckdb", "scipy", "numpy", "jinja2", "pandas", "statistics"}
+
+
+def imported(schedlab: Command, *arguments) -> set[str]:
+    """The modules that a successful command imports."""
+    done = schedlab(*arguments, env={"PYTHONPROFILEIMPORTTIME": "1"})
+    assert done.returncode == 0, done.stderr
+    return set(re.findall(r"^import time:.*\|\s+([\w.]+)$", done.stderr, re.MULTILINE))
+
+
+@pytest.mark.parametrize("more", [[], ["--json"], ["--csv"], ["--fresh"]])
+def test_a_run_and_its_table_need_no_library_of_frames(schedlab, small, more):
+    for _ in range(2):
+        found = imported(schedlab, "run", small, *more)
+        assert "schedlab.run.runner" in found
+        assert not (HEAVY | {"schedlab.targets.guest", "schedlab.run.order"}) & found
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95, 0.99, 0.999])
+def test_the_quantile_of_students_t_is_scipys(confidence):
+    for freedom in [*range(1, SUMMED + 50), 500, 1000, 10**4, 10**6, 10**9]:
+        assert quantile(freedom, confidence) == pytest.approx(stdtrit(freedom, (1 + confidence) / 2), rel=1e-9)
+
+
+@pytest.mark.parametrize(("freedom", "confidence"), [(0, 0.95), (-1, 0.95), (float("nan"), 0.95), (3, 1.0), (3, 0.0)])
+def test_there_is_no_quantile_without_freedom_or_of_certainty(freedom, confidence):
+    with pytest.raises(ValueError, match="no quantile"):
+        quantile(freedom, confidence)
+
+
+def test_numbers_read_by_column_are_those_of_the_frame(small, tmp_path):
+    found = Experiment.from_toml(small).run(tmp_path / "results")
+    assert found.known_metrics == list(found.frame["metric"].unique(maintain_order=True))
+    for (scenario, metric), one in found._values(found.known_metrics).items():
+        rows = found.frame.filter(pl.col("scenario") == scenario, pl.col("metric") == metric)
+        assert (one.seeds, one.values) == (rows["seed"].to_list(), rows["value"].to_list())
+        assert {one.unit} == set(rows["unit"])
+
+
+def test_files_that_polars_wrote_are_known_read_and_gone_on_with(schedlab, small):
+    """Results of before were written by polars."""
+    schedlab("run", small)
+    before = schedlab.json("run", small)
+    (file,) = (schedlab.folder / "results").rglob("*.parquet")
+    pl.read_parquet(file).write_parquet(file)
+    assert schedlab.json("run", small) == before
+    more = schedlab.json("run", small, "--seeds", 5)
+    assert more["runs"] == {"total": 10, "computed": 4, "known": 6}
+    frame = results.load(schedlab.folder / "results")
+    assert frame.select("scenario", "seed", "metric").is_duplicated().sum() == 0
+    assert frame.null_count().sum_horizontal().item() == 0
+
+
+def test_a_file_has_plain_texts_for_every_reader(schedlab, small):
+    schedlab("run", small)
+    (file,) = (schedlab.folder / "results").rglob("*.parquet")
+    assert pl.read_parquet_schema(file) == frames.COLUMNS | {"scheduler.slice": pl.String}
+    counted = results.query("select typeof(metric) as kind, count(*) as n from results group by all", schedlab.folder)
+    assert counted["kind"].to_list() == ["VARCHAR"]
+
+
+def test_runs_taken_over_from_another_folder_have_the_labels_of_this_one(schedlab, small):
+    schedlab("run", small)
+    small.write_text(small.read_text().replace('["100ms", ', '["100ms", "50ms", ') + 'duration = ["30s"]\n')
+    assert schedlab.json("run", small)["runs"] == {"total": 9, "computed": 3, "known": 6}
+    folder = max((schedlab.folder / "results").iterdir(), key=lambda one: (one / ".lock").stat().st_mtime_ns)
+    frame = Results.open(folder).frame
+    assert frame["duration"].to_list() == ["30s"] * frame.height
+    assert frame.select("scenario", "seed", "metric").is_duplicated().sum() == 0
+
+
+def scenario(duration: str) -> str:
+    lasting = "\n".join(line for line in SMALL.splitlines() if not line.startswith(("io =", "metrics =")))
+    text = lasting.replace('"30s"', f'"{duration}"').partition("[sweep]")[0]
+    return json.dumps(Experiment.from_text(text, "x").cells()[0].scenario)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor makes one run at a time")
+def test_runs_do_not_wait_for_a_long_one_and_come_in_the_order_in_which_they_were_asked_for():
+    sweep = _core.Sweep(2)
+    sweep.put(scenario("200000s"), [1])
+    sweep.put(scenario("1s"), list(range(1, 30)))
+    while (progress := sweep.wait(0.01))[0] == 0:
+        pass
+    assert progress == (30, 30), "when the first run ends, all others have ended before"
+    count, rows = sweep.take()
+    runs = pl.read_ipc_stream(rows)
+    elapsed = runs.filter(pl.col("metric") == "elapsed")
+    assert (count, elapsed["run"].to_list()) == (30, list(range(30)))
+    assert elapsed["value"].to_list() == [200_000.0, *[1.0] * 29]
+
+
+def test_no_more_runs_are_held_than_the_queue_has_room_for(small, tmp_path, monkeypatch):
+    held, sweep = [], _core.Sweep
+
+    class Counting:
+        """A sweep that keeps count of what is in memory."""
+
+        def __init__(self, threads):
+            self.sweep, self.under_way = sweep(threads), 0
+
+        def put(self, scenario, seeds):
+            self.under_way += len(seeds)
+            held.append(self.under_way)
+            self.sweep.put(scenario, seeds)
+
+        def wait(self, seconds):
+            return self.sweep.wait(seconds)
+
+        def take(self):
+            count, rows = self.sweep.take()
+            self.under_way -= count
+            return count, rows
+
+    monkeypatch.setattr(simulator, "AHEAD", 8)
+    monkeypatch.setattr(simulator._core, "Sweep", Counting)
+    found = Experiment.from_toml(small, set=["seeds=50"]).run(tmp_path / "results")
+    assert found.computed == 100
+    assert max(held) <= 8
+
+
+def test_a_scenario_that_is_refused_keeps_the_runs_before_it():
+    sweep = _core.Sweep(1)
+    sweep.put(scenario("1s"), [1, 2])
+    broken = json.loads(scenario("1s"))
+    broken["scheduler"]["name"] = "no such"
+    sweep.put(json.dumps(broken), [1])
+    while sweep.wait(0.05)[0] < 3:
+        pass
+    assert sweep.take()[0] == 2
+    with pytest.raises(_core.ScenarioError, match="no such"):
+        sweep.take()
+
+
+def test_a_sweep_that_is_dropped_ends_its_threads():
+    before = threads()
+    sweep = _core.Sweep(3)
+    sweep.put(scenario("1s"), list(range(1000)))
+    del sweep
+    for _ in range(200):
+        if threads() <= before:
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError("its threads are still there")
+
+
+def threads() -> int:
+    return len(list(Path("/proc/self/task").iterdir()))
+
+
+def test_only_the_last_file_is_held_in_memory(tmp_path, monkeypatch):
+    """Each file that is full is written once and never again."""
+    monkeypatch.setattr(store, "RUNS_PER_FILE", 2)
+    about = {"name": "x", "question": "", "created": "", "seeds": 1, "experiment": {"seeds": 1}, "warnings": []}
+    about |= {"versions": {"engine": "e"}, "machines": [{"name": "m"}]}
+    about |= {"cells": [{"scenario": "s", "on": "sim", "factors": {}, "machine": 0, "definition": {"workload": {}}}]}
+    kept, written = store.Store(tmp_path, about), []
+    monkeypatch.setattr(store.writing, "replace", lambda path, content: written.append(path.name))
+    for seed in range(5):
+        sweep = _core.Sweep(1)
+        sweep.put(scenario("1s"), [seed])
+        while not sweep.wait(0.05)[0]:
+            pass
+        _, rows = sweep.take()
+        kept.append(rows, store.Labels("x", [], [("s", "e", seed, [])]))
+    assert [name for name in written if name.startswith("runs")] == [
+        f"runs-000{number}.parquet" for number in (0, 0, 1, 1, 2)
+    ]
