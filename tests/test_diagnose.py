@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.cli.diagnose import _first_line, _mark
+from schedlab.direct.diagnosed import _first_line, _mark
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
 from schedlab.observe import diagnose, remedy

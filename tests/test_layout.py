@@ -33,10 +33,12 @@ MAY: dict[str, set[str]] = {
     "parity": KNOWN | {"targets", "experiment"},
     "published": KNOWN | {"targets", "experiment"},
     "observe": BASE | {"stats", "targets"},
+    "direct": BASE | {"stats", "tables", "targets", "observe", "experiment", "report"},
     "report": KNOWN | {"caches", "matrix", "published", "tables"},
     "cli": KNOWN
-    | {"tables", "targets", "run", "experiment", "caches", "matrix", "parity", "published", "observe", "report"},
-    "__main__": {"system", "cli"},
+    | {"tables", "targets", "run", "experiment", "caches", "matrix", "parity", "published", "observe", "report"}
+    | {"direct"},
+    "__main__": {"system", "cli", "direct"},
     "": {"experiment", "results", "errors", "_core"},
 }
 #: The same within targets: each kind may import what all share, and no other kind.

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from schedlab.cli.time_ import _commands, _verdict
+from schedlab.direct.timed import _commands, _verdict
 from schedlab.errors import UsageError
 from schedlab.observe.timing import PARTS, Timing, difference, measure
 from schedlab.targets import agent

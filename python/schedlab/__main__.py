@@ -8,6 +8,8 @@ after the output  the command is done, and Ctrl-C changes nothing any more
 
 import os
 import signal
+import sys
+from collections.abc import Callable
 
 from schedlab.system.status import STOPPED
 
@@ -18,9 +20,29 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, lambda *_: os._exit(STOPPED))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    from schedlab import direct
+
+    work = direct.chosen(sys.argv[1:])
+    if work:
+        from schedlab.system.ending import run_command
+
+        return run_command(lambda: _carried_out(work))
     from schedlab import cli
 
-    cli.main()
+    return cli.main()
+
+
+def _carried_out(work: Callable[[], int]) -> int:
+    """The exit status of a verb that starts at once; its errors are worded as those of all verbs."""
+    from schedlab.system import escaped
+
+    try:
+        with escaped.streams():
+            return work()
+    except Exception as error:
+        from schedlab import cli
+
+        return cli.explain(error)
 
 
 if __name__ == "__main__":

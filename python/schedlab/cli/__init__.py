@@ -7,20 +7,15 @@ Its exit statuses: `schedlab.system.status`.
 import os
 import sys
 
-from schedlab.cli.ending import OF_STREAMS, command, flushed, pressed, unwritten
-from schedlab.system import terminal
+from schedlab.system import printing, terminal
+from schedlab.system.ending import OF_STREAMS, flushed, pressed, run_command, unwritten
 from schedlab.system.status import DONE, FAULT, REFUSED, STOPPED
 from schedlab.system.terminal import insist
 
 
 def main() -> None:
     """Run the command; every error becomes one message and an exit status."""
-    try:
-        status = command(_run)
-    except KeyboardInterrupt:
-        # Pressed once more while the first one was being answered.
-        os._exit(STOPPED)
-    sys.exit(status)
+    run_command(_run)
 
 
 def _run() -> int:
@@ -47,7 +42,7 @@ def _run() -> int:
             return unwritten(end.__context__)
         return end.code if isinstance(end.code, int) else DONE if end.code is None else REFUSED
     except Exception as error:
-        return _explain(error)
+        return explain(error)
 
 
 _LEVELS = {
@@ -76,6 +71,7 @@ def _called(verb: str, words: list[str]) -> int:
     if verb in verbs.GROUPS and not words:
         run(verb, ["--help"])
         return REFUSED
+    printing.begin(verb, next((word for word in words if not word.startswith("-")), "") if verb in verbs.GROUPS else "")
     begun = monotonic()
     status = run(verb, words)
     terminal.detail(f"{verb}: {monotonic() - begun:.2f} s, exit status {status}")
@@ -86,12 +82,13 @@ def _refuse_unknown(word: str, verbs) -> int:
     from schedlab.errors import UsageError, nearest
 
     kind = "option" if word.startswith("-") else "verb"
-    return _explain(
+    return explain(
         UsageError(f"no such {kind}: {word!r}; {nearest(word, verbs) if kind == 'verb' else 'schedlab --help'}")
     )
 
 
-def _explain(error: Exception) -> int:
+def explain(error: Exception) -> int:
+    """Say what went wrong; gives the exit status."""
     from schedlab._core import ScenarioError
     from schedlab.errors import Interrupted, Stopped, UsageError
 
@@ -127,9 +124,7 @@ def _report(kind: str, status: int, message: str, context=None, plain: str | Non
     words = sys.argv[1:]
     before = words[: words.index("--")] if "--" in words else words
     if "--json" in before:
-        from schedlab.cli.output import error_document
-
-        insist(error_document(kind, status, message))
+        insist(printing.error_document(kind, status, message))
         return status
     insist(plain or f"error: {message}")
     if context is not None:

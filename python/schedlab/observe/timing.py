@@ -4,19 +4,20 @@ The agent measures one run at a time; here runs are put in order and summed up.
 """
 
 import json
-import random
-import tempfile
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schedlab.errors import Stopped
 from schedlab.stats import Interval, mean_interval
-from schedlab.stats.comparison import Difference
-from schedlab.stats.comparison import difference as paired
 from schedlab.system.status import STOPPED
 from schedlab.targets import agent
+
+if TYPE_CHECKING:
+    import random
+
+    from schedlab.stats.comparison import Difference
 
 #: The parts of an elapsed time as the agent names them, and in words.
 PARTS = {
@@ -91,7 +92,7 @@ def measure(
     standard error.
     """
     runs: list[list[dict]] = [[] for _ in commands]
-    order = random.Random(seed)
+    order = _random(seed) if len(commands) > 1 else None
     total = (warm_up + repeat) * len(commands)
     for done, (block, which) in enumerate(_blocks(len(commands), warm_up + repeat, order)):
         progress(done, total)
@@ -103,31 +104,43 @@ def measure(
     return [Timing(tuple(command), of) for command, of in zip(commands, runs, strict=True)]
 
 
-def difference(first: Timing, second: Timing, part: str, whose: str = "main") -> Difference | None:
+def difference(first: Timing, second: Timing, part: str, whose: str = "main") -> "Difference | None":
     """The second's part less the first's, ns, block by block; None where either is not known.
 
     Judged alone, so it is real if the interval of 95 % leaves out zero.
     """
+    from schedlab.stats.comparison import difference as paired
+
     pairs = [(_part(a, part, whose), _part(b, part, whose)) for a, b in zip(first.runs, second.runs, strict=True)]
     if any(a is None or b is None for a, b in pairs):
         return None
     return paired([b for _, b in pairs], [a for a, _ in pairs])
 
 
-def _blocks(commands: int, blocks: int, order: random.Random) -> Iterator[tuple[int, int]]:
+def _random(seed: int | None) -> "random.Random":
+    import random
+
+    return random.Random(seed)
+
+
+def _blocks(commands: int, blocks: int, order: "random.Random | None") -> Iterator[tuple[int, int]]:
     for block in range(blocks):
-        for which in order.sample(range(commands), commands):
+        for which in order.sample(range(commands), commands) if order else range(commands):
             yield block, which
 
 
 def _run(command: Sequence[str], touch_nothing: bool, aside: bool) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        answer = Path(folder) / "answer.json"
-        options = ["--output", str(answer), *(["--touch-nothing"] if touch_nothing else [])]
+    # In memory, and no descriptor of the command's: the agent opens it by the name that it has in this process.
+    answer = os.memfd_create("answer")
+    try:
+        options = ["--output", f"/proc/{os.getpid()}/fd/{answer}", *(["--touch-nothing"] if touch_nothing else [])]
         status = agent.through(["time", *options, "--", *command], aside)
-        if not answer.exists() or not (text := answer.read_text()).strip():
-            raise NotTimed(status if status > 0 else SIGNALS - status)
-        return json.loads(text)
+        text = os.pread(answer, os.fstat(answer).st_size, 0)
+    finally:
+        os.close(answer)
+    if not text.strip():
+        raise NotTimed(status if status > 0 else SIGNALS - status)
+    return json.loads(text)
 
 
 def _part(run: dict[str, Any], part: str, whose: str) -> int | None:

@@ -1,7 +1,6 @@
 """The counters of a live host, reported by `schedlab-agent sample`: rows of constant columns, and means over time."""
 
 import os
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from schedlab.targets import agent
 SINGLE = ("cpu", "system", "load", "memory", "paging", "pressure.cpu", "pressure.memory", "pressure.io")
 #: Every level of which tasks can be; the last one is for real-time tasks.
 LEVELS = (*range(-20, 20), None)
+NOTHING = "schedlab-agent reported nothing"
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,18 @@ def samples(request: Request) -> tuple[dict, Iterator[dict]]:
     stream = agent.lines(request.arguments())
     header = next(stream, None)
     if header is None:
-        raise UsageError("schedlab-agent reported nothing")
+        raise UsageError(NOTHING)
     return header, stream
+
+
+def texts(request: Request) -> Iterator[str]:
+    """The same lines as text; closing the iterator ends the agent."""
+    reported = False
+    for line in agent.texts(request.arguments()):
+        yield line
+        reported = True
+    if not reported:
+        raise UsageError(NOTHING)
 
 
 class Rows:
@@ -161,6 +171,8 @@ class PausedCommand:
 
     def __init__(self, command: Sequence[str], to_stderr: bool):
         """Create it; with `to_stderr`, its standard output goes to our standard error."""
+        import shutil
+
         if not shutil.which(command[0]):
             raise UsageError(f"{command[0]}: there is no such program")
         reader, self._go = os.pipe()

@@ -44,6 +44,11 @@ def json(value: Any, indent: int | None = None) -> str:
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+def of_json(text: str) -> str:
+    """The text of a JSON document of others, safe to show and meaning the same; line ends between documents stay."""
+    return text if text.isascii() and "\x7f" not in text else _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 class _Shown:
     """A stream to which nothing is written but escaped text."""
 

@@ -3,9 +3,11 @@
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 #: Seconds within which Ctrl-C takes effect.
 HEARD_SECONDS = 0.05
@@ -28,8 +30,10 @@ def ctrl_c() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
 
 
-def result(future: Future, stop: threading.Event) -> Any:
+def result(future: "Future", stop: threading.Event) -> Any:
     """What comes of it; KeyboardInterrupt as soon as `stop` is set."""
+    from concurrent.futures import wait
+
     while not wait([future], timeout=HEARD_SECONDS).done:
         if stop.is_set():
             raise KeyboardInterrupt
@@ -38,6 +42,8 @@ def result(future: Future, stop: threading.Event) -> Any:
 
 def until_stopped(stop: threading.Event, work: Callable, *arguments: Any) -> Any:
     """Do `work` in a second thread and give its result; KeyboardInterrupt as soon as `stop` is set, without it."""
+    from concurrent.futures import ThreadPoolExecutor, wait
+
     worker = ThreadPoolExecutor(1, "schedlab")
     try:
         future = worker.submit(work, *arguments)

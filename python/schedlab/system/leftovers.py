@@ -7,8 +7,6 @@ is left         carries its own marker, belongs to this user, and its process is
 
 import json
 import os
-import secrets
-import shutil
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
@@ -23,7 +21,7 @@ LONGEST = 4096
 
 def mark(folder: Path) -> None:
     """Mark a new folder as this process's."""
-    text = json.dumps(_of(folder.stat()) | {"id": secrets.token_hex(8)})
+    text = json.dumps(_of(folder.stat()) | {"id": os.urandom(8).hex()})
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     with open(os.open(folder / FILE, flags, 0o600), "w") as file:
         file.write(text)
@@ -51,6 +49,8 @@ def remove_left(paths: Iterable[Path]) -> None:
     for path in paths:
         if is_left(path):
             if path.is_dir():
+                import shutil
+
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)

@@ -5,7 +5,6 @@ of a log is there whole or not at all.
 """
 
 import os
-import shutil
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -52,6 +51,8 @@ def is_stream(path: Path) -> bool:
 
 def pour(file: Path, path: Path) -> None:
     """Write what is in a file into a stream."""
+    import shutil
+
     with named(path), open(file, "rb") as source, open(_stream(path), "wb") as stream:
         shutil.copyfileobj(source, stream)
 

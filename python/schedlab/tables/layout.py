@@ -15,10 +15,9 @@ heading word or cell is.
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from rich.cells import cell_len
-
 from schedlab.system.escaped import escaped
 from schedlab.tables.table import Cell, Column, Table
+from schedlab.tables.width import cell_len
 
 #: A line: pieces of text with their styles.
 Line = list[tuple[str, str]]

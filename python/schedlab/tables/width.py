@@ -1,10 +1,12 @@
-"""The width that tables are laid out for."""
+"""The width that tables are laid out for, and that of texts."""
 
 import os
 from typing import Any
 
 #: Where neither COLUMNS nor a terminal states a width: in a pipe, in a file.
 DEFAULT = 100
+#: Signs of width one that tables have, besides those of Latin scripts.
+SINGLE = frozenset("–—…±−─│≤≥×µ√")
 
 
 def of_output(stream: Any) -> int:
@@ -17,3 +19,16 @@ def of_output(stream: Any) -> int:
         return os.get_terminal_size(stream.fileno()).columns or DEFAULT
     except (OSError, ValueError, AttributeError):
         return DEFAULT
+
+
+def cell_len(text: str) -> int:
+    """How many columns of a terminal a text takes. The library that knows is asked about unusual ones only."""
+    if (text.isascii() and text.isprintable()) or all(map(_is_single, text)):
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _is_single(sign: str) -> bool:
+    return " " <= sign <= "~" or "\xae" <= sign < "\u0300" or sign in SINGLE

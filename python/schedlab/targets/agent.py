@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +50,14 @@ def ask(arguments: Sequence[str], given: Any = None, stop: threading.Event | Non
 
 def lines(arguments: Sequence[str], given: Any = None) -> Iterator[Any]:
     """The agent's answers one by one, a JSON line each, as they come; closing the iterator stops the agent."""
+    with closing(texts(arguments, given)) as found:
+        yield from map(json.loads, found)
+
+
+def texts(arguments: Sequence[str], given: Any = None) -> Iterator[str]:
+    """The same as text, with the line ends."""
     with _started(arguments, given) as agent:
-        for line in agent.stdout:
-            yield json.loads(line)
+        yield from agent.stdout
         _ended(agent, arguments, agent.stderr.read())
 
 

@@ -22,8 +22,17 @@ OF_STREAMS = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT, e
 _pressed = threading.Event()
 
 
-def command(run: Callable[[], int]) -> int:
-    """Run the command and see its output out; gives the exit status."""
+def run_command(run: Callable[[], int]) -> None:
+    """Run the command, see its output out, and end the process with its status."""
+    try:
+        status = _command(run)
+    except KeyboardInterrupt:
+        # Pressed once more while the first one was being answered.
+        os._exit(STOPPED)
+    sys.exit(status)
+
+
+def _command(run: Callable[[], int]) -> int:
     if not _streams():
         return REFUSED
     try:

@@ -1,0 +1,201 @@
+"""What `schedlab diagnose` does: which resource of this host is short, by which indicators, and who uses it up."""
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from schedlab.observe.diagnose import Finding
+    from schedlab.observe.usage import Task
+    from schedlab.observe.watch import Means
+
+#: Tasks that are looked at: all of them, on most hosts.
+TASKS = 1000
+
+
+def run(lasting: str = "10s", every: str = "500ms", write: Path | None = None, json: bool = False) -> int:
+    """Carry the verb out; gives the exit status."""
+    from schedlab.errors import Stopped
+    from schedlab.system.printing import refuse_unwritable
+
+    refuse_unwritable(write=write)
+    try:
+        findings, means, missing, whole = _watch(lasting, every)
+    except KeyboardInterrupt:
+        raise Stopped("stopped while watching; nothing was judged") from None
+    written, note = _write(findings[0], write) if write else (None, None)
+    if json:
+        _print_json(findings, means, missing, written, note)
+    else:
+        _print(findings, means, missing, whole, note)
+    return 0
+
+
+def _watch(lasting: str, every: str) -> tuple[list["Finding"], "Means", list[dict], list["Task"]]:
+    from contextlib import closing
+
+    from schedlab.errors import UsageError
+    from schedlab.observe.diagnose import at_full_speed, judge
+    from schedlab.observe.usage import Usage
+    from schedlab.observe.watch import Means, Request, Rows, samples
+    from schedlab.targets import agent
+
+    request = Request(every=every, lasting=lasting, tasks=TASKS, by="disk")
+    schema = agent.ask(["sample", "--schema"])
+    with _suspects(lasting) as suspects:
+        header, lines = samples(request)
+        rows, means, usage = Rows(header, schema, request), Means(), Usage([header["pid"]])
+        with closing(lines):
+            for line in lines:
+                means.add(rows.row(line))
+                usage.add(line)
+        if not means.samples:
+            raise UsageError(f"--for {lasting}: shorter than --every {every}, nothing was seen")
+        seen, unknown = suspects()
+    findings = judge(header, means, usage, seen)
+    return findings, means, header["missing"] + unknown, at_full_speed(usage)
+
+
+@contextmanager
+def _suspects(lasting: str):
+    """The agent's `suspects`, at work alongside the sampler; gives a function that waits for its answer."""
+    import threading
+
+    from schedlab.errors import UsageError
+    from schedlab.targets import agent
+
+    answer, stop = {}, threading.Event()
+
+    def ask() -> None:
+        try:
+            answer["seen"] = agent.ask(["suspects", "--for", lasting], stop=stop)
+        except UsageError as why:
+            answer["why"] = str(why)
+        except KeyboardInterrupt:
+            return
+
+    def wait() -> tuple[dict, list[dict]]:
+        thread.join()
+        seen = answer.get("seen") or {}
+        unanswered = [line.split(": ", 1) for line in seen.get("unknown", [])]
+        unknown = [{"what": what, "why": why} for what, why in unanswered]
+        if "why" in answer:
+            unknown.append({"what": "groups, locks, sockets, ends of tasks", "why": answer["why"]})
+        return seen, unknown
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield wait
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _write(finding: "Finding", path: Path) -> tuple[str | None, str]:
+    from schedlab.experiment import Experiment
+    from schedlab.observe import remedy
+    from schedlab.system.writing import replace
+    from schedlab.targets import agent
+
+    if not finding.short:
+        return None, "nothing is short, so no experiment was written"
+    definition = remedy.experiment(finding, agent.ask(["tunables"]))
+    if definition is None:
+        return None, f"no tunable of this host is known to help against a shortage of {finding.resource}"
+    # What the lab itself would refuse is not proposed.
+    Experiment.from_dict(definition, path.stem).cells()
+    indicators = "; ".join(_indicator(entry) for entry in finding.evidence if entry["over"])
+    head = (
+        f"Written by schedlab diagnose: short of {finding.resource}.\n{indicators}\n"
+        f'The load resembles what was seen and is not it: put your own in its place (load = "command").\n'
+        f"  schedlab run {path.name}"
+    )
+    replace(path, remedy.toml(definition, head).encode())
+    return str(path), f"an experiment that tries what may help: {path}"
+
+
+def _indicator(entry: dict) -> str:
+    return f"{entry['sign']} {entry['value']:.1f} {entry['unit']}, from {entry['threshold']} on short"
+
+
+def _as_json(finding: "Finding") -> dict:
+    from dataclasses import asdict
+
+    return asdict(finding) | {"severity": finding.severity}
+
+
+def _print_json(
+    findings: list["Finding"], means: "Means", missing: list[dict], written: str | None, note: str | None
+) -> None:
+    from schedlab.system.printing import print_json
+
+    print_json(
+        {
+            "summary": _first_line(findings),
+            "short": [finding.resource for finding in findings if finding.short],
+            "findings": [_as_json(finding) for finding in findings],
+            "seconds": means.seconds,
+            "samples": means.samples,
+            "missed": means.missed,
+            "own_ns": means.own_ns,
+            "missing": missing,
+            "written": written,
+            "note": note,
+        }
+    )
+
+
+def _print(
+    findings: list["Finding"], means: "Means", missing: list[dict], whole: list["Task"], note: str | None
+) -> None:
+    from schedlab.tables.printed import print_table
+
+    print(_first_line(findings))
+    rows = [
+        [
+            finding.resource,
+            entry["sign"],
+            "–" if entry["value"] is None else f"{entry['value']:.1f} {entry['unit']}",
+            f"{entry['threshold']} {entry['unit']}",
+            _mark(finding, entry),
+            entry["why"],
+        ]
+        for finding in findings
+        for entry in finding.evidence
+    ]
+    print_table(["resource", "sign", "seen", "short from", "", "because"], rows, numeric=(2, 3))
+    for finding in findings:
+        if finding.device:
+            print(f"{finding.resource}: mostly {finding.device}")
+        for group in finding.groups:
+            print(f"{finding.resource}: the control group {group} has reached its limit")
+        for task in finding.tasks:
+            print(f"{finding.resource}: {task}: {task.amount:,.1f} {task.unit or finding.unit}".rstrip())
+        for line in finding.notes:
+            print(f"{finding.resource}: {line}")
+    if whole and not any(finding.short for finding in findings):
+        for task in whole:
+            print(f"no shortage, but {task} uses a whole processor and can go no faster")
+    for entry in missing:
+        print(f"not known: {entry['what']}: {entry['why']}")
+    print(means.story())
+    if note:
+        print(note)
+
+
+def _first_line(findings: list["Finding"]) -> str:
+    """Says no more and no less than the marks in the table below."""
+    short = [finding for finding in findings if finding.short]
+    if short:
+        return f"short of {'; then '.join(finding.story for finding in short)}"
+    high = [entry["sign"] for finding in findings for entry in finding.evidence if entry["over"]]
+    return f"short of nothing (high, and no task is held up: {', '.join(high)})" if high else "short of nothing"
+
+
+def _mark(finding: "Finding", entry: dict) -> str:
+    if entry["over"] is None:
+        return "not known"
+    if not entry["over"]:
+        return ""
+    return "short" if finding.short else "high"

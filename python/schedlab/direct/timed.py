@@ -1,0 +1,186 @@
+"""What `schedlab time` does: where the time of a command goes, or how two commands differ."""
+
+from json import dumps
+from pathlib import Path
+
+EXAMPLE = "schedlab time --repeat 10 -- sort data --versus sort -S 1G data"
+
+#: Separates two commands.
+VERSUS = "--versus"
+#: From this share of the processors on, others may have disturbed a run, percent.
+FOREIGN_PERCENT = 5.0
+#: Counts as the agent names them, in words, and whether they are bytes.
+COUNTS = {
+    "tasks": ("tasks", False),
+    "voluntary_switches": ("switches, voluntary", False),
+    "involuntary_switches": ("switches, involuntary", False),
+    "minor_faults": ("page faults, minor", False),
+    "major_faults": ("page faults, major", False),
+    "read_bytes": ("read by calls", True),
+    "written_bytes": ("written by calls", True),
+    "drive_read_bytes": ("read from drives", True),
+    "drive_written_bytes": ("written to drives", True),
+    "peak_bytes": ("memory at its peak", True),
+}
+
+
+def run(
+    command: list[str],
+    repeat: int = 1,
+    warm_up: int = 0,
+    touch_nothing: bool = False,
+    seed: int | None = None,
+    json: bool = False,
+    output: Path | None = None,
+) -> int:
+    """Carry the verb out; gives the exit status."""
+    from schedlab.observe.timing import NotTimed, measure
+    from schedlab.system.printing import print_json, refuse_unwritable
+    from schedlab.system.writing import replace
+
+    commands = _commands(command)
+    refuse_unwritable(output=output)
+    try:
+        timings = measure(commands, repeat, warm_up, touch_nothing, seed, aside=json and not output)
+    except NotTimed as not_timed:
+        return not_timed.status
+    if output:
+        replace(
+            output, f"{dumps(_document(timings), indent=2, ensure_ascii=False)}\n".encode(errors="backslashreplace")
+        )
+    elif json:
+        print_json(_document(timings))
+    elif len(timings) == 1:
+        _show(timings[0])
+    else:
+        _compare(*timings)
+    return timings[0].status if len(timings) == 1 and repeat == 1 else 0
+
+
+def _commands(words: list[str]) -> list[list[str]]:
+    from schedlab.errors import UsageError
+
+    commands: list[list[str]] = [[]]
+    for word in words:
+        if word == VERSUS:
+            commands.append([])
+        else:
+            commands[-1].append(word)
+    if len(commands) > 2 or not all(commands):
+        raise UsageError(f"expected one command, or two with {VERSUS} between them: {EXAMPLE}")
+    return commands
+
+
+def _document(timings) -> dict:
+    from schedlab.observe.timing import PARTS, difference
+
+    document: dict = {"commands": [_summary(timing) for timing in timings]}
+    if len(timings) == 2:
+        found = {part: difference(*timings, part) for part in PARTS}
+        document["difference"] = {
+            part: it and {**_interval(it.of), "real": it.real if part == "elapsed_ns" else None}
+            for part, it in found.items()
+        }
+    return document
+
+
+def _summary(timing) -> dict:
+    from schedlab.observe.timing import PARTS
+
+    parts = {whose: {part: timing.interval(part, whose) for part in PARTS} for whose in ("main", "whole")}
+    return {
+        "command": list(timing.command),
+        "parts": {whose: {part: it and _interval(it) for part, it in of.items()} for whose, of in parts.items()},
+        "counts": {name: (it := timing.count(name)) and _interval(it) for name in COUNTS},
+        "outlived": timing.outlived,
+        "foreign_percent": timing.foreign_percent,
+        "unknown": timing.unknown,
+        "runs": timing.runs,
+    }
+
+
+def _interval(interval) -> dict:
+    """Bounds that one run cannot give are none."""
+    known = interval.n > 1
+    return {
+        "mean": interval.mean,
+        "low": interval.low if known else None,
+        "high": interval.high if known else None,
+        "n": interval.n,
+    }
+
+
+def _show(timing) -> None:
+    from schedlab.observe.timing import PARTS
+    from schedlab.tables.printed import print_table
+
+    rows = []
+    whole = timing.interval("elapsed_ns")
+    for part, words in PARTS.items():
+        own = timing.interval(part)
+        share = f"{own.mean / whole.mean * 100:.1f} %" if own and whole and whole.mean else ""
+        rows.append([words, _spell(own), share, _spell(timing.interval(part, "whole"))])
+    lives = timing.interval("elapsed_ns", "whole") is not None
+    holds = "all tasks, task-seconds" if lives else "all tasks, s of processor time"
+    print_table(["", "first task, s", "", holds], rows, " ".join(timing.command), numeric=(1, 2, 3))
+    counts = [[words, _spell_count(timing.count(name), size)] for name, (words, size) in COUNTS.items()]
+    print_table(["all tasks", ""], counts, numeric=(1,))
+    _say_limits([timing])
+
+
+def _compare(first, second) -> None:
+    from schedlab.observe.timing import PARTS, difference
+    from schedlab.tables.printed import print_table
+
+    rows = []
+    for part, words in PARTS.items():
+        found = difference(first, second, part)
+        values = [_spell(first.interval(part)), _spell(second.interval(part))]
+        rows.append([words, *values, _spell(found and found.of)])
+    for name, (words, size) in COUNTS.items():
+        rows.append([words, _spell_count(first.count(name), size), _spell_count(second.count(name), size), ""])
+    print(f"A: {' '.join(first.command)}\nB: {' '.join(second.command)}")
+    print_table(["seconds of the first task", "A", "B", "B - A"], rows, numeric=(1, 2, 3))
+    print(_verdict(difference(first, second, "elapsed_ns")))
+    _say_limits([first, second])
+
+
+def _verdict(found) -> str:
+    if found is None or found.real is None:
+        return "One run of each cannot tell whether they differ: --repeat 10."
+    if not found.real:
+        return f"No difference of elapsed time can be distinguished from chance, in {found.of.n} blocks."
+    mean, low, high = (value / 1e9 for value in found.of[:3])
+    blocks = found.of.n
+    if mean < 0:
+        mean, low, high = -mean, -high, -low
+    which = "longer" if found.of.mean > 0 else "less"
+    return f"B takes {mean:.3f} s [{low:.3f}, {high:.3f}] {which}: more than chance, in {blocks} blocks."
+
+
+def _say_limits(timings) -> None:
+    """What makes the numbers worth less than they look."""
+    for process in (process for timing in timings for process in timing.outlived):
+        ran = f"{process['ran_ns'] / 1e9:.3f} s of processor time"
+        print(
+            f"still running when the command had ended: {process['name']} ({process['pid']}), counted up to then: {ran}"
+        )
+    for line in dict.fromkeys(line for timing in timings for line in timing.unknown):
+        print(f"not known: {line}")
+    foreign = max((timing.foreign_percent or 0.0 for timing in timings), default=0.0)
+    if foreign > FOREIGN_PERCENT:
+        print(f"others used up to {foreign:.0f} % of the processors meanwhile: repeat on a quieter host")
+
+
+def _spell(interval) -> str:
+    """Of ns, in seconds."""
+    if interval is None:
+        return "?"
+    mean, low, high = (value / 1e9 for value in (interval.mean, interval.low, interval.high))
+    return f"{mean:.3f}" if interval.n < 2 else f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def _spell_count(interval, size: bool) -> str:
+    if interval is None:
+        return "?"
+    return f"{interval.mean / 2**20:,.2f} MiB" if size else f"{interval.mean:,.0f}"

@@ -1,0 +1,55 @@
+"""What the command prints for programs, and where it may write files."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from schedlab.errors import UsageError
+from schedlab.system import escaped
+from schedlab.system.writing import is_stream
+
+
+#: What every JSON document begins with, before the verb; and the version of all of them. It changes when a field is
+#: removed or changes its meaning. Fields may be added in any version.
+FORMATS, VERSION = "schedlab", 1
+_verb = FORMATS
+
+
+def begin(verb: str, inner: str = "") -> None:
+    """The verb whose documents are printed from now on, and the verb within its group, if it is one."""
+    global _verb
+    _verb = f"{verb}-{inner}" if inner else verb
+
+
+def print_json(value: Any, fixed: bool = True, name: str | None = None) -> None:
+    """Print one JSON document, of that name; by default the verb's.
+
+    An object says what it is and in which version, unless its keys are names (`fixed` is false); a list cannot.
+    """
+    if isinstance(value, dict) and fixed:
+        value = {"schema": f"{FORMATS}/{name or _verb}/{VERSION}"} | value
+    print(escaped.json(value, indent=2))
+
+
+def error_document(kind: str, status: int, message: str) -> str:
+    """An error as a line of JSON, for standard error."""
+    return escaped.json({"schema": f"{FORMATS}/error/{VERSION}", "kind": kind, "status": status, "message": message})
+
+
+def refuse_unwritable(**files: Path | None) -> None:
+    """Refuse files that cannot be written, by their options, before hours of work go into them."""
+    for option, path in files.items():
+        if path is None:
+            continue
+        known = f"--{option} {path}"
+        if is_stream(path) and not path.is_dir():
+            if not os.access(path, os.W_OK):
+                raise UsageError(f"{known}: permission denied")
+            continue
+        path = Path(os.path.realpath(path))
+        if not path.parent.is_dir():
+            raise UsageError(f"{known}: there is no folder {path.parent}")
+        if path.is_dir():
+            raise UsageError(f"{known}: is a folder")
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise UsageError(f"{known}: nothing may be written in the folder {path.parent}")
