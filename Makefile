@@ -9,7 +9,7 @@ AGENT := python/schedlab/targets/bin/schedlab-agent
 LIVE := $(patsubst %,tests/test_%.py,diagnose guest guest_noisy host live_alike live_faults time volume watch)
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
-.PHONY: setup demo check test bench bench-switches bench-storage bench-host bench-guests mutants docs new-scheduler lock
+.PHONY: setup demo check test bench bench-switches bench-storage bench-host bench-guests bench-start mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -61,8 +61,8 @@ test: setup
 	$(BIN)/python -m pytest $(addprefix --ignore=,$(LIVE))
 	$(BIN)/python -m pytest $(LIVE) || $(BIN)/python -m pytest $(LIVE) --last-failed --last-failed-no-failures none
 
-## bench: switches per second, beside the ceiling and the peers, then bench-storage, bench-host and bench-guests (BENCH_QUICK=1: less of everything)
-bench: bench-switches bench-storage bench-host bench-guests
+## bench: switches per second, beside the ceiling and the peers, then bench-storage, bench-host, bench-guests and bench-start (BENCH_QUICK=1: less of everything)
+bench: bench-switches bench-storage bench-host bench-guests bench-start
 
 bench-switches: .venv-bench-simpy/made .venv-bench-simso/made
 	cargo build --quiet --release --locked -p schedlab-bench
@@ -91,6 +91,10 @@ bench-host:
 ## bench-guests: from a boot to a table, and a table of four kernels and six quanta, in seconds and as ratios
 bench-guests: setup
 	$(BIN)/python bench/guests.py
+
+## bench-start: processor time and memory of short commands and of a sweep of 20,000 runs, with ratios to an idle interpreter
+bench-start: setup
+	$(BIN)/python bench/start.py --schedlab $(BIN)/schedlab --agent $(AGENT)
 
 ## mutants: planted faults that the tests must catch
 mutants:
