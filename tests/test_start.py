@@ -186,3 +186,31 @@ def test_only_the_last_file_is_held_in_memory(tmp_path, monkeypatch):
     assert [name for name in written if name.startswith("runs")] == [
         f"runs-000{number}.parquet" for number in (0, 0, 1, 1, 2)
     ]
+
+
+def test_seeds_that_change_nothing_are_named(schedlab, small):
+    said = "note: the seeds change nothing: all 3 runs of each cell are the same in every metric"
+    assert "the seeds change nothing" not in schedlab("run", small).stdout
+    alone = small.read_text().replace("io = {", "# io = {").replace('"tasks.io.real", ', "")
+    small.write_text(alone)
+    assert said in schedlab("run", small, "--out", "alone").stdout
+    (note,) = schedlab.json("run", small, "--out", "alone")["notes"]
+    assert said.endswith(note[: len(said) - len("note: ")])
+    assert schedlab.json("run", small, "--out", "alone", "--seeds", 1)["notes"] == []
+
+
+@pytest.mark.parametrize("where", ["value", "missing"])
+def test_runs_that_differ_in_one_metric_of_one_file_are_not_the_same(small, tmp_path, monkeypatch, where):
+    monkeypatch.setattr(store, "RUNS_PER_FILE", 2)
+    alone = small.read_text().replace("io = {", "# io = {").replace('"tasks.io.real", ', "")
+    found = Experiment.from_text(alone, "alone").run(tmp_path / "results")
+    assert found.seeds_change_nothing
+    *_, last = store.files(found.folder)
+    frame = pl.read_parquet(last)
+    other = (pl.col("metric") == "context_switches") & (pl.col("seed") == 3)
+    if where == "missing":
+        frame = frame.filter(~other)
+    else:
+        frame = frame.with_columns(value=pl.when(other).then(pl.col("value") + 1).otherwise("value"))
+    frame.write_parquet(last)
+    assert not Results.open(found.folder).seeds_change_nothing

@@ -12,6 +12,7 @@ from schedlab import stats
 from schedlab.errors import UsageError, closest, nearest
 from schedlab.results import censored, folders, store, tables
 from schedlab.results.manifest import read_manifest
+from schedlab.results.summary import paired, summed_up
 from schedlab.specification import Cell, Specification
 from schedlab.stats.comparison import differences
 from schedlab.tables import Table, layout
@@ -26,6 +27,10 @@ USUAL_OF_JOB = ("real", "user", "sys")
 USUAL_OF_SYSTEM = ("context_switches", "wakeup_latency.p99", "longest_gap")
 #: How the warning of a run begins whose switches and wakeups are not known.
 UNRECORDED = "the scheduler's events were not recorded"
+#: What is said where all runs of a cell are the same.
+SAME = "the seeds change nothing: all {} runs of each cell are the same in every metric; --seeds 1 gives the same means"
+#: Relative width of the interval of equal values, from rounding.
+ROUNDING = 1e-9
 #: Lines of `repr(results)`, and cells of which it tries to show the numbers.
 REPR_LINES, REPR_CELLS = 10, 6
 
@@ -123,9 +128,21 @@ class Results:
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said with every number of a target."""
+        """What is to be said with every number of a target, and whether the seeds change any."""
         targets = self.manifest.get("places", {})
-        return [f"{name}: {about['note']}" for name, about in targets.items() if about.get("note")]
+        notes = [f"{name}: {about['note']}" for name, about in targets.items() if about.get("note")]
+        return notes + [SAME.format(len(self.seeds))] * self.seeds_change_nothing
+
+    @cached_property
+    def seeds_change_nothing(self) -> bool:
+        """Whether all runs of each cell are the same in every metric, of several that were simulated."""
+        if len(self.seeds) < 2 or any(cell["on"].partition(":")[0] != "sim" for cell in self.manifest["cells"]):
+            return False
+        # What is shown is looked at first: in most sweeps that decides it.
+        shown = [one for one in self._shown if one["n"]]
+        if not shown or any(one["n"] < 2 or one["high"] - one["low"] > ROUNDING * abs(one["mean"]) for one in shown):
+            return False
+        return store.are_same(store.files(self.folder), self.scenarios, self.seeds)
 
     @property
     def ignored(self) -> dict[str, list[str]]:
@@ -189,6 +206,13 @@ class Results:
 
     def entries(self, metrics: str | Sequence[str] | None = None) -> list[dict[str, Any]]:
         """The rows of `summary` one by one."""
+        return self._shown if metrics is None else self._entries(metrics)
+
+    @cached_property
+    def _shown(self) -> list[dict[str, Any]]:
+        return self._entries(None)
+
+    def _entries(self, metrics: str | Sequence[str] | None) -> list[dict[str, Any]]:
         asked = [metrics] if isinstance(metrics, str) else metrics
         names = self.shown_metrics if asked is None else self._meant(asked)
         found = self._values(names)
@@ -197,7 +221,7 @@ class Results:
             for name in names:
                 if one := found.get((cell["scenario"], name)):
                     whose = {**cell["factors"], "scenario": cell["scenario"], "metric": name, "unit": one.unit}
-                    rows.append(whose | _summed_up([value for value in one.values if value is not None]))
+                    rows.append(whose | summed_up([value for value in one.values if value is not None]))
         return rows
 
     def interval(self, metric: str, **factors: str) -> stats.Interval:
@@ -246,7 +270,7 @@ class Results:
             for name in metrics
             if (cell["scenario"], name) in found and (base["scenario"], name) in found
         ]
-        pairs = [_paired(found[cell["scenario"], name], found[base["scenario"], name]) for cell, base, name in asked]
+        pairs = [paired(found[cell["scenario"], name], found[base["scenario"], name]) for cell, base, name in asked]
         simulated = all(cell["on"] == "sim" for both in compared for cell in both)
         rows = [
             {
@@ -347,22 +371,6 @@ class Results:
     def _repr_html_(self) -> str:
         table, _ = self.summary_tables()
         return tables.html_table(table, self.manifest["question"] or self.name, self.notes)
-
-
-def _summed_up(values: list[float]) -> dict[str, Any]:
-    """Mean and 95 % interval; None where there is none."""
-    if not values:
-        return {"n": 0, "mean": None, "low": None, "high": None}
-    mean, low, high, n = stats.mean_interval(values)
-    known = n > 1
-    return {"n": n, "mean": mean, "low": low if known else None, "high": high if known else None}
-
-
-def _paired(values: store.Values, base: store.Values) -> tuple[list[float], list[float]]:
-    """The values of the seeds that both have, in the order of the seeds."""
-    first, second = (dict(zip(one.seeds, one.values, strict=True)) for one in (values, base))
-    both = sorted(first.keys() & second.keys())
-    return [first[seed] for seed in both], [second[seed] for seed in both]
 
 
 def read_baseline(text: str, cells: list[dict[str, str]]) -> dict[str, str]:

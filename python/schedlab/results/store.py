@@ -165,6 +165,22 @@ def values(
     return found
 
 
+def are_same(files: Iterable[Path], scenarios: list[str], seeds: list[int]) -> bool:
+    """Whether all of these runs of a scenario have the same metrics and values; one file at a time is in memory."""
+    first: dict[tuple[str, str], float | None] = {}
+    counts: dict[str, set[int]] = {scenario: set() for scenario in scenarios}
+    have: dict[tuple[str, str], int] = {}
+    for file in files:
+        names = metrics([file], scenarios, seeds)
+        for key, one in values([file], scenarios, seeds, names).items():
+            if set(one.values) != {first.setdefault(key, one.values[0])}:
+                return False
+            have[key] = have.get(key, 0) + len(one.values)
+    for (scenario, _), count in have.items():
+        counts[scenario].add(count)
+    return all(found == {len(seeds)} for found in counts.values())
+
+
 @contextmanager
 def _named(file: Path) -> Iterator[None]:
     """Read a results file; what is wrong with it is the user's to put right."""
