@@ -128,7 +128,18 @@ def test_a_page_shows_every_policy_once(schedlab):
     page = read_page(schedlab.folder / "page.html")
     text = (schedlab.folder / "page.html").read_text()
     assert page.tags.count("svg") == -(-len(names()) // 6)
-    assert all(text.count(f"<i></i>{name}</span>") == 1 for name in names())
+    assert all(len(re.findall(rf'class="name"[^>]*>{name}</text>', text)) == 1 for name in names())
+
+
+@pytest.mark.parametrize(
+    ("sample", "said"), [([], "Each ratio is exact"), (["--sample", "0.5"], "2 samples; intervals are 95 % by Student")]
+)
+def test_the_footer_of_a_page_says_what_its_ratios_are(schedlab, sample, said):
+    done = schedlab("cache", CSV, "--policy", "lru", "--sizes", "64,90", "--html", "page.html", *sample)
+    assert done.returncode == 0, done.stderr
+    text = (schedlab.folder / "page.html").read_text()
+    assert said in text[text.index("<footer>") :]
+    assert ("Student" in text) == bool(sample)
 
 
 def test_a_wrong_trace_is_refused_with_the_place(schedlab):

@@ -23,8 +23,9 @@ MAY: dict[str, set[str]] = {
     "system": {"errors"},
     "stats": set(),
     "tables": {"system"},
+    "pictures": {"units"},
     "specification": BASE,
-    "results": ASKED | {"stats", "tables"},
+    "results": ASKED | {"stats", "tables", "pictures"},
     "targets": KNOWN,
     "run": KNOWN | {"targets"},
     "experiment": KNOWN | {"tables", "targets", "run"},
@@ -34,7 +35,7 @@ MAY: dict[str, set[str]] = {
     "published": KNOWN | {"targets", "experiment"},
     "observe": BASE | {"stats", "targets"},
     "direct": BASE | {"stats", "tables", "targets", "observe", "experiment", "report"},
-    "report": KNOWN | {"caches", "matrix", "published", "tables"},
+    "report": KNOWN | {"caches", "matrix", "published", "tables", "pictures"},
     "cli": KNOWN
     | {"tables", "targets", "run", "experiment", "caches", "matrix", "parity", "published", "observe", "report"}
     | {"direct"},
@@ -169,7 +170,7 @@ def test_a_circle_is_found_wherever_the_import_is(module, line, found, where):
             "targets.guest.snapshots -> targets.host.seal",
         ),
         ("targets.agent", "from schedlab.cli.output import print_json", "targets.agent -> cli.output"),
-        ("report.svg", "from schedlab.targets.names import split", "report.svg -> targets.names"),
+        ("report.page", "from schedlab.targets.names import split", "report.page -> targets.names"),
     ],
 )
 def test_an_import_from_a_room_above_is_found(module, line, found):

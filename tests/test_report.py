@@ -1,16 +1,19 @@
 """The pages: complete, self-contained, and shown by a real browser."""
 
+import json
 import re
 import shutil
 import subprocess
+from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
-from schedlab.report import svg
+from schedlab.report import page as pages
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-VOID = {"meta", "br", "link", "img", "input", "hr"}
+VOID = {"meta", "br", "link", "img", "input", "hr", "wbr"}
 
 
 class Checker(HTMLParser):
@@ -59,7 +62,7 @@ def test_a_report_is_one_page_with_tables_and_pictures(schedlab, result):
     done = schedlab("report", result.name[:6], "-o", "page.html")
     assert done.returncode == 0, done.stderr
     page = read(schedlab.folder / "page.html")
-    assert page.tags.count("svg") == 4, "a chart for each metric, and the schedule"
+    assert page.tags.count("svg") == 5, "a chart for each metric, the tail of the latency, and the schedule"
     text = " ".join(page.text)
     assert "Which slice" in text
     assert "18ms" in text
@@ -92,30 +95,109 @@ def test_a_page_that_cannot_be_written_leaves_nothing(schedlab, result):
     assert "no/" in done.stderr
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; the page is parsed in any case")
+def test_the_contents_name_every_part_and_lead_to_it(schedlab, result):
+    schedlab("report", result, "-o", "page.html")
+    text = (schedlab.folder / "page.html").read_text()
+    targets = re.findall(r'<a href="#([^"]+)">', text)
+    identities = re.findall(r' id="([^"]+)"', text)
+    assert len(identities) == len(set(identities))
+    assert set(targets) <= set(identities)
+    titles = re.findall(r"<h3>(.*?)</h3>", text)
+    nav = text[text.index("<nav") : text.index("</nav>")]
+    assert all(f">{title}</a>" in nav for title in titles)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "said"), [(1, "there is no interval"), (3, "means over 3 seeds; intervals are 95 % by")]
+)
+def test_the_footer_says_what_the_numbers_are(schedlab, small, seeds, said):
+    schedlab("run", small, "--seeds", seeds)
+    schedlab("report", "results/small", "-o", "page.html")
+    text = (schedlab.folder / "page.html").read_text()
+    footer = text[text.index("<footer>") :]
+    assert said in footer
+    assert ("Student" in footer) == (seeds > 1)
+
+
+def test_a_table_becomes_blocks_before_it_is_cut():
+    short = pages.grid([pages.Column("name", key=True), pages.Column("n", numeric=True)], [["a", 1]])
+    long = pages.grid(
+        [pages.Column(f"tasks.job{i}.wakeup_latency.p99 [ms]", numeric=True) for i in range(20)], [["1"] * 20]
+    )
+    assert short.rem == pages.BREAKS[0]
+    assert long.rem == pages.BREAKS[-1]
+    between = pages.grid([pages.Column("name", key=True)], [["x" * 60]])
+    assert between.rem >= 60 * pages.CHARACTER
+
+
+def test_each_cell_of_a_page_brings_its_heading_along(schedlab, result):
+    schedlab("report", result, "-o", "page.html")
+    text = (schedlab.folder / "page.html").read_text()
+    cells = re.findall(r"<td[^>]*>", text)
+    assert cells
+    assert all(' data-h="' in cell for cell in cells)
+
+
+QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+with_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; the pages are parsed in any case")
+
+#: In a frame of a width: what sticks out of the page, out of its drawing, or touches another label.
+LOOK = """<script>
+addEventListener("load", () => {
+  const found = [], wide = document.documentElement.clientWidth, seen = e => e.getClientRects().length;
+  const within = (r, s) => r.left < s.right - 1 && r.top < s.bottom - 4;
+  if (document.documentElement.scrollWidth > wide) found.push("the page is wider than its window");
+  for (const e of document.querySelectorAll("td, th, h1, h2, h3, p, figure, figcaption, li, summary")) {
+    const r = e.getBoundingClientRect(), out = r.right > wide + 1 || r.left < -1;
+    if (seen(e) && !e.closest("thead") && out) found.push(e.tagName + ": " + e.textContent.slice(0, 40));
+  }
+  for (const drawing of document.querySelectorAll("svg.chart")) {
+    const frame = drawing.getBoundingClientRect();
+    if (!seen(drawing)) continue;
+    const words = [...drawing.querySelectorAll("text")].map(e => [e.firstChild.textContent, e.getBoundingClientRect()]);
+    words.forEach(([text, r], i) => {
+      if (r.width && (r.left < frame.left - 1 || r.right > frame.right + 1)) found.push("out of its drawing: " + text);
+      for (const [other, s] of words.slice(0, i))
+        if (r.width && s.width && within(r, s) && within(s, r)) found.push(text + " on " + other);
+    });
+    if (words.some(([, r]) => r.width && r.height < 9)) found.push("too small to read");
+  }
+  parent.postMessage(JSON.stringify(found), "*");
+});
+</script>"""
+
+
+def browse(folder: Path, *arguments: str) -> str:
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", *QUIET, f"--user-data-dir={folder / 'profile'}"]
+    return subprocess.run([*command, *arguments], capture_output=True, text=True).stdout
+
+
+def look(page: Path, width: int) -> list[str]:
+    """What a browser window of this width shows badly."""
+    folder = page.parent
+    (folder / "looked.html").write_text(page.read_text().replace("</body>", LOOK + "</body>"))
+    (folder / "frame.html").write_text(
+        f'<body><iframe src="looked.html" style="border:0;height:900px;width:{width}px"></iframe><pre id="found"></pre>'
+        '<script>addEventListener("message", e => document.getElementById("found").textContent = e.data)</script>'
+    )
+    shown = browse(folder, "--virtual-time-budget=4000", "--dump-dom", (folder / "frame.html").as_uri())
+    return json.loads(unescape(re.search(r'<pre id="found">(.+?)</pre>', shown, re.DOTALL)[1]))
+
+
+@with_browser
 def test_a_browser_shows_the_page(schedlab, result):
     schedlab("report", result, "-o", "page.html")
     page = schedlab.folder / "page.html"
-    quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", *quiet]
-    where = [f"--user-data-dir={schedlab.folder / 'profile'}", page.as_uri()]
-    shown = subprocess.run([*command, "--dump-dom", *where], capture_output=True, text=True).stdout
+    shown = browse(schedlab.folder, "--dump-dom", page.as_uri())
     assert shown.count("<svg") == page.read_text().count("<svg")
     assert "Where the numbers come from" in shown
     picture = schedlab.folder / "page.png"
-    subprocess.run([*command, f"--screenshot={picture}", "--window-size=1000,2000", *where], capture_output=True)
+    browse(schedlab.folder, f"--screenshot={picture}", "--window-size=1000,2000", page.as_uri())
     assert picture.stat().st_size > 20_000, "more than an empty page"
 
 
-@pytest.mark.parametrize("largest", [1e-9, 0.03, 1, 85, 99.999, 100, 1e9])
-def test_ticks_are_round_and_reach_the_largest(largest):
-    steps = svg.ticks(largest)
-    assert steps[0] == 0
-    assert steps[-1] >= largest * 0.998
-    assert 3 <= len(steps) <= 6
-
-
-def test_a_chart_of_nothing_and_of_one_seed_can_be_drawn():
-    assert "<svg" in svg.chart([], [], "", "y")
-    nan = float("nan")
-    assert "nan" not in svg.chart(["a"], [svg.Series("s", [svg.Point(0, 1.0, nan, nan)])], "x", "y")
+@with_browser
+@pytest.mark.parametrize("width", [360, 600, 1280, 1920])
+def test_nothing_is_cut_and_no_label_touches_another_at_any_width(schedlab, result, width):
+    schedlab("report", result, "-o", "page.html")
+    assert look(schedlab.folder / "page.html", width) == []

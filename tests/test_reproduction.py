@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import sys
 import tomllib
 
@@ -223,7 +224,7 @@ def test_the_page_of_a_report_holds_rows_pictures_claims_and_sources(report, tmp
     write([reproduce("test-2026", {"out": tmp_path / "results"})], tmp_path / "page.html")
     page = read(tmp_path / "page.html")
     text = " ".join(page.text)
-    assert page.tags.count("svg") == 2
+    assert page.tags.count("svg") == 3, "the figure, also on the first screen, and the schedule"
     for words in ("missed", "not checked", "a shorter quantum is quicker", "published", "Minix 1.5 HZ"):
         assert words in text
 
@@ -363,3 +364,35 @@ def test_an_nbuf_is_acceptable_in_the_better_third_or_if_the_difference_is_negli
     torn = rows(0.1) | {f"wio@nbuf={n},files={SETS[0]}": row(n, 0.1) for n in NBUF}
     assert all(math.isnan(value) for value in recommended_nbuf(torn, None))
     assert row_texts(row(math.nan, 0))[1:6] == ["%", "", "none", "", ""]
+
+
+def test_the_first_screen_and_the_totals_of_the_page_are_those_of_the_rows(report, tmp_path):
+    from schedlab.report.reproduced import totals, write
+
+    (report / "rows.toml").write_text("[blind]\npredicted = 3\njudged = 4\n" + ROWS)
+    outcome = reproduce("test-2026", {"out": tmp_path / "results"})
+    write([outcome, outcome], tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    first = " ".join(text[text.index("<h1>") : text.index("<nav")].split())
+    assert "<b>8</b> rows were predicted blind" in first
+    assert "<b>6</b> of them held" in first
+    assert "<b>2</b> of <b>4</b> published values" in first
+    assert first.count("<figure") == 1
+    assert totals(outcome) == "4 rows: 1 fitted, 1 missed, 1 not printed, 1 predicted; 2 claims: 1 holds, 1 not checked"
+    assert text.count(totals(outcome)) == 4, "in the contents and in the section of each"
+    (section, _) = text.split('<section class="report"')[1:]
+    for verdict in ("fitted", "missed", "not-printed", "predicted", "holds", "not-checked"):
+        assert len(re.findall(rf'<td class="[^"]*verdict {verdict}"', section)) == 1
+    footer = text[text.index("<footer>") :]
+    assert "follows from others by a rule" in footer
+
+
+def test_a_value_that_was_not_printed_is_apart_from_those_that_are_judged(report, tmp_path):
+    from schedlab.report.reproduced import write
+
+    write([reproduce("test-2026", {"out": tmp_path / "results"})], tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    judged, others = text[text.index('id="test-2026-rows"') :].split('id="test-2026-others"')
+    assert judged.count('class="k id"') == 3
+    assert others.count(">not printed<") == 1
+    assert "1 row without a published value" in others

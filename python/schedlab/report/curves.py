@@ -4,33 +4,43 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.caches import Curves
+from schedlab.pictures.axes import Level
+from schedlab.pictures.chart import Point, Series, chart, panels
 from schedlab.report import page
-from schedlab.report.svg import COLOURS, Point, Series, chart
 from schedlab.tables import Cell, Column, Table
 from schedlab.units import spread
 
-#: Of a chart, in units of its drawing.
-WIDTH = 900
 #: Digits of a ratio that is exact.
 PLACES = 4
 
 
 def write(curves: Curves, path: Path) -> None:
     """Write the page."""
+    figures = _figures(curves)
+    columns = [page.Column("policy", key=True), *(page.Column(heading(size), numeric=True) for size in curves.sizes)]
+    rows_of = [
+        [f"{policy}, {ratio.replace('_', ' ')}" if len(ratios(curves)) > 1 else policy, *fields]
+        for ratio in ratios(curves)
+        for policy, *fields in rows(curves, curves.sizes, ratio)
+    ]
     page.write(
         "curves.html",
         path,
         title=f"Miss ratios of {Path(curves.trace.path).name}",
+        basis=_basis(curves),
         story=story(curves),
         notes=curves.notes,
-        header=["policy", *(heading(size) for size in curves.sizes)],
-        rows=[
-            [f"{policy}, {ratio.replace('_', ' ')}" if len(ratios(curves)) > 1 else policy, *fields]
-            for ratio in ratios(curves)
-            for policy, *fields in rows(curves, curves.sizes, ratio)
-        ],
-        figures=_figures(curves),
+        contents=[*((f["id"], f["title"]) for f in figures), ("numbers", "The numbers")],
+        table=page.grid(columns, rows_of),
+        figures=figures,
     )
+
+
+def _basis(curves: Curves) -> str:
+    """What the numbers of the page are."""
+    if not curves.sample:
+        return "Each ratio is exact: it counts every request of the trace."
+    return page.over_seeds(curves.samples, "sample")
 
 
 def story(curves: Curves) -> str:
@@ -80,23 +90,30 @@ def _field(row: dict[str, Any], ratio: str) -> str:
     return spread(row["miss_ratio"], (row["high"] - row["low"]) / 2)
 
 
-def _figures(curves: Curves) -> list[dict[str, str]]:
+def _figures(curves: Curves) -> list[dict[str, Any]]:
     """As many policies a chart as there are colours, and a chart for each ratio."""
     return [figure for ratio in ratios(curves) for figure in _of_ratio(curves, ratio)]
 
 
-def _of_ratio(curves: Curves, ratio: str) -> list[dict[str, str]]:
-    policies, labels = curves.policies, [label for label, _ in curves.sizes]
-    points: dict[str, list[Point]] = {policy: [] for policy in policies}
+def _of_ratio(curves: Curves, ratio: str) -> list[dict[str, Any]]:
+    levels = [Level(label, float(capacity), "size") for label, capacity in curves.sizes]
+    # A single size has no axis of its own.
+    levels = levels if len({level.value for level in levels}) > 1 else [Level(level.label) for level in levels]
+    points: dict[str, list[Point]] = {policy: [] for policy in curves.policies}
     for row in curves.summary().iter_rows(named=True):
         low, high = (float("nan") if row[bound] is None else row[bound] for bound in ("low", "high"))
         series = points[row["policy"]]
         series.append(Point(len(series), row[ratio], low, high))
     figures = []
-    for place in range(0, len(policies), COLOURS):
-        shown = policies[place : place + COLOURS]
-        picture = chart(
-            labels, [Series(p, points[p]) for p in shown], "size of the cache", ratio.replace("_", " "), WIDTH
+    for shown in panels([Series(policy, found) for policy, found in points.items()]):
+        words = ratio.replace("_", " ")
+        names = ", ".join(series.name for series in shown)
+        figures.append(
+            {
+                "id": page.anchor(f"{words} {names}"),
+                "title": f"{words}: {names}" if len(ratios(curves)) > 1 else names,
+                "pictures": [chart(levels, shown, "size of the cache", words).embedded()],
+                "origin": story(curves),
+            }
         )
-        figures.append({"title": ", ".join(shown), "picture": picture, "origin": story(curves)})
     return figures

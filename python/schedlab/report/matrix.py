@@ -23,12 +23,18 @@ def write(matrix: Matrix, path: Path) -> None:
     page.write(
         "matrix.html",
         path,
+        basis=page.over_seeds(min(len(load.experiment.seeds) for load in matrix.loads)),
         title=f"{counted(len(matrix.schedulers), 'scheduler')} on {counted(len(matrix.loads), 'load')}",
         matrix=matrix,
+        contents=[
+            *((measure.name, measure.title) for measure in matrix.measures),
+            ("loads", "The loads"),
+            ("sources", "Where the numbers come from"),
+        ],
         maps=[_map(matrix, measure) for measure in matrix.measures],
         legend=_legend(),
         loads=[_load(matrix, load.name) for load in matrix.loads],
-        machines=[(m, page.machine_rows(m)) for m in _machines(matrix)],
+        machines=[(m, page.machine_table(m)) for m in _machines(matrix)],
     )
 
 
@@ -72,6 +78,7 @@ def _map(matrix: Matrix, measure: Measure) -> dict[str, Any]:
     return {
         "measure": measure,
         "loads": loads,
+        "rem": page.rem(9 + 4.4 * len(loads)),
         "rows": [(name, [_field(matrix, measure, load, name) for load in loads]) for name in matrix.schedulers],
         "origin": page.origin(
             "matrix", scenarios, f"{', '.join(map(str, sorted(seeds)))} {'seed' if seeds == {1} else 'seeds'} each"
@@ -84,6 +91,7 @@ def _field(matrix: Matrix, measure: Measure, load: str, scheduler: str) -> dict[
     mean, _, half = text(cell).partition(" ± ")
     worse = f", {digits(ratio, 3)} times the best" if isfinite(ratio) else ""
     return {
+        "load": load,
         "colour": colour(ratio),
         "mean": mean,
         "half": half,
@@ -102,7 +110,11 @@ def _load(matrix: Matrix, name: str) -> dict[str, Any]:
         "name": name,
         "question": definition["question"],
         "file": (FOLDER / f"{name}.toml").read_text(encoding="utf-8"),
-        "scenarios": [(scheduler, matrix.scenarios[name, scheduler]) for scheduler in matrix.schedulers],
+        "id": page.anchor(f"load {name}"),
+        "scenarios": page.grid(
+            [page.Column("scheduler", key=True), page.Column("scenario", style="id")],
+            [(scheduler, matrix.scenarios[name, scheduler]) for scheduler in matrix.schedulers],
+        ),
     }
 
 

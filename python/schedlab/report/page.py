@@ -2,28 +2,106 @@
 choice."""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from schedlab import _core
+from schedlab.pictures.style import CHART, DARK, LIGHT, variables
 from schedlab.results import Results
 from schedlab.specification import spelled
 from schedlab.system.escaped import escaped
 from schedlab.system.writing import replace
 
 #: A caption names this many scenarios at most; the page's table of scenarios has all.
-NAMED = 12
+NAMED = 3
+#: Widths in rem below which a table becomes a block for each row; the last is wider than any page.
+BREAKS = (20, 24, 28, 32, 36, 40, 46, 52, 60, 68, 76, 84, 999)
+#: About how wide a character of a table is, and the space after a column, in rem.
+CHARACTER, SPACE = 0.56, 0.95
+#: Prose takes this much at least, in characters.
+PROSE = 28
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table on a page: `key` names the row, `prose` is wrapped."""
+
+    heading: str
+    numeric: bool = False
+    key: bool = False
+    prose: bool = False
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell, with its column's heading for where it stands in a block of its row."""
+
+    text: str
+    heading: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table, and the width in rem below which it is shown as blocks."""
+
+    columns: Sequence[Column]
+    rows: list[list[Cell]]
+    rem: int
+
+
+def grid(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> Grid:
+    """A table of texts; a text may come with a style of its own, as a pair."""
+    cells = [[_cell(value, column) for value, column in zip(row, columns, strict=True)] for row in rows]
+    need = sum(CHARACTER * _widest(column, place, cells) + SPACE for place, column in enumerate(columns))
+    return Grid(columns, cells, rem(need))
+
+
+def rem(need: float) -> int:
+    """The width below which a table that needs so much is shown as blocks."""
+    return next(width for width in BREAKS if width >= need or width == BREAKS[-1])
+
+
+def _cell(value: Any, column: Column) -> Cell:
+    text, style = value if isinstance(value, tuple) else (value, "")
+    kinds = [column.numeric and "n", column.key and "k", column.prose and "p", column.style, style]
+    return Cell(str(text), column.heading, " ".join(filter(None, kinds)))
+
+
+def _widest(column: Column, place: int, rows: Sequence[Sequence[Cell]]) -> int:
+    """Characters of the widest thing in a column that is not broken."""
+    heading = max(map(len, re.split(r"(?<=[._ ])", column.heading)), default=0)
+    if column.prose:
+        return max(heading, PROSE)
+    if column.style == "id" and not column.key:
+        return max([heading, *(min(len(row[place].text), PROSE) for row in rows)])
+    return max([heading, *(len(row[place].text) for row in rows)])
+
+
+def breakable(heading: str) -> Any:
+    """A heading that may be broken after its dots and underscores."""
+    from markupsafe import Markup, escape
+
+    return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[._])", heading))
 
 
 def write(template: str, path: Path, **values: Any) -> None:
-    """Fill a template of the `templates` folder and put the page under `path`, whole or not at all."""
+    """Fill a template of the `templates` folder and put the page under `path`, whole or not at all.
+
+    Every page has its `basis`: what its numbers are means of, and what its intervals are.
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader("schedlab.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    text = environment.get_template(template).render(engine=_core.version(), **values)
+    environment.globals.update(breakable=breakable)
+    style = {"light": variables(LIGHT), "dark": variables(DARK), "chart_style": CHART, "breaks": BREAKS}
+    text = environment.get_template(template).render(engine=_core.version(), **style, **values)
     replace(Path(path), escaped(text).encode())
 
 
@@ -34,9 +112,22 @@ def origin(name: str, scenarios: list[str], seeds: str) -> str:
     return f"{name}: scenario {', '.join(short[:NAMED])}{more}; {seeds}"
 
 
-def machine_rows(machine: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Every value of a machine as (field, value, source)."""
-    return list(_leaves(machine, ""))
+def over_seeds(seeds: int, noun: str = "seed") -> str:
+    """What a page says of its means and intervals."""
+    if seeds < 2:
+        return f"Each number is of one {noun}: there is no interval."
+    return f"Numbers are means over {seeds} {noun}s; intervals are 95 % by Student's t."
+
+
+def machine_table(machine: dict[str, Any]) -> Grid:
+    """Every value of a machine: field, value, source."""
+    columns = [Column("field", key=True, style="id"), Column("value", style="id"), Column("source", prose=True)]
+    return grid(columns, list(_leaves(machine, "")))
+
+
+def anchor(words: str) -> str:
+    """A title as the address of its place in the page."""
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "part"
 
 
 def _leaves(tree: Any, path: str) -> Iterator[tuple[str, str, str]]:

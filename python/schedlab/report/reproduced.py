@@ -1,27 +1,56 @@
-"""The page about rebuilt reports: verdicts first, then the rows, the pictures and where the numbers come from.
+"""The page about rebuilt reports: one screen with what was asked and how much held, then a section for each report.
 
 In rows.toml, a `[[figure]]` has a title, `x_title`, `y_title`, the labels `x`, and `series`: a name and the id of
 its rows with {x} for the label. A `[[schedule]]` has a title, an experiment, the cell, and `first` in seconds.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from schedlab.published.reproduction import Outcome, with_mark
+from schedlab.pictures.chart import Point, Series, chart
+from schedlab.published.reproduction import Finding, Outcome, with_mark
 from schedlab.published.rows import Row, Score, total
 from schedlab.report import page
-from schedlab.report.svg import Point, Series, chart, file
 from schedlab.tables import Cell, Column, Table
 from schedlab.units import alike, counted
 
 
 def write(outcomes: list[Outcome], path: Path) -> None:
     """Write one page about all of them."""
-    titles = [f"{o.report.name}: {o.report.published['title']}" for o in outcomes]
     reports = [_report(outcome) for outcome in outcomes]
-    scores = score_texts(outcomes)
-    page.write("reproduced.html", path, title="; ".join(titles), reports=reports, with_mark=with_mark, scores=scores)
+    blind = [outcome.report.blind for outcome in outcomes if outcome.report.blind]
+    page.write(
+        "reproduced.html",
+        path,
+        title="Published measurements, predicted by simulation",
+        basis=BASIS,
+        reports=reports,
+        blind=total(blind) if blind else None,
+        kept_back=total(outcome.kept_back for outcome in outcomes),
+        lead=next((_lead(report, figure) for report in reports for figure in report["figures"]), None),
+        scores=_scores(outcomes),
+        counted=counted,
+    )
+
+
+def _lead(report: dict, figure: dict) -> dict:
+    """The first figure again, for the first screen."""
+    return {**figure, "id": "lead", "title": f"{report['name']}: {figure['title']}"}
+
+
+#: What the page's numbers are. A rule's range is no interval of Student's.
+BASIS = (
+    "A predicted value is a mean over seeds with its 95 % interval by Student's t; that of a row which follows from "
+    "others by a rule is what the rule makes of them, with the bounds of its range."
+)
+
+
+def _scores(outcomes: list[Outcome]) -> page.Grid:
+    columns = [page.Column("report", key=True)]
+    columns += [page.Column(name, numeric=True) for name in ("kept back: predicted", "judged blind", "fitted")]
+    return page.grid(columns, score_texts(outcomes))
 
 
 def score_texts(outcomes: list[Outcome]) -> list[list[str]]:
@@ -108,24 +137,83 @@ def _report(outcome: Outcome) -> dict:
     machines: list[dict] = []
     for results in outcome.runner.results:
         machines += [m for m in results.manifest["machines"] if m not in machines]
+    printed = [row for row in outcome.rows if row.spec.published is not None]
+    others = [row for row in outcome.rows if row.spec.published is None]
+    name = outcome.report.name
+    figures = [_figure(outcome, spec) for spec in outcome.report.figures]
+    schedules = [_schedule(outcome, spec) for spec in outcome.report.schedules]
+    parts = [(f["id"], f["title"]) for f in [*figures, *schedules]]
+    parts += [(f"{name}-rows", "Published and predicted")] if printed else []
+    parts += [(f"{name}-claims", "Claims")] if outcome.claims else []
+    parts += [(f"{name}-others", "Rows without a published value")] if others else []
     return {
-        "name": outcome.report.name,
+        "contents": [*parts, (f"{name}-sources", "Where the numbers come from")],
+        "name": name,
         "title": outcome.report.published["title"],
         "source": outcome.report.published["source"],
-        "rows": [(row, row_texts(row)) for row in outcome.rows],
-        "claims": [(name, texts[name], finding) for name, finding in outcome.claims.items()],
+        "totals": totals(outcome),
+        "printed": _rows(printed),
+        "others": _rows(others),
+        "claims": _claims([(id, texts[id], finding) for id, finding in outcome.claims.items()]),
         "notes": outcome.notes(),
-        "tolerances": {str(r.spec.tolerance): r.spec.tolerance.reason for r in outcome.rows},
-        "figures": [_figure(outcome, spec) for spec in outcome.report.figures],
-        "schedules": [_schedule(outcome, spec) for spec in outcome.report.schedules],
-        "machines": [(m, page.machine_rows(m)) for m in machines],
+        "tolerances": {str(row.spec.tolerance): row.spec.tolerance.reason for row in printed},
+        "figures": figures,
+        "schedules": schedules,
+        "machines": [(m, page.machine_table(m)) for m in machines],
     }
+
+
+def totals(outcome: Outcome) -> str:
+    """How many rows and claims have each verdict, in a line."""
+    rows = Counter(row.verdict for row in outcome.rows)
+    claims = Counter(finding.verdict for finding in outcome.claims.values())
+    told = [("row", rows), ("claim", claims)]
+    parts = [
+        f"{counted(of.total(), noun)}: {', '.join(f'{n} {verdict}' for verdict, n in of.items())}"
+        for noun, of in told
+        if of
+    ]
+    return "; ".join(parts)
+
+
+def _rows(rows: list[Row]) -> page.Grid:
+    columns = [
+        page.Column("row", key=True, style="id"),
+        page.Column("unit"),
+        *(page.Column(name, numeric=True) for name in ("published", "predicted", "95 % interval", "error", "allowed")),
+        page.Column("verdict", style="verdict"),
+    ]
+    texts = [[*row_texts(row), (with_mark(row.verdict, row.afterwards), _class(row.verdict))] for row in rows]
+    # What no row has needs no column.
+    shown = [place for place in range(len(columns)) if not rows or any(_filled(text[place]) for text in texts)]
+    return page.grid([columns[place] for place in shown], [[text[place] for place in shown] for text in texts])
+
+
+def _filled(value: str | tuple[str, str]) -> bool:
+    return bool(value if isinstance(value, str) else value[0])
+
+
+def _claims(claims: list[tuple[str, str, Finding]]) -> page.Grid:
+    columns = [
+        page.Column("claim", prose=True),
+        page.Column("verdict", style="verdict"),
+        page.Column("evidence", prose=True),
+    ]
+    rows = [
+        [f"{name}: {text}", (with_mark(finding.verdict, finding.afterwards), _class(finding.verdict)), finding.evidence]
+        for name, text, finding in claims
+    ]
+    return page.grid(columns, rows)
+
+
+def _class(verdict: str) -> str:
+    return verdict.replace(" ", "-")
 
 
 def figure_file(outcome: Outcome, title: str) -> str:
     """The figure of that title as an SVG file of its own."""
     (spec,) = (figure for figure in outcome.report.figures if figure["title"] == title)
-    return file(spec["x"], _series(outcome, spec)[0], spec["x_title"], spec["y_title"])
+    return chart(spec["x"], _series(outcome, spec)[0], spec["x_title"], spec["y_title"], 420).document()
 
 
 def _series(outcome: Outcome, spec: dict) -> tuple[list[Series], list[Row]]:
@@ -143,8 +231,9 @@ def _series(outcome: Outcome, spec: dict) -> tuple[list[Series], list[Row]]:
 def _figure(outcome: Outcome, spec: dict) -> dict:
     series, used = _series(outcome, spec)
     return {
+        "id": page.anchor(f"{outcome.report.name} {spec['title']}"),
         "title": spec["title"],
-        "picture": chart(spec["x"], series, spec["x_title"], spec["y_title"]),
+        "pictures": [chart(spec["x"], series, spec["x_title"], spec["y_title"]).embedded()],
         "origin": page.origin(
             ", ".join(dict.fromkeys(row.spec.experiment for row in used)),
             [row.scenario for row in used],
@@ -158,6 +247,7 @@ def _schedule(outcome: Outcome, spec: dict) -> dict:
     cell = results.cell(spec["cell"])
     seed, first = results.seeds[0], spec["first"]
     return {
+        "id": page.anchor(f"{outcome.report.name} {spec['title']}"),
         "title": spec["title"],
         "picture": page.schedule(page.scenario_of(results, cell), seed, first),
         "origin": page.origin(spec["experiment"], [cell["scenario"]], f"seed {seed}"),
