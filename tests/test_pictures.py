@@ -186,6 +186,13 @@ def test_a_chart_of_nothing_and_of_one_seed_can_be_drawn():
     assert "nan" not in drawn(["a"]).inner
 
 
+def test_charts_of_one_metric_have_the_same_axis():
+    series = [Series(str(n), [Point(0, 10.0**n, NAN, NAN), Point(1, 10.0**n, NAN, NAN)]) for n in range(8)]
+    first, second = (chart(["1", "2"], part, "x", "y", among=series) for part in panels(series))
+    ticks = [[words for words, x, *_ in labels(one) if x < 60] for one in (first, second)]
+    assert ticks[0] == ticks[1]
+
+
 def test_more_series_than_colours_take_more_charts():
     assert [len(part) for part in panels([Series(str(n), []) for n in range(14)])] == [6, 6, 2]
 

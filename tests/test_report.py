@@ -151,7 +151,7 @@ addEventListener("load", () => {
     const r = e.getBoundingClientRect(), out = r.right > wide + 1 || r.left < -1;
     if (seen(e) && !e.closest("thead") && out) found.push(e.tagName + ": " + e.textContent.slice(0, 40));
   }
-  for (const drawing of document.querySelectorAll("svg.chart")) {
+  for (const drawing of document.querySelectorAll("svg")) {
     const frame = drawing.getBoundingClientRect();
     if (!seen(drawing)) continue;
     const words = [...drawing.querySelectorAll("text")].map(e => [e.firstChild.textContent, e.getBoundingClientRect()]);

@@ -396,3 +396,17 @@ def test_a_value_that_was_not_printed_is_apart_from_those_that_are_judged(report
     assert judged.count('class="k id"') == 3
     assert others.count(">not printed<") == 1
     assert "1 row without a published value" in others
+
+
+def test_a_page_prints_its_first_screen_and_a_sheet_a_report(report, tmp_path):
+    from test_report import CHROMIUM, browse
+
+    from schedlab.report.reproduced import write
+
+    if CHROMIUM is None:
+        pytest.skip("no Chromium here")
+    outcome = reproduce("test-2026", {"out": tmp_path / "results"})
+    write([outcome, outcome], tmp_path / "page.html")
+    sheets = tmp_path / "page.pdf"
+    browse(tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={sheets}", (tmp_path / "page.html").as_uri())
+    assert len(re.findall(rb"/Type\s*/Page\b[^s]", sheets.read_bytes())) == 3

@@ -13,7 +13,7 @@ use arrow_array::{ArrayRef, Int8Array, RecordBatch, StringArray, UInt8Array, UIn
 use arrow_schema::ArrowError;
 use schedlab_model::{
     Nanos,
-    event::{AnyObserver, Event, Observer},
+    event::{AnyObserver, Observer},
     scenario::Scenario,
     units::{Duration, spell_duration},
 };
@@ -21,7 +21,7 @@ use schedlab_policies::schedulers::All;
 use schedlab_sim::observe;
 use schedlab_traces::{
     Names, chrome,
-    gantt::Chart,
+    gantt::Drafting,
     perfetto,
     recording::{Reader, Recorder},
     turns::{Turn, Turns},
@@ -33,14 +33,12 @@ use std::{
     sync::Arc,
 };
 
-/// Most events that a drawing keeps in memory (64 MiB); far more than can be distinguished.
-const MOST_EVENTS: usize = 2_000_000;
-
 /// Width of a drawing in text.
 const COLUMNS: usize = 100;
 
-/// Writes the run as `kind` to `path`. Only what happens before `limit` is written; 0 means the whole run.
-pub fn write(run_json: &str, kind: &str, path: &Path, limit: Nanos) -> Result<(), String> {
+/// Writes the run as `kind` to `path`. Only what happens before `limit` is written; 0 means the whole run. A drawing
+/// begins at `from`.
+pub fn write(run_json: &str, kind: &str, path: &Path, from: Nanos, limit: Nanos) -> Result<(), String> {
     let Run { mut scenario, seed } = from_json("run", run_json)?;
     if limit > 0 {
         let end = scenario.duration.map_or(limit, |duration| duration.0.min(limit));
@@ -53,7 +51,7 @@ pub fn write(run_json: &str, kind: &str, path: &Path, limit: Nanos) -> Result<()
     let recording = Draft::next_to(path).map_err(|why| format!("{}: {why}", path.display()))?;
     let end = record(&scenario, seed, &recording.path, path)?;
     let title = format!("{} on {}, seed {seed}", scenario.scheduler.name, scenario.machine.name);
-    picture(&recording.path, kind, &title, path, Nanos::MAX, Some(end))
+    picture(&recording.path, kind, &title, path, (from, Nanos::MAX), Some(end))
 }
 
 /// Writes a run's recording; returns the time at which the run ended. Errors name the file that the user `asked` for.
@@ -68,18 +66,19 @@ fn record(scenario: &Scenario, seed: u64, path: &Path, asked: &Path) -> Result<N
     Ok(end)
 }
 
-/// Makes a picture of a recording. Only what happens before `limit` is drawn; 0 means the whole run.
-pub fn draw(recording: &Path, kind: &str, title: &str, path: &Path, limit: Nanos) -> Result<(), String> {
-    picture(recording, kind, title, path, if limit > 0 { limit } else { Nanos::MAX }, None)
+/// Makes a picture of a recording. Only what happens before `limit` is drawn; 0 means the whole run. A drawing begins at
+/// `from`.
+pub fn draw(recording: &Path, kind: &str, title: &str, path: &Path, from: Nanos, limit: Nanos) -> Result<(), String> {
+    picture(recording, kind, title, path, (from, if limit > 0 { limit } else { Nanos::MAX }), None)
 }
 
-/// Makes a picture of what a recording has before a time, up to its `end` if that is known: nothing may have happened last.
+/// Makes a picture of a stretch of a recording, up to its `end` if that is known: nothing may have happened last.
 fn picture(
     recording: &Path,
     kind: &str,
     title: &str,
     path: &Path,
-    until: Nanos,
+    (from, until): (Nanos, Nanos),
     end: Option<Nanos>,
 ) -> Result<(), String> {
     let failed = |why: io::Error| format!("{}: {why}", path.display());
@@ -96,11 +95,19 @@ fn picture(
             tracer.finish().map_err(failed)?;
         }
         "gantt_text" | "gantt_svg" => {
-            let mut beginning = Beginning::default();
-            let (names, last) = listen(recording, until, AnyObserver(&mut beginning))?;
+            let names = open(recording)?.names().clone();
+            let mut drafting = Drafting::new(&names, from, until.min(end.unwrap_or(until)));
+            let (_, last) = listen(recording, until, AnyObserver(&mut drafting))?;
             let end = end.unwrap_or(until.min(last));
-            beginning.refuse_if_full(end)?;
-            let chart = Chart::new(&beginning.events, &names, end);
+            if from >= end && from > 0 {
+                let (from, end) = (spell_duration(from), spell_duration(end));
+                return Err(format!("nothing to draw from {from} on: the run ends at {end}"));
+            }
+            if drafting.full() {
+                let length = spell_duration(end.saturating_sub(from));
+                return Err(format!("too many events in {length} to draw: ask for a shorter time"));
+            }
+            let chart = drafting.finish(end);
             let drawn = if kind == "gantt_svg" { chart.svg(title) } else { chart.text(COLUMNS) };
             draft.out.write_all(drawn.as_bytes()).map_err(failed)?;
         }
@@ -159,32 +166,6 @@ fn names(scenario: &Scenario) -> Result<Names, String> {
         servers: schedlab_sim::servers(scenario).iter().map(|name| (*name).to_owned()).collect(),
         marks: schedlab_sim::marks(scenario).map_err(|why| why.to_string())?,
     })
-}
-
-/// Keeps events up to a bound.
-#[derive(Default)]
-struct Beginning {
-    events: Vec<Event>,
-    full: bool,
-}
-
-impl Beginning {
-    fn refuse_if_full(&self, length: Nanos) -> Result<(), String> {
-        if !self.full {
-            return Ok(());
-        }
-        let length = spell_duration(length);
-        Err(format!("more than {MOST_EVENTS} events in {length}: too many to draw; ask for a shorter time"))
-    }
-}
-
-impl Observer for Beginning {
-    fn observe(&mut self, event: Event) {
-        self.full = self.events.len() == MOST_EVENTS;
-        if !self.full {
-            self.events.push(event);
-        }
-    }
 }
 
 /// A file that has no name of its own until it is published, and is removed if it never is.

@@ -211,14 +211,24 @@ mod _core {
 
     /// Writes one run to a file, whole or not at all; see `recording` for the kinds.
     #[pyfunction]
-    fn record(py: Python<'_>, run_json: &str, kind: &str, path: &str, limit_ns: u64) -> PyResult<()> {
-        released(py, || recording::write(run_json, kind, path.as_ref(), limit_ns))
+    #[pyo3(signature = (run_json, kind, path, limit_ns, from_ns=0))]
+    fn record(py: Python<'_>, run_json: &str, kind: &str, path: &str, limit_ns: u64, from_ns: u64) -> PyResult<()> {
+        released(py, || recording::write(run_json, kind, path.as_ref(), from_ns, limit_ns))
     }
 
     /// Draws a recording, of whatever kernel; see `recording` for the kinds.
     #[pyfunction]
-    fn draw(py: Python<'_>, recording: &str, kind: &str, title: &str, path: &str, limit_ns: u64) -> PyResult<()> {
-        released(py, || recording::draw(recording.as_ref(), kind, title, path.as_ref(), limit_ns))
+    #[pyo3(signature = (recording, kind, title, path, limit_ns, from_ns=0))]
+    fn draw(
+        py: Python<'_>,
+        recording: &str,
+        kind: &str,
+        title: &str,
+        path: &str,
+        limit_ns: u64,
+        from_ns: u64,
+    ) -> PyResult<()> {
+        released(py, || recording::draw(recording.as_ref(), kind, title, path.as_ref(), from_ns, limit_ns))
     }
 
     /// The running tasks over time, of a recording; see `recording` for the columns of the Arrow stream.

@@ -39,8 +39,16 @@ def verb(
         Path | None,
         typer.Option("--trace", help="Write the first run for ui.perfetto.dev; as JSON if the name ends in .json."),
     ] = None,
-    gantt: Annotated[Path | None, typer.Option("--gantt", help="Draw the first run, as .svg or .txt.")] = None,
-    first: Annotated[float, typer.Option("--first", min=0.001, help="Seconds that --gantt draws.")] = 2.0,
+    gantt: Annotated[
+        Path | None,
+        typer.Option("--gantt", help="Draw a run around its first wait above the median, as .svg or .txt."),
+    ] = None,
+    begin: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Begin of what --gantt draws.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="End of what --gantt draws.")] = None,
+    first: Annotated[float | None, typer.Option("--first", min=0.001, help="Seconds that --gantt draws.")] = None,
+    cell: Annotated[
+        str | None, typer.Option("--cell", help="Draw this one, not the first: KEY=VALUE[,KEY=VALUE] of what is swept.")
+    ] = None,
     on: Annotated[
         str | None,
         typer.Option(
@@ -87,10 +95,11 @@ def verb(
     value in any run.
     """
     from schedlab.cli.output import refuse_unwritable
+    from schedlab.errors import UsageError
     from schedlab.experiment import Experiment
     from schedlab.results import read_baseline
     from schedlab.run import effects
-    from schedlab.run.pictures import draw, refuse_impossible
+    from schedlab.run.pictures import Shown, draw, refuse_impossible
     from schedlab.run.runner import placed
     from schedlab.run.trust import permit
     from schedlab.system.escaped import escaped
@@ -113,12 +122,20 @@ def verb(
         permit(escaped(str(file)), effects.of(experiment.cells()), trust, insist)
     where = targets(on, experiment, threads, conditions, out if blind else None, say)
     refuse_impossible(pictures, where[0])
+    shown = Shown(cell, begin, end, first)
+    if pictures:
+        # A wrong time or cell is refused before the runs.
+        shown.of(placed(experiment, where))
+        shown.stretch()
+    elif cell or begin or end:
+        raise UsageError("--from, --to and --cell say what is drawn: add --gantt FILE.svg, or for --cell --trace")
     if baseline:
         read_baseline(baseline, [cell.factors for cell in placed(experiment, where)])
     results = _run(experiment, out, threads, fresh, where)
-    for path, kind in pictures:
-        draw(experiment, where, path, kind, None if path == trace else first)
-    _tell(results, experiment, pictures, baseline, form)
+    drawn = [(path, kind, draw(experiment, where, path, kind, shown)) for path, kind in pictures]
+    of = f"the cell {escaped(cell)}" if cell else "the first cell"
+    said = [(path, kind, ", ".join(filter(None, [of, stretch and str(stretch)]))) for path, kind, stretch in drawn]
+    _tell(results, experiment, said, baseline, form)
     return _judge(results, unrecorded=no_record and "host" in names)
 
 
@@ -159,7 +176,11 @@ def _judge(results: "Results", unrecorded: bool) -> None:
 
 
 def _tell(
-    results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]], baseline: str | None, form: Form
+    results: "Results",
+    experiment: "Experiment",
+    pictures: list[tuple[Path, str, str]],
+    baseline: str | None,
+    form: Form,
 ) -> None:
     """Print the results. CSV has one table: the differences if a baseline was named."""
     compared = results.differences(None, baseline) if baseline else None
@@ -208,7 +229,7 @@ def _run(experiment: "Experiment", out: Path, threads: int | None, fresh: bool, 
         return experiment.run(out, threads, fresh, progress, targets, say)
 
 
-def show(results: "Results", form: Form = Form.TEXT, pictures: Sequence[tuple[Path, str]] = ()) -> None:
+def show(results: "Results", form: Form = Form.TEXT, pictures: Sequence[tuple[Path, str, str]] = ()) -> None:
     """Print the table of means with their intervals, and what may mislead."""
     from dataclasses import replace
 
@@ -225,8 +246,8 @@ def show(results: "Results", form: Form = Form.TEXT, pictures: Sequence[tuple[Pa
     lines += [f"ignored on {target}: {'; '.join(ignored)}" for target, ignored in results.ignored.items()]
     for text, found in gathered(results.warnings).items():
         lines.append(f"warning: {text} ({found} of {counted(total, 'run')})")
-    for path, kind in pictures:
-        lines.append(f"{kind} of the first cell, seed {results.seeds[0]}: {path}{_which_run(results)}")
+    for path, kind, what in pictures:
+        lines.append(f"{kind} of seed {results.seeds[0]} of {what}: {path}{_which_run(results)}")
     print_result(form, replace(table, title=results.manifest["question"]), lines, others, first=True)
 
 
@@ -254,7 +275,7 @@ def _show_differences(results: "Results", compared: "pl.DataFrame", baseline: st
     print_result(form, replace(table, title=f"compared with {baseline}"), lines)
 
 
-def as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str]]) -> dict:
+def as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str, str]]) -> dict:
     """What --json prints."""
 
     shown = results.shown_metrics
@@ -277,5 +298,5 @@ def as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[P
         "notes": results.notes,
         "ignored": results.ignored,
         "warnings": results.warnings,
-        "pictures": [{"kind": kind, "path": str(path)} for path, kind in pictures],
+        "pictures": [{"kind": kind, "path": str(path)} for path, kind, _ in pictures],
     }

@@ -92,15 +92,23 @@ def panels(series: Sequence[Series]) -> list[list[Series]]:
 
 
 def chart(
-    levels: Sequence[str | Level], series: Sequence[Series], x_title: str, y_title: str, width: float = WIDTH
+    levels: Sequence[str | Level],
+    series: Sequence[Series],
+    x_title: str,
+    y_title: str,
+    width: float = WIDTH,
+    among: Sequence[Series] = (),
 ) -> Drawing:
-    """Draw at most `COLOURS` series over levels; texts are read as numbers where all of them are."""
+    """Draw at most `COLOURS` series over levels; texts are read as numbers where all of them are.
+
+    The axis has room for the series `among` which they are, so that several charts have the same.
+    """
     texts = [one for one in levels if isinstance(one, str)]
     places = axes.levels(texts) if len(texts) == len(levels) else [one for one in levels if isinstance(one, Level)]
     name = f"{y_title} over {x_title}" if x_title else y_title
     legend, below = legend_of(series, width, 11.0)
     draw = _curves if places and all(one.value is not None for one in places) else _rows
-    inner, height = draw(places, series, x_title, y_title, width, below)
+    inner, height = draw(places, series, scale(among or series), x_title, y_title, width, below)
     return Drawing(name, legend + inner, width, height)
 
 
@@ -114,9 +122,15 @@ def scale(series: Sequence[Series]) -> tuple[Axis, list[float]]:
 
 
 def _curves(
-    levels: list[Level], series: Sequence[Series], x_title: str, y_title: str, width: float, top: float
+    levels: list[Level],
+    series: Sequence[Series],
+    scaled: tuple[Axis, list[float]],
+    x_title: str,
+    y_title: str,
+    width: float,
+    top: float,
 ) -> tuple[str, float]:
-    y_axis, marks = scale(series)
+    y_axis, marks = scaled
     texts = [digits(mark) for mark in marks]
     left, right = axes.width(max(texts, key=len)) + 10, width - 8
     top += TITLE
@@ -135,7 +149,7 @@ def _curves(
         parts.append(text("tick", left - 6, y(mark) + 4, words, "end"))
     parts += below_axis([one.label for one in levels], [x(i) for i in range(len(levels))], left, right, bottom)
     words = x_title + (", log scale" if x_axis.log else "")
-    parts.append(text("title", (left + right) / 2, bottom + 34, words, "middle", right - left))
+    parts.append(text("title", width / 2, bottom + 34, words, "middle", width))
     for index, one in enumerate(series):
         points = sorted(one.points, key=lambda point: levels[point.x].value)
         curve = " ".join(f"{x(p.x):.1f},{y(p.mean):.1f}" for p in points)
@@ -149,10 +163,16 @@ def _curves(
 
 
 def _rows(
-    levels: list[Level], series: Sequence[Series], x_title: str, y_title: str, width: float, top: float
+    levels: list[Level],
+    series: Sequence[Series],
+    scaled: tuple[Axis, list[float]],
+    x_title: str,
+    y_title: str,
+    width: float,
+    top: float,
 ) -> tuple[str, float]:
     """Names from top to bottom; a line of its own in a row for each series."""
-    axis, marks = scale(series)
+    axis, marks = scaled
     longest = max((axes.width(level.label) for level in levels), default=0.0)
     above = longest > 0.36 * width
     left, right = (10.0 if above else longest + 12), width - 10
@@ -179,7 +199,7 @@ def _rows(
     parts.append(line("grid", 0, bottom, width, bottom))
     parts += below_axis([digits(mark) for mark in marks], [x(mark) for mark in marks], left - 10, width, bottom)
     words = y_title + (", log scale" if axis.log else "")
-    parts.append(text("title", (left + right) / 2, bottom + 34, words, "middle", right - left))
+    parts.append(text("title", width / 2, bottom + 34, words, "middle", width))
     for index, one in enumerate(series):
         drawn = []
         for p in one.points:

@@ -61,7 +61,7 @@ def variables(colours: dict[str, str]) -> str:
 #: The rules of a chart; colours are those of the page or of the file around it.
 CHART = (
     """.chart text { font: 11px system-ui, sans-serif; fill: var(--ink); }
-.chart .tick { fill: var(--dim); } .chart .grid { stroke: var(--line); }
+.chart { color: var(--ink); } .chart .tick { fill: var(--dim); } .chart .grid { stroke: var(--line); }
 .chart .join { stroke: currentColor; stroke-width: 1.5; fill: none; opacity: .6; }
 .chart .bar { stroke: currentColor; stroke-width: 1.4; fill: none; } .chart .mark { fill: currentColor; }
 .chart .published { fill: none; stroke: currentColor; stroke-width: 1.6; }

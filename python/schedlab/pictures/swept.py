@@ -75,7 +75,7 @@ def of_distribution(cells: Sequence[Mapping], name: str, metrics: Sequence[str],
             curves.append((_named(cell, factors), curve))
     title = f"{name} [{unit}]" if unit != "1" else name
     parts = [curves[place : place + COLOURS] for place in range(0, len(curves), COLOURS)]
-    return Figure(f"{name}: all percentiles", [tail(part, title) for part in parts])
+    return Figure(f"{name}: all percentiles", [tail(part, title, among=curves) for part in parts])
 
 
 def _split(metric: str) -> tuple[str, str]:
@@ -107,7 +107,7 @@ def _means(cells: Sequence[Mapping], title: str, metrics: Sequence[str], entries
     y_title = f"{title} [{unit}]" if unit != "1" else title
     if len(lines) == 1 and next(iter(lines)):
         y_title = f"{next(iter(lines))}: {y_title}"
-    return Figure(title, [chart(levels, part, first, y_title) for part in panels(series)])
+    return Figure(title, [chart(levels, part, first, y_title, among=series) for part in panels(series)])
 
 
 def _follows(cells: Sequence[Mapping], first: str, factor: str) -> bool:

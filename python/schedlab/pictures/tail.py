@@ -56,9 +56,13 @@ def spelled(statistic: str) -> str:
     return f"p{digits[:2]}.{digits[2:]}" if statistic.startswith("p") and len(digits) > 2 else statistic
 
 
-def tail(curves: Sequence[tuple[str, Sequence[Percentile]]], x_title: str, width: float = WIDTH) -> Drawing:
-    """Draw at most as many curves as there are colours."""
-    every = [one for _, curve in curves for one in curve]
+#: A curve: its name, and its percentiles.
+Curve = tuple[str, Sequence[Percentile]]
+
+
+def tail(curves: Sequence[Curve], x_title: str, width: float = WIDTH, among: Sequence[Curve] = ()) -> Drawing:
+    """Draw at most as many curves as there are colours; the axes have room for those `among` which they are."""
+    every = [one for _, curve in among or curves for one in curve]
     positive = [value for one in every for value in (one.mean, one.high) if isfinite(value) and value > 0]
     x_axis, x_marks = _values(positive)
     least = min((one.longer for one in every), default=0.1)
@@ -82,7 +86,7 @@ def tail(curves: Sequence[tuple[str, Sequence[Percentile]]], x_title: str, width
     parts += [line("grid", x(mark), top, x(mark), bottom) for mark in x_marks]
     parts += below_axis([digits(mark) for mark in x_marks], [x(mark) for mark in x_marks], left - 12, width, bottom)
     words = x_title + (", log scale" if x_axis.log else "")
-    parts.append(text("title", (left + right) / 2, bottom + 34, words, "middle", right - left))
+    parts.append(text("title", width / 2, bottom + 34, words, "middle", width))
     for index, (name, curve) in enumerate(curves):
         shown = [one for one in sorted(curve, key=lambda one: -one.longer) if isfinite(one.mean)]
         # A value of zero has no place on a logarithmic axis but its edge.

@@ -105,14 +105,15 @@ def _of_ratio(curves: Curves, ratio: str) -> list[dict[str, Any]]:
         series = points[row["policy"]]
         series.append(Point(len(series), row[ratio], low, high))
     figures = []
-    for shown in panels([Series(policy, found) for policy, found in points.items()]):
+    series = [Series(policy, found) for policy, found in points.items()]
+    for shown in panels(series):
         words = ratio.replace("_", " ")
         names = ", ".join(series.name for series in shown)
         figures.append(
             {
                 "id": page.anchor(f"{words} {names}"),
                 "title": f"{words}: {names}" if len(ratios(curves)) > 1 else names,
-                "pictures": [chart(levels, shown, "size of the cache", words).embedded()],
+                "pictures": [chart(levels, shown, "size of the cache", words, among=series).embedded()],
                 "origin": story(curves),
             }
         )

@@ -4,23 +4,20 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.errors import UsageError
-from schedlab.pictures import swept
+from schedlab.pictures import schedule
 from schedlab.report import page
 from schedlab.report.page import Column
 from schedlab.report.warnings import gathered
 from schedlab.results import Results
 from schedlab.units import counted
 
-#: Seconds of the first run that the page draws.
-DRAWN = 2.0
-
 
 def write(results: Results, path: Path) -> None:
     """Write the page. Raises `UsageError` for sealed results: a page shows settings."""
     if (results.folder / "seal").exists():
         raise UsageError(f"{results.folder} is sealed; conclude first, then: schedlab unseal {results.folder}")
-    figures, schedule = _figures(results), _schedule(results)
-    contents = [("numbers", "The numbers"), *((f["id"], f["title"]) for f in [*figures, schedule])]
+    figures, drawn = _figures(results), _schedule(results)
+    contents = [("numbers", "The numbers"), *((f["id"], f["title"]) for f in [*figures, drawn])]
     page.write(
         "measured.html",
         path,
@@ -32,7 +29,7 @@ def write(results: Results, path: Path) -> None:
         contents=[*contents, ("sources", "Where the numbers come from")],
         table=_table(results),
         figures=figures,
-        schedule=schedule,
+        schedule=drawn,
         machines=[(m, page.machine_table(m)) for m in results.manifest["machines"]],
         scenarios=_scenarios(results),
     )
@@ -51,13 +48,16 @@ def _scenarios(results: Results) -> page.Grid:
 
 
 def _schedule(results: Results) -> dict[str, str]:
-    """The first seconds of the first cell."""
+    """The stretch that matters of the first cell's first run, simulated."""
     cell, seed = results.manifest["cells"][0], results.seeds[0]
     where = ", ".join(f"{name} = {value}" for name, value in cell["factors"].items())
+    run = {"scenario": results.scenario(cell), "seed": seed}
+    stretch = schedule.of_run(run)
+    simulated = "" if cell["on"] == "sim" else ", simulated"
     return {
         "id": "schedule",
-        "title": f"The first {DRAWN:g} s" + (f" with {where}" if where else ""),
-        "picture": page.schedule(page.scenario_of(results, cell), seed, DRAWN),
+        "title": f"A schedule{simulated}, {stretch}" + (f" ({where})" if where else ""),
+        "picture": page.schedule(run, stretch),
         "origin": page.origin(results.name, [cell["scenario"]], f"seed {seed}"),
     }
 
@@ -66,10 +66,6 @@ def _figures(results: Results) -> list[dict[str, Any]]:
     """One chart for each metric if anything was swept, and the tail of each distribution."""
     scenarios = [cell["scenario"] for cell in results.manifest["cells"]]
     caption = page.origin(results.name, scenarios, f"{counted(len(results.seeds), 'seed')} each")
-    known = results.frame["metric"].unique(maintain_order=True).to_list()
-    found = swept.figures(
-        results.manifest["cells"], results.shown_metrics, known, lambda names: results.summary(names).to_dicts()
-    )
     return [
         {
             "id": page.anchor(figure.title),
@@ -77,5 +73,5 @@ def _figures(results: Results) -> list[dict[str, Any]]:
             "pictures": [drawing.embedded() for drawing in figure.drawings],
             "origin": caption,
         }
-        for figure in found
+        for figure in results.figures(results.shown_metrics)
     ]

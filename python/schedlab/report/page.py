@@ -1,16 +1,15 @@
 """One self-contained page: the frame that every report shares. No network, no script; light and dark by the reader's
 choice."""
 
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from schedlab import _core
+from schedlab.pictures.schedule import Stretch, drawn
 from schedlab.pictures.style import CHART, DARK, LIGHT, variables
-from schedlab.results import Results
 from schedlab.specification import spelled
 from schedlab.system.escaped import escaped
 from schedlab.system.writing import replace
@@ -140,23 +139,12 @@ def _leaves(tree: Any, path: str) -> Iterator[tuple[str, str, str]]:
         yield path, spelled(tree), ""
 
 
-def schedule(scenario: dict[str, Any], seed: int, first: float) -> str:
-    """The simulator's drawing of the first seconds of a run, as SVG to be embedded in a page.
+def schedule(run: Mapping[str, Any], stretch: Stretch) -> str:
+    """The simulator's drawing of a stretch of a run, as SVG to be embedded in a page.
 
     Its style sheet is nested into a class, or it would restyle the whole page.
     """
-    from tempfile import TemporaryDirectory
-
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "schedule.svg"
-        run = {"scenario": scenario, "seed": seed}
-        _core.record(json.dumps(run), "gantt_svg", str(path), round(first * 1e9))
-        text = path.read_text(encoding="utf-8")
+    text = drawn(run, stretch)
     drawing = text[text.index("<svg") :]
     styled = drawing.replace("<style>", "<style>.schedule{", 1).replace("</style>", "}</style>", 1)
     return f'<div class="schedule">{styled}</div>'
-
-
-def scenario_of(results: Results, cell: dict[str, Any]) -> dict[str, Any]:
-    """The scenario of a manifest's cell, its machine put back."""
-    return {**cell["definition"], "machine": results.manifest["machines"][cell["machine"]]}

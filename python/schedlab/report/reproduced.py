@@ -1,7 +1,8 @@
 """The page about rebuilt reports: one screen with what was asked and how much held, then a section for each report.
 
 In rows.toml, a `[[figure]]` has a title, `x_title`, `y_title`, the labels `x`, and `series`: a name and the id of
-its rows with {x} for the label. A `[[schedule]]` has a title, an experiment, the cell, and `first` in seconds.
+its rows with {x} for the label. A `[[schedule]]` has a title, an experiment, the cell, and `first` in seconds: of
+the run, or of the `job` that it names.
 """
 
 import math
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from schedlab.pictures.chart import Point, Series, chart
+from schedlab.pictures.schedule import Stretch, of_job
 from schedlab.published.reproduction import Finding, Outcome, with_mark
 from schedlab.published.rows import Row, Score, total
 from schedlab.report import page
@@ -245,10 +247,11 @@ def _figure(outcome: Outcome, spec: dict) -> dict:
 def _schedule(outcome: Outcome, spec: dict) -> dict:
     results = outcome.runner.run(spec["experiment"])
     cell = results.cell(spec["cell"])
-    seed, first = results.seeds[0], spec["first"]
+    run, first = {"scenario": results.scenario(cell), "seed": results.seeds[0]}, spec["first"]
+    stretch = of_job(run, spec["job"], first) if "job" in spec else Stretch(0, round(first * 1e9))
     return {
         "id": page.anchor(f"{outcome.report.name} {spec['title']}"),
         "title": spec["title"],
-        "picture": page.schedule(page.scenario_of(results, cell), seed, first),
-        "origin": page.origin(spec["experiment"], [cell["scenario"]], f"seed {seed}"),
+        "picture": page.schedule(run, stretch),
+        "origin": page.origin(spec["experiment"], [cell["scenario"]], f"seed {results.seeds[0]}"),
     }

@@ -22,6 +22,9 @@ from schedlab.units import counted
 if TYPE_CHECKING:
     import polars as pl
 
+    from schedlab.pictures.picture import Picture
+    from schedlab.pictures.swept import Figure
+
 #: Shown when an experiment names no metrics, as far as its runs have them.
 USUAL_OF_JOB = ("real", "user", "sys")
 USUAL_OF_SYSTEM = ("context_switches", "wakeup_latency.p99", "longest_gap")
@@ -351,6 +354,47 @@ class Results:
     def differences_table(self, found: "pl.DataFrame") -> Table:
         """What `differences` found: the mean with its interval, as a share, and in a word."""
         return tables.differences(self.factors, found.to_dicts(), len(self.seeds))
+
+    def figures(self, metrics: Sequence[str]) -> "list[Figure]":
+        """A chart for each of the metrics if anything was swept, and all percentiles of each distribution."""
+        from schedlab.pictures import swept
+
+        known = self.frame["metric"].unique(maintain_order=True).to_list()
+        return swept.figures(self.manifest["cells"], metrics, known, lambda names: self.summary(names).to_dicts())
+
+    def scenario(self, cell: dict[str, Any]) -> dict[str, Any]:
+        """The scenario of a manifest's cell, its machine put back."""
+        return {**cell["definition"], "machine": self.manifest["machines"][cell["machine"]]}
+
+    def plot(
+        self,
+        what: str | None = None,
+        cell: dict[str, str] | None = None,
+        start: str | None = None,
+        end: str | None = None,
+    ) -> "Picture":
+        """A picture that a notebook shows, as on the page of `schedlab report`.
+
+        `what` is a metric (`"tasks.*.real"`), a distribution for all its percentiles (`"tasks.io.response"`), or
+        `"schedule"`; the first metric shown if left out. A schedule is simulated, of the one `cell` that has these
+        factors, with the first seed, from `start` to `end` (`"150ms"`), or around the first wait above the median.
+        """
+        from schedlab.pictures.picture import Picture
+
+        if what == "schedule":
+            from schedlab.pictures import schedule
+
+            shown = self.cell(cell) if cell else self.manifest["cells"][0]
+            run = {"scenario": self.scenario(shown), "seed": self.seeds[0]}
+            stretch = schedule.between(start, end) if start or end else schedule.of_run(run)
+            return Picture(schedule.drawn(run, stretch))
+        percentiles = rf"{re.escape(what or '')}\.p\d+"
+        of = [name for name in self.frame["metric"].unique() if what and re.fullmatch(percentiles, name)]
+        figures = self.figures(of[:1] or (self._meant([what]) if what else self.shown_metrics))
+        picked = figures[-1] if of else next(iter(figures), None)
+        if picked is None:
+            raise UsageError(f"{self.name}: nothing was swept: there is no chart of {what or 'a metric'}")
+        return Picture(picked.drawings[0].document())
 
     def __repr__(self) -> str:
         """What was run and the first numbers, in at most ten lines."""

@@ -8,7 +8,6 @@ from schedlab.errors import UsageError
 from schedlab.system import escaped
 from schedlab.system.writing import is_stream
 
-
 #: What every JSON document begins with, before the verb; and the version of all of them. It changes when a field is
 #: removed or changes its meaning. Fields may be added in any version.
 FORMATS, VERSION = "schedlab", 1

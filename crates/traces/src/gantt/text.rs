@@ -36,7 +36,7 @@ impl Chart {
         self.lines().for_each(|line| {
             put(&line.label, self.cells(line, columns).iter().map(|s| s.map_or(' ', State::cell)).collect())
         });
-        put("", format!("a column is {}", spell_duration(self.length / columns as Nanos)));
+        put("", format!("a column is {}", spell_duration(self.length() / columns as Nanos)));
         put("", self.legend());
         self.left_out().into_iter().for_each(|words| put("", words));
         text
@@ -58,7 +58,7 @@ impl Chart {
     fn scale_lines(&self, columns: usize) -> (String, String) {
         let (mut labels, mut marks) = (String::new(), String::new());
         for (time, label) in self.scale(APART as f64 / columns as f64) {
-            let column = (u128::from(time) * columns as u128 / u128::from(self.length.max(1))) as usize;
+            let column = column_at(time - self.from, self.length(), columns);
             if column >= columns {
                 break;
             }
@@ -71,10 +71,11 @@ impl Chart {
 
     /// The state of each column; none where a task is not alive, or a processor is at work.
     pub(super) fn cells(&self, line: &Line, columns: usize) -> Vec<Option<State>> {
-        let border = |column: usize| (u128::from(self.length) * column as u128 / columns as u128) as Nanos;
+        let border =
+            |column: usize| self.from + (u128::from(self.length()) * column as u128 / columns as u128) as Nanos;
         let mut held = vec![[0; STATES.len()]; columns];
         for segment in &line.segments {
-            let first = column_of(segment.from, self.length, columns);
+            let first = column_at(segment.from - self.from, self.length(), columns).saturating_sub(1);
             for (column, held) in held.iter_mut().enumerate().skip(first) {
                 let (from, to) = (border(column), border(column + 1));
                 if from >= segment.to {
@@ -92,7 +93,7 @@ impl Chart {
     }
 }
 
-/// The column in which a time may lie, or the one before it.
-fn column_of(time: Nanos, length: Nanos, columns: usize) -> usize {
-    ((u128::from(time) * columns as u128 / u128::from(length.max(1))) as usize).saturating_sub(1)
+/// The column in which a time after the begin of the chart lies, or the next.
+fn column_at(time: Nanos, length: Nanos, columns: usize) -> usize {
+    (u128::from(time) * columns as u128 / u128::from(length.max(1))) as usize
 }
