@@ -64,6 +64,7 @@ impl Load {
             workload: BTreeMap::from([(JOB.to_owned(), self.job(tasks, 1))]),
             groups: BTreeMap::new(),
             duration: Some(Duration(self.duration(tasks, switches))),
+            shared: BTreeMap::new(),
             tunables: BTreeMap::new(),
         }
     }

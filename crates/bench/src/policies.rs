@@ -211,6 +211,7 @@ impl Cell<'_> {
             workload,
             groups,
             duration,
+            shared: BTreeMap::new(),
             tunables: BTreeMap::new(),
         }
     }

@@ -16,3 +16,19 @@ pub fn wake(word: &AtomicU32, count: i32) {
     // SAFETY: the word is alive for the call.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, count) };
 }
+
+/// Waits as [`wait`] does, to be woken by a [`wake_some`] that names one of the same bits.
+pub fn wait_for(word: &AtomicU32, value: u32, bits: u32) {
+    let (limit, other) = (std::ptr::null::<libc::timespec>(), std::ptr::null::<u32>());
+    let call = libc::FUTEX_WAIT_BITSET;
+    // SAFETY: the word is alive for the call; without a limit and a second word.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), call, value, limit, other, bits) };
+}
+
+/// Wakes all waiters of the word that wait for one of these bits, and those of [`wait`].
+pub fn wake_some(word: &AtomicU32, bits: u32) {
+    let (limit, other) = (std::ptr::null::<libc::timespec>(), std::ptr::null::<u32>());
+    let call = libc::FUTEX_WAKE_BITSET;
+    // SAFETY: the word is alive for the call; without a limit and a second word.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), call, i32::MAX, limit, other, bits) };
+}

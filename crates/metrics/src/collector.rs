@@ -285,6 +285,16 @@ impl Collector {
                     job.misses += u64::from(e.flag == 0);
                 }
             }
+            Kind::Message => {
+                if let Some(job) = self.job(e) {
+                    job.message_latency.record(e.a);
+                }
+            }
+            Kind::Granted => {
+                if let Some(job) = self.job(e) {
+                    job.lock_latency.record(e.a);
+                }
+            }
             Kind::Signal => {
                 if let Some(job) = self.job(e) {
                     job.signals_overlapped += u64::from(e.flag == 0 && e.a > 1);
@@ -308,6 +318,8 @@ impl Collector {
         const PASS: u8 = Unfinished::Pass as u8;
         const PERIOD: u8 = Unfinished::Period as u8;
         const DEADLOCK: u8 = Unfinished::Deadlock as u8;
+        const MESSAGE: u8 = Unfinished::Message as u8;
+        const GRANT: u8 = Unfinished::Grant as u8;
         if e.flag == Unfinished::Request as u8 {
             return self.storage.observe(e);
         }
@@ -315,6 +327,8 @@ impl Collector {
         let job = &mut self.jobs[task.job as usize];
         match e.flag {
             PASS => job.pass_time.censor(e.a),
+            MESSAGE => job.message_latency.censor(e.a),
+            GRANT => job.lock_latency.censor(e.a),
             PERIOD => {
                 job.lateness.censor(e.a);
                 job.misses += 1;

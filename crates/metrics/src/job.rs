@@ -104,6 +104,9 @@ pub(crate) struct Job {
     pub pass_time: Distribution,
     pub lateness: Distribution,
     pub misses: u64,
+    /// From sending a message to its receiver's being done with it, and from requesting a lock or a permit to going on with it.
+    pub message_latency: Distribution,
+    pub lock_latency: Distribution,
     pub turnaround: Distribution,
     pub queueing: Distribution,
     /// Time in the runqueue of each task that ended.

@@ -218,6 +218,18 @@ const ENTRIES: &[Entry] = &[
         "Jain's index in each second, of all tasks that wanted a processor throughout it; weights are not considered",
     ),
     entry(
+        "message_latency",
+        "s",
+        SystemSpread(|c| over_all(c.named().map(|j| &j.message_latency))),
+        "from sending a message, or the arrival of a request, to the receiver's being done with it, of all jobs",
+    ),
+    entry(
+        "lock_latency",
+        "s",
+        SystemSpread(|c| over_all(c.named().map(|j| &j.lock_latency))),
+        "from requesting a lock or a permit to going on with it, of all jobs",
+    ),
+    entry(
         "longest_gap",
         "s",
         System(|c| c.named().map(Job::longest_gap).max().and_then(s)),
@@ -451,6 +463,18 @@ const ENTRIES: &[Entry] = &[
     ),
     entry("deadline_misses", "1", Task(|j, _| count(j.misses)), "periods that were missed, done late or not at all"),
     entry("lateness", "s", TaskSpread(|j| j.lateness.clone()), "how late a period's work was done, 0 if in time"),
+    entry(
+        "message_latency",
+        "s",
+        TaskSpread(|j| j.message_latency.clone()),
+        "from sending a message to the receiver's being done with it: its next receive, the end of its pass or its own",
+    ),
+    entry(
+        "lock_latency",
+        "s",
+        TaskSpread(|j| j.lock_latency.clone()),
+        "from requesting a lock or a permit to going on with it",
+    ),
     entry(
         "signals_overlapped",
         "1",

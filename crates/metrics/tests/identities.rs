@@ -347,8 +347,9 @@ proptest! {
 }
 
 #[rustfmt::skip]
-const KINDS: [Kind; 20] = [
+const KINDS: [Kind; 22] = [
     Kind::Created, Kind::Exited, Kind::Wakeup, Kind::SwitchIn, Kind::SwitchOut, Kind::Overhead, Kind::Sampled,
     Kind::Interrupt, Kind::SystemCall, Kind::CacheLookup, Kind::DiskStart, Kind::DiskDone, Kind::Idle, Kind::Pass,
     Kind::Period, Kind::Mark, Kind::Signal, Kind::Migrated, Kind::Memory, Kind::Unfinished,
+    Kind::Message, Kind::Granted,
 ];

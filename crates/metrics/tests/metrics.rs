@@ -547,6 +547,8 @@ fn complete() -> Report {
         at(92, 1, Kind::DiskDone, 0, 7, 2 * MS),
         at(92, 1, Kind::Pass, 0, 4, 0),
         at(90, 0, Kind::Period, 1, 0, 0),
+        at(90, 1, Kind::Message, 0, MS, 0),
+        at(90, 1, Kind::Granted, 0, MS, 0),
         leaves(95, 1, Leave::Exited, 20, 0),
         ends(95, 1),
         // Two that want the processor for two seconds.

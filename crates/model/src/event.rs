@@ -83,6 +83,11 @@ pub enum Kind {
     Charged,
     /// The run ended before this did. `flag`: [`Unfinished`]; `a`: its age in ns.
     Unfinished,
+    /// A task is done with a message that it had received: it receives the next one, its pass ends, or it ends. `a`: nanoseconds since
+    /// the message was sent.
+    Message,
+    /// A task goes on with a lock or a permit that it had requested. `a`: nanoseconds since the request.
+    Granted,
 }
 
 /// What the end of a run cut off: [`Event::flag`] of a [`Kind::Unfinished`]. What ran or waited for a processor is
@@ -100,6 +105,10 @@ pub enum Unfinished {
     Stuck,
     /// The same, of the first task in a circle of tasks that wait for each other's locks.
     Deadlock,
+    /// A message that was not received yet, or that its receiver was not done with.
+    Message,
+    /// A request of a lock or a permit.
+    Grant,
 }
 
 /// What a tick found on the processor: [`Event::flag`] of a [`Kind::Sampled`].

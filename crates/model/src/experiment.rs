@@ -98,6 +98,9 @@ pub struct Experiment {
     /// Groups of tasks by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub groups: BTreeMap<String, Value>,
+    /// What tasks share, by name: { queue = 64 }, { semaphore = 3 } or { barrier = 4 }.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shared: BTreeMap<String, Value>,
     /// A run ends at this time at the latest; else when every job that ends has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Value>,

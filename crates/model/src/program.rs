@@ -209,6 +209,16 @@ pub struct Demand {
     pub declared: Size,
 }
 
+/// A wait for a condition variable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConditionWait {
+    /// Its name.
+    pub condition: String,
+    /// The lock that protects it, which the task holds.
+    pub lock: String,
+}
+
 /// One step of a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -243,12 +253,27 @@ pub enum Step {
     Print(Size),
     /// Takes the lock of that name, waiting if another task holds it.
     Lock(String),
+    /// Takes the lock of that name for reading, together with other readers; waits while another task has it for itself, and behind
+    /// tasks that wait for that.
+    ReadLock(String),
     /// Gives the lock of that name back.
     Unlock(String),
-    /// Puts one message into the pipe of that name.
+    /// Puts one message into the pipe of that name, waiting if it is a queue that is full.
     Send(String),
     /// Takes one message from the pipe of that name, waiting for it if there is none.
     Receive(String),
+    /// Takes a permit of the semaphore of that name, waiting for it if there is none.
+    Acquire(String),
+    /// Gives a permit to the semaphore of that name.
+    Release(String),
+    /// Waits at the barrier of that name until as many tasks wait there as it is for.
+    Barrier(String),
+    /// Gives a lock back, waits until the condition is signalled, and takes the lock again.
+    ConditionWait(ConditionWait),
+    /// Wakes the task that has waited longest for the condition of that name. Without a waiter it has no effect.
+    ConditionSignal(String),
+    /// Wakes all tasks that wait for the condition of that name.
+    ConditionBroadcast(String),
     /// Creates a child that does these steps.
     Fork(Vec<Step>),
     /// Waits until a child has ended.

@@ -2,9 +2,9 @@
 
 use crate::{
     machine::Machine,
-    program::{Span, Step, Times},
+    program::{Forever, Span, Step, Times},
     task::Policy,
-    units::{Duration, Size},
+    units::{Duration, Rate, Size},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -81,6 +81,13 @@ pub struct Job {
     /// Passes over the program; a run does not wait for jobs that go on "forever".
     #[serde(default = "once")]
     pub passes: Times,
+    /// When requests arrive, from the start of the job on. Its tasks are a pool: each takes the oldest request, makes a pass over the
+    /// program for it, and takes the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
+    /// How many requests arrive before the pool ends; without end, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u32>,
     /// When the first task starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Span>,
@@ -120,6 +127,58 @@ pub struct Job {
     /// Parameters of the load.
     #[serde(flatten)]
     pub settings: BTreeMap<String, Setting>,
+}
+
+/// When the requests of an open load arrive: whether earlier ones have been served or not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// At random and independently of each other, at that rate: `{ poisson = "1200/s" }`.
+    Poisson(Rate),
+    /// Each that long after the one before: `{ every = "2ms" }`.
+    Every(Span),
+    /// Several at once.
+    Bursts(Bursts),
+    /// At these times after the start of the job, in order, and no more: `{ recorded = ["1ms", "1.2ms"] }`.
+    Recorded(Vec<Duration>),
+}
+
+/// Bursts of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bursts {
+    /// Requests that arrive at once.
+    pub size: u32,
+    /// Time from one burst to the next.
+    pub every: Span,
+}
+
+impl Job {
+    /// Passes over the program by each task: those of a pool go on until no request comes any more.
+    pub fn passes(&self) -> Times {
+        if self.arrivals.is_some() { Times::Word(Forever::Forever) } else { self.passes }
+    }
+
+    /// Whether its tasks end by themselves, if their program does: the passes or the requests are counted.
+    pub fn is_finite(&self) -> bool {
+        match self.arrivals {
+            None => self.passes.count().is_some(),
+            Some(Arrivals::Recorded(_)) => true,
+            Some(_) => self.requests.is_some(),
+        }
+    }
+}
+
+/// What tasks share beyond locks and endless pipes, by its name in their steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Shared {
+    /// A pipe for that many messages: `{ queue = 64 }`. A task that sends to a full one waits.
+    Queue(u32),
+    /// A semaphore with that many permits at the start: `{ semaphore = 3 }`.
+    Semaphore(u32),
+    /// A barrier for that many tasks: `{ barrier = 4 }`.
+    Barrier(u32),
 }
 
 /// Processor time that a task asks for in every period.
@@ -198,6 +257,9 @@ pub struct Scenario {
     /// Groups by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub groups: BTreeMap<String, GroupSpec>,
+    /// Bounded queues, semaphores and barriers by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shared: BTreeMap<String, Shared>,
     /// The run ends at this time at the latest; else when every finite job has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,

@@ -39,7 +39,7 @@ seeds = 4", ":5: is not TOML: duplicate key"),
     ("seeds = 3", "seeds = 99999999999999999999", ":4: seeds: 99999999999999999999 is too large for a whole number"),
     ("seeds = 3", "seeds = nan", ":4: seeds: nan is not a finite number"),
     (r#"duration = "10s""#, "duration = 1979-05-27", ":5: duration: 1979-05-27 is a date, which no field takes"),
-    ("seeds", "sedes", r#":4: sedes: unknown field; did you mean "seeds"? (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, duration, tunables, metrics, seeds, sweep, goal)"#),
+    ("seeds", "sedes", r#":4: sedes: unknown field; did you mean "seeds"? (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, tunables, metrics, seeds, sweep, goal)"#),
     (r#"question = "What?""#, "question = 4", ":1: question: 4 is not a text in quotes"),
     (r#"machine = "ideal"
 "#, "", ": machine: is missing"),
@@ -51,7 +51,7 @@ slice = "50ms"
 "#, "", ":6: scheduler.name: is missing"),
     (r#"[workload]
 hog = { load = "spin" }
-[workload.io]"#, "[load.io]", ":9: load: unknown field (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, duration, tunables, metrics, seeds, sweep, goal)"),
+[workload.io]"#, "[load.io]", ":9: load: unknown field (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, tunables, metrics, seeds, sweep, goal)"),
     (r#"duration = "10s""#, r#"duration = "10 parsecs""#, r#":5: duration: "10 parsecs" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#"duration = "10s""#, "duration = 10", r#":5: duration: "10" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#"duration = "10s""#, r#"duration = "0s""#, ":5: duration: 0s is too short: a time longer than nothing is wanted"),
@@ -162,7 +162,7 @@ steps = [{ lock = "a" }, { compute = "1ms" }]"#, r#":14: workload.io.steps[0].lo
     (r#"slice = "50ms""#, r#"slise = "50ms""#, r#":8: scheduler.slise: unknown field; did you mean "slice"? (known: name, slice, ready_at)"#),
     (r#"slice = "50ms""#, r#"ready_at = "tial""#, r#":8: scheduler.ready_at: "tial" is not one of tail, head; did you mean "tail"?"#),
     (r#"slice = "50ms""#, r#"quantum = "50ms""#, ":8: scheduler.quantum: unknown field (known: name, slice, ready_at)"),
-    (r#"load = "spin""#, r#"laod = "spin""#, r#":10: workload.hog.laod: unknown field; did you mean "load"? (known: count, cpus, footprint, gap, group, load, nice, passes, policy, priority, reservation, session, slice, start, steps)"#),
+    (r#"load = "spin""#, r#"laod = "spin""#, r#":10: workload.hog.laod: unknown field; did you mean "load"? (known: arrivals, count, cpus, footprint, gap, group, load, nice, passes, policy, priority, requests, reservation, session, slice, start, steps)"#),
     (r#"load = "spin""#, r#"load = "spinn""#, r#":10: workload.hog.load: "spinn" is not a load; did you mean "spin"? (known: spin, read_files)"#),
     (r#"load = "spin""#, r#"load = "spin", steps = ["yield"]"#, ":10: workload.hog: has both load and steps; a job has one of them"),
     (r#"{ load = "spin" }"#, "{ nice = 1 }", ":10: workload.hog: has neither load nor steps; a job has one of them"),
@@ -172,7 +172,7 @@ steps = [{ lock = "a" }, { compute = "1ms" }]"#, r#":14: workload.io.steps[0].lo
     (r#"load = "spin""#, r#"load = "read_files", files = 1, sorted = "yes""#, r#":10: workload.hog.sorted: "yes" is neither true nor false"#),
     (r#"load = "spin""#, r#"load = "read_files", files = 1, rate = "5""#, r#":10: workload.hog.rate: "5" is not a rate: write a number per unit of time like "60/s""#),
     (r#"load = "spin""#, r#"load = "read_files", files = 1, size = "4 kB", sorted = 1"#, r#":10: workload.hog.sorted: "1" is neither true nor false"#),
-    (r#"load = "spin""#, r#"load = "spin", files = 3"#, ":10: workload.hog.files: unknown field (known: count, cpus, footprint, gap, group, load, nice, passes, policy, priority, reservation, session, slice, start, steps, compute)"),
+    (r#"load = "spin""#, r#"load = "spin", files = 3"#, ":10: workload.hog.files: unknown field (known: arrivals, count, cpus, footprint, gap, group, load, nice, passes, policy, priority, requests, reservation, session, slice, start, steps, compute)"),
     ("nice = 0", "nice = 21", ":12: workload.io.nice: 21 is out of range: from -20 to 20"),
     ("nice = 0", r#"nice = "low""#, r#":12: workload.io.nice: "low" is not a whole number from -20 to 20"#),
     ("nice = 0", "nice = 200", ":12: workload.io.nice: 200 is not a whole number from -20 to 20"),
@@ -207,10 +207,10 @@ b = { parent = "a" }"#, ":15: groups.a.parent: makes a circle: the group would c
     ("weight = 512", r#"quota = "0s""#, ":15: groups.users.quota: 0s is too short: a time longer than nothing is wanted"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = []", ":13: workload.io.steps: has no steps"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = "close""#, r#":13: workload.io.steps: "close" is not a list of steps"#),
-    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["cloze"]"#, r#":13: workload.io.steps[0]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, unlock, send, receive, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["cloze"]"#, r#":13: workload.io.steps[0]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["compute"]"#, r#":13: workload.io.steps[0]: "compute" needs a value: { compute = ... }"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{ close = true }]", r#":13: workload.io.steps[0].close: takes no value: write "close" alone"#),
-    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ comput = "1ms" }]"#, r#":13: workload.io.steps[0].comput: "comput" is not a step; did you mean "compute"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, unlock, send, receive, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ comput = "1ms" }]"#, r#":13: workload.io.steps[0].comput: "comput" is not a step; did you mean "compute"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ compute = "1ms", sleep = "1ms" }]"#, ":13: workload.io.steps[0]: a step has one name, this has 2"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{}]", ":13: workload.io.steps[0]: is empty: a step has one name"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [3]", ":13: workload.io.steps[0]: 3 is not a step: write { name = value } or a name"),
@@ -225,6 +225,27 @@ b = { parent = "a" }"#, ":15: groups.a.parent: makes a circle: the group would c
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{ open = { files = 1 } }]", ":13: workload.io.steps[0].open.size: is missing"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ open = { files = 1, size = "2000GiB" } }]"#, ":13: workload.io.steps[0].open.size: 2000GiB is too large: at most 1024GiB"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ lock = "a" }, { unlock = "b" }]"#, r#":13: workload.io.steps[1].unlock: no program has the step lock = "b"; did you mean "a"? (known: a)"#),
+    (r#""close"]"#, r#""close", { acquire = "db" }]"#, r#":13: workload.io.steps[3].acquire: no semaphore is called "db": declare it as shared.db = { semaphore = ... }"#),
+    (r#""close"]
+"#, r#""close", { barrier = "db" }]
+[shared]
+db = { semaphore = 2 }
+"#, ":13: workload.io.steps[3].barrier: shared.db is no barrier: declare it as { barrier = ... }"),
+    ("[groups]", "[shared]\ngate = { barrier = 0 }\n[groups]", ":15: shared.gate.barrier: 0 is out of range: from 1 to 1048576"),
+    ("[groups]", "[shared]\ngate = { bairrer = 1 }\n[groups]", r#":15: shared.gate: "bairrer" is not known here; did you mean "barrier"? (known: queue, semaphore, barrier)"#),
+    (r#""close"]"#, r#""close", { lock = "a" }, { condition_wait = { condition = "c", lock = "a" } }]"#, r#":13: workload.io.steps[4].condition_wait.condition: no program has the step condition_signal = "c""#),
+    (r#""close"]"#, r#""close", { condition_signal = "c" }, { condition_wait = { condition = "c", lock = "a" } }]"#, r#":13: workload.io.steps[4].condition_wait.lock: "a" is not held here: lock it first"#),
+    (r#""close"]"#, r#""close", { condition_signal = "c" }, { read_lock = "a" }, { condition_wait = { condition = "c", lock = "a" } }]"#, r#":13: workload.io.steps[5].condition_wait.lock: "a" is held for reading here: other readers could change nothing of what is waited for"#),
+    (r#""close"]"#, r#""close", { lock = "a" }, { read_lock = "a" }]"#, r#":13: workload.io.steps[4].read_lock: "a" is held here already, since workload.io.steps[3]: the task would wait for itself"#),
+    ("nice = 0", "requests = 4", ":12: workload.io.requests: is for a job with arrivals; give when they arrive"),
+    ("nice = 0", r#"arrivals = { poisson = "0/s" }"#, ":12: workload.io.arrivals.poisson: 0/s is out of range: more than 0/s, up to 1000000000/s"),
+    ("nice = 0", r#"arrivals = { poison = "10/s" }"#, r#":12: workload.io.arrivals.poison: "poison" is not known here; did you mean "poisson"? (known: poisson, every, bursts, recorded)"#),
+    ("nice = 0", r#"arrivals = { every = "0s" }"#, ":12: workload.io.arrivals.every: 0s is too short: a time longer than nothing is wanted"),
+    ("nice = 0", r#"arrivals = { bursts = { size = 0, every = "1s" } }"#, ":12: workload.io.arrivals.bursts.size: 0 is out of range: from 1 to 1000000"),
+    ("nice = 0", r#"arrivals = { recorded = ["2ms", "1ms"] }"#, ":12: workload.io.arrivals.recorded[1]: is earlier than the one before: write the times in order"),
+    ("nice = 0", r#"arrivals = { recorded = [] }"#, ":12: workload.io.arrivals.recorded: 0 times: from 1 to 1000000"),
+    ("nice = 0", "arrivals = { recorded = [\"2ms\"] }\nrequests = 1", ":12: workload.io.arrivals.recorded: has as many requests as there are times: leave out requests"),
+    ("nice = 0", "arrivals = { every = \"1s\" }\npasses = 2", ":13: workload.io.passes: is not for a job with arrivals: it makes one pass for each request"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ receive = "answer" }]"#, r#":13: workload.io.steps[0].receive: no program has the step send = "answer""#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{ fork = [] }]", ":13: workload.io.steps[0].fork: has no steps"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ fork = "close" }]"#, r#":13: workload.io.steps[0].fork: "close" is not a list of steps"#),
@@ -262,7 +283,7 @@ maximize = ["tasks.io.real"]"#, r#":20: goal.maximize[0]: "tasks.io.real" cannot
     (r#"minimize = ["tasks.io.real"]"#, r#"minimize = ["tasks.io.wall"]"#, r#":19: goal.minimize[0]: "tasks.io.wall" is not a metric; did you mean "tasks.io.real"? (known: tasks.io.wakeup_latency, tasks.io.real, tasks.io.user)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.slice" = ["50ms", "36ms", "18"]"#, r#":17: sweep."scheduler.slice"[2]: scheduler.slice: "18" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.slise" = ["50ms"]"#, r#":17: sweep."scheduler.slise"[0]: scheduler.slise: unknown field; did you mean "slice"? (known: name, slice, ready_at)"#),
-    (r#""workload.hog.nice" = [0, 5]"#, r#""schedular.slice" = ["50ms"]"#, r#":17: sweep."schedular.slice": no scenario has a field "schedular"; did you mean "scheduler"? (known: machine, scheduler, elevator, cache, reclaim, workload, groups, duration, tunables)"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""schedular.slice" = ["50ms"]"#, r#":17: sweep."schedular.slice": no scenario has a field "schedular"; did you mean "scheduler"? (known: machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, tunables)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#"scheduler.slice = ["50ms"]"#, r#":17: sweep.scheduler: is not a list of values; quote the path: "scheduler.slice" = [...]"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.hgo.nice" = [0]"#, r#":17: sweep."workload.hgo.nice": there is no "hgo" in the workload; did you mean "hog"? (known: hog, io)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.io.steps[3].compute" = ["1ms"]"#, r#":17: sweep."workload.io.steps[3].compute": the list has 3 elements, counted from 0"#),
@@ -288,12 +309,12 @@ maximize = ["tasks.io.real"]"#, r#":20: goal.maximize[0]: "tasks.io.real" cannot
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.name" = ["minix", "round_robin"]
 "scheduler.ready_at" = ["head"]"#, r#":18: sweep."scheduler.ready_at"[0]: scheduler.ready_at: unknown field (known: name, slice) (in the cell scheduler.name = "round_robin")"#),
     ("[0, 5]", r#"[0, 5]
-"workload.io.steps[2]" = ["close", "cloze"]"#, r#":18: sweep."workload.io.steps[2]"[1]: workload.io.steps[2]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, unlock, send, receive, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
+"workload.io.steps[2]" = ["close", "cloze"]"#, r#":18: sweep."workload.io.steps[2]"[1]: workload.io.steps[2]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.io.count" = [1, 2]
 "workload.hog.count" = [1, 1_000_000]"#, r#":17: sweep."workload.io.count"[0]: workload.io.count: makes 1000001 tasks in all; at most 1000000 (in the cell workload.hog.count = 1000000)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.name" = ["minix", "round_robin"]
 "workload.hog.nice" = [0, 60]"#, r#":18: sweep."workload.hog.nice"[1]: workload.hog.nice: 60 is out of range: from -20 to 20"#),
-    (r#""workload.hog.nice" = [0, 5]"#, "seeds = [1, 2]", r#":17: sweep.seeds: no scenario has a field "seeds" (known: machine, scheduler, elevator, cache, reclaim, workload, groups, duration, tunables)"#),
+    (r#""workload.hog.nice" = [0, 5]"#, "seeds = [1, 2]", r#":17: sweep.seeds: no scenario has a field "seeds" (known: machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, tunables)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#"duration = ["1s", "0.5 s", "x"]"#, r#":17: sweep.duration[2]: duration: "x" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#""workload.hog.nice" = [0, 5]"#, r#"machine = ["ideal", "ibm"]"#, r#":17: sweep.machine[1]: machine: "ibm" is not a machine (known: at_286, ideal)"#),
     (r#"[workload]
@@ -430,7 +451,7 @@ fn json_is_judged_alike() {
 fn a_scenario_has_no_field_of_an_experiment() {
     let text = "{\"seeds\": 3}";
     let said = read_scenario(text, "scenario", Format::Json, &CATALOGUE).unwrap_err().to_string();
-    let known = "(known: machine, scheduler, elevator, cache, reclaim, workload, groups, duration, tunables)";
+    let known = "(known: machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, tunables)";
     assert_eq!(said, format!("scenario: seeds: unknown field {known}"));
 }
 

@@ -33,6 +33,8 @@ pub(crate) struct FinishedRun<'a> {
     /// Whether the run was ended because it took too long.
     pub cut: bool,
     pub began_unix_ns: u64,
+    /// Pools whose generator of requests was ended by a signal that was not ours.
+    pub lost_generators: Vec<usize>,
 }
 
 /// How a task of the workload ended.

@@ -39,7 +39,7 @@ pub(crate) fn adopt(barrier: &Barrier) {
 }
 
 /// Nothing of the agent's may be done by a child's end: not even if it panics.
-fn in_child(act: impl FnOnce()) -> ! {
+pub(crate) fn in_child(act: impl FnOnce()) -> ! {
     let _ = catch_unwind(AssertUnwindSafe(act));
     process::exit_immediately(101)
 }

@@ -1,9 +1,11 @@
 //! The outcome of a run: rows by the names of the metrics table, and warnings about them.
 
 use crate::{
+    awaited::awaited,
     finished::{End, FinishedRun},
     plan::{Environment, Outcome},
     records::RecordedNumbers,
+    requests::{OpenMessage, open_messages},
     rows::Rows,
     shared::{JobTotals, Slot},
     stuck::StuckTasks,
@@ -13,7 +15,7 @@ use crate::{
 use schedlab_linux::{mapping::PAGE, process::Usage};
 use schedlab_metrics::{Distribution, Jain, Warning};
 use schedlab_model::SECOND;
-use schedlab_workloads::Programs;
+use schedlab_workloads::{Programs, stuck::Awaited};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What the ends, slots and totals of a job's workers show.
@@ -23,10 +25,13 @@ struct JobSeen<'a> {
     /// Of the workload's tasks, not of children.
     first: Vec<(&'a Slot, Option<End>)>,
     used: Usage,
+    /// When each message was sent that is counted for the job and was not received.
+    open: Vec<u64>,
+    is_pool: bool,
 }
 
 impl<'a> JobSeen<'a> {
-    fn new(run: &'a FinishedRun<'_>, job: usize) -> JobSeen<'a> {
+    fn new(run: &'a FinishedRun<'_>, job: usize, open: &[OpenMessage]) -> JobSeen<'a> {
         let shared = &run.setup.shared;
         let of_job = |slot: &&Slot| slot.job.load(Relaxed) as usize == job && slot.began.load(Relaxed) > 0;
         let first = shared.slots.iter().zip(&run.ends).filter(|(slot, _)| of_job(slot));
@@ -34,7 +39,10 @@ impl<'a> JobSeen<'a> {
         let of_first = first.iter().filter_map(|(_, end)| Some((*end)?.usage));
         let of_orphans = run.orphans.iter().filter(|(theirs, _)| *theirs == job).map(|(_, usage)| *usage);
         let used = of_first.chain(of_orphans).fold(Usage::default(), Usage::plus);
-        JobSeen { totals: &shared.totals[job], slots: shared.used().iter().filter(of_job).collect(), first, used }
+        let open = open.iter().filter(|(theirs, _)| *theirs == job).map(|(_, sent)| *sent).collect();
+        let is_pool = run.setup.jobs[job].arrivals.is_some();
+        let slots = shared.used().iter().filter(of_job).collect();
+        JobSeen { totals: &shared.totals[job], slots, first, used, open, is_pool }
     }
 
     fn each(&self, us: u64) -> Option<f64> {
@@ -109,10 +117,29 @@ impl<'a> JobSeen<'a> {
         all
     }
 
+    /// From sending a message to the receiver's being done with it, and how old those were with which none was.
+    fn message_latency(&self, end: u64) -> Distribution {
+        let mut all = self.totals.message_latency.distribution();
+        let held = self.living().flat_map(|slot| [&slot.message, &slot.request]).map(|sent| sent.load(Relaxed));
+        let open = self.open.iter().copied().chain(held.filter(|&sent| sent > 0));
+        open.for_each(|sent| all.censor(end.saturating_sub(sent)));
+        all
+    }
+
+    /// From requesting a lock or a permit to going on with it, and how long those have waited who had not got it.
+    fn lock_latency(&self, end: u64) -> Distribution {
+        self.with_cut(&self.totals.lock_latency, |slot| match awaited(slot.awaits.load(Relaxed)) {
+            Some(Awaited::Lock(_) | Awaited::Permit(_)) => since(slot, end),
+            _ => 0,
+        })
+    }
+
+    /// Children have no passes, nor has a task of a pool that waits for a request.
     fn pass_time(&self, end: u64) -> Distribution {
         let mut all = self.totals.pass_time.distribution();
-        // Children have no passes.
-        let first = self.living().filter(|slot| slot.parent.load(Relaxed) == 0);
+        let has_pass =
+            |slot: &&&Slot| slot.parent.load(Relaxed) == 0 && (!self.is_pool || slot.request.load(Relaxed) > 0);
+        let first = self.living().filter(has_pass);
         first.for_each(|slot| all.censor(end.saturating_sub(slot.pass_began.load(Relaxed))));
         all
     }
@@ -142,20 +169,30 @@ fn overslept(slot: &Slot, end: u64) -> u64 {
     }
 }
 
+/// How long a task has waited for what it requested.
+fn since(slot: &Slot, end: u64) -> u64 {
+    match slot.since.load(Relaxed) {
+        0 => 0,
+        since => end.saturating_sub(since),
+    }
+}
+
 fn count(of: &AtomicU64) -> Option<f64> {
     Some(of.load(Relaxed) as f64)
 }
 
 /// The run's outcome.
 pub(crate) fn of(run: &FinishedRun<'_>, mut recorded: RecordedNumbers) -> Outcome {
-    let jobs: Vec<JobSeen<'_>> = (0..run.setup.jobs.len()).map(|job| JobSeen::new(run, job)).collect();
+    // Before the pipes are emptied.
+    let stuck_tasks = StuckTasks::of(run);
+    let open = open_messages(run.setup, run.span.0, run.span.1);
+    let jobs: Vec<JobSeen<'_>> = (0..run.setup.jobs.len()).map(|job| JobSeen::new(run, job, &open)).collect();
     let mut rows = Rows::default();
     system(run, &jobs, &mut rows);
     for (name, seen) in run.setup.workload.jobs.iter().zip(&jobs) {
         of_job(run, name, seen, &mut rows);
     }
     rows.replace(&recorded.rows);
-    let stuck_tasks = StuckTasks::of(run);
     stuck_tasks.rows(&run.setup.workload.jobs, &mut rows);
     let mut warnings = warnings::of(run, &recorded, &stuck_tasks);
     for job in &run.setup.workload.jobs {
@@ -209,12 +246,14 @@ fn system(run: &FinishedRun<'_>, jobs: &[JobSeen<'_>], rows: &mut Rows) {
     let gaps = jobs.iter().filter_map(|job| job.longest_gap(run.span.1));
     rows.number("", "longest_gap", gaps.reduce(f64::max));
     rows.number("", "jain", jobs.iter().fold(Jain::default(), |all, job| all.plus(&job.jain(run.span.1))).index());
-    let spreads: [(&str, ReadSpread); 5] = [
+    let spreads: [(&str, ReadSpread); 7] = [
         ("wakeup_latency", |job, end| job.wakeup_latency(end)),
         ("turnaround", |job, end| job.turnaround(end)),
         ("response", |job, _| job.totals.response.distribution()),
         ("slowdown", |job, _| job.slowdown(&job.totals.slowdown)),
         ("bounded_slowdown", |job, _| job.slowdown(&job.totals.bounded_slowdown)),
+        ("message_latency", |job, end| job.message_latency(end)),
+        ("lock_latency", |job, end| job.lock_latency(end)),
     ];
     for (name, of) in spreads {
         let mut all = Distribution::default();
@@ -281,6 +320,8 @@ fn of_job(run: &FinishedRun<'_>, name: &str, seen: &JobSeen<'_>, rows: &mut Rows
     rows.spread(&prefix, "bounded_slowdown", &seen.slowdown(&totals.bounded_slowdown));
     rows.spread(&prefix, "queueing", &seen.queueing(end));
     rows.spread(&prefix, "pass_time", &passes);
+    rows.spread(&prefix, "message_latency", &seen.message_latency(end));
+    rows.spread(&prefix, "lock_latency", &seen.lock_latency(end));
     rows.spread(&prefix, "lateness", &lateness);
 }
 

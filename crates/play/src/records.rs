@@ -4,6 +4,7 @@ use crate::shared::Slot;
 use crate::{
     finished::{FinishedRun, Recording},
     plan::{Options, Trace},
+    requests::Generators,
     setup::Setup,
 };
 use schedlab_linux::{Fault, sched};
@@ -25,7 +26,7 @@ use std::{
 const ALL_BUFFERS_KIB: u32 = 1 << 20;
 
 /// Metrics that the workers and the kernel's accounts measure as well or better: these are not taken from the recording.
-const OURS: [&str; 14] = [
+const OURS: [&str; 16] = [
     "elapsed",
     "utilization",
     "real",
@@ -37,6 +38,8 @@ const OURS: [&str; 14] = [
     "jain",
     "queueing",
     "completed",
+    "message_latency",
+    "lock_latency",
     "context_switches",
     "voluntary_switches",
     "involuntary_switches",
@@ -51,8 +54,13 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Begins what the options want, before the tasks begin.
-    pub fn start(journal: &RunJournal, options: &Options, setup: &Setup) -> Result<Records, Fault> {
+    /// Begins what the options want, before the tasks begin. Generators of requests are the agent's own.
+    pub fn start(
+        journal: &RunJournal,
+        options: &Options,
+        setup: &Setup,
+        generators: &Generators,
+    ) -> Result<Records, Fault> {
         let mut records = Records { recorder: None, sampler: sampler(options)?, missing: None };
         if options.trace == Trace::Off {
             return Ok(records);
@@ -63,6 +71,7 @@ impl Records {
             Ok(mut recorder) => {
                 // What leaves a guest serves to follow its kernel's account.
                 recorder.charges = options.enclose.is_some();
+                recorder.own = generators.pids().collect();
                 records.recorder = Some(recorder);
             }
             Err(fault) if options.trace == Trace::Required => return Err(fault),

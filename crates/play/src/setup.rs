@@ -6,21 +6,16 @@ use crate::{
     plan::Plan,
     shared::SharedState,
     store::Store,
+    sync::Pipe,
     volume::Mounted,
     work::Measure,
     workload::{Workload, jobs},
 };
-use nix::{fcntl, unistd};
 use schedlab_linux::{Fault, sched};
 use schedlab_model::{machine::Sizing, scenario::Job};
 use schedlab_tune::RunJournal;
 use schedlab_workloads::{Instruction, Programs};
-use std::{
-    collections::BTreeSet,
-    ffi::CString,
-    fs::File,
-    os::fd::{AsFd, OwnedFd},
-};
+use std::{collections::BTreeSet, ffi::CString, fs::File};
 
 /// Children that have a slot each; more of them count, but no signal of their job reaches them.
 const CHILDREN: usize = 1 << 15;
@@ -34,12 +29,6 @@ pub(crate) struct Needs {
     pub buffer: usize,
     /// Bytes of own memory that are touched.
     pub memory: usize,
-}
-
-/// The two ends of a pipe.
-pub(crate) struct Pipe {
-    pub read: OwnedFd,
-    pub write: OwnedFd,
 }
 
 /// Everything a run needs before its workers exist.
@@ -70,7 +59,7 @@ pub(crate) struct Setup {
 impl Setup {
     /// Whether the run waits for the end of that job's tasks.
     pub fn is_awaited(&self, job: usize) -> bool {
-        self.jobs[job].passes.count().is_some()
+        self.jobs[job].is_finite()
     }
 
     pub fn new(journal: &RunJournal, plan: &Plan, volume: Option<&Mounted>) -> Result<Setup, Fault> {
@@ -80,7 +69,7 @@ impl Setup {
         let programs = &workload.programs;
         let forks = programs.programs.iter().flatten().any(|step| matches!(step, Instruction::Fork(_)));
         let children = if forks { CHILDREN } else { 0 };
-        let shared = SharedState::new(workload.tasks.len(), children, jobs.len(), programs.locks.len())?;
+        let shared = SharedState::new(workload.tasks.len(), children, jobs.len(), programs)?;
         for (slot, entry) in shared.slots.iter().zip(&workload.tasks) {
             slot.job.store(entry.job as u32, std::sync::atomic::Ordering::Relaxed);
         }
@@ -91,6 +80,7 @@ impl Setup {
         };
         let chases = jobs.iter().map(|job| Chase::rate_of(job, &of_job(job, &cpus))).collect::<Result<_, _>>()?;
         let null = File::options().read(true).write(true).open("/dev/null");
+        let pipes = programs.pipes.iter().zip(&programs.capacities);
         Ok(Setup {
             seed: plan.seed,
             measure: Measure::new(&plan.calibration),
@@ -101,7 +91,7 @@ impl Setup {
             needs: (0..jobs.len()).map(|job| needs(programs, job)).collect(),
             chases,
             null: null.map_err(|why| Fault::file("/dev/null", "open", why))?,
-            pipes: programs.pipes.iter().map(|name| pipe(name)).collect::<Result<_, _>>()?,
+            pipes: pipes.map(|(name, &capacity)| Pipe::new(name, capacity)).collect::<Result<_, _>>()?,
             commands: programs.commands.iter().map(|text| command(text)).collect::<Result<_, _>>()?,
             shared,
             store: Store::new(journal, scratch, programs, workload.tasks.len(), settle)?,
@@ -178,15 +168,6 @@ fn needs(programs: &Programs, job: usize) -> Needs {
         }
     }
     needs
-}
-
-/// A pipe as large as this user may have it: a scenario's pipes have no end.
-fn pipe(name: &str) -> Result<Pipe, Fault> {
-    let fault = |why: nix::Error| Fault::Call { doing: format!("making the pipe {name:?}"), why: why.into() };
-    let (read, write) = unistd::pipe().map_err(fault)?;
-    // Less is what there is then.
-    let _ = fcntl::fcntl(write.as_fd(), fcntl::FcntlArg::F_SETPIPE_SZ(1 << 20));
-    Ok(Pipe { read, write })
 }
 
 /// A command as the kernel takes it.

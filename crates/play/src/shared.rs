@@ -4,8 +4,12 @@
 //! All of it is mapped before the first task is made and made of atomic numbers, for which zero is the start. A worker
 //! writes its own slot and its job's totals; the supervisor reads them when the workers have ended.
 
-use crate::tally::Tally;
+use crate::{
+    sync::{Condition, Locks, Semaphore, TaskBarrier, Traffic},
+    tally::Tally,
+};
 use schedlab_linux::{Fault, process::Usage, shareable, shared::Shared};
+use schedlab_workloads::Programs;
 use std::sync::atomic::{
     AtomicI32, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -59,6 +63,15 @@ shareable! {
         pub program: AtomicU32,
         /// What it waits for, if only another task can give it, as a number: see `awaited`.
         pub awaits: AtomicU32,
+        /// The ticket with which it waits: twice the ticket and 1, and 1 more if it wants a lock for reading; 0 if it has none.
+        ticket: AtomicU64,
+        /// Since when it waits for a lock or a permit that it has requested, or when it sent the message for which it waits for room;
+        /// 0 otherwise.
+        pub since: AtomicU64,
+        /// When the message was sent that it received last, and when the request arrived for which it makes its pass; 0 once it is done
+        /// with them.
+        pub message: AtomicU64,
+        pub request: AtomicU64,
         /// When its present pass began, and the last deadline so far.
         pub pass_began: AtomicU64,
         pub due: AtomicU64,
@@ -110,6 +123,23 @@ impl Slot {
         usage.minus(self.account())
     }
 
+    /// It waits for that, without a ticket so far.
+    pub fn waits(&self, awaits: u32) {
+        self.ticket.store(0, Relaxed);
+        self.awaits.store(awaits, Relaxed);
+    }
+
+    /// Notes the ticket with which it waits, and whether it wants a lock for reading.
+    pub fn draw(&self, ticket: u32, reads: bool) {
+        self.ticket.store((u64::from(ticket) + 1) << 1 | u64::from(reads), Relaxed);
+    }
+
+    /// That ticket, and whether it wants a lock for reading.
+    pub fn ticket(&self) -> Option<(u32, bool)> {
+        let noted = self.ticket.load(Relaxed);
+        Some((((noted >> 1).checked_sub(1)?) as u32, noted & 1 == 1))
+    }
+
     /// Notes what it could not have.
     pub fn note(&self, trouble: Trouble, number: u64) {
         self.troubles[trouble as usize].store(number.saturating_add(1), Relaxed);
@@ -146,6 +176,10 @@ shareable! {
         pub pass_time: Tally,
         pub lateness: Tally,
         pub misses: AtomicU64,
+        pub message_latency: Tally,
+        pub lock_latency: Tally,
+        /// Requests that were taken, if it is a pool.
+        pub taken: AtomicU64,
         pub signals_overlapped: AtomicU64,
         pub memory_refused: AtomicU64,
         pub memory_unused: AtomicU64,
@@ -179,18 +213,31 @@ pub(crate) struct SharedState {
     barrier: Shared<Barrier>,
     pub slots: Shared<Slot>,
     pub totals: Shared<JobTotals>,
-    pub locks: Shared<AtomicU32>,
+    pub locks: Locks,
+    pub semaphores: Shared<Semaphore>,
+    pub barriers: Shared<TaskBarrier>,
+    pub conditions: Shared<Condition>,
+    /// By pipe.
+    pub traffic: Shared<Traffic>,
 }
 
 impl SharedState {
     /// For that many workers, and at most that many children with a slot each.
-    pub fn new(tasks: usize, children: usize, jobs: usize, locks: usize) -> Result<SharedState, Fault> {
+    pub fn new(tasks: usize, children: usize, jobs: usize, programs: &Programs) -> Result<SharedState, Fault> {
         let shared = SharedState {
             barrier: Shared::new(1)?,
             slots: Shared::new(tasks + children + 1)?,
             totals: Shared::new(jobs)?,
-            locks: Shared::new(locks)?,
+            locks: Locks::new(programs, tasks + children + 1)?,
+            semaphores: Shared::new(programs.semaphores.len())?,
+            barriers: Shared::new(programs.barriers.len())?,
+            conditions: Shared::new(programs.conditions.len())?,
+            traffic: Shared::new(programs.pipes.len())?,
         };
+        shared.semaphores.iter().zip(&programs.permits).for_each(|(one, &permits)| one.begin(permits));
+        for (traffic, capacity) in shared.traffic.iter().zip(&programs.capacities) {
+            traffic.room.begin(capacity.unwrap_or(0));
+        }
         shared.barrier().slots.store(tasks as u32, Relaxed);
         Ok(shared)
     }

@@ -1,4 +1,4 @@
-//! The steps that use files, memory and pipes. A call that fails is noted in the task's slot, and the task goes on.
+//! The steps that use files and memory. A call that fails is noted in the task's slot, and the task goes on.
 
 use crate::{
     shared::Trouble,
@@ -14,7 +14,7 @@ use schedlab_model::{
     machine::Sizing,
     program::{Demand, Place, TouchOrder},
 };
-use schedlab_workloads::{Instruction, draws::draw, stuck::Awaited};
+use schedlab_workloads::{Instruction, draws::draw};
 use std::{io, os::fd::AsRawFd, sync::atomic::Ordering::Relaxed};
 
 /// What a file of a set is taken for. Each use goes through the set by itself.
@@ -56,15 +56,9 @@ impl Worker<'_> {
                 self.note(Trouble::File, done);
             }
             Instruction::Touch(touch) => self.touch(touch),
-            Instruction::Send(pipe) => self.message(|setup| unistd::write(&setup.pipes[usize::from(pipe)].write, &[1])),
-            Instruction::Receive(pipe) => {
-                self.await_others(Awaited::Message(pipe), |worker| {
-                    worker.message(|setup| unistd::read(&setup.pipes[usize::from(pipe)].read, &mut [0]));
-                });
-            }
             Instruction::Grow(demand) => self.grow(demand),
             Instruction::Run(command) => self.run(command),
-            _ => {}
+            other => self.use_shared(other),
         }
     }
 
@@ -130,11 +124,6 @@ impl Worker<'_> {
         };
         let done = unistd::lseek(&open.file, to as i64, whence);
         self.note(Trouble::File, done.map(|_| ()).map_err(io::Error::from));
-    }
-
-    /// One message. A signal does not end this wait.
-    fn message(&mut self, act: impl Fn(&super::setup::Setup) -> nix::Result<usize>) {
-        self.blocking(|worker| while act(worker.setup) == Err(nix::Error::EINTR) {});
     }
 
     /// Uses memory page by page, with work at each.

@@ -1,12 +1,12 @@
 //! Tasks of a run that can never continue, from the state of their slots, the locks and the pipes when it has ended.
 //!
 //! All tasks have been stopped by then, but some of them in the middle of something: a lock that is free, a message that lies in
-//! its pipe, a child that has ended and a signal that was sent are on their way to a task that still waits for them.
+//! its pipe, a child that has ended and a signal that was sent are on their way to a task that still waits for them. What a task holds
+//! that was killed never comes back.
 
-use crate::{awaited::awaited, finished::FinishedRun, lock::holder, plan::Caution, rows::Rows, shared::Slot};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use crate::{awaited::awaited, finished::FinishedRun, plan::Caution, rows::Rows, shared::Slot};
 use schedlab_workloads::stuck::{Awaited, Scene, Stuck, TaskState};
-use std::{os::fd::AsFd, sync::atomic::Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The tasks that can never continue, by job, and their description.
 #[derive(Debug, Default)]
@@ -71,22 +71,35 @@ fn look<'a>(run: &'a FinishedRun<'_>) -> (Scene<'a>, Stuck) {
     let place = |number: u32| living.binary_search_by_key(&(number as usize), |(number, _)| *number).ok();
     // A slot is counted from 1 wherever 0 means none.
     let of_number = |number: u32| number.checked_sub(1).and_then(place);
-    let holders: Vec<Option<usize>> = shared.locks.iter().map(|word| of_number(holder(word))).collect();
-    let is_parent = |number: usize| living.iter().any(|(_, slot)| slot.parent.load(Relaxed) as usize == number + 1);
-    let standing = |&(number, slot): &(usize, &Slot)| {
-        let comes = |awaited: &Awaited| match *awaited {
-            Awaited::Lock(lock) => holders[usize::from(lock)].is_none(),
-            Awaited::Message(pipe) => has_message(run, pipe),
-            Awaited::Child => !is_parent(number) || slot.signals.load(Relaxed) > 0,
-            Awaited::Signal => slot.signals.load(Relaxed) > 0,
-        };
-        TaskState {
-            job: slot.job.load(Relaxed) as usize,
-            copy: workload.tasks.get(number).map(|entry| entry.copy),
-            program: slot.program.load(Relaxed),
-            parent: of_number(slot.parent.load(Relaxed)),
-            awaits: awaited(slot.awaits.load(Relaxed)).filter(|awaited| !comes(awaited)),
+    let locks: Vec<Vec<u32>> = (0..shared.locks.len()).map(|lock| shared.locks.holders(lock)).collect();
+    let mut holders: Vec<Vec<usize>> =
+        locks.iter().map(|tasks| tasks.iter().filter_map(|&task| of_number(task)).collect()).collect();
+    // Those that have got one and are not among its holders yet.
+    for (at, (_, slot)) in living.iter().enumerate() {
+        if let Some(Awaited::Lock(lock)) = awaited(slot.awaits.load(Relaxed))
+            && let Some((ticket, reads)) = slot.ticket()
+            && shared.locks.admits(lock.into(), ticket, reads)
+            && !holders[usize::from(lock)].contains(&at)
+        {
+            holders[usize::from(lock)].push(at);
         }
+    }
+    let is_parent = |number: usize| living.iter().any(|(_, slot)| slot.parent.load(Relaxed) as usize == number + 1);
+    let is_dead = |task: &u32| task.checked_sub(1).is_some_and(|number| died(number as usize));
+    let standing = |&(number, slot): &(usize, &Slot)| TaskState {
+        job: slot.job.load(Relaxed) as usize,
+        copy: workload.tasks.get(number).map(|entry| entry.copy),
+        program: slot.program.load(Relaxed),
+        parent: of_number(slot.parent.load(Relaxed)),
+        awaits: awaited(slot.awaits.load(Relaxed)).filter(|awaited| match *awaited {
+            // A holder of which nothing is known may give it back.
+            Awaited::Lock(lock) if holders[usize::from(lock)].is_empty() => {
+                locks[usize::from(lock)].iter().any(is_dead)
+            }
+            Awaited::Child => is_parent(number) && slot.signals.load(Relaxed) == 0,
+            Awaited::Signal => slot.signals.load(Relaxed) == 0,
+            awaited => !comes(run, slot, awaited),
+        }),
     };
     let tasks = living.iter().map(standing).collect();
     let scene = Scene { jobs: &workload.jobs, programs: &workload.programs, tasks, holders };
@@ -94,7 +107,29 @@ fn look<'a>(run: &'a FinishedRun<'_>) -> (Scene<'a>, Stuck) {
     (scene, stuck)
 }
 
-fn has_message(run: &FinishedRun<'_>, pipe: u16) -> bool {
-    let end = &run.setup.pipes[usize::from(pipe)].read;
-    poll(&mut [PollFd::new(end.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO) != Ok(0)
+/// Whether what a task waits for is on its way.
+fn comes(run: &FinishedRun<'_>, slot: &Slot, awaited: Awaited) -> bool {
+    let (setup, shared) = (run.setup, &run.setup.shared);
+    // One without a ticket has only begun to wait.
+    let has = |reached: &dyn Fn(u32, bool) -> bool| slot.ticket().is_none_or(|(ticket, reads)| reached(ticket, reads));
+    match awaited {
+        Awaited::Lock(lock) if setup.shared.locks.has_tickets(lock.into()) => {
+            has(&|ticket, reads| shared.locks.admits(lock.into(), ticket, reads))
+        }
+        Awaited::Lock(_) | Awaited::Child | Awaited::Signal => false,
+        // Requests come until their pipe is closed.
+        Awaited::Message(pipe) if setup.workload.programs.requests.contains(&Some(pipe)) => true,
+        Awaited::Message(pipe) => setup.pipes[usize::from(pipe)].has_message(),
+        Awaited::Room(pipe) => has_room(run, usize::from(pipe)),
+        Awaited::Permit(semaphore) => shared.semaphores[usize::from(semaphore)].permits() > 0,
+        Awaited::Barrier(barrier) => has(&|group, _| shared.barriers[usize::from(barrier)].has_gone(group)),
+        Awaited::Condition(condition) => {
+            has(&|ticket, _| shared.conditions[usize::from(condition)].is_signalled(ticket))
+        }
+    }
+}
+
+fn has_room(run: &FinishedRun<'_>, pipe: usize) -> bool {
+    let bounded = run.setup.workload.programs.capacities[pipe].is_some();
+    run.setup.pipes[pipe].has_room() && (!bounded || run.setup.shared.traffic[pipe].room.permits() > 0)
 }

@@ -11,6 +11,7 @@ use crate::{
     plan::{Outcome, Plan},
     reads,
     records::{self, Records},
+    requests::Generators,
     setup::Setup,
     shared::Slot,
     stopped::Stopped,
@@ -48,16 +49,18 @@ pub fn supervise(
     let mut setup = Setup::new(journal, plan, volume)?;
     process::become_subreaper().map_err(|why| Fault::Call { doing: "becoming the reaper of tasks".to_owned(), why })?;
     let mut workers = Workers::new();
+    let mut generators = Generators::start(&mut setup)?;
     let leaders = launch(&setup)?;
-    if !workers.get_ready(&setup, &leaders, &signals)? {
+    if !workers.get_ready(&setup, &leaders, &generators, &signals)? {
         return Ok(None);
     }
     let apart = attributes::keep_off(&setup.used);
-    let mut records = Records::start(journal, &plan.options, &setup)?;
+    let mut records = Records::start(journal, &plan.options, &setup, &generators)?;
     setup.groups.limit();
     let standing = sched::raise(0);
     let (before, own_before, began_unix_ns) = (Stat::read(root)?, clock::process_time(), clock::wall_clock());
     let moved_before = volume.map(Mounted::begin).transpose()?;
+    generators.begin();
     let start = open_barrier(&setup);
     let reason = workers.watch(plan, &setup, start, &signals, &mut records)?;
     // At once: what they still do is not the run's.
@@ -65,7 +68,8 @@ pub fn supervise(
     let (end, counted_until) = (stopped.at, last_account(&setup, &stopped));
     reads::of_the_living(&setup);
     let moved = moved_before.zip(volume.map(Mounted::end));
-    let (after, own_ns) = (Stat::read(root)?, clock::process_time() - own_before);
+    let (after, own_ns) = (Stat::read(root)?, clock::process_time() - own_before + generators.used());
+    let lost_generators = generators.lost(&workers.raw);
     setup.groups.lift();
     workers.finish(&setup, &mut stopped);
     let (rounded, changed) = (applied.rounded().to_vec(), applied.check());
@@ -95,6 +99,7 @@ pub fn supervise(
         changed,
         cut,
         began_unix_ns,
+        lost_generators,
     };
     let recorded = records::evaluate(&run, &plan.options);
     Ok(Some(outcome::of(&run, recorded)))
@@ -171,7 +176,13 @@ impl Workers {
     }
 
     /// Waits until all workers are ready; returns false if a signal asked to stop.
-    fn get_ready(&mut self, setup: &Setup, leaders: &[i32], signals: &Signals) -> Result<bool, Fault> {
+    fn get_ready(
+        &mut self,
+        setup: &Setup,
+        leaders: &[i32],
+        generators: &Generators,
+        signals: &Signals,
+    ) -> Result<bool, Fault> {
         let (barrier, tasks) = (setup.shared.barrier(), setup.workload.tasks.len() as u32);
         let limit = clock::now() + MOST_READYING_NS;
         let mut adopted = false;
@@ -184,7 +195,7 @@ impl Workers {
                 return Err(Fault::Call { doing: format!("making {tasks} tasks"), why });
             }
             let late = (clock::now() > limit).then(|| "they were not ready in a minute".to_owned());
-            if let Some(why) = self.lost(setup, leaders).or(late) {
+            if let Some(why) = self.lost(setup, leaders, generators).or(late) {
                 return Err(Fault::Refused {
                     what: format!("{tasks} tasks"),
                     why,
@@ -195,7 +206,7 @@ impl Workers {
                 adopted = true;
                 adopt(barrier);
             }
-            if ready >= tasks {
+            if ready >= tasks + generators.count() as u32 {
                 return Ok(true);
             }
             if signals.wait(1_000_000) {
@@ -205,12 +216,13 @@ impl Workers {
     }
 
     /// How a task that is gone before the start ended, or a session's leader that did not leave by itself.
-    fn lost(&self, setup: &Setup, leaders: &[i32]) -> Option<String> {
+    fn lost(&self, setup: &Setup, leaders: &[i32], generators: &Generators) -> Option<String> {
         let tasks = &setup.shared.slots[..setup.workload.tasks.len()];
         let task = tasks.iter().find_map(|slot| self.raw.get(&slot.pid.load(Relaxed)));
         let leader = leaders.iter().filter_map(|leader| self.raw.get(leader)).find(|ended| ended.signal.is_some());
         let how = |signal: Option<i32>| signal.map_or("ended".to_owned(), |it| format!("was ended by signal {it}"));
-        task.or(leader).map(|ended| format!("a task {} before the start", how(ended.signal)))
+        let generator = generators.pids().find_map(|pid| self.raw.get(&pid));
+        task.or(leader).or(generator).map(|ended| format!("a task {} before the start", how(ended.signal)))
     }
 
     /// Sleeps until the run is over, but for the emptying of the recorder's buffers.

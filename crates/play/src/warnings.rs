@@ -90,6 +90,13 @@ fn of_run(run: &FinishedRun<'_>, all: &mut Vec<Caution>) {
             "allow more time with --at-most",
         ));
     }
+    for &pool in &run.lost_generators {
+        all.push(caution(
+            format!("the generator of the requests of `{}` was killed", run.setup.workload.jobs[pool]),
+            "requests after that are missing, and its tasks ended",
+            "find out what sends signals; run it again",
+        ));
+    }
     let refused = run.setup.groups.refused.iter();
     all.extend(refused.map(|seen| caution(seen.clone(), "shares and limits are not those asked for", "run as root")));
 }
@@ -203,7 +210,7 @@ fn ends(run: &FinishedRun<'_>, index: usize, stuck: usize, all: &mut Vec<Caution
     let left = tasks().filter(|&n| setup.shared.slots[n].ended.load(Relaxed) == 0).count();
     // Tasks that can never end are reported with the deadlock.
     let left = left.saturating_sub(stuck);
-    if setup.jobs[index].passes.count().is_some() && left > died.len() {
+    if setup.is_awaited(index) && left > died.len() {
         let all_of_it = tasks().count();
         all.push(caution(
             format!("{left} of {all_of_it} tasks of `{name}` had not ended when the run ended"),

@@ -74,6 +74,11 @@ impl<'a> GapDetector<'a> {
         }
     }
 
+    /// The last reading of the clock.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
     /// The task is going to wait for something else than a processor, from now on until [`GapDetector::restart`].
     #[inline]
     pub fn rest(&mut self) {

@@ -6,9 +6,10 @@
 use crate::{
     attributes, awaited,
     chase::Chase,
-    lock, reads,
+    reads,
     setup::Setup,
     shared::{JobTotals, Slot, Trouble},
+    sync::Hold,
     work::{GapDetector, call, compute},
 };
 use schedlab_linux::{
@@ -52,7 +53,7 @@ pub(crate) struct Worker<'a> {
     next: usize,
     loops: [u32; MAX_DEPTH],
     began: Nanos,
-    pass_began: Nanos,
+    pub pass_began: Nanos,
     /// The last deadline so far.
     deadline: Nanos,
     /// Processor time it had when it began, ns.
@@ -61,6 +62,12 @@ pub(crate) struct Worker<'a> {
     reads_before: [u64; 2],
     /// What its computing goes through, if its job has a footprint.
     chase: Option<Chase>,
+    /// How it has each lock.
+    pub locks: Vec<Hold>,
+    /// When the message was sent that it received last, and when the request arrived for which it makes its pass; 0 once it is done with
+    /// them.
+    pub message: Nanos,
+    pub request: Nanos,
     pub file: Option<OpenFile>,
     /// How many files of each set it has opened, created and deleted.
     pub taken: Vec<[u32; 3]>,
@@ -106,6 +113,9 @@ impl<'a> Worker<'a> {
             used_before: 0,
             reads_before: [0; 2],
             chase: None,
+            locks: vec![Hold::Nothing; setup.shared.locks.len()],
+            message: 0,
+            request: 0,
             file: None,
             taken: vec![[0; 3]; setup.workload.programs.files.len()],
             buffer: Buffer::new(needs.buffer),
@@ -206,11 +216,6 @@ impl<'a> Worker<'a> {
                 Instruction::Wait => self.wait(),
                 Instruction::Signal => self.signal(),
                 Instruction::Pause => self.await_others(Awaited::Signal, |_| process::pause()),
-                Instruction::Lock(lock) => {
-                    let (word, holder) = (&self.setup.shared.locks[usize::from(lock)], self.number as u32 + 1);
-                    self.await_others(Awaited::Lock(lock), |_| lock::take(word, holder));
-                }
-                Instruction::Unlock(lock) => self.unlock(lock.into()),
                 Instruction::Exit => self.end(),
                 other => self.use_system(other),
             }
@@ -235,7 +240,7 @@ impl<'a> Worker<'a> {
 
     /// Does something that may block until another task acts.
     pub fn await_others<T>(&mut self, what: Awaited, act: impl FnOnce(&mut Self) -> T) -> T {
-        self.slot.awaits.store(awaited::number(what), Relaxed);
+        self.slot.waits(awaited::number(what));
         let done = self.blocking(act);
         self.slot.awaits.store(0, Relaxed);
         done
@@ -278,6 +283,7 @@ impl<'a> Worker<'a> {
         let now = clock::now();
         self.totals.pass_time.record(now - std::mem::replace(&mut self.pass_began, now));
         self.slot.pass_began.store(now, Relaxed);
+        self.done_with_all(now);
     }
 
     /// Forks a child, which runs another program from here on.
@@ -302,6 +308,8 @@ impl<'a> Worker<'a> {
                 slot.program.store(program, Relaxed);
                 (self.next, self.loops, self.file, self.held) = (0, [0; MAX_DEPTH], None, (0, 0));
                 self.taken.fill([0; 3]);
+                self.locks.fill(Hold::Nothing);
+                (self.message, self.request) = (0, 0);
                 self.used_before = 0;
                 self.begin(began);
             }
@@ -354,15 +362,12 @@ impl<'a> Worker<'a> {
         self.gaps.restart();
     }
 
-    fn unlock(&mut self, lock: usize) {
-        lock::give_back(&self.setup.shared.locks[lock], self.number as u32 + 1);
-    }
-
     /// The task has ended. Its process stays until its children have ended, since they die with it.
     pub fn end(&mut self) -> ! {
         self.gaps.rest();
-        (0..self.setup.shared.locks.len()).for_each(|lock| self.unlock(lock));
+        self.unlock_all();
         let (now, used) = (clock::now(), clock::process_time());
+        self.done_with_all(now);
         let turnaround = now.saturating_sub(self.began);
         let used = used.saturating_sub(self.used_before);
         self.totals.turnaround.record(turnaround);

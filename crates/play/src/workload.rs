@@ -52,5 +52,5 @@ fn compile(scenario: &Scenario) -> Result<Programs, Fault> {
         NoSteps::UnknownLoad { job, load } => Fault::Wrong(format!("workload.{job}.load: {load:?} is no load")),
         NoSteps::Setting { job, setting, why, .. } => Fault::Wrong(format!("workload.{job}.{setting}: {why}")),
     })?;
-    Ok(roster::programs(&scenario.workload, &steps))
+    Ok(roster::programs(scenario, &steps))
 }

@@ -368,7 +368,7 @@ impl Observer for Audit {
                 let new = self.place(event.task) == Place::New;
                 self.hold(new, &event, "a task that is not new is refused");
             }
-            Kind::Unfinished => {}
+            Kind::Unfinished | Kind::Message | Kind::Granted => {}
             Kind::Interrupt | Kind::Sampled | Kind::CacheLookup | Kind::Signal | Kind::Memory | Kind::Charged => {}
         }
     }

@@ -10,7 +10,7 @@ use crate::{
     kernel::{FOREVER, Kernel},
     process::{Process, State},
     programs::{check, compile},
-    resources::{Device, Lock, Pipe, Resources},
+    resources::{Barrier, Device, Lock, Pipe, Pool, Resources, Semaphore},
     servers::{DRIVERS, KERNEL_TASKS},
     streams::{CLOCK_STREAM, DEVICE_STREAM, POLICY_STREAM},
     timers::{Expiry, Timers},
@@ -27,10 +27,11 @@ use schedlab_model::{
 use schedlab_policies::schedulers::{Clocks, Processor, Scheduler, View, Wishes};
 use schedlab_workloads::{
     Programs,
+    arrivals::ArrivalTimes,
     draws::{self, draw},
     roster::{self, Entry},
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Builds the machine, its kernel and its workload; nothing has run yet.
@@ -86,9 +87,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             perpetual: 0,
             resources: resources(scenario, &programs),
             programs,
-            finite: scenario.workload.values().map(|job| job.passes.count().is_some()).collect(),
+            finite: scenario.workload.values().map(Job::is_finite).collect(),
             awaited: 0,
-            endless: scenario.workload.values().all(|job| job.passes.count().is_none()),
+            endless: !scenario.workload.values().any(Job::is_finite),
             personality,
             disk_waiters: 0,
             stuck: None,
@@ -104,6 +105,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
         let names = kernel.create_groups(scenario);
         kernel.create_jobs(scenario, &names);
+        kernel.create_pools(scenario);
         kernel.start_storage();
         Ok(kernel)
     }
@@ -161,6 +163,22 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.processes.push(Process::new(index as u16, index as u32, draws));
             self.timers.set(start, Expiry::Start { task: id });
             self.awaited += u32::from(self.finite[index]);
+        }
+    }
+}
+
+impl<S: Scheduler, O: Observer> Kernel<S, O> {
+    /// The requests of each pool are expected.
+    fn create_pools(&mut self, scenario: &Scenario) {
+        for (index, (name, job)) in scenario.workload.iter().enumerate() {
+            let Some(pipe) = self.programs.requests[index] else { continue };
+            let Some(times) = ArrivalTimes::of(self.seed, index, name, job) else { continue };
+            let pool = self.resources.pools.len() as u32;
+            let of_job = |process: &Process| !process.kernel && usize::from(process.job) == index;
+            let first = self.processes.iter().position(of_job).unwrap_or(0) as TaskId;
+            self.resources.pipes[usize::from(pipe)].pool = Some(pool);
+            self.resources.pools.push(Pool { job: name.clone(), first, pipe, times, taken: 0 });
+            self.expect_request(pool);
         }
     }
 }
@@ -223,7 +241,11 @@ fn clock(hz: f64, seed: u64, phase: Option<Nanos>) -> Clock {
 fn resources(scenario: &Scenario, programs: &Programs) -> Resources {
     Resources {
         locks: vec![Lock::default(); programs.locks.len()],
-        pipes: vec![Pipe::default(); programs.pipes.len()],
+        pipes: programs.capacities.iter().map(|&capacity| Pipe { capacity, ..Pipe::default() }).collect(),
+        semaphores: programs.permits.iter().map(|&permits| Semaphore { permits, ..Semaphore::default() }).collect(),
+        barriers: programs.parties.iter().map(|&parties| Barrier { parties, ..Barrier::default() }).collect(),
+        conditions: vec![VecDeque::new(); programs.conditions.len()],
+        pools: Vec::new(),
         sizing: scenario.machine.memory.sizing,
         high_water: vec![None; scenario.workload.len()],
     }

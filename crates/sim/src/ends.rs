@@ -79,10 +79,23 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let place = |task: TaskId| ids.binary_search(&task).ok();
         let mut awaited = BTreeMap::new();
         for (number, lock) in (0u16..).zip(&self.resources.locks) {
-            awaited.extend(lock.waiting.iter().map(|&task| (task, Awaited::Lock(number))));
+            awaited.extend(lock.waiting.iter().map(|&(task, _)| (task, Awaited::Lock(number))));
         }
         for (number, pipe) in (0u16..).zip(&self.resources.pipes) {
-            awaited.extend(pipe.waiting.iter().map(|&task| (task, Awaited::Message(number))));
+            // Requests come by themselves until their pipe is closed.
+            if pipe.pool.is_none() {
+                awaited.extend(pipe.waiting.iter().map(|&task| (task, Awaited::Message(number))));
+            }
+            awaited.extend(pipe.full.iter().map(|&(task, _)| (task, Awaited::Room(number))));
+        }
+        for (number, semaphore) in (0u16..).zip(&self.resources.semaphores) {
+            awaited.extend(semaphore.waiting.iter().map(|&task| (task, Awaited::Permit(number))));
+        }
+        for (number, barrier) in (0u16..).zip(&self.resources.barriers) {
+            awaited.extend(barrier.waiting.iter().map(|&task| (task, Awaited::Barrier(number))));
+        }
+        for (number, waiting) in (0u16..).zip(&self.resources.conditions) {
+            awaited.extend(waiting.iter().map(|&(task, _)| (task, Awaited::Condition(number))));
         }
         let mut first_of: BTreeMap<u16, TaskId> = BTreeMap::new();
         for (task, process) in (0..).zip(&self.processes) {
@@ -105,7 +118,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             }
         };
         let tasks = ids.iter().map(standing).collect();
-        let holders = self.resources.locks.iter().map(|lock| lock.holder.and_then(place)).collect();
+        let holders = self
+            .resources
+            .locks
+            .iter()
+            .map(|lock| lock.holder.iter().chain(&lock.readers).filter_map(|&task| place(task)).collect());
+        let holders = holders.collect();
         (Scene { jobs, programs: &self.programs, tasks, holders }, ids)
     }
 
@@ -136,8 +154,14 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             }
             let (pass_began, began, last) = (process.life.pass_began, process.life.began, process.life.deadline);
             let period = periods[process.program as usize];
-            // Children have no passes.
-            if self.view.tasks[task as usize].parent.is_none() {
+            if let Some(since) = process.life.requested {
+                self.unfinished(Unfinished::Grant, task, self.now - since);
+            }
+            // Children have no passes, nor have tasks of a pool that wait for a request.
+            let process = &self.processes[task as usize];
+            let idle = self.programs.requests.get(usize::from(process.job)).is_some_and(Option::is_some)
+                && process.life.request.is_none();
+            if self.view.tasks[task as usize].parent.is_none() && !idle {
                 self.unfinished(Unfinished::Pass, task, self.now - pass_began);
             }
             if let Some(length) = period {
@@ -146,6 +170,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                     self.unfinished(Unfinished::Period, task, self.now - deadline);
                 }
             }
+        }
+        for (task, sent) in self.open_messages() {
+            self.unfinished(Unfinished::Message, task, self.now - sent);
         }
         let requests: Vec<(TaskId, Nanos)> = match &self.personality {
             Personality::Monolithic(storage) => storage.unfinished().collect(),

@@ -36,6 +36,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Some(Expiry::Device { device }) => self.device_interrupt(device),
             Some(Expiry::Stat) => self.stat_tick(),
             Some(Expiry::WriteBack) => self.write_back(),
+            Some(Expiry::Arrival { pool }) => self.request_arrives(pool),
         }
     }
 

@@ -173,6 +173,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let life = &mut self.processes[task as usize].life;
         let length = self.now - std::mem::replace(&mut life.pass_began, self.now);
         self.emit(Kind::Pass, 0, cpu as CpuId, task, length, 0);
+        self.done_with_all(task);
     }
 
     /// Instructions that are no part of a hot loop.
@@ -205,9 +206,16 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Instruction::Close => Call::Close,
             Instruction::Print(bytes) => Call::Print(bytes),
             Instruction::Lock(lock) => Call::Lock(lock),
+            Instruction::ReadLock(lock) => Call::ReadLock(lock),
             Instruction::Unlock(lock) => Call::Unlock(lock),
+            Instruction::Acquire(semaphore) => Call::Acquire(semaphore),
+            Instruction::Release(semaphore) => Call::Release(semaphore),
+            Instruction::Barrier(barrier) => Call::Barrier(barrier),
+            Instruction::ConditionWait { condition, lock } => Call::ConditionWait { condition, lock },
+            Instruction::ConditionSignal(condition) => Call::ConditionSignal(condition),
+            Instruction::ConditionBroadcast(condition) => Call::ConditionBroadcast(condition),
             Instruction::Send(pipe) => Call::Send(pipe),
-            Instruction::Receive(pipe) => Call::Receive(pipe),
+            Instruction::Receive(pipe) | Instruction::Serve(pipe) => Call::Receive(pipe),
             Instruction::Fork(program) => Call::Fork(program),
             Instruction::Wait => Call::Wait,
             Instruction::Signal => Call::Signal,
@@ -220,8 +228,16 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 unreachable!("taken by step")
             }
         };
-        if matches!(call, Call::Lock(_) | Call::Unlock(_)) && self.without_call(task, call) {
-            return Flow::Continue;
+        match call {
+            Call::Receive(_) => self.done_with_message(task),
+            Call::Lock(_) | Call::ReadLock(_) | Call::Acquire(_) => {
+                self.processes[task as usize].life.requested = Some(self.now);
+                if self.without_call(task, call) {
+                    return Flow::Continue;
+                }
+            }
+            Call::Unlock(_) | Call::Release(_) if self.without_call(task, call) => return Flow::Continue,
+            _ => {}
         }
         self.call(cpu, task, call)
     }
@@ -273,6 +289,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Some(Action::Serve(caller, call)) => self.serve_other(caller, call),
             Some(Action::Storage(work)) => self.on_storage(cpu, task, work),
             Some(Action::Touch(touching)) => self.touch(task, touching),
+            Some(Action::Granted) => {
+                self.granted(task);
+                Flow::Continue
+            }
             Some(Action::SendReceive(to, message)) => self.send_receive(cpu, task, to, message),
             Some(Action::Reply(to)) => self.reply(to),
             Some(Action::Command(block)) => self.command(block),

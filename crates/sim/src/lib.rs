@@ -33,6 +33,7 @@ mod run;
 mod schedule;
 mod servers;
 mod services;
+mod sharing;
 mod standing_still;
 mod storage;
 mod streams;

@@ -37,6 +37,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 }
                 Instruction::Sleep { .. } | Instruction::Period(_) | Instruction::Receive(_) => return total,
                 Instruction::Wait | Instruction::Pause | Instruction::Lock(_) | Instruction::Exit => return total,
+                Instruction::Serve(_) | Instruction::ReadLock(_) | Instruction::Acquire(_) => return total,
+                Instruction::Barrier(_) | Instruction::ConditionWait { .. } => return total,
                 _ => {}
             }
         }

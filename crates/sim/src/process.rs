@@ -45,7 +45,17 @@ pub(crate) enum Call {
     Close,
     Print(u64),
     Lock(u16),
+    ReadLock(u16),
     Unlock(u16),
+    Acquire(u16),
+    Release(u16),
+    Barrier(u16),
+    ConditionWait {
+        condition: u16,
+        lock: u16,
+    },
+    ConditionSignal(u16),
+    ConditionBroadcast(u16),
     Send(u16),
     Receive(u16),
     /// Until that time.
@@ -97,6 +107,8 @@ pub(crate) enum Action {
     Storage(Box<Work>),
     /// Uses memory.
     Touch(Touching),
+    /// Goes on with a lock or a permit.
+    Granted,
     /// Sends a message and waits for the answer.
     SendReceive(TaskId, Message),
     /// Answers a task that waits for it.
@@ -185,6 +197,12 @@ pub(crate) struct Life {
     pub children: u32,
     /// Bytes it holds.
     pub memory: u64,
+    /// When it requested the lock or permit for which it waits.
+    pub requested: Option<Nanos>,
+    /// When the message was sent that it received last, until it is done with it.
+    pub message: Option<Nanos>,
+    /// When the request arrived for which it makes its pass.
+    pub request: Option<Nanos>,
 }
 
 const _: () = assert!(size_of::<Process>() == 64);

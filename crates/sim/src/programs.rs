@@ -30,7 +30,7 @@ pub(crate) fn compile(scenario: &Scenario) -> Result<Programs, RunError> {
         is_simulated(name, steps)?;
     }
     no_host_settings(scenario)?;
-    Ok(roster::programs(&scenario.workload, &steps))
+    Ok(roster::programs(scenario, &steps))
 }
 
 /// A message-passing kernel's file server only reads, and its memory manager does not page. Steps that are written out have been

@@ -1,4 +1,4 @@
-//! What programs share, and devices that interrupt of themselves.
+//! What programs share, and devices that interrupt of themselves. These are only states and rules; who waits and wakes is in `sharing.rs`.
 
 use schedlab_model::{
     Nanos,
@@ -6,6 +6,7 @@ use schedlab_model::{
     program::Span,
     task::{CpuId, TaskId},
 };
+use schedlab_workloads::arrivals::ArrivalTimes;
 use std::collections::VecDeque;
 
 /// A device that interrupts on its own.
@@ -16,26 +17,118 @@ pub(crate) struct Device {
     pub cpu: CpuId,
 }
 
-/// Locks, pipes and the memory that programs are known to want.
+/// What programs share, and the memory that they are known to want.
 #[derive(Debug, Default)]
 pub(crate) struct Resources {
     pub locks: Vec<Lock>,
     pub pipes: Vec<Pipe>,
+    pub semaphores: Vec<Semaphore>,
+    pub barriers: Vec<Barrier>,
+    /// By condition, the tasks that wait for it and the lock that each takes again.
+    pub conditions: Vec<VecDeque<(TaskId, u16)>>,
+    pub pools: Vec<Pool>,
     pub sizing: Sizing,
     /// For each job, the most that a run of its program has held at its end.
     pub high_water: Vec<Option<u64>>,
 }
 
-/// The holder of a lock and its waiters.
+/// A lock: one task has it for itself, or several for reading. The kernel's rwsem and its mutex in one: waiters get it in the order of
+/// their requests, so a reader that comes behind a waiting writer waits too.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Lock {
     pub holder: Option<TaskId>,
+    pub readers: Vec<TaskId>,
+    /// Waiters, and whether each wants it for reading.
+    pub waiting: VecDeque<(TaskId, bool)>,
+}
+
+impl Lock {
+    /// Takes it, if it is free for that.
+    pub fn take(&mut self, task: TaskId, reads: bool) -> bool {
+        if !self.waiting.is_empty() || !self.admits(reads) {
+            return false;
+        }
+        self.give(task, reads);
+        true
+    }
+
+    fn admits(&self, reads: bool) -> bool {
+        self.holder.is_none() && (reads || self.readers.is_empty())
+    }
+
+    fn give(&mut self, task: TaskId, reads: bool) {
+        if reads {
+            self.readers.push(task);
+        } else {
+            self.holder = Some(task);
+        }
+    }
+
+    /// Whether the task has it, for itself or for reading.
+    pub fn is_held_by(&self, task: TaskId) -> bool {
+        self.holder == Some(task) || self.readers.contains(&task)
+    }
+
+    /// Gives it back. Giving back what the task does not have changes nothing.
+    pub fn give_back(&mut self, task: TaskId) {
+        if self.holder == Some(task) {
+            self.holder = None;
+        } else if let Some(at) = self.readers.iter().position(|&reader| reader == task) {
+            self.readers.remove(at);
+        }
+    }
+
+    /// The next waiter gets it, if it is free for that waiter.
+    pub fn next(&mut self) -> Option<TaskId> {
+        let &(task, reads) = self.waiting.front()?;
+        if !self.admits(reads) {
+            return None;
+        }
+        self.waiting.pop_front();
+        self.give(task, reads);
+        Some(task)
+    }
+}
+
+/// A counting semaphore: permits, or tasks that wait for one.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Semaphore {
+    pub permits: u32,
     pub waiting: VecDeque<TaskId>,
 }
 
-/// Messages in a pipe (without limit), or tasks that wait for one.
+/// A barrier, and the tasks that wait there.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Barrier {
+    pub parties: u32,
+    pub waiting: Vec<TaskId>,
+}
+
+/// Messages in a pipe, by the time at which each was sent, or tasks that wait for one.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Pipe {
-    pub messages: u64,
+    pub sent: VecDeque<Nanos>,
+    /// How many it holds at most, if there is a limit.
+    pub capacity: Option<u32>,
     pub waiting: VecDeque<TaskId>,
+    /// Tasks that wait for room, and when each sent its message.
+    pub full: VecDeque<(TaskId, Nanos)>,
+    /// The pool whose requests these are.
+    pub pool: Option<u32>,
+    /// The task that received last.
+    pub receiver: Option<TaskId>,
+    /// Whether no message will come any more.
+    pub closed: bool,
+}
+
+/// A job whose tasks serve requests.
+#[derive(Debug, Clone)]
+pub(crate) struct Pool {
+    pub job: String,
+    /// Its first task.
+    pub first: TaskId,
+    pub pipe: u16,
+    pub times: ArrivalTimes,
+    /// Requests that were taken.
+    pub taken: u32,
 }

@@ -1,4 +1,4 @@
-//! What system calls do under both personalities: sleeping, children, signals, locks, pipes, memory.
+//! What system calls do under both personalities: sleeping, children, signals, memory. What tasks share is in `sharing.rs`.
 
 use crate::{
     kernel::{Kernel, Personality, context},
@@ -34,7 +34,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Call::Wait => self.costs.wait,
             Call::Send(_) => self.costs.send,
             Call::Receive(_) => self.costs.receive,
-            Call::Lock(_) | Call::Unlock(_) => self.costs.lock,
+            Call::Lock(_) | Call::ReadLock(_) | Call::Unlock(_) | Call::Acquire(_) | Call::Release(_) => {
+                self.costs.lock
+            }
+            Call::Barrier(_) | Call::ConditionWait { .. } | Call::ConditionSignal(_) | Call::ConditionBroadcast(_) => {
+                self.costs.lock
+            }
             _ => self.costs.manage,
         }
     }
@@ -65,10 +70,17 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 Served::Done
             }
             Call::Sleep(_) => unreachable!("taken by serve"),
-            Call::Lock(lock) => self.lock(caller, lock),
-            Call::Unlock(lock) => self.unlock(caller, lock),
-            Call::Send(pipe) => self.send(pipe),
-            Call::Receive(pipe) => self.take(caller, pipe),
+            Call::Lock(_)
+            | Call::ReadLock(_)
+            | Call::Unlock(_)
+            | Call::Acquire(_)
+            | Call::Release(_)
+            | Call::Barrier(_)
+            | Call::ConditionWait { .. }
+            | Call::ConditionSignal(_)
+            | Call::ConditionBroadcast(_)
+            | Call::Send(_)
+            | Call::Receive(_) => self.serve_sharing(caller, call),
             Call::Fork(program) => self.fork(caller, program),
             Call::Wait => self.wait(caller),
             Call::Signal => self.signal(caller),
@@ -122,71 +134,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             }
         }
         Served::Waits(Wait::Timer)
-    }
-
-    fn lock(&mut self, task: TaskId, lock: u16) -> Served {
-        let lock = &mut self.resources.locks[lock as usize];
-        if lock.holder.is_none() {
-            lock.holder = Some(task);
-            return Served::Done;
-        }
-        lock.waiting.push_back(task);
-        Served::Waits(Wait::Lock)
-    }
-
-    /// The lock goes to the longest waiter. Releasing a lock that the task does not hold changes nothing.
-    fn unlock(&mut self, task: TaskId, lock: u16) -> Served {
-        let lock = &mut self.resources.locks[lock as usize];
-        if lock.holder == Some(task) {
-            lock.holder = lock.waiting.pop_front();
-            if let Some(next) = lock.holder {
-                self.complete(next);
-                return Served::Woke(1);
-            }
-        }
-        Served::Done
-    }
-
-    /// Takes a free lock, or releases one without waiters, where that needs no call; returns whether it was done.
-    pub fn without_call(&mut self, task: TaskId, call: Call) -> bool {
-        if !self.costs.futexes {
-            return false;
-        }
-        match call {
-            Call::Lock(lock) if self.resources.locks[usize::from(lock)].holder.is_none() => {
-                self.resources.locks[usize::from(lock)].holder = Some(task);
-                true
-            }
-            Call::Unlock(lock) => {
-                let lock = &mut self.resources.locks[usize::from(lock)];
-                let held = lock.holder == Some(task);
-                if held && lock.waiting.is_empty() {
-                    lock.holder = None;
-                }
-                !held || lock.holder.is_none()
-            }
-            _ => false,
-        }
-    }
-
-    fn send(&mut self, pipe: u16) -> Served {
-        let pipe = &mut self.resources.pipes[pipe as usize];
-        let Some(receiver) = pipe.waiting.pop_front() else {
-            pipe.messages += 1;
-            return Served::Done;
-        };
-        self.complete(receiver);
-        Served::Woke(1)
-    }
-
-    fn take(&mut self, task: TaskId, pipe: u16) -> Served {
-        let pipe = &mut self.resources.pipes[pipe as usize];
-        if pipe.messages > 0 {
-            pipe.messages -= 1;
-            return Served::Done;
-        }
-        pipe.waiting.push_back(task);
-        Served::Waits(Wait::Pipe)
     }
 
     fn fork(&mut self, parent: TaskId, program: u32) -> Served {
@@ -260,6 +207,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             *known = Some(known.unwrap_or(0).max(memory));
         }
         self.release(task);
+        self.done_with_all(task);
         self.awaited -= u32::from(self.finite[job]);
         self.emit(Kind::Exited, u8::from(cut_off), self.view.tasks[task as usize].cpu, task, 0, 0);
         for lock in 0..self.resources.locks.len() {

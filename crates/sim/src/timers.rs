@@ -30,6 +30,8 @@ pub(crate) enum Expiry {
     Stat,
     /// The write-back daemon looks for changed blocks.
     WriteBack,
+    /// A request arrives at a pool.
+    Arrival { pool: u32 },
 }
 
 const WAKE: u32 = 0;
@@ -40,8 +42,9 @@ const DEVICE: u32 = 4;
 const STAT: u32 = 5;
 const WRITE_BACK: u32 = 6;
 const AWAKE: u32 = 7;
-/// Room for the kinds there are. It leaves 29 bits for a task: that many tasks would take 200 GB.
-const KINDS: u32 = 8;
+const ARRIVAL: u32 = 8;
+/// Room for the kinds there are. It leaves 28 bits for a task: that many tasks would take 100 GB.
+const KINDS: u32 = 16;
 
 /// Behind every timer: none.
 const NEVER: u128 = u128::MAX;
@@ -103,6 +106,7 @@ impl Timers {
             Expiry::Device { device } => (device, DEVICE),
             Expiry::Stat => return self.set_stat(when),
             Expiry::WriteBack => (0, WRITE_BACK),
+            Expiry::Arrival { pool } => (pool, ARRIVAL),
         };
         self.push(when, whose, kind);
     }
@@ -171,6 +175,7 @@ impl Timers {
             }
             DEVICE => Expiry::Device { device: whose },
             STAT => Expiry::Stat,
+            ARRIVAL => Expiry::Arrival { pool: whose },
             _ => Expiry::WriteBack,
         })
     }

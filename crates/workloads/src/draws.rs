@@ -10,6 +10,17 @@ pub fn of_task(seed: u64, job: &str, copy: u32) -> Rng {
     Rng::stream(seed, stream_of(job) ^ u64::from(copy))
 }
 
+/// The numbers for which a pool serves a request, counted from 0: the same ones whichever task serves it, and those of the task of
+/// that number in a job with a task for each request.
+pub fn of_request(seed: u64, job: &str, request: u32) -> Rng {
+    of_task(seed, job, request)
+}
+
+/// The numbers of the arrivals of a job's requests.
+pub fn of_arrivals(seed: u64, job: &str) -> Rng {
+    Rng::stream(seed, stream_of(job) ^ u64::from(u32::MAX))
+}
+
 /// The numbers of the start times of the job with that index.
 pub fn of_starts(seed: u64, index: usize) -> Rng {
     Rng::stream(seed, START_STREAM - index as u64)

@@ -1,6 +1,7 @@
 //! What tasks do: ready-made loads, programs compiled from steps into instructions for an interpreter, the roster of
 //! tasks, and what tasks draw.
 
+pub mod arrivals;
 pub mod draws;
 pub mod loads;
 pub mod program;

@@ -6,7 +6,9 @@
 use schedlab_model::{
     Nanos,
     program::{Demand, FileSet, Place, Repeat, Span, Step, Times, Touch, TouchOrder},
+    scenario::Shared,
 };
+use std::collections::BTreeMap;
 
 /// One instruction. Names, children and file sets are indices into [`Programs`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,12 +53,33 @@ pub enum Instruction {
     Print(u64),
     /// Takes the lock.
     Lock(u16),
+    /// Takes the lock for reading.
+    ReadLock(u16),
     /// Gives the lock back.
     Unlock(u16),
     /// Puts a message into the pipe.
     Send(u16),
     /// Takes a message from the pipe.
     Receive(u16),
+    /// Takes a request of the job, and its random numbers.
+    Serve(u16),
+    /// Takes a permit of the semaphore.
+    Acquire(u16),
+    /// Gives a permit to the semaphore.
+    Release(u16),
+    /// Waits at the barrier.
+    Barrier(u16),
+    /// Waits for the condition.
+    ConditionWait {
+        /// Which one.
+        condition: u16,
+        /// The lock that is given back meanwhile.
+        lock: u16,
+    },
+    /// Wakes a task that waits for the condition.
+    ConditionSignal(u16),
+    /// Wakes all that do.
+    ConditionBroadcast(u16),
     /// Creates a child that runs the program.
     Fork(u32),
     /// Waits for a child's end.
@@ -151,6 +174,20 @@ pub struct Programs {
     pub locks: Vec<String>,
     /// Names of pipes.
     pub pipes: Vec<String>,
+    /// By pipe, the messages that it holds at most, if there is a limit.
+    pub capacities: Vec<Option<u32>>,
+    /// By job that is a pool, the pipe of its requests.
+    pub requests: Vec<Option<u16>>,
+    /// Names of semaphores, and the permits of each at the start.
+    pub semaphores: Vec<String>,
+    /// Permits of each semaphore at the start.
+    pub permits: Vec<u32>,
+    /// Names of barriers.
+    pub barriers: Vec<String>,
+    /// By barrier, for how many tasks it is.
+    pub parties: Vec<u32>,
+    /// Names of conditions.
+    pub conditions: Vec<String>,
     /// Names of marks.
     pub marks: Vec<String>,
     /// The loops of each program.
@@ -186,12 +223,25 @@ impl Programs {
     /// Compiles the steps of every job, each with its number of passes. The last step of an endless loop, if it computes or
     /// sleeps, jumps directly to the beginning of the loop.
     pub fn compile<'a>(jobs: impl IntoIterator<Item = (&'a [Step], Times)>) -> Programs {
+        Programs::sharing(jobs.into_iter().map(|(steps, passes)| (steps, passes, None)), &BTreeMap::new())
+    }
+
+    /// Compiles the steps of every job, with its number of passes and, if it is a pool, what its requests are called; and with what
+    /// tasks share.
+    pub fn sharing<'a>(
+        jobs: impl IntoIterator<Item = (&'a [Step], Times, Option<String>)>,
+        shared: &BTreeMap<String, Shared>,
+    ) -> Programs {
         let mut all = Programs::default();
         let jobs: Vec<_> = jobs.into_iter().collect();
         all.programs.resize(jobs.len(), Program::new());
         all.loops.resize(jobs.len(), Vec::new());
-        for (index, (steps, passes)) in jobs.into_iter().enumerate() {
+        for (index, (steps, passes, requests)) in jobs.into_iter().enumerate() {
             let mut draft = Draft { program: vec![Instruction::Enter { depth: 0 }], loops: Vec::new() };
+            // A name that no step can have: its own pipe, whatever pipes the steps name.
+            let requests = requests.map(|name| index_of(&mut all.pipes, &format!("the requests of {name}")));
+            draft.program.extend(requests.map(Instruction::Serve));
+            all.requests.push(requests);
             all.append(&mut draft, steps, 1, "steps");
             draft.program.push(Instruction::Pass);
             draft.again(0, 1, passes, "steps");
@@ -199,6 +249,14 @@ impl Programs {
             (all.programs[index], all.loops[index]) = (draft.program, draft.loops);
         }
         all.programs.iter_mut().for_each(link);
+        let sizes = |names: &[String], of: fn(Shared) -> Option<u32>| -> Vec<Option<u32>> {
+            names.iter().map(|name| shared.get(name).copied().and_then(of)).collect()
+        };
+        all.capacities = sizes(&all.pipes, |it| if let Shared::Queue(size) = it { Some(size) } else { None });
+        let permits = sizes(&all.semaphores, |it| if let Shared::Semaphore(size) = it { Some(size) } else { None });
+        let parties = sizes(&all.barriers, |it| if let Shared::Barrier(size) = it { Some(size) } else { None });
+        all.permits = permits.into_iter().map(Option::unwrap_or_default).collect();
+        all.parties = parties.into_iter().map(|parties| parties.unwrap_or(1)).collect();
         all
     }
 
@@ -295,9 +353,19 @@ impl Programs {
             Step::Close => Instruction::Close,
             Step::Print(size) => Instruction::Print(size.0),
             Step::Lock(name) => Instruction::Lock(index_of(&mut self.locks, name)),
+            Step::ReadLock(name) => Instruction::ReadLock(index_of(&mut self.locks, name)),
             Step::Unlock(name) => Instruction::Unlock(index_of(&mut self.locks, name)),
             Step::Send(name) => Instruction::Send(index_of(&mut self.pipes, name)),
             Step::Receive(name) => Instruction::Receive(index_of(&mut self.pipes, name)),
+            Step::Acquire(name) => Instruction::Acquire(index_of(&mut self.semaphores, name)),
+            Step::Release(name) => Instruction::Release(index_of(&mut self.semaphores, name)),
+            Step::Barrier(name) => Instruction::Barrier(index_of(&mut self.barriers, name)),
+            Step::ConditionWait(wait) => Instruction::ConditionWait {
+                condition: index_of(&mut self.conditions, &wait.condition),
+                lock: index_of(&mut self.locks, &wait.lock),
+            },
+            Step::ConditionSignal(name) => Instruction::ConditionSignal(index_of(&mut self.conditions, name)),
+            Step::ConditionBroadcast(name) => Instruction::ConditionBroadcast(index_of(&mut self.conditions, name)),
             Step::Wait => Instruction::Wait,
             Step::Signal => Instruction::Signal,
             Step::Pause => Instruction::Pause,

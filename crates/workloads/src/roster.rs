@@ -12,7 +12,12 @@ use crate::{
     draws::{draw, of_starts},
     steps_of,
 };
-use schedlab_model::{Nanos, info::Params, program::Step, scenario::Job};
+use schedlab_model::{
+    Nanos,
+    info::Params,
+    program::Step,
+    scenario::{Job, Scenario},
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A task of the roster.
@@ -73,9 +78,13 @@ pub fn steps(workload: &BTreeMap<String, Job>) -> Result<Vec<Vec<Step>>, NoSteps
     workload.iter().map(|(name, job)| steps_of_job(name, job)).collect()
 }
 
-/// The programs of all jobs, with the steps of each.
-pub fn programs(workload: &BTreeMap<String, Job>, steps: &[Vec<Step>]) -> Programs {
-    Programs::compile(steps.iter().map(Vec::as_slice).zip(workload.values().map(|job| job.passes)))
+/// The programs of all jobs of a scenario, with the steps of each.
+pub fn programs(scenario: &Scenario, steps: &[Vec<Step>]) -> Programs {
+    let jobs = scenario.workload.iter().zip(steps).map(|((name, job), steps)| {
+        let requests = job.arrivals.is_some().then(|| name.clone());
+        (steps.as_slice(), job.passes(), requests)
+    });
+    Programs::sharing(jobs, &scenario.shared)
 }
 
 fn steps_of_job(name: &str, job: &Job) -> Result<Vec<Step>, NoSteps> {

@@ -1,8 +1,8 @@
 //! Tasks that can never continue: they wait for an event that only other tasks can cause, and none of these will.
 //!
 //! A task that runs, sleeps or waits for a drive continues by itself. Liveness propagates from those: a live task may release
-//! the locks that it holds, write to every pipe that its program or its children's programs name, exit and so end its parent's
-//! wait, and signal its job if its program does. A task that is not reached is stuck. Steps that a task has already done count
+//! the locks that it holds, and do whatever its program or its children's programs do: send, receive, release permits, come to barriers,
+//! signal conditions and its job, exit and so end its parent's wait. A task that is not reached is stuck. Steps that a task has already done count
 //! as still to come. So every reported task is stuck, but some stuck tasks may be missed.
 
 use crate::program::{Instruction, Programs};
@@ -15,6 +15,14 @@ pub enum Awaited {
     Lock(u16),
     /// A message in the pipe of that number.
     Message(u16),
+    /// Room for a message in the queue of that number.
+    Room(u16),
+    /// A permit of the semaphore of that number.
+    Permit(u16),
+    /// More tasks at the barrier of that number.
+    Barrier(u16),
+    /// A signal of the condition of that number.
+    Condition(u16),
     /// The end of a child.
     Child,
     /// A signal of another task of its job.
@@ -45,8 +53,8 @@ pub struct Scene<'a> {
     pub programs: &'a Programs,
     /// The living tasks.
     pub tasks: Vec<TaskState>,
-    /// By lock, which of them holds it.
-    pub holders: Vec<Option<usize>>,
+    /// By lock, which of them hold it: one, or several readers.
+    pub holders: Vec<Vec<usize>>,
 }
 
 /// Tasks that can never continue.
@@ -89,19 +97,17 @@ impl Scene<'_> {
             }
         }
         let mut held = vec![Vec::new(); self.tasks.len()];
-        for (lock, holder) in self.holders.iter().enumerate() {
-            if let Some(holder) = holder {
-                held[*holder].push(lock as u16);
-            }
+        for (lock, holders) in self.holders.iter().enumerate() {
+            holders.iter().for_each(|&holder| held[holder].push(lock as u16));
         }
         while let Some(number) = next.pop() {
             if std::mem::replace(&mut goes_on[number], true) {
                 continue;
             }
             let task = &self.tasks[number];
-            let Gives { pipes, signals } = &gives[task.program as usize];
+            let Gives { all, signals } = &gives[task.program as usize];
             let given = held[number].iter().map(|&lock| (Awaited::Lock(lock), 0));
-            let given = given.chain(pipes.iter().map(|&pipe| (Awaited::Message(pipe), 0)));
+            let given = given.chain(all.iter().map(|&awaited| (awaited, 0)));
             let given = given.chain(signals.then_some((Awaited::Signal, task.job)));
             let given = given.chain(task.parent.map(|parent| (Awaited::Child, parent)));
             next.extend(given.filter_map(|awaited| waiters.remove(&awaited)).flatten());
@@ -109,7 +115,7 @@ impl Scene<'_> {
         goes_on
     }
 
-    /// Cycles among the stuck tasks: a task waits for at most one lock, which has one holder.
+    /// Cycles among the stuck tasks: a task waits for at most one lock; of several readers the first stands for all.
     fn circles(&self, goes_on: &[bool]) -> Vec<Vec<usize>> {
         let mut met = vec![usize::MAX; self.tasks.len()];
         let mut circles = Vec::new();
@@ -132,7 +138,7 @@ impl Scene<'_> {
     /// The holder of the lock that a task waits for.
     fn next(&self, task: usize) -> Option<usize> {
         match self.tasks[task].awaits? {
-            Awaited::Lock(lock) => self.holders[usize::from(lock)],
+            Awaited::Lock(lock) => self.holders[usize::from(lock)].first().copied(),
             _ => None,
         }
     }
@@ -180,11 +186,29 @@ impl Scene<'_> {
         };
         match awaited {
             Awaited::Lock(lock) => {
-                let holder = self.holders[usize::from(lock)].map_or("no task".to_owned(), |task| self.name(task));
+                let holder = self.holders[usize::from(lock)].first();
+                let holder = holder.map_or("no task".to_owned(), |&task| self.name(task));
                 format!("{whom} for lock {}, which {holder} holds", self.programs.locks[usize::from(lock)])
             }
             Awaited::Message(pipe) => {
                 format!("{whom} for a message in {}, and no task will send one", self.programs.pipes[usize::from(pipe)])
+            }
+            Awaited::Room(pipe) => {
+                let pipe = &self.programs.pipes[usize::from(pipe)];
+                format!("{whom} for room in the queue {pipe}, and no task will receive from it")
+            }
+            Awaited::Permit(semaphore) => {
+                let semaphore = &self.programs.semaphores[usize::from(semaphore)];
+                format!("{whom} for a permit of {semaphore}, and no task will release one")
+            }
+            Awaited::Barrier(barrier) => {
+                let (name, parties) =
+                    (&self.programs.barriers[usize::from(barrier)], self.programs.parties[usize::from(barrier)]);
+                format!("{whom} at the barrier {name}, to which {parties} tasks will never come")
+            }
+            Awaited::Condition(condition) => {
+                let condition = &self.programs.conditions[usize::from(condition)];
+                format!("{whom} for the condition {condition}, and no task will signal it")
             }
             Awaited::Child => format!("{whom} for a child that never ends"),
             Awaited::Signal => format!("{whom} for a signal, and no task of the job will send one"),
@@ -206,7 +230,7 @@ impl Scene<'_> {
 /// What a program may give others, its children's programs included.
 #[derive(Debug, Clone, Default)]
 struct Gives {
-    pipes: Vec<u16>,
+    all: Vec<Awaited>,
     signals: bool,
 }
 
@@ -217,15 +241,21 @@ impl Gives {
         while let Some(one) = left.pop() {
             for instruction in &programs.programs[one] {
                 match *instruction {
-                    Instruction::Send(pipe) => gives.pipes.push(pipe),
+                    Instruction::Send(pipe) => gives.all.push(Awaited::Message(pipe)),
+                    Instruction::Receive(pipe) => gives.all.push(Awaited::Room(pipe)),
+                    Instruction::Release(semaphore) => gives.all.push(Awaited::Permit(semaphore)),
+                    Instruction::Barrier(barrier) => gives.all.push(Awaited::Barrier(barrier)),
+                    Instruction::ConditionSignal(condition) | Instruction::ConditionBroadcast(condition) => {
+                        gives.all.push(Awaited::Condition(condition));
+                    }
                     Instruction::Signal => gives.signals = true,
                     Instruction::Fork(child) => left.push(child as usize),
                     _ => {}
                 }
             }
         }
-        gives.pipes.sort_unstable();
-        gives.pipes.dedup();
+        gives.all.sort_unstable();
+        gives.all.dedup();
         gives
     }
 }
@@ -254,7 +284,7 @@ mod tests {
         let jobs = ["d", "e", "f"].map(str::to_owned);
         let lock = |lock| Some(Awaited::Lock(lock));
         let tasks = vec![task(0, lock(1)), task(1, lock(0)), task(2, lock(0))];
-        let mut scene = Scene { jobs: &jobs, programs: &programs, tasks, holders: vec![Some(0), Some(1)] };
+        let mut scene = Scene { jobs: &jobs, programs: &programs, tasks, holders: vec![vec![0], vec![1]] };
         let stuck = scene.stuck();
         assert_eq!((&stuck.tasks, &stuck.circles), (&vec![0, 1, 2], &vec![vec![0, 1]]));
         let lines = scene.describe(&stuck);
@@ -272,7 +302,7 @@ mod tests {
         let lock = |lock| Some(Awaited::Lock(lock));
         // Task 0 waits for 1, and 1 for 2, which is in a circle with 3.
         let tasks = vec![task(0, lock(2)), task(0, lock(0)), task(0, lock(1)), task(0, lock(0))];
-        let holders = vec![Some(2), Some(3), Some(1)];
+        let holders = vec![vec![2], vec![3], vec![1]];
         let stuck = Scene { jobs: &jobs, programs: &programs, tasks, holders }.stuck();
         assert_eq!((stuck.tasks, stuck.circles), (vec![0, 1, 2, 3], vec![vec![2, 3]]));
     }
@@ -282,7 +312,7 @@ mod tests {
         let programs = programs(&[&[text(Step::Lock, "a")]]);
         let jobs = ["d".to_owned()];
         let tasks = vec![task(0, Some(Awaited::Lock(0)))];
-        let scene = Scene { jobs: &jobs, programs: &programs, tasks, holders: vec![Some(0)] };
+        let scene = Scene { jobs: &jobs, programs: &programs, tasks, holders: vec![vec![0]] };
         assert_eq!(scene.describe(&scene.stuck()), ["deadlock: d holds a and waits for a"]);
     }
 

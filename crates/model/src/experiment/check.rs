@@ -1,6 +1,7 @@
 //! What types cannot say of a scenario: bounds that keep a run finite and free of overflow, names that must
 //! exist, rules between fields.
 
+mod arrivals;
 mod jobs;
 mod locks;
 mod machine;
@@ -10,7 +11,7 @@ mod time;
 use super::{path::Path, problem::Fault};
 use crate::{
     Nanos, SECOND,
-    scenario::Scenario,
+    scenario::{Scenario, Shared},
     units::{Duration, spell_duration},
 };
 
@@ -18,12 +19,15 @@ use crate::{
 const LONGEST: Nanos = 1000 * 3600 * SECOND;
 /// Longest name of a job or group, in characters.
 const LONGEST_NAME: usize = 64;
+/// Most messages of a queue, permits of a semaphore and tasks at a barrier.
+const MOST_SHARED: u64 = 1 << 20;
 
 /// Finds the first fault in a scenario whose types and settings are right.
 pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
     machine::check(&scenario.machine)?;
     jobs::check_groups(scenario)?;
     jobs::check(scenario)?;
+    shared(scenario)?;
     program::check(scenario)?;
     tunables(scenario)?;
     if let Some(length) = scenario.duration {
@@ -47,6 +51,21 @@ fn tunables(scenario: &Scenario) -> Result<(), Fault> {
             Err(Fault::new(Path::top("tunables").key(name), reason))
         }
     }
+}
+
+/// What tasks share.
+fn shared(scenario: &Scenario) -> Result<(), Fault> {
+    let all = Path::top("shared");
+    for (title, one) in &scenario.shared {
+        name(&all, title)?;
+        let (kind, size) = match *one {
+            Shared::Queue(size) => ("queue", size),
+            Shared::Semaphore(size) => ("semaphore", size),
+            Shared::Barrier(size) => ("barrier", size),
+        };
+        between(|| all.key(title).key(kind), size.into(), u64::from(kind != "semaphore"), MOST_SHARED)?;
+    }
+    Ok(())
 }
 
 /// A whole number between bounds.

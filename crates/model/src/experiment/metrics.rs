@@ -94,7 +94,7 @@ pub(super) fn check(at: &Path, asked: &str, table: &[MetricInfo], known: &Known)
 
 /// Of a load it is not known here what its tasks do.
 fn may_end(job: &Job) -> bool {
-    job.passes.count().is_some()
+    job.is_finite()
         || job.steps.as_ref().is_none_or(|steps| any(steps, |step| matches!(step, Step::Exit | Step::Grow(_))))
 }
 

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     info::{self, Domain, Info, Promise},
     machine::Machine,
-    scenario::{Choice, GroupSpec, Job, RECLAIM, Scenario, Setting},
+    scenario::{Choice, GroupSpec, Job, RECLAIM, Scenario, Setting, Shared},
     units::{Duration, spell_duration, spell_rate, spell_size},
 };
 use serde_json::{Map, Value};
@@ -50,11 +50,15 @@ impl<'a> Judge<'a> {
             reclaim: chosen("reclaim", self.catalogue.reclaims)?,
             workload: self.workload(given("workload")?)?,
             groups: BTreeMap::new(),
+            shared: BTreeMap::new(),
             duration: None,
             tunables: BTreeMap::new(),
         };
         if let Some(groups) = tree.get("groups") {
             scenario.groups = typed::<BTreeMap<String, GroupSpec>>(&Path::top("groups"), groups)?;
+        }
+        if let Some(shared) = tree.get("shared") {
+            scenario.shared = typed::<BTreeMap<String, Shared>>(&Path::top("shared"), shared)?;
         }
         if let Some(duration) = tree.get("duration") {
             scenario.duration = Some(typed::<Duration>(&Path::top("duration"), duration)?);

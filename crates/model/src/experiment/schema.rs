@@ -9,7 +9,7 @@ use super::{
 use crate::{
     info::{Domain, Info, MetricInfo, Parameter, Scope},
     machine::Machine,
-    scenario::{GroupSpec, Job},
+    scenario::{GroupSpec, Job, Shared},
     units::{Duration, Rate, Size, spell_duration, spell_size},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
@@ -21,6 +21,7 @@ pub fn schema(catalogue: &Catalogue<'_>) -> Value {
     let machine = definition::<Machine>(&mut generator);
     let job = definition::<Job>(&mut generator);
     let group = generator.subschema_for::<GroupSpec>();
+    let shared = generator.subschema_for::<Shared>();
     let quantity = Quantities::new(&mut generator);
     let duration = quantity.duration.clone();
     let mut schema = generator.into_root_schema_for::<Experiment>().to_value();
@@ -45,6 +46,7 @@ pub fn schema(catalogue: &Catalogue<'_>) -> Value {
         json!({ "additionalProperties": { "oneOf": programs }, "propertyNames": name }),
     );
     extend(&mut properties["groups"], json!({ "additionalProperties": group, "propertyNames": name }));
+    extend(&mut properties["shared"], json!({ "additionalProperties": shared, "propertyNames": name }));
     extend(&mut properties["duration"], duration);
     let setting = json!({ "type": ["string", "integer", "boolean"] });
     extend(
@@ -230,5 +232,5 @@ fn sweep(schema: &mut Value) {
     });
     schema["additionalProperties"] = json!({ "type": "array", "minItems": 1 });
     schema["propertyNames"] =
-        json!({ "pattern": r"^(zip$|duration$|machine|scheduler|elevator|cache|reclaim|workload|groups)" });
+        json!({ "pattern": r"^(zip$|duration$|machine|scheduler|elevator|cache|reclaim|workload|groups|shared)" });
 }

@@ -21,8 +21,8 @@ const MOST_RUNS: u64 = 10_000_000;
 /// Most bytes of all cells together, written out.
 const MOST_BYTES: u64 = 1 << 28;
 /// What can be swept.
-pub(super) const SWEPT: [&str; 9] =
-    ["machine", "scheduler", "elevator", "cache", "reclaim", "workload", "groups", "duration", "tunables"];
+pub(super) const SWEPT: [&str; 10] =
+    ["machine", "scheduler", "elevator", "cache", "reclaim", "workload", "groups", "shared", "duration", "tunables"];
 
 /// Lists of values by the path of the field that takes them.
 pub type Lists = BTreeMap<String, Vec<Value>>;
@@ -251,6 +251,7 @@ fn base(experiment: &Experiment) -> Value {
     put("reclaim", experiment.reclaim.clone());
     put("workload", table(&experiment.workload));
     put("groups", table(&experiment.groups));
+    put("shared", table(&experiment.shared));
     put("duration", experiment.duration.clone());
     put("tunables", table(&experiment.tunables));
     Value::Object(base)
@@ -298,7 +299,7 @@ fn no_key_twice(axes: &[Axis<'_>]) -> Result<(), Fault> {
 /// Sets a field of a scenario's or experiment's tree. A job or group that is only touched must be there; a machine
 /// given by its name becomes that preset with the field on top.
 pub(super) fn put(tree: &mut Value, path: &Path, value: Value) -> Result<(), Fault> {
-    if let [family @ ("workload" | "groups"), name, _, ..] = path.keys()[..] {
+    if let [family @ ("workload" | "groups" | "shared"), name, _, ..] = path.keys()[..] {
         let family_table = tree.get(family).and_then(Value::as_object);
         if !family_table.is_some_and(|table| table.contains_key(name)) {
             let known = family_table.into_iter().flatten().map(|(name, _)| name.as_str());

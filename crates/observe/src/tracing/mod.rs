@@ -59,6 +59,8 @@ pub struct Recorder {
     begin: u64,
     /// Whether what the kernel charges tasks with is recorded, too: a recording is then twice as long.
     pub charges: bool,
+    /// Other processes of ours: like this one's threads, no foreign load.
+    pub own: Vec<i32>,
     /// Last, so that the pages are closed before the instance goes.
     instance: Instance,
 }
@@ -95,7 +97,7 @@ impl Recorder {
         let page = vec![0; layout.head.page()];
         let begin = now();
         instance.set("tracing_on", "1")?;
-        Ok(Recorder { layout, processors, page, begin, charges: false, instance })
+        Ok(Recorder { layout, processors, page, begin, charges: false, own: Vec::new(), instance })
     }
 
     /// The processors that are recorded.
@@ -125,7 +127,8 @@ impl Recorder {
         let between = (self.begin.saturating_sub(SLACK_NS), end.saturating_add(SLACK_NS));
         let pages = self.processors.into_iter().map(|buffer| (buffer.processor, buffer.taken)).collect();
         let recorded = Recorded::decoded(&self.layout, pages, &overruns, between, self.charges);
-        Ok(Recorded { own: own_tasks(), ..recorded })
+        let own = own_tasks().into_iter().chain(self.own).collect();
+        Ok(Recorded { own, ..recorded })
     }
 }
 

@@ -83,9 +83,13 @@ fn phrase() -> impl Strategy<Value = Vec<Value>> {
 fn steps(programs: Programs) -> impl Strategy<Value = Vec<Value>> {
     let inner = prop::collection::vec(phrase(), 1..4).prop_map(|phrases| phrases.concat());
     let nested = inner.prop_recursive(3, 24, 4, move |inner| {
-        let held = (0..2u8, inner.clone()).prop_map(|(lock, body)| {
+        let held = (0..2u8, 0..3u8, inner.clone()).prop_map(|(lock, how, body)| {
             let name = format!("lock{lock}");
-            [take(&name), without_locks(body), vec![json!({ "unlock": name })]].concat()
+            match how {
+                0 => [take("lock", &name), without_waits(body), vec![json!({ "unlock": name })]].concat(),
+                1 => [take("read_lock", &name), without_waits(body), vec![json!({ "unlock": name })]].concat(),
+                _ => [vec![json!({ "acquire": "db" })], without_waits(body), vec![json!({ "release": "db" })]].concat(),
+            }
         });
         let repeated = (1..5u32, inner.clone())
             .prop_map(|(times, steps)| vec![json!({ "repeat": { "times": times, "steps": steps } })]);
@@ -100,8 +104,22 @@ fn steps(programs: Programs) -> impl Strategy<Value = Vec<Value>> {
             Programs::Wild => vec![
                 send,
                 vec![json!({ "receive": "pipe" })],
-                take("lock0"),
+                take("lock", "lock0"),
+                take("read_lock", "lock0"),
                 vec![json!({ "unlock": "lock0" })],
+                vec![json!({ "acquire": "db" })],
+                vec![json!({ "release": "db" })],
+                vec![json!({ "barrier": "gate" })],
+                [
+                    take("lock", "lock1"),
+                    vec![
+                        json!({ "condition_wait": { "condition": "c", "lock": "lock1" } }),
+                        json!({ "unlock": "lock1" }),
+                    ],
+                ]
+                .concat(),
+                vec![json!({ "condition_signal": "c" })],
+                vec![json!({ "condition_broadcast": "c" })],
                 vec![json!("pause")],
                 vec![json!("exit")],
             ],
@@ -117,13 +135,15 @@ fn steps(programs: Programs) -> impl Strategy<Value = Vec<Value>> {
 }
 
 /// Takes a lock, after giving it back if the task holds it: a program that may wait for itself is refused.
-fn take(lock: &str) -> Vec<Value> {
-    vec![json!({ "unlock": lock }), json!({ "lock": lock })]
+fn take(how: &str, lock: &str) -> Vec<Value> {
+    vec![json!({ "unlock": lock }), json!({ how: lock })]
 }
 
-/// A task that asks again for a lock that it holds waits for itself.
-fn without_locks(steps: Vec<Value>) -> Vec<Value> {
-    let waits = |step: &Value| ["lock", "wait"].iter().any(|word| step.to_string().contains(word));
+/// A task that asks again for a lock or permit that it holds waits for itself, and one that is refused memory ends with its permit.
+fn without_waits(steps: Vec<Value>) -> Vec<Value> {
+    let waits = |step: &Value| {
+        ["lock", "wait", "acquire", "release", "barrier", "grow"].iter().any(|word| step.to_string().contains(word))
+    };
     [json!({ "compute": "50us" })].into_iter().chain(steps.into_iter().filter(|step| !waits(step))).collect()
 }
 
@@ -248,22 +268,42 @@ fn machine() -> impl Strategy<Value = (u16, Value)> {
     })
 }
 
+/// A pool whose requests come at random, in bursts or at given times.
+fn pool() -> impl Strategy<Value = Option<Value>> {
+    let arrivals = prop::sample::select(vec![
+        json!({ "arrivals": { "poisson": "2000/s" }, "requests": 12 }),
+        json!({ "arrivals": { "bursts": { "size": 5, "every": "3ms" } }, "requests": 12 }),
+        json!({ "arrivals": { "recorded": ["0s", "1ms", "1ms", "20ms"] } }),
+    ]);
+    let pool = (arrivals, 1..4u32, prop::collection::vec(phrase(), 1..3)).prop_map(|(mut pool, count, phrases)| {
+        pool["count"] = json!(count);
+        pool["steps"] = json!(phrases.concat());
+        pool
+    });
+    prop::option::weighted(0.3, pool)
+}
+
 /// Any scenario. One job sends and locks, since a scenario in which tasks receive or unlock without such a job is refused.
 pub fn any_scenario(programs: Programs) -> impl Strategy<Value = Written> {
-    let sender = json!({ "steps": [{ "send": "pipe" }, { "lock": "lock0" }, { "unlock": "lock0" }] });
+    let sender = json!({ "steps": [{ "send": "pipe" }, { "lock": "lock0" }, { "unlock": "lock0" }, { "condition_signal": "c" }] });
+    // Where programs need not end, senders may have to wait for room.
+    let pipe = prop::option::of(1..4u32).prop_map(move |room| room.filter(|_| programs == Programs::Wild));
     let limit =
         move || prop::option::of(us(1..300_000)).prop_map(move |limit| limit.filter(|_| programs == Programs::Wild));
     machine().prop_flat_map(move |(processors, machine)| {
         let sender = sender.clone();
         let jobs = prop::collection::vec(job(programs, processors), 1..4);
-        (jobs, scheduler(), limit()).prop_map(move |(jobs, scheduler, limit)| {
+        (jobs, scheduler(), limit(), pipe.clone(), pool()).prop_map(move |(jobs, scheduler, limit, room, pool)| {
             let mut workload: Map<String, Value> = ["a", "b", "c"].map(str::to_owned).into_iter().zip(jobs).collect();
             workload.insert("sender".to_owned(), sender.clone());
+            pool.into_iter().for_each(|pool| drop(workload.insert("pool".to_owned(), pool)));
             if limit.is_some() {
                 workload.insert("hog".to_owned(), json!({ "load": "spin", "compute": "7ms", "passes": "forever" }));
             }
             let mut scenario = json!({ "machine": machine, "scheduler": scheduler, "workload": workload,
-                                       "groups": { "some": { "weight": 300 } } });
+                                       "groups": { "some": { "weight": 300 } },
+                                       "shared": { "db": { "semaphore": 1 }, "gate": { "barrier": 2 } } });
+            room.into_iter().for_each(|room| scenario["shared"]["pipe"] = json!({ "queue": room }));
             limit.into_iter().for_each(|limit| scenario["duration"] = json!(limit));
             Written(read(&scenario.to_string(), Format::Json))
         })

@@ -9,7 +9,7 @@ use crate::{
     },
     machine::{Machine, Personality},
     program::{Demand, FileSet, Repeat, Span, Step, Times, Touch},
-    scenario::{Job, Scenario},
+    scenario::{Job, Scenario, Shared},
     units::{Size, spell_size},
 };
 use std::collections::BTreeSet;
@@ -43,10 +43,13 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
             return Err(Fault::new(at, format!("makes {written} steps in all; at most {MOST_STEPS}")));
         }
         let time = Time::new(scenario, steps);
-        let mut program = Program { names: &names, machine: &scenario.machine, time, at, repeats: 0, forks: 0 };
+        let mut program =
+            Program { names: &names, scenario, machine: &scenario.machine, time, at, repeats: 0, forks: 0 };
         program.list(steps, false)?;
-        program.takes_time(steps, job.passes)?;
-        locks::check(&program.at, steps, job.passes)?;
+        if job.arrivals.is_none() {
+            program.takes_time(steps, job.passes)?;
+        }
+        locks::check(&program.at, steps, job.passes())?;
     }
     Ok(())
 }
@@ -57,7 +60,7 @@ fn programs(scenario: &Scenario) -> impl Iterator<Item = (&str, &Job, &[Step])> 
 
 /// Whether the job ends by itself.
 pub(super) fn ends(job: &Job) -> bool {
-    job.passes.count().is_some() && job.steps.as_ref().is_none_or(|steps| !steps.iter().any(endless))
+    job.is_finite() && job.steps.as_ref().is_none_or(|steps| !steps.iter().any(endless))
 }
 
 fn endless(step: &Step) -> bool {
@@ -84,18 +87,16 @@ fn size(steps: &[Step]) -> usize {
 struct Names<'s> {
     locks: BTreeSet<&'s str>,
     senders: BTreeSet<&'s str>,
+    signalled: BTreeSet<&'s str>,
 }
 
 impl<'s> Names<'s> {
     fn collect(&mut self, steps: &'s [Step]) {
         for step in steps {
             match step {
-                Step::Lock(name) => {
-                    self.locks.insert(name);
-                }
-                Step::Send(name) => {
-                    self.senders.insert(name);
-                }
+                Step::Lock(name) | Step::ReadLock(name) => drop(self.locks.insert(name)),
+                Step::Send(name) => drop(self.senders.insert(name)),
+                Step::ConditionSignal(name) | Step::ConditionBroadcast(name) => drop(self.signalled.insert(name)),
                 Step::Fork(steps) | Step::Repeat(Repeat { steps, .. }) => self.collect(steps),
                 _ => {}
             }
@@ -106,6 +107,7 @@ impl<'s> Names<'s> {
 /// One program, followed step by step.
 struct Program<'s> {
     names: &'s Names<'s>,
+    scenario: &'s Scenario,
     machine: &'s Machine,
     time: Time<'s>,
     at: Path,
@@ -172,12 +174,23 @@ impl Program<'_> {
             Step::Grow(demand) => self.below(&[field("grow")], |program| program.demand(*demand))?,
             Step::Unlock(name) => self.other_half("unlock", name, "lock", &self.names.locks)?,
             Step::Receive(name) => self.other_half("receive", name, "send", &self.names.senders)?,
+            Step::Acquire(name) => {
+                self.shared("acquire", name, "semaphore", |it| matches!(it, Shared::Semaphore(_)))?
+            }
+            Step::Release(name) => {
+                self.shared("release", name, "semaphore", |it| matches!(it, Shared::Semaphore(_)))?
+            }
+            Step::Barrier(name) => self.shared("barrier", name, "barrier", |it| matches!(it, Shared::Barrier(_)))?,
+            Step::ConditionWait(wait) => self.below(&[field("condition_wait")], |program| {
+                program.other_half("condition", &wait.condition, "condition_signal", &program.names.signalled)
+            })?,
             Step::Fork(steps) => self.fork(steps)?,
             Step::Repeat(repeat) => return self.repeat(repeat, open),
             Step::Run(command) if command.trim().is_empty() => {
                 return Err(Fault::new(self.at.key("run"), "is empty: write a command of the shell"));
             }
-            Step::Lock(_) | Step::Send(_) | Step::Mark(_) | Step::Run(_) => {}
+            Step::Lock(_) | Step::ReadLock(_) | Step::Send(_) | Step::Mark(_) | Step::Run(_) => {}
+            Step::ConditionSignal(_) | Step::ConditionBroadcast(_) => {}
             Step::Wait | Step::Signal | Step::Pause | Step::Yield | Step::Exit => {}
         }
         Ok(open)
@@ -239,6 +252,20 @@ impl Program<'_> {
         }
         let reason = format!("no program has the step {half} = {name:?}");
         Err(Fault::unknown(self.at.key(step), name, &reason, done.iter().copied()))
+    }
+
+    /// What the step names must be declared, and be of that kind.
+    fn shared(&self, step: &str, name: &str, kind: &str, is: fn(&Shared) -> bool) -> Result<(), Fault> {
+        let at = self.at.key(step);
+        match self.scenario.shared.get(name) {
+            Some(it) if is(it) => Ok(()),
+            Some(_) => Err(Fault::new(at, format!("shared.{name} is no {kind}: declare it as {{ {kind} = ... }}"))),
+            None => {
+                let known = self.scenario.shared.iter().filter(|(_, it)| is(it)).map(|(name, _)| name.as_str());
+                let reason = format!("no {kind} is called {name:?}: declare it as shared.{name} = {{ {kind} = ... }}");
+                Err(Fault::unknown(at, name, &reason, known))
+            }
+        }
     }
 
     /// A child begins with no file open.

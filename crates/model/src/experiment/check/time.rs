@@ -57,7 +57,7 @@ impl<'s> Time<'s> {
         let mut own: Vec<&str> = Vec::new();
         for step in steps {
             match step {
-                Step::Lock(name) if !own.contains(&name.as_str()) => {
+                Step::Lock(name) | Step::ReadLock(name) if !own.contains(&name.as_str()) => {
                     own.push(name);
                     *self.wanted.entry(name).or_default() += tasks;
                 }
@@ -96,7 +96,7 @@ impl<'s> Time<'s> {
             if !held.is_empty() && self.can_last(step) {
                 self.held.extend(held.iter());
             }
-            if let Step::Lock(name) = step
+            if let Step::Lock(name) | Step::ReadLock(name) = step
                 && !held.contains(&name.as_str())
             {
                 held.push(name);
@@ -134,13 +134,18 @@ impl<'s> Time<'s> {
             Step::Compute(length) => longest(*length) > 0,
             Step::Call(length) | Step::Sleep(length) => longest(*length) > 0 || self.costs(step),
             Step::Period(_) | Step::Exit | Step::Run(_) | Step::Pause | Step::Receive(_) => true,
+            Step::Barrier(_) | Step::ConditionWait(_) => true,
             Step::Mark(_) => false,
             Step::Repeat(Repeat { steps, .. }) => self.instant(steps).is_none(),
             Step::Touch(touch) => longest(touch.compute) > 0 || self.machine.memory.size.is_some(),
             Step::Yield => self.company,
             // A futex that happens to be free is taken in no time, as often as a task asks for it.
-            Step::Lock(_) | Step::Unlock(_) if self.machine.calls.futex.is_some() => false,
-            Step::Lock(name) => self.costs(step) || self.is_waited_for(name),
+            Step::Lock(_) | Step::ReadLock(_) | Step::Unlock(_) | Step::Acquire(_) | Step::Release(_)
+                if self.machine.calls.futex.is_some() =>
+            {
+                false
+            }
+            Step::Lock(name) | Step::ReadLock(name) => self.costs(step) || self.is_waited_for(name),
             Step::Wait => self.costs(step) || self.children,
             Step::Open(_) | Step::Create(_) | Step::Delete(_) | Step::Read(_) | Step::Write(_) | Step::Sync => {
                 self.has_drive || self.costs(step)
@@ -149,6 +154,10 @@ impl<'s> Time<'s> {
             | Step::Seek(_)
             | Step::Print(_)
             | Step::Unlock(_)
+            | Step::Acquire(_)
+            | Step::Release(_)
+            | Step::ConditionSignal(_)
+            | Step::ConditionBroadcast(_)
             | Step::Send(_)
             | Step::Fork(_)
             | Step::Signal
