@@ -4,15 +4,18 @@ The first form that fits is taken:
 
     wide          a line for each row; headings and sentences are wrapped between words
     alternative   the same numbers arranged otherwise by the caller: jobs as rows
+    dotted        as wide, with the names of metrics broken after their dots
     transposed    a line for each column, a column for each row
-    split         several tables one below the other, the key columns in each of them
+    split         several such tables one below the other, the key columns in each of them
     records       a line for each cell, a block for each row
 
-A heading is never broken inside a word, a number never at all. A line is longer than the width only if a single
+A heading is never broken inside a word, but after the dots of a metric's name; a number never at all. A line is longer than the width only if a single
 heading word or cell is.
 """
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from schedlab.system.escaped import escaped
@@ -41,11 +44,14 @@ def _body(table: Table, width: int, alternatives: Sequence[Sequence[Table]]) -> 
     for parts in alternatives:
         if all(_fits(part, width) for part in parts):
             return _joined(_wide(part, width) for part in parts)
+    dotted = replace(table, columns=[replace(one, dotted=not one.key) for one in table.columns])
+    if _fits(dotted, width):
+        return _wide(dotted, width)
     if not any(column.prose for column in table.columns):
         # A column takes its gap and a sign at least: a table of many rows need not be turned to see that.
         if len(table.rows) * (GAP + 1) < width and _fits(turned := transposed(table), width):
             return _wide(turned, width)
-        parts = list(split(table, width))
+        parts = list(split(dotted, width))
         if all(_fits(part, width) for part in parts):
             return _joined(_wide(part, width) for part in parts)
     return _records(table, width)
@@ -80,14 +86,20 @@ def split(table: Table, width: int) -> Iterator[Table]:
     yield table.chosen([*keys, *part])
 
 
-def wrapped(text: str, width: int) -> list[str]:
+#: A word with the blanks before it; and a part of a name with its dot, where another part follows.
+WORD = re.compile(r"(\s*)(\S+)")
+NAME_PART = re.compile(r"(\s*)([^\s.]{2,}\.(?=[^\W\d])|\S+)")
+
+
+def wrapped(text: str, width: int, unbroken: re.Pattern[str] = WORD) -> list[str]:
     """The text in lines of at most `width`, broken between words only."""
     done: list[str] = []
-    for word in text.split():
-        if done and cell_len(done[-1]) + 1 + cell_len(word) <= width:
-            done[-1] += f" {word}"
+    for blanks, part in unbroken.findall(text):
+        glue = " " if blanks else ""
+        if done and cell_len(done[-1]) + len(glue) + cell_len(part) <= width:
+            done[-1] += f"{glue}{part}"
         else:
-            done.append(word)
+            done.append(part)
     return done or [""]
 
 
@@ -98,7 +110,7 @@ def _clean(text: str) -> str:
 
 def _heading(column: Column, width: int) -> list[str]:
     """A heading in lines."""
-    return column.heading.split("\n") if column.solid else wrapped(_clean(column.heading), width)
+    return column.heading.split("\n") if column.solid else wrapped(_clean(column.heading), width, NAME_PART if column.dotted else WORD)
 
 
 def _least(table: Table, place: int) -> int:

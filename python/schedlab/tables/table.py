@@ -20,6 +20,8 @@ class Column:
     prose: bool = False
     #: The heading has its own line ends, and is broken at no other place.
     solid: bool = False
+    #: The heading may also be broken after the dots of a name.
+    dotted: bool = False
     #: Headings of the plain values behind a cell, with their units; the heading alone if left out.
     plain: tuple[str, ...] = ()
 
