@@ -9,7 +9,7 @@ AGENT := python/schedlab/targets/bin/schedlab-agent
 LIVE := $(patsubst %,tests/test_%.py,diagnose guest guest_noisy host live_alike live_faults time volume watch)
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
-.PHONY: setup demo check test bench bench-switches bench-storage bench-host bench-guests bench-start mutants docs new-scheduler lock
+.PHONY: setup demo check check-arm doc wheel man test bench bench-switches bench-storage bench-host bench-guests bench-start mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -52,6 +52,30 @@ check: $(VENV)/tools
 	cargo fmt --check --manifest-path examples/own_policies/Cargo.toml
 	$(BIN)/ruff format --check python tests
 	$(BIN)/ruff check python tests
+
+## check-arm: that all crates compile for aarch64, where Rust's library for it is installed (rustup target add aarch64-unknown-linux-gnu)
+check-arm:
+	@if rustup target list --installed 2>/dev/null | grep -q aarch64-unknown-linux-gnu; \
+		then cargo check --workspace --locked --exclude schedlab-python --target aarch64-unknown-linux-gnu; \
+		else echo "check-arm: no library for aarch64-unknown-linux-gnu, nothing checked"; fi
+
+## doc: the pages of the crates, for those who use them as libraries; a broken link or a page that is missing fails
+doc:
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --exclude schedlab-python --exclude schedlab-bench
+
+## wheel: dist/ with the sources and a wheel for this architecture: pipx install dist/schedlab-*.whl needs no Rust
+wheel: $(VENV)/tools
+	@cargo rustc --quiet --release --locked -p schedlab-agent --bin schedlab-agent -- -C target-feature=+crt-static
+	@mkdir -p $(dir $(AGENT))
+	@install $${CARGO_TARGET_DIR:-target}/release/schedlab-agent $(AGENT)
+	@rm -rf dist
+	@$(BIN)/maturin sdist --quiet --out dist
+	@$(BIN)/maturin build --quiet --release --locked --strip --interpreter $(BIN)/python --out dist
+	@ls -l dist
+
+## man: the manual pages, into man/
+man: setup
+	$(BIN)/schedlab man --out man
 
 ## test: every test, Rust first (it needs no Python); what fails among those on the live kernel is tried again
 test: setup

@@ -24,7 +24,7 @@ pub(crate) struct Run {
     pub seed: u64,
 }
 
-/// Runs a JSON list of [`Run`]s; the bytes do not depend on the number of threads.
+/// Runs a JSON list of runs (scenario and seed); the bytes do not depend on the number of threads.
 pub fn run(runs_json: &str, threads: usize) -> Result<Vec<u8>, String> {
     let runs: Vec<Run> = from_json("runs", runs_json)?;
     let runs: Vec<(Scenario, u64)> = runs.into_iter().map(|run| (run.scenario, run.seed)).collect();

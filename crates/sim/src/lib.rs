@@ -7,6 +7,26 @@
 //! system calls do; `monolithic.rs` and `messages.rs` the two personalities, over `storage/` and `files.rs`; `layout.rs` where files
 //! lie. `boot.rs`, `programs.rs`, `costs.rs` and `hardware.rs` build it from a scenario. `follow.rs` replays a policy against the
 //! recording of a real kernel.
+//!
+//! In a program of one's own, it is compiled for the schedulers that it is to know, and for no other:
+//!
+//! ```
+//! use schedlab_model::scenario::Scenario;
+//! use schedlab_policies::schedulers::{Fifo, RoundRobin};
+//!
+//! let scenario: Scenario = serde_json::from_str(
+//!     r#"{
+//!         "machine": { "name": "one", "processors": 1, "clock": { "hz": "100/s" } },
+//!         "scheduler": { "name": "round_robin" },
+//!         "workload": { "job": { "steps": [{ "compute": "100ms" }], "count": 2 } }
+//!     }"#,
+//! )?;
+//! let report = schedlab_sim::run::<(Fifo, RoundRobin)>(&scenario, 1)?;
+//! assert_eq!(report.get("elapsed"), Some(0.2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `examples/embed.rs` compares three schedulers, and `examples/own_policies` in the repository brings a policy of its own.
 
 mod accounting;
 mod audit;

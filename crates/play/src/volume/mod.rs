@@ -11,8 +11,8 @@
 //! Everything is journalled before it is made and taken down, latest first, on every way out; after SIGKILL the restorer does it.
 //! The outer of the agent's two processes makes it and takes it down; the inner one fills it, mounts it anew so that caches are
 //! cold, and runs the tasks. `ext4` without a journal, because a journal's writes belong to no task; mounted anew rather than
-//! `drop_caches`, which would empty all caches. A guest's may lie on a drive in its memory ([`in_memory`]), and its file system
-//! comes in pieces ([`blank`]): there are no programs in a guest.
+//! `drop_caches`, which would empty all caches. A guest's may lie on a drive in its memory (`in_memory`), and its file system
+//! comes in pieces (`blank`): there are no programs in a guest.
 
 mod attach;
 mod blank;
