@@ -23,6 +23,7 @@ fn lively(fixture: &Fixture) -> std::path::PathBuf {
             "tiny": hog("none"),
             "files": { "load": "stream", "size": "1MiB", "passes": "forever" },
             "forks": { "steps": [{ "fork": [{ "sleep": "100s" }] }, { "fork": [{ "sleep": "100s" }] }, "wait"] },
+            "pool": { "arrivals": { "every": "1ms" }, "steps": [{ "compute": "10us" }] },
             "shell": { "load": "command", "run": format!("setsid sh -c ': {0}; sleep 100' & sleep 100; : {0}", fixture.path().display()) },
         }),
         json!({ "groups": { "all": { "weight": 262144 }, "none": { "weight": 2 } } }),
@@ -149,7 +150,7 @@ fn wrong_plans_are_refused_in_a_line() {
 }
 
 /// The children of a process's first thread.
-fn children(pid: i32) -> Vec<i32> {
+pub(crate) fn children(pid: i32) -> Vec<i32> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }

@@ -1,8 +1,10 @@
 //! Real runs on the kernel at hand. What is asserted are ratios and identities: no test expects a length of time.
 
 mod faults;
+mod pools;
 mod steps;
 mod treatment;
+mod waits;
 
 use serde_json::{Value, json};
 use std::{
