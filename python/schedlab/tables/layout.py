@@ -9,8 +9,8 @@ The first form that fits is taken:
     split         several such tables one below the other, the key columns in each of them
     records       a line for each cell, a block for each row
 
-A heading is never broken inside a word, but after the dots of a metric's name; a number never at all. A line is longer than the width only if a single
-heading word or cell is.
+A heading is never broken inside a word, but after the dots of a metric's name; a number never at all. A line is
+longer than the width only if a single heading word or cell is.
 """
 
 import re
@@ -110,7 +110,9 @@ def _clean(text: str) -> str:
 
 def _heading(column: Column, width: int) -> list[str]:
     """A heading in lines."""
-    return column.heading.split("\n") if column.solid else wrapped(_clean(column.heading), width, NAME_PART if column.dotted else WORD)
+    if column.solid:
+        return column.heading.split("\n")
+    return wrapped(_clean(column.heading), width, NAME_PART if column.dotted else WORD)
 
 
 def _least(table: Table, place: int) -> int:
