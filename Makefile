@@ -53,11 +53,12 @@ check: $(VENV)/tools
 	$(BIN)/ruff format --check python tests
 	$(BIN)/ruff check python tests
 
-## check-arm: that all crates compile for aarch64, where Rust's library for it is installed (rustup target add aarch64-unknown-linux-gnu)
+## check-arm: that the crates compile for aarch64, with rustup target add aarch64-unknown-linux-gnu; those with C in them need its gcc, too
+ARM := aarch64-unknown-linux-gnu
 check-arm:
-	@if rustup target list --installed 2>/dev/null | grep -q aarch64-unknown-linux-gnu; \
-		then cargo check --workspace --locked --exclude schedlab-python --target aarch64-unknown-linux-gnu; \
-		else echo "check-arm: no library for aarch64-unknown-linux-gnu, nothing checked"; fi
+	@rustup target list --installed 2>/dev/null | grep -q $(ARM) || { echo "check-arm: no library for $(ARM), nothing checked"; exit 0; }; \
+		command -v aarch64-linux-gnu-gcc >/dev/null || { left="--exclude schedlab-bridge --exclude schedlab-curves"; echo "check-arm: no aarch64-linux-gnu-gcc: $$left"; }; \
+		cargo check --workspace --locked --exclude schedlab-python $$left --target $(ARM)
 
 ## doc: the pages of the crates, for those who use them as libraries; a broken link or a page that is missing fails
 doc:

@@ -223,7 +223,7 @@ def test_quick_verbs_import_no_engine_of_tables(schedlab):
 def test_the_help_of_all_verbs_imports_none_of_them(schedlab):
     modules = imported(schedlab("--help", env={"PYTHONPROFILEIMPORTTIME": "1"}))
     of_cli = {name for name in modules if name.startswith("schedlab.cli.")}
-    assert of_cli == {f"schedlab.cli.{name}" for name in ("ending", "verbs", "manual")}
+    assert of_cli == {f"schedlab.cli.{name}" for name in ("verbs", "manual")}
     assert not {"typer", "rich", "polars", "numpy", "schedlab._core"} & modules
 
 

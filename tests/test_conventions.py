@@ -131,7 +131,8 @@ def test_with_json_an_error_is_a_line_of_json(schedlab, words, kind):
 def test_a_fault_is_an_error_as_json_too(schedlab, small, tmp_path):
     (tmp_path / "broken" / "polars").mkdir(parents=True)
     (tmp_path / "broken" / "polars" / "__init__.py").write_text("raise RuntimeError('planted')")
-    done = schedlab("run", small, "--json", env={"PYTHONPATH": str(tmp_path / "broken")})
+    words = ["run", small, "--baseline", "scheduler.slice=18ms", "--json"]
+    done = schedlab(*words, env={"PYTHONPATH": str(tmp_path / "broken")})
     error = valid(json.loads(done.stderr), "error")
     assert (done.returncode, error["kind"]) == (70, "fault")
     assert "planted" in error["message"]

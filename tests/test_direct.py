@@ -20,14 +20,14 @@ from rich.cells import cell_len
 from test_start import HEAVY, imported
 
 from schedlab import direct
-from schedlab.cli import app
+from schedlab.cli import calling
 from schedlab.direct import diagnosed, options, timed, watched
 from schedlab.system import escaped
 from schedlab.tables import width
 from schedlab.targets import agent
 
 VERBS = {"time": timed, "watch": watched, "diagnose": diagnosed}
-COMMANDS = typer.main.get_command(app).commands
+COMMANDS = {verb: calling.command(verb) for verb in VERBS}
 #: Of these no verb that starts at once may import any.
 SLOW = HEAVY | {"typer", "click", "pydantic", "rich", "schedlab.cli", "schedlab._core", "random", "concurrent.futures"}
 
@@ -190,7 +190,7 @@ def test_the_lines_of_the_agent_pass_through_unchanged(schedlab, tmp_path):
     assert [json.loads(line) for line in shown] == [json.loads(line) for line in lines]
     fake.write_text("#!/bin/sh\nexit 0\n")
     done = schedlab("watch", "--json", env={agent.ELSEWHERE: str(fake)})
-    assert (done.returncode, done.stderr) == (2, "error: schedlab-agent reported nothing\n")
+    assert (done.returncode, json.loads(done.stderr)["message"]) == (2, "schedlab-agent reported nothing")
 
 
 def test_escaped_json_means_the_same_and_has_nothing_that_a_terminal_obeys():

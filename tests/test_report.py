@@ -79,7 +79,7 @@ def test_every_figure_names_its_scenarios_and_seeds(schedlab, result):
 
 def test_a_report_as_json_says_what_was_written(schedlab, result):
     said = schedlab.json("report", result, "-o", "page.html")
-    assert said == {"result": str(result), "page": "page.html"}
+    assert said == {"schema": "schedlab/report/1", "result": str(result), "page": "page.html"}
 
 
 def test_the_beginning_of_several_names_is_refused(schedlab, small, result):

@@ -17,13 +17,7 @@ impl Ports {
     }
 
     fn permit(&self, allow: bool) -> io::Result<()> {
-        for &(port, count) in &self.ranges {
-            // SAFETY: it takes three numbers and changes only what this thread may do.
-            if unsafe { libc::ioperm(port.into(), count.into(), allow.into()) } != 0 {
-                return Err(io::Error::last_os_error());
-            }
-        }
-        Ok(())
+        self.ranges.iter().try_for_each(|&(port, count)| instructions::permit(port, count, allow))
     }
 
     fn check(&self, port: u16) {
@@ -59,7 +53,15 @@ impl Drop for Ports {
 /// The instructions. Using a port without permission ends the process.
 #[cfg(target_arch = "x86_64")]
 mod instructions {
-    use std::arch::asm;
+    use std::{arch::asm, io};
+
+    pub(super) fn permit(port: u16, count: u16, allow: bool) -> io::Result<()> {
+        // SAFETY: it takes three numbers and changes only what this thread may do.
+        match unsafe { libc::ioperm(port.into(), count.into(), allow.into()) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
 
     pub(super) fn write(port: u16, byte: u8) {
         // SAFETY: a port is written, and no memory is touched.
@@ -86,6 +88,12 @@ mod instructions {
 /// Other processors have no ports, so no emulator is found there.
 #[cfg(not(target_arch = "x86_64"))]
 mod instructions {
+    use std::io;
+
+    pub(super) fn permit(_: u16, _: u16, _: bool) -> io::Result<()> {
+        Err(io::Error::from(io::ErrorKind::Unsupported))
+    }
+
     pub(super) fn write(_: u16, _: u8) {}
     pub(super) fn write_word(_: u16, _: u16) {}
     pub(super) fn read(_: u16, _: &mut [u8]) {}

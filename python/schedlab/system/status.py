@@ -19,5 +19,5 @@ MEANINGS = {
     REFUSED: "refused or failed for a reason that the message names; nothing on standard output is complete",
     FAULT: "a fault of schedlab; SCHEDLAB_DEBUG=1 shows where",
     STOPPED: "stopped by Ctrl-C; finished runs are kept",
-    CLOSED_PIPE: "the output is not read any more (| head)",
+    CLOSED_PIPE: "the output is not read any more, as by head",
 }
