@@ -1,6 +1,6 @@
 //! What is kept of a task while it lives, and of a job for good.
 
-use crate::{distribution::Distribution, fairness::Jain};
+use crate::{distribution::Distribution, jain::Jain};
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     event::{Leave, Sample},

@@ -7,6 +7,7 @@ mod collector;
 mod distribution;
 mod fairness;
 mod histogram;
+mod jain;
 mod job;
 mod load;
 mod processor;
@@ -18,8 +19,8 @@ mod warnings;
 
 pub use collector::{Collector, Setup};
 pub use distribution::Distribution;
-pub use fairness::Jain;
 pub use histogram::{CLASSES, Histogram, class_of};
+pub use jain::Jain;
 pub use job::{bounded_slowdown, slowdown};
 pub use processor::Totals;
 pub use report::{Report, Row, Warning};

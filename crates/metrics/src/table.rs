@@ -6,7 +6,7 @@
 use crate::{
     collector::{Collector, over_all},
     distribution::Distribution,
-    fairness::Jain,
+    jain::Jain,
     job::Job,
     load::Level,
     report::Row,

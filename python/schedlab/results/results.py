@@ -1,4 +1,4 @@
-"""Results: found, loaded, summarised and compared."""
+"""Results: found, loaded, summarised and compared. Long, because all that can be asked of them is in one class."""
 
 import re
 import sys
