@@ -1,4 +1,6 @@
-"""Rebuilding a published report: the engine, on a small report made here, and the real reports' completeness."""
+"""Rebuilding a published report: the engine, on a small report made here, and the real reports' completeness.
+Long, because what is rebuilt, judged, printed and drawn of a report is tested on the same small one.
+"""
 
 import json
 import math

@@ -27,6 +27,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
     machine::check(&scenario.machine)?;
     jobs::check_groups(scenario)?;
     jobs::check(scenario)?;
+    arrivals::check(scenario)?;
     shared(scenario)?;
     program::check(scenario)?;
     tunables(scenario)?;

@@ -4,7 +4,7 @@ use super::{LONGEST, between, bounded, jobs::span, lasting};
 use crate::{
     experiment::{path::Path, problem::Fault},
     program::{Span, Times},
-    scenario::{Arrivals, Job},
+    scenario::{Arrivals, Job, Scenario},
     units::{Duration, spell_rate},
 };
 
@@ -13,8 +13,14 @@ const MOST_ARRIVALS: f64 = 1e9;
 /// Most times that are written out, and most requests of a burst.
 const MOST_RECORDED: usize = 1_000_000;
 
-/// Checks the requests of a job that is a pool.
-pub(super) fn check(at: &Path, job: &Job) -> Result<(), Fault> {
+/// Checks the requests of all jobs.
+pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
+    let all = Path::top("workload");
+    scenario.workload.iter().try_for_each(|(title, job)| requests(&all.key(title), job))
+}
+
+/// The requests of a job, if it is a pool.
+fn requests(at: &Path, job: &Job) -> Result<(), Fault> {
     let Some(arrivals) = &job.arrivals else {
         return match job.requests {
             Some(_) => Err(Fault::new(at.key("requests"), "is for a job with arrivals; give when they arrive")),

@@ -1,6 +1,6 @@
 //! Rules of jobs and groups: how many tasks, where they may run, what they belong to.
 
-use super::{LONGEST, arrivals, between, bounded, lasting, name};
+use super::{LONGEST, between, bounded, lasting, name};
 use crate::{
     experiment::{path::Path, problem::Fault},
     program::{Span, Times},
@@ -30,7 +30,6 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
         priority(&at, job)?;
         places(&at, job, scenario)?;
         reservation(&at, job)?;
-        arrivals::check(&at, job)?;
         tasks += u64::from(job.count);
         between(|| at.key("count"), tasks, 1, MOST_TASKS)
             .map_err(|fault| Fault::new(fault.at, format!("makes {tasks} tasks in all; at most {MOST_TASKS}")))?;
