@@ -141,4 +141,4 @@ def test_the_readmes_own_experiment_runs_as_it_says(tmp_path, monkeypatch):
     for command in commands:
         done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, f"$ {command}\n{done.stderr}"
-    assert {"mine.json", "mine.html"} <= {file.name for file in tmp_path.iterdir()}
+    assert {"mine.pftrace", "mine.html"} <= {file.name for file in tmp_path.iterdir()}
