@@ -151,7 +151,7 @@ def test_the_unit_restores_at_boot(schedlab):
     text = schedlab("host", "unit").stdout
     assert "ExecStart=" in text
     assert 'schedlab-agent" restore\n' in text
-    assert schedlab.json("host", "unit") == {"unit": text}
+    assert schedlab.json("host", "unit") == {"schema": "schedlab/host-unit/1", "unit": text}
 
 
 def test_an_agent_that_is_not_there_is_said(schedlab):
