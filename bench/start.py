@@ -99,7 +99,7 @@ def starts(schedlab: str, agent: str, rounds: int, folder: Path) -> list[dict]:
 
 
 def sweeps(schedlab: str, runs: int, folder: Path) -> list[dict]:
-    """A sweep of so many runs, and the same command once more."""
+    """A sweep of that number of runs, and the same command once more."""
     file = folder / "sweep.toml"
     file.write_text(SWEEP % (runs // CELLS, json.dumps([f"{10 + cell}ms" for cell in range(CELLS)])))
     rows = []

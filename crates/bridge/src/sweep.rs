@@ -1,5 +1,5 @@
 //! Runs by the thousand: handed to the workers one by one from a queue, and given back in the order in which they were put in,
-//! however long each takes. Memory is bounded by the caller, who puts in no more than so many runs ahead of those taken.
+//! however long each takes. Memory is bounded by the caller, who limits how far the runs put in are ahead of those taken.
 
 use crate::{batch, from_json};
 use schedlab_metrics::Report;

@@ -24,7 +24,7 @@ pub struct ArrivalTimes {
 
 #[derive(Debug, Clone)]
 enum Law {
-    /// So many at once, that long after those before them.
+    /// `size` requests at once, `every` after those before them.
     Bursts {
         size: u64,
         every: Span,

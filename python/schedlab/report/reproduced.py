@@ -169,10 +169,10 @@ def totals(outcome: Outcome) -> str:
     """How many rows and claims have each verdict, in a line."""
     rows = Counter(row.verdict for row in outcome.rows)
     claims = Counter(finding.verdict for finding in outcome.claims.values())
-    told = [("row", rows), ("claim", claims)]
+    counts = [("row", rows), ("claim", claims)]
     parts = [
         f"{counted(of.total(), noun)}: {', '.join(f'{n} {verdict}' for verdict, n in of.items())}"
-        for noun, of in told
+        for noun, of in counts
         if of
     ]
     return "; ".join(parts)

@@ -1,4 +1,4 @@
-"""Results as polars frames, for whoever asks for one: the command itself reads by column (`columns`)."""
+"""Results as polars frames, for scripts and notebooks: the command itself reads by column."""
 
 import io
 from collections.abc import Collection, Iterable

@@ -146,10 +146,8 @@ impl Tail {
                     let label = labels.get(runs.value(place) as usize).ok_or("a row of a run without a label")?;
                     filled.extend(self.begin(label, factors, most)?);
                 }
-                let metric = self.words.number(metrics.at(place).unwrap_or_default());
-                let unit = units.at(place).map(|unit| self.words.number(unit));
                 let value = numbers.is_valid(place).then(|| numbers.value(place));
-                self.rows.push(Row { run: self.runs.len() as u32 - 1, metric, unit, value });
+                self.add(metrics.at(place), units.at(place), value);
             }
         }
         filled.extend(self.written()?);
@@ -181,14 +179,19 @@ impl Tail {
                     last = Some(std::ptr::from_ref(label));
                     filled.extend(self.begin(label, factors, most)?);
                 }
-                let metric = self.words.number(metrics.at(place).unwrap_or_default());
-                let unit = units.at(place).map(|unit| self.words.number(unit));
                 let value = numbers.is_valid(place).then(|| numbers.value(place));
-                self.rows.push(Row { run: self.runs.len() as u32 - 1, metric, unit, value });
+                self.add(metrics.at(place), units.at(place), value);
             }
         }
         filled.extend(self.written()?);
         Ok(filled)
+    }
+
+    /// Adds a row to the run that was begun last.
+    fn add(&mut self, metric: Option<&str>, unit: Option<&str>, value: Option<f64>) {
+        let metric = self.words.number(metric.unwrap_or_default());
+        let unit = unit.map(|unit| self.words.number(unit));
+        self.rows.push(Row { run: self.runs.len() as u32 - 1, metric, unit, value });
     }
 
     /// Begins a run, in a new file if this one is full, which is then returned.
