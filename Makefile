@@ -78,12 +78,12 @@ wheel: $(VENV)/tools
 man: setup
 	$(BIN)/schedlab man --out man
 
-## test: every test, Rust first (it needs no Python); what fails among those on the live kernel is tried again
+## test: every test, Rust first (it needs no Python); those of Python on all processors, but for those on the live kernel, of which what fails is tried again
 test: setup
 	cargo test --workspace --locked $(addprefix --exclude schedlab-,python linux tune observe play agent)
 	cargo test --locked --manifest-path examples/own_policies/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/examples
 	scripts/live-tests
-	$(BIN)/python -m pytest $(addprefix --ignore=,$(LIVE))
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(addprefix --ignore=,$(LIVE))
 	$(BIN)/python -m pytest $(LIVE) || $(BIN)/python -m pytest $(LIVE) --last-failed --last-failed-no-failures none
 
 ## bench: switches per second, beside the ceiling and the peers, then bench-storage, bench-host, bench-guests and bench-start (BENCH_QUICK=1: less of everything)

@@ -1,7 +1,7 @@
 //! What must hold of any run: random machines that schedule at random, and their books kept apart from the collector's.
 
 use proptest::prelude::*;
-use schedlab_metrics::{Collector, METRICS, Setup};
+use schedlab_metrics::{Collector, METRICS, Report, Setup};
 use schedlab_model::{
     event::{Event, Kind, Leave, NO_TASK, Observer},
     machine::Accounting,
@@ -151,6 +151,13 @@ impl Machine {
         self.emit(Kind::SwitchIn, task as u32, cpu, 0, 0, 0);
     }
 
+    /// What a collector makes of its events.
+    fn report(&self, processors: u16) -> Report {
+        let mut collector = Collector::new(setup(processors));
+        self.events.iter().for_each(|&e| collector.observe(e));
+        collector.finish(self.now)
+    }
+
     fn leave(&mut self, cpu: u16, task: u32, amount: u64) {
         let (ran, why) = (self.open(cpu), LEAVES[(amount % 5) as usize]);
         let user = amount % (ran + 1);
@@ -173,6 +180,16 @@ impl Machine {
         self.pass(amount % 100);
         self.idle(cpu, amount);
         self.dispatch(cpu);
+    }
+
+    /// One on which these choices have been taken, each that many times later, and then some time has passed.
+    fn after(processors: u16, tasks: u32, pace: u64, choices: Vec<Choice>, pause: u64) -> Machine {
+        let mut machine = Machine::new(processors, tasks);
+        for (cpu, later, what, amount) in choices {
+            machine.take((cpu, later * pace, what, amount));
+        }
+        machine.pass(pause);
+        machine
     }
 
     fn idle(&mut self, cpu: u16, amount: u64) {
@@ -246,14 +263,8 @@ proptest! {
         pace in 1u64..2_000_000,
         choices in choices(),
     ) {
-        let mut machine = Machine::new(processors, tasks);
-        for (cpu, later, what, amount) in choices {
-            machine.take((cpu, later * pace, what, amount));
-        }
-        machine.pass(77);
-        let mut collector = Collector::new(setup(processors));
-        machine.events.iter().for_each(|&e| collector.observe(e));
-        let report = collector.finish(machine.now);
+        let machine = Machine::after(processors, tasks, pace, choices, 77);
+        let report = machine.report(processors);
         let (mut present, mut load) = (0.0, 0.0);
         for (level, nice) in NICE.iter().enumerate().take(tasks as usize) {
             let counted = machine.present[level] as f64 / machine.now as f64;
@@ -275,14 +286,8 @@ proptest! {
         pace in 1u64..500_000,
         choices in choices(),
     ) {
-        let mut machine = Machine::new(processors, tasks);
-        for (cpu, later, what, amount) in choices {
-            machine.take((cpu, later * pace, what, amount));
-        }
-        machine.pass(3 * SECOND);
-        let mut collector = Collector::new(setup(processors));
-        machine.events.iter().for_each(|&e| collector.observe(e));
-        let report = collector.finish(machine.now);
+        let machine = Machine::after(processors, tasks, pace, choices, 3 * SECOND);
+        let report = machine.report(processors);
         for (name, seen) in ["tasks.hog.jain_1s", "jain_1s"].iter().zip(&machine.jain) {
             let get = |statistic: &str| report.get(&format!("{name}.{statistic}"));
             prop_assert_eq!(get("count"), Some(seen.len() as f64));
