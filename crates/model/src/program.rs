@@ -1,6 +1,10 @@
 //! What a task does, as steps. The same steps drive simulated tasks and real ones.
 
-use crate::units::{Duration, Size, parse_duration};
+use crate::{
+    request::IoClass,
+    task::Policy,
+    units::{Duration, Size, parse_duration},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::fmt;
@@ -219,6 +223,45 @@ pub struct ConditionWait {
     pub lock: String,
 }
 
+/// How the kernel is to treat a task from now on. What is not named stays as it is.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Treatment {
+    /// Nice value, -20 to 20.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -20, max = 20))]
+    pub nice: Option<i8>,
+    /// Scheduling policy; "deadline" can only be asked for at the start of a job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+    /// Real-time priority, 1 to 99, together with the policy "fifo" or "rr".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 99))]
+    pub priority: Option<u8>,
+    /// Slice to ask for; "0s" leaves it to the scheduler again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<Duration>,
+    /// Processors it may use, at least one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub cpus: Option<Vec<u16>>,
+    /// Group to go to; "/" is the root group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Class of its requests to a drive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_class: Option<IoClass>,
+    /// Level within that class, 0 (first) to 7; 4, if only the class is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 7))]
+    pub io_level: Option<u8>,
+}
+
+impl Treatment {
+    /// The name of the root group: no other can have it.
+    pub const ROOT_GROUP: &str = "/";
+}
+
 /// One step of a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -274,6 +317,8 @@ pub enum Step {
     ConditionSignal(String),
     /// Wakes all tasks that wait for the condition of that name.
     ConditionBroadcast(String),
+    /// Changes how the kernel treats the task, as setpriority, sched_setattr, sched_setaffinity and ioprio_set do. Children inherit it.
+    Set(Treatment),
     /// Creates a child that does these steps.
     Fork(Vec<Step>),
     /// Waits until a child has ended.

@@ -3,6 +3,7 @@
 use crate::{
     machine::Machine,
     program::{Forever, Span, Step, Times},
+    request::IoClass,
     task::Policy,
     units::{Duration, Rate, Size},
 };
@@ -108,6 +109,13 @@ pub struct Job {
     /// Slice that each task asks for, where the scheduler heeds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<Duration>,
+    /// Class of its requests to a drive; by its policy and nice value, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_class: Option<IoClass>,
+    /// Level within that class, 0 (first) to 7; 4, if only the class is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 7))]
+    pub io_level: Option<u8>,
     /// Processors it may use, at least one; all, if not given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
@@ -179,6 +187,19 @@ pub enum Shared {
     Semaphore(u32),
     /// A barrier for that many tasks: `{ barrier = 4 }`.
     Barrier(u32),
+    /// A lock with a protocol against priority inversion: `{ lock = "inherit" }`, `{ lock = { ceiling = 80 } }`. A lock that is not
+    /// declared has none.
+    Lock(Protocol),
+}
+
+/// What a lock does for its holder while tasks of a higher priority wait for it, as the protocols of POSIX mutexes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// PTHREAD_PRIO_INHERIT: its holder has the priority of its first waiter, if that is higher; waiters are ordered by their priorities.
+    Inherit,
+    /// PTHREAD_PRIO_PROTECT: its holder has this real-time priority. Only tasks under "fifo" and "rr", of at most that priority, may lock it.
+    Ceiling(u8),
 }
 
 /// Processor time that a task asks for in every period.

@@ -33,7 +33,7 @@ minimize = ["tasks.io.real"]
 /// The text of the base, its replacement, the message.
 #[rustfmt::skip]
 const CASES: &[(&str, &str, &str)] = &[
-    (r#"question = "What?""#, r#"question = "What?"#, r#":1: is not TOML: invalid basic string, expected `"`"#),
+    (r#"question = "What?""#, r#"question = "What:15: shared.bus.lock: "protect" is not known here (known: inherit, ceiling)"#, r#":1: is not TOML: unexpected key or value, expected newline, `#`"#),
     ("seeds = 3", r"seeds = 3
 seeds = 4", ":5: is not TOML: duplicate key"),
     ("seeds = 3", "seeds = 99999999999999999999", ":4: seeds: 99999999999999999999 is too large for a whole number"),
@@ -78,7 +78,7 @@ hog = { load = "spin" }
 steps = [{ lock = "a" }, { compute = "1ms" }]"#, r#":14: workload.io.steps[0].lock: "a" is held here already, since workload.io.steps[0]: the task would wait for itself"#),
     (r#""close"]"#, r#""close", { repeat = { times = 3, steps = [{ lock = "a" }, { compute = "1ms" }] } }]"#, r#":13: workload.io.steps[3].repeat.steps[0].lock: "a" is held here already, since workload.io.steps[3].repeat.steps[0]: the task would wait for itself"#),
     (r#""close"]"#, r#""close", { fork = [{ lock = "b" }, { lock = "b" }] }]"#, r#":13: workload.io.steps[3].fork[1].lock: "b" is held here already, since workload.io.steps[3].fork[0]: the task would wait for itself"#),
-    ("nice = 0\nsteps = [", "passes = \"forever\"\nsteps = [{ compute = \"1ms\" }, ", r#":3: metrics[0]: "tasks.io.real" has no value in any run of "io": no task of it ever ends; did you mean "tasks.io.passes"?"#),
+    ("nice = 0\nsteps = [", "passes = \"forever\"\nsteps = [{ compute = \"1ms\" }, ", r#":3: metrics[0]: "tasks.io.real" has no value in any run of "io": no task of it ever ends; did you mean "tasks.io.passes":15: shared.bus.lock: "protect" is not known here (known: inherit, ceiling)"#),
     ("seeds = 3", "seeds = [1, 2, 1]", ":4: seeds: has 1 twice; an identical run adds no information"),
     ("seeds = 3", "seeds = -1", ":4: seeds: -1 is not a number of seeds from 1, or a list of seeds"),
     ("seeds = 3", r#"seeds = "many""#, r#":4: seeds: "many" is not a number of seeds from 1, or a list of seeds"#),
@@ -162,7 +162,7 @@ steps = [{ lock = "a" }, { compute = "1ms" }]"#, r#":14: workload.io.steps[0].lo
     (r#"slice = "50ms""#, r#"slise = "50ms""#, r#":8: scheduler.slise: unknown field; did you mean "slice"? (known: name, slice, ready_at)"#),
     (r#"slice = "50ms""#, r#"ready_at = "tial""#, r#":8: scheduler.ready_at: "tial" is not one of tail, head; did you mean "tail"?"#),
     (r#"slice = "50ms""#, r#"quantum = "50ms""#, ":8: scheduler.quantum: unknown field (known: name, slice, ready_at)"),
-    (r#"load = "spin""#, r#"laod = "spin""#, r#":10: workload.hog.laod: unknown field; did you mean "load"? (known: arrivals, count, cpus, footprint, gap, group, load, nice, passes, policy, priority, requests, reservation, session, slice, start, steps)"#),
+    (r#"load = "spin""#, r#"laod = "spin""#, r#":10: workload.hog.laod: unknown field; did you mean "load"? (known: arrivals, count, cpus, footprint, gap, group, io_class, io_level, load, nice, passes, policy, priority, requests, reservation, session, slice, start, steps)"#),
     (r#"load = "spin""#, r#"load = "spinn""#, r#":10: workload.hog.load: "spinn" is not a load; did you mean "spin"? (known: spin, read_files)"#),
     (r#"load = "spin""#, r#"load = "spin", steps = ["yield"]"#, ":10: workload.hog: has both load and steps; a job has one of them"),
     (r#"{ load = "spin" }"#, "{ nice = 1 }", ":10: workload.hog: has neither load nor steps; a job has one of them"),
@@ -172,7 +172,7 @@ steps = [{ lock = "a" }, { compute = "1ms" }]"#, r#":14: workload.io.steps[0].lo
     (r#"load = "spin""#, r#"load = "read_files", files = 1, sorted = "yes""#, r#":10: workload.hog.sorted: "yes" is neither true nor false"#),
     (r#"load = "spin""#, r#"load = "read_files", files = 1, rate = "5""#, r#":10: workload.hog.rate: "5" is not a rate: write a number per unit of time like "60/s""#),
     (r#"load = "spin""#, r#"load = "read_files", files = 1, size = "4 kB", sorted = 1"#, r#":10: workload.hog.sorted: "1" is neither true nor false"#),
-    (r#"load = "spin""#, r#"load = "spin", files = 3"#, ":10: workload.hog.files: unknown field (known: arrivals, count, cpus, footprint, gap, group, load, nice, passes, policy, priority, requests, reservation, session, slice, start, steps, compute)"),
+    (r#"load = "spin""#, r#"load = "spin", files = 3"#, ":10: workload.hog.files: unknown field (known: arrivals, count, cpus, footprint, gap, group, io_class, io_level, load, nice, passes, policy, priority, requests, reservation, session, slice, start, steps, compute)"),
     ("nice = 0", "nice = 21", ":12: workload.io.nice: 21 is out of range: from -20 to 20"),
     ("nice = 0", r#"nice = "low""#, r#":12: workload.io.nice: "low" is not a whole number from -20 to 20"#),
     ("nice = 0", "nice = 200", ":12: workload.io.nice: 200 is not a whole number from -20 to 20"),
@@ -207,10 +207,10 @@ b = { parent = "a" }"#, ":15: groups.a.parent: makes a circle: the group would c
     ("weight = 512", r#"quota = "0s""#, ":15: groups.users.quota: 0s is too short: a time longer than nothing is wanted"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = []", ":13: workload.io.steps: has no steps"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = "close""#, r#":13: workload.io.steps: "close" is not a list of steps"#),
-    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["cloze"]"#, r#":13: workload.io.steps[0]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["cloze"]"#, r#":13: workload.io.steps[0]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, set, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["compute"]"#, r#":13: workload.io.steps[0]: "compute" needs a value: { compute = ... }"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{ close = true }]", r#":13: workload.io.steps[0].close: takes no value: write "close" alone"#),
-    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ comput = "1ms" }]"#, r#":13: workload.io.steps[0].comput: "comput" is not a step; did you mean "compute"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ comput = "1ms" }]"#, r#":13: workload.io.steps[0].comput: "comput" is not a step; did you mean "compute"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, set, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ compute = "1ms", sleep = "1ms" }]"#, ":13: workload.io.steps[0]: a step has one name, this has 2"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{}]", ":13: workload.io.steps[0]: is empty: a step has one name"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [3]", ":13: workload.io.steps[0]: 3 is not a step: write { name = value } or a name"),
@@ -232,11 +232,36 @@ b = { parent = "a" }"#, ":15: groups.a.parent: makes a circle: the group would c
 db = { semaphore = 2 }
 "#, ":13: workload.io.steps[3].barrier: shared.db is no barrier: declare it as { barrier = ... }"),
     ("[groups]", "[shared]\ngate = { barrier = 0 }\n[groups]", ":15: shared.gate.barrier: 0 is out of range: from 1 to 1048576"),
-    ("[groups]", "[shared]\ngate = { bairrer = 1 }\n[groups]", r#":15: shared.gate: "bairrer" is not known here; did you mean "barrier"? (known: queue, semaphore, barrier)"#),
+    ("[groups]", "[shared]\ngate = { bairrer = 1 }\n[groups]", r#":15: shared.gate: "bairrer" is not known here; did you mean "barrier"? (known: queue, semaphore, barrier, lock)"#),
     (r#""close"]"#, r#""close", { lock = "a" }, { condition_wait = { condition = "c", lock = "a" } }]"#, r#":13: workload.io.steps[4].condition_wait.condition: no program has the step condition_signal = "c""#),
     (r#""close"]"#, r#""close", { condition_signal = "c" }, { condition_wait = { condition = "c", lock = "a" } }]"#, r#":13: workload.io.steps[4].condition_wait.lock: "a" is not held here: lock it first"#),
     (r#""close"]"#, r#""close", { condition_signal = "c" }, { read_lock = "a" }, { condition_wait = { condition = "c", lock = "a" } }]"#, r#":13: workload.io.steps[5].condition_wait.lock: "a" is held for reading here: other readers could change nothing of what is waited for"#),
     (r#""close"]"#, r#""close", { lock = "a" }, { read_lock = "a" }]"#, r#":13: workload.io.steps[4].read_lock: "a" is held here already, since workload.io.steps[3]: the task would wait for itself"#),
+    (r#""close"]"#, r#""close", { set = {} }]"#, r#":13: workload.io.steps[3].set: changes nothing: name what is to change, like { set = { nice = 5 } }"#),
+    (r#""close"]"#, r#""close", { set = { nise = 5 } }]"#, r#":13: workload.io.steps[3].set.nise: unknown field; did you mean "nice"? (known: nice, policy, priority, slice, cpus, group, io_class, io_level)"#),
+    (r#""close"]"#, r#""close", { set = { nice = 21 } }]"#, r#":13: workload.io.steps[3].set.nice: 21 is out of range: from -20 to 20"#),
+    (r#""close"]"#, r#""close", { set = { policy = "fifo" } }]"#, r#":13: workload.io.steps[3].set.priority: is missing: the policies fifo and rr need one, from 1 to 99"#),
+    (r#""close"]"#, r#""close", { set = { policy = "rr", priority = 100 } }]"#, r#":13: workload.io.steps[3].set.priority: 100 is out of range: from 1 to 99"#),
+    (r#""close"]"#, r#""close", { set = { priority = 5 } }]"#, r#":13: workload.io.steps[3].set.priority: goes with the policy fifo or rr: give policy too"#),
+    (r#""close"]"#, r#""close", { set = { policy = "deadline" } }]"#, r#":13: workload.io.steps[3].set.policy: "deadline" cannot be set by a step: a job asks for its reservation at its start"#),
+    (r#""close"]"#, r#""close", { set = { cpus = [] } }]"#, r#":13: workload.io.steps[3].set.cpus: is empty: name a processor that the task may use"#),
+    (r#""close"]"#, r#""close", { set = { cpus = [0, 9] } }]"#, r#":13: workload.io.steps[3].set.cpus[1]: the machine has no processor 9: it has 4, counted from 0"#),
+    (r#""close"]"#, r#""close", { set = { group = "nowhere" } }]"#, r#":13: workload.io.steps[3].set.group: "nowhere" is not a group (known: users)"#),
+    (r#""close"]"#, r#""close", { set = { io_level = 3 } }]"#, r#":13: workload.io.steps[3].set.io_level: is a level within a class: give io_class too"#),
+    (r#""close"]"#, r#""close", { set = { io_class = "idle", io_level = 3 } }]"#, r#":13: workload.io.steps[3].set.io_level: is for real_time and best_effort; the idle class has no levels"#),
+    ("[groups]", "[shared]\nbus = { lock = { ceiling = 0 } }\n[groups]", ":15: shared.bus.lock.ceiling: 0 is out of range: from 1 to 99"),
+    ("[groups]", "[shared]\nbus = { lock = \"protect\" }\n[groups]", r#"?"#),
+    (r#""close"]
+"#, r#""close", { set = { policy = "fifo", priority = 60 } }, { lock = "bus" }]
+[shared]
+bus = { lock = { ceiling = 50 } }
+"#, r#":13: workload.io.steps[4].lock: "bus" has the ceiling 50: only tasks under fifo or rr, of at most that priority, may lock it"#),
+    (r#""close"]
+"#, r#""close", { read_lock = "bus" }]
+[shared]
+bus = { lock = "inherit" }
+"#, r#":13: workload.io.steps[3].read_lock: "bus" has a protocol, and so one holder at a time: lock it instead"#),
+    ("nice = 0", "io_level = 4", ":12: workload.io.io_level: is a level within a class: give io_class too"),
     ("nice = 0", "requests = 4", ":12: workload.io.requests: is for a job with arrivals; give when they arrive"),
     ("nice = 0", r#"arrivals = { poisson = "0/s" }"#, ":12: workload.io.arrivals.poisson: 0/s is out of range: more than 0/s, up to 1000000000/s"),
     ("nice = 0", r#"arrivals = { poison = "10/s" }"#, r#":12: workload.io.arrivals: "poison" is not known here; did you mean "poisson"? (known: poisson, every, bursts, recorded)"#),
@@ -309,7 +334,7 @@ maximize = ["tasks.io.real"]"#, r#":20: goal.maximize[0]: "tasks.io.real" cannot
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.name" = ["minix", "round_robin"]
 "scheduler.ready_at" = ["head"]"#, r#":18: sweep."scheduler.ready_at"[0]: scheduler.ready_at: unknown field (known: name, slice) (in the cell scheduler.name = "round_robin")"#),
     ("[0, 5]", r#"[0, 5]
-"workload.io.steps[2]" = ["close", "cloze"]"#, r#":18: sweep."workload.io.steps[2]"[1]: workload.io.steps[2]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
+"workload.io.steps[2]" = ["close", "cloze"]"#, r#":18: sweep."workload.io.steps[2]"[1]: workload.io.steps[2]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, set, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.io.count" = [1, 2]
 "workload.hog.count" = [1, 1_000_000]"#, r#":17: sweep."workload.io.count"[0]: workload.io.count: makes 1000001 tasks in all; at most 1000000 (in the cell workload.hog.count = 1000000)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.name" = ["minix", "round_robin"]

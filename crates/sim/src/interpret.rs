@@ -216,6 +216,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Instruction::ConditionBroadcast(condition) => Call::ConditionBroadcast(condition),
             Instruction::Send(pipe) => Call::Send(pipe),
             Instruction::Receive(pipe) | Instruction::Serve(pipe) => Call::Receive(pipe),
+            Instruction::Set(_) => return Flow::Continue,
             Instruction::Fork(program) => Call::Fork(program),
             Instruction::Wait => Call::Wait,
             Instruction::Signal => Call::Signal,

@@ -5,8 +5,8 @@
 
 use schedlab_model::{
     Nanos,
-    program::{Demand, FileSet, Place, Repeat, Span, Step, Times, Touch, TouchOrder},
-    scenario::Shared,
+    program::{Demand, FileSet, Place, Repeat, Span, Step, Times, Touch, TouchOrder, Treatment},
+    scenario::{Protocol, Shared},
 };
 use std::collections::BTreeMap;
 
@@ -80,6 +80,8 @@ pub enum Instruction {
     ConditionSignal(u16),
     /// Wakes all that do.
     ConditionBroadcast(u16),
+    /// Changes how the task is treated: index into [`Programs::treatments`].
+    Set(u16),
     /// Creates a child that runs the program.
     Fork(u32),
     /// Waits for a child's end.
@@ -172,6 +174,10 @@ pub struct Programs {
     pub commands: Vec<String>,
     /// Names of locks.
     pub locks: Vec<String>,
+    /// By lock, its protocol, if it has one.
+    pub protocols: Vec<Option<Protocol>>,
+    /// Changes of treatment by index.
+    pub treatments: Vec<Treatment>,
     /// Names of pipes.
     pub pipes: Vec<String>,
     /// By pipe, the messages that it holds at most, if there is a limit.
@@ -255,6 +261,11 @@ impl Programs {
         all.capacities = sizes(&all.pipes, |it| if let Shared::Queue(size) = it { Some(size) } else { None });
         let permits = sizes(&all.semaphores, |it| if let Shared::Semaphore(size) = it { Some(size) } else { None });
         let parties = sizes(&all.barriers, |it| if let Shared::Barrier(size) = it { Some(size) } else { None });
+        let protocol = |name: &String| match shared.get(name) {
+            Some(&Shared::Lock(protocol)) => Some(protocol),
+            _ => None,
+        };
+        all.protocols = all.locks.iter().map(protocol).collect();
         all.permits = permits.into_iter().map(Option::unwrap_or_default).collect();
         all.parties = parties.into_iter().map(|parties| parties.unwrap_or(1)).collect();
         all
@@ -366,6 +377,10 @@ impl Programs {
             },
             Step::ConditionSignal(name) => Instruction::ConditionSignal(index_of(&mut self.conditions, name)),
             Step::ConditionBroadcast(name) => Instruction::ConditionBroadcast(index_of(&mut self.conditions, name)),
+            Step::Set(treatment) => {
+                self.treatments.push(treatment.clone());
+                Instruction::Set((self.treatments.len() - 1) as u16)
+            }
             Step::Wait => Instruction::Wait,
             Step::Signal => Instruction::Signal,
             Step::Pause => Instruction::Pause,

@@ -7,11 +7,12 @@ mod locks;
 mod machine;
 mod program;
 mod time;
+mod treatment;
 
 use super::{path::Path, problem::Fault};
 use crate::{
     Nanos, SECOND,
-    scenario::{Scenario, Shared},
+    scenario::{Protocol, Scenario, Shared},
     units::{Duration, spell_duration},
 };
 
@@ -59,12 +60,16 @@ fn shared(scenario: &Scenario) -> Result<(), Fault> {
     let all = Path::top("shared");
     for (title, one) in &scenario.shared {
         name(&all, title)?;
-        let (kind, size) = match *one {
-            Shared::Queue(size) => ("queue", size),
-            Shared::Semaphore(size) => ("semaphore", size),
-            Shared::Barrier(size) => ("barrier", size),
-        };
-        between(|| all.key(title).key(kind), size.into(), u64::from(kind != "semaphore"), MOST_SHARED)?;
+        let of = |kind: &str| all.key(title).key(kind);
+        match *one {
+            Shared::Queue(size) => between(|| of("queue"), size.into(), 1, MOST_SHARED)?,
+            Shared::Semaphore(size) => between(|| of("semaphore"), size.into(), 0, MOST_SHARED)?,
+            Shared::Barrier(size) => between(|| of("barrier"), size.into(), 1, MOST_SHARED)?,
+            Shared::Lock(Protocol::Ceiling(priority)) => {
+                between(|| of("lock").key("ceiling"), priority.into(), 1, 99)?;
+            }
+            Shared::Lock(Protocol::Inherit) => {}
+        }
     }
     Ok(())
 }

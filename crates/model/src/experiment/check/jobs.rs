@@ -4,6 +4,7 @@ use super::{LONGEST, between, bounded, lasting, name};
 use crate::{
     experiment::{path::Path, problem::Fault},
     program::{Span, Times},
+    request::IoClass,
     scenario::{Job, Scenario},
     task::Policy,
     units::{Size, spell_duration, spell_size},
@@ -45,6 +46,7 @@ fn numbers(at: &Path, job: &Job) -> Result<(), Fault> {
     if !(-20..=20).contains(&job.nice) {
         return Err(Fault::new(at.key("nice"), format!("{} is out of range: from -20 to 20", job.nice)));
     }
+    io_level(at, job.io_class, job.io_level)?;
     for (field, given) in [("start", job.start), ("gap", job.gap)] {
         given.map_or(Ok(()), |length| span(&at.key(field), length))?;
     }
@@ -65,6 +67,17 @@ pub(super) fn span(at: &Path, span: Span) -> Result<(), Fault> {
             let (low, high) = (spell_duration(low.0), spell_duration(high.0));
             Err(Fault::new(at.key("uniform"), format!("goes down from {low} to {high}: the shorter comes first")))
         }
+    }
+}
+
+/// A level is one of a class; the idle class has none.
+pub(super) fn io_level(at: &Path, class: Option<IoClass>, level: Option<u8>) -> Result<(), Fault> {
+    let Some(level) = level else { return Ok(()) };
+    let at = at.key("io_level");
+    match class {
+        None => Err(Fault::new(at, "is a level within a class: give io_class too")),
+        Some(IoClass::Idle) => Err(Fault::new(at, "is for real_time and best_effort; the idle class has no levels")),
+        Some(_) => between(|| at, level.into(), 0, 7),
     }
 }
 
@@ -98,17 +111,22 @@ fn reservation(at: &Path, job: &Job) -> Result<(), Fault> {
 }
 
 fn places(at: &Path, job: &Job, scenario: &Scenario) -> Result<(), Fault> {
-    let processors = scenario.machine.processors.get();
-    for (i, cpu) in job.cpus.iter().enumerate() {
-        if *cpu >= processors {
-            let reason = format!("the machine has no processor {cpu}: it has {processors}, counted from 0");
-            return Err(Fault::new(at.key("cpus").index(i), reason));
-        }
-    }
+    known_processors(&at.key("cpus"), &job.cpus, scenario)?;
     known_group(&at.key("group"), job.group.as_deref(), scenario)
 }
 
-fn known_group(at: &Path, named: Option<&str>, scenario: &Scenario) -> Result<(), Fault> {
+pub(super) fn known_processors(at: &Path, named: &[u16], scenario: &Scenario) -> Result<(), Fault> {
+    let processors = scenario.machine.processors.get();
+    match named.iter().position(|&cpu| cpu >= processors) {
+        None => Ok(()),
+        Some(i) => {
+            let reason = format!("the machine has no processor {}: it has {processors}, counted from 0", named[i]);
+            Err(Fault::new(at.index(i), reason))
+        }
+    }
+}
+
+pub(super) fn known_group(at: &Path, named: Option<&str>, scenario: &Scenario) -> Result<(), Fault> {
     match named {
         Some(group) if !scenario.groups.contains_key(group) => {
             let known = scenario.groups.keys().map(String::as_str);

@@ -1,7 +1,7 @@
 //! Rules of programs written as steps: which step must precede which, which needs a counterpart in another program, and that a
 //! repeated program takes time.
 
-use super::{between, jobs::span, lasting, locks, time::Time};
+use super::{between, jobs::span, lasting, locks, time::Time, treatment};
 use crate::{
     experiment::{
         path::{Path, Segment},
@@ -49,7 +49,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
         if job.arrivals.is_none() {
             program.takes_time(steps, job.passes)?;
         }
-        locks::check(&program.at, steps, job.passes())?;
+        locks::check(&program.at, job, steps, &scenario.shared)?;
     }
     Ok(())
 }
@@ -184,6 +184,13 @@ impl Program<'_> {
             Step::ConditionWait(wait) => self.below(&[field("condition_wait")], |program| {
                 program.other_half("condition", &wait.condition, "condition_signal", &program.names.signalled)
             })?,
+            Step::Set(change) => {
+                self.below(&[field("set")], |program| treatment::check(&program.at, change, program.scenario))?
+            }
+            Step::ReadLock(name) if matches!(self.scenario.shared.get(name), Some(Shared::Lock(_))) => {
+                let reason = format!("{name:?} has a protocol, and so one holder at a time: lock it instead");
+                return Err(Fault::new(self.at.key("read_lock"), reason));
+            }
             Step::Fork(steps) => self.fork(steps)?,
             Step::Repeat(repeat) => return self.repeat(repeat, open),
             Step::Run(command) if command.trim().is_empty() => {

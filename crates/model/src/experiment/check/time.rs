@@ -136,6 +136,7 @@ impl<'s> Time<'s> {
             Step::Period(_) | Step::Exit | Step::Run(_) | Step::Pause | Step::Receive(_) => true,
             Step::Barrier(_) | Step::ConditionWait(_) => true,
             Step::Mark(_) => false,
+            Step::Set(_) => self.costs(step),
             Step::Repeat(Repeat { steps, .. }) => self.instant(steps).is_none(),
             Step::Touch(touch) => longest(touch.compute) > 0 || self.machine.memory.size.is_some(),
             Step::Yield => self.company,
