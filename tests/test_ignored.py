@@ -46,6 +46,10 @@ GIVEN = {
     "workload.hog.policy=iso": ["workload.hog.policy = iso: Linux has none, and its tasks are ordinary ones"],
     "workload.hog.nice=20": ["workload.hog.nice = 20: Linux's highest is 19, which is taken"],
     "workload.hog.nice=19": [],
+    "workload.hog={steps=[{set={nice=20}}, {set={policy='iso'}}, {set={nice=19}}, {compute='10ms'}]}": [
+        "workload.hog.steps: set.nice = 20: Linux's highest is 19, which is taken",
+        "workload.hog.steps: set.policy = iso: Linux has none, and its tasks are ordinary ones",
+    ],
     "workload.hog.session=one": [],
     "groups={one={weight=512, memory='64MiB'}}": [],
     "tunables={swappiness=10}": [],
@@ -100,6 +104,13 @@ def test_what_is_ignored_is_reported_before_the_runs_below_the_table_in_json_and
     (manifest,) = schedlab.folder.rglob("manifest.json")
     assert json.loads(manifest.read_text())["places"]["host"]["ignored"] == document["ignored"]["host"]
     assert "ignores" not in schedlab("run", "x.toml", "--on", "sim,host").stderr, "nothing is measured"
+
+
+def test_a_sweep_of_what_tasks_share_is_none_of_what_a_host_ignores():
+    sweep = '[shared]\nq = { queue = 1 }\n[sweep]\n"shared.q.queue" = [1, 2]'
+    cells = Experiment.from_text(FILE + sweep, "x.toml").cells()
+    ignored.refuse_alike(cells, "host", ignored.of_kernel)
+    assert len(cells) == 2
 
 
 @pytest.mark.parametrize(

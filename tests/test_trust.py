@@ -48,6 +48,21 @@ EFFECTS = [
     ('a = { steps = [{ repeat = { times = 2, steps = [{ fork = [{ run = "id" }] }, "wait"] } }] }', "", ["a runs: id"]),
     ('a = { load = "spin", policy = "fifo", priority = 9 }', "", ["a: real time, fifo 9"]),
     ('a = { load = "spin", nice = -5 }', "", ["a: nice -5"]),
+    (
+        'a = { steps = [{ set = { nice = -5 } }, { set = { policy = "rr", priority = 4 } }] }',
+        "",
+        ["a: nice -5", "a: real time, rr 4"],
+    ),
+    (
+        'a = { steps = [{ fork = [{ set = { nice = 5 } }, { compute = "1ms" }, { set = { nice = -1 } }] }] }',
+        "",
+        ["a: nice -1"],
+    ),
+    (
+        "",
+        "shared = { a = { lock = { ceiling = 7 } }, b = { lock = 'inherit' } }",
+        ["lock a: its holder is real time, 7"],
+    ),
     ('a = { load = "spin", nice = 5, group = "g" }', "groups.g = { weight = 5 }", []),
     ("", "tunables = { swappiness = 10 }", ["swappiness = 10"]),
     ("", 'scheduler = { name = "eevdf", autogroup = true }', ["autogroup = true"]),

@@ -5,7 +5,7 @@ Everything that carries an experiment out or shows it takes this; `Experiment`, 
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -116,3 +116,20 @@ def swap_area(machine: Mapping[str, Any]) -> str | None:
 def has_limited_group(scenario: Mapping[str, Any]) -> bool:
     """Whether a control group's memory is limited."""
     return any(group.get("memory") for group in scenario.get("groups", {}).values())
+
+
+def treatments(job: Mapping[str, Any]) -> list[dict]:
+    """How a job's steps, and those of its children, change the way its tasks are treated."""
+    return list(_changes(job.get("steps")))
+
+
+def _changes(steps: Any) -> Iterator[dict]:
+    if isinstance(steps, list):
+        for step in steps:
+            yield from _changes(step)
+    elif isinstance(steps, dict):
+        for name, value in steps.items():
+            if name == "set":
+                yield value
+            else:
+                yield from _changes(value)

@@ -8,7 +8,8 @@
 //!   proc/                         the parsers of /proc/stat, /proc/PID/stat and of files of lines "key value"
 //!   mounts                        the table of mounts, and control groups in it
 //!   machine                       the host as the machine of a simulated run
-//!   clock, sched, signals         clocks and timers, scheduling attributes and affinity, signals
+//!   clock, signals                clocks and timers, signals
+//!   sched, io_priority            scheduling attributes and affinity, the class of requests to drives
 //!   process, detached, pidfd      processes: fork, wait, resource usage; processes that outlive their starter
 //!   futex, shared, mapping        waiting on a word, memory shared by forked processes, mappings
 //!   files, xattr, swap            calls on files that the standard library lacks
@@ -22,6 +23,7 @@ pub mod detached;
 mod fault;
 pub mod files;
 pub mod futex;
+pub mod io_priority;
 pub mod loop_device;
 pub mod machine;
 pub mod mapping;

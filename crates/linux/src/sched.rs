@@ -62,11 +62,28 @@ impl Attributes {
 
     /// Those of the calling thread.
     pub fn current() -> io::Result<Attributes> {
-        let mut found = Attributes::default();
+        Attributes::of(0)
+    }
+
+    /// Those of a thread.
+    pub fn of(thread: i32) -> io::Result<Attributes> {
+        let (mut found, size) = (Attributes::default(), size_of::<Attributes>());
         // SAFETY: the pointer is to a structure of the size given, alive for the call; 0 is the calling thread.
-        checked(unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut found, size_of::<Attributes>(), 0) })?;
+        checked(unsafe { libc::syscall(libc::SYS_sched_getattr, thread, &raw mut found, size, 0) })?;
         Ok(found)
     }
+}
+
+/// Sets the nice value of the calling thread, also where its policy makes nothing of it.
+pub fn set_nice(nice: i32) -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    checked(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }.into()).map(drop)
+}
+
+/// The nice value of the calling thread.
+pub fn nice() -> io::Result<i32> {
+    // SAFETY: takes numbers only. The kernel gives 20 less the value, from 1 to 40; the C library's -1 may mean an error.
+    checked(unsafe { libc::syscall(libc::SYS_getpriority, libc::PRIO_PROCESS, 0) }).map(|given| 20 - given as i32)
 }
 
 /// How a process of ours runs next to the tasks that it watches.
@@ -99,6 +116,12 @@ pub fn pin(processors: &[u16]) -> io::Result<()> {
     let mut set = CpuSet::new();
     processors.iter().try_for_each(|&cpu| set.set(cpu.into())).map_err(io::Error::from)?;
     sched_setaffinity(Pid::from_raw(0), &set).map_err(io::Error::from)
+}
+
+/// Whether the calling thread is confined to those processors, and may use all of them.
+pub fn is_pinned(processors: &[u16]) -> bool {
+    let set = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    (0..CpuSet::count()).all(|cpu| set.is_set(cpu).unwrap_or(false) == processors.contains(&(cpu as u16)))
 }
 
 /// The processors that the calling thread may use.

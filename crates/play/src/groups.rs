@@ -11,7 +11,8 @@ use schedlab_model::{scenario::GroupSpec, units::Size};
 use schedlab_tune::{Cleanup, Object, RunJournal, marker::mark_group};
 use std::{
     collections::BTreeMap,
-    fs, io,
+    fs::{self, File},
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -121,6 +122,24 @@ impl Groups {
         folders.into_iter().try_for_each(|folder| fs::write(folder.join("cgroup.procs"), "0"))
     }
 
+    /// The way into the group for tasks at work; there is none, if it could not be made.
+    pub fn entrance(&self, name: &str) -> Entrance {
+        let made = self.made.iter().find(|made| made.name == name);
+        Entrance::to(made.iter().flat_map(|made| made.folders.iter().flatten()).map(PathBuf::as_path))
+    }
+
+    /// The way back to where tasks without a group are.
+    pub fn way_out(&self) -> Entrance {
+        let used = |which: &usize| self.made.iter().any(|made| made.folders[*which].is_some());
+        let bases = (0..CONTROLLERS.len()).filter(used).filter_map(|which| self.hierarchies[which].as_ref());
+        let bases: Vec<&Path> = bases.map(|hierarchy| hierarchy.base.as_path()).collect();
+        match bases.is_empty() {
+            // Where there are no groups, all tasks are outside.
+            true => Entrance { lists: Vec::new(), nowhere: false },
+            false => Entrance::to(bases.into_iter()),
+        }
+    }
+
     /// Each folder with the number of its controller, whether it is of version 2, and its group.
     fn folders(&self) -> impl DoubleEndedIterator<Item = (usize, bool, &Path, &Made)> {
         let of_group = |made| CONTROLLERS.iter().enumerate().map(move |(which, _)| (which, made));
@@ -151,6 +170,32 @@ impl Groups {
                 let _ = fs::write(folder.join(file), value);
             }
         }
+    }
+}
+
+/// A way into a control group: the lists of its processes, open.
+#[derive(Debug)]
+pub(crate) struct Entrance {
+    lists: Vec<File>,
+    /// Whether there is no such group.
+    nowhere: bool,
+}
+
+impl Entrance {
+    fn to<'a>(folders: impl Iterator<Item = &'a Path>) -> Entrance {
+        let mut folders: Vec<&Path> = folders.collect();
+        folders.dedup();
+        let lists = folders.iter().map(|folder| File::options().write(true).open(folder.join("cgroup.procs")));
+        let lists: Vec<File> = lists.filter_map(Result::ok).collect();
+        Entrance { nowhere: folders.is_empty() || lists.len() < folders.len(), lists }
+    }
+
+    /// Moves the calling process there. The kernel has done it when the call returns. Allocates nothing.
+    pub fn enter(&self) -> io::Result<()> {
+        if self.nowhere {
+            return Err(io::Error::from_raw_os_error(libc::ENOENT));
+        }
+        self.lists.iter().try_for_each(|mut list| list.write_all(b"0"))
     }
 }
 

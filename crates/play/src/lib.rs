@@ -10,6 +10,7 @@
 mod attributes;
 mod awaited;
 mod calibrate;
+mod changes;
 mod chase;
 mod finished;
 mod groups;

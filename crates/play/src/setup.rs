@@ -1,6 +1,7 @@
 //! What all workers of a run share: programs, memory, files, pipes, groups. Complete before the first is created.
 
 use crate::{
+    changes::Change,
     chase::{Chase, Pace},
     groups::Groups,
     plan::Plan,
@@ -12,7 +13,7 @@ use crate::{
     workload::{Workload, jobs},
 };
 use schedlab_linux::{Fault, sched};
-use schedlab_model::{machine::Sizing, scenario::Job};
+use schedlab_model::{machine::Sizing, program::Treatment, scenario::Job};
 use schedlab_tune::RunJournal;
 use schedlab_workloads::{Instruction, Programs};
 use std::{collections::BTreeSet, ffi::CString, fs::File};
@@ -40,7 +41,7 @@ pub(crate) struct Setup {
     pub sizing: Sizing,
     /// The host's processors that are used as the scenario's, in its order.
     pub cpus: Vec<u16>,
-    /// Those of them that any job may use: foreign load there disturbs the run.
+    /// Those of them that any task may use: foreign load there disturbs the run.
     pub used: Vec<u16>,
     /// By job: where its tasks may run, the slice they ask for, what they need.
     pub processors: Vec<Vec<u16>>,
@@ -54,12 +55,24 @@ pub(crate) struct Setup {
     pub shared: SharedState,
     pub store: Store,
     pub groups: Groups,
+    /// By index, how tasks change how they are treated.
+    pub changes: Vec<Change>,
 }
 
 impl Setup {
     /// Whether the run waits for the end of that job's tasks.
     pub fn is_awaited(&self, job: usize) -> bool {
         self.jobs[job].is_finite()
+    }
+
+    /// How tasks of that job, and their children, may change how they are treated.
+    pub fn treatments(&self, job: usize) -> impl Iterator<Item = &Treatment> {
+        let programs = &self.workload.programs;
+        let all = reached(programs, job).into_iter().flat_map(|program| &programs.programs[program]);
+        all.filter_map(|instruction| match instruction {
+            Instruction::Set(index) => programs.treatments.get(usize::from(*index)),
+            _ => None,
+        })
     }
 
     pub fn new(journal: &RunJournal, plan: &Plan, volume: Option<&Mounted>) -> Result<Setup, Fault> {
@@ -81,11 +94,12 @@ impl Setup {
         let chases = jobs.iter().map(|job| Chase::rate_of(job, &of_job(job, &cpus))).collect::<Result<_, _>>()?;
         let null = File::options().read(true).write(true).open("/dev/null");
         let pipes = programs.pipes.iter().zip(&programs.capacities);
+        let groups = groups(journal, plan)?;
         Ok(Setup {
             seed: plan.seed,
             measure: Measure::new(&plan.calibration),
             sizing: plan.scenario.machine.memory.sizing,
-            used: used(&jobs, &cpus),
+            used: used(&jobs, &programs.treatments, &cpus),
             processors: jobs.iter().map(|job| of_job(job, &cpus)).collect(),
             slices: jobs.iter().map(|job| job.slice.or(plan.slice).map(|slice| slice.0)).collect(),
             needs: (0..jobs.len()).map(|job| needs(programs, job)).collect(),
@@ -95,7 +109,8 @@ impl Setup {
             commands: programs.commands.iter().map(|text| command(text)).collect::<Result<_, _>>()?,
             shared,
             store: Store::new(journal, scratch, programs, workload.tasks.len(), settle)?,
-            groups: groups(journal, plan)?,
+            changes: programs.treatments.iter().map(|one| Change::new(one, &cpus, &groups)).collect(),
+            groups,
             cpus,
             jobs,
             workload,
@@ -134,37 +149,53 @@ fn processors(plan: &Plan) -> Result<Vec<u16>, Fault> {
 
 /// The host's processors that a job may use.
 fn of_job(job: &Job, cpus: &[u16]) -> Vec<u16> {
-    let named: Vec<u16> = job.cpus.iter().filter_map(|&n| cpus.get(usize::from(n)).copied()).collect();
+    let named = of_scenario(&job.cpus, cpus);
     if named.is_empty() { cpus.to_vec() } else { named }
 }
 
-/// The host's processors that any job may use.
-fn used(jobs: &[Job], cpus: &[u16]) -> Vec<u16> {
-    let all: BTreeSet<u16> = jobs.iter().flat_map(|job| of_job(job, cpus)).collect();
+/// The host's processors for those of the scenario.
+pub(crate) fn of_scenario(named: &[u16], cpus: &[u16]) -> Vec<u16> {
+    named.iter().filter_map(|&n| cpus.get(usize::from(n)).copied()).collect()
+}
+
+/// The host's processors that any task may use, from its start or later.
+fn used(jobs: &[Job], treatments: &[Treatment], cpus: &[u16]) -> Vec<u16> {
+    let later = treatments.iter().flat_map(|one| &one.cpus).flat_map(|named| of_scenario(named, cpus));
+    let all: BTreeSet<u16> = jobs.iter().flat_map(|job| of_job(job, cpus)).chain(later).collect();
     all.into_iter().collect()
+}
+
+/// The programs of a job's tasks and of their children.
+fn reached(programs: &Programs, job: usize) -> Vec<usize> {
+    let (mut reached, mut next) = (vec![job], 0);
+    while let Some(&program) = reached.get(next) {
+        for instruction in &programs.programs[program] {
+            if let Instruction::Fork(child) = *instruction
+                && !reached.contains(&(child as usize))
+            {
+                reached.push(child as usize);
+            }
+        }
+        next += 1;
+    }
+    reached
 }
 
 /// What a job's program and those of its children need.
 fn needs(programs: &Programs, job: usize) -> Needs {
-    let (mut needs, mut seen, mut left) = (Needs::default(), vec![false; programs.programs.len()], vec![job]);
-    while let Some(program) = left.pop() {
-        if std::mem::replace(&mut seen[program], true) {
-            continue;
-        }
-        for instruction in &programs.programs[program] {
-            match *instruction {
-                Instruction::Fork(child) => left.push(child as usize),
-                Instruction::Read(bytes) | Instruction::Write(bytes) | Instruction::Print(bytes) => {
-                    needs.buffer = needs.buffer.max((bytes as usize).min(LARGEST_BUFFER));
-                }
-                Instruction::Touch(touch) => {
-                    let touch = &programs.touches[usize::from(touch)];
-                    if touch.image.is_none() {
-                        needs.memory = needs.memory.max((touch.from + touch.size) as usize);
-                    }
-                }
-                _ => {}
+    let mut needs = Needs::default();
+    for instruction in reached(programs, job).into_iter().flat_map(|program| &programs.programs[program]) {
+        match *instruction {
+            Instruction::Read(bytes) | Instruction::Write(bytes) | Instruction::Print(bytes) => {
+                needs.buffer = needs.buffer.max((bytes as usize).min(LARGEST_BUFFER));
             }
+            Instruction::Touch(touch) => {
+                let touch = &programs.touches[usize::from(touch)];
+                if touch.image.is_none() {
+                    needs.memory = needs.memory.max((touch.from + touch.size) as usize);
+                }
+            }
+            _ => {}
         }
     }
     needs

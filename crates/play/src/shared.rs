@@ -27,6 +27,8 @@ pub(crate) enum Trouble {
     Reservation,
     Group,
     TimerSlack,
+    /// The class or the level of requests to drives.
+    IoPriority,
     /// A file could not be opened, read, written or deleted.
     File,
     /// Memory to touch.

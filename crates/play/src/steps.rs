@@ -1,4 +1,4 @@
-//! The steps that use files and memory. A call that fails is noted in the task's slot, and the task goes on.
+//! The steps that use files and memory, and those that change how the task is treated. A call that fails is noted in the task's slot, and the task goes on.
 
 use crate::{
     shared::Trouble,
@@ -58,6 +58,10 @@ impl Worker<'_> {
             Instruction::Touch(touch) => self.touch(touch),
             Instruction::Grow(demand) => self.grow(demand),
             Instruction::Run(command) => self.run(command),
+            Instruction::Set(change) => {
+                let change = &self.setup.changes[usize::from(change)];
+                self.blocking(|worker| change.make(&mut worker.scheduling, worker.slot));
+            }
             other => self.use_shared(other),
         }
     }

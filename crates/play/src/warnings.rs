@@ -38,6 +38,12 @@ const TROUBLES: &[Words] = &[
         "they ran outside",
         "run as root, or have the control group delegated",
     ),
+    (
+        Trouble::IoPriority,
+        "could not have the class or the level of their requests to drives",
+        "their requests were served as those of others",
+        "run as root for io_class = \"real_time\"",
+    ),
     (Trouble::TimerSlack, "could not have exact timers", "wakeups are up to 50 us later", "use a newer kernel"),
     (Trouble::File, "could not use a file", "steps of theirs did nothing", "look at the files of the scenario"),
     (Trouble::Memory, "could not have memory", "pages were not touched", "ask for less"),
@@ -154,9 +160,12 @@ fn troubles(job: &str, slots: &[&Slot], all: &mut Vec<Caution>) {
 fn wishes(run: &FinishedRun<'_>, index: usize, slots: &[&Slot], all: &mut Vec<Caution>) {
     let (job, name) = (&run.setup.jobs[index], &run.setup.workload.jobs[index]);
     if let Some(found) = slots.iter().find_map(|slot| slot.trouble(Trouble::Slice)) {
-        let wanted = run.setup.slices[index].unwrap_or(0);
+        let first = run.setup.slices[index].into_iter();
+        let later = run.setup.treatments(index).filter_map(|one| one.slice).map(|slice| slice.0);
+        let wanted: Vec<String> = first.chain(later).filter(|slice| *slice > 0).map(|it| format!("{it} ns")).collect();
+        let wanted = wanted.join(" or ");
         all.push(caution(
-            format!("tasks of `{name}` asked for a slice of {wanted} ns and have {found} ns"),
+            format!("tasks of `{name}` asked for a slice of {wanted} and have {found} ns"),
             "the kernel allows 0.1 ms to 100 ms, older ones no slice of one's own",
             "ask for a slice that the kernel gives",
         ));
@@ -169,14 +178,14 @@ fn wishes(run: &FinishedRun<'_>, index: usize, slots: &[&Slot], all: &mut Vec<Ca
             "ask for less, for all processors, and as root",
         ));
     }
-    if job.nice > 19 {
+    if job.nice > 19 || run.setup.treatments(index).any(|one| one.nice.is_some_and(|nice| nice > 19)) {
         all.push(caution(
             format!("tasks of `{name}` have nice 19"),
             "Linux has no nice 20",
             "compare with a simulated nice 19",
         ));
     }
-    if job.policy == Policy::Iso {
+    if job.policy == Policy::Iso || run.setup.treatments(index).any(|one| one.policy == Some(Policy::Iso)) {
         all.push(caution(
             format!("tasks of `{name}` ran as ordinary tasks"),
             "Linux has no policy \"iso\"",

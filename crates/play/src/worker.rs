@@ -4,7 +4,8 @@
 //! Long, because each of its parts is a step that one task takes.
 
 use crate::{
-    attributes, awaited,
+    attributes::{self, Scheduling},
+    awaited,
     chase::Chase,
     reads,
     setup::Setup,
@@ -49,6 +50,7 @@ pub(crate) struct Worker<'a> {
     pub totals: &'a JobTotals,
     pub gaps: GapDetector<'a>,
     pub rng: Rng,
+    pub scheduling: Scheduling,
     program: &'a [Instruction],
     next: usize,
     loops: [u32; MAX_DEPTH],
@@ -92,7 +94,7 @@ impl<'a> Worker<'a> {
             slot.failed(Trouble::Group, &why);
         }
         slot.program.store(entry.job as u32, Relaxed);
-        attributes::take(job, setup.slices[entry.job], &setup.processors[entry.job], slot);
+        let scheduling = attributes::take(job, setup.slices[entry.job], &setup.processors[entry.job], slot);
         set_pending(&setup.shared.slots.values()[number].signals);
         handle_pending();
         let needs = setup.needs[entry.job];
@@ -104,6 +106,7 @@ impl<'a> Worker<'a> {
             totals,
             gaps: GapDetector::new(slot),
             rng: of_task(setup.seed, &setup.workload.jobs[entry.job], entry.copy),
+            scheduling,
             program: &setup.workload.programs.programs[entry.job],
             next: 0,
             loops: [0; MAX_DEPTH],
@@ -311,6 +314,7 @@ impl<'a> Worker<'a> {
                 self.locks.fill(Hold::Nothing);
                 (self.message, self.request) = (0, 0);
                 self.used_before = 0;
+                self.scheduling = self.scheduling.of_child();
                 self.begin(began);
             }
             Err(why) => self.slot.failed(Trouble::Fork, &why),

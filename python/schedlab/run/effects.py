@@ -3,7 +3,7 @@
     effect                                     digest
     a command of the shell                     its text, and the scripts of the user's that it names
     a setting of the host (`tunables`)         name and value
-    a real-time policy, a negative nice        job, policy, priority
+    a real-time policy, a negative nice        job, policy, priority; by a step or a lock's ceiling, too
     a drive, a limit of memory, a swap area    what it is
 
 Ordinary tasks, their files in the scratch folder and the shares of their groups are no effects: they end with the run.
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.errors import UsageError
-from schedlab.specification import Cell, plain
+from schedlab.specification import Cell, plain, treatments
 from schedlab.system import reading
 from schedlab.targets.linux import REAL_TIME, SLICE
 
@@ -56,11 +56,15 @@ def _of(cell: Cell) -> Iterator[Effect]:
         tasks = f"{name} ({job['count']} tasks)" if job.get("count", 1) > 1 else name
         for command in commands(job):
             yield Effect(COMMAND, f"{tasks} runs: {command}", _scripts(command))
-        if job.get("policy") in REAL_TIME:
-            priority = f" {job['priority']}" if job.get("priority") else ""
-            yield Effect(TASKS, f"{tasks}: real time, {job['policy']}{priority}")
-        if job.get("nice", 0) < 0:
-            yield Effect(TASKS, f"{tasks}: nice {job['nice']}")
+        for treatment in (job, *treatments(job)):
+            if treatment.get("policy") in REAL_TIME:
+                priority = f" {treatment['priority']}" if treatment.get("priority") else ""
+                yield Effect(TASKS, f"{tasks}: real time, {treatment['policy']}{priority}")
+            if treatment.get("nice", 0) < 0:
+                yield Effect(TASKS, f"{tasks}: nice {treatment['nice']}")
+    for name, one in scenario.get("shared", {}).items():
+        if isinstance(one.get("lock"), dict) and (priority := one["lock"].get("ceiling")):
+            yield Effect(TASKS, f"lock {name}: its holder is real time, {priority}")
     for name, value in cell.host["tunables"].items():
         # A slice is an attribute of the run's own tasks.
         if name != SLICE:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from schedlab.errors import UsageError
-from schedlab.specification import Cell, Specification, plain
+from schedlab.specification import Cell, Specification, plain, treatments
 
 #: Of a machine, what a live host takes; a guest takes the size of its memory, too.
 OF_A_HOST = ("processors", "disk", "queue.requests", "memory.swap")
@@ -52,7 +52,8 @@ def of_kernel(cell: Cell, takes: Sequence[str] = OF_A_HOST) -> Any:
     scenario = cell.scenario
     machine = [_bare(_at(scenario["machine"], path)) for path in takes]
     jobs = {name: {**job, "policy": _policy(job)} for name, job in scenario["workload"].items()}
-    return [jobs, scenario.get("groups"), scenario.get("duration"), cell.host["tunables"], machine]
+    shared = scenario.get("shared")
+    return [jobs, scenario.get("groups"), shared, scenario.get("duration"), cell.host["tunables"], machine]
 
 
 def _of_policies(definition: Mapping, cells: Sequence[Cell], scheduler: str) -> Iterator[str]:
@@ -87,10 +88,13 @@ def _of_machine(definition: Mapping, cells: Sequence[Cell], takes: Sequence[str]
 def _of_jobs(cells: Sequence[Cell]) -> Iterator[str]:
     for cell in cells:
         for name, job in cell.scenario["workload"].items():
-            if job.get("policy") == "iso":
-                yield _tell(f"workload.{name}.policy", "iso", "Linux has none, and its tasks are ordinary ones")
-            if job.get("nice", 0) > MOST_NICE:
-                yield _tell(f"workload.{name}.nice", job["nice"], f"Linux's highest is {MOST_NICE}, which is taken")
+            named = [(f"workload.{name}", job)]
+            named += [(f"workload.{name}.steps: set", change) for change in treatments(job)]
+            for place, given in named:
+                if given.get("policy") == "iso":
+                    yield _tell(f"{place}.policy", "iso", "Linux has none, and its tasks are ordinary ones")
+                if given.get("nice", 0) > MOST_NICE:
+                    yield _tell(f"{place}.nice", given["nice"], f"Linux's highest is {MOST_NICE}, which is taken")
 
 
 def _policy(job: Mapping) -> Any:

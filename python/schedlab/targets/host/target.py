@@ -31,7 +31,7 @@ import polars as pl
 
 from schedlab.errors import UsageError
 from schedlab.results.manifest import read_manifest
-from schedlab.specification import Cell, Specification, has_limited_group, plain, swap_area
+from schedlab.specification import Cell, Specification, has_limited_group, plain, swap_area, treatments
 from schedlab.system import reading, writing
 from schedlab.targets import agent, ignored
 from schedlab.targets.host import preflight
@@ -356,7 +356,8 @@ def processors(cell: Cell) -> list[int]:
     may = sorted(os.sched_getaffinity(0))
     jobs = cell.scenario["workload"].values()
     if all(job.get("cpus") for job in jobs):
-        wanted = sorted({cpu for job in jobs for cpu in job["cpus"]})
+        named = [given for job in jobs for given in (job, *treatments(job)) if given.get("cpus")]
+        wanted = sorted({cpu for given in named for cpu in given["cpus"]})
     else:
         wanted = range(plain(cell.scenario["machine"]["processors"]))
     # If there are too few, the agent says so, and what to do.
