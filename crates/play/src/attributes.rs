@@ -31,11 +31,20 @@ pub(crate) struct Scheduling {
     /// Of a task of the policy "deadline".
     reservation: Option<ReservationSpec>,
     flags: u64,
+    /// The highest priority that a lock gives it while it holds it; 0 if none does.
+    ceiling: u32,
 }
 
 impl Scheduling {
-    const ORDINARY: Scheduling =
-        Scheduling { policy: libc::SCHED_OTHER as u32, priority: 0, nice: 0, slice: 0, reservation: None, flags: 0 };
+    const ORDINARY: Scheduling = Scheduling {
+        policy: libc::SCHED_OTHER as u32,
+        priority: 0,
+        nice: 0,
+        slice: 0,
+        reservation: None,
+        flags: 0,
+        ceiling: 0,
+    };
 
     /// What a job asks for.
     fn of(job: &Job, slice: Option<u64>) -> Scheduling {
@@ -52,17 +61,34 @@ impl Scheduling {
             slice: slice.unwrap_or(0),
             reservation,
             flags,
+            ceiling: 0,
         }
+    }
+
+    /// The policy and the priority by which it is scheduled: its own, or the ceiling of a lock that it holds.
+    fn effective(&self) -> (u32, u32) {
+        let real_time = is_real_time(self.policy);
+        match self.ceiling {
+            0 => (self.policy, self.priority),
+            ceiling if real_time => (self.policy, self.priority.max(ceiling)),
+            ceiling => (libc::SCHED_FIFO as u32, ceiling),
+        }
+    }
+
+    /// Has the calling task hold a lock with that ceiling, the highest of those that it holds, or none: 0.
+    pub fn hold(&mut self, ceiling: u32, slot: &Slot) {
+        *self = self.changed(Scheduling { ceiling, ..*self }, Trouble::Ceiling, slot);
     }
 
     /// Whether its policy makes something of its nice value and its slice.
     fn is_fair(&self) -> bool {
-        [libc::SCHED_OTHER, libc::SCHED_BATCH].contains(&(self.policy as i32))
+        [libc::SCHED_OTHER, libc::SCHED_BATCH].contains(&(self.effective().0 as i32))
     }
 
     fn attributes(&self) -> Attributes {
-        let plain = Attributes { policy: self.policy, flags: self.flags, ..Attributes::default() };
-        match self.reservation.filter(|_| self.policy == libc::SCHED_DEADLINE as u32) {
+        let (policy, priority) = self.effective();
+        let plain = Attributes { policy, flags: self.flags, ..Attributes::default() };
+        match self.reservation.filter(|_| policy == libc::SCHED_DEADLINE as u32) {
             Some(wish) => Attributes {
                 runtime: wish.runtime.0,
                 deadline: wish.deadline.unwrap_or(wish.period).0,
@@ -70,21 +96,22 @@ impl Scheduling {
                 ..plain
             },
             None if self.is_fair() => Attributes { nice: self.nice, runtime: self.slice, ..plain },
-            None => Attributes { priority: self.priority, ..plain },
+            None => Attributes { priority, ..plain },
         }
     }
 
     /// Has the calling task scheduled so, which was scheduled as `before`.
     fn set(&self, before: &Scheduling) -> io::Result<()> {
-        let same = (self.policy, self.priority) == (before.policy, before.priority);
+        let same = self.effective() == before.effective();
         if self.is_fair() || !same {
             self.attributes().set(0)?;
         }
         if !self.is_fair() && self.nice != before.nice {
             sched::set_nice(self.nice)?;
         }
-        // The kernel forgets it where a task ceases to be a real-time one.
-        if same { Ok(()) } else { exact_timers() }
+        let [was, is] = [before, self].map(|one| is_real_time(one.effective().0));
+        // The kernel forgets it then.
+        if was && !is { exact_timers() } else { Ok(()) }
     }
 
     /// This, if the kernel agrees; else as it was, with that trouble.
@@ -100,11 +127,10 @@ impl Scheduling {
 
     /// What its children begin with.
     pub fn of_child(self) -> Scheduling {
-        let real_time = [libc::SCHED_FIFO, libc::SCHED_RR, libc::SCHED_DEADLINE].contains(&(self.policy as i32));
         match self.flags & RESET_ON_FORK {
             0 => self,
-            _ if real_time => Scheduling::ORDINARY,
-            _ => Scheduling { nice: self.nice.max(0), slice: 0, flags: 0, ..self },
+            _ if is_real_time(self.effective().0) => Scheduling::ORDINARY,
+            _ => Scheduling { nice: self.nice.max(0), slice: 0, flags: 0, ceiling: 0, ..self },
         }
     }
 
@@ -125,6 +151,10 @@ impl Scheduling {
             slot.note(Trouble::Nice, 0);
         }
     }
+}
+
+fn is_real_time(policy: u32) -> bool {
+    [libc::SCHED_FIFO, libc::SCHED_RR, libc::SCHED_DEADLINE].contains(&(policy as i32))
 }
 
 /// A policy's number. "iso" is unknown to Linux and becomes the ordinary one, as does "deadline" without a reservation.

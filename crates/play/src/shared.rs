@@ -5,11 +5,12 @@
 //! writes its own slot and its job's totals; the supervisor reads them when the workers have ended.
 
 use crate::{
-    sync::{Condition, Locks, Semaphore, TaskBarrier, Traffic},
+    awaited::awaited,
+    sync::{Condition, Locks, Semaphore, Taker, TaskBarrier, Traffic},
     tally::Tally,
 };
 use schedlab_linux::{Fault, process::Usage, shareable, shared::Shared};
-use schedlab_workloads::Programs;
+use schedlab_workloads::{Programs, stuck::Awaited};
 use std::sync::atomic::{
     AtomicI32, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -24,6 +25,8 @@ pub(crate) enum Trouble {
     Nice,
     Policy,
     Slice,
+    /// The priority of a lock's ceiling.
+    Ceiling,
     Reservation,
     Group,
     TimerSlack,
@@ -33,6 +36,8 @@ pub(crate) enum Trouble {
     File,
     /// Memory to touch.
     Memory,
+    /// A lock could not be given back.
+    Lock,
     /// A child could not be made.
     Fork,
     /// A command could not be run, or ended with a status other than 0.
@@ -252,6 +257,20 @@ impl SharedState {
     pub fn slot_for_child(&self) -> usize {
         let slot = self.barrier().slots.fetch_add(1, Relaxed) as usize;
         slot.min(self.slots.len() - 1)
+    }
+
+    /// That process was ended by a signal. If it was a task: what it waited for is passed on to those behind it.
+    pub fn was_killed(&self, pid: i32) {
+        let is_it = |slot: &&Slot| slot.pid.load(Relaxed) == pid && slot.ended.load(Relaxed) == 0;
+        let Some((number, slot)) = self.used().iter().enumerate().find(|(_, slot)| is_it(slot)) else { return };
+        let awaited = awaited(slot.awaits.load(Relaxed));
+        let waited_for = if let Some(Awaited::Lock(lock)) = awaited { Some(usize::from(lock)) } else { None };
+        self.locks.was_killed(waited_for, slot.ticket(), Taker { task: number as u32 + 1, process: pid as u32 });
+        match awaited {
+            Some(Awaited::Permit(semaphore)) => self.semaphores[usize::from(semaphore)].wake_another(),
+            Some(Awaited::Room(pipe)) => self.traffic[usize::from(pipe)].room.wake_another(),
+            _ => {}
+        }
     }
 
     /// The slots that belong to a worker or a child.

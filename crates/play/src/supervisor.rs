@@ -169,8 +169,11 @@ impl Workers {
     }
 
     /// Takes the ends that have come.
-    fn reap(&mut self) {
+    fn reap(&mut self, setup: &Setup) {
         while let Ok(Some(ended)) = process::reap(false) {
+            if ended.signal.is_some() {
+                setup.shared.was_killed(ended.pid);
+            }
             self.raw.insert(ended.pid, ended);
         }
     }
@@ -188,7 +191,7 @@ impl Workers {
         let mut adopted = false;
         loop {
             let ready = barrier.ready.load(Relaxed);
-            self.reap();
+            self.reap(setup);
             let broken = barrier.broken.load(Relaxed);
             if broken != 0 {
                 let why = io::Error::from_raw_os_error(broken as i32);
@@ -242,7 +245,7 @@ impl Workers {
         };
         let awaited: Vec<usize> = awaited(setup).collect();
         loop {
-            self.reap();
+            self.reap(setup);
             // By itself, or killed.
             let gone = |n: &usize| {
                 let slot = &setup.shared.slots[*n];
@@ -265,7 +268,7 @@ impl Workers {
 
     /// The run is over: what those have used by now that are at work.
     fn stop(&mut self, setup: &Setup) -> Stopped {
-        self.reap();
+        self.reap(setup);
         let (tasks, children) = there(setup);
         let all = tasks.iter().chain(children);
         let (closed, open): (Vec<_>, Vec<_>) = all.partition(|slot| slot.closed_account().is_some());

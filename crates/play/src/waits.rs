@@ -2,11 +2,12 @@
 //! these waits.
 
 use crate::{
-    sync::{Hold, Message},
+    shared::Trouble,
+    sync::{Hold, Message, Taker},
     worker::Worker,
 };
 use schedlab_linux::clock;
-use schedlab_model::Nanos;
+use schedlab_model::{Nanos, scenario::Protocol};
 use schedlab_workloads::{Instruction, draws::of_request, stuck::Awaited};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -57,16 +58,45 @@ impl Worker<'_> {
 
     fn take(&mut self, lock: u16, hold: Hold) {
         let (lock, slot) = (usize::from(lock), self.slot);
+        let ceiling = self.ceiling(lock);
+        if ceiling > 0 {
+            // Before it has it, as with the C library: it waits with that priority, too.
+            self.scheduling.hold(ceiling.max(self.highest_ceiling()), slot);
+        }
         let locks = &self.setup.shared.locks;
-        locks.take(lock, hold, self.number as u32 + 1, |ticket| slot.draw(ticket, hold == Hold::Reading));
+        locks.take(lock, hold, self.taker(), |ticket| slot.draw(ticket, hold == Hold::Reading));
         self.locks[lock] = hold;
+    }
+
+    fn taker(&self) -> Taker {
+        Taker { task: self.number as u32 + 1, process: self.process }
+    }
+
+    /// The ceiling of a lock; 0 if it has none.
+    fn ceiling(&self, lock: usize) -> u32 {
+        match self.setup.workload.programs.protocols.get(lock) {
+            Some(Some(Protocol::Ceiling(ceiling))) => (*ceiling).into(),
+            _ => 0,
+        }
+    }
+
+    /// The highest of the locks that it holds.
+    fn highest_ceiling(&self) -> u32 {
+        let held = self.locks.iter().enumerate().filter(|(_, hold)| **hold != Hold::Nothing);
+        held.map(|(lock, _)| self.ceiling(lock)).max().unwrap_or(0)
     }
 
     /// Giving back what it does not have changes nothing.
     fn unlock(&mut self, lock: usize) {
         let hold = std::mem::take(&mut self.locks[lock]);
-        if hold != Hold::Nothing {
-            self.setup.shared.locks.give_back(lock, hold, self.number as u32 + 1);
+        if hold == Hold::Nothing {
+            return;
+        }
+        if let Err(why) = self.setup.shared.locks.give_back(lock, hold, self.taker()) {
+            self.slot.failed(Trouble::Lock, &why);
+        }
+        if self.ceiling(lock) > 0 {
+            self.scheduling.hold(self.highest_ceiling(), self.slot);
         }
     }
 

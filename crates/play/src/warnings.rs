@@ -45,6 +45,13 @@ const TROUBLES: &[Words] = &[
         "run as root for io_class = \"real_time\"",
     ),
     (Trouble::TimerSlack, "could not have exact timers", "wakeups are up to 50 us later", "use a newer kernel"),
+    (
+        Trouble::Ceiling,
+        "could not have the priority of a lock's ceiling",
+        "they held the lock with their own",
+        "run as root, or allow real-time priorities (`ulimit -r`)",
+    ),
+    (Trouble::Lock, "could not give a lock back", "others wait for it", "run it again; if it stays so, report it"),
     (Trouble::File, "could not use a file", "steps of theirs did nothing", "look at the files of the scenario"),
     (Trouble::Memory, "could not have memory", "pages were not touched", "ask for less"),
     (Trouble::Fork, "could not make a child", "its work was not done", "raise `ulimit -u`"),

@@ -46,6 +46,8 @@ pub(crate) struct Worker<'a> {
     pub job: usize,
     /// The number of its slot.
     pub number: usize,
+    /// And that of its process.
+    pub process: u32,
     pub slot: &'a Slot,
     pub totals: &'a JobTotals,
     pub gaps: GapDetector<'a>,
@@ -102,6 +104,7 @@ impl<'a> Worker<'a> {
             setup,
             job: entry.job,
             number,
+            process: process::own_pid() as u32,
             slot,
             totals,
             gaps: GapDetector::new(slot),
@@ -311,10 +314,13 @@ impl<'a> Worker<'a> {
                 slot.program.store(program, Relaxed);
                 (self.next, self.loops, self.file, self.held) = (0, [0; MAX_DEPTH], None, (0, 0));
                 self.taken.fill([0; 3]);
+                self.process = process::own_pid() as u32;
                 self.locks.fill(Hold::Nothing);
                 (self.message, self.request) = (0, 0);
                 self.used_before = 0;
                 self.scheduling = self.scheduling.of_child();
+                // Nor has it the priority of a lock that its parent holds.
+                self.scheduling.hold(0, slot);
                 self.begin(began);
             }
             Err(why) => self.slot.failed(Trouble::Fork, &why),
@@ -346,8 +352,11 @@ impl<'a> Worker<'a> {
     }
 
     fn note_end(&self, ended: io::Result<Option<process::Ended>>) {
-        if ended.is_ok_and(|ended| ended.is_some_and(|ended| ended.signal.is_some())) {
+        if let Ok(Some(ended)) = ended
+            && ended.signal.is_some()
+        {
             self.totals.died.fetch_add(1, Relaxed);
+            self.setup.shared.was_killed(ended.pid);
         }
     }
 

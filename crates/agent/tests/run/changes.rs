@@ -17,7 +17,7 @@ use std::{
 
 /// What the kernel says of a task.
 #[derive(Debug, Clone, PartialEq)]
-struct Treated {
+pub(crate) struct Treated {
     scheduling: Attributes,
     /// Also under a policy that makes nothing of it.
     nice: i32,
@@ -42,16 +42,16 @@ impl Treated {
         }
     }
 
-    fn policy(&self) -> (i32, u32) {
+    pub(crate) fn policy(&self) -> (i32, u32) {
         (self.scheduling.policy as i32, self.scheduling.priority)
     }
 }
 
 /// A place where tasks stop to be looked at.
-struct Halts(tempfile::TempDir);
+pub(crate) struct Halts(tempfile::TempDir);
 
 impl Halts {
-    fn new() -> Halts {
+    pub(crate) fn new() -> Halts {
         Halts(tempfile::tempdir().unwrap())
     }
 
@@ -60,14 +60,14 @@ impl Halts {
     }
 
     /// A step of the task that lets it be looked at: its command waits until that has happened.
-    fn step(&self, number: usize) -> Value {
+    pub(crate) fn step(&self, number: usize) -> Value {
         let [here, begun, go] = ["here", "begun", "go"].map(|name| self.file(name, number).display().to_string());
         let wait = format!("while [ ! -e {go} ]; do sleep 0.01; done");
         json!({ "run": format!("echo $PPID > {begun}; mv {begun} {here}; {wait}") })
     }
 
     /// Waits for the task, looks at it, and lets it go on.
-    fn look(&self, number: usize) -> Treated {
+    pub(crate) fn look(&self, number: usize) -> Treated {
         let (began, here) = (Instant::now(), self.file("here", number));
         while !here.exists() {
             assert!(began.elapsed() < PATIENCE, "the task does not come to halt {number}");

@@ -3,6 +3,7 @@
 mod changes;
 mod faults;
 mod pools;
+mod protocols;
 mod steps;
 mod treatment;
 mod waits;

@@ -53,6 +53,11 @@ impl Mutex {
         }
     }
 
+    /// A task was killed while it waited: the wakeup that it may have had is another's.
+    pub fn wake_another(&self) {
+        futex::wake(&self.word, 1);
+    }
+
     /// Its holder: a number from 1; 0 if it is free.
     pub fn holder(&self) -> u32 {
         self.word.load(Relaxed) & !WAITED_FOR

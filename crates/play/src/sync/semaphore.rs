@@ -41,6 +41,11 @@ impl Semaphore {
         }
     }
 
+    /// A task was killed while it waited: the wakeup that it may have had is another's.
+    pub fn wake_another(&self) {
+        futex::wake(&self.permits, 1);
+    }
+
     /// The free ones.
     pub fn permits(&self) -> u32 {
         self.permits.load(SeqCst)
