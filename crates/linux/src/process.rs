@@ -255,6 +255,15 @@ pub fn pause() {
     unsafe { libc::pause() };
 }
 
+/// Has the kernel kill this process, and those that it forks, if one of them runs under a real-time policy for longer than that without
+/// sleeping, ns.
+pub fn limit_real_time(longest: u64) -> io::Result<()> {
+    let us = longest / 1000;
+    let limit = libc::rlimit { rlim_cur: us, rlim_max: us };
+    // SAFETY: the structure lives until the call returns.
+    checked(unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit) }.into()).map(drop)
+}
+
 /// Adopts the orphans among this process's descendants.
 pub fn become_subreaper() -> io::Result<()> {
     prctl(libc::PR_SET_CHILD_SUBREAPER, 1)

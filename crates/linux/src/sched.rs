@@ -89,7 +89,7 @@ pub fn nice() -> io::Result<i32> {
 /// How a process of ours runs next to the tasks that it watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Real-time: above all ordinary tasks and the lower half of real-time ones.
+    /// Real-time: above all ordinary tasks, and above those real-time ones that it was to be above of.
     RealTime,
     /// Ordinary, with nice value -20.
     Favoured,
@@ -97,10 +97,17 @@ pub enum Standing {
     Ordinary,
 }
 
-/// Raises a thread of ours as far as permitted: it sleeps nearly always, and has to be on time when it wakes up. 0 is the calling one.
-pub fn raise(thread: i32) -> Standing {
+/// The real-time priority of a thread of ours, unless a task that it watches has it.
+const USUAL_PRIORITY: u32 = 50;
+/// The highest real-time priority.
+pub const HIGHEST_PRIORITY: u32 = 99;
+
+/// Raises a thread of ours as far as permitted, above tasks of that real-time priority: it sleeps nearly always, and has to be on time
+/// when it wakes up. 0 is the calling one.
+pub fn raise(thread: i32, above: u32) -> Standing {
     let plain = Attributes { flags: RESET_ON_FORK, ..Attributes::default() };
-    let real_time = Attributes { policy: libc::SCHED_FIFO as u32, priority: 50, ..plain };
+    let priority = (above + 1).clamp(USUAL_PRIORITY, HIGHEST_PRIORITY);
+    let real_time = Attributes { policy: libc::SCHED_FIFO as u32, priority, ..plain };
     let favoured = Attributes { nice: -20, ..plain };
     if real_time.set(thread).is_ok() {
         Standing::RealTime

@@ -107,7 +107,7 @@ impl Noise {
 fn probe(processor: u16, until: u64) -> Option<Probe> {
     sched::pin(&[processor]).ok()?;
     clock::exact_timers().ok()?;
-    let (standing, before) = (sched::raise(0), thread_time());
+    let (standing, before) = (sched::raise(0, 0), thread_time());
     let (mut latencies, mut longest, mut latest) = (Histogram::default(), 0, 0);
     let mut next = now() + EVERY_NS;
     while next < until {

@@ -10,6 +10,10 @@
 //! outer gets a signal it passes the signal on, and ends as the inner one does
 //! the caller dies     the kernel sends the outer one a signal
 //! ```
+//!
+//! Both have a real-time priority above that of every task, and so has a generator of requests. A task whose priority is the highest that
+//! there is may keep them from their processors: the kernel kills it when it has run for longer than the run without sleeping
+//! (RLIMIT_RTTIME).
 
 use crate::{plan::Plan, store, supervisor::kill_children, volume::Mounted, workload::Workload};
 use schedlab_linux::{Fault, Root, process, sched, signals::Signals};
@@ -56,7 +60,7 @@ pub fn guarded(
         let doing = doing.to_owned();
         |why| Fault::Call { doing, why }
     };
-    let signals = Signals::block()?;
+    let (signals, highest) = (Signals::block()?, Workload::new(plan)?.highest_priority);
     if let Some(asker) = asker {
         end_with(asker)?;
     }
@@ -78,7 +82,7 @@ pub fn guarded(
         return status;
     };
     // A signal to stop must be handled even among hogs.
-    sched::raise(0);
+    sched::raise(0, highest);
     let status = loop {
         if let Some(signal) = signals.wait_for_any() {
             process::kill(inner, signal);

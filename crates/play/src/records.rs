@@ -61,7 +61,8 @@ impl Records {
         setup: &Setup,
         generators: &Generators,
     ) -> Result<Records, Fault> {
-        let mut records = Records { recorder: None, sampler: sampler(options)?, missing: None };
+        let mut records =
+            Records { recorder: None, sampler: sampler(options, setup.workload.highest_priority)?, missing: None };
         if options.trace == Trace::Off {
             return Ok(records);
         }
@@ -104,7 +105,7 @@ impl Records {
 }
 
 /// The sampler, as a process of its own: what it costs is not the agent's, and it writes while the agent sleeps.
-fn sampler(options: &Options) -> Result<Option<Child>, Fault> {
+fn sampler(options: &Options, above: u32) -> Result<Option<Child>, Fault> {
     let (Some(every), Some(path)) = (options.sample, &options.samples) else { return Ok(None) };
     let file = File::create(path).map_err(|why| Fault::file(path, "write", why))?;
     let mut command = Command::new("/proc/self/exe");
@@ -112,7 +113,7 @@ fn sampler(options: &Options) -> Result<Option<Child>, Fault> {
     command.args(["sample", "--every", &spell_duration(every.0), "--until", &agent]).stdin(Stdio::null()).stdout(file);
     let child = command.spawn().map_err(|why| Fault::Call { doing: "starting the sampler".to_owned(), why })?;
     // The sampler itself counts samples that hogs delay.
-    sched::raise(child.id() as i32);
+    sched::raise(child.id() as i32, above);
     Ok(Some(child))
 }
 

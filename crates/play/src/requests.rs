@@ -93,7 +93,7 @@ fn generate(setup: &mut Setup, pools: &[(usize, usize)], job: usize, pipe: usize
     pools.iter().filter(|(_, other)| *other != pipe).for_each(|&(_, other)| setup.pipes[other].close());
     keep_off(&setup.used);
     // What is not permitted makes requests late, which is measured.
-    let _ = (exact_timers(), mapping::lock_memory(), sched::raise(0));
+    let _ = (exact_timers(), mapping::lock_memory(), sched::raise(0, setup.workload.highest_priority));
     let mut times = times(setup, job).into_iter().flatten().peekable();
     let mut batch = Vec::with_capacity(PIPE_BUF);
     let barrier = setup.shared.barrier();

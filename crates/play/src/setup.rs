@@ -37,6 +37,8 @@ pub(crate) struct Setup {
     pub workload: Workload,
     pub jobs: Vec<Job>,
     pub seed: u64,
+    /// How long the run may last, ns.
+    pub longest: u64,
     pub measure: Measure,
     pub sizing: Sizing,
     /// The host's processors that are used as the scenario's, in its order.
@@ -97,6 +99,7 @@ impl Setup {
         let groups = groups(journal, plan)?;
         Ok(Setup {
             seed: plan.seed,
+            longest: plan.scenario.duration.unwrap_or(plan.options.at_most).0.min(plan.options.at_most.0),
             measure: Measure::new(&plan.calibration),
             sizing: plan.scenario.machine.memory.sizing,
             used: used(&jobs, &programs.treatments, &cpus),

@@ -86,6 +86,8 @@ shareable! {
         pub until: AtomicU64,
         /// A [`Usage`], field by field: what it had used when it began, and once `closed`, what it has used since.
         account: [AtomicU64; 6],
+        /// Processor time of its children, and of theirs, that it has waited for, microseconds.
+        pub reaped_us: AtomicU64,
         /// When its account was closed, after the end of its program; 0 before.
         closed: AtomicU64,
         /// Bytes that its calls read, and bytes read from drives for it, since it began.

@@ -1,9 +1,12 @@
-//! What tasks had used when a run stopped them. The kernel's account of a task that is killed holds what its end took, too: giving
-//! back a gigabyte takes a hundred milliseconds, and on an emulated processor a few pages take some.
+//! What tasks had used when a run stopped them. They go on until they are killed, and begin and wait for children meanwhile, and the
+//! kernel's account of a killed task holds what its end took, too: giving back a gigabyte takes a hundred milliseconds, and on an emulated
+//! processor a few pages take some.
 //!
 //! ```text
-//! used  =  what the kernel says when it is reaped  -  (its clock when it has ended  -  its clock when it was stopped)
+//! used  =  its clock when it was stopped  +  what those of its children had used that it had waited for by then
 //! ```
+//!
+//! The second is noted by the task itself. It is read before any clock: a child that is waited for in between is in neither, never in both.
 
 use schedlab_linux::{
     clock,
@@ -11,10 +14,15 @@ use schedlab_linux::{
 };
 use std::{collections::BTreeMap, time::Duration};
 
+/// A task that is stopped: the kernel's number of it, and processor time of its children that it has waited for, microseconds.
+pub(crate) type Running = (i32, u64);
+
 /// Processor time of tasks that were stopped.
 pub(crate) struct Stopped {
-    /// Up to that moment, by the kernel's number of the task.
-    then: BTreeMap<i32, Duration>,
+    /// Up to that moment, by the kernel's number of the task; with what its children had used, microseconds.
+    then: BTreeMap<i32, (Duration, u64)>,
+    /// Slots of children that were at work.
+    pub children: Vec<usize>,
     /// The same of those that were done with their work.
     done: BTreeMap<i32, Duration>,
     /// What the end of those took that have ended.
@@ -24,10 +32,15 @@ pub(crate) struct Stopped {
 }
 
 impl Stopped {
-    /// Of those that live now.
-    pub(crate) fn now(pids: impl Iterator<Item = i32>) -> Stopped {
-        let then = pids.filter_map(|pid| Some((pid, used(pid)?))).collect();
-        Stopped { then, done: BTreeMap::new(), ends: BTreeMap::new(), at: clock::now() }
+    /// Of those that live now. `children` are the slots of those of them that are children of tasks.
+    pub(crate) fn now(running: Vec<Running>, children: Vec<usize>) -> Stopped {
+        let then = running.into_iter().filter_map(|(pid, reaped_us)| Some((pid, (used(pid)?, reaped_us)))).collect();
+        Stopped { then, children, done: BTreeMap::new(), ends: BTreeMap::new(), at: clock::now() }
+    }
+
+    /// What one had used that was stopped, microseconds.
+    pub(crate) fn time_us(&self, pid: i32) -> Option<u64> {
+        self.then.get(&pid).map(|(own, reaped_us)| own.as_micros() as u64 + reaped_us)
     }
 
     /// Adds tasks that were done before: only the time that their end takes is measured.
@@ -49,7 +62,7 @@ impl Stopped {
 
     /// One has ended, and can still be asked about.
     pub(crate) fn has_ended(&mut self, pid: i32) {
-        let then = self.then.get(&pid).or_else(|| self.done.get(&pid)).copied();
+        let then = self.then.get(&pid).map(|(own, _)| own).or_else(|| self.done.get(&pid)).copied();
         if let Some((then, now)) = then.zip(used(pid)) {
             self.ends.insert(pid, now.saturating_sub(then));
         }
@@ -57,8 +70,8 @@ impl Stopped {
 
     /// Its usage when it was reaped, without what came after that moment.
     pub(crate) fn cut(&self, ended: Ended) -> Ended {
-        match self.ends.get(&ended.pid) {
-            Some(end) => Ended { usage: without_end(ended.usage, end.as_micros() as u64), ..ended },
+        match self.time_us(ended.pid) {
+            Some(then) => Ended { usage: without(ended.usage, ended.usage.time_us().saturating_sub(then)), ..ended },
             None => ended,
         }
     }
@@ -69,8 +82,8 @@ fn used(pid: i32) -> Option<Duration> {
     clock::time_of(pid).map(Duration::from_nanos)
 }
 
-/// So much, microseconds, is taken from the system time, since the kernel does it.
-fn without_end(usage: Usage, end: u64) -> Usage {
+/// So much, microseconds, is taken from the system time first, since the kernel does what the end of a task takes.
+fn without(usage: Usage, end: u64) -> Usage {
     let of_system = end.min(usage.system_us);
     let of_user = (end - of_system).min(usage.user_us);
     Usage { user_us: usage.user_us - of_user, system_us: usage.system_us - of_system, ..usage }
@@ -84,24 +97,25 @@ mod tests {
     #[test]
     fn the_end_is_taken_from_system_time_first() {
         let usage = Usage { user_us: 900, system_us: 100, ..Usage::default() };
-        let without = |end| {
-            let Usage { user_us, system_us, .. } = without_end(usage, end);
+        let left = |end| {
+            let Usage { user_us, system_us, .. } = without(usage, end);
             (user_us, system_us)
         };
-        assert_eq!((without(0), without(50), without(150), without(2000)), ((900, 100), (900, 50), (850, 0), (0, 0)));
+        assert_eq!((left(0), left(50), left(150), left(2000)), ((900, 100), (900, 50), (850, 0), (0, 0)));
     }
 
     #[test]
-    fn what_a_task_uses_after_it_was_stopped_is_left_out() {
+    fn what_a_task_and_its_children_use_after_it_was_stopped_is_left_out() {
         let own = process::own_pid();
-        let mut stopped = Stopped::now([own].into_iter());
-        let until = stopped.then[&own] + Duration::from_millis(2);
-        while used(own).unwrap() < until {}
+        let mut stopped = Stopped::now(vec![(own, 500)], Vec::new());
+        let then = stopped.then[&own].0;
+        while used(own).unwrap() < then + Duration::from_millis(2) {}
         stopped.has_ended(own);
-        let usage = Usage { system_us: u64::MAX, ..Usage::default() };
-        let left_out = u64::MAX - stopped.cut(Ended { pid: own, usage, ..Ended::default() }).usage.system_us;
-        assert!(left_out >= 2000, "{left_out} us");
-        assert_eq!(left_out, stopped.mean_end() / 1000);
+        // Its children had used 500 us by then, and 700 us at its end.
+        let usage = Usage { user_us: 700, system_us: used(own).unwrap().as_micros() as u64, ..Usage::default() };
+        let counted = stopped.cut(Ended { pid: own, usage, ..Ended::default() }).usage.time_us();
+        assert_eq!(counted, then.as_micros() as u64 + 500);
+        assert!(stopped.mean_end() >= 2_000_000, "{} ns", stopped.mean_end());
     }
 
     /// One more than any kernel's largest number of a process (PID_MAX_LIMIT).
@@ -109,6 +123,6 @@ mod tests {
 
     #[test]
     fn without_tasks_nothing_is_known() {
-        assert!(Stopped::now([NOBODY].into_iter()).is_empty());
+        assert!(Stopped::now(vec![(NOBODY, 0)], Vec::new()).is_empty());
     }
 }

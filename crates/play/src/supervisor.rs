@@ -35,6 +35,8 @@ use std::{
 const LEAD_NS: u64 = 5_000_000;
 /// And for each task more.
 const LEAD_PER_TASK_NS: u64 = 30_000;
+/// How long a child that has ended is taken to wait for its parent.
+const MOST_UNREAPED_NS: u64 = 1_000_000_000;
 /// Tasks that are not ready after this long never will be.
 const MOST_READYING_NS: u64 = 60_000_000_000;
 
@@ -57,7 +59,7 @@ pub fn supervise(
     let apart = attributes::keep_off(&setup.used);
     let mut records = Records::start(journal, &plan.options, &setup, &generators)?;
     setup.groups.limit();
-    let standing = sched::raise(0);
+    let standing = sched::raise(0, setup.workload.highest_priority);
     let (before, own_before, began_unix_ns) = (Stat::read(root)?, clock::process_time(), clock::wall_clock());
     let moved_before = volume.map(Mounted::begin).transpose()?;
     generators.begin();
@@ -111,11 +113,10 @@ fn last_end(setup: &Setup) -> Option<u64> {
     ended.map(|slot| slot.ended.load(Relaxed)).max().filter(|&end| end > 0)
 }
 
-/// The tasks of the workload, and then their children that have not ended: the end of one that has is its parent's to take,
-/// and its number may be another's by now.
-fn there(setup: &Setup) -> (&[Slot], impl Iterator<Item = &Slot>) {
-    let (tasks, children) = setup.shared.used().split_at(setup.workload.tasks.len());
-    (tasks, children.iter().filter(|slot| slot.ended.load(Relaxed) == 0))
+/// Whether a child's process is there, or waits for its parent: the number of one that ended long ago may be another's by now.
+fn is_there(slot: &Slot, now: u64) -> bool {
+    let ended = slot.ended.load(Relaxed);
+    ended == 0 || now.saturating_sub(ended) < MOST_UNREAPED_NS
 }
 
 /// When the last of the tasks' accounts was read: by the tasks themselves, if all of them have closed theirs.
@@ -269,12 +270,24 @@ impl Workers {
     /// The run is over: what those have used by now that are at work.
     fn stop(&mut self, setup: &Setup) -> Stopped {
         self.reap(setup);
-        let (tasks, children) = there(setup);
-        let all = tasks.iter().chain(children);
-        let (closed, open): (Vec<_>, Vec<_>) = all.partition(|slot| slot.closed_account().is_some());
+        let tasks = setup.workload.tasks.len();
         let pid = |slot: &Slot| Some(slot.pid.load(Relaxed)).filter(|pid| *pid > 0 && !self.raw.contains_key(pid));
-        let stopped = Stopped::now(open.into_iter().filter_map(pid));
-        stopped.with_the_done(closed.into_iter().filter_map(pid))
+        let (mut running, mut children, mut done) = (Vec::new(), Vec::new(), Vec::new());
+        let now = clock::now();
+        for (number, slot) in
+            setup.shared.used().iter().enumerate().filter(|(n, slot)| *n < tasks || is_there(slot, now))
+        {
+            let Some(pid) = pid(slot) else { continue };
+            if slot.closed_account().is_some() {
+                done.push(pid);
+                continue;
+            }
+            running.push((pid, slot.reaped_us.load(Relaxed)));
+            if number >= tasks {
+                children.push(number);
+            }
+        }
+        Stopped::now(running, children).with_the_done(done.into_iter())
     }
 
     /// Ends all tasks and takes their ends.
@@ -282,9 +295,20 @@ impl Workers {
         let earlier = std::mem::take(&mut self.raw);
         self.kill_all(|pid| stopped.has_ended(pid));
         let end = |slot: &Slot| self.end_of(slot, &earlier, stopped);
-        let (tasks, children) = there(setup);
-        let of_child = |slot: &Slot| Some((slot.job.load(Relaxed) as usize, end(slot)?.usage));
-        (self.ends, self.orphans) = (tasks.iter().map(end).collect(), children.filter_map(of_child).collect());
+        let used = setup.shared.used();
+        // One that its parent has waited for since is in no account of its parent's that was read.
+        let by_clock = |slot: &Slot| {
+            let time_us = stopped.time_us(slot.pid.load(Relaxed))?;
+            Some(Usage { user_us: time_us, ..Usage::default() })
+        };
+        let of_child = |&number: &usize| {
+            let slot = &used[number];
+            let usage = end(slot).map(|end| end.usage).or_else(|| by_clock(slot))?;
+            Some((slot.job.load(Relaxed) as usize, usage))
+        };
+        let orphans = stopped.children.iter().filter_map(of_child).collect();
+        let ends = used[..setup.workload.tasks.len()].iter().map(end).collect();
+        (self.ends, self.orphans) = (ends, orphans);
         self.finished = true;
     }
 

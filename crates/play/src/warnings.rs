@@ -7,7 +7,7 @@ use crate::{
     shared::{Slot, Trouble},
     stuck::StuckTasks,
 };
-use schedlab_linux::sched::Standing;
+use schedlab_linux::sched::{HIGHEST_PRIORITY, Standing};
 use schedlab_metrics::Warning;
 use schedlab_model::task::Policy;
 use schedlab_observe::tracing::Whole;
@@ -93,6 +93,13 @@ fn of_run(run: &FinishedRun<'_>, all: &mut Vec<Caution>) {
             format!("the agent itself ran {how}"),
             "among hogs it may end the run late",
             "run as root, or allow real-time priority 50 (`ulimit -r`)",
+        ));
+    }
+    if run.setup.workload.highest_priority >= HIGHEST_PRIORITY {
+        all.push(caution(
+            format!("tasks have the real-time priority {HIGHEST_PRIORITY}, which is the agent's own then"),
+            "if they never sleep, the run ends up to 2 s late, and the kernel kills them",
+            "give them 98 at most",
         ));
     }
     if run.cut {

@@ -34,6 +34,9 @@ use std::{
     sync::atomic::Ordering::{Relaxed, Release},
 };
 
+/// A run whose end is this late is kept from it by a real-time task.
+const MOST_LATE_NS: u64 = 2_000_000_000;
+
 /// An open file.
 pub(crate) struct OpenFile {
     pub file: OwnedFd,
@@ -96,6 +99,8 @@ impl<'a> Worker<'a> {
             slot.failed(Trouble::Group, &why);
         }
         slot.program.store(entry.job as u32, Relaxed);
+        // See `guard`. Where a lower limit holds already, that does.
+        let _ = process::limit_real_time(setup.longest.saturating_add(MOST_LATE_NS));
         let scheduling = attributes::take(job, setup.slices[entry.job], &setup.processors[entry.job], slot);
         set_pending(&setup.shared.slots.values()[number].signals);
         handle_pending();
@@ -344,6 +349,7 @@ impl<'a> Worker<'a> {
                 process::become_shell(command)
             }
         });
+        self.note_reaped();
         match ended {
             Ok(status) if status != 0 => self.slot.note(Trouble::Command, 0),
             Ok(_) => {}
@@ -351,7 +357,13 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// A child was waited for: what it used is in the kernel's account of this task's children from now on.
+    fn note_reaped(&self) {
+        self.slot.reaped_us.store(Usage::of_children().time_us(), Relaxed);
+    }
+
     fn note_end(&self, ended: io::Result<Option<process::Ended>>) {
+        self.note_reaped();
         if let Ok(Some(ended)) = ended
             && ended.signal.is_some()
         {

@@ -2,7 +2,7 @@
 
 use crate::plan::Plan;
 use schedlab_linux::Fault;
-use schedlab_model::scenario::{Job, Scenario};
+use schedlab_model::scenario::{Job, Protocol, Scenario};
 use schedlab_workloads::{
     Programs,
     roster::{self, Entry, NoSteps},
@@ -21,6 +21,8 @@ pub(crate) struct Workload {
     pub programs: Programs,
     /// Indices of the tasks of each session.
     pub sessions: Vec<Vec<usize>>,
+    /// The highest real-time priority that a task has at its start, by a step or while it holds a lock; 0 if none has any.
+    pub highest_priority: u32,
 }
 
 impl Workload {
@@ -37,8 +39,17 @@ impl Workload {
             sessions.entry(entry.session).or_default().push(number);
         }
         let jobs = scenario.workload.keys().cloned().collect();
-        Ok(Workload { jobs, tasks, programs, sessions: sessions.into_values().collect() })
+        let highest_priority = highest_priority(scenario, &programs);
+        Ok(Workload { jobs, tasks, programs, sessions: sessions.into_values().collect(), highest_priority })
     }
+}
+
+fn highest_priority(scenario: &Scenario, programs: &Programs) -> u32 {
+    let ceiling = |protocol: &Protocol| if let Protocol::Ceiling(priority) = *protocol { Some(priority) } else { None };
+    let at_start = scenario.workload.values().map(|job| job.priority);
+    let later = programs.treatments.iter().filter_map(|treatment| treatment.priority);
+    let in_locks = programs.protocols.iter().flatten().filter_map(ceiling);
+    at_start.chain(later).chain(in_locks).max().unwrap_or(0).into()
 }
 
 /// The jobs' specifications, in their order.

@@ -123,6 +123,37 @@ fn without_root_it_does_what_is_allowed_and_says_what_is_not() {
     fixture.assert_nothing_left();
 }
 
+/// Runs a job of that real-time priority that never sleeps, with an agent that has its processor only.
+fn run_alone_with(priority: u32) -> super::Seen {
+    let fixture = Fixture::new();
+    let hog = json!({ "steps": [{ "compute": "4s" }], "policy": "fifo", "priority": priority });
+    let plan = fixture.plan(json!({ "hog": hog }), json!({ "duration": "200ms" }));
+    let (own, mut one) = (nix::sched::sched_getaffinity(Pid::from_raw(0)).unwrap(), nix::sched::CpuSet::new());
+    one.set((0..).find(|&cpu| own.is_set(cpu).unwrap()).unwrap()).unwrap();
+    nix::sched::sched_setaffinity(Pid::from_raw(0), &one).unwrap();
+    let run = fixture.start(&plan);
+    nix::sched::sched_setaffinity(Pid::from_raw(0), &own).unwrap();
+    let done = run.wait_with_output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    fixture.assert_nothing_left();
+    super::Seen(serde_json::from_slice(&done.stdout).unwrap())
+}
+
+#[test]
+fn no_real_time_task_keeps_the_agent_from_ending_the_run() {
+    if !is_root("no_real_time_task_keeps_the_agent_from_ending_the_run") {
+        return;
+    }
+    for priority in [10, 98] {
+        let seen = run_alone_with(priority);
+        assert_eq!(seen.get("tasks.hog.completed"), 0.0, "{priority}");
+        assert!(!seen.warnings().contains("SIGKILL"), "{priority}: {}", seen.warnings());
+    }
+    let seen = run_alone_with(99);
+    assert_eq!(seen.get("tasks.hog.completed"), 0.0);
+    assert!(seen.warnings().contains("priority 99, which is the agent's own"), "{}", seen.warnings());
+}
+
 #[test]
 fn wrong_plans_are_refused_in_a_line() {
     let fixture = Fixture::new();

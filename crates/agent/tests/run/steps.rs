@@ -165,6 +165,23 @@ fn shares_never_add_up_to_more_than_all_processors() {
 }
 
 #[test]
+fn what_tasks_go_on_to_do_after_the_end_of_the_run_is_not_counted() {
+    let fixture = Fixture::new();
+    // The agent looks at each of many before it ends them; meanwhile a task begins children, and waits for them.
+    let many = json!({ "steps": [{ "sleep": "60s" }], "count": 400 });
+    let forks = json!([{ "fork": [{ "compute": "1ms" }] }, "wait"]);
+    let mut forks = json!({ "steps": [{ "repeat": { "times": 1000, "steps": forks } }], "passes": "forever" });
+    if is_root("among other tasks: what_tasks_go_on_to_do_after_the_end_of_the_run_is_not_counted") {
+        (forks["policy"], forks["priority"]) = (json!("fifo"), json!(10));
+    }
+    for _ in 0..3 {
+        let seen = fixture.run(json!({ "a": forks, "z": many }), json!({ "duration": "150ms" }));
+        let share = seen.get("tasks.a.share");
+        assert!((1.0..=100.0).contains(&share), "{share}");
+    }
+}
+
+#[test]
 fn a_childs_time_is_its_jobs_though_the_run_ends_before_it() {
     let fixture = Fixture::new();
     let job = json!({ "steps": [{ "fork": [{ "compute": "10s" }] }, { "sleep": "10s" }] });

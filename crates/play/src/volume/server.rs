@@ -69,7 +69,7 @@ impl SlowDisk {
         }
         // What is refused makes it late at times, which its own numbers show.
         let _ = clock::exact_timers();
-        sched::raise(0);
+        sched::raise(0, 0);
         let pid = std::process::id() as i32;
         detached::answer(&format!("ready {pid} {}", start_of(pid).unwrap_or(0)))?;
         server.serve();
