@@ -10,7 +10,7 @@ use crate::{
     kernel::{FOREVER, Kernel},
     process::{Process, State},
     programs::{check, compile},
-    resources::{Barrier, Device, Lock, Pipe, Pool, Resources, Semaphore},
+    resources::{Barrier, Change, Device, Lock, Pipe, Pool, Resources, Semaphore, io_priority},
     servers::{DRIVERS, KERNEL_TASKS},
     streams::{CLOCK_STREAM, DEVICE_STREAM, POLICY_STREAM},
     timers::{Expiry, Timers},
@@ -104,6 +104,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             kernel.create_servers(scenario.workload.len());
         }
         let names = kernel.create_groups(scenario);
+        let all = u64::MAX >> (64 - kernel.cpus.count());
+        let treatments = kernel.programs.treatments.iter();
+        kernel.resources.changes = treatments.map(|treatment| Change::of(treatment, &names, all)).collect();
         kernel.create_jobs(scenario, &names);
         kernel.create_pools(scenario);
         kernel.start_storage();
@@ -161,6 +164,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             }
             let draws = draws::of_task(self.seed, name, copy);
             self.processes.push(Process::new(index as u16, index as u32, draws));
+            self.processes[id as usize].life.io = io_priority(job.io_class, job.io_level);
             self.timers.set(start, Expiry::Start { task: id });
             self.awaited += u32::from(self.finite[index]);
         }
@@ -246,6 +250,7 @@ fn resources(scenario: &Scenario, programs: &Programs) -> Resources {
         barriers: programs.parties.iter().map(|&parties| Barrier { parties, ..Barrier::default() }).collect(),
         conditions: vec![VecDeque::new(); programs.conditions.len()],
         pools: Vec::new(),
+        changes: Vec::new(),
         sizing: scenario.machine.memory.sizing,
         high_water: vec![None; scenario.workload.len()],
     }

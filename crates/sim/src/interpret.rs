@@ -216,7 +216,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Instruction::ConditionBroadcast(condition) => Call::ConditionBroadcast(condition),
             Instruction::Send(pipe) => Call::Send(pipe),
             Instruction::Receive(pipe) | Instruction::Serve(pipe) => Call::Receive(pipe),
-            Instruction::Set(_) => return Flow::Continue,
+            Instruction::Set(change) => Call::Set(change),
             Instruction::Fork(program) => Call::Fork(program),
             Instruction::Wait => Call::Wait,
             Instruction::Signal => Call::Signal,
@@ -311,6 +311,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Served::Done => Flow::Continue,
             // The woken task waits for the rest of the call, if it is to run here.
             Served::Woke(tasks) => Flow::Burst(self.costs.wake.saturating_mul(tasks.into()), Mode::System),
+            Served::Moved => Flow::Stop,
             Served::Ended { cut_off } => {
                 self.block_rarely(cpu, State::Dead);
                 self.bury(task, cut_off);

@@ -294,7 +294,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// A server carries out a call for its caller, which is answered unless the call waits.
     pub fn serve_other(&mut self, caller: TaskId, call: Call) -> Flow {
         match self.serve(caller, call) {
-            Served::Done | Served::Woke(_) => return self.reply(caller),
+            Served::Done | Served::Woke(_) | Served::Moved => return self.reply(caller),
             Served::Ended { cut_off } => self.bury(caller, cut_off),
             Served::Waits(wait) => self.processes[caller as usize].state = State::Waiting(wait),
         }

@@ -12,7 +12,7 @@ use schedlab_model::{
     event::{Irq, Kind, Observer},
     page::SpaceId,
     program::{Place, Span, TouchOrder},
-    request::{Direction, IoClass},
+    request::Direction,
     task::{TaskId, Wait},
 };
 use schedlab_policies::schedulers::Scheduler;
@@ -133,10 +133,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.processes[caller as usize].life.file = Some(file);
     }
 
-    /// A task's class and level at the drive: by its nice value, as Linux has it for tasks that set none.
     fn owner(&self, task: TaskId) -> Owner {
-        let nice = i16::from(self.view.tasks[task as usize].nice);
-        Owner { task, class: IoClass::BestEffort, level: ((nice + 20) / 5).clamp(0, 7) as u8 }
+        let (class, level) = self.io_priority(task);
+        Owner { task, class, level }
     }
 
     /// Continues work that may have to wait.

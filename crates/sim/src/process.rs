@@ -6,6 +6,7 @@ use schedlab_model::{
     Nanos,
     page::PageId,
     program::{Demand, Place},
+    request::IoClass,
     rng::Rng,
     task::{CpuId, TaskId, Wait},
 };
@@ -62,6 +63,7 @@ pub(crate) enum Call {
     Sleep(Nanos),
     Fork(u32),
     Wait,
+    Set(u16),
     Signal,
     Pause,
     Grow(Demand),
@@ -77,6 +79,8 @@ pub(crate) enum Served {
     Woke(u32),
     /// The caller waits.
     Waits(Wait),
+    /// The caller waits on another processor for its turn.
+    Moved,
     /// The caller has ended, by itself or cut off.
     Ended { cut_off: bool },
 }
@@ -199,6 +203,8 @@ pub(crate) struct Life {
     pub memory: u64,
     /// When it requested the lock or permit for which it waits.
     pub requested: Option<Nanos>,
+    /// The class and level at the drive that it asked for.
+    pub io: Option<(IoClass, u8)>,
     /// When the message was sent that it received last, until it is done with it.
     pub message: Option<Nanos>,
     /// When the request arrived for which it makes its pass.

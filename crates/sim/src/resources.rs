@@ -3,11 +3,12 @@
 use schedlab_model::{
     Nanos,
     machine::Sizing,
-    program::Span,
-    task::{CpuId, TaskId},
+    program::{Span, Treatment},
+    request::IoClass,
+    task::{CpuId, GroupId, Policy, Task, TaskId},
 };
 use schedlab_workloads::arrivals::ArrivalTimes;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A device that interrupts on its own.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +28,8 @@ pub(crate) struct Resources {
     /// By condition, the tasks that wait for it and the lock that each takes again.
     pub conditions: Vec<VecDeque<(TaskId, u16)>>,
     pub pools: Vec<Pool>,
+    /// Changes that tasks make to how they are treated.
+    pub changes: Vec<Change>,
     pub sizing: Sizing,
     /// For each job, the most that a run of its program has held at its end.
     pub high_water: Vec<Option<u64>>,
@@ -131,4 +134,49 @@ pub(crate) struct Pool {
     pub times: ArrivalTimes,
     /// Requests that were taken.
     pub taken: u32,
+}
+
+/// Of a task that gives a class at the drive and no level.
+const MIDDLE_LEVEL: u8 = 4;
+
+/// A class at the drive and a level within it, as a job or a step gives them.
+pub(crate) fn io_priority(class: Option<IoClass>, level: Option<u8>) -> Option<(IoClass, u8)> {
+    class.map(|class| (class, level.unwrap_or(MIDDLE_LEVEL)))
+}
+
+/// A change, ready to be made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Change {
+    nice: Option<i8>,
+    policy: Option<(Policy, u8)>,
+    /// None in it: the scheduler's own.
+    slice: Option<Option<Nanos>>,
+    allowed: Option<u64>,
+    group: Option<GroupId>,
+    pub io: Option<(IoClass, u8)>,
+}
+
+impl Change {
+    pub fn of(treatment: &Treatment, groups: &BTreeMap<String, GroupId>, all: u64) -> Change {
+        let cpus = treatment.cpus.as_ref().map(|cpus| cpus.iter().fold(0, |mask: u64, cpu| mask | 1 << cpu) & all);
+        Change {
+            nice: treatment.nice,
+            policy: treatment.policy.map(|policy| (policy, treatment.priority.unwrap_or(0))),
+            slice: treatment.slice.map(|slice| (slice.0 > 0).then_some(slice.0)),
+            allowed: cpus.filter(|&mask| mask != 0),
+            group: treatment.group.as_ref().map(|name| groups.get(name).copied().unwrap_or(0)),
+            io: io_priority(treatment.io_class, treatment.io_level),
+        }
+    }
+
+    /// What it makes of a record. A reservation was granted for the processors that a task may use: it keeps these.
+    pub fn apply(&self, task: &mut Task) {
+        task.nice = self.nice.unwrap_or(task.nice);
+        (task.policy, task.priority) = self.policy.unwrap_or((task.policy, task.priority));
+        task.slice = self.slice.unwrap_or(task.slice);
+        task.group = self.group.unwrap_or(task.group);
+        if task.reservation.is_none() {
+            task.allowed = self.allowed.unwrap_or(task.allowed);
+        }
+    }
 }

@@ -83,6 +83,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             | Call::Receive(_) => self.serve_sharing(caller, call),
             Call::Fork(program) => self.fork(caller, program),
             Call::Wait => self.wait(caller),
+            Call::Set(change) => self.set(caller, change),
             Call::Signal => self.signal(caller),
             Call::Pause => Served::Waits(Wait::Signal),
             Call::Grow(demand) => self.grow(caller, demand),
@@ -144,6 +145,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let rng = draws::of_child(self.seed, &mut self.processes[parent as usize].rng);
         self.view.tasks.push(task);
         self.processes.push(Process::new(job, program, rng));
+        self.processes[child as usize].life.io = self.processes[parent as usize].life.io;
         self.processes[parent as usize].life.children += 1;
         if let Some(caches) = &mut self.caches {
             caches.inherit(parent, child);

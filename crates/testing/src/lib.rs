@@ -29,6 +29,10 @@ macro_rules! test_scheduler {
             [the_audit_finds_nothing, no_task_is_lost, recording_changes_nothing, promises_are_kept]
         }
         $crate::each_law! {
+            $crate::schedulers::treatment, $crate::schedulers::Subject::of::<$policy>(),
+            [a_change_counts_as_if_it_had_always_been, a_task_stays_where_it_is_bound]
+        }
+        $crate::each_law! {
             $crate::schedulers::pages, $crate::schedulers::Subject::of::<$policy>(),
             [the_entry_is_complete, the_drawn_schedule_is_what_the_simulator_draws]
         }

@@ -48,7 +48,7 @@ pub enum Enqueue {
     SliceEnd,
     /// It was running and yielded.
     Yield,
-    /// It comes from another processor.
+    /// It comes from another processor, or its record has changed ([`Scheduler::changed`]).
     Migrate,
 }
 
@@ -59,7 +59,7 @@ pub enum Dequeue {
     Sleep(Wait),
     /// It ended.
     Exit,
-    /// It goes to another processor.
+    /// It goes to another processor, or its record changes.
     Migrate,
 }
 
@@ -252,7 +252,8 @@ pub trait Scheduler: Sized {
     /// Makes the policy for a machine with the given number of processors and length of a tick.
     fn new(params: &Params, processors: u16, tick: Nanos) -> Self;
 
-    /// Chooses the processor for a new or woken task. Default: where it was, if it still may run there. Not asked where there
+    /// Chooses the processor for a new or woken task, or for one that may no longer use the one where it is queued
+    /// ([`Enqueue::Migrate`]). Default: where it was, if it still may run there. Not asked where there
     /// is but one processor.
     #[inline]
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _why: Enqueue) -> CpuId {
@@ -324,6 +325,13 @@ pub trait Scheduler: Sized {
     fn admits(&mut self, _cx: &mut Context<'_>, _task: TaskId) -> bool {
         true
     }
+
+    /// The record of a task is not what it was: its nice value, policy, priority, slice, group or processors. It runs on `cpu`, or
+    /// sleeps, or was just taken from the runqueue ([`Dequeue::Migrate`]) and joins it again next. A policy that keeps what follows
+    /// from a record brings that up to date here, and asks for a new choice where the original does. Default: nothing, for policies
+    /// that look at the record whenever they need it.
+    #[inline]
+    fn changed(&mut self, _cx: &mut Context<'_>, _cpu: CpuId, _task: TaskId, _before: &Task) {}
 
     /// A parent has learned of the end of one of its children by waiting for it. The child was reported as
     /// [`Dequeue::Exit`] when it ended; in a message-passing kernel, as a sleep, for it asks a server to end it and waits.

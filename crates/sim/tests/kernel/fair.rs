@@ -4,7 +4,7 @@
 use schedlab_model::{
     MILLISECOND, Nanos,
     info::{Info, Params},
-    task::{Class, CpuId, GroupId, TaskId},
+    task::{Class, CpuId, GroupId, Task, TaskId},
 };
 use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler};
 
@@ -182,6 +182,16 @@ impl Scheduler for Fair {
         let queue = &self.queues[cpu as usize];
         if queue.running.is_some() && !queue.waiting.is_empty() && cx.now - queue.picked >= TURN {
             cx.resched(cpu);
+        }
+    }
+
+    /// A running task counts in another group, or weighs more or less.
+    fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &Task) {
+        if cx.processors[cpu as usize].running == Some(task) {
+            let after = &cx.tasks[task as usize];
+            let old = std::mem::replace(&mut self.tasks[task as usize].weight, weight(after.nice));
+            *self.load(cpu, before.group) -= old;
+            *self.load(cpu, after.group) += weight(after.nice);
         }
     }
 

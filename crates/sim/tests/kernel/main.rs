@@ -17,4 +17,5 @@ mod overhead;
 mod preempts;
 mod realtime;
 mod table;
+mod treatment;
 mod waking;

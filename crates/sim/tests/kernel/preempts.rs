@@ -13,9 +13,11 @@ use schedlab_policies::schedulers::{Context, Dequeue, Enqueue, Pick, Preempt, Sc
 use schedlab_testing::schedulers::{Programs, Run, Written, any_scenario, cases, run_under, scenario};
 use std::collections::BTreeMap;
 
-/// The lowest nice value first, with immediate preemption; equal ones in turn.
+/// The lowest nice value first, with immediate preemption; equal ones in turn. The value that a task was created with counts, as the
+/// events have it.
 pub struct ByNice {
     queues: Vec<Vec<TaskId>>,
+    nice: Vec<i8>,
 }
 
 impl Scheduler for ByNice {
@@ -30,10 +32,12 @@ impl Scheduler for ByNice {
     };
 
     fn new(_: &Params, processors: u16, _: Nanos) -> Self {
-        ByNice { queues: vec![Vec::new(); processors.into()] }
+        ByNice { queues: vec![Vec::new(); processors.into()], nice: Vec::new() }
     }
 
-    fn enqueue(&mut self, _: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Enqueue) {
+    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Enqueue) {
+        let known = self.nice.len();
+        self.nice.extend(cx.tasks[known..].iter().map(|task| task.nice));
         self.queues[cpu as usize].push(task);
     }
 
@@ -41,14 +45,14 @@ impl Scheduler for ByNice {
         self.queues[cpu as usize].retain(|&queued| queued != task);
     }
 
-    fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+    fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         let queue = &mut self.queues[cpu as usize];
-        let best = (0..queue.len()).min_by_key(|&at| (cx.tasks[queue[at] as usize].nice, at))?;
+        let best = (0..queue.len()).min_by_key(|&at| (self.nice[queue[at] as usize], at))?;
         Some(Pick { task: queue.remove(best), slice: None })
     }
 
-    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, _: CpuId, running: TaskId, woken: TaskId) -> Preempt {
-        let nice = |task: TaskId| cx.tasks[task as usize].nice;
+    fn wakeup_preempts(&mut self, _: &mut Context<'_>, _: CpuId, running: TaskId, woken: TaskId) -> Preempt {
+        let nice = |task: TaskId| self.nice[task as usize];
         if nice(woken) < nice(running) { Preempt::Yes } else { Preempt::No }
     }
 }

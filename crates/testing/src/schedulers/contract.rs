@@ -4,7 +4,7 @@
 use schedlab_model::{
     Nanos,
     info::{Info, Params},
-    task::{CpuId, TaskId},
+    task::{CpuId, Task, TaskId},
 };
 use schedlab_policies::schedulers::{Balance, Clocks, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler};
 
@@ -71,9 +71,14 @@ impl<S: Scheduler> Scheduler for Contract<S> {
 
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
         self.enter(cx);
-        let expected = if why == Enqueue::New { Place::Unborn } else { Place::Asleep };
-        // The kernel's own tasks are never new: they are woken first.
-        assert!([expected, Place::Unborn].contains(self.place(task)), "{task} is {:?}, {why:?}", self.place(task));
+        let place = *self.place(task);
+        let right = match why {
+            Enqueue::New => place == Place::Unborn,
+            Enqueue::Migrate => matches!(place, Place::Ready(cpu) if cx.tasks[task as usize].allowed >> cpu & 1 == 0),
+            // The kernel's own tasks are never new: they are woken first.
+            _ => matches!(place, Place::Asleep | Place::Unborn),
+        };
+        assert!(right, "{task} is {place:?}, {why:?}");
         let cpu = self.inner.select_cpu(cx, task, why);
         assert!(cx.tasks[task as usize].allowed >> cpu & 1 == 1, "{task} may not run on {cpu}");
         cpu
@@ -152,6 +157,15 @@ impl<S: Scheduler> Scheduler for Contract<S> {
         self.enter(cx);
         assert_eq!(*self.place(task), Place::Unborn, "{task} asks for a reservation");
         self.inner.admits(cx, task)
+    }
+
+    fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &Task) {
+        self.enter(cx);
+        let (place, after) = (*self.place(task), &cx.tasks[task as usize]);
+        assert_eq!(cx.processors[cpu as usize].running == Some(task), place == Place::Running(cpu), "{task} changes");
+        assert!(!matches!(place, Place::Ready(_) | Place::Ended), "{task} is {place:?}, and changes");
+        assert_eq!((before.id, before.cpu, after.cpu), (task, cpu, cpu));
+        self.inner.changed(cx, cpu, task, before);
     }
 
     fn reaped(&mut self, cx: &mut Context<'_>, parent: TaskId, child: TaskId) {

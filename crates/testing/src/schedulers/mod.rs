@@ -17,6 +17,7 @@ mod scenes;
 mod shares;
 pub mod sleeper;
 mod subject;
+pub mod treatment;
 mod waits;
 
 pub use random::{Programs, Written, any_choice, any_scenario, cases};

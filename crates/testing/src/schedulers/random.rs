@@ -54,8 +54,39 @@ fn kib(range: std::ops::Range<u64>) -> impl Strategy<Value = String> {
     range.prop_map(|kib| format!("{kib}KiB"))
 }
 
+/// A change of how the task is treated.
+fn treatment(processors: u16) -> impl Strategy<Value = Value> {
+    let policies = prop::sample::select(vec!["other", "batch", "idle", "iso", "fifo", "rr"]);
+    let policy = (policies, 1..=99u8).prop_map(|(policy, priority)| match policy {
+        "fifo" | "rr" => json!({ "policy": policy, "priority": priority }),
+        _ => json!({ "policy": policy }),
+    });
+    let io = (prop::sample::select(vec!["real_time", "best_effort"]), 0..8u8)
+        .prop_map(|(class, level)| json!({ "io_class": class, "io_level": level }));
+    let change = prop_oneof![
+        3 => (-20..=20i8).prop_map(|nice| json!({ "nice": nice })),
+        2 => policy,
+        2 => (1..1u64 << processors).prop_map(move |mask| json!({ "cpus": bits(mask, processors) })),
+        1 => prop_oneof![Just("0s".to_owned()), us(100..100_000)].prop_map(|slice| json!({ "slice": slice })),
+        1 => prop::sample::select(vec!["some", "/"]).prop_map(|group| json!({ "group": group })),
+        1 => io,
+    ];
+    prop::collection::vec(change, 1..3).prop_map(|changes| {
+        let all = changes.iter().filter_map(Value::as_object).flatten();
+        let mut all: Map<String, Value> = all.map(|(field, value)| (field.clone(), value.clone())).collect();
+        if !matches!(all.get("policy").and_then(Value::as_str), Some("fifo" | "rr")) {
+            all.remove("priority");
+        }
+        json!({ "set": all })
+    })
+}
+
+fn bits(mask: u64, processors: u16) -> Vec<u16> {
+    (0..processors).filter(|cpu| mask >> cpu & 1 == 1).collect()
+}
+
 /// Steps that belong together, without others in them.
-fn phrase() -> impl Strategy<Value = Vec<Value>> {
+fn phrase(processors: u16) -> impl Strategy<Value = Vec<Value>> {
     let files = (1..30u32, kib(0..40), prop::collection::vec(kib(0..9), 0..6)).prop_map(|(files, size, reads)| {
         let mut steps = vec![json!({ "open": { "files": files, "size": size } })];
         steps.extend(reads.into_iter().map(|bytes| json!({ "read": bytes })));
@@ -75,13 +106,14 @@ fn phrase() -> impl Strategy<Value = Vec<Value>> {
         1 => kib(0..3).prop_map(|bytes| vec![json!({ "print": bytes })]),
         1 => prop::sample::select(vec!["yield", "wait", "signal"]).prop_map(|step| vec![json!(step)]),
         1 => grow,
+        1 => treatment(processors).prop_map(|set| vec![set]),
         1 => Just(vec![json!({ "mark": "here" })]),
     ]
 }
 
 /// Phrases, and the steps that may surround or follow them.
-fn steps(programs: Programs) -> impl Strategy<Value = Vec<Value>> {
-    let inner = prop::collection::vec(phrase(), 1..4).prop_map(|phrases| phrases.concat());
+fn steps(programs: Programs, processors: u16) -> impl Strategy<Value = Vec<Value>> {
+    let inner = prop::collection::vec(phrase(processors), 1..4).prop_map(|phrases| phrases.concat());
     let nested = inner.prop_recursive(3, 24, 4, move |inner| {
         let held = (0..2u8, 0..3u8, inner.clone()).prop_map(|(lock, how, body)| {
             let name = format!("lock{lock}");
@@ -167,10 +199,10 @@ fn job(programs: Programs, processors: u16) -> impl Strategy<Value = Value> {
     let starts = (prop::option::of(span()), prop::option::of(span()));
     let who = (1..4u32, 1..3u32, -20..=20i8, any::<bool>(), 1..1u64 << processors);
     let asks = (wish(), prop::option::of(us(100..100_000)), any::<bool>());
-    (steps(programs), who, starts, asks).prop_map(move |(steps, who, (start, gap), asks)| {
+    (steps(programs, processors), who, starts, asks).prop_map(move |(steps, who, (start, gap), asks)| {
         let (count, passes, nice, grouped, cpus) = who;
         let (mut job, slice, shared) = asks;
-        let cpus: Vec<_> = (0..processors).filter(|cpu| cpus >> cpu & 1 == 1).collect();
+        let cpus = bits(cpus, processors);
         let fixed = [
             ("steps", json!(steps)),
             ("count", json!(count)),
@@ -275,7 +307,7 @@ fn pool() -> impl Strategy<Value = Option<Value>> {
         json!({ "arrivals": { "bursts": { "size": 5, "every": "3ms" } }, "requests": 12 }),
         json!({ "arrivals": { "recorded": ["0s", "1ms", "1ms", "20ms"] } }),
     ]);
-    let pool = (arrivals, 1..4u32, prop::collection::vec(phrase(), 1..3)).prop_map(|(mut pool, count, phrases)| {
+    let pool = (arrivals, 1..4u32, prop::collection::vec(phrase(1), 1..3)).prop_map(|(mut pool, count, phrases)| {
         pool["count"] = json!(count);
         pool["steps"] = json!(phrases.concat());
         pool

@@ -7,7 +7,8 @@ use schedlab_model::{
     event::{AnyObserver, Event, Kind, Observer},
     experiment::{Catalogue, Format, read_scenario},
     info::{Info, Promise},
-    scenario::{Job, Scenario},
+    program::{Step, Treatment},
+    scenario::Scenario,
     task::{Policy, TaskId},
 };
 use schedlab_policies::{
@@ -147,9 +148,28 @@ impl Visitor for Audited<'_> {
 /// Whether ready tasks may be made to wait for a limit, which breaks no promise: a group for its quota, real-time tasks where
 /// the policy limits them.
 pub(super) fn holds_back(info: &Info, scenario: &Scenario) -> bool {
-    let realtime = |job: &Job| matches!(job.policy, Policy::Fifo | Policy::Rr);
+    let realtime = |policy: Policy| matches!(policy, Policy::Fifo | Policy::Rr);
+    let at_first = || scenario.workload.values().any(|job| realtime(job.policy));
+    let later = || treatments(scenario).into_iter().any(|change| change.policy.is_some_and(realtime));
     scenario.groups.values().any(|group| group.quota.is_some())
-        || info.parameter("rt_throttling").is_some() && scenario.workload.values().any(realtime)
+        || info.parameter("rt_throttling").is_some() && (at_first() || later())
+}
+
+/// What tasks change while they run.
+pub(super) fn treatments(scenario: &Scenario) -> Vec<&Treatment> {
+    fn of<'s>(steps: &'s [Step], all: &mut Vec<&'s Treatment>) {
+        for step in steps {
+            match step {
+                Step::Set(change) => all.push(change),
+                Step::Fork(steps) => of(steps, all),
+                Step::Repeat(repeat) => of(&repeat.steps, all),
+                _ => {}
+            }
+        }
+    }
+    let mut all = Vec::new();
+    scenario.workload.values().flat_map(|job| &job.steps).for_each(|steps| of(steps, &mut all));
+    all
 }
 
 impl Run {

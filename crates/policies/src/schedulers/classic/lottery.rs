@@ -83,7 +83,7 @@ use crate::schedulers::{
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
-    task::{CpuId, TaskId},
+    task::{CpuId, Task, TaskId},
 };
 
 /// A CPU burst counts as at least this part of a slice: this bounds the compensation, and with it the sums of tickets.
@@ -269,6 +269,14 @@ impl Scheduler for Lottery {
     #[inline]
     fn charge(&mut self, _: &mut Context<'_>, _: CpuId, task: TaskId, ran: Nanos) {
         self.clients[task as usize].used += ran;
+    }
+
+    /// What compensates for an unused part of a slice keeps its factor.
+    fn changed(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, _: &Task) {
+        let Some(client) = self.clients.get_mut(task as usize).filter(|client| client.tickets > 0) else { return };
+        let tickets = tickets(cx.tasks[task as usize].nice);
+        client.worth = client.worth * tickets / client.tickets;
+        client.tickets = tickets;
     }
 
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {

@@ -247,6 +247,14 @@ impl Scheduler for RefreshCycle {
         (theirs < mine && (theirs == Kind::Refresh || mine == Kind::Idle)).into()
     }
 
+    /// A running task that is of a worse kind now competes anew.
+    fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &Task) {
+        let runs = cx.processors[cpu as usize].running == Some(task);
+        if runs && self.kind(&cx.tasks[task as usize]) > self.kind(before) {
+            cx.resched(cpu);
+        }
+    }
+
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
         let first = |from: CpuId, may: &dyn Fn(TaskId) -> bool| {
             self.cycles[from as usize].queues.iter().find_map(|queue| queue.find(&self.links, may))

@@ -78,7 +78,7 @@ use crate::schedulers::{
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
-    task::{CpuId, TaskId},
+    task::{CpuId, Task, TaskId},
 };
 
 /// The stride of a task with one ticket; the prototype's value.
@@ -201,6 +201,20 @@ impl Scheduler for Stride {
         let (client, global) = (&mut self.clients[task as usize], &mut self.globals[cpu as usize]);
         client.pass += advance(ran, client.tickets);
         global.pass += advance(ran, global.tickets);
+    }
+
+    /// How far it is ahead of the average is scaled by the change of its stride (client_modify).
+    fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: &Task) {
+        let Some(client) = self.clients.get_mut(task as usize).filter(|client| client.tickets > 0) else { return };
+        let before = std::mem::replace(&mut client.tickets, tickets(cx.tasks[task as usize].nice));
+        let scaled = |remain: Pass| remain * Pass::from(before) / Pass::from(client.tickets);
+        if cx.processors[cpu as usize].running != Some(task) {
+            client.pass = scaled(client.pass);
+            return;
+        }
+        let global = &mut self.globals[cpu as usize];
+        client.pass = global.pass + scaled(client.pass - global.pass);
+        global.tickets = global.tickets - before + client.tickets;
     }
 
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {

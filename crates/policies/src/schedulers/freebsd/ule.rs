@@ -102,7 +102,7 @@ use calendar::{Calendar, FIRST_IDLE, Place};
 use schedlab_model::{
     Nanos,
     info::{Info, Params},
-    task::{CpuId, TaskId},
+    task::{CpuId, Task, TaskId},
 };
 use thread::{Class, Thread};
 use version::{MOST_DIVIDED, NOT_GIVEN, PARAMETERS, Version, stathz};
@@ -402,6 +402,20 @@ impl Scheduler for Ule {
             self.processors[cpu as usize].preempted = Some(cx.now);
             cx.resched_at_once(cpu);
         } else {
+            cx.resched(cpu);
+        }
+    }
+
+    /// Its history stays; the priority that follows is its present one too (sched_nice, sched_class, sched_prio). A running thread
+    /// whose class or real-time priority is worse competes anew.
+    fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &Task) {
+        let Some(thread) = self.threads.get_mut(task as usize).and_then(Option::as_mut) else { return };
+        let (after, old) = (&cx.tasks[task as usize], thread.priority);
+        (thread.class, thread.user_priority) = Thread::class_of(after, &self.version);
+        thread.compute(after, &self.version.rules);
+        thread.priority = thread.user_priority;
+        let asks = (before.policy, before.priority) != (after.policy, after.priority);
+        if asks && thread.priority > old && cx.processors[cpu as usize].running == Some(task) {
             cx.resched(cpu);
         }
     }

@@ -275,6 +275,13 @@ impl FairClass for Rule {
         tree.entity(task).vruntime += change;
     }
 
+    /// In the other class, its virtual time is relative to the queue's. (switched_from_fair, switched_to_fair)
+    fn change_class(&self, tree: &mut Tree<Self>, entity: EntityId, leaves: bool) {
+        let (entity, queue) = tree.pair(entity);
+        let least = queue.state.min_vruntime;
+        entity.vruntime += if leaves { -least } else { least };
+    }
+
     fn reweight_entity(&self, tree: &mut Tree<Self>, entity: EntityId, weight: u64) {
         let &mut SchedEntity { queue, queued, weight: old, .. } = tree.entity(entity);
         if queued {

@@ -84,7 +84,7 @@ use crate::schedulers::{
 use schedlab_model::{
     MICROSECOND, MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
-    task::{CpuId, Policy, TaskId},
+    task::{CpuId, Policy, Task, TaskId},
 };
 
 /// Weight of nice 0.
@@ -151,6 +151,15 @@ pub struct CfsV3 {
 }
 
 impl Entity {
+    /// What follows from the record of its task.
+    fn read(&mut self, task: &Task) {
+        let real_time = matches!(task.policy, Policy::Fifo | Policy::Rr);
+        let weight = if task.policy == Policy::Idle { nice_weights::IDLE } else { nice_weights::weight(task.nice) };
+        self.weight = weight as i64;
+        self.priority = real_time.then(|| REAL_TIME - usize::from(task.priority.max(1)));
+        self.batch = task.policy == Policy::Batch;
+    }
+
     /// Adds to its credit, within the limit; returns what was added.
     #[inline]
     fn earn(&mut self, amount: i64, limit: i64) -> i64 {
@@ -214,16 +223,9 @@ impl CfsV3 {
         if task as usize >= self.entities.len() {
             self.entities.resize(task as usize + 1, Entity::default());
         }
-        let view = &cx.tasks[task as usize];
-        let real_time = matches!(view.policy, Policy::Fifo | Policy::Rr);
-        self.entities[task as usize] = Entity {
-            weight: if view.policy == Policy::Idle { nice_weights::IDLE } else { nice_weights::weight(view.nice) }
-                as i64,
-            priority: real_time.then(|| REAL_TIME - usize::from(view.priority.max(1))),
-            batch: view.policy == Policy::Batch,
-            ticks: self.rr_ticks,
-            ..Entity::default()
-        };
+        let mut entity = Entity { ticks: self.rr_ticks, ..Entity::default() };
+        entity.read(&cx.tasks[task as usize]);
+        self.entities[task as usize] = entity;
     }
 
     /// An ordinary task becomes ready.
@@ -402,6 +404,42 @@ impl Scheduler for CfsV3 {
         let Some(first) = self.ready.first(cpu) else { return };
         let (key, granularity) = (entity.key, entity.finer(self.granularity));
         if key - self.entities[first as usize].key > granularity {
+            cx.resched(cpu);
+        }
+    }
+
+    /// Credit and debit stay. (set_user_nice, __setscheduler)
+    fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &Task) {
+        if self.entities.get(task as usize).is_none_or(|entity| entity.weight == 0) {
+            return;
+        }
+        let (runs, after) = (cx.processors[cpu as usize].running == Some(task), &cx.tasks[task as usize]);
+        if !runs {
+            let entity = &mut self.entities[task as usize];
+            entity.read(after);
+            entity.since = self.queues[entity.cpu as usize].clock;
+            return;
+        }
+        self.update(cx, cpu);
+        let entity = &mut self.entities[task as usize];
+        let old = *entity;
+        entity.read(after);
+        let queue = &mut self.queues[cpu as usize];
+        self.spread.leave(cpu, old.weight as u64);
+        self.spread.arrive(cpu, entity.weight as u64);
+        if old.priority.is_none() {
+            queue.load -= old.weight;
+        }
+        if entity.priority.is_none() {
+            queue.load += entity.weight;
+            entity.stand(queue.clock);
+        }
+        if old.priority != entity.priority {
+            old.priority.into_iter().for_each(|at| queue.urgent.remove(&mut self.links, at, task));
+            entity.priority.into_iter().for_each(|at| queue.urgent.push_tail(&mut self.links, at, task));
+        }
+        let worse = old.priority.is_some_and(|old| entity.priority.is_none_or(|new| new > old));
+        if worse || before.nice != after.nice {
             cx.resched(cpu);
         }
     }

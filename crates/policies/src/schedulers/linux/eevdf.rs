@@ -509,6 +509,22 @@ impl FairClass for Rule {
         (tree.entity(group).claim.slice, tree.entity(group).claim.custom) = (slice, true);
     }
 
+    /// Another slice is that of its next request. (__setparam_fair)
+    fn change_claim(&self, tree: &mut Tree<Self>, id: EntityId, task: &Task) {
+        let Claim { slice, custom, .. } = self.claim(task);
+        let entity = *tree.entity(id);
+        if entity.queued && slice != entity.claim.slice {
+            let queue = tree.queue(entity.queue);
+            queue.state.slices.remove(entity.claim.slice);
+            queue.state.slices.add(slice);
+            if let Some(waiting) = queue.state.tree.as_mut().filter(|_| queue.current != id) {
+                waiting.change(id, slice);
+            }
+        }
+        let claim = &mut tree.entity(id).claim;
+        (claim.slice, claim.custom) = (slice, custom);
+    }
+
     /// Lag and what is left of the request are kept as real time. (reweight_entity)
     fn reweight_entity(&self, tree: &mut Tree<Self>, id: EntityId, weight: u64) {
         let SchedEntity { queue, queued, .. } = *tree.entity(id);
@@ -520,6 +536,9 @@ impl FairClass for Rule {
         let rescale = |virtual_time: i64| (i128::from(virtual_time) * i128::from(old) / i128::from(weight)) as i64;
         if !queued {
             entity.claim.lag = rescale(entity.claim.lag);
+            if entity.claim.relative {
+                entity.claim.deadline = rescale(entity.claim.deadline);
+            }
             return;
         }
         entity.weight = old;

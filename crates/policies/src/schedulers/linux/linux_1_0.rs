@@ -126,7 +126,7 @@ struct Entity {
 
 impl Entity {
     fn new(task: &Task) -> Entity {
-        let priority = (DEF_PRIORITY - i32::from(task.nice)).clamp(PRIORITIES.0, PRIORITIES.1) as u32;
+        let priority = priority(task);
         Entity { counter: priority, priority, slept: (0, 0), timer: false }
     }
 
@@ -135,6 +135,11 @@ impl Entity {
     fn refill(&mut self) {
         self.counter = self.counter / 2 + self.priority;
     }
+}
+
+/// Ticks that a task gets in a round.
+fn priority(task: &Task) -> u32 {
+    (DEF_PRIORITY - i32::from(task.nice)).clamp(PRIORITIES.0, PRIORITIES.1) as u32
 }
 
 impl Linux10 {
@@ -269,6 +274,13 @@ impl Scheduler for Linux10 {
     #[inline]
     fn pass_ticks(&mut self, _: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
         self.tasks[running as usize].counter -= ticks.clock as u32;
+    }
+
+    /// The ticks that it has left are its own; the next round gives it others (sys_setpriority).
+    fn changed(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, _: &Task) {
+        if let Some(entity) = self.tasks.get_mut(task as usize) {
+            entity.priority = priority(&cx.tasks[task as usize]);
+        }
     }
 
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {

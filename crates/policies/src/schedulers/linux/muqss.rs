@@ -127,6 +127,8 @@ pub struct Muqss {
     joined: u64,
     /// For each processor, the task to be picked there whatever the deadlines.
     chosen: Vec<Option<TaskId>>,
+    /// The task that is being pulled.
+    pulled: Option<TaskId>,
     /// One for each processor; in BFS, one for all.
     limits: Vec<Limit>,
 }
@@ -157,6 +159,17 @@ impl Entity {
             deadline: 0,
             joined: 0,
         }
+    }
+
+    /// Its class of now.
+    #[inline]
+    fn classify(&mut self, refractory: bool) {
+        self.class = match self.policy {
+            Policy::Fifo | Policy::Rr => self.real_time,
+            Policy::Iso if !refractory => ISO,
+            Policy::Idle => IDLEPRIO,
+            _ => NORMAL,
+        };
     }
 }
 
@@ -203,12 +216,7 @@ impl Muqss {
         self.joined += 1;
         let entity = &mut self.tasks[task as usize];
         entity.joined = self.joined;
-        entity.class = match entity.policy {
-            Policy::Fifo | Policy::Rr => entity.real_time,
-            Policy::Iso if !refractory => ISO,
-            Policy::Idle => IDLEPRIO,
-            _ => NORMAL,
-        };
+        entity.classify(refractory);
         self.queues.join(cpu, task, self.key(task));
     }
 
@@ -318,6 +326,7 @@ impl Scheduler for Muqss {
             tasks: Vec::new(),
             joined: 0,
             chosen: vec![None; processors.into()],
+            pulled: None,
             limits: if bfs { vec![limit(processors)] } else { vec![limit(1); processors.into()] },
         }
     }
@@ -348,7 +357,10 @@ impl Scheduler for Muqss {
             Enqueue::Yield if self.yield_type == 0 => return self.chosen[cpu as usize] = Some(task),
             Enqueue::Yield if self.yield_type == 2 => self.renew(cx.now, task),
             Enqueue::Yield => self.check(cx.now, task),
-            Enqueue::Migrate => return self.chosen[cpu as usize] = Some(task),
+            Enqueue::Migrate if self.pulled.take() == Some(task) => {
+                return self.chosen[cpu as usize] = Some(task);
+            }
+            Enqueue::Migrate => {}
         }
         self.join(cpu, task);
     }
@@ -432,11 +444,32 @@ impl Scheduler for Muqss {
         (0..ticks.clock).for_each(|_| self.limit(cpu).tick(real_time));
     }
 
+    /// Its slice stays, and its deadline moves by what the nice level makes of it (adjust_deadline). A task that runs competes anew
+    /// with a worse nice level or another policy. (set_user_nice, __setscheduler)
+    fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &Task) {
+        if self.tasks.len() <= task as usize {
+            return;
+        }
+        let (runs, refractory) = (cx.processors[cpu as usize].running == Some(task), self.limit(cpu).refractory);
+        let after = &cx.tasks[task as usize];
+        let entity = &mut self.tasks[task as usize];
+        let Entity { policy, level, real_time, .. } = Entity::new(after);
+        let offset = |level: u8| self.offsets[usize::from(level)];
+        entity.deadline = (entity.deadline + offset(level)).saturating_sub(offset(entity.level));
+        (entity.policy, entity.level, entity.real_time) = (policy, level, real_time);
+        entity.classify(refractory);
+        let asks = (before.policy, before.priority) != (after.policy, after.priority);
+        if runs && (asks || after.nice > before.nice) {
+            cx.resched(cpu);
+        }
+    }
+
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
         let pulled = if why == Balance::Idle { self.better_elsewhere(cx, cpu) } else { None };
         if pulled.is_some() {
             offer_left(cx, cpu, self.queues.waiting(cpu));
         }
+        self.pulled = pulled;
         pulled
     }
 }

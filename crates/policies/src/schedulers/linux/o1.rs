@@ -88,7 +88,7 @@ use queue::Queue;
 use schedlab_model::{
     Nanos,
     info::{Info, Params, Promise, Reach},
-    task::{CpuId, TaskId, Wait},
+    task::{CpuId, Task, TaskId, Wait},
 };
 
 mod balancing;
@@ -362,6 +362,31 @@ impl Scheduler for O1 {
 
     fn pass_ticks(&mut self, _: &Context<'_>, cpu: CpuId, running: TaskId, ticks: Ticks) {
         self.pass_quiet(cpu, running, ticks.clock);
+    }
+
+    /// Its slice and its average sleep stay; a running task goes to the tail of its list. (set_user_nice, __setscheduler)
+    fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &Task) {
+        if self.tasks.len() <= task as usize {
+            return;
+        }
+        let (runs, after) = (cx.processors[cpu as usize].running == Some(task), &cx.tasks[task as usize]);
+        if !runs {
+            let entity = &mut self.tasks[task as usize];
+            entity.read(&self.credit, after);
+            entity.moves_expired &= !entity.real_time();
+            return;
+        }
+        self.leave(cpu, task);
+        let entity = &mut self.tasks[task as usize];
+        let prio = entity.prio;
+        entity.read(&self.credit, after);
+        let worse = entity.prio > prio;
+        let array = if entity.real_time() { self.queues[cpu as usize].active } else { entity.array };
+        self.insert(cpu, task, array);
+        self.arrive(cpu, task);
+        if worse || before.nice != after.nice {
+            cx.resched(cpu);
+        }
     }
 
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {

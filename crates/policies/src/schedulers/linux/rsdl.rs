@@ -87,12 +87,13 @@ use crate::schedulers::{
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
-    task::{CpuId, Policy, TaskId, Wait},
+    task::{CpuId, Policy, Task, TaskId, Wait},
 };
 
+mod change;
 mod queue;
 mod rotation;
-use queue::{EXPIRED, Entity, IDLE, ISO, NEVER, Queue};
+use queue::{EXPIRED, Entity, IDLE, ISO, Queue};
 
 /// Staircase deadline.
 #[derive(Debug)]
@@ -180,21 +181,6 @@ impl Rsdl {
             giver.left >>= 1;
         }
         self.entities[task as usize] = child;
-    }
-
-    /// The same rotation goes on for a task on another processor that pulled it, but not for one that is woken there.
-    fn settle_in(&mut self, cpu: CpuId, task: TaskId) {
-        let rotation = &self.queues[cpu as usize].rotation;
-        let entity = &mut self.entities[task as usize];
-        match entity.moving.take() {
-            Some(active) => {
-                entity.rotation = rotation.count;
-                entity.array = if active { rotation.active } else { 1 - rotation.active };
-            }
-            None if entity.cpu != cpu => entity.rotation = NEVER,
-            None => {}
-        }
-        entity.cpu = cpu;
     }
 }
 
@@ -365,6 +351,10 @@ impl Scheduler for Rsdl {
     fn pass_ticks(&mut self, cx: &Context<'_>, cpu: CpuId, running: TaskId, ticks: Ticks) {
         self.queues[cpu as usize].ticked = cx.now;
         self.entities[running as usize].settle_ticks(ticks.clock, cx.tick);
+    }
+
+    fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &Task) {
+        self.change(cx, cpu, task, before);
     }
 
     /// A child that ended within what its parent gave it gives back the rest.

@@ -9,7 +9,7 @@ use super::{
 use crate::schedulers::{Context, Dequeue, Pick, kit::priority_lists::End};
 use schedlab_model::{
     Nanos, SECOND,
-    task::{CpuId, Policy, TaskId, Wait},
+    task::{CpuId, Policy, Task, TaskId, Wait},
 };
 use thread::{State, Thread, Threads, UNBORN};
 
@@ -31,6 +31,21 @@ pub struct Rules {
     pub asleep_in_any_class: bool,
     /// Whether a task that sleeps at a pass counts as awake there if it ran since the one before.
     pub ran_is_awake: bool,
+}
+
+impl Rules {
+    /// The priority of a task that does not depend on its usage, if it has one.
+    fn fixed(&self, task: &Task) -> Option<u16> {
+        match task.policy {
+            // The best of 99 priorities is the best of 32.
+            Policy::Fifo | Policy::Rr => {
+                let rank = 31 - (u16::from(task.priority.max(1)) - 1) * 31 / 98;
+                Some(self.realtime.0 + rank * self.realtime.1)
+            }
+            Policy::Idle => Some(self.idle),
+            Policy::Other | Policy::Batch | Policy::Iso | Policy::Deadline => None,
+        }
+    }
 }
 
 /// The tokens of the timers of the first two events of [`Due`].
@@ -125,20 +140,51 @@ impl<const LISTS: usize> Bsd<LISTS> {
     fn bear(&mut self, cx: &Context<'_>, task: TaskId) {
         let seen = &cx.tasks[task as usize];
         let rules = &self.rules;
-        let fixed = match seen.policy {
-            // The best of 99 priorities is the best of 32.
-            Policy::Fifo | Policy::Rr => {
-                let rank = 31 - (u16::from(seen.priority.max(1)) - 1) * 31 / 98;
-                Some(rules.realtime.0 + rank * rules.realtime.1)
-            }
-            Policy::Idle => Some(rules.idle),
-            Policy::Other | Policy::Batch | Policy::Iso | Policy::Deadline => None,
-        };
+        let fixed = rules.fixed(seen);
         let priority = fixed.unwrap_or(rules.estimator.priority(0, seen.nice));
         let fresh = Thread { timeshare: fixed.is_none(), user_priority: priority, priority, ..UNBORN };
         let parent = seen.parent.and_then(|parent| self.threads.all.get(parent as usize));
         let inherited = parent.map(|&parent| Thread { ran: false, asleep: 0, ..parent });
         *self.threads.stir(task) = Thread { nice: seen.nice, ..inherited.unwrap_or(fresh) };
+    }
+
+    /// The record of a task has changed: its usage stays, and its own priority follows. That of a running task counts when a choice
+    /// is made (resetpriority), which a worse class or real-time priority asks for.
+    pub fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &Task) {
+        let known = self.threads.all.get(task as usize);
+        if known.is_none_or(|thread| thread.state == State::Unborn) {
+            return;
+        }
+        let after = &cx.tasks[task as usize];
+        let fixed = self.rules.fixed(after);
+        let thread = self.threads.stir(task);
+        let old = *thread;
+        (thread.nice, thread.timeshare) = (after.nice, fixed.is_none());
+        let estimator = self.rules.estimator;
+        thread.user_priority = fixed.unwrap_or_else(|| estimator.priority(thread.estimate, after.nice));
+        let asks = fixed != self.rules.fixed(before);
+        if asks {
+            thread.priority = thread.user_priority;
+        } else {
+            thread.follow(&self.rules);
+        }
+        let now = *thread;
+        if matches!(old.state, State::Queued | State::Running) {
+            self.ready = self.ready - estimator.load(before.nice) + estimator.load(after.nice);
+        }
+        // One that may use some processors only has departed, and moves in by its new priority.
+        if now.state == State::Queued && now.priority != old.priority && !self.queue.is_bound(cx, task) {
+            self.queue.change(cx, task, now.priority);
+        }
+        if asks && now.state == State::Running && now.user_priority > old.user_priority {
+            cx.resched(cpu);
+        }
+    }
+
+    /// A queued task comes to another processor.
+    pub fn move_in(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
+        let priority = self.priority(task);
+        self.queue.add_bound(cx, cpu, task, priority);
     }
 
     /// A task wakes.
@@ -153,9 +199,13 @@ impl<const LISTS: usize> Bsd<LISTS> {
         thread.priority = thread.user_priority;
     }
 
-    /// A running task sleeps or ends.
+    /// A running task sleeps or ends, or a queued one leaves a processor that it may no longer use. One that may use all of them
+    /// stays where it is, for the queue is the same.
     #[inline]
-    pub fn leave(&mut self, cx: &Context<'_>, task: TaskId, why: Dequeue) {
+    pub fn leave(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        if why == Dequeue::Migrate {
+            return self.queue.take_bound(cx, cpu, task);
+        }
         self.ready -= self.rules.estimator.load(cx.tasks[task as usize].nice);
         let Rules { asleep, asleep_in_any_class, .. } = self.rules;
         let thread = self.threads.stir(task);

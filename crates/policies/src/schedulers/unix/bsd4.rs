@@ -96,7 +96,7 @@ use crate::schedulers::{Balance, Clocks, Context, Dequeue, Enqueue, Features, Pi
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
-    task::{CpuId, TaskId, Wait},
+    task::{CpuId, Task, TaskId, Wait},
 };
 
 /// Priorities up to here are interrupt threads' (`PRI_MAX_ITHD`): such a task preempts at once.
@@ -271,7 +271,7 @@ impl Scheduler for Bsd4 {
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         let end = match why {
             Enqueue::New | Enqueue::Wakeup => return self.bsd.arrive(cx, cpu, task),
-            Enqueue::Migrate => return, // it has not left the queue
+            Enqueue::Migrate => return self.bsd.move_in(cx, cpu, task),
             Enqueue::Yield => End::Tail,
             _ if std::mem::take(&mut self.cpus[usize::from(cpu)].preempted) => End::Head,
             _ => {
@@ -283,11 +283,8 @@ impl Scheduler for Bsd4 {
     }
 
     #[inline]
-    fn dequeue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Dequeue) {
-        if why == Dequeue::Migrate {
-            return; // the queue is the same
-        }
-        self.bsd.leave(cx, task, why);
+    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        self.bsd.leave(cx, cpu, task, why);
         if why == Dequeue::Exit
             && let Some(parent) = cx.tasks[task as usize].parent
         {
@@ -302,6 +299,10 @@ impl Scheduler for Bsd4 {
         }
         self.cpus[usize::from(cpu)] = Cpu { preempted: false, switched: cx.now };
         self.bsd.choose(cx, cpu)
+    }
+
+    fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &Task) {
+        self.bsd.changed(cx, cpu, task, before);
     }
 
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {

@@ -87,7 +87,7 @@ use crate::schedulers::{
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
-    task::{CpuId, Policy, TaskId, Wait},
+    task::{CpuId, Policy, Task, TaskId, Wait},
 };
 
 /// The three sets in sequence: the kernel's priority 0 of ordinary tasks comes after 32 lists of real time, and the idle
@@ -202,7 +202,7 @@ impl Scheduler for Bsd44x {
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         match why {
             Enqueue::New | Enqueue::Wakeup => self.bsd.arrive(cx, cpu, task),
-            Enqueue::Migrate => {} // it has not left the queue
+            Enqueue::Migrate => self.bsd.move_in(cx, cpu, task),
             Enqueue::Yield | Enqueue::Preempted | Enqueue::SliceEnd => {
                 self.bsd.return_to_user(task);
                 self.bsd.put(cx, cpu, task, End::Tail);
@@ -211,10 +211,8 @@ impl Scheduler for Bsd44x {
     }
 
     #[inline]
-    fn dequeue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Dequeue) {
-        if why != Dequeue::Migrate {
-            self.bsd.leave(cx, task, why);
-        }
+    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        self.bsd.leave(cx, cpu, task, why);
     }
 
     #[inline(always)]
@@ -222,6 +220,10 @@ impl Scheduler for Bsd44x {
         let pick = self.bsd.choose(cx, cpu)?;
         self.left_with[usize::from(cpu)] = self.bsd.user_priority(pick.task);
         Some(pick)
+    }
+
+    fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &Task) {
+        self.bsd.changed(cx, cpu, task, before);
     }
 
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {

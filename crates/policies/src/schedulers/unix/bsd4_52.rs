@@ -80,7 +80,7 @@ use crate::schedulers::{
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
-    task::{CpuId, TaskId},
+    task::{CpuId, Task, TaskId},
 };
 
 /// One queue for all, by what was used; interrupts rotate it.
@@ -185,7 +185,7 @@ impl Scheduler for Bsd452 {
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         match why {
             Enqueue::New | Enqueue::Wakeup => self.bsd.arrive(cx, cpu, task),
-            Enqueue::Migrate => {} // it has not left the queue
+            Enqueue::Migrate => self.bsd.move_in(cx, cpu, task),
             Enqueue::Yield | Enqueue::Preempted | Enqueue::SliceEnd => {
                 let interrupted = std::mem::take(&mut self.interrupted[usize::from(cpu)]);
                 if why != Enqueue::Yield && !interrupted {
@@ -197,11 +197,8 @@ impl Scheduler for Bsd452 {
     }
 
     #[inline]
-    fn dequeue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Dequeue) {
-        if why == Dequeue::Migrate {
-            return; // the queue is the same
-        }
-        self.bsd.leave(cx, task, why);
+    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        self.bsd.leave(cx, cpu, task, why);
         if why == Dequeue::Exit
             && let Some(parent) = cx.tasks[task as usize].parent
         {
@@ -216,6 +213,10 @@ impl Scheduler for Bsd452 {
         }
         self.interrupted[usize::from(cpu)] = false;
         self.bsd.choose(cx, cpu)
+    }
+
+    fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &Task) {
+        self.bsd.changed(cx, cpu, task, before);
     }
 
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {

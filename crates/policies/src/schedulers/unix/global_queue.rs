@@ -37,7 +37,7 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
 
     /// Whether a task may run on some processors only.
     #[inline]
-    fn is_bound(&self, cx: &Context<'_>, task: TaskId) -> bool {
+    pub fn is_bound(&self, cx: &Context<'_>, task: TaskId) -> bool {
         self.own.len() > 1 && cx.tasks[task as usize].allowed.count_ones() < self.own.len() as u32
     }
 
@@ -67,6 +67,20 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
             *length -= 1;
         } else {
             self.shared.remove(&mut self.links, task, priority);
+        }
+    }
+
+    /// A queued task that may use some processors only leaves one of them; any other one stays, for the queue is the same.
+    pub fn take_bound(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
+        if self.is_bound(cx, task) {
+            self.remove(cx, cpu, task);
+        }
+    }
+
+    /// It joins another one.
+    pub fn add_bound(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, priority: u16) {
+        if self.is_bound(cx, task) {
+            self.add(cx, cpu, task, priority, End::Tail);
         }
     }
 

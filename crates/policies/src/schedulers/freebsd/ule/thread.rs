@@ -50,14 +50,20 @@ pub struct Thread {
 impl Thread {
     /// A thread that no other forked.
     pub fn first(task: &Task, now: i64, version: &Version) -> Thread {
+        let (class, user_priority) = Thread::class_of(task, version);
+        let (history, place) = (History::new(now), Place::List(0));
+        Thread { history, class, user_priority, priority: user_priority, place, used: 0, asleep_since: 0, left: 0 }
+    }
+
+    /// The class that a task asks for, and its priority there; 0 where that depends on its past.
+    pub fn class_of(task: &Task, version: &Version) -> (Class, u8) {
         let class = Class::of(task.policy);
-        let user_priority = match class {
+        let priority = match class {
             Class::Fifo | Class::Realtime => version.realtime(task.priority),
             Class::Timeshare => 0,
             Class::Idle => FIRST_IDLE,
         };
-        let (history, place) = (History::new(now), Place::List(0));
-        Thread { history, class, user_priority, priority: user_priority, place, used: 0, asleep_since: 0, left: 0 }
+        (class, priority)
     }
 
     /// Brings the priority in user mode to the present.

@@ -45,38 +45,40 @@ pub enum Turns {
 
 impl Entity {
     pub fn new(credit: &Credit, task: &Task) -> Entity {
+        let user = task.class != Class::KernelTask;
+        let mut entity = Entity {
+            account: Account { static_prio: 0, sleep_avg: 0, sleep: Sleep::Normal, batch: false, user },
+            prio: 0,
+            array: 0,
+            slice: 0,
+            first_slice: false,
+            turns: Turns::Shared,
+            pipe: false,
+            since: 0,
+            last_ran: 0,
+            weight: 0,
+            moves_expired: false,
+            reaps: None,
+        };
+        entity.read(credit, task);
+        entity.slice = credit.slice(entity.account.static_prio);
+        entity
+    }
+
+    /// What follows from the record of its task, but its slice.
+    pub fn read(&mut self, credit: &Credit, task: &Task) {
         let nice = if task.policy == Policy::Idle { 19 } else { task.nice.min(19) };
-        let turns = match task.policy {
+        self.turns = match task.policy {
             Policy::Fifo => Turns::Endless,
             Policy::Rr => Turns::RealTime,
             _ => Turns::Shared,
         };
-        let account = Account {
-            static_prio: (120 + i32::from(nice)) as u8,
-            sleep_avg: 0,
-            sleep: Sleep::Normal,
-            batch: matches!(task.policy, Policy::Batch | Policy::Idle),
-            user: task.class != Class::KernelTask,
-        };
-        let slice = credit.slice(account.static_prio);
-        let (prio, weight) = match turns {
-            Turns::Shared => (credit.priority(&account), credit.weight(slice)),
+        self.account.static_prio = (120 + i32::from(nice)) as u8;
+        self.account.batch = matches!(task.policy, Policy::Batch | Policy::Idle);
+        (self.prio, self.weight) = match self.turns {
+            Turns::Shared => (credit.priority(&self.account), credit.weight(credit.slice(self.account.static_prio))),
             _ => (MAX_RT_PRIO as u8 - 1 - task.priority.min(99), credit.real_time_weight(task.priority)),
         };
-        Entity {
-            account,
-            prio,
-            array: 0,
-            slice,
-            first_slice: false,
-            turns,
-            pipe: false,
-            since: 0,
-            last_ran: 0,
-            weight,
-            moves_expired: false,
-            reaps: None,
-        }
     }
 
     pub fn real_time(&self) -> bool {

@@ -58,19 +58,21 @@ pub struct Entity {
 impl Entity {
     /// A task of that nice level, of which 20 counts as 19; `interval` in ms.
     pub fn new(policy: Policy, nice: i8, interval: i64) -> Entity {
+        let mut entity = Entity { left: i64::MAX, rotation: NEVER, ..Entity::default() };
+        entity.read(policy, nice, interval);
+        entity
+    }
+
+    /// The quotas of that policy and nice level.
+    pub fn read(&mut self, policy: Policy, nice: i8, interval: i64) {
         let level = ((nice + 20) as u8).min(WORST);
         let real_time = matches!(policy, Policy::Fifo | Policy::Rr);
-        let quota = 1000 * if real_time { interval } else { quota(level, interval) };
-        Entity {
-            policy,
-            // If SCHED_IDLEPRIO is queued in a slot, it is that of nice 19.
-            level: if policy == Policy::Idle { WORST } else { level },
-            quota,
-            whole: quota * (SLOTS as i64 - i64::from(level)),
-            left: quota,
-            rotation: NEVER,
-            ..Entity::default()
-        }
+        self.policy = policy;
+        // If SCHED_IDLEPRIO is queued in a slot, it is that of nice 19.
+        self.level = if policy == Policy::Idle { WORST } else { level };
+        self.quota = 1000 * if real_time { interval } else { quota(level, interval) };
+        self.whole = self.quota * (SLOTS as i64 - i64::from(level));
+        self.left = self.left.min(self.quota);
     }
 
     /// Takes what it ran from its quota, in whole us.

@@ -288,7 +288,7 @@ impl<L: FairClass> Tree<L> {
 
     /// Makes the entity current that a queue has picked, unless it is current already.
     #[inline(always)]
-    fn set_next(&mut self, class: &L, id: CfsRqId, choice: Choice) {
+    pub fn set_next(&mut self, class: &L, id: CfsRqId, choice: Choice) {
         if self.queue(id).current != choice.entity {
             self.set_next_entity(class, id, choice);
         }

@@ -59,6 +59,10 @@ pub trait FairClass: Sized {
     fn update_group_slice(&self, _tree: &mut Tree<Self>, _group: EntityId) {}
     /// An entity's weight changes.
     fn reweight_entity(&self, tree: &mut Tree<Self>, entity: EntityId, weight: u64);
+    /// A task's record has changed: what it claims.
+    fn change_claim(&self, _tree: &mut Tree<Self>, _entity: EntityId, _task: &Task) {}
+    /// A task that is not enqueued leaves the class for real time, or comes from there.
+    fn change_class(&self, _tree: &mut Tree<Self>, _entity: EntityId, _leaves: bool) {}
     /// A task that is not enqueued goes from one queue to another.
     fn migrate_entity(&self, _tree: &mut Tree<Self>, _task: EntityId, _to: CfsRqId) {}
     /// The key of an entity in the timeline.
@@ -198,8 +202,7 @@ impl<L: FairClass> Tree<L> {
         }
         let known = self.entities.len() as u32 - self.first_task;
         for task in &tasks[known as usize..=task as usize] {
-            let kind = Kind::of(task.policy);
-            let weight = if kind == Kind::Idle { nice_weights::IDLE } else { nice_weights::weight(task.nice) };
+            let (kind, weight) = (Kind::of(task.policy), nice_weights::of(task));
             let queue = self.queue_of(task, task.cpu);
             let depth = self.depth(queue);
             self.entities.push(SchedEntity {
@@ -213,8 +216,14 @@ impl<L: FairClass> Tree<L> {
             });
         }
         let newer = &tasks[std::mem::replace(&mut self.looked_at, tasks.len())..];
-        if !self.slices && newer.iter().any(|task| task.slice.is_some()) {
-            self.slices = true;
+        if newer.iter().any(|task| task.slice.is_some()) {
+            self.expect_slices();
+        }
+    }
+
+    /// A task asks for a slice of its own.
+    pub fn expect_slices(&mut self) {
+        if !std::mem::replace(&mut self.slices, true) {
             self.queues.iter_mut().for_each(|queue| L::expect_slices(queue, &self.entities));
         }
     }
@@ -248,7 +257,7 @@ impl<L: FairClass> Tree<L> {
     }
 
     /// The depth of the entities of a queue.
-    fn depth(&self, queue: CfsRqId) -> u16 {
+    pub fn depth(&self, queue: CfsRqId) -> u16 {
         if queue < self.processors { 0 } else { self.entities[queue as usize].depth + 1 }
     }
 

@@ -82,7 +82,7 @@ impl<L: FairClass> Linux<L> {
 
     /// Passes on what the fair class wants after a hook's work on a processor.
     #[inline(always)]
-    fn pass_on(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+    pub fn pass_on(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         if std::mem::take(&mut self.tree.resched) {
             self.resched(cx, cpu);
         }
@@ -369,6 +369,10 @@ macro_rules! hooks {
         /// Reservations are refused: such a task is an ordinary one.
         fn admits(&mut self, _: &mut Context<'_>, _: TaskId) -> bool {
             false
+        }
+
+        fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &schedlab_model::task::Task) {
+            self.0.changed(cx, cpu, task, before);
         }
 
         fn timer(&mut self, cx: &mut Context<'_>, cpu: CpuId, token: u32) {

@@ -3,6 +3,7 @@
 pub(super) mod balance;
 pub(super) mod balancer;
 pub(super) mod bandwidth;
+pub(super) mod change;
 pub(super) mod classes;
 pub(super) mod entity;
 pub(super) mod fair;

@@ -1,6 +1,8 @@
 //! The weights of nice levels in Linux since 2.6.24: one level more moves about a tenth of the processor between two
 //! tasks that never wait, wherever on the scale they are.
 
+use schedlab_model::task::{Policy, Task};
+
 /// A weight that rounding must not lose.
 pub const LEAST_WEIGHT: u64 = 2;
 
@@ -25,6 +27,11 @@ const WEIGHTS: [u64; 40] = [
 /// The weight of a nice level; one above 19 counts as 19, as the system call has it.
 pub fn weight(nice: i8) -> u64 {
     WEIGHTS[(i32::from(nice) + 20).clamp(0, 39) as usize]
+}
+
+/// The weight of a task.
+pub fn of(task: &Task) -> u64 {
+    if task.policy == Policy::Idle { IDLE } else { weight(task.nice) }
 }
 
 /// Bits behind the point of an inverse weight.

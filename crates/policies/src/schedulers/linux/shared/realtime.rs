@@ -2,6 +2,8 @@
 //! task stays at the head of its list, a woken one joins the tail. So that a real-time task that never waits leaves something
 //! to the others, either the whole class has a limit of time in each period (`group`), or a server runs the others above
 //! it when they have starved for nearly a period (`fair_server`).
+//!
+//! Long, because the class and what keeps it in bounds are one thing.
 
 use crate::schedulers::{
     Context,
@@ -129,7 +131,16 @@ impl Ready {
     }
 
     fn push_tail(&mut self, links: &mut Links, task: &Task) {
-        self.lists[level(task)].push_tail(links, task.id);
+        self.push(links, task, false);
+    }
+
+    fn push(&mut self, links: &mut Links, task: &Task, first: bool) {
+        let list = &mut self.lists[level(task)];
+        if first {
+            list.push_head(links, task.id);
+        } else {
+            list.push_tail(links, task.id);
+        }
         self.filled |= 1 << level(task);
         self.count += 1;
     }
@@ -200,6 +211,23 @@ impl Realtime {
 
     pub fn dequeue(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
         self.queues[cpu as usize].remove(&mut self.links, &cx.tasks[task as usize]);
+    }
+
+    /// A running task had another record: it leaves the list where it was.
+    pub fn leave(&mut self, cpu: CpuId, before: &Task) {
+        self.queues[cpu as usize].remove(&mut self.links, before);
+    }
+
+    /// A running task has another priority: with a better one it goes to the tail of its list, with a worse one to the head, and
+    /// with the same it keeps its place (sched_setscheduler). Whether it is worse.
+    pub fn requeue(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, before: &Task) -> bool {
+        let (ready, after) = (&mut self.queues[cpu as usize], &cx.tasks[task as usize]);
+        let (old, new) = (level(before), level(after));
+        if old != new {
+            ready.remove(&mut self.links, before);
+            ready.push(&mut self.links, after, new < old);
+        }
+        new < old
     }
 
     /// A task goes to the tail of its list.

@@ -68,7 +68,7 @@ impl Thread {
 
     /// The priority by which it is queued follows its own, if it is not raised by a sleep.
     #[inline]
-    fn follow(&mut self, rules: &Rules) {
+    pub fn follow(&mut self, rules: &Rules) {
         let (best, worst) = rules.follows;
         if (best..=worst).contains(&self.priority) {
             self.priority = self.user_priority;

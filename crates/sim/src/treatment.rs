@@ -1,0 +1,99 @@
+//! How the kernel treats a task changes while the task lives: its record in the scheduler's view, and its class at the drive.
+
+use crate::{
+    kernel::{Kernel, context},
+    process::{Served, State},
+};
+use schedlab_model::{
+    event::{Leave, NO_TASK, Observer},
+    request::IoClass,
+    task::{CpuId, Policy, Task, TaskId},
+};
+use schedlab_policies::schedulers::{Context, Dequeue, Enqueue, Preempt, Scheduler};
+
+impl<S: Scheduler, O: Observer> Kernel<S, O> {
+    /// The task changes how it is treated.
+    pub fn set(&mut self, task: TaskId, change: u16) -> Served {
+        let change = self.resources.changes[usize::from(change)];
+        let io = &mut self.processes[task as usize].life.io;
+        *io = change.io.or(*io);
+        let mut after = self.view.tasks[task as usize].clone();
+        change.apply(&mut after);
+        self.change(task, after)
+    }
+
+    /// A task has another record from now on. A running task goes on where it is, unless the policy wants a new choice or the task
+    /// may not use its processor any more.
+    pub fn change(&mut self, task: TaskId, after: Task) -> Served {
+        let cpu = after.cpu;
+        if self.cpus[usize::from(cpu)].running == task {
+            self.settle_running(cpu.into());
+            self.replace(task, after);
+            if self.view.tasks[task as usize].allowed >> cpu & 1 == 1 {
+                return Served::Done;
+            }
+            self.evict(cpu.into(), task);
+            return Served::Moved;
+        }
+        if self.processes[task as usize].state == State::Runnable {
+            self.scheduler.dequeue(&mut context!(self), cpu, task, Dequeue::Migrate);
+            self.replace(task, after);
+            self.queue_again(cpu, task);
+        } else {
+            self.replace(task, after);
+        }
+        Served::Done
+    }
+
+    fn replace(&mut self, task: TaskId, after: Task) {
+        let cpu = after.cpu;
+        let before = std::mem::replace(&mut self.view.tasks[task as usize], after);
+        self.scheduler.changed(&mut context!(self), cpu, task, &before);
+    }
+
+    /// A running task moves to a processor that it may use.
+    fn evict(&mut self, cpu: usize, task: TaskId) {
+        self.scheduler.enqueue(&mut context!(self), cpu as CpuId, task, Enqueue::Preempted);
+        let left = self.switch_out(cpu, task, Leave::Preempted);
+        self.observer.observe(left);
+        self.vacate(cpu);
+        self.wishes.resched |= 1 << cpu;
+        let to = self.scheduler.select_cpu(&mut context!(self), task, Enqueue::Migrate);
+        self.migrate(task, to);
+        self.may_preempt(to, task);
+    }
+
+    /// A queued task whose record has changed joins its runqueue again.
+    fn queue_again(&mut self, cpu: CpuId, task: TaskId) {
+        self.scheduler.enqueue(&mut context!(self), cpu, task, Enqueue::Migrate);
+        self.may_preempt(cpu, task);
+    }
+
+    /// A task has joined a runqueue: an idle processor takes it, a busy one asks the policy.
+    fn may_preempt(&mut self, cpu: CpuId, task: TaskId) {
+        let running = self.cpus[usize::from(cpu)].running;
+        if running == NO_TASK {
+            self.wishes.resched |= 1 << cpu;
+            return;
+        }
+        if S::FEATURES.charges_at_wakeups {
+            self.settle(cpu.into());
+        }
+        let preempts = self.scheduler.wakeup_preempts(&mut context!(self), cpu, running, task);
+        self.wishes.resched |= u64::from(preempts != Preempt::No) << cpu;
+        self.wishes.at_once |= u64::from(preempts == Preempt::AtOnce) << cpu;
+    }
+
+    /// The class and level of a task at the drive: what it asked for; else by its policy and nice value, as Linux has it.
+    pub fn io_priority(&self, task: TaskId) -> (IoClass, u8) {
+        let record = &self.view.tasks[task as usize];
+        self.processes[task as usize].life.io.unwrap_or_else(|| {
+            let class = match record.policy {
+                Policy::Fifo | Policy::Rr | Policy::Deadline => IoClass::RealTime,
+                Policy::Idle => IoClass::Idle,
+                Policy::Other | Policy::Batch | Policy::Iso => IoClass::BestEffort,
+            };
+            (class, ((i16::from(record.nice) + 20) / 5).clamp(0, 7) as u8)
+        })
+    }
+}
