@@ -244,7 +244,7 @@ fn clock(hz: f64, seed: u64, phase: Option<Nanos>) -> Clock {
 
 fn resources(scenario: &Scenario, programs: &Programs) -> Resources {
     Resources {
-        locks: vec![Lock::default(); programs.locks.len()],
+        locks: programs.protocols.iter().map(|&protocol| Lock { protocol, ..Lock::default() }).collect(),
         pipes: programs.capacities.iter().map(|&capacity| Pipe { capacity, ..Pipe::default() }).collect(),
         semaphores: programs.permits.iter().map(|&permits| Semaphore { permits, ..Semaphore::default() }).collect(),
         barriers: programs.parties.iter().map(|&parties| Barrier { parties, ..Barrier::default() }).collect(),

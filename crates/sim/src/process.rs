@@ -8,10 +8,13 @@ use schedlab_model::{
     program::{Demand, Place},
     request::IoClass,
     rng::Rng,
-    task::{CpuId, TaskId, Wait},
+    task::{CpuId, Policy, TaskId, Wait},
 };
 use schedlab_workloads::program::MAX_DEPTH;
 use std::collections::VecDeque;
+
+/// A policy and its priority, as a task asks for them.
+pub(crate) type Asked = (Policy, u8);
 
 /// Whose code a burst is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -203,6 +206,10 @@ pub(crate) struct Life {
     pub memory: u64,
     /// When it requested the lock or permit for which it waits.
     pub requested: Option<Nanos>,
+    /// What it asked for itself, while more is lent to it.
+    pub own: Option<Asked>,
+    /// The lock with a protocol for which it waits.
+    pub awaits: Option<u16>,
     /// The class and level at the drive that it asked for.
     pub io: Option<(IoClass, u8)>,
     /// When the message was sent that it received last, until it is done with it.

@@ -5,6 +5,7 @@ use schedlab_model::{
     machine::Sizing,
     program::{Span, Treatment},
     request::IoClass,
+    scenario::Protocol,
     task::{CpuId, GroupId, Policy, Task, TaskId},
 };
 use schedlab_workloads::arrivals::ArrivalTimes;
@@ -39,6 +40,7 @@ pub(crate) struct Resources {
 /// their requests, so a reader that comes behind a waiting writer waits too.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Lock {
+    pub protocol: Option<Protocol>,
     pub holder: Option<TaskId>,
     pub readers: Vec<TaskId>,
     /// Waiters, and whether each wants it for reading.

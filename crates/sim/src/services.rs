@@ -155,6 +155,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.processes[child as usize].plan([Action::Burst(self.costs.start, Mode::System)]);
         }
         self.begin(child);
+        // A child asks for what its parent asked for, whatever was lent to that.
+        if let Some((policy, priority)) = self.processes[parent as usize].life.own {
+            let after = Task { policy, priority, ..self.view.tasks[child as usize].clone() };
+            self.change(child, after);
+        }
         Served::Done
     }
 

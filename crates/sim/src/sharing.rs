@@ -9,6 +9,7 @@ use crate::{
 use schedlab_model::{
     Nanos,
     event::{Kind, Observer},
+    scenario::Protocol,
     task::{TaskId, Wait},
 };
 use schedlab_policies::schedulers::Scheduler;
@@ -40,6 +41,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             return false;
         }
         let done = match call {
+            // Each lock and unlock sets the priority.
+            Call::Lock(lock) | Call::Unlock(lock) if self.has_ceiling(lock) => return false,
             Call::Lock(lock) => self.resources.locks[usize::from(lock)].take(task, false),
             Call::ReadLock(lock) => self.resources.locks[usize::from(lock)].take(task, true),
             Call::Unlock(lock) => {
@@ -83,13 +86,17 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         Served::Waits(Wait::Lock)
     }
 
+    fn has_ceiling(&self, lock: u16) -> bool {
+        matches!(self.resources.locks[usize::from(lock)].protocol, Some(Protocol::Ceiling(_)))
+    }
+
     fn lock(&mut self, task: TaskId, lock: u16, reads: bool) -> Served {
-        let lock = &mut self.resources.locks[usize::from(lock)];
-        if lock.take(task, reads) {
+        if self.resources.locks[usize::from(lock)].take(task, reads) {
+            self.lock_changed(task, lock);
             self.granted(task);
             return Served::Done;
         }
-        lock.waiting.push_back((task, reads));
+        self.await_lock(task, lock, reads);
         self.await_grant(task)
     }
 
@@ -98,7 +105,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn unlock(&mut self, task: TaskId, lock: u16) -> u32 {
         let mut woken = 0;
         self.resources.locks[usize::from(lock)].give_back(task);
+        self.lock_changed(task, lock);
         while let Some(next) = self.resources.locks[usize::from(lock)].next() {
+            self.lock_changed(next, lock);
             self.complete(next);
             woken += 1;
         }
@@ -161,12 +170,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let signalled: Vec<(TaskId, u16)> = waiting.drain(..most.min(waiting.len())).collect();
         let mut woken = 0;
         for (task, lock) in signalled {
-            let lock = &mut self.resources.locks[usize::from(lock)];
-            if lock.take(task, false) {
+            if self.resources.locks[usize::from(lock)].take(task, false) {
+                self.lock_changed(task, lock);
                 self.complete(task);
                 woken += 1;
             } else {
-                lock.waiting.push_back((task, false));
+                self.await_lock(task, lock, false);
             }
         }
         woken

@@ -18,8 +18,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let io = &mut self.processes[task as usize].life.io;
         *io = change.io.or(*io);
         let mut after = self.view.tasks[task as usize].clone();
+        (after.policy, after.priority) = self.own(task);
         change.apply(&mut after);
-        self.change(task, after)
+        self.ask(task, after)
     }
 
     /// A task has another record from now on. A running task goes on where it is, unless the policy wants a new choice or the task
@@ -88,7 +89,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn io_priority(&self, task: TaskId) -> (IoClass, u8) {
         let record = &self.view.tasks[task as usize];
         self.processes[task as usize].life.io.unwrap_or_else(|| {
-            let class = match record.policy {
+            let class = match self.own(task).0 {
                 Policy::Fifo | Policy::Rr | Policy::Deadline => IoClass::RealTime,
                 Policy::Idle => IoClass::Idle,
                 Policy::Other | Policy::Batch | Policy::Iso => IoClass::BestEffort,

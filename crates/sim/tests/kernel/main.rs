@@ -9,6 +9,7 @@ mod ends;
 mod every_hook;
 mod fair;
 mod groups;
+mod inversion;
 mod least_turnaround;
 mod loads;
 mod machine_effects;

@@ -115,11 +115,12 @@ fn phrase(processors: u16) -> impl Strategy<Value = Vec<Value>> {
 fn steps(programs: Programs, processors: u16) -> impl Strategy<Value = Vec<Value>> {
     let inner = prop::collection::vec(phrase(processors), 1..4).prop_map(|phrases| phrases.concat());
     let nested = inner.prop_recursive(3, 24, 4, move |inner| {
-        let held = (0..2u8, 0..3u8, inner.clone()).prop_map(|(lock, how, body)| {
+        let held = (0..2u8, 0..4u8, inner.clone()).prop_map(|(lock, how, body)| {
             let name = format!("lock{lock}");
             match how {
                 0 => [take("lock", &name), without_waits(body), vec![json!({ "unlock": name })]].concat(),
                 1 => [take("read_lock", &name), without_waits(body), vec![json!({ "unlock": name })]].concat(),
+                2 => [take("lock", "inherits0"), without_waits(body), vec![json!({ "unlock": "inherits0" })]].concat(),
                 _ => [vec![json!({ "acquire": "db" })], without_waits(body), vec![json!({ "release": "db" })]].concat(),
             }
         });
@@ -139,6 +140,10 @@ fn steps(programs: Programs, processors: u16) -> impl Strategy<Value = Vec<Value
                 take("lock", "lock0"),
                 take("read_lock", "lock0"),
                 vec![json!({ "unlock": "lock0" })],
+                take("lock", "inherits0"),
+                vec![json!({ "unlock": "inherits0" })],
+                take("lock", "inherits1"),
+                vec![json!({ "unlock": "inherits1" })],
                 vec![json!({ "acquire": "db" })],
                 vec![json!({ "release": "db" })],
                 vec![json!({ "barrier": "gate" })],
@@ -317,7 +322,9 @@ fn pool() -> impl Strategy<Value = Option<Value>> {
 
 /// Any scenario. One job sends and locks, since a scenario in which tasks receive or unlock without such a job is refused.
 pub fn any_scenario(programs: Programs) -> impl Strategy<Value = Written> {
-    let sender = json!({ "steps": [{ "send": "pipe" }, { "lock": "lock0" }, { "unlock": "lock0" }, { "condition_signal": "c" }] });
+    let sender = json!({ "steps": [{ "send": "pipe" }, { "lock": "lock0" }, { "unlock": "lock0" }, { "lock": "inherits0" },
+                                   { "unlock": "inherits0" }, { "lock": "inherits1" }, { "unlock": "inherits1" },
+                                   { "condition_signal": "c" }] });
     // Where programs need not end, senders may have to wait for room.
     let pipe = prop::option::of(1..4u32).prop_map(move |room| room.filter(|_| programs == Programs::Wild));
     let limit =
@@ -334,7 +341,8 @@ pub fn any_scenario(programs: Programs) -> impl Strategy<Value = Written> {
             }
             let mut scenario = json!({ "machine": machine, "scheduler": scheduler, "workload": workload,
                                        "groups": { "some": { "weight": 300 } },
-                                       "shared": { "db": { "semaphore": 1 }, "gate": { "barrier": 2 } } });
+                                       "shared": { "db": { "semaphore": 1 }, "gate": { "barrier": 2 },
+                                                   "inherits0": { "lock": "inherit" }, "inherits1": { "lock": "inherit" } } });
             room.into_iter().for_each(|room| scenario["shared"]["pipe"] = json!({ "queue": room }));
             limit.into_iter().for_each(|limit| scenario["duration"] = json!(limit));
             Written(read(&scenario.to_string(), Format::Json))
