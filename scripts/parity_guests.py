@@ -79,7 +79,7 @@ def value(number: float, unit: str) -> str:
 
 def main() -> None:
     """Read the measurement, and put its tables and counts into the pages."""
-    numbers = json.loads(Path(sys.argv[1]).read_text())
+    numbers = json.loads(Path(sys.argv[1]).read_text())["comparisons"]
     kernels: dict[str, list[dict]] = {}
     for one in numbers:
         kernels.setdefault(one["comparison"].rpartition(" ")[2], []).append(one)

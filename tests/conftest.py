@@ -9,10 +9,12 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 ROOT = Path(__file__).parent.parent
 COMMAND = Path(sys.executable).with_name("schedlab")
+SCHEMAS = ROOT / "schema" / "output"
 
 SMALL = """
 question = "Which slice keeps a reader quick alongside a hog?"
@@ -44,6 +46,26 @@ def small(tmp_path) -> Path:
     return path
 
 
+def strict(schema):
+    """The schema of a document, without the fields that later versions may add."""
+    if isinstance(schema, list):
+        return [strict(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {} if "properties" not in schema else {"additionalProperties": False}
+    inner = {key: strict(value) for key, value in schema.items() if key != "properties"}
+    named = {"properties": {key: strict(value) for key, value in schema["properties"].items()}} if closed else {}
+    return closed | inner | named
+
+
+def valid(document, name=None):
+    """The document, if it is as its schema says, or the schema of that name."""
+    name = name or document["schema"].split("/")[1]
+    schema = strict(json.loads((SCHEMAS / f"{name}.json").read_text()))
+    jsonschema.Draft202012Validator(schema).validate(document)
+    return document
+
+
 class Command:
     """The command `schedlab`, run in a folder of its own."""
 
@@ -61,10 +83,10 @@ class Command:
         )
 
     def json(self, *arguments):
-        """The JSON document that a successful command prints."""
+        """The JSON document that a successful command prints. It is as its schema says."""
         done = self(*arguments, "--json")
         assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        return valid(json.loads(done.stdout))
 
     def start(self, *arguments) -> subprocess.Popen:
         """Start the command and leave it running."""

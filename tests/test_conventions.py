@@ -11,25 +11,16 @@ import subprocess
 import tomllib
 
 import pytest
-from conftest import COMMAND, ROOT
+from conftest import COMMAND, ROOT, valid
 
 from schedlab.cli import verbs
 from schedlab.system import status
 
-SCHEMAS = ROOT / "schema" / "output"
 DOCS = ROOT / "docs" / "command-line.md"
 
 
 def needs(program):
     return pytest.mark.skipif(not shutil.which(program), reason=f"{program} is not installed")
-
-
-def valid(document, name):
-    jsonschema = pytest.importorskip("jsonschema")
-    schema = json.loads((SCHEMAS / f"{name}.json").read_text())
-    jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.Draft202012Validator(schema).validate(document)
-    return document
 
 
 # Verbs, help, manual pages.
@@ -149,18 +140,6 @@ def test_a_command_of_others_that_wants_json_has_no_error_as_json(schedlab):
 def test_a_run_as_json_has_a_version_and_is_as_its_schema_says(schedlab, small):
     words = ["run", small, "--gantt", "a.svg", "--baseline", "scheduler.slice=18ms"]
     assert valid(schedlab.json(*words), "run")["pictures"]
-
-
-def test_every_object_names_its_form_and_version(schedlab, small):
-    for words, name in [(["describe", "minix"], "describe"), (["run", small, "--dry-run"], "plan")]:
-        document = schedlab.json(*words)
-        assert valid(document, "document")["schema"] == f"schedlab/{name}/1"
-        assert next(iter(document)) == "schema"
-
-
-def test_lists_and_objects_by_name_stay_as_they_are(schedlab):
-    assert isinstance(schedlab.json("list", "machines"), list)
-    assert "schema" not in schedlab.json("list")
 
 
 # Colours, -q and -v.

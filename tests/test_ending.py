@@ -79,7 +79,7 @@ def test_a_damaged_manifest_is_named_and_the_others_are_listed(schedlab, small, 
     damaged.parent.mkdir()
     damaged.write_text(text)
     done = schedlab("list", "results", "--json")
-    assert (done.returncode, len(json.loads(done.stdout))) == (0, 1)
+    assert (done.returncode, len(json.loads(done.stdout)["results"])) == (0, 1)
     assert "results/another-1/manifest.json" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert "\x1b" not in done.stderr

@@ -48,7 +48,7 @@ def test_every_verb_has_an_example_and_prints_json(schedlab, verb):
 
 
 def test_check_says_for_every_no_what_was_seen(schedlab, journal):
-    lines = schedlab.json("host", "check", "--look", "50ms", *journal)
+    lines = schedlab.json("host", "check", "--look", "50ms", *journal)["answers"]
     assert {line["answer"] for line in lines} <= {"yes", "limited", "no", "unknown"}
     assert all(line["what"] and line["seen"] for line in lines)
     assert all(line["advice"] is None for line in lines if line["answer"] == "yes")
@@ -80,7 +80,7 @@ def test_check_leaves_nothing_mounted(schedlab, journal):
 
 
 def test_tunables_are_listed_with_value_range_and_meaning(schedlab):
-    rows = {row["name"]: row for row in schedlab.json("host", "tunables")}
+    rows = {row["name"]: row for row in schedlab.json("host", "tunables")["tunables"]}
     assert rows["page_cluster"]["value"] == CLUSTER.read_text().strip()
     assert rows["swappiness"]["allowed"].startswith("0 to 200")
     assert rows["slice"]["access"] == "per_task"
@@ -145,6 +145,13 @@ def test_a_confirmed_setting_stays_and_a_restored_one_goes(schedlab, journal, cl
     assert schedlab("host", "confirm", *journal).stdout == "The settings stay.\n"
     assert "Nothing is left" in schedlab("host", "restore", *journal).stdout
     assert CLUSTER.read_text().strip() == other
+
+
+@needs_root
+def test_a_confirmation_as_json_names_who_held_the_setting(schedlab, journal, cluster):
+    schedlab("host", "apply", f"page_cluster={cluster[1]}", *journal)
+    (process,) = schedlab.json("host", "confirm", *journal)["confirmed"]
+    assert process > 1
 
 
 def test_the_unit_restores_at_boot(schedlab):

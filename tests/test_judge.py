@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import COMMAND
+from conftest import COMMAND, valid
 from test_live import host, log_of  # noqa: F401
 
 from schedlab.results import Results
@@ -174,6 +174,15 @@ def test_a_simulated_machine_has_nothing_to_judge(schedlab, host):  # noqa: F811
     assert not host.asked("run")
     assert not host.asked("calibrate")
     assert not (schedlab.folder / "results").exists()
+
+
+def test_scores_may_come_from_a_pipe_and_the_results_as_json(schedlab, host):  # noqa: F811
+    words = ("judge", host.file(machine=HERE), "--sessions", "1", "--trust", "--json")
+    done = subprocess.run([COMMAND, *words], cwd=schedlab.folder, input="3\n8\n", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    document = valid(json.loads(done.stdout))
+    assert document["schema"] == "schedlab/run/1"
+    assert sorted(cell["metrics"]["score"]["mean"] for cell in document["cells"]) == [3.0, 8.0]
 
 
 def test_input_at_its_end_is_refused_before_the_first_session(schedlab, host):  # noqa: F811

@@ -307,9 +307,10 @@ def test_json_has_exactly_the_agreed_form(schedlab):
     for claim in document["claims"]:
         assert list(claim) == ["id", "verdict", "evidence", "set_afterwards"]
     several = schedlab.json("reproduce", "minix-1990", "minix-1990", "--seeds", "2")
-    assert [entry["report"] for entry in several] == ["minix-1990"] * 2
-    # A list has no version, nor have its entries.
-    assert json.dumps({"schema": document["schema"], **several[0]}) == json.dumps(document)
+    assert list(several) == ["schema", "reports"]
+    assert [entry["report"] for entry in several["reports"]] == ["minix-1990"] * 2
+    # The version is that of the whole.
+    assert json.dumps({"schema": several["schema"], **several["reports"][0]}) == json.dumps(document)
 
 
 def test_the_table_and_the_page_of_a_reproduction_are_made(schedlab):

@@ -58,7 +58,7 @@ def list_(
             )
     known.sort(key=lambda kernel: kernels.order(kernel["version"]))
     if json:
-        print_json(known)
+        print_json({"kernels": known})
         return
     rows = [[one["kernel"], one["version"], one["release"], "fetched" if one["fetched"] else ""] for one in known]
     print_table(["kernel", "version", "release", ""], rows)

@@ -33,7 +33,7 @@ def check(
 
     lines = control.check(look, journal)
     if json:
-        print_json(lines)
+        print_json({"answers": lines})
         return
     rows = [[line["what"], _answer(line["answer"]), line["seen"], line["advice"] or ""] for line in lines]
     print_table(["", "", "seen", "what to do"], rows)
@@ -56,7 +56,7 @@ def tunables(
 
     rows = control.tunables(names or [])
     if json:
-        print_json(rows)
+        print_json({"tunables": rows})
     elif names:
         _print_details(rows)
     else:
@@ -136,7 +136,7 @@ def apply(
 
     done = control.plan(settings) if dry_run else control.apply(settings, confirm_within, journal)
     if json:
-        print_json(done)
+        print_json(done, name="host-plan" if dry_run else None)
     elif dry_run:
         print("\n".join(["# set:", *done["set"], "# and back:", *done["back"]]))
     else:

@@ -81,14 +81,14 @@ def asked(seen: dict[str, str], session: int, best: int) -> float:
     """A person's score for the session just over; asked again until it is one. Ctrl-C and the end of input stop all."""
     while True:
         with _stoppable():
-            answer = typer.prompt(f"session {session} is over: your score, 0 (worst) to {best}")
+            answer = typer.prompt(f"session {session} is over: your score, 0 (worst) to {best}", err=True)
         try:
             score = float(answer.replace(",", "."))
         except ValueError:
             score = -1.0
         if 0 <= score <= best:
             return score
-        typer.echo(f"{answer!r} is no score: a number from 0 to {best}")
+        typer.echo(f"{answer!r} is no score: a number from 0 to {best}", err=True)
 
 
 @contextmanager

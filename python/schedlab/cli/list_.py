@@ -37,7 +37,7 @@ def verb(
         raise UsageError(f"no such list: {family!r}; {nearest(family, FAMILIES)}")
     everything = _collect([family] if family else list(FAMILIES), out)
     if json:
-        print_json(everything[family] if family else everything, fixed=False)
+        print_json(everything)
         return
     for name, entries in everything.items():
         rows = [

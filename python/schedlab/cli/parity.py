@@ -67,9 +67,8 @@ def verb(
         known = guests.references(kernel)
         tables = {one.name: list(_compare_with_guest(only, one, repeats or guests.SEEDS, out, fresh)) for one in known}
     if form is Form.JSON:
-        print_json(
-            [vars(one) | {"comparison": title, "holds": one.holds} for title, all in tables.items() for one in all]
-        )
+        found = [vars(one) | {"comparison": title, "holds": one.holds} for title, all in tables.items() for one in all]
+        print_json({"comparisons": found})
     elif form is Form.CSV:
         print_result(form, table(tables, named=True))
     else:
@@ -134,7 +133,8 @@ def _switch_for_switch(only: list[str] | None, kernel: list[str] | None, out: Pa
         for tasks in switches.task_sets(only):
             found.append((reference, tasks, switches.compare(tasks, guest, reference.scheduler, out)))
     if form is Form.JSON:
-        return print_json([{"reference": ref.name, "task_set": tasks.name} | vars(one) for ref, tasks, one in found])
+        switched = [{"reference": ref.name, "task_set": tasks.name} | vars(one) for ref, tasks, one in found]
+        return print_json({"comparisons": switched}, name="parity-switches")
     columns = [Column("task set", key=True), Column("policy and kernel", key=True), Column("choices", numeric=True)]
     columns += [
         Column("switches", numeric=True),

@@ -80,7 +80,7 @@ def verb(
         write(outcomes, html)
     if form is Form.JSON:
         documents = [outcome.as_json() for outcome in outcomes]
-        print_json(documents[0] if len(documents) == 1 else documents)
+        print_json(documents[0] if len(documents) == 1 else {"reports": documents})
     elif form is Form.CSV:
         print_result(form, rows_table(outcomes, {}, named=True), [note for one in outcomes for note in one.notes()])
     else:
@@ -99,7 +99,7 @@ def _ask_kernels(names, on: str, seeds: int | None, out: Path, dirty: bool, form
     options = {"on": on, "seeds": seeds, "out": out, "conditions": Conditions(dirty=dirty), "progress": progress_bar}
     done = [kernels.ask_again(name, **options) for name in names or kernels.names(kernels.version_for(on))]
     if form is Form.JSON:
-        print_json([_json_of_kernels(one) for one in done])
+        print_json({"reports": [_json_of_kernels(one) for one in done]}, name="reproduce-kernels")
         return
     if form is Form.CSV:
         _print_tidy(done)

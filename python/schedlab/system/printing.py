@@ -20,14 +20,9 @@ def begin(verb: str, inner: str = "") -> None:
     _verb = f"{verb}-{inner}" if inner else verb
 
 
-def print_json(value: Any, fixed: bool = True, name: str | None = None) -> None:
-    """Print one JSON document, of that name; by default the verb's.
-
-    An object says what it is and in which version, unless its keys are names (`fixed` is false); a list cannot.
-    """
-    if isinstance(value, dict) and fixed:
-        value = {"schema": f"{FORMATS}/{name or _verb}/{VERSION}"} | value
-    print(escaped.json(value, indent=2))
+def print_json(value: dict[str, Any], name: str | None = None) -> None:
+    """Print one JSON document, of that name; by default the verb's. It begins with what it is, and in which version."""
+    print(escaped.json({"schema": f"{FORMATS}/{name or _verb}/{VERSION}"} | value, indent=2))
 
 
 def error_document(kind: str, status: int, message: str) -> str:

@@ -20,15 +20,15 @@ use schedlab_model::Nanos;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Changes when a line's keys do.
-const SCHEMA: u32 = 1;
+/// The form of the lines, and its version, which changes when a key is removed or changes its meaning.
+const SCHEMA: &str = "schedlab/samples/1";
 
 /// What holds for all samples of a stream.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Header {
     #[serde(rename = "type")]
     kind: &'static str,
-    schema: u32,
+    schema: &'static str,
     agent: &'static str,
     kernel: Option<String>,
     /// The sampler's own, so that it can be reported from those it watches.
