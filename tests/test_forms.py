@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import os
 import pty
 import re
@@ -11,10 +12,11 @@ import termios
 from fcntl import ioctl
 
 import pytest
-from conftest import COMMAND, ROOT
+from conftest import COMMAND, ROOT, agent_or_skip
 from test_cli import refused
 
 from schedlab import Experiment, Results, UsageError, load
+from schedlab.cli import calling, verbs
 
 FACTOR = "workload.request.gap.exp"
 METRICS = ["tasks.request.queueing.mean", "tasks.request.turnaround.mean", "run_queue", "utilization"]
@@ -154,6 +156,13 @@ def test_differences_are_the_table_of_csv_if_a_baseline_is_named(schedlab, queue
         ("reproduce",),
         ("parity",),
         ("judge", "x.toml"),
+        ("list",),
+        ("describe", "minix"),
+        ("unseal", "results/x", "--verdict", "x"),
+        ("host", "check"),
+        ("host", "tunables"),
+        ("guest", "list"),
+        ("diagnose",),
     ],
 )
 def test_only_one_form_is_printed(schedlab, verb, forms):
@@ -165,10 +174,89 @@ def test_a_plan_is_no_table(schedlab, queue):
     refused(schedlab(*queue, "--dry-run", "--csv"), "--csv", "--json")
 
 
-def test_every_verb_that_prints_results_has_all_forms(schedlab):
-    for verb in ("run", "report", "matrix", "cache", "reproduce", "parity", "judge"):
-        shown = schedlab(verb, "--help", env={"COLUMNS": "120"}).stdout
-        assert all(form in shown for form in ("--json", "--csv", "--markdown")), verb
+#: Verbs that print no table: a file, a page, a line, a script; `watch --csv` names a file for its rows.
+NO_TABLE = {"new", "lint", "schema", "completion", "man", "watch", "guest fetch", "guest boot", "guest build",
+            "host apply", "host confirm", "host restore", "host unit"}  # fmt: skip
+
+
+def test_every_verb_that_prints_a_table_has_all_forms():
+    inner = [f"{group} {name}" for group in verbs.GROUPS for name in calling.command(group).commands]
+    plain = [verb for verb in verbs.SUMMARIES if verb not in verbs.GROUPS]
+    for verb in {*plain, *inner} - NO_TABLE:
+        options = {term.split()[0] for _, entries in calling.page(verb).sections for term, _ in entries}
+        assert {"--json", "--csv", "--markdown"} <= options, verb
+
+
+TABLES = [
+    (("list",), {"family", "name", "summary"}),
+    (("list", "metrics"), {"family", "name", "summary"}),
+    (("describe", "minix"), {"family", "parameter", "default", "allowed", "meaning"}),
+    (("host", "check", "--look", "50ms"), {"what", "answer", "seen", "what to do"}),
+    (("host", "tunables"), {"family", "tunable", "now", "access", "allowed", "meaning"}),
+    (("host", "tunables", "swappiness"), {"family", "tunable", "now", "access", "allowed", "meaning"}),
+    (("guest", "list", "--here"), {"kernel", "version", "release", "fetched"}),
+    (("time", "--", "true"), {"command", "tasks", "quantity", "unit", "mean", "low", "high", "n"}),
+    (
+        ("diagnose", "--for", "200ms", "--every", "50ms"),
+        {"resource", "sign", "value", "unit", "short from", "verdict", "because"},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "columns"), TABLES, ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+)
+def test_a_table_is_csv_and_markdown_too(schedlab, words, columns):
+    if words[0] in ("host", "time", "diagnose"):
+        agent_or_skip()
+    place = words.index("--") if "--" in words else len(words)
+    csv_text, markdown = (
+        schedlab(*words[:place], form, *words[place:], env={"COLUMNS": "40"}) for form in ("--csv", "--markdown")
+    )
+    assert (csv_text.returncode, markdown.returncode) == (0, 0), csv_text.stderr + markdown.stderr
+    rows = list(csv.DictReader(io.StringIO(csv_text.stdout), strict=True))
+    assert all(set(row) == columns and None not in row.values() for row in rows)
+    assert rows or words[0] == "guest"
+    lines = [line for line in markdown.stdout.splitlines() if line.startswith("|")]
+    shown = [line for line in lines if not re.match(r"\| (\*\*|---)", line)]
+    assert len(shown) >= len(rows) or words[:2] == ("host", "tunables"), (
+        "as many rows, but for tunables that are absent"
+    )
+
+
+def test_the_numbers_of_time_are_those_of_its_json(schedlab):
+    agent_or_skip()
+    words = ("--repeat", "2", "--", "true", "--versus", "sleep", "0.05")
+    rows = list(csv.DictReader(io.StringIO(schedlab("time", "--csv", *words).stdout)))
+    document = json.loads(schedlab("time", "--json", *words).stdout)
+    parts, counts = (document["commands"][0][key] for key in ("parts", "counts"))
+    assert len(rows) == 2 * (2 * len(parts["main"]) + len(rows_of_counts(rows))) + len(document["difference"])
+    assert set(counts) >= {"tasks", "peak_bytes"}
+    asleep = [row for row in rows if (row["quantity"], row["tasks"]) == ("asleep", "first")]
+    assert [row["command"] for row in asleep] == ["true", "sleep 0.05", "second less first"]
+    assert float(asleep[1]["low"]) <= float(asleep[1]["mean"]) <= float(asleep[1]["high"])
+    assert 0.04 < float(asleep[1]["mean"]) < 5
+
+
+def rows_of_counts(rows):
+    return {row["quantity"] for row in rows if row["unit"] != "s"}
+
+
+@pytest.mark.parametrize("width", [40, 60, 100])
+def test_notes_below_a_table_are_as_wide_as_the_table_may_be(schedlab, small, width):
+    small.write_text(small.read_text().replace('duration = "30s"', 'duration = "1s"'))
+    done = schedlab("run", small, env={"COLUMNS": str(width)})
+    notes = done.stdout[done.stdout.index("\nmean ±") :].splitlines()
+    assert any(line.startswith("warning: ") for line in notes)
+    assert any(line.startswith("  ") for line in notes), "a long note goes on indented"
+    assert max(map(len, notes)) <= width
+    wide = schedlab("run", small, env={"COLUMNS": "2000"}).stdout.splitlines()
+    assert [" ".join(line.split()) for line in wide if line.startswith("warning: ")] == [
+        note
+        for note in re.split(r"\n(?=warning: )", "\n".join(notes))
+        if note.startswith("warning: ")
+        for note in [" ".join(note.split())]
+    ]
 
 
 def test_the_table_of_results_is_printed_again_by_report(schedlab, queue):

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from schedlab.cli.forms import Csv, Json, Markdown
+
 NAME = "diagnose"
 EXAMPLE = "schedlab diagnose --for 10s --write try.toml"
 
@@ -13,7 +15,9 @@ def verb(
     lasting: Annotated[str, typer.Option("--for", help="How long to watch.")] = "10s",
     every: Annotated[str, typer.Option("--every", help="Time between samples.")] = "500ms",
     write: Annotated[Path | None, typer.Option("--write", help="Write an experiment that tries what may help.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
+    csv: Csv = False,
+    markdown: Markdown = False,
 ) -> None:
     """Watch this host and name the resource that is short, the evidence, and who uses it up.
 
@@ -21,4 +25,4 @@ def verb(
     """
     from schedlab.direct import diagnosed
 
-    raise typer.Exit(diagnosed.run(lasting, every, write, json))
+    raise typer.Exit(diagnosed.run(lasting, every, write, json, csv, markdown))

@@ -21,13 +21,7 @@ class Form(Enum):
 
 def chosen(json: bool, csv: bool, markdown: bool) -> Form:
     """The form that the options name. Raises `UsageError` if they name several."""
-    from schedlab.errors import UsageError
+    from schedlab.system.printing import refuse_several
 
-    named = [
-        form for form, given in zip((Form.JSON, Form.CSV, Form.MARKDOWN), (json, csv, markdown), strict=True) if given
-    ]
-    if len(named) > 1:
-        raise UsageError(
-            f"{' and '.join(form.value for form in named)}: only one form can be printed; choose one of them"
-        )
-    return named[0] if named else Form.TEXT
+    refuse_several(json=json, csv=csv, markdown=markdown)
+    return Form.JSON if json else Form.CSV if csv else Form.MARKDOWN if markdown else Form.TEXT

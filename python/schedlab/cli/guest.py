@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
+
 NAME = "guest"
 EXAMPLE = "schedlab guest boot 6.1"
 
@@ -16,7 +18,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Kernel = Annotated[
     str,
     typer.Argument(
@@ -29,12 +30,16 @@ Kernel = Annotated[
 def list_(
     here: Annotated[bool, typer.Option("--here", help="Only those that are fetched; asks no network.")] = False,
     json: Json = False,
+    csv: Csv = False,
+    markdown: Markdown = False,
 ) -> None:
     """List the kernels that are fetched, and those that can be, by the machine's own sources of packages."""
-    from schedlab.cli.output import print_json, print_table
+    from schedlab.cli.output import print_json, print_result
     from schedlab.system.terminal import say
+    from schedlab.tables import Cell, Column, Table
     from schedlab.targets.guest import kernels
 
+    form = chosen(json, csv, markdown)
     known = [
         {
             "kernel": kernels.series(kernel.release),
@@ -57,11 +62,15 @@ def list_(
                 }
             )
     known.sort(key=lambda kernel: kernels.order(kernel["version"]))
-    if json:
+    if form is Form.JSON:
         print_json({"kernels": known})
         return
-    rows = [[one["kernel"], one["version"], one["release"], "fetched" if one["fetched"] else ""] for one in known]
-    print_table(["kernel", "version", "release", ""], rows)
+    columns = [Column("kernel", key=True), Column("version"), Column("release"), Column("", plain=("fetched",))]
+    rows = [
+        [one["kernel"], one["version"], one["release"], Cell("fetched" if one["fetched"] else "", (one["fetched"],))]
+        for one in known
+    ]
+    print_result(form, Table.of_texts(columns, rows))
 
 
 @app.command("fetch", epilog="Example: schedlab guest fetch 6.12")

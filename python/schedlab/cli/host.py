@@ -1,9 +1,14 @@
 """`schedlab host`: what this host permits, its tunables, and settings that come back unless they are confirmed."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
+
+if TYPE_CHECKING:
+    from schedlab.tables import Table
 
 NAME = "host"
 EXAMPLE = "schedlab host check --json"
@@ -13,7 +18,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Journal = Annotated[Path | None, typer.Option("--journal", help="Folder of the journal.")]
 Settings = Annotated[list[str], typer.Argument(help="NAME=VALUE: swappiness=10, elevator@vda=bfq, rr_slice=36ms.")]
 
@@ -26,63 +30,86 @@ def check(
     look: Annotated[str, typer.Option("--look", help="How long to look at what else goes on.")] = "500ms",
     journal: Journal = None,
     json: Json = False,
+    csv: Csv = False,
+    markdown: Markdown = False,
 ) -> None:
     """Report what this host permits, and how to enable what is missing. Restores what dead runs have left changed."""
-    from schedlab.cli.output import print_json, print_table
+    from schedlab.cli.output import print_json, print_result
+    from schedlab.tables import Cell, Column, Table
     from schedlab.targets.host import control
 
+    form = chosen(json, csv, markdown)
     lines = control.check(look, journal)
-    if json:
+    if form is Form.JSON:
         print_json({"answers": lines})
         return
-    rows = [[line["what"], _answer(line["answer"]), line["seen"], line["advice"] or ""] for line in lines]
-    print_table(["", "", "seen", "what to do"], rows)
-
-
-def _answer(answer: str) -> Any:
-    from schedlab.tables import Cell
-
-    return Cell(answer, style=STYLES[answer])
+    columns = [Column("", key=True, prose=True, plain=("what",)), Column("", plain=("answer",))]
+    columns += [Column("seen", prose=True), Column("what to do", prose=True)]
+    rows = [
+        [line["what"], Cell(line["answer"], style=STYLES[line["answer"]]), line["seen"], line["advice"] or ""]
+        for line in lines
+    ]
+    print_result(form, Table.of_texts(columns, rows))
 
 
 @app.command("tunables", epilog="Example: schedlab host tunables swappiness elevator@vda")
 def tunables(
     names: Annotated[list[str] | None, typer.Argument(help="Some only; all by default.")] = None,
     json: Json = False,
+    csv: Csv = False,
+    markdown: Markdown = False,
 ) -> None:
     """List the tunables with present value, range and meaning; of disks, those of the one below this folder."""
-    from schedlab.cli.output import print_json
+    from schedlab.cli.output import print_json, print_result
     from schedlab.targets.host import control
 
+    form = chosen(json, csv, markdown)
     rows = control.tunables(names or [])
-    if json:
+    if form is Form.JSON:
         print_json({"tunables": rows})
+    elif form is Form.CSV or (form is Form.MARKDOWN and names):
+        print_result(form, _table("tunable", rows))
     elif names:
         _print_details(rows)
     else:
-        _print_families(rows)
+        _print_families(rows, form)
 
 
-def _print_families(rows: list[dict]) -> None:
-    from schedlab.cli.output import print_table
+def _print_families(rows: list[dict], form: Form) -> None:
+    from schedlab.cli.output import print_result
 
     there = [row for row in rows if row["access"] != "missing"]
-    for family in dict.fromkeys(row["family"] for row in there):
-        shown = [
+    missing = [row["name"] for row in rows if row["access"] == "missing"]
+    notes = [f"not on this kernel, or of elevators not at work: {', '.join(missing)}"] if missing else []
+    notes.append("Of groups: memory_limit@GROUP, cpu_shares@GROUP. More about one: schedlab host tunables NAME")
+    families = list(dict.fromkeys(row["family"] for row in there))
+    for family in families:
+        shown = _table(family.replace("_", " "), [row for row in there if row["family"] == family])
+        print_result(form, shown, notes if family == families[-1] else [])
+
+
+def _table(title: str, rows: list[dict]) -> "Table":
+    """Tunables; in CSV with all that is known of each."""
+    from schedlab.tables import Cell, Column, Table
+
+    columns = [
+        Column(title, key=True, plain=("family", "tunable")),
+        Column("now", prose=True, plain=("now", "access")),
+        Column("allowed", prose=True),
+        Column("", prose=True, plain=("meaning",)),
+    ]
+    return Table.of_texts(
+        columns,
+        [
             [
-                row["name"],
-                _value(row),
+                Cell(row["name"], (row["family"], row["name"])),
+                Cell(_value(row), (row["value"], row["access"])),
                 row["allowed"],
                 row["meaning"] + (f" ({row['coupled']})" if row["coupled"] else ""),
             ]
-            for row in there
-            if row["family"] == family
-        ]
-        print_table([family.replace("_", " "), "now", "allowed", ""], shown)
-    missing = [row["name"] for row in rows if row["access"] == "missing"]
-    if missing:
-        print(f"not on this kernel, or of elevators not at work: {', '.join(missing)}")
-    print("Of groups: memory_limit@GROUP, cpu_shares@GROUP. More about one: schedlab host tunables NAME")
+            for row in rows
+        ],
+    )
 
 
 #: What may be done with a tunable, where that is not everything.

@@ -2,9 +2,14 @@
 
 import json as json_text
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
+
+if TYPE_CHECKING:
+    from schedlab.tables import Table
 
 NAME = "list"
 EXAMPLE = "schedlab list schedulers"
@@ -27,26 +32,41 @@ FAMILIES = (
 def verb(
     family: Annotated[str | None, typer.Argument(help=f"One of: {', '.join(FAMILIES)}.")] = None,
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
+    csv: Csv = False,
+    markdown: Markdown = False,
 ) -> None:
     """List what there is: schedulers, elevators, eviction policies, workloads, machines, metrics, and more."""
-    from schedlab.cli.output import print_json, print_table
+    from schedlab.cli.output import print_json, print_notes, print_result
     from schedlab.errors import UsageError, nearest
 
     if family is not None and family not in FAMILIES:
         raise UsageError(f"no such list: {family!r}; {nearest(family, FAMILIES)}")
+    form = chosen(json, csv, markdown)
     everything = _collect([family] if family else list(FAMILIES), out)
-    if json:
+    if form is Form.JSON:
         print_json(everything)
-        return
-    for name, entries in everything.items():
-        rows = [
-            [entry.get("asked") or entry["name"], entry.get("summary") or entry.get("meaning") or ""]
-            for entry in entries
-        ]
-        print_table([name, ""], rows or [["(none)", ""]])
-    if family not in ("reproductions", "results", "metrics"):
-        print("More about one: schedlab describe NAME")
+    elif form is Form.CSV:
+        print_result(form, _table(everything, named=True))
+    else:
+        for name, entries in everything.items():
+            print_result(form, _table({name: entries}))
+        if form is Form.TEXT and family not in ("reproductions", "results", "metrics"):
+            print_notes(["", "More about one: schedlab describe NAME"])
+
+
+def _table(everything: dict[str, list[dict]], named: bool = False) -> "Table":
+    """Names and summaries, with the family in front of each if `named`."""
+    from schedlab.tables import Column, Table
+
+    heads = ["family", "name", "summary"] if named else [*everything, ""]
+    rows = [
+        [*([family] if named else []), entry.get("asked") or entry["name"], entry.get("summary") or ""]
+        for family, entries in everything.items()
+        for entry in entries
+    ]
+    columns = [Column(head, key=place == 0, prose=head in ("", "summary")) for place, head in enumerate(heads)]
+    return Table.of_texts(columns, rows if named or rows else [["(none)", ""]])
 
 
 def _collect(families: list[str], out: Path) -> dict[str, list[dict]]:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from schedlab.cli.forms import Form
 from schedlab.system import escaped
 from schedlab.system.printing import print_json, refuse_unwritable
-from schedlab.tables.printed import console, print_laid_out, print_table
+from schedlab.tables.printed import console, print_laid_out, print_notes, print_table
 
 if TYPE_CHECKING:
     from schedlab.tables import Table
 
-__all__ = ["console", "print_json", "print_result", "print_table", "progress_bar", "refuse_unwritable"]
+__all__ = ["console", "print_json", "print_notes", "print_result", "print_table", "progress_bar", "refuse_unwritable"]
 
 
 def print_result(
@@ -43,7 +43,8 @@ def print_result(
     else:
         print_laid_out(table, others, first)
         if notes:
-            print("\n" + "\n".join(notes))
+            print()
+            print_notes(notes)
 
 
 @contextmanager

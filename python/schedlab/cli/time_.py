@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from schedlab.cli.forms import Csv, Markdown
+
 NAME = "time"
 EXAMPLE = "schedlab time --repeat 10 -- sort data --versus sort -S 1G data"
 
@@ -18,8 +20,10 @@ def verb(
     ] = False,
     seed: Annotated[int | None, typer.Option("--seed", help="Of the random order of two commands.")] = None,
     json: Annotated[
-        bool, typer.Option("--json", help="Print JSON; what the command prints goes to standard error.")
+        bool, typer.Option("--json", help="Print JSON; what the command prints goes to standard error, as with --csv.")
     ] = False,
+    csv: Csv = False,
+    markdown: Markdown = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -34,4 +38,4 @@ def verb(
     """
     from schedlab.direct import timed
 
-    raise typer.Exit(timed.run(command, repeat, warm_up, touch_nothing, seed, json, output))
+    raise typer.Exit(timed.run(command, repeat, warm_up, touch_nothing, seed, json, output, csv, markdown))

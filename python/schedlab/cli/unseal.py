@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
+
 NAME = "unseal"
 EXAMPLE = 'schedlab unseal results/quantum --verdict "B is quicker than A, and C no worse"'
 
@@ -12,19 +14,24 @@ EXAMPLE = 'schedlab unseal results/quantum --verdict "B is quicker than A, and C
 def verb(
     folder: Annotated[Path, typer.Argument(help="A blind experiment's results: results/NAME.")],
     verdict: Annotated[str, typer.Option("--verdict", help="What you conclude, in letters; kept with the results.")],
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
+    csv: Csv = False,
+    markdown: Markdown = False,
 ) -> None:
     """Write down the verdict on a blind experiment, then open its seal: every setting under its own name again."""
-    from schedlab.cli.output import print_json, print_table
+    from schedlab.cli.output import print_json, print_result
     from schedlab.results.folders import newest
+    from schedlab.tables import Column, Table
     from schedlab.targets.host.blinded import unseal
 
+    form = chosen(json, csv, markdown)
     folder = newest(folder)
     meant = unseal(folder, verdict)
-    if json:
+    if form is Form.JSON:
         print_json({"folder": str(folder), "verdict": verdict, "letters": meant})
         return
     names = list(dict.fromkeys(name for factors in meant.values() for name in factors))
     rows = [[letter, *(factors.get(name, "") for name in names)] for letter, factors in sorted(meant.items())]
-    print_table(["setting", *names], rows, f"verdict: {verdict}")
-    print(f"the results are under their own names now: {folder}; show them with: schedlab report {folder}")
+    columns = [Column("setting", key=True), *(Column(name) for name in names)]
+    note = f"the results are under their own names now: {folder}; show them with: schedlab report {folder}"
+    print_result(form, Table.of_texts(columns, rows, f"verdict: {verdict}"), [note], first=True)

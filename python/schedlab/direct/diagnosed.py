@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from schedlab.observe.diagnose import Finding
     from schedlab.observe.usage import Task
     from schedlab.observe.watch import Means
@@ -13,11 +15,19 @@ if TYPE_CHECKING:
 TASKS = 1000
 
 
-def run(lasting: str = "10s", every: str = "500ms", write: Path | None = None, json: bool = False) -> int:
+def run(
+    lasting: str = "10s",
+    every: str = "500ms",
+    write: Path | None = None,
+    json: bool = False,
+    csv: bool = False,
+    markdown: bool = False,
+) -> int:
     """Carry the verb out; gives the exit status."""
     from schedlab.errors import Stopped
-    from schedlab.system.printing import refuse_unwritable
+    from schedlab.system.printing import refuse_several, refuse_unwritable
 
+    refuse_several(json=json, csv=csv, markdown=markdown)
     refuse_unwritable(write=write)
     try:
         findings, means, missing, whole = _watch(lasting, every)
@@ -26,9 +36,39 @@ def run(lasting: str = "10s", every: str = "500ms", write: Path | None = None, j
     written, note = _write(findings[0], write) if write else (None, None)
     if json:
         _print_json(findings, means, missing, written, note)
+    elif csv or markdown:
+        _print_plain(findings, csv)
     else:
         _print(findings, means, missing, whole, note)
     return 0
+
+
+def _print_plain(findings: list["Finding"], csv: bool) -> None:
+    """The indicators as a table for programs and pages; with CSV the summary goes to standard error."""
+    from sys import stderr
+
+    from schedlab.tables import Cell, Column, Table, formats
+
+    heads = ["resource", "sign", "value", "unit", "short from", "verdict", "because"]
+    rows = [
+        [
+            finding.resource,
+            entry["sign"],
+            Cell("–" if entry["value"] is None else f"{entry['value']:.1f}", (entry["value"],)),
+            entry["unit"],
+            Cell(str(entry["threshold"]), (entry["threshold"],)),
+            _mark(finding, entry),
+            entry["why"],
+        ]
+        for finding in findings
+        for entry in finding.evidence
+    ]
+    table = Table.of_texts([Column(head, numeric=head in ("value", "short from")) for head in heads], rows)
+    print(formats.csv(table) if csv else f"{formats.markdown(table)}\n", end="")
+    print(
+        _first_line(findings) if csv else f"- {formats.meant_as_text(_first_line(findings))}",
+        file=stderr if csv else None,
+    )
 
 
 def _watch(lasting: str, every: str) -> tuple[list["Finding"], "Means", list[dict], list["Task"]]:
@@ -149,7 +189,7 @@ def _print_json(
 def _print(
     findings: list["Finding"], means: "Means", missing: list[dict], whole: list["Task"], note: str | None
 ) -> None:
-    from schedlab.tables.printed import print_table
+    from schedlab.tables.printed import print_notes, print_table
 
     print(_first_line(findings))
     rows = [
@@ -165,23 +205,30 @@ def _print(
         for entry in finding.evidence
     ]
     print_table(["resource", "sign", "seen", "short from", "", "because"], rows, numeric=(2, 3))
+    print_notes(_notes(findings, means, missing, whole, note))
+
+
+def _notes(
+    findings: list["Finding"], means: "Means", missing: list[dict], whole: list["Task"], note: str | None
+) -> "Iterator[str]":
+    """What is said below the table."""
     for finding in findings:
         if finding.device:
-            print(f"{finding.resource}: mostly {finding.device}")
+            yield f"{finding.resource}: mostly {finding.device}"
         for group in finding.groups:
-            print(f"{finding.resource}: the control group {group} has reached its limit")
+            yield f"{finding.resource}: the control group {group} has reached its limit"
         for task in finding.tasks:
-            print(f"{finding.resource}: {task}: {task.amount:,.1f} {task.unit or finding.unit}".rstrip())
+            yield f"{finding.resource}: {task}: {task.amount:,.1f} {task.unit or finding.unit}".rstrip()
         for line in finding.notes:
-            print(f"{finding.resource}: {line}")
+            yield f"{finding.resource}: {line}"
     if whole and not any(finding.short for finding in findings):
         for task in whole:
-            print(f"no shortage, but {task} uses a whole processor and can go no faster")
+            yield f"no shortage, but {task} uses a whole processor and can go no faster"
     for entry in missing:
-        print(f"not known: {entry['what']}: {entry['why']}")
-    print(means.story())
+        yield f"not known: {entry['what']}: {entry['why']}"
+    yield means.story()
     if note:
-        print(note)
+        yield note
 
 
 def _first_line(findings: list["Finding"]) -> str:

@@ -32,6 +32,8 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "--touch-nothing": Option("touch_nothing"),
         "--seed": Option("seed", int),
         "--json": Option("json"),
+        "--csv": Option("csv"),
+        "--markdown": Option("markdown"),
         "--output": Option("output", Path),
         "-o": Option("output", Path),
     },
@@ -51,6 +53,8 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "--every": Option("every", str),
         "--write": Option("write", Path),
         "--json": Option("json"),
+        "--csv": Option("csv"),
+        "--markdown": Option("markdown"),
     },
 }
 #: The verbs that take a command after `--`, and whether it may be left out.

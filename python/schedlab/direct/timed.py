@@ -32,16 +32,21 @@ def run(
     seed: int | None = None,
     json: bool = False,
     output: Path | None = None,
+    csv: bool = False,
+    markdown: bool = False,
 ) -> int:
     """Carry the verb out; gives the exit status."""
     from schedlab.observe.timing import NotTimed, measure
-    from schedlab.system.printing import print_json, refuse_unwritable
+    from schedlab.system.printing import print_json, refuse_several, refuse_unwritable
     from schedlab.system.writing import replace
 
+    refuse_several(json=json, csv=csv, markdown=markdown)
     commands = _commands(command)
     refuse_unwritable(output=output)
     try:
-        timings = measure(commands, repeat, warm_up, touch_nothing, seed, aside=json and not output)
+        timings = measure(
+            commands, repeat, warm_up, touch_nothing, seed, aside=(json or csv or markdown) and not output
+        )
     except NotTimed as not_timed:
         return not_timed.status
     if output:
@@ -50,6 +55,8 @@ def run(
         )
     elif json:
         print_json(_document(timings))
+    elif csv or markdown:
+        _print_plain(timings, csv)
     elif len(timings) == 1:
         _show(timings[0])
     else:
@@ -110,6 +117,42 @@ def _interval(interval) -> dict:
     }
 
 
+def _print_plain(timings, csv: bool) -> None:
+    """All numbers of all commands as one table, for programs and pages."""
+    from sys import stderr
+
+    from schedlab.observe.timing import PARTS, difference
+    from schedlab.tables import Cell, Column, Table, formats
+
+    found = []
+    for timing in timings:
+        named = " ".join(timing.command)
+        for whose, tasks in (("main", "first"), ("whole", "all")):
+            found += [(named, tasks, words, "s", timing.interval(part, whose)) for part, words in PARTS.items()]
+        counts = ((words, "B" if size else "", timing.count(name)) for name, (words, size) in COUNTS.items())
+        found += [(named, "all", *count) for count in counts]
+    if len(timings) == 2:
+        gained = {words: difference(*timings, part) for part, words in PARTS.items()}
+        found += [("second less first", "first", words, "s", it and it.of) for words, it in gained.items()]
+    rows = []
+    for *names, unit, interval in found:
+        known = interval and _interval(interval)
+        scale = 1e9 if unit == "s" else 1
+        numbers = [known[key] and known[key] / scale if known else None for key in ("mean", "low", "high")]
+        texts = ["?" if known is None else _plain(number) for number in numbers]
+        cells = [Cell(text, (number,)) for text, number in zip(texts, numbers, strict=True)]
+        rows.append([*names, unit, *cells, interval.n if interval else 0])
+    heads = ["command", "tasks", "quantity", "unit", "mean", "low", "high", "n"]
+    table = Table.of_texts([Column(head, numeric=place > 3) for place, head in enumerate(heads)], rows)
+    print(formats.csv(table) if csv else f"{formats.markdown(table)}\n", end="")
+    for line in _limits(timings):
+        print(line if csv else f"- {formats.meant_as_text(line)}", file=stderr if csv else None)
+
+
+def _plain(number: float | None) -> str:
+    return "" if number is None else f"{number:.6g}"
+
+
 def _show(timing) -> None:
     from schedlab.observe.timing import PARTS
     from schedlab.tables.printed import print_table
@@ -159,17 +202,23 @@ def _verdict(found) -> str:
 
 
 def _say_limits(timings) -> None:
-    """What makes the numbers worth less than they look."""
+    """Below a table: what makes the numbers worth less than they look."""
+    from schedlab.tables.printed import print_notes
+
+    print_notes(_limits(timings))
+
+
+def _limits(timings) -> list[str]:
+    lines = []
     for process in (process for timing in timings for process in timing.outlived):
         ran = f"{process['ran_ns'] / 1e9:.3f} s of processor time"
-        print(
-            f"still running when the command had ended: {process['name']} ({process['pid']}), counted up to then: {ran}"
-        )
-    for line in dict.fromkeys(line for timing in timings for line in timing.unknown):
-        print(f"not known: {line}")
+        who = f"{process['name']} ({process['pid']})"
+        lines.append(f"still running when the command had ended: {who}, counted up to then: {ran}")
+    lines += [f"not known: {line}" for line in dict.fromkeys(line for timing in timings for line in timing.unknown)]
     foreign = max((timing.foreign_percent or 0.0 for timing in timings), default=0.0)
     if foreign > FOREIGN_PERCENT:
-        print(f"others used up to {foreign:.0f} % of the processors meanwhile: repeat on a quieter host")
+        lines.append(f"others used up to {foreign:.0f} % of the processors meanwhile: repeat on a quieter host")
+    return lines
 
 
 def _spell(interval) -> str:

@@ -30,6 +30,13 @@ def error_document(kind: str, status: int, message: str) -> str:
     return escaped.json({"schema": f"{FORMATS}/error/{VERSION}", "kind": kind, "status": status, "message": message})
 
 
+def refuse_several(**forms: bool) -> None:
+    """Refuse more than one form of output, by their options."""
+    named = [f"--{name}" for name, given in forms.items() if given]
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)}: only one form can be printed; choose one of them")
+
+
 def refuse_unwritable(**files: Path | None) -> None:
     """Refuse files that cannot be written, by their options, before hours of work go into them."""
     for option, path in files.items():

@@ -26,7 +26,9 @@ def csv(table: Table) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return "" if value is None else repr(value) if isinstance(value, float) else value
+    if value is None or isinstance(value, bool):
+        return "" if value is None else str(value).lower()
+    return repr(value) if isinstance(value, float) else value
 
 
 def markdown(table: Table) -> str:

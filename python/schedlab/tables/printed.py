@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from schedlab.system import escaped
-from schedlab.tables.layout import Line, lines, text
+from schedlab.tables.layout import MARGIN, Line, lines, text, wrapped
 from schedlab.tables.table import Column, Table
-from schedlab.tables.width import of_output
+from schedlab.tables.width import cell_len, of_output
 
 
 def print_table(header: list[str], rows: list[list], title: str = "", numeric: Collection[int] = ()) -> None:
@@ -16,6 +16,13 @@ def print_table(header: list[str], rows: list[list], title: str = "", numeric: C
     columns = [Column(name, numeric=place in numeric, prose=place not in numeric) for place, name in enumerate(header)]
     print_laid_out(Table.of_texts(columns, rows, title), first=bool(title))
     print()
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Print what belongs below a table, wrapped to the same width; what does not fit in a line goes on indented."""
+    width = of_output(escaped.raw(sys.stdout))
+    for note in notes:
+        print(f"\n{' ' * MARGIN}".join(wrapped(note, max(1, width - MARGIN))) if cell_len(note) > width else note)
 
 
 def print_laid_out(table: Table, others: Sequence[Sequence[Table]] = (), first: bool = False) -> None:
