@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # One file without libraries: inside a guest kernel it is the only program.
 AGENT := python/schedlab/targets/bin/schedlab-agent
 # Tests that need the kernel and the time of this machine, which others use too.
-LIVE := $(patsubst %,tests/test_%.py,diagnose guest guest_noisy host live_alike live_faults time volume watch)
+LIVE := $(patsubst %,tests/test_%.py,diagnose guest guest_noisy host live_alike live_faults time tour volume watch)
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
 .PHONY: setup demo check check-arm doc wheel man test bench bench-switches bench-storage bench-host bench-guests bench-start mutants docs new-scheduler lock
