@@ -117,9 +117,10 @@ bench-host:
 bench-guests: setup
 	$(BIN)/python bench/guests.py
 
-## bench-start: processor time and memory of short commands and of a sweep of 20,000 runs, with ratios to an idle interpreter
-bench-start: setup
-	$(BIN)/python bench/start.py --schedlab $(BIN)/schedlab --agent $(AGENT)
+## bench-start: processor time and memory of short commands and of a sweep of 20,000 runs, with ratios to an idle interpreter; hyperfine and pandas for scale
+bench-start: setup .venv-bench-pandas/made
+	$(BIN)/python bench/start.py --schedlab $(BIN)/schedlab --agent $(AGENT) \
+		$$(test -e .venv-bench-pandas/made && echo --pandas .venv-bench-pandas/bin/python)
 
 ## mutants: planted faults that the tests must catch
 mutants:

@@ -7,9 +7,13 @@ agent's alone, for the verbs that pass on what it says.
 """
 
 import argparse
+import csv
+import io
 import json
 import os
 import random
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -109,6 +113,49 @@ def sweeps(schedlab: str, runs: int, folder: Path) -> list[dict]:
     return rows
 
 
+#: The metrics that SWEEP asks for.
+METRICS = ["tasks.io.real", "tasks.hog.share", "wakeup_latency.p99"]
+
+
+def summaries(schedlab: str, pandas: str | None, runs: int, folder: Path) -> list[dict]:
+    """Reading the results of the sweep, and a mean with its interval for each cell and metric: here, and in pandas."""
+    (results,) = (path for path in (folder / "sweep").iterdir() if path.is_dir())
+    asked = {"report --csv": [schedlab, "report", str(results), "--csv"]}
+    if pandas is None:
+        print("pandas is not installed in .venv-bench-pandas and is left out", file=sys.stderr)
+    else:
+        asked["pandas"] = [pandas, str(Path(__file__).with_name("pandas_peer.py")), str(results), *METRICS]
+        done = [subprocess.run(words, check=True, capture_output=True, text=True) for words in asked.values()]
+        _refuse_difference(*done)
+    rows = []
+    for name, words in asked.items():
+        wall, cpu, memory = (median(one) for one in zip(*(measured(words) for _ in range(3)), strict=True))
+        rows.append({"command": f"{name} of {runs}", "wall_s": wall, "cpu_s": cpu, "memory_mb": memory})
+    return rows
+
+
+def _refuse_difference(ours, theirs) -> None:
+    """A comparison of two programs that do not compute the same is none."""
+    mine = {row["scheduler.slice"]: row for row in csv.DictReader(io.StringIO(ours.stdout))}
+    for row in csv.DictReader(io.StringIO(theirs.stdout)):
+        column = next(name for name in mine[row["scheduler.slice"]] if name.split(" [")[0] == row["metric"])
+        here, there = float(mine[row["scheduler.slice"]][column]), float(row["mean"])
+        if abs(here - there) > 1e-9 * max(abs(here), abs(there)):
+            raise SystemExit(f"{row}: pandas has another mean than {here}")
+
+
+def by_hyperfine(schedlab: str, agent: str, rounds: int, folder: Path) -> list[str]:
+    """The short commands again, as hyperfine sees them: lines of mean ± standard deviation."""
+    if not shutil.which("hyperfine"):
+        return ["hyperfine is not installed and is left out"]
+    asked = {name: shlex.join(words) for name, (words, _) in commands(schedlab, agent, folder).items()}
+    out = folder / "hyperfine.json"
+    options = ["--shell=none", "--warmup=1", f"--runs={max(2, rounds)}", "--style=none", f"--export-json={out}"]
+    subprocess.run(["hyperfine", *options, *asked.values()], check=True, stdout=subprocess.DEVNULL)
+    found = zip(asked, json.loads(out.read_text())["results"], strict=True)
+    return [f"{name:22}{one['mean']:10.3f} ± {one['stddev']:.3f} s" for name, one in found]
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -116,11 +163,14 @@ def main() -> None:
     parser.add_argument("--agent", required=True)
     parser.add_argument("--rounds", type=int, default=3 if os.environ.get("BENCH_QUICK") else 9)
     parser.add_argument("--runs", type=int, default=2_000 if os.environ.get("BENCH_QUICK") else 20_000)
+    parser.add_argument("--pandas", help="a Python with pandas, to compare the summary of the sweep with")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows = starts(given.schedlab, given.agent, given.rounds, folder) + sweeps(given.schedlab, given.runs, folder)
+        rows += summaries(given.schedlab, given.pandas, given.runs, folder)
+        lines = by_hyperfine(given.schedlab, given.agent, given.rounds, folder)
     if given.json:
         print(json.dumps(rows, indent=2))
         return
@@ -131,6 +181,8 @@ def main() -> None:
         print(
             f"{row['command']:22}{row['wall_s']:10.3f}{row['cpu_s']:10.3f}{row['memory_mb']:13.0f}{ratio:>14}{over:>10}"
         )
+    print("\nby hyperfine, wall time")
+    print("\n".join(lines))
 
 
 if __name__ == "__main__":
