@@ -113,7 +113,7 @@ def test_a_run_prints_a_row_for_each_cell_and_keeps_its_results(schedlab, small)
 
 def test_run_as_json_has_mean_and_bounds_of_every_metric(schedlab, small):
     document = schedlab.json("run", small)
-    assert document["runs"] == {"total": 6, "computed": 6, "known": 0}
+    assert document["runs"] == {"total": 6, "computed": 6, "known": 0, "skipped": 0}
     for cell in document["cells"]:
         assert list(cell["factors"]) == ["scheduler.slice"]
         real = cell["metrics"]["tasks.io.real"]

@@ -165,7 +165,7 @@ def test_the_options_of_the_command_choose_a_part(schedlab):
     said = schedlab.json("matrix", "round_robin", "fifo", "--loads", "audio,hogs", "--loads", "hogs", "--seeds", 2)
     assert said["schedulers"] == ["round_robin", "fifo"]
     assert [load["name"] for load in said["loads"]] == ["audio", "hogs"]
-    assert said["runs"] == {"total": 8, "computed": 8, "known": 0}
+    assert said["runs"] == {"total": 8, "computed": 8, "known": 0, "skipped": 0}
     assert [m["name"] for m in said["measures"]] == [m.name for m in matrix.MEASURES]
     cells = {(c["measure"], c["load"], c["scheduler"]): c for c in said["cells"]}
     assert len(cells) == 2 * (6 + 4)
@@ -202,7 +202,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(schedlab):
     assert process.returncode == 130
     kept = int(re.search(r"stopped after (\d+) of 1000000 runs; they are kept in results", said)[1])
     again = schedlab.json("matrix", "fifo", "--loads", "hogs", "--seeds", kept)
-    assert again["runs"] == {"total": kept, "computed": 0, "known": kept}
+    assert again["runs"] == {"total": kept, "computed": 0, "known": kept, "skipped": 0}
 
 
 def test_progress_is_reported_over_all_loads(out, tmp_path):

@@ -18,7 +18,7 @@ def found(small, tmp_path):
 
 def test_a_frame_is_tidy(found):
     assert found.frame.columns == [
-        "experiment", "scenario", "engine", "seed", "metric", "unit", "value", "scheduler.slice"
+        "experiment", "scenario", "engine", "seed", "metric", "unit", "value", "scheduler.slice", "seeded"
     ]  # fmt: skip
     assert found.frame.select("scenario", "seed", "metric").is_duplicated().sum() == 0
     assert found.frame["value"].is_finite().all()

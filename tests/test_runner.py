@@ -44,7 +44,7 @@ def runs_of(frame):
 def test_a_second_run_does_nothing(schedlab, small):
     schedlab("run", small)
     files = {f: (f.read_bytes(), f.stat().st_mtime_ns) for f in (schedlab.folder / "results").rglob("[!.]*.*")}
-    assert schedlab.json("run", small)["runs"] == {"total": 6, "computed": 0, "known": 6}
+    assert schedlab.json("run", small)["runs"] == {"total": 6, "computed": 0, "known": 6, "skipped": 0}
     assert {f: (f.read_bytes(), f.stat().st_mtime_ns) for f in files} == files
 
 
@@ -52,7 +52,12 @@ def test_resume_goes_on_with_what_was_begun_and_begins_nothing(schedlab, small):
     done = schedlab("run", small, "--resume")
     assert (done.returncode, "has nothing of small to go on with" in done.stderr) == (2, True)
     schedlab("run", small)
-    assert schedlab.json("run", small, "--resume", "--seeds", 5)["runs"] == {"total": 10, "computed": 4, "known": 6}
+    assert schedlab.json("run", small, "--resume", "--seeds", 5)["runs"] == {
+        "total": 10,
+        "computed": 4,
+        "known": 6,
+        "skipped": 0,
+    }
     assert schedlab("run", small, "--resume", "--fresh").returncode == 2
 
 
@@ -75,7 +80,7 @@ def test_results_are_the_same_bytes_on_one_and_two_threads(schedlab, small):
 
 def test_more_seeds_or_another_question_use_what_is_known(schedlab, small):
     schedlab("run", small)
-    assert schedlab.json("run", small, "--seeds", 5)["runs"] == {"total": 10, "computed": 4, "known": 6}
+    assert schedlab.json("run", small, "--seeds", 5)["runs"] == {"total": 10, "computed": 4, "known": 6, "skipped": 0}
     small.write_text(small.read_text().replace("Which slice", "What slice"))
     assert schedlab.json("run", small)["runs"]["computed"] == 0
 
@@ -83,7 +88,7 @@ def test_more_seeds_or_another_question_use_what_is_known(schedlab, small):
 def test_a_wider_sweep_uses_what_is_known_in_another_folder(schedlab, small):
     schedlab("run", small)
     small.write_text(small.read_text().replace('["100ms", ', '["100ms", "50ms", '))
-    assert schedlab.json("run", small)["runs"] == {"total": 9, "computed": 3, "known": 6}
+    assert schedlab.json("run", small)["runs"] == {"total": 9, "computed": 3, "known": 6, "skipped": 0}
     assert len(list((schedlab.folder / "results").iterdir())) == 2
 
 

@@ -65,7 +65,7 @@ def test_files_that_polars_wrote_are_known_read_and_gone_on_with(schedlab, small
     pl.read_parquet(file).write_parquet(file)
     assert schedlab.json("run", small) == before
     more = schedlab.json("run", small, "--seeds", 5)
-    assert more["runs"] == {"total": 10, "computed": 4, "known": 6}
+    assert more["runs"] == {"total": 10, "computed": 4, "known": 6, "skipped": 0}
     frame = results.load(schedlab.folder / "results")
     assert frame.select("scenario", "seed", "metric").is_duplicated().sum() == 0
     assert frame.null_count().sum_horizontal().item() == 0
@@ -74,7 +74,7 @@ def test_files_that_polars_wrote_are_known_read_and_gone_on_with(schedlab, small
 def test_a_file_has_plain_texts_for_every_reader(schedlab, small):
     schedlab("run", small)
     (file,) = (schedlab.folder / "results").rglob("*.parquet")
-    assert pl.read_parquet_schema(file) == frames.COLUMNS | {"scheduler.slice": pl.String}
+    assert pl.read_parquet_schema(file) == frames.COLUMNS | {"scheduler.slice": pl.String, "seeded": pl.Boolean}
     counted = results.query("select typeof(metric) as kind, count(*) as n from results group by all", schedlab.folder)
     assert counted["kind"].to_list() == ["VARCHAR"]
 
@@ -82,7 +82,7 @@ def test_a_file_has_plain_texts_for_every_reader(schedlab, small):
 def test_runs_taken_over_from_another_folder_have_the_labels_of_this_one(schedlab, small):
     schedlab("run", small)
     small.write_text(small.read_text().replace('["100ms", ', '["100ms", "50ms", ') + 'duration = ["30s"]\n')
-    assert schedlab.json("run", small)["runs"] == {"total": 9, "computed": 3, "known": 6}
+    assert schedlab.json("run", small)["runs"] == {"total": 9, "computed": 3, "known": 6, "skipped": 0}
     folder = max((schedlab.folder / "results").iterdir(), key=lambda one: (one / ".lock").stat().st_mtime_ns)
     frame = Results.open(folder).frame
     assert frame["duration"].to_list() == ["30s"] * frame.height

@@ -1,10 +1,11 @@
-//! Many runs in parallel, as one Arrow stream. Columns: `run` (index in the batch), `metric`, `unit`, `value`, `warning`.
-//! A row has either a number or a warning; the columns of the other are null.
+//! Many runs in parallel, as one Arrow stream. Columns: `run` (index in the batch), `metric`, `unit`, `value`, `warning`, `seeded`.
+//! A row has either a number or a warning; the columns of the other are null. `seeded` is false where the run drew no random
+//! number: it is the same under every seed.
 
 use crate::from_json;
 use arrow_array::{
     RecordBatch,
-    builder::{Float64Builder, StringBuilder, UInt32Builder},
+    builder::{BooleanBuilder, Float64Builder, StringBuilder, UInt32Builder},
 };
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
@@ -31,7 +32,8 @@ pub fn run(runs_json: &str, threads: usize) -> Result<Vec<u8>, String> {
     let reports = on_threads(threads, || -> Result<Vec<Report>, _> {
         runs.par_iter().map(|(scenario, seed)| schedlab_runs::run(scenario, *seed)).collect()
     })?;
-    stream(table(&reports.map_err(|why| why.to_string())?)).map_err(|why| why.to_string())
+    let reports = reports.map_err(|why| why.to_string())?;
+    stream(table((0..).zip(&reports))).map_err(|why| why.to_string())
 }
 
 /// Does `work` in a pool of `threads` threads.
@@ -48,11 +50,13 @@ pub(crate) fn stream(table: Result<RecordBatch, ArrowError>) -> Result<Vec<u8>, 
     writer.into_inner()
 }
 
-pub(crate) fn table(reports: &[Report]) -> Result<RecordBatch, ArrowError> {
+/// The rows of runs, each with its number.
+pub(crate) fn table<'a>(reports: impl Iterator<Item = (u32, &'a Report)>) -> Result<RecordBatch, ArrowError> {
     let mut runs = UInt32Builder::new();
     let (mut metrics, mut units, mut warnings) = (StringBuilder::new(), StringBuilder::new(), StringBuilder::new());
-    let mut values = Float64Builder::new();
-    for (run, report) in (0u32..).zip(reports) {
+    let (mut values, mut seeded) = (Float64Builder::new(), BooleanBuilder::new());
+    for (run, report) in reports {
+        seeded.append_n(report.rows.len() + report.warnings.len(), report.seeded);
         for row in &report.rows {
             runs.append_value(run);
             metrics.append_value(&row.metric);
@@ -74,6 +78,7 @@ pub(crate) fn table(reports: &[Report]) -> Result<RecordBatch, ArrowError> {
         Field::new("unit", DataType::Utf8, true),
         Field::new("value", DataType::Float64, true),
         Field::new("warning", DataType::Utf8, true),
+        Field::new("seeded", DataType::Boolean, false),
     ]);
     RecordBatch::try_new(
         Arc::new(schema),
@@ -83,6 +88,7 @@ pub(crate) fn table(reports: &[Report]) -> Result<RecordBatch, ArrowError> {
             Arc::new(units.finish()),
             Arc::new(values.finish()),
             Arc::new(warnings.finish()),
+            Arc::new(seeded.finish()),
         ],
     )
 }

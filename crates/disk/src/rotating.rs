@@ -27,7 +27,7 @@ use schedlab_model::{
     Nanos,
     machine::{self, SeekCurve},
     request::{Direction, SECTOR_SIZE, Sector},
-    rng::Rng,
+    rng::{Rng, Seeded},
 };
 
 /// Number of a block of 1 KiB (two sectors) on the drive.
@@ -107,7 +107,7 @@ pub struct Rotating {
     /// Size of the track buffer, in sectors.
     buffer: u64,
     /// Rotational position at time 0.
-    phase: Nanos,
+    phase: Seeded,
     /// How much later the first sector of a cylinder passes than that of the one before.
     skew: Nanos,
     cylinder: u64,
@@ -123,7 +123,7 @@ impl Rotating {
             overhead: disk.overhead.get().0,
             bus_per_kib: disk.bus_per_kib.get().0,
             buffer: disk.track_buffer.get().0 / SECTOR_SIZE,
-            phase: rng.below(turn(disk)),
+            phase: rng.below_later(turn(disk)),
             skew: disk.skew.get().0,
             cylinder: 0,
             ahead: None,
@@ -172,7 +172,7 @@ impl Rotating {
         if begin >= revolution {
             begin %= revolution;
         }
-        let wait = begin + revolution - (at + self.phase) % revolution;
+        let wait = begin + revolution - (at + self.phase.get()) % revolution;
         at + if wait >= revolution { wait - revolution } else { wait }
     }
 

@@ -37,6 +37,8 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// In no order of weight.
     pub warnings: Vec<Warning>,
+    /// Of a simulated run, whether a random number was drawn. If none was, it is the same under every seed.
+    pub seeded: bool,
 }
 
 impl Report {

@@ -8,6 +8,6 @@ impl Collector {
     /// it used the time since its switch-in, that time counts as user time.
     pub fn finish(&mut self, end: Nanos) -> Report {
         self.end_run(end);
-        Report { rows: table::rows(self), warnings: self.warnings() }
+        Report { rows: table::rows(self), warnings: self.warnings(), seeded: false }
     }
 }

@@ -44,7 +44,8 @@ impl Sweep {
         py.detach(|| self.0.wait(Duration::from_secs_f64(seconds)))
     }
 
-    /// Takes what is finished, in the order of `put`: the number of runs, and their rows as `run_batch` gives them.
+    /// Takes what is finished, in the order of `put`: the number of runs, and the rows of those that were made, as `run_batch`
+    /// gives them.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<(usize, Bound<'py, PyBytes>)> {
         let (runs, stream) = released(py, || self.0.take())?;
         Ok((runs, PyBytes::new(py, &stream)))
@@ -179,15 +180,15 @@ mod _core {
         Ok(PyBytes::new(py, &stream))
     }
 
-    /// The warnings in a stream of rows, each with its run, and the runs that have values.
+    /// The warnings in a stream of rows, each with its run; the runs that have values, and those that are the same under every seed.
     #[pyfunction]
     fn about_rows(py: Python<'_>, stream: &[u8]) -> PyResult<results::About> {
         released(py, || results::about(stream))
     }
 
-    /// The runs in a file of results: scenario, engine and seeds.
+    /// The runs in a file of results: scenario, engine, seeds, and whether the runs depend on them.
     #[pyfunction]
-    fn known_runs(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, String, Vec<u64>)>> {
+    fn known_runs(py: Python<'_>, path: PathBuf) -> PyResult<Vec<results::Known>> {
         released(py, || results::known(&path))
     }
 

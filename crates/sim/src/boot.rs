@@ -20,7 +20,7 @@ use schedlab_model::{
     event::{Kind, NO_TASK, Observer},
     machine::{self},
     processors::PerProcessor,
-    rng::Rng,
+    rng::{Rng, Seeded},
     scenario::{Job, Scenario},
     task::{Class, CpuId, Group, GroupId, Reservation, Task, TaskId, Wait},
 };
@@ -96,8 +96,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             seed,
         };
         let stat_ticks = S::FEATURES.stat_ticks && kernel.stat_clock.is_none();
-        if !(S::ticks(&params) || stat_ticks || kernel.sampled || kernel.costs.clock_interrupt > 0 || message_passing) {
-            kernel.clock.next = Nanos::MAX;
+        if S::ticks(&params) || stat_ticks || kernel.sampled || kernel.costs.clock_interrupt > 0 || message_passing {
+            kernel.clock.start();
         }
         kernel.set_perpetual_timers();
         if message_passing {
@@ -119,8 +119,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             let first = draw(self.devices[index].every, &mut self.device_rng);
             self.timers.set(first, Expiry::Device { device: index as u32 });
         }
-        match &self.stat_clock {
-            Some(clock) if S::FEATURES.stat_ticks || self.sampled => self.timers.set(clock.next, Expiry::Stat),
+        match &mut self.stat_clock {
+            Some(clock) if S::FEATURES.stat_ticks || self.sampled => self.timers.set(clock.start(), Expiry::Stat),
             _ => {}
         }
         self.perpetual = self.timers.len();
@@ -234,12 +234,13 @@ fn device(device: &machine::Device) -> Device {
     Device { every: device.every, cost: device.cost.get().0, cpu: device.cpu }
 }
 
-/// A clock of that rate, whose first tick comes when the machine says, or the seed.
+/// A clock of that rate, whose first tick comes when the machine says, or the seed. It does not tick yet.
 fn clock(hz: f64, seed: u64, phase: Option<Nanos>) -> Clock {
     let millihertz = (hz * 1000.0).round().max(1.0) as u64;
     let tick = (u128::from(SECOND) * 1000 / u128::from(millihertz)) as Nanos;
-    let phase = phase.map_or_else(|| Rng::stream(seed, CLOCK_STREAM).below(tick), |phase| phase % tick);
-    Clock { tick, millihertz, phase, fraction: 0, next: phase }
+    let drawn = || Rng::stream(seed, CLOCK_STREAM).below_later(tick);
+    let phase = phase.map_or_else(drawn, |phase| Seeded::fixed(phase % tick));
+    Clock { tick, millihertz, phase, fraction: 0, next: Nanos::MAX }
 }
 
 fn resources(scenario: &Scenario, programs: &Programs) -> Resources {

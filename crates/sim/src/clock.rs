@@ -1,18 +1,18 @@
 //! The clocks: when they tick.
 
-use schedlab_model::{Nanos, SECOND};
+use schedlab_model::{Nanos, SECOND, rng::Seeded};
 
 /// The time in which there are `millihertz` ticks.
 const SPAN: Nanos = 1000 * SECOND;
 
 /// The periodic clock: tick k comes at phase + k / hz, in whole ns and without drift.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Clock {
     /// Length of a tick, rounded.
     pub tick: Nanos,
     /// A thousand times the ticks per second.
     pub millihertz: u64,
-    pub phase: Nanos,
+    pub phase: Seeded,
     /// What of a tick is shorter than a ns and has not been counted yet, in parts of which `millihertz` make a ns.
     pub fraction: u64,
     /// The time of the next tick; never, if ticks are not needed.
@@ -20,6 +20,12 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
+    /// From now on, it ticks.
+    pub fn start(&mut self) -> Nanos {
+        self.next = self.phase.get();
+        self.next
+    }
+
     #[inline(always)]
     pub fn advance(&mut self) {
         self.fraction += SPAN - self.tick * self.millihertz;
@@ -75,10 +81,11 @@ impl Clock {
 
     /// The first tick at or after a time.
     pub fn tick_from(&self, time: Nanos) -> Nanos {
-        let Some(since) = time.checked_sub(self.phase) else { return self.phase };
+        let phase = self.phase.get();
+        let Some(since) = time.checked_sub(phase) else { return phase };
         let ticks = (u128::from(since) * u128::from(self.millihertz) / u128::from(SPAN)) as u64;
         let before = self.length_of(ticks);
-        self.phase.saturating_add(if before == since { before } else { self.length_of(ticks + 1) })
+        phase.saturating_add(if before == since { before } else { self.length_of(ticks + 1) })
     }
 }
 
@@ -88,7 +95,8 @@ mod tests {
     #[test]
     fn ticks_do_not_drift_at_rates_that_divide_no_second() {
         for millihertz in [1, 7, 18_207, 60_000, 99_999, 1_024_000, 1_193_182_000, 999_999_999] {
-            let mut clock = Clock { tick: SPAN / millihertz, millihertz, phase: 5, fraction: 0, next: 5 };
+            let mut clock =
+                Clock { tick: SPAN / millihertz, millihertz, phase: Seeded::fixed(5), fraction: 0, next: 5 };
             for count in 1..3000 {
                 clock.advance();
                 assert_eq!(clock.next, 5 + clock.length_of(count), "tick {count} of {millihertz}");
@@ -99,7 +107,8 @@ mod tests {
     #[test]
     fn ticks_that_are_passed_over_are_those_that_would_have_come() {
         for millihertz in [1_000, 60_000, 127_000, 999_999, 1_024_000, 10_000_000] {
-            let mut clock = Clock { tick: SPAN / millihertz, millihertz, phase: 5, fraction: 0, next: 5 };
+            let mut clock =
+                Clock { tick: SPAN / millihertz, millihertz, phase: Seeded::fixed(5), fraction: 0, next: 5 };
             for most in [0, 1, 2, 7, 1000] {
                 let (mut all, mut passed) = (clock.clone(), clock.clone());
                 let times: Vec<_> = clock.times(most).collect();

@@ -4,7 +4,7 @@
 //! Places are computed, not stored, so that a set of a million files costs nothing.
 
 use schedlab_memory::{Name, Part};
-use schedlab_model::{machine, request::SECTOR_SIZE, request::Sector};
+use schedlab_model::{machine, request::SECTOR_SIZE, request::Sector, rng::Seeded};
 
 /// The part of the drive that the folders spread over, in blocks of the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) struct Layout {
     extent_blocks: u64,
     /// None without a drive: nothing has a place.
     region: Option<Region>,
-    seed: u64,
+    seed: Seeded,
 }
 
 impl Layout {
@@ -33,7 +33,7 @@ impl Layout {
             direct_blocks: files.direct_blocks.get(),
             extent_blocks: files.extent_blocks.get().into(),
             region,
-            seed,
+            seed: Seeded::seed(seed),
         }
     }
 
@@ -51,12 +51,12 @@ impl Layout {
             Part::Image(n) => self.extent(4, set, 0, n),
         };
         let room = blocks.saturating_sub(self.extent_blocks).max(1);
-        first + mix(&[self.seed, set.into(), piece]) % room + offset
+        first + mix(&[self.seed.get(), set.into(), piece]) % room + offset
     }
 
     /// The extent of a file that has its n-th block, and the block's place in it.
     fn extent(&self, kind: u64, set: u16, file: u32, n: u32) -> (u64, u64) {
-        let shifted = u64::from(n) + mix(&[self.seed, set.into(), file.into()]) % self.extent_blocks;
+        let shifted = u64::from(n) + mix(&[self.seed.get(), set.into(), file.into()]) % self.extent_blocks;
         (mix(&[kind, file.into(), shifted / self.extent_blocks]), shifted % self.extent_blocks)
     }
 

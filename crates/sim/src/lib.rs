@@ -70,7 +70,7 @@ pub use follow::{Difference, Followed, Story, follow};
 use kernel::Kernel;
 use rayon::prelude::*;
 use schedlab_metrics::{Collector, Report, Setup, Warning};
-use schedlab_model::{Nanos, event::Observer, machine::Personality, scenario::Scenario};
+use schedlab_model::{Nanos, event::Observer, machine::Personality, rng, scenario::Scenario};
 use schedlab_policies::schedulers::{Scheduler, Table, Visitor};
 
 /// A scenario that cannot be run, and why. A checked one can.
@@ -90,7 +90,8 @@ pub fn observe<T: Table, O: Observer>(scenario: &Scenario, seed: u64, observer: 
 fn simulate<T: Table, O: Observer>(scenario: &Scenario, seed: u64, observer: O) -> Result<Ended, RunError> {
     let name = &scenario.scheduler.name;
     let unknown = || Err(RunError(format!("scheduler.name: {name:?} is no scheduler")));
-    T::visit(name, Simulation { scenario, seed, observer }).unwrap_or_else(unknown)
+    let (ended, drawn) = rng::watch(|| T::visit(name, Simulation { scenario, seed, observer }).unwrap_or_else(unknown));
+    Ok(Ended { drawn, ..ended? })
 }
 
 /// Runs a scenario to its metrics.
@@ -109,6 +110,7 @@ pub fn run_with<T: Table, O: Observer>(scenario: &Scenario, seed: u64, mut other
     let mut collector = Collector::new(setup(scenario));
     let ended = simulate::<T, _>(scenario, seed, (&mut collector, &mut other))?;
     let mut report = collector.finish(ended.at);
+    report.seeded = ended.drawn;
     report.warnings.extend(ended.stuck);
     report.warnings.retain(|warning| !of_endless_job(scenario, warning.metric.as_deref()));
     Ok(report)
@@ -164,6 +166,8 @@ struct Ended {
     at: Nanos,
     /// The warning about tasks that can never continue.
     stuck: Option<Warning>,
+    /// Whether anything depended on the seed.
+    drawn: bool,
 }
 
 /// One run, for a scheduler whose type the compiler knows.
@@ -182,7 +186,7 @@ impl<O: Observer> Visitor for Simulation<'_, O> {
         let stuck = kernel.run(&jobs);
         match kernel.stuck {
             Some(task) => Err(kernel.loop_of(self.scenario, task)),
-            None => Ok(Ended { at: kernel.now, stuck }),
+            None => Ok(Ended { at: kernel.now, stuck, drawn: true }),
         }
     }
 }

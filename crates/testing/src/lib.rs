@@ -26,7 +26,10 @@ macro_rules! test_scheduler {
     ($policy:ty) => {
         $crate::each_law! {
             $crate::schedulers::laws, $crate::schedulers::Subject::of::<$policy>(),
-            [the_audit_finds_nothing, no_task_is_lost, recording_changes_nothing, promises_are_kept]
+            [
+                the_audit_finds_nothing, no_task_is_lost, recording_changes_nothing, where_nothing_is_drawn_seeds_change_nothing,
+                promises_are_kept,
+            ]
         }
         $crate::each_law! {
             $crate::schedulers::treatment, $crate::schedulers::Subject::of::<$policy>(),

@@ -28,7 +28,7 @@ pub fn of_starts(seed: u64, index: usize) -> Rng {
 
 /// The numbers of a child. Its parent names them: they must not depend on which parent forks first.
 pub fn of_child(seed: u64, parent: &mut Rng) -> Rng {
-    Rng::stream(seed, parent.below(u64::MAX))
+    parent.child(seed)
 }
 
 /// A length of time from its distribution.

@@ -41,7 +41,7 @@ def verb(
     if form is Form.JSON:
         print_json(done.as_json() | {"page": str(html) if html else None})
         return
-    runs = f"{counted(done.computed, 'run')} ({done.total - done.computed} known before)"
+    runs = f"{counted(done.computed, 'run')} ({done.total - done.computed - done.skipped} known before)"
     notes = [f"mean ± half of the 95 % interval over seeds; {runs}"]
     notes += [f"page with the heat maps: {html}"] if html else []
     shown = [tidy(done)] if form is Form.CSV else [table(done, measure) for measure in done.measures]

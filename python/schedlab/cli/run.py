@@ -239,7 +239,8 @@ def show(results: "Results", form: Form = Form.TEXT, pictures: Sequence[tuple[Pa
 
     table, others = results.summary_tables()
     seeds, total = len(results.seeds), len(results.manifest["cells"]) * len(results.seeds)
-    over = "mean ± half of the 95 % interval over" if seeds > 1 else "no interval:"
+    over = "mean ± half of the 95 % interval over" if results.repeats > 1 else "no interval:"
+    total -= results.skipped
     runs = f"{counted(results.computed, 'run')} ({total - results.computed} known before)"
     lines = [f"{over} {counted(seeds, 'seed')}; {runs}; {results.folder}"]
     lines += [f"note: {note}" for note in results.notes]
@@ -285,11 +286,12 @@ def as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[P
             numbers = {key: row[key] for key in ("unit", "n", "mean", "low", "high")}
             measured[row["scenario"]][row["metric"]] = numbers
     total = len(measured) * len(experiment.seeds)
+    known = total - results.computed - results.skipped
     return {
         "experiment": results.name,
         "question": experiment.question,
         "folder": str(results.folder),
-        "runs": {"total": total, "computed": results.computed, "known": total - results.computed},
+        "runs": {"total": total, "computed": results.computed, "known": known, "skipped": results.skipped},
         "cells": [
             {"factors": cell["factors"], "scenario": cell["scenario"], "metrics": measured[cell["scenario"]]}
             for cell in results.manifest["cells"]

@@ -126,6 +126,11 @@ class Matrix:
         return sum(results.computed for results in self.results.values())
 
     @property
+    def skipped(self) -> int:
+        """Runs that were not made, since another seed's stands for them."""
+        return sum(results.skipped for results in self.results.values())
+
+    @property
     def total(self) -> int:
         """All runs."""
         return sum(len(self.schedulers) * len(load.experiment.seeds) for load in self.loads)
@@ -137,7 +142,12 @@ class Matrix:
             "schedulers": self.schedulers,
             "loads": [{"name": load.name, "question": load.experiment.question} for load in self.loads],
             "measures": [{key: getattr(measure, key) for key in described} for measure in self.measures],
-            "runs": {"total": self.total, "computed": self.computed, "known": self.total - self.computed},
+            "runs": {
+                "total": self.total,
+                "computed": self.computed,
+                "known": self.total - self.computed - self.skipped,
+                "skipped": self.skipped,
+            },
             "cells": [
                 {"measure": measure, "load": load, "scheduler": scheduler, "scenario": self.scenarios[load, scheduler]}
                 | {key: getattr(cell, key) for key in ("mean", "low", "high", "n", "seeds")}
@@ -194,12 +204,19 @@ def _chosen(kind: str, names: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _runs(load: Load, results: Results) -> dict[str, tuple[str, list[Mapping[str, float]]]]:
-    """Scenario and runs of each scheduler, each run as its metrics by name, in the order of the seeds."""
+    """Scenario and runs of each scheduler, each run as its metrics by name, in the order of the seeds.
+
+    Of a scenario in whose runs nothing is drawn there is one.
+    """
     runs: dict[tuple[str, int], dict[str, float]] = {}
     rows = results.frame.filter(pl.col("metric").is_in(["elapsed", *asked(load.experiment.definition)]))
     for scenario, seed, metric, value in rows.select("scenario", "seed", "metric", "value").iter_rows():
         runs.setdefault((scenario, seed), {})[metric] = value
+    seeds = lambda scenario: [results.alike[scenario]] if scenario in results.alike else results.seeds  # noqa: E731
     return {
-        cell["factors"][SCHEDULER]: (cell["scenario"], [runs[cell["scenario"], seed] for seed in results.seeds])
+        cell["factors"][SCHEDULER]: (
+            cell["scenario"],
+            [runs[cell["scenario"], seed] for seed in seeds(cell["scenario"])],
+        )
         for cell in results.manifest["cells"]
     }

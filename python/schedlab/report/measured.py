@@ -22,7 +22,7 @@ def write(results: Results, path: Path) -> None:
         "measured.html",
         path,
         title=results.manifest["question"] or results.name,
-        basis=page.over_seeds(len(results.seeds)),
+        basis=page.over_seeds(results.repeats),
         results=results,
         counted=counted,
         warnings=gathered(results.warnings),

@@ -20,6 +20,8 @@ COLUMNS = {
     "unit": pl.String,
     "value": pl.Float64,
 }
+#: Whether a run depends on its seed, in the last column. Files of before do not say.
+SEEDED = "seeded"
 
 
 def read(
@@ -35,10 +37,14 @@ def read(
                 raise ValueError(f"its columns are not those of results: {', '.join(missing)}")
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as why:
             raise UsageError(store.damaged(file, why)) from None
+        seeded = pl.col(SEEDED).fill_null(True) if SEEDED in frame.columns else pl.lit(True)
+        frame = frame.with_columns(seeded.alias(SEEDED))
         if scenarios is not None and seeds is not None:
-            frame = frame.filter(pl.col("scenario").is_in(list(scenarios)), pl.col("seed").is_in(list(seeds)))
+            asked = pl.col("seed").is_in(list(seeds)) | ~pl.col(SEEDED)
+            frame = frame.filter(pl.col("scenario").is_in(list(scenarios)), asked)
         frames.append(frame)
-    return pl.concat(frames, how="diagonal_relaxed")
+    whole = pl.concat(frames, how="diagonal_relaxed")
+    return whole.select(pl.exclude(SEEDED), pl.col(SEEDED) if len(frames) > 1 else pl.lit(True).alias(SEEDED))
 
 
 def parquet(frame: pl.DataFrame) -> bytes:

@@ -30,8 +30,12 @@ USUAL_OF_JOB = ("real", "user", "sys")
 USUAL_OF_SYSTEM = ("context_switches", "wakeup_latency.p99", "longest_gap")
 #: How the warning of a run begins whose switches and wakeups are not known.
 UNRECORDED = "the scheduler's events were not recorded"
-#: What is said where all runs of a cell are the same.
-SAME = "the seeds change nothing: all {} runs of each cell are the same in every metric; --seeds 1 gives the same means"
+#: What is said where runs draw no random number, and each such cell was run once.
+ALIKE = "the seeds change nothing{}: {} in place of {}; there is no interval of one run"
+#: What is said where all runs of a cell are the same, though they draw random numbers.
+SAME = (
+    "the seeds change nothing: all {} runs of each {}cell are the same in every metric; --seeds 1 gives the same means"
+)
 #: Relative width of the interval of equal values, from rounding.
 ROUNDING = 1e-9
 #: Lines of `repr(results)`, and cells of which it tries to show the numbers.
@@ -39,10 +43,11 @@ REPR_LINES, REPR_CELLS = 10, 6
 
 
 def load(path: str | Path = "results") -> "pl.DataFrame":
-    """Every row of the experiments under `path`: experiment, scenario, engine, seed, metric, unit, value, factors.
+    """Every row of the experiments under `path`.
 
-    A factor that an experiment does not have is null in its rows. `path` may name one experiment without the digest of
-    its folder (`results/quantum`): its newest folder is read.
+    Columns: experiment, scenario, engine, seed, metric, unit, value, factors, and seeded: false where the run is the
+    same under every seed, and the only one of its scenario. A factor that an experiment does not have is null in its
+    rows. `path` may name one experiment without the digest of its folder (`results/quantum`): the newest one is read.
     """
     from schedlab.results import frames
 
@@ -111,7 +116,7 @@ class Results:
 
     @cached_property
     def frame(self) -> "pl.DataFrame":
-        """Every row: experiment, scenario, engine, seed, metric, unit, value, factors."""
+        """Every row: experiment, scenario, engine, seed, metric, unit, value, factors, seeded."""
         import polars as pl
 
         from schedlab.results import frames
@@ -134,18 +139,46 @@ class Results:
         """What is to be said with every number of a target, and whether the seeds change any."""
         targets = self.manifest.get("places", {})
         notes = [f"{name}: {about['note']}" for name, about in targets.items() if about.get("note")]
-        return notes + [SAME.format(len(self.seeds))] * self.seeds_change_nothing
+        cells = len(self.manifest["cells"])
+        total = cells * len(self.seeds)
+        if self.skipped:
+            where = "" if len(self.alike) == cells else f" in {len(self.alike)} of {cells} cells"
+            notes.append(ALIKE.format(where, counted(total - self.skipped, "run"), total))
+        if self.seeds_change_nothing and len(self.alike) < cells:
+            notes.append(SAME.format(len(self.seeds), "other " if self.alike else ""))
+        return notes
+
+    @cached_property
+    def alike(self) -> dict[str, int]:
+        """The scenarios in whose runs nothing is drawn, and the seed of the one run that stands for all seeds."""
+        if len(self.seeds) == 1 and not self.manifest["warnings"]:
+            return {}
+        known, own = store.alike(store.files(self.folder)), set(self.scenarios)
+        return {scenario: seed for scenario, seed in known.items() if scenario in own}
+
+    @property
+    def skipped(self) -> int:
+        """How many of the requested runs are not there, since another seed's stands for them."""
+        return (len(self.seeds) - 1) * len(self.alike)
+
+    @property
+    def repeats(self) -> int:
+        """The runs of each cell; of some cells there is only one."""
+        return 1 if len(self.alike) == len(self.manifest["cells"]) else len(self.seeds)
 
     @cached_property
     def seeds_change_nothing(self) -> bool:
         """Whether all runs of each cell are the same in every metric, of several that were simulated."""
         if len(self.seeds) < 2 or any(cell["on"].partition(":")[0] != "sim" for cell in self.manifest["cells"]):
             return False
+        if self.repeats == 1:
+            return True
         # What is shown is looked at first: in most sweeps that decides it.
-        shown = [one for one in self._shown if one["n"]]
+        shown = [one for one in self._shown if one["n"] and one["scenario"] not in self.alike]
         if not shown or any(one["n"] < 2 or one["high"] - one["low"] > ROUNDING * abs(one["mean"]) for one in shown):
             return False
-        return store.are_same(store.files(self.folder), self.scenarios, self.seeds)
+        drawn = [scenario for scenario in self.scenarios if scenario not in self.alike]
+        return store.are_same(store.files(self.folder), drawn, self.seeds)
 
     @property
     def ignored(self) -> dict[str, list[str]]:
@@ -165,7 +198,8 @@ class Results:
         What the runs' ends cut off is reported as far as it could change a number that is shown.
         """
         asked = set(self.seeds)
-        warnings = ({**one, "seeds": sorted(asked.intersection(one["seeds"]))} for one in self.manifest["warnings"])
+        meant = lambda one: asked | {self.alike.get(one["scenario"], self.seeds[0])}  # noqa: E731
+        warnings = (one | {"seeds": sorted(meant(one).intersection(one["seeds"]))} for one in self.manifest["warnings"])
         said = [one for one in warnings if one["seeds"]]
         return said + censored.warnings(self.known_metrics, self._values, self.shown_metrics)
 
@@ -199,7 +233,8 @@ class Results:
 
         `metrics` are names as in an experiment file (`"tasks.*.real"`), `"*"` for all that the runs have, or None for
         those that the experiment requests.
-        Columns: the factors, scenario, metric, unit, n, mean, low, high. Bounds are null for a single seed.
+        Columns: the factors, scenario, metric, unit, n, mean, low, high. Bounds are null for a single run, which
+        a cell has also where its runs draw no random number.
         """
         import polars as pl
 
@@ -208,7 +243,7 @@ class Results:
         return pl.DataFrame(self.entries(metrics), schema=texts | {"n": pl.Int64} | numbers, orient="row")
 
     def entries(self, metrics: str | Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """The rows of `summary` one by one."""
+        """The rows of `summary` one by one; `of` is the number of runs."""
         return self._shown if metrics is None else self._entries(metrics)
 
     @cached_property
@@ -224,6 +259,7 @@ class Results:
             for name in names:
                 if one := found.get((cell["scenario"], name)):
                     whose = {**cell["factors"], "scenario": cell["scenario"], "metric": name, "unit": one.unit}
+                    whose["of"] = 1 if cell["scenario"] in self.alike else len(self.seeds)
                     rows.append(whose | summed_up([value for value in one.values if value is not None]))
         return rows
 
@@ -239,7 +275,7 @@ class Results:
         return stats.mean_interval(self.values(metric, factors)["value"])
 
     def values(self, metric: str, factors: dict[str, str]) -> "pl.DataFrame":
-        """The rows of one metric in the one cell that has these factors, a row per seed."""
+        """The rows of one metric in the one cell that has these factors, a row per run."""
         import polars as pl
 
         cell = self.cell(factors)
@@ -273,7 +309,12 @@ class Results:
             for name in metrics
             if (cell["scenario"], name) in found and (base["scenario"], name) in found
         ]
-        pairs = [paired(found[cell["scenario"], name], found[base["scenario"], name]) for cell, base, name in asked]
+        alike = [(cell["scenario"] in self.alike, base["scenario"] in self.alike) for cell, base, _ in asked]
+        pairs = [
+            paired(found[cell["scenario"], name], found[base["scenario"], name], which)
+            for (cell, base, name), which in zip(asked, alike, strict=True)
+        ]
+        certain = {place for place, which in enumerate(alike) if all(which)}
         simulated = all(cell["on"] == "sim" for both in compared for cell in both)
         rows = [
             {
@@ -292,7 +333,7 @@ class Results:
                 "verdict": one.verdict,
             }
             for (cell, base, name), pair, one in zip(
-                asked, pairs, differences(pairs, simulated),
+                asked, pairs, differences(pairs, simulated, certain),
                 strict=True,
             )
         ]  # fmt: skip
@@ -347,13 +388,13 @@ class Results:
     def summary_tables(self) -> tuple[Table, list[list[Table]]]:
         """The table of means, a row for each cell; and other forms of it for where that does not fit: jobs as rows."""
         entries = {(row["scenario"], row["metric"]): row for row in self.entries()}
-        given = (self.manifest["cells"], self.shown_metrics, entries, len(self.seeds))
+        given = (self.manifest["cells"], self.shown_metrics, entries)
         parts = tables.by_job(*given)
         return tables.summary(*given), [parts] if parts else []
 
     def differences_table(self, found: "pl.DataFrame") -> Table:
         """What `differences` found: the mean with its interval, as a share, and in a word."""
-        return tables.differences(self.factors, found.to_dicts(), len(self.seeds))
+        return tables.differences(self.factors, found.to_dicts(), len(self.seeds), self.alike)
 
     def figures(self, metrics: Sequence[str]) -> "list[Figure]":
         """A chart for each of the metrics if anything was swept, and all percentiles of each distribution."""

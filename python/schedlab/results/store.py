@@ -5,6 +5,9 @@
 
 The last parquet file is rewritten until it is full, so the files depend on the runs alone, not on their timing. Only
 that file's rows are in memory; the engine keeps and writes them.
+
+A simulated run that drew no random number is the same under every seed. Its rows have `seeded` false, and it is the
+only run of its scenario: it stands for all seeds.
 """
 
 import fcntl
@@ -18,6 +21,7 @@ from pathlib import Path
 from schedlab import _core
 from schedlab.errors import UsageError
 from schedlab.results import manifest
+from schedlab.specification import Cell
 from schedlab.system import leftovers, reading, writing
 
 RUNS_PER_FILE = 1000
@@ -47,7 +51,10 @@ def files(folder: Path) -> list[Path]:
 
 
 class Store:
-    """The results folder of one experiment, open for appending."""
+    """The results folder of one experiment, open for appending.
+
+    `alike` has the scenarios whose only run stands for all seeds, and the seed of that run.
+    """
 
     def __init__(self, folder: Path, about: dict, fresh: bool = False):
         """Open or make `folder`. What is in it is kept, unless `fresh`."""
@@ -57,6 +64,7 @@ class Store:
         if fresh:
             self._clear()
         self._files = files(self.folder)
+        self.alike: dict[str, int] = {}
         self._tail: _core.Tail | None = None
         known = manifest.read_manifest(self.folder)
         kept = {key: known[key] for key in ("created", "warnings", "seen") if key in known}
@@ -68,14 +76,23 @@ class Store:
         for file in [*files(self.folder), self.folder / manifest.NAME]:
             file.unlink(missing_ok=True)
 
-    def done(self) -> set[tuple[str, int]]:
-        """Scenario hash and seed of every run that is in the folder."""
-        return {(scenario, seed) for file in self._files for scenario, _, seeds in runs(file) for seed in seeds}
+    def lacking(self, wanted: Iterable[tuple[Cell, int]]) -> list[tuple[Cell, int]]:
+        """The runs, of these, that are not in the folder."""
+        done: dict[str, set[int]] = {}
+        for file in self._files:
+            for scenario, _, seeds, seeded in runs(file):
+                done.setdefault(scenario, set()).update(seeds)
+                if not seeded:
+                    self.alike[scenario] = seeds[0]
+        return [
+            (cell, seed) for cell, seed in wanted if cell.hash not in self.alike and seed not in done.get(cell.hash, ())
+        ]
 
     def append(self, rows: bytes, labels: Labels) -> None:
         """Add whole runs, and their warnings. `rows` are as the engine gives them; see `frames.stream`."""
-        warned, valued = _core.about_rows(rows)
+        warned, valued, unseeded = _core.about_rows(rows)
         whose = [(scenario, seed) for scenario, _, seed, _ in labels.runs]
+        self.alike.update(whose[run] for run in unseeded)
         warnings = [{"scenario": whose[run][0], "warning": text, "seeds": [whose[run][1]]} for run, text in warned]
         self._warn({whose[run] for run in valued}, warnings)
         self._write(self._opened().append(rows, labels.experiment, labels.factors, labels.runs, RUNS_PER_FILE))
@@ -125,10 +142,15 @@ def write_manifest(folder: Path, about: dict) -> None:
     writing.replace(folder / manifest.NAME, f"{{\n{lines}\n}}\n".encode())
 
 
-def runs(file: Path) -> list[tuple[str, str, list[int]]]:
-    """The runs in a file: scenario, engine and seeds."""
+def runs(file: Path) -> list[tuple[str, str, list[int], bool]]:
+    """The runs in a file: scenario, engine, seeds, and whether the runs depend on them."""
     with _named(file):
         return _core.known_runs(str(file))
+
+
+def alike(files: Iterable[Path]) -> dict[str, int]:
+    """The scenarios whose only run stands for all seeds, and the seed of that run."""
+    return {scenario: seeds[0] for file in files for scenario, _, seeds, seeded in runs(file) if not seeded}
 
 
 def metrics(files: Iterable[Path], scenarios: list[str], seeds: list[int]) -> list[str]:

@@ -1,7 +1,7 @@
 """Results as tables, for the terminal, the notebook and the page: factors, then numbers with their intervals."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from html import escape
 
 from schedlab.system.escaped import escaped
@@ -40,21 +40,21 @@ def _end(factor: str, factors: list[str]) -> str:
     return factor
 
 
-def summary(cells: Sequence[dict], metrics: Sequence[str], entries: Entries, seeds: int) -> Table:
+def summary(cells: Sequence[dict], metrics: Sequence[str], entries: Entries) -> Table:
     """A row for each cell, a column for each metric: the mean with half the width of its interval."""
     shown = [(name, _unit([name], entries)) for name in metrics]
     columns = _factor_columns(cells) + [_metric_column(name, [name], unit, entries) for name, unit in shown]
     rows = [
         [
             *_factor_cells(cell),
-            *(_metric_cell(entries.get((cell["scenario"], name)), unit, seeds) for name, unit in shown),
+            *(_metric_cell(entries.get((cell["scenario"], name)), unit) for name, unit in shown),
         ]
         for cell in cells
     ]
     return Table(columns, rows)
 
 
-def by_job(cells: Sequence[dict], metrics: Sequence[str], entries: Entries, seeds: int) -> list[Table]:
+def by_job(cells: Sequence[dict], metrics: Sequence[str], entries: Entries) -> list[Table]:
     """The same with a row for each cell and job, then the metrics of no job; none where jobs share few metrics."""
     split = {name: name.removeprefix(OF_JOB).partition(".")[::2] for name in metrics if name.startswith(OF_JOB)}
     jobs, kinds = (list(dict.fromkeys(part[place] for part in split.values())) for place in (0, 1))
@@ -69,14 +69,17 @@ def by_job(cells: Sequence[dict], metrics: Sequence[str], entries: Entries, seed
     for cell in cells:
         for job in jobs:
             found = {kind: entries.get((cell["scenario"], named.get((job, kind), ""))) for kind in kinds}
-            values = [_metric_cell(entry, units[kind], seeds) for kind, entry in found.items()]
+            values = [_metric_cell(entry, units[kind]) for kind, entry in found.items()]
             rows.append([*_factor_cells(cell), Cell(job), *values])
     others = [name for name in metrics if name not in split]
-    return [Table(columns, rows), *([summary(cells, others, entries, seeds)] if others else [])]
+    return [Table(columns, rows), *([summary(cells, others, entries)] if others else [])]
 
 
-def differences(factors: list[str], found: Sequence[Mapping], seeds: int) -> Table:
-    """What `Results.differences` found: the mean with its interval, as a share, and in a word."""
+def differences(factors: list[str], found: Sequence[Mapping], seeds: int, alike: Container[str] = ()) -> Table:
+    """What `Results.differences` found: the mean with its interval, as a share, and in a word.
+
+    Scenarios in `alike` are the same under every seed: two of them make a single pair.
+    """
     columns = [
         *(Column(name, key=True) for name in column_names(factors)),
         Column("metric", key=True),
@@ -89,7 +92,8 @@ def differences(factors: list[str], found: Sequence[Mapping], seeds: int) -> Tab
     rows = []
     for row in found:
         unit, difference, share = spelled_difference(row)
-        pairs = f"{row['n']}" + (f" of {seeds}" if row["n"] < seeds else "")
+        most = 1 if row["scenario"] in alike and row["baseline"] in alike else seeds
+        pairs = f"{row['n']}" + (f" of {most}" if row["n"] < most else "")
         relative = None if row["relative"] is None else 100 * row["relative"]
         rows.append(
             [
@@ -123,9 +127,9 @@ def _metric_column(name: str, metrics: Sequence[str], unit: str, entries: Entrie
     return Column(name, "" if unit == "1" else unit, numeric=True, plain=plain)
 
 
-def _metric_cell(entry: Mapping | None, unit: str, seeds: int) -> Cell:
+def _metric_cell(entry: Mapping | None, unit: str) -> Cell:
     plain = (None, None, None, 0) if entry is None else tuple(entry[key] for key in ("mean", "low", "high", "n"))
-    return Cell(spelled(entry, unit, seeds), plain)
+    return Cell(spelled(entry, unit), plain)
 
 
 def _unit(metrics: Sequence[str], entries: Entries) -> str:
@@ -148,13 +152,13 @@ def column_unit(entries: list[dict]) -> str:
     return readable_unit(entries[0]["unit"], largest) if entries else "1"
 
 
-def spelled(entry: dict | None, unit: str, seeds: int) -> str:
+def spelled(entry: dict | None, unit: str) -> str:
     """The mean with its half width, and from how many runs if not all have the metric."""
     if entry is None or entry["mean"] is None:
         return "–"
     mean = convert(entry["mean"], entry["unit"], unit)
     half = None if entry["high"] is None else convert(entry["high"] - entry["mean"], entry["unit"], unit)
-    return spread(mean, half) + (f" ({entry['n']} of {seeds})" if entry["n"] < seeds else "")
+    return spread(mean, half) + (f" ({entry['n']} of {entry['of']})" if entry["n"] < entry["of"] else "")
 
 
 def html_table(table: Table, caption: str = "", notes: Sequence[str] = ()) -> str:

@@ -51,9 +51,8 @@ def run(
         kept = store.Store(folder, manifest(experiment, cells, targets), fresh)
         if not fresh:
             _take_from_elsewhere(kept, experiment, cells, out, engines)
-        done = kept.done()
-        pending = [run for run in wanted if (run[0].hash, run[1]) not in done]
-        finished = len(wanted) - len(pending)
+        pending = kept.lacking(wanted)
+        finished, made = len(wanted) - len(pending), 0
         report = progress or (lambda done, total: None)
         report(finished, len(wanted))
         before = partial(_tell_ignored, kept.manifest, tell)
@@ -64,10 +63,11 @@ def run(
                     kept.keep(target.name, target.seen())
                     kept.append(rows, _labels(experiment, [(*run, target.engine) for run in chunk]))
                     finished += len(chunk)
+                    made += sum(kept.alike.get(cell.hash, seed) == seed for cell, seed in chunk)
                     report(finished, len(wanted))
         except KeyboardInterrupt:
             raise Interrupted(finished, len(wanted), folder) from None
-    return Results.of(experiment, cells, folder, computed=len(pending))
+    return Results.of(experiment, cells, folder, computed=made)
 
 
 def _chunks(
@@ -177,13 +177,15 @@ def _take_from_elsewhere(
 ) -> None:
     """Take over the runs of the same scenarios and engines that other experiments of this name have in `out`."""
     of = {cell.hash: cell for cell in cells}
-    wanted = {(cell.hash, seed) for cell in cells for seed in experiment.seeds} - kept.done()
+    lacking = kept.lacking((cell, seed) for cell in cells for seed in experiment.seeds)
+    wanted = {(cell.hash, seed) for cell, seed in lacking}
     for folder in sorted(out.glob(f"{glob.escape(experiment.name)}-*")):
         if not wanted or folder == kept.folder:
             continue
         found = {file: _found(file, wanted, engines) for file in store.files(folder)}
         taken = {run for runs in found.values() for run in runs}
-        wanted -= taken
+        alike = store.alike(found)
+        wanted = {run for run in wanted if run not in taken and (run[0], alike.get(run[0])) not in taken}
         warnings = []
         for warning in read_manifest(folder).get("warnings", []) if taken else []:
             seeds = [seed for seed in warning["seeds"] if (warning["scenario"], seed) in taken]
@@ -196,7 +198,12 @@ def _take_from_elsewhere(
 
 
 def _found(file: Path, wanted: set[tuple[str, int]], engines: dict[str, str]) -> list[tuple[str, int]]:
-    """The wanted runs that a file has of the same engine."""
-    known = store.runs(file)
-    own = [(scenario, seeds) for scenario, engine, seeds in known if engines.get(scenario) == engine]
-    return [(scenario, seed) for scenario, seeds in own for seed in seeds if (scenario, seed) in wanted]
+    """The wanted runs that a file has of the same engine, and those that stand for them."""
+    lacking = {scenario for scenario, _ in wanted}
+    return [
+        (scenario, seed)
+        for scenario, engine, seeds, seeded in store.runs(file)
+        if engines.get(scenario) == engine
+        for seed in seeds
+        if ((scenario, seed) in wanted if seeded else scenario in lacking)
+    ]

@@ -9,7 +9,7 @@
 so at most one experiment in twenty in which nothing differs names any of its differences real, however many it has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from schedlab.stats import Interval, mean_interval
@@ -43,13 +43,16 @@ class Difference(NamedTuple):
         return None if self.verdict == TOO_FEW else self.verdict == REAL
 
 
-def differences(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], exact: bool = False) -> list[Difference]:
+def differences(
+    pairs: Sequence[tuple[Sequence[float], Sequence[float]]], exact: bool = False, certain: Collection[int] = ()
+) -> list[Difference]:
     """Compare the first of each pair of samples with the second, value by value, and judge all together.
 
     `exact` says that what gives the same values again and again has no noise, as a simulator whose seeds change
-    nothing: then the differences need not be many.
+    nothing: then the differences need not be many. `certain` are the places of pairs of single values that no seed
+    changes.
     """
-    found = [_difference(values, base, exact) for values, base in pairs]
+    found = [_difference(*pair, exact, place in certain) for place, pair in enumerate(pairs)]
     adjusted = iter(holm([one.p for one in found if one.p is not None]))
     return [one if one.p is None else _judged(one, next(adjusted)) for one in found]
 
@@ -59,14 +62,15 @@ def difference(values: Sequence[float], base: Sequence[float], exact: bool = Fal
     return differences([(values, base)], exact)[0]
 
 
-def _difference(values: Sequence[float], base: Sequence[float], exact: bool) -> Difference:
+def _difference(values: Sequence[float], base: Sequence[float], exact: bool, certain: bool = False) -> Difference:
     if not len(values):
         return Difference(Interval(float("nan"), float("nan"), float("nan"), 0), None, None, None, TOO_FEW)
     each = [value - other for value, other in zip(values, base, strict=True)]
     of = mean_interval(each)
     mean = sum(base) / len(base)
     exact = exact and len({*values}) == len({*base}) == 1
-    return Difference(of, of.mean / abs(mean) if mean else None, _p(each, of, exact), None, TOO_FEW)
+    p = float(of.mean == 0) if certain else _p(each, of, exact)
+    return Difference(of, of.mean / abs(mean) if mean else None, p, None, TOO_FEW)
 
 
 def _p(each: list[float], of: Interval, exact: bool) -> float | None:

@@ -4,11 +4,11 @@
 mod read;
 mod tail;
 
-pub use read::{About, Runs, Series, about, known, metrics, series};
+pub use read::{About, Known, Runs, Series, about, known, metrics, series};
 pub use tail::{Filled, Label, Tail};
 
 use arrow_array::{
-    Array, Float64Array, Int32Array, LargeStringArray, RecordBatch, StringArray, UInt64Array,
+    Array, BooleanArray, Float64Array, Int32Array, LargeStringArray, RecordBatch, StringArray, UInt64Array,
     cast::AsArray,
     types::{Float64Type, Int32Type, UInt64Type},
 };
@@ -23,6 +23,8 @@ use std::{fs::File, path::Path, sync::Arc};
 
 /// Columns of every file, before those of the factors.
 const COLUMNS: [&str; 7] = ["experiment", "scenario", "engine", "seed", "metric", "unit", "value"];
+/// Whether a run depends on its seed. Files of before do not have it; the only run of a scenario that does not stands for all seeds.
+const SEEDED: &str = "seeded";
 /// Rows that are read at once.
 const ROWS: usize = 1 << 16;
 
@@ -147,4 +149,17 @@ fn numbers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a UInt64Array, St
 fn values<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Float64Array, String> {
     let column = batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<Float64Type>());
     column.ok_or_else(|| format!("{name} is no number"))
+}
+
+/// For each row, whether its run depends on the seed.
+struct Seeded<'a>(Option<&'a BooleanArray>);
+
+impl<'a> Seeded<'a> {
+    fn of(batch: &'a RecordBatch) -> Seeded<'a> {
+        Seeded(batch.column_by_name(SEEDED).and_then(|column| column.as_boolean_opt()))
+    }
+
+    fn at(&self, place: usize) -> bool {
+        self.0.is_none_or(|known| known.is_null(place) || known.value(place))
+    }
 }

@@ -1,8 +1,8 @@
 //! The last file of a folder of results, which grows with each chunk of runs.
 
-use super::{COLUMNS, Opened, Texts, numbers, values};
+use super::{COLUMNS, Opened, SEEDED, Seeded, Texts, numbers, values};
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, UInt64Array,
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, UInt64Array,
     cast::AsArray,
     types::{Int32Type, UInt32Type},
 };
@@ -55,6 +55,7 @@ struct Run {
     scenario: u32,
     engine: u32,
     seed: u64,
+    seeded: bool,
     factors: Vec<Option<u32>>,
 }
 
@@ -97,18 +98,21 @@ impl Tail {
         let file = Opened::at(path)?;
         tail.factors = file.factors();
         let names: Vec<&str> = COLUMNS.into_iter().chain(tail.factors.iter().map(String::as_str)).collect();
+        let read: Vec<&str> = names.iter().copied().chain([SEEDED]).collect();
         let words = &mut tail.words;
-        for batch in file.columns(&names)? {
+        for batch in file.columns(&read)? {
             let batch = batch.map_err(|why| why.to_string())?;
             let texts: Vec<Texts<'_>> = names.iter().map(|name| Texts::of(&batch, name)).collect();
             let (seeds, values) = (numbers(&batch, "seed")?, values(&batch, "value")?);
+            let all_seeded = Seeded::of(&batch);
             for place in 0..batch.num_rows() {
                 let mut text = |column: usize| texts[column].at(place).map(|text| words.number(text));
                 let scenario = text(1).ok_or("a row names no scenario")?;
                 let run = *runs.entry((scenario, seeds.value(place))).or_insert_with(|| {
                     let factors = (COLUMNS.len()..names.len()).map(&mut text).collect();
                     let (experiment, engine) = (text(0).unwrap_or_default(), text(2).unwrap_or_default());
-                    tail.runs.push(Run { experiment, scenario, engine, seed: seeds.value(place), factors });
+                    let (seed, seeded) = (seeds.value(place), all_seeded.at(place));
+                    tail.runs.push(Run { experiment, scenario, engine, seed, seeded, factors });
                     tail.runs.len() as u32 - 1
                 });
                 let (metric, unit) = (text(4).ok_or("a row names no metric")?, text(5));
@@ -139,12 +143,12 @@ impl Tail {
             let column = |name| batch.column_by_name(name).ok_or_else(|| format!("rows without {name}"));
             let runs = column("run")?.as_primitive_opt::<UInt32Type>().ok_or("run is no number")?;
             let [metrics, units, warnings] = ["metric", "unit", "warning"].map(|name| Texts::of(&batch, name));
-            let numbers = values(&batch, "value")?;
+            let (numbers, seeded) = (values(&batch, "value")?, Seeded::of(&batch));
             for place in (0..batch.num_rows()).filter(|&place| warnings.at(place).is_none()) {
                 if last != Some(runs.value(place)) {
                     last = Some(runs.value(place));
                     let label = labels.get(runs.value(place) as usize).ok_or("a row of a run without a label")?;
-                    filled.extend(self.begin(label, factors, most)?);
+                    filled.extend(self.begin(label, seeded.at(place), factors, most)?);
                 }
                 let value = numbers.is_valid(place).then(|| numbers.value(place));
                 self.add(metrics.at(place), units.at(place), value);
@@ -168,16 +172,17 @@ impl Tail {
         let wanted: HashMap<(&str, u64), &Label> =
             labels.iter().map(|label| ((label.scenario.as_str(), label.seed), label)).collect();
         let (mut filled, mut last) = (Vec::new(), None);
-        for batch in Opened::at(path)?.columns(&["scenario", "seed", "metric", "unit", "value"])? {
+        for batch in Opened::at(path)?.columns(&["scenario", "seed", SEEDED, "metric", "unit", "value"])? {
             let batch = batch.map_err(|why| why.to_string())?;
             let [scenarios, metrics, units] = ["scenario", "metric", "unit"].map(|name| Texts::of(&batch, name));
             let (seeds, numbers) = (numbers(&batch, "seed")?, values(&batch, "value")?);
+            let seeded = Seeded::of(&batch);
             for place in 0..batch.num_rows() {
                 let key = (scenarios.at(place).unwrap_or_default(), seeds.value(place));
                 let Some(label) = wanted.get(&key) else { continue };
                 if last != Some(std::ptr::from_ref::<Label>(label)) {
                     last = Some(std::ptr::from_ref(label));
-                    filled.extend(self.begin(label, factors, most)?);
+                    filled.extend(self.begin(label, seeded.at(place), factors, most)?);
                 }
                 let value = numbers.is_valid(place).then(|| numbers.value(place));
                 self.add(metrics.at(place), units.at(place), value);
@@ -195,7 +200,13 @@ impl Tail {
     }
 
     /// Begins a run, in a new file if this one is full, which is then returned.
-    fn begin(&mut self, label: &Label, factors: &[String], most: usize) -> Result<Option<Filled>, String> {
+    fn begin(
+        &mut self,
+        label: &Label,
+        seeded: bool,
+        factors: &[String],
+        most: usize,
+    ) -> Result<Option<Filled>, String> {
         let mut full = None;
         if self.runs.len() >= most {
             full = self.written()?;
@@ -214,6 +225,7 @@ impl Tail {
             scenario: words.number(&label.scenario),
             engine: words.number(&label.engine),
             seed: label.seed,
+            seeded,
             factors: self.factors.iter().map(|name| given.get(name).map(|value| words.number(value))).collect(),
         };
         self.runs.push(run);
@@ -241,7 +253,8 @@ impl Tail {
             // A run of before may know fewer factors.
             columns.push(texts(&|row| of(row).factors.get(place).copied().flatten()));
         }
-        let names = COLUMNS.into_iter().chain(self.factors.iter().map(String::as_str));
+        columns.push(Arc::new(self.rows.iter().map(|row| Some(of(row).seeded)).collect::<BooleanArray>()));
+        let names = COLUMNS.into_iter().chain(self.factors.iter().map(String::as_str)).chain([SEEDED]);
         let fields: Vec<Field> =
             names.zip(&columns).map(|(name, column)| Field::new(name, column.data_type().clone(), true)).collect();
         let written = || {

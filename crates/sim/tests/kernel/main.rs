@@ -17,6 +17,7 @@ mod one_queue;
 mod overhead;
 mod preempts;
 mod realtime;
+mod seeds;
 mod table;
 mod treatment;
 mod waking;

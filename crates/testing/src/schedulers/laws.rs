@@ -1,7 +1,7 @@
 //! What every scheduler must do, and what its entry promises.
 
 use super::{
-    random::{Programs, Written, any_choice, any_scenario, cases},
+    random::{Programs, Written, any_choice, any_scenario, cases, without_chance},
     runs::{Run, holds_back, run_under, treatments},
     scenes::{self, Scene},
     shares,
@@ -59,6 +59,22 @@ pub fn no_task_is_lost(subject: Subject) {
 pub fn recording_changes_nothing(subject: Subject) {
     in_any_scenario(subject, Programs::Wild, |scenario, seed| {
         prop_assert_eq!(subject.run(scenario, seed).report.rows, subject.measure(scenario, seed).rows);
+        Ok(())
+    });
+}
+
+/// A run that drew no random number is the same under another seed, event by event.
+#[track_caller]
+pub fn where_nothing_is_drawn_seeds_change_nothing(subject: Subject) {
+    in_any_scenario(subject, Programs::Wild, |scenario, seed| {
+        // Left as they are, hardly any draw nothing.
+        let scenario = if seed.is_multiple_of(4) { scenario.clone() } else { without_chance(scenario) };
+        if !subject.measure(&scenario, seed).seeded {
+            let other = !seed;
+            prop_assert!(!subject.measure(&scenario, other).seeded);
+            prop_assert_eq!(subject.run(&scenario, seed).events, subject.run(&scenario, other).events);
+            prop_assert_eq!(subject.measure(&scenario, seed), subject.measure(&scenario, other));
+        }
         Ok(())
     });
 }

@@ -349,3 +349,32 @@ pub fn any_scenario(programs: Programs) -> impl Strategy<Value = Written> {
         })
     })
 }
+
+/// The same with fixed lengths, sizes and arrivals, ticks at a given time, and no drive, on which places of files are drawn.
+pub fn without_chance(scenario: &Scenario) -> Scenario {
+    fn tame(value: &mut Value) {
+        match value {
+            Value::Array(list) => list.iter_mut().for_each(tame),
+            Value::Object(fields) => {
+                if let Some(fixed) = fields.get("exp").or_else(|| fields.get("uniform")?.get(0)).cloned() {
+                    *value = fixed;
+                    return;
+                }
+                if let Some(from) = fields.get("from").cloned() {
+                    fields.insert("to".to_owned(), from);
+                }
+                fields.values_mut().for_each(tame);
+            }
+            _ => {}
+        }
+    }
+    let mut all = serde_json::to_value(scenario).expect("a scenario can be written");
+    all["machine"]["clock"]["phase"] = json!("3ms");
+    all["machine"].as_object_mut().expect("a machine").remove("disk");
+    if let Some(pool) = all["workload"].get_mut("pool") {
+        pool["arrivals"] = json!({ "every": "2ms" });
+        pool["requests"] = json!(12);
+    }
+    tame(&mut all);
+    serde_json::from_value(all).expect("still a scenario")
+}
