@@ -150,6 +150,8 @@ addEventListener("load", () => {
   for (const e of document.querySelectorAll("td, th, h1, h2, h3, p, figure, figcaption, li, summary")) {
     const r = e.getBoundingClientRect(), out = r.right > wide + 1 || r.left < -1;
     if (seen(e) && !e.closest("thead") && out) found.push(e.tagName + ": " + e.textContent.slice(0, 40));
+    const hides = getComputedStyle(e).overflowX != "visible" && e.scrollWidth > e.clientWidth + 1;
+    if (seen(e) && hides) found.push("cut: " + e.textContent.slice(0, 40));
   }
   for (const drawing of document.querySelectorAll("svg")) {
     const frame = drawing.getBoundingClientRect();

@@ -1,0 +1,57 @@
+"""Every kind of page in a real browser: nothing is wider than its window or cut, and the demo is short on paper."""
+
+import re
+import runpy
+import shutil
+import subprocess
+
+import pytest
+from conftest import ROOT
+from test_report import look, with_browser
+
+SHOTS = runpy.run_path(str(ROOT / "scripts" / "screenshots.py"))
+#: Sheets of A4 or Letter.
+SHEETS = 15
+
+pytestmark = with_browser
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A page of each kind; the published reports are rebuilt with two seeds, which changes no form."""
+    return SHOTS["write"](tmp_path_factory.mktemp("pages"), fast=True)
+
+
+@pytest.mark.parametrize("width", SHOTS["WIDTHS"])
+@pytest.mark.parametrize("name", SHOTS["PAGES"])
+def test_nothing_of_a_page_is_wider_than_its_window_or_cut(pages, name, width):
+    assert look(pages[name], width) == []
+
+
+def test_the_demo_prints_on_few_sheets(pages):
+    folder = pages["demo"].parent
+    SHOTS["browse"](folder, "--no-pdf-header-footer", f"--print-to-pdf={folder / 'demo.pdf'}", pages["demo"].as_uri())
+    sheets = len(re.findall(rb"/Type\s*/Page\b", (folder / "demo.pdf").read_bytes()))
+    assert 5 <= sheets <= SHEETS
+    if shutil.which("pdfinfo"):
+        told = subprocess.run(["pdfinfo", folder / "demo.pdf"], capture_output=True, text=True).stdout
+        assert f"Pages:           {sheets}\n" in told
+
+
+def test_a_picture_has_the_theme_and_the_width_that_are_asked_for(pages):
+    seen = {}
+    for theme in SHOTS["THEMES"]:
+        for width in (360, 1280):
+            picture = pages["cache"].parent / f"{theme}-{width}.png"
+            SHOTS["shoot"](pages["cache"], width, theme, picture)
+            seen[theme, width] = picture.read_bytes()
+            assert int.from_bytes(seen[theme, width][16:20]) == max(width, 500)
+    assert len(set(seen.values())) == len(seen)
+
+
+def test_what_is_cut_is_found(pages):
+    page = pages["cache"].with_name("cut.html")
+    page.write_text(
+        '<body><p>whole</p><p style="width:3em;overflow:hidden;white-space:nowrap">longer than its place</p></body>'
+    )
+    assert look(page, 360) == ["cut: longer than its place"]
