@@ -11,7 +11,7 @@ import pytest
 from conftest import SMALL, Command
 from scipy.special import stdtrit
 
-from schedlab import Experiment, _core, results
+from schedlab import Experiment, _core, results, specification
 from schedlab.results import frames, store
 from schedlab.results.results import Results
 from schedlab.stats.student import SUMMED, quantile
@@ -166,6 +166,26 @@ def test_a_sweep_that_is_dropped_ends_its_threads():
 
 def threads() -> int:
     return len(list(Path("/proc/self/task").iterdir()))
+
+
+def test_cells_have_equal_parts_once_and_are_given_in_parts(small, monkeypatch):
+    """The machine of a large sweep would be most of its memory."""
+    text = small.read_text().replace('["100ms", "18ms"]', '["100ms", "18ms"]\n"workload.hog.nice" = [0, 1]')
+    experiment = Experiment.from_text(text, "small")
+    whole = experiment.cells()
+    assert len({id(cell.scenario["machine"]) for cell in whole}) == 1
+    assert len({id(cell.scenario["workload"]["io"]) for cell in whole}) == 1
+    assert len({id(cell.scenario["workload"]["hog"]) for cell in whole}) == 2
+    assert len({id(cell.scenario["scheduler"]) for cell in whole}) == 2
+    assert json.loads(_core.expand(json.dumps(experiment.definition), 1, 2))[1]["scenario"] == whole[2].scenario
+    for at_once in (1, 3, 4):
+        monkeypatch.setattr(specification, "AT_ONCE", at_once)
+        assert experiment.cells() == whole
+
+
+def test_a_manifest_is_the_same_in_memory_and_on_disk(small, tmp_path):
+    found = Experiment.from_toml(small).run(tmp_path / "results")
+    assert found.manifest == Results.open(found.folder).manifest
 
 
 def test_only_the_last_file_is_held_in_memory(tmp_path, monkeypatch):

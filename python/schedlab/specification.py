@@ -5,8 +5,10 @@ Everything that carries an experiment out or shows it takes this; `Experiment`, 
 
 import dataclasses
 import json
+import marshal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +19,8 @@ from schedlab.system.escaped import escaped
 
 #: More would not even find room in a list.
 MOST_SEEDS = 10_000_000
+#: Cells that the engine gives at once.
+AT_ONCE = 512
 #: A machine whose swap area is not given has one of this size (crates/model).
 USUAL_SWAP = "1GiB"
 
@@ -91,10 +95,34 @@ class Specification:
 
     def cells(self) -> list[Cell]:
         """Every combination of the swept values, in the order of the file."""
-        return [
-            Cell(cell["scenario"], {k: spelled(v) for k, v in cell["factors"].items()}, cell["hash"], cell["host"])
-            for cell in json.loads(_core.expand(json.dumps(self.definition)))
-        ]
+        text, parts, cells = json.dumps(self.definition), _Parts(), []
+        while found := json.loads(_core.expand(text, len(cells), AT_ONCE)):
+            cells += [
+                Cell(
+                    parts.scenario(cell["scenario"]),
+                    {name: spelled(value) for name, value in cell["factors"].items()},
+                    cell["hash"],
+                    parts.once(cell["host"]),
+                )
+                for cell in found
+            ]
+        return cells
+
+
+class _Parts:
+    """Parts of scenarios, equal ones once: the machine of 20,000 cells takes as much memory as that of one."""
+
+    def __init__(self):
+        self._known: dict[bytes, Any] = {}
+
+    def once(self, part: Any) -> Any:
+        """The part, or one that is the same to the type of every number."""
+        return self._known.setdefault(blake2b(marshal.dumps(part, 2), digest_size=16).digest(), part)
+
+    def scenario(self, scenario: dict[str, Any]) -> dict[str, Any]:
+        """The same scenario, of parts that others may have, too."""
+        jobs = {name: self.once(job) for name, job in scenario["workload"].items()}
+        return {name: jobs if name == "workload" else self.once(part) for name, part in scenario.items()}
 
 
 def spelled(value: Any) -> str:

@@ -25,12 +25,12 @@ pub fn read(text: &str, label: &str, format: &str, overrides: &[String]) -> Resu
     json(&read.map_err(|problem| problem.to_string())?)
 }
 
-/// The cells of an experiment, as a JSON list of scenario, factors and hash.
+/// The cells of an experiment from a place on, and at most that many, as a JSON list of scenario, factors and hash.
 ///
 /// # Errors
 /// What is wrong with a cell.
-pub fn expand(experiment_json: &str) -> Result<String, String> {
+pub fn expand(experiment_json: &str, first: u64, most: u64) -> Result<String, String> {
     let experiment: Experiment = from_json("experiment", experiment_json)?;
-    let cells = experiment::expand(&experiment, &tables::CATALOGUE);
+    let cells = experiment::expand_some(&experiment, &tables::CATALOGUE, first..first.saturating_add(most));
     json(&cells.map_err(|problem| problem.to_string())?)
 }

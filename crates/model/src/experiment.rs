@@ -22,7 +22,7 @@ mod snippet;
 mod sweep;
 mod translate;
 
-pub use cells::{Cell, Parameters, expand, hash, parameters};
+pub use cells::{Cell, Parameters, expand, expand_some, hash, parameters};
 pub use problem::Problem;
 pub use read::{read, read_scenario};
 pub use schema::schema;

@@ -167,10 +167,10 @@ mod _core {
         released(py, || experiments::read(text, label, format, &overrides))
     }
 
-    /// The cells of an experiment, as a JSON list of scenario, factors and hash.
+    /// The cells of an experiment from a place on, and at most that many, as a JSON list of scenario, factors and hash.
     #[pyfunction]
-    fn expand(py: Python<'_>, experiment_json: &str) -> PyResult<String> {
-        released(py, || experiments::expand(experiment_json))
+    fn expand(py: Python<'_>, experiment_json: &str, first: u64, most: u64) -> PyResult<String> {
+        released(py, || experiments::expand(experiment_json, first, most))
     }
 
     /// Runs a JSON list of scenario and seed on that many threads; see `batch` for the columns of the Arrow stream.

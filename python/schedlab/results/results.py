@@ -88,10 +88,16 @@ class Results:
     computed: int = 0
 
     @classmethod
-    def of(cls, experiment: Specification, cells: list[Cell], folder: Path, computed: int = 0) -> "Results":
-        """The runs of this experiment in `folder`; it may hold more seeds than were requested."""
+    def of(
+        cls, experiment: Specification, cells: list[Cell], folder: Path, computed: int = 0, manifest: dict | None = None
+    ) -> "Results":
+        """The runs of this experiment in `folder`; it may hold more seeds than were requested.
+
+        Its manifest is read, unless it is given.
+        """
         metrics = experiment.definition.get("metrics") or []
-        return cls(experiment.name, folder, read_manifest(folder), metrics, [cell.hash for cell in cells], computed)
+        manifest = read_manifest(folder) if manifest is None else manifest
+        return cls(experiment.name, folder, manifest, metrics, [cell.hash for cell in cells], computed)
 
     @classmethod
     def open(cls, path: str | Path) -> "Results":

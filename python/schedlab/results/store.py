@@ -13,10 +13,12 @@ only run of its scenario: it stands for all seeds.
 import fcntl
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from schedlab import _core
 from schedlab.errors import UsageError
@@ -65,6 +67,7 @@ class Store:
             self._clear()
         self._files = files(self.folder)
         self.alike: dict[str, int] = {}
+        self._lines: dict[str, bytes] = {}
         self._tail: _core.Tail | None = None
         known = manifest.read_manifest(self.folder)
         kept = {key: known[key] for key in ("created", "warnings", "seen") if key in known}
@@ -133,13 +136,20 @@ class Store:
             self._write_manifest()
 
     def _write_manifest(self) -> None:
-        write_manifest(self.folder, self.manifest)
+        # Only warnings and what was seen change while runs are made; the cells of a large sweep are most of it.
+        for name in self.manifest.keys() - self._lines.keys() - {"warnings", "seen"}:
+            self._lines[name] = _line(name, self.manifest[name])
+        write_manifest(self.folder, self.manifest, self._lines)
 
 
-def write_manifest(folder: Path, about: dict) -> None:
-    """Put the manifest into its folder, a line for each field."""
-    lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in about.items())
-    writing.replace(folder / manifest.NAME, f"{{\n{lines}\n}}\n".encode())
+def write_manifest(folder: Path, about: dict, known: Mapping[str, bytes] = MappingProxyType({})) -> None:
+    """Put the manifest into its folder, a line for each field; some lines may be `known`."""
+    lines = (known.get(name) or _line(name, value) for name, value in about.items())
+    writing.replace(folder / manifest.NAME, b"{\n" + b",\n".join(lines) + b"\n}\n")
+
+
+def _line(name: str, value: Any) -> bytes:
+    return f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}".encode()
 
 
 def runs(file: Path) -> list[tuple[str, str, list[int], bool]]:

@@ -67,7 +67,9 @@ def run(
                     report(finished, len(wanted))
         except KeyboardInterrupt:
             raise Interrupted(finished, len(wanted), folder) from None
-    return Results.of(experiment, cells, folder, computed=made)
+    # What a kernel tells of itself is as a reader finds it only once it is written.
+    about = kept.manifest if all(target.repeatable for target in targets) else None
+    return Results.of(experiment, cells, folder, computed=made, manifest=about)
 
 
 def _chunks(

@@ -15,7 +15,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 /// What messages call an experiment that is in memory.
 const IN_MEMORY: &str = "experiment";
@@ -46,6 +46,15 @@ pub struct HostSettings {
 /// The cells of an experiment; one, if nothing is swept. Fails only if the experiment did not come from
 /// [`super::read`] with the same catalogue.
 pub fn expand(experiment: &Experiment, catalogue: &Catalogue<'_>) -> Result<Vec<Cell>, Problem> {
+    expand_some(experiment, catalogue, 0..u64::MAX)
+}
+
+/// As [`expand`], those of the cells whose places in the order are in a range: large sweeps need not be in memory at once.
+pub fn expand_some(
+    experiment: &Experiment,
+    catalogue: &Catalogue<'_>,
+    places: Range<u64>,
+) -> Result<Vec<Cell>, Problem> {
     let judge = Judge::new(catalogue);
     let grid = Grid::new(experiment).map_err(|fault| fault.in_file(IN_MEMORY, None, &Value::Null))?;
     let cell = |number| {
@@ -57,7 +66,7 @@ pub fn expand(experiment: &Experiment, catalogue: &Catalogue<'_>) -> Result<Vec<
         let factors = factors.iter().map(|factor| (factor.written.to_owned(), factor.text())).collect();
         Ok(Cell { hash: hash(&scenario), host: host_settings(&scenario, &tree, catalogue), scenario, factors })
     };
-    (0..grid.cells).map(cell).collect()
+    (places.start..places.end.min(grid.cells)).map(cell).collect()
 }
 
 /// A cell that is not a scenario.
