@@ -27,6 +27,7 @@ PAGES = {
     "report": ["report", "examples/quantum", "-o", "report.html"],
     # Of the demo, with long values of what is swept.
     "values": ["report", "results/quantum", "-o", "values.html"],
+    "schedule": ["report", "examples/queue", "-o", "schedule.html"],
     "matrix": ["matrix", "fifo", "minix", "cfs", "--seeds", "2", "--html", "matrix.html"],
     "cache": ["cache", str(TRACE), "--html", "cache.html"],
 }
@@ -34,8 +35,8 @@ PAGES = {
 
 def write(folder: Path, fast: bool) -> dict[str, Path]:
     """Write a page of each kind into the folder; gives their places."""
-    example = ROOT / "examples" / "quantum.toml"
-    for words in [["run", str(example), "--out", "examples"], *PAGES.values()]:
+    runs = [["run", str(ROOT / "examples" / f"{name}.toml"), "--out", "examples"] for name in ("quantum", "queue")]
+    for words in [*runs, *PAGES.values()]:
         more = ["--seeds", "2"] if fast and words[0] == "reproduce" else []
         subprocess.run([SCHEDLAB, *words, *more, "-q"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     return {name: folder / f"{name}.html" for name in PAGES}

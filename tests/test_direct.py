@@ -28,8 +28,9 @@ from schedlab.targets import agent
 
 VERBS = {"time": timed, "watch": watched, "diagnose": diagnosed}
 COMMANDS = {verb: calling.command(verb) for verb in VERBS}
-#: Of these no verb that starts at once may import any.
+#: Of these no verb that starts at once may import any; the last ones are Python's own.
 SLOW = HEAVY | {"typer", "click", "pydantic", "rich", "schedlab.cli", "schedlab._core", "random", "concurrent.futures"}
+SLOW |= {"dataclasses", "inspect", "pathlib", "urllib"}
 
 
 def declared(verb):

@@ -26,7 +26,7 @@ def main() -> None:
     if work:
         from schedlab.system.ending import run_command
 
-        return run_command(lambda: _carried_out(work))
+        return run_command(lambda: _carried_out(work), at_once=True)
     from schedlab import cli
 
     return cli.main()

@@ -47,8 +47,6 @@ def verb(
     markdown: Markdown = False,
 ) -> None:
     """Run every scenario of the suite on the simulator and on this host, or in guests, and say where they agree."""
-    from dataclasses import replace
-
     from schedlab.cli.output import print_json, print_result
     from schedlab.parity import guests
     from schedlab.parity.host import REPEATS
@@ -74,7 +72,7 @@ def verb(
     else:
         for title, compared in tables.items():
             held = sum(one.holds for one in compared)
-            shown = replace(table({title: compared}), title=title)
+            shown = table({title: compared}).but(title=title)
             print_result(form, shown, [f"{held} of {len(compared)} hold"], first=title == next(iter(tables)))
     return None
 

@@ -129,8 +129,6 @@ def _print_tidy(done: "list[OfKernels]") -> None:
 
 
 def _print_of_kernels(live: "OfKernels", form: Form = Form.TEXT) -> None:
-    from dataclasses import replace
-
     from schedlab.cli.output import print_result
     from schedlab.published.kernels import Skipped
     from schedlab.published.reproduction import notes
@@ -145,7 +143,7 @@ def _print_of_kernels(live: "OfKernels", form: Form = Form.TEXT) -> None:
         table, others = results.summary_tables()
         lines = [f"note: {note}" for note in results.notes]
         lines += [f"warning: {text} ({counted(n, 'run')})" for text, n in gathered(results.warnings).items()]
-        print_result(form, replace(table, title=title), lines, others)
+        print_result(form, table.but(title=title), lines, others)
     claims = [[text, finding] for _, text, finding in live.claims]
     if claims:
         print_result(form, _claims_table(claims), notes((id, finding.afterwards) for id, _, finding in live.claims))

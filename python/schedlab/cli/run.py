@@ -231,8 +231,6 @@ def _run(experiment: "Experiment", out: Path, threads: int | None, fresh: bool, 
 
 def show(results: "Results", form: Form = Form.TEXT, pictures: Sequence[tuple[Path, str, str]] = ()) -> None:
     """Print the table of means with their intervals, and what may mislead."""
-    from dataclasses import replace
-
     from schedlab.cli.output import print_result
     from schedlab.report.warnings import gathered
     from schedlab.units import counted
@@ -249,7 +247,7 @@ def show(results: "Results", form: Form = Form.TEXT, pictures: Sequence[tuple[Pa
         lines.append(f"warning: {text} ({found} of {counted(total, 'run')})")
     for path, kind, what in pictures:
         lines.append(f"{kind} of seed {results.seeds[0]} of {what}: {path}{_which_run(results)}")
-    print_result(form, replace(table, title=results.manifest["question"]), lines, others, first=True)
+    print_result(form, table.but(title=results.manifest["question"]), lines, others, first=True)
 
 
 def _which_run(results: "Results") -> str:
@@ -260,8 +258,6 @@ def _which_run(results: "Results") -> str:
 
 def _show_differences(results: "Results", compared: "pl.DataFrame", baseline: str, form: Form) -> None:
     """Print what differs from the baseline. No colour: what is not shown shall not look like something."""
-    from dataclasses import replace
-
     from schedlab.cli.output import print_result
 
     table = results.differences_table(compared)
@@ -273,7 +269,7 @@ def _show_differences(results: "Results", compared: "pl.DataFrame", baseline: st
         )
     if (compared["verdict"] == "too few").any():
         lines.append("too few: so few repeats cannot tell chance from effect: --seeds 10")
-    print_result(form, replace(table, title=f"compared with {baseline}"), lines)
+    print_result(form, table.but(title=f"compared with {baseline}"), lines)
 
 
 def as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str, str]]) -> dict:

@@ -1,11 +1,11 @@
 """What `schedlab diagnose` does: which resource of this host is short, by which indicators, and who uses it up."""
 
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from schedlab.observe.diagnose import Finding
     from schedlab.observe.usage import Task
@@ -18,7 +18,7 @@ TASKS = 1000
 def run(
     lasting: str = "10s",
     every: str = "500ms",
-    write: Path | None = None,
+    write: "Path | None" = None,
     json: bool = False,
     csv: bool = False,
     markdown: bool = False,
@@ -132,7 +132,7 @@ def _suspects(lasting: str):
         thread.join()
 
 
-def _write(finding: "Finding", path: Path) -> tuple[str | None, str]:
+def _write(finding: "Finding", path: "Path") -> tuple[str | None, str]:
     from schedlab.experiment import Experiment
     from schedlab.observe import remedy
     from schedlab.system.writing import replace
@@ -160,9 +160,7 @@ def _indicator(entry: dict) -> str:
 
 
 def _as_json(finding: "Finding") -> dict:
-    from dataclasses import asdict
-
-    return asdict(finding) | {"severity": finding.severity}
+    return finding.as_dict() | {"severity": finding.severity}
 
 
 def _print_json(

@@ -5,8 +5,10 @@ which declares the same options (`cli`); `tests/test_direct.py` holds the two to
 """
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Option:
@@ -24,6 +26,12 @@ class Option:
         self.name, self.read, self.least, self.most, self.many = name, read, least, most, many
 
 
+def _path(text: str) -> "Path":
+    from pathlib import Path
+
+    return Path(text)
+
+
 #: For each verb its options by the words that a user writes.
 OPTIONS: dict[str, dict[str, Option]] = {
     "time": {
@@ -34,8 +42,8 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "--json": Option("json"),
         "--csv": Option("csv"),
         "--markdown": Option("markdown"),
-        "--output": Option("output", Path),
-        "-o": Option("output", Path),
+        "--output": Option("output", _path),
+        "-o": Option("output", _path),
     },
     "watch": {
         "--every": Option("every", str),
@@ -51,7 +59,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
     "diagnose": {
         "--for": Option("lasting", str),
         "--every": Option("every", str),
-        "--write": Option("write", Path),
+        "--write": Option("write", _path),
         "--json": Option("json"),
         "--csv": Option("csv"),
         "--markdown": Option("markdown"),

@@ -1,7 +1,9 @@
 """What `schedlab time` does: where the time of a command goes, or how two commands differ."""
 
-from json import dumps
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EXAMPLE = "schedlab time --repeat 10 -- sort data --versus sort -S 1G data"
 
@@ -31,14 +33,13 @@ def run(
     touch_nothing: bool = False,
     seed: int | None = None,
     json: bool = False,
-    output: Path | None = None,
+    output: "Path | None" = None,
     csv: bool = False,
     markdown: bool = False,
 ) -> int:
     """Carry the verb out; gives the exit status."""
     from schedlab.observe.timing import NotTimed, measure
     from schedlab.system.printing import print_json, refuse_several, refuse_unwritable
-    from schedlab.system.writing import replace
 
     refuse_several(json=json, csv=csv, markdown=markdown)
     commands = _commands(command)
@@ -50,9 +51,7 @@ def run(
     except NotTimed as not_timed:
         return not_timed.status
     if output:
-        replace(
-            output, f"{dumps(_document(timings), indent=2, ensure_ascii=False)}\n".encode(errors="backslashreplace")
-        )
+        _write(output, timings)
     elif json:
         print_json(_document(timings))
     elif csv or markdown:
@@ -62,6 +61,16 @@ def run(
     else:
         _compare(*timings)
     return timings[0].status if len(timings) == 1 and repeat == 1 else 0
+
+
+def _write(output: "Path", timings) -> None:
+    from json import dumps
+
+    from schedlab.system.printing import versioned
+    from schedlab.system.writing import replace
+
+    text = dumps(versioned(_document(timings)), indent=2, ensure_ascii=False)
+    replace(output, f"{text}\n".encode(errors="backslashreplace"))
 
 
 def _commands(words: list[str]) -> list[list[str]]:

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterable
 from contextlib import ExitStack, closing
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -108,8 +107,6 @@ def _shows(header: dict, rows: "Rows", csv: str | None, json: bool, once: bool, 
 
 def _time(command: list[str], request: "Request", csv: str | None, json: bool) -> int:
     """Run a command while sampling, and print its times and the means on standard error, as `time` does."""
-    from dataclasses import asdict, replace
-
     from schedlab.observe.watch import Means, PausedCommand, Rows, samples
     from schedlab.system.printing import print_json
     from schedlab.targets import agent
@@ -117,7 +114,7 @@ def _time(command: list[str], request: "Request", csv: str | None, json: bool) -
     schema = agent.ask(["sample", "--schema"])
     paused = PausedCommand(command, to_stderr=json or csv == "-")
     try:
-        header, lines = samples(replace(request, until=paused.pid))
+        header, lines = samples(request.but(until=paused.pid))
         rows, means = Rows(header, schema, request), Means()
         with closing(lines), ExitStack() as stack:
             shows = [stack.enter_context(_Csv(csv, rows))] if csv else []
@@ -129,7 +126,7 @@ def _time(command: list[str], request: "Request", csv: str | None, json: bool) -
         raise
     timed = paused.end()
     if json:
-        print_json({"command": command, "times": asdict(timed), "samples": means.samples, "missed": means.missed,
+        print_json({"command": command, "times": timed.as_dict(), "samples": means.samples, "missed": means.missed,
                     "own_ns": means.own_ns, "means": means.means()})  # fmt: skip
     else:
         sys.stdout.flush()
@@ -153,7 +150,7 @@ class _Csv:
     def __enter__(self):
         import csv
 
-        self._file = sys.stdout if self._place == "-" else Path(self._place).open("w", newline="")
+        self._file = sys.stdout if self._place == "-" else open(self._place, "w", newline="")
         self._rows = csv.DictWriter(self._file, self._columns)
         self._rows.writeheader()
         return self

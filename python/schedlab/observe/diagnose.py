@@ -1,13 +1,12 @@
 """Which resource of a live host is short, by which indicators, and who uses it up: judged from means over a while."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 from schedlab.observe import indicators
 from schedlab.observe.indicators import Indicator, View, over, some
 from schedlab.observe.usage import Task, Usage
 from schedlab.observe.watch import Means
+from schedlab.system.record import Record
 
 #: Share of its limit from which a group's memory is full: reclaim begins a little below it.
 FULL = 0.95
@@ -19,8 +18,7 @@ QUOTA = "processor quota"
 EFFECTS = ("run queue", "processor")
 
 
-@dataclass(frozen=True)
-class Resource:
+class Resource(Record):
     """Something that can be short."""
 
     name: str
@@ -166,8 +164,7 @@ RESOURCES = (
 )
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Record):
     """A resource, whether it is short, and what that rests on."""
 
     resource: str
@@ -179,7 +176,7 @@ class Finding:
     #: Control groups that have used up what they may have.
     groups: list[str]
     #: What else is known of it, in words.
-    notes: list[str] = field(default_factory=list)
+    notes: Sequence[str] = ()
 
     @property
     def severity(self) -> float:
@@ -200,7 +197,8 @@ def speeds(links: list[str]) -> dict[str, float]:
     found = {}
     for name in links:
         try:
-            megabits = int(Path(f"/sys/class/net/{name}/speed").read_text())
+            with open(f"/sys/class/net/{name}/speed") as file:
+                megabits = int(file.read())
         except (OSError, ValueError):
             continue
         if megabits > 0:

@@ -7,8 +7,8 @@ are summed. Tasks are of the same program if their names are equal, and their se
 import os
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
+
+from schedlab.system.record import Record
 
 #: Share of what ended below a task from which one program is named for it; else the task itself is.
 MOST_OF_IT = 0.5
@@ -17,8 +17,7 @@ MOST_LISTED = 3
 INIT = 1
 
 
-@dataclass(frozen=True)
-class Use:
+class Use(Record):
     """How much of a resource a process had, or tasks of one program that ended below it."""
 
     #: Of the process that lives.
@@ -30,8 +29,7 @@ class Use:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Total:
+class Total(Record):
     """A program and all that its tasks had."""
 
     program: str
@@ -51,8 +49,8 @@ def of_process(pid: int) -> tuple[int | None, bytes]:
     session, words = None, b""
     with suppress(OSError):
         session = os.getsid(pid)
-    with suppress(OSError):
-        words = Path(f"/proc/{pid}/cmdline").read_bytes()[:4096]
+    with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+        words = file.read(4096)
     return session, words
 
 
@@ -124,7 +122,7 @@ def _by_parent(uses: list[Use], grouping: Grouping, name: Callable[[int], str]) 
         programs = list(dict.fromkeys(use.program for use in sorted(group, key=lambda use: -use.amount)))
         listed = ", ".join(programs[:MOST_LISTED]) + (" ..." if len(programs) > MOST_LISTED else "")
         note = f"of {len(programs)} programs: {listed}"
-        found += [replace(use, program=name(use.pid), note=note) for use in group]
+        found += [use.but(program=name(use.pid), note=note) for use in group]
     return found
 
 

@@ -5,12 +5,13 @@ up) is asked first: it reports tasks, where a busy device alone may be no harm. 
 what it has.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from schedlab.system.record import Record
 
 
-@dataclass(frozen=True)
-class View:
+class View(Record):
     """What a while of samples came to."""
 
     means: dict[str, float]
@@ -19,7 +20,7 @@ class View:
     links: list[str]
     speeds: dict[str, float]
     #: What the agent's `suspects` saw.
-    seen: dict = field(default_factory=dict)
+    seen: Mapping = MappingProxyType({})
     #: Share of a processor that real-time tasks used, percent; none where tasks were not looked at.
     realtime: float | None = None
 
@@ -43,8 +44,7 @@ class View:
         return max(names, key=lambda name: self.sum(*(f"{section}.{name}.{c}" for c in columns)) or 0, default=None)
 
 
-@dataclass(frozen=True)
-class Indicator:
+class Indicator(Record):
     """A number and the threshold from which it says that a resource is short."""
 
     name: str

@@ -6,11 +6,11 @@ The agent measures one run at a time; here runs are put in order and summed up.
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from schedlab.errors import Stopped
 from schedlab.stats import Interval, mean_interval
+from schedlab.system.record import Record
 from schedlab.system.status import STOPPED
 from schedlab.targets import agent
 
@@ -42,8 +42,7 @@ class NotTimed(Exception):
         self.status = status
 
 
-@dataclass(frozen=True)
-class Timing:
+class Timing(Record):
     """The runs of one command, in the order of the blocks they were done in; each as the agent reported it."""
 
     command: tuple[str, ...]

@@ -2,11 +2,10 @@
 
 import os
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TypeVar
 
 from schedlab.observe.grouping import Grouping, Total, Use, totals
+from schedlab.system.record import Record
 from schedlab.targets.linux import HZ, REAL_TIME
 
 T = TypeVar("T")
@@ -19,8 +18,7 @@ MOST_ASKED = 64
 UNRECORDED_NS = 10**9 // HZ
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(Record):
     """A task, or a program below a task, and how much of a resource it had."""
 
     pid: int
@@ -96,7 +94,7 @@ class Usage:
     def _children(self) -> list[Use]:
         if self.programs is None:
             # A number of its own: how many ended is not known.
-            return [replace(use, note="with its children that have ended") for use in self._by("ended")]
+            return [use.but(note="with its children that have ended") for use in self._by("ended")]
         below: dict[int, list[dict]] = {}
         for program in self.programs:
             below.setdefault(program["under"], []).append(program)
@@ -121,7 +119,7 @@ class Usage:
         below: dict[int, float] = {}
         for program in programs:
             below[program["under"]] = below.get(program["under"], 0.0) + program["disk_kib_per_s"]
-        own = [replace(use, amount=use.amount - below.get(use.pid, 0.0)) for use in self._by("rkB/s", "wkB/s")]
+        own = [use.but(amount=use.amount - below.get(use.pid, 0.0)) for use in self._by("rkB/s", "wkB/s")]
         # A parent whose children moved nearly all of it is not reported.
         own = [use for use in own if use.amount > 0.1 * below.get(use.pid, 0.0)]
         return self._most([*own, *(self._ended(program, program["disk_kib_per_s"]) for program in programs)])
@@ -130,8 +128,8 @@ class Usage:
         """Programs that ended, by how many a second of the while; where they are not known, by their processor time."""
         if self.programs:
             return self._most(self._ended(program, program["per_s"]) for program in self.programs)
-        uses = [replace(use, note="its children that have ended") for use in self._by("ended")]
-        return [replace(task, unit="% of a processor") for task in self._most(uses)]
+        uses = [use.but(note="its children that have ended") for use in self._by("ended")]
+        return [task.but(unit="% of a processor") for task in self._most(uses)]
 
     def memory(self) -> list[Task]:
         """By memory present, KiB; what tasks of a program share is counted in each."""
@@ -145,12 +143,12 @@ class Usage:
         """Real-time tasks by processor time, percent of a processor."""
         policies = {pid: sums["policy"] for pid, sums in self._tasks.items() if sums["policy"] in REAL_TIME}
         found = [use for use in self._by("cpu") if use.pid in policies]
-        return self._most(replace(use, note=policies[use.pid]) for use in found)
+        return self._most(use.but(note=policies[use.pid]) for use in found)
 
     def members(self, pids: Iterable[int], column: str) -> list[Task]:
         """Of these tasks those that had most."""
         wanted = set(pids)
-        found = [replace(use, amount=use.amount + 1e-9) for use in self._by(column) if use.pid in wanted]
+        found = [use.but(amount=use.amount + 1e-9) for use in self._by(column) if use.pid in wanted]
         return self._most(found)
 
     def named(self, amounts: dict[int, float], note: str = "") -> list[Task]:
@@ -201,9 +199,14 @@ class Usage:
         return Task(total.pid, total.program, total.amount, one(groups), note, total.members)
 
 
+def _text(pid: int, name: str) -> str:
+    with open(f"/proc/{pid}/{name}") as file:
+        return file.read()
+
+
 def _name(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
+        return _text(pid, "comm").strip()
     except OSError:
         return "?"
 
@@ -232,7 +235,7 @@ def one(found: Collection[T]) -> T | None:
 def group_of(pid: int) -> str | None:
     """The control group of a task, of the controller in which it is deepest; None if it has ended or is in no group."""
     try:
-        lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+        lines = _text(pid, "cgroup").splitlines()
     except OSError:
         return None
     paths = [line.split(":", 2)[2] for line in lines if line.count(":") >= 2]

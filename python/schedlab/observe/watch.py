@@ -3,10 +3,10 @@
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from schedlab.errors import UsageError
+from schedlab.system.record import Record
 from schedlab.targets import agent
 
 #: Sections of a line that are one object each, by the path to them.
@@ -16,8 +16,7 @@ LEVELS = (*range(-20, 20), None)
 NOTHING = "schedlab-agent reported nothing"
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(Record):
     """What to sample besides the system's counters, how often and how long; durations as the agent reads them."""
 
     every: str = "1s"
@@ -109,16 +108,14 @@ def _at(value: Any, path: tuple) -> float | None:
     return value
 
 
-@dataclass
 class Means:
     """Means of rows, each weighted with the time that it covers."""
 
-    seconds: float = 0.0
-    samples: int = 0
-    missed: int = 0
-    own_ns: int = 0
-    _sums: dict[str, float] = field(default_factory=dict)
-    _times: dict[str, float] = field(default_factory=dict)
+    def __init__(self):
+        """Of no rows."""
+        self.seconds, self.samples, self.missed, self.own_ns = 0.0, 0, 0, 0
+        self._sums: dict[str, float] = {}
+        self._times: dict[str, float] = {}
 
     def add(self, row: dict[str, float | None]) -> None:
         """One more row."""
@@ -148,8 +145,7 @@ class Means:
         )
 
 
-@dataclass(frozen=True)
-class Timed:
+class Timed(Record):
     """What a command used, its children included, as the kernel reported it to its parent when it ended."""
 
     real: float

@@ -22,13 +22,17 @@ OF_STREAMS = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT, e
 _pressed = threading.Event()
 
 
-def run_command(run: Callable[[], int]) -> None:
-    """Run the command, see its output out, and end the process with its status."""
+def run_command(run: Callable[[], int], at_once: bool = False) -> None:
+    """Run the command, see its output out, and end the process with its status; `at_once` without taking the
+    interpreter apart, which takes as long as some verbs do. Nothing may be left to be done at exit then.
+    """
     try:
         status = _command(run)
     except KeyboardInterrupt:
         # Pressed once more while the first one was being answered.
         os._exit(STOPPED)
+    if at_once:
+        os._exit(status)
     sys.exit(status)
 
 

@@ -1,12 +1,13 @@
 """What the command prints for programs, and where it may write files."""
 
 import os
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schedlab.errors import UsageError
 from schedlab.system import escaped
-from schedlab.system.writing import is_stream
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: What every JSON document begins with, before the verb; and the version of all of them. It changes when a field is
 #: removed or changes its meaning. Fields may be added in any version.
@@ -20,9 +21,14 @@ def begin(verb: str, inner: str = "") -> None:
     _verb = f"{verb}-{inner}" if inner else verb
 
 
+def versioned(value: dict[str, Any], name: str | None = None) -> dict[str, Any]:
+    """A JSON document of that name, by default the verb's: it begins with what it is, and in which version."""
+    return {"schema": f"{FORMATS}/{name or _verb}/{VERSION}"} | value
+
+
 def print_json(value: dict[str, Any], name: str | None = None) -> None:
-    """Print one JSON document, of that name; by default the verb's. It begins with what it is, and in which version."""
-    print(escaped.json({"schema": f"{FORMATS}/{name or _verb}/{VERSION}"} | value, indent=2))
+    """Print one JSON document of that name, by default the verb's."""
+    print(escaped.json(versioned(value, name), indent=2))
 
 
 def error_document(kind: str, status: int, message: str) -> str:
@@ -37,11 +43,16 @@ def refuse_several(**forms: bool) -> None:
         raise UsageError(f"{' and '.join(named)}: only one form can be printed; choose one of them")
 
 
-def refuse_unwritable(**files: Path | None) -> None:
+def refuse_unwritable(**files: "Path | None") -> None:
     """Refuse files that cannot be written, by their options, before hours of work go into them."""
-    for option, path in files.items():
-        if path is None:
-            continue
+    given = {option: path for option, path in files.items() if path is not None}
+    if not given:
+        return
+    from pathlib import Path
+
+    from schedlab.system.writing import is_stream
+
+    for option, path in given.items():
         known = f"--{option} {path}"
         if is_stream(path) and not path.is_dir():
             if not os.access(path, os.W_OK):

@@ -15,7 +15,6 @@ longer than the width only if a single heading word or cell is.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import zip_longest
 
 from schedlab.system.escaped import escaped
@@ -44,7 +43,7 @@ def _body(table: Table, width: int, alternatives: Sequence[Sequence[Table]]) -> 
     for parts in alternatives:
         if all(_fits(part, width) for part in parts):
             return _joined(_wide(part, width) for part in parts)
-    dotted = replace(table, columns=[replace(one, dotted=not one.key) for one in table.columns])
+    dotted = table.but(columns=[one.but(dotted=not one.key) for one in table.columns])
     if _fits(dotted, width):
         return _wide(dotted, width)
     if not any(column.prose for column in table.columns):
@@ -87,14 +86,14 @@ def split(table: Table, width: int) -> Iterator[Table]:
 
 
 #: A word with the blanks before it; and a part of a name with its dot, where another part follows.
-WORD = re.compile(r"(\s*)(\S+)")
-NAME_PART = re.compile(r"(\s*)([^\s.]{2,}\.(?=[^\W\d])|\S+)")
+WORD = r"(\s*)(\S+)"
+NAME_PART = r"(\s*)([^\s.]{2,}\.(?=[^\W\d])|\S+)"
 
 
-def wrapped(text: str, width: int, unbroken: re.Pattern[str] = WORD) -> list[str]:
+def wrapped(text: str, width: int, unbroken: str = WORD) -> list[str]:
     """The text in lines of at most `width`, broken between words only."""
     done: list[str] = []
-    for blanks, part in unbroken.findall(text):
+    for blanks, part in re.findall(unbroken, text):
         glue = " " if blanks else ""
         if done and cell_len(done[-1]) + len(glue) + cell_len(part) <= width:
             done[-1] += f"{glue}{part}"

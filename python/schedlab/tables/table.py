@@ -1,12 +1,12 @@
 """A table: columns with their units, and rows of cells."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from schedlab.system.record import Record
 
-@dataclass(frozen=True)
-class Column:
+
+class Column(Record):
     """A column. Its unit is stated in the heading, and in no cell."""
 
     name: str
@@ -36,8 +36,7 @@ class Column:
         return self.plain or (self.heading,)
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(Record):
     """A text to read, and the plain values that a CSV file has in its place: one for each plain heading."""
 
     text: str
@@ -46,8 +45,7 @@ class Cell:
     style: str = ""
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Record):
     """Columns, rows and a title."""
 
     columns: Sequence[Column]

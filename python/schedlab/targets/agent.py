@@ -8,11 +8,13 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schedlab.errors import UsageError
 from schedlab.system.interrupt import HEARD_SECONDS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: Another agent than the installed one: a developer's own build.
 ELSEWHERE = "SCHEDLAB_AGENT"
@@ -22,9 +24,15 @@ GRACE_SECONDS = 30
 RESTORER_SECONDS = 15
 
 
-def program() -> Path:
+def program() -> "Path":
     """The agent's binary: the one that `SCHEDLAB_AGENT` names, else the one installed with the package."""
-    path = Path(os.environ.get(ELSEWHERE) or Path(__file__).parent / "bin" / "schedlab-agent")
+    from pathlib import Path
+
+    return Path(_program())
+
+
+def _program() -> str:
+    path = os.environ.get(ELSEWHERE) or os.path.join(os.path.dirname(__file__), "bin", "schedlab-agent")
     if not os.access(path, os.X_OK):
         raise UsageError(f"{path} is no program: the live host needs schedlab-agent; make setup installs it")
     return path
@@ -72,7 +80,7 @@ def through(arguments: Sequence[str], aside: bool = False) -> int:
     with suppress(ValueError):  # Only the main thread gets signals.
         handlers = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
     try:
-        return subprocess.Popen([str(program()), *arguments], stdout=2 if aside else None).wait()
+        return subprocess.Popen([_program(), *arguments], stdout=2 if aside else None).wait()
     finally:
         for number, before in handlers.items():
             signal.signal(number, before)
@@ -82,7 +90,7 @@ def through(arguments: Sequence[str], aside: bool = False) -> int:
 def _started(arguments: Sequence[str], given: Any):
     """A running agent. It gets no signal from the terminal: whatever ends this process's wait ends it in order."""
     agent = subprocess.Popen(
-        [str(program()), *arguments],
+        [_program(), *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -126,7 +134,7 @@ def _left_behind() -> str:
     """What a killed agent has left on the host, once its restorer has had time to put it back."""
     end = time.monotonic() + RESTORER_SECONDS
     while True:
-        done = subprocess.run([str(program()), "restore", "--dry-run"], capture_output=True, text=True, check=False)
+        done = subprocess.run([_program(), "restore", "--dry-run"], capture_output=True, text=True, check=False)
         if done.returncode:
             return f"what it has left could not be found out ({done.stderr.strip()})"
         try:

@@ -82,8 +82,9 @@ impl Chart {
         LEFT + SHARE * (time - self.from) as f64 / self.length().max(1) as f64
     }
 
+    /// A label that would touch the one before it in a narrow picture is left out.
     fn scale_marks(&self, bottom: f64) -> String {
-        let mut marks = String::new();
+        let (mut marks, mut free) = (String::new(), 0.0);
         for (time, label) in self.scale(0.16) {
             let (x, top, y) = (self.x(time), TOP - 8.0, TOP - 13.0);
             put(
@@ -91,13 +92,19 @@ impl Chart {
                 format_args!("<line class=\"grid\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"{top}\" y2=\"{bottom}\"/>"),
             );
             // At the edges a label stands inside.
-            let anchor = if x < 8.0 {
-                "start"
+            let character = 100.0 * CHARACTER / NARROW;
+            let width = character * label.chars().count() as f64;
+            let (anchor, left) = if x < 8.0 {
+                ("start", x)
             } else if x > 92.0 {
-                "end"
+                ("end", x - width)
             } else {
-                "middle"
+                ("middle", x - width / 2.0)
             };
+            if left < free {
+                continue;
+            }
+            free = left + width + character;
             put(
                 &mut marks,
                 format_args!("<text class=\"scale\" x=\"{x:.2}%\" y=\"{y}\" text-anchor=\"{anchor}\">{label}</text>"),
