@@ -60,7 +60,8 @@ def test_json_is_not_mixed_with_what_the_command_prints(tmp_path):
     file = tmp_path / "answer.json"
     found = schedlab("-o", str(file), "--", *words)
     assert (found.stdout, found.stderr) == ("to the one\n", "to the other\n")
-    assert json.loads(file.read_text())["commands"][0]["runs"][0]["status"] == 0
+    answer = json.loads(file.read_text())
+    assert (answer["schema"], answer["commands"][0]["runs"][0]["status"]) == ("schedlab/time/1", 0)
 
 
 @needs_agent
