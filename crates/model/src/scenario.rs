@@ -188,14 +188,17 @@ pub enum Shared {
     /// A barrier for that many tasks: `{ barrier = 4 }`.
     Barrier(u32),
     /// A lock with a protocol against priority inversion: `{ lock = "inherit" }`, `{ lock = { ceiling = 80 } }`. A lock that is not
-    /// declared has none.
+    /// declared is one with `{ lock = "none" }`.
     Lock(Protocol),
 }
 
 /// What a lock does for its holder while tasks of a higher priority wait for it, as the protocols of POSIX mutexes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
+    /// PTHREAD_PRIO_NONE: nothing; waiters are ordered by their requests.
+    #[default]
+    None,
     /// PTHREAD_PRIO_INHERIT: its holder has the priority of its first waiter, if that is higher; waiters are ordered by their priorities.
     Inherit,
     /// PTHREAD_PRIO_PROTECT: its holder has this real-time priority. Only tasks under "fifo" and "rr", of at most that priority, may lock it.

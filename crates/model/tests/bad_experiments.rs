@@ -250,7 +250,7 @@ db = { semaphore = 2 }
     (r#""close"]"#, r#""close", { set = { io_level = 3 } }]"#, r#":13: workload.io.steps[3].set.io_level: is a level within a class: give io_class too"#),
     (r#""close"]"#, r#""close", { set = { io_class = "idle", io_level = 3 } }]"#, r#":13: workload.io.steps[3].set.io_level: is for real_time and best_effort; the idle class has no levels"#),
     ("[groups]", "[shared]\nbus = { lock = { ceiling = 0 } }\n[groups]", ":15: shared.bus.lock.ceiling: 0 is out of range: from 1 to 99"),
-    ("[groups]", "[shared]\nbus = { lock = \"protect\" }\n[groups]", r#":15: shared.bus.lock: "protect" is not known here (known: inherit, ceiling)"#),
+    ("[groups]", "[shared]\nbus = { lock = \"protect\" }\n[groups]", r#":15: shared.bus.lock: "protect" is not known here (known: none, inherit, ceiling)"#),
     (r#""close"]
 "#, r#""close", { set = { policy = "fifo", priority = 60 } }, { lock = "bus" }]
 [shared]

@@ -75,7 +75,7 @@ impl Worker<'_> {
     /// The ceiling of a lock; 0 if it has none.
     fn ceiling(&self, lock: usize) -> u32 {
         match self.setup.workload.programs.protocols.get(lock) {
-            Some(Some(Protocol::Ceiling(ceiling))) => (*ceiling).into(),
+            Some(Protocol::Ceiling(ceiling)) => (*ceiling).into(),
             _ => 0,
         }
     }

@@ -48,7 +48,7 @@ fn highest_priority(scenario: &Scenario, programs: &Programs) -> u32 {
     let ceiling = |protocol: &Protocol| if let Protocol::Ceiling(priority) = *protocol { Some(priority) } else { None };
     let at_start = scenario.workload.values().map(|job| job.priority);
     let later = programs.treatments.iter().filter_map(|treatment| treatment.priority);
-    let in_locks = programs.protocols.iter().flatten().filter_map(ceiling);
+    let in_locks = programs.protocols.iter().filter_map(ceiling);
     at_start.chain(later).chain(in_locks).max().unwrap_or(0).into()
 }
 

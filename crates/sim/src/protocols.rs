@@ -44,7 +44,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn await_lock(&mut self, task: TaskId, lock: u16, reads: bool) {
         let wanted = &mut self.resources.locks[usize::from(lock)];
         wanted.waiting.push_back((task, reads));
-        if wanted.protocol.is_some() {
+        if wanted.protocol != Protocol::None {
             self.processes[task as usize].life.awaits = Some(lock);
             self.lend_behind(task);
         }
@@ -53,7 +53,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// A task has got a lock, or given it back.
     #[inline(always)]
     pub fn lock_changed(&mut self, task: TaskId, lock: u16) {
-        if self.resources.locks[usize::from(lock)].protocol.is_some() {
+        if self.resources.locks[usize::from(lock)].protocol != Protocol::None {
             self.follow_protocol(task, lock);
         }
     }
@@ -113,7 +113,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// ordinary otherwise runs as under SCHED_FIFO meanwhile.
     fn due(&self, task: TaskId, own: Asked) -> Asked {
         let held = self.resources.locks.iter().filter(|lock| lock.holder == Some(task));
-        let lent = held.filter_map(|lock| match lock.protocol? {
+        let lent = held.filter_map(|lock| match lock.protocol {
+            Protocol::None => None,
             Protocol::Ceiling(ceiling) => Some(ceiling),
             Protocol::Inherit => lock.waiting.front().map(|&(first, _)| rank(asked(&self.view.tasks[first as usize]))),
         });

@@ -40,7 +40,7 @@ pub(crate) struct Resources {
 /// their requests, so a reader that comes behind a waiting writer waits too.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Lock {
-    pub protocol: Option<Protocol>,
+    pub protocol: Protocol,
     pub holder: Option<TaskId>,
     pub readers: Vec<TaskId>,
     /// Waiters, and whether each wants it for reading.

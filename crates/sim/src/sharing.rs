@@ -87,7 +87,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     fn has_ceiling(&self, lock: u16) -> bool {
-        matches!(self.resources.locks[usize::from(lock)].protocol, Some(Protocol::Ceiling(_)))
+        matches!(self.resources.locks[usize::from(lock)].protocol, Protocol::Ceiling(_))
     }
 
     fn lock(&mut self, task: TaskId, lock: u16, reads: bool) -> Served {

@@ -174,8 +174,8 @@ pub struct Programs {
     pub commands: Vec<String>,
     /// Names of locks.
     pub locks: Vec<String>,
-    /// By lock, its protocol, if it has one.
-    pub protocols: Vec<Option<Protocol>>,
+    /// By lock, its protocol.
+    pub protocols: Vec<Protocol>,
     /// Changes of treatment by index.
     pub treatments: Vec<Treatment>,
     /// Names of pipes.
@@ -262,8 +262,8 @@ impl Programs {
         let permits = sizes(&all.semaphores, |it| if let Shared::Semaphore(size) = it { Some(size) } else { None });
         let parties = sizes(&all.barriers, |it| if let Shared::Barrier(size) = it { Some(size) } else { None });
         let protocol = |name: &String| match shared.get(name) {
-            Some(&Shared::Lock(protocol)) => Some(protocol),
-            _ => None,
+            Some(&Shared::Lock(protocol)) => protocol,
+            _ => Protocol::None,
         };
         all.protocols = all.locks.iter().map(protocol).collect();
         all.permits = permits.into_iter().map(Option::unwrap_or_default).collect();

@@ -68,7 +68,7 @@ fn shared(scenario: &Scenario) -> Result<(), Fault> {
             Shared::Lock(Protocol::Ceiling(priority)) => {
                 between(|| of("lock").key("ceiling"), priority.into(), 1, 99)?;
             }
-            Shared::Lock(Protocol::Inherit) => {}
+            Shared::Lock(Protocol::None | Protocol::Inherit) => {}
         }
     }
     Ok(())

@@ -59,7 +59,7 @@ impl Locks {
             kind(counts[which] - 1)
         };
         let kinds = (0..programs.locks.len()).map(|lock| match programs.protocols.get(lock) {
-            Some(Some(Protocol::Inherit)) => next(Kind::Inheriting, 1),
+            Some(Protocol::Inherit) => next(Kind::Inheriting, 1),
             _ if is_read(programs, lock) => next(Kind::ReadWrite, 2),
             _ => next(Kind::Mutex, 0),
         });

@@ -46,10 +46,12 @@ const LOW: &str = "policy = \"fifo\", priority = 10";
 
 #[test]
 fn without_a_protocol_the_high_task_waits_for_the_medium_one() {
-    each(&inversion("", LOW), |scheduler, run| {
-        assert_eq!(ends(run, 3), [116, 103, 115], "{scheduler}");
-        assert_eq!(run.get("tasks.c_high.lock_latency.max"), 0.108, "{scheduler}");
-    });
+    for shared in ["", "shared.x = { lock = \"none\" }"] {
+        each(&inversion(shared, LOW), |scheduler, run| {
+            assert_eq!(ends(run, 3), [116, 103, 115], "{scheduler}");
+            assert_eq!(run.get("tasks.c_high.lock_latency.max"), 0.108, "{scheduler}");
+        });
+    }
 }
 
 #[test]

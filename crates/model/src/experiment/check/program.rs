@@ -9,7 +9,7 @@ use crate::{
     },
     machine::{Machine, Personality},
     program::{Demand, FileSet, Repeat, Span, Step, Times, Touch},
-    scenario::{Job, Scenario, Shared},
+    scenario::{Job, Protocol, Scenario, Shared},
     units::{Size, spell_size},
 };
 use std::collections::BTreeSet;
@@ -187,7 +187,7 @@ impl Program<'_> {
             Step::Set(change) => {
                 self.below(&[field("set")], |program| treatment::check(&program.at, change, program.scenario))?
             }
-            Step::ReadLock(name) if matches!(self.scenario.shared.get(name), Some(Shared::Lock(_))) => {
+            Step::ReadLock(name) if self.has_protocol(name) => {
                 let reason = format!("{name:?} has a protocol, and so one holder at a time: lock it instead");
                 return Err(Fault::new(self.at.key("read_lock"), reason));
             }
@@ -201,6 +201,10 @@ impl Program<'_> {
             Step::Wait | Step::Signal | Step::Pause | Step::Yield | Step::Exit => {}
         }
         Ok(open)
+    }
+
+    fn has_protocol(&self, lock: &str) -> bool {
+        matches!(self.scenario.shared.get(lock), Some(Shared::Lock(Protocol::Inherit | Protocol::Ceiling(_))))
     }
 
     fn span(&self, name: &str, length: Span) -> Result<(), Fault> {

@@ -230,7 +230,7 @@ fn a_protocol_decides_what_a_lock_is() {
     let lock = |name: &str| Step::Lock(name.into());
     let steps = [lock("a"), lock("b"), lock("c"), lock("d")];
     let mut programs = Programs::compile([(&steps[..], Times::Count(1))]);
-    programs.protocols = vec![None, Some(Protocol::Inherit), Some(Protocol::Ceiling(9)), Some(Protocol::Inherit)];
+    programs.protocols = vec![Protocol::None, Protocol::Inherit, Protocol::Ceiling(9), Protocol::Inherit];
     let locks = Locks::new(&programs, 4).unwrap();
     let by = |task| Taker { task, process: thread_number() };
     (0..4).for_each(|lock| locks.take(lock, Hold::Alone, by(lock as u32 + 1), |_| panic!("it has no tickets")));
