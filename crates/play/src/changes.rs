@@ -4,7 +4,7 @@
 use crate::{
     attributes::{Rescheduling, Scheduling, confine, io_priority, take_io},
     groups::{Entrance, Groups},
-    setup::of_scenario,
+    processors::of_scenario,
     shared::{Slot, Trouble},
 };
 use schedlab_linux::io_priority::IoPriority;

@@ -18,6 +18,7 @@ mod guard;
 mod launch;
 mod outcome;
 pub mod plan;
+mod processors;
 mod reads;
 mod records;
 mod requests;

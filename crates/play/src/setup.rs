@@ -5,6 +5,7 @@ use crate::{
     chase::{Chase, Pace},
     groups::Groups,
     plan::Plan,
+    processors::{of_job, processors, used},
     shared::SharedState,
     store::Store,
     sync::Pipe,
@@ -12,11 +13,11 @@ use crate::{
     work::Measure,
     workload::{Workload, jobs},
 };
-use schedlab_linux::{Fault, sched};
+use schedlab_linux::Fault;
 use schedlab_model::{machine::Sizing, program::Treatment, scenario::Job};
 use schedlab_tune::RunJournal;
 use schedlab_workloads::{Instruction, Programs};
-use std::{collections::BTreeSet, ffi::CString, fs::File};
+use std::{ffi::CString, fs::File};
 
 /// Children that have a slot each; more of them count, but no signal of their job reaches them.
 const CHILDREN: usize = 1 << 15;
@@ -132,40 +133,6 @@ fn groups(journal: &RunJournal, plan: &Plan) -> Result<Groups, Fault> {
         why: groups.refused.join("; "),
         advice: "take a kernel that has the controller, and does not switch it off by its command line".to_owned(),
     })
-}
-
-/// The host's processors that are used as the scenario's.
-fn processors(plan: &Plan) -> Result<Vec<u16>, Fault> {
-    let (allowed, wanted) = (sched::allowed(), usize::from(plan.scenario.machine.processors.get()));
-    let named = &plan.options.processors;
-    let chosen: Vec<u16> = if named.is_empty() { &allowed } else { named }.iter().take(wanted).copied().collect();
-    if let Some(stranger) = chosen.iter().find(|cpu| !allowed.contains(cpu)) {
-        return Err(Fault::Wrong(format!("processor {stranger} is none that this host lets us use: {allowed:?}")));
-    }
-    if chosen.len() < wanted {
-        let why = format!("there are {}: {chosen:?}", chosen.len());
-        let advice = format!("set machine.processors to {} in the experiment", chosen.len());
-        return Err(Fault::Refused { what: format!("{wanted} processors"), why, advice });
-    }
-    Ok(chosen)
-}
-
-/// The host's processors that a job may use.
-fn of_job(job: &Job, cpus: &[u16]) -> Vec<u16> {
-    let named = of_scenario(&job.cpus, cpus);
-    if named.is_empty() { cpus.to_vec() } else { named }
-}
-
-/// The host's processors for those of the scenario.
-pub(crate) fn of_scenario(named: &[u16], cpus: &[u16]) -> Vec<u16> {
-    named.iter().filter_map(|&n| cpus.get(usize::from(n)).copied()).collect()
-}
-
-/// The host's processors that any task may use, from its start or later.
-fn used(jobs: &[Job], treatments: &[Treatment], cpus: &[u16]) -> Vec<u16> {
-    let later = treatments.iter().flat_map(|one| &one.cpus).flat_map(|named| of_scenario(named, cpus));
-    let all: BTreeSet<u16> = jobs.iter().flat_map(|job| of_job(job, cpus)).chain(later).collect();
-    all.into_iter().collect()
 }
 
 /// The programs of a job's tasks and of their children.
