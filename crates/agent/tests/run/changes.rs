@@ -9,9 +9,7 @@ use schedlab_linux::{io_priority::IoPriority, sched::Attributes};
 use serde_json::{Value, json};
 use std::{
     fs,
-    os::unix::process::CommandExt,
     path::{Path, PathBuf},
-    process::Command,
     time::Instant,
 };
 
@@ -262,14 +260,7 @@ fn without_root_what_is_not_permitted_is_said_and_the_rest_is_done() {
         "drives": job(json!({ "io_class": "real_time" })),
     });
     let plan = fixture.plan(workload, json!({ "groups": { "some": {} } }));
-    let copy = fixture.path().join("agent");
-    fs::copy(env!("CARGO_BIN_EXE_schedlab-agent"), &copy).unwrap();
-    let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
-    fs::set_permissions(fixture.path(), mode(0o777)).unwrap();
-    let done = Command::new(&copy).arg("run").arg(&plan).uid(65534).gid(65534).output().unwrap();
-    fs::remove_file(copy).unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let seen = Seen(serde_json::from_slice(&done.stdout).unwrap());
+    let seen = fixture.run_as_nobody(&plan);
     for job in ["above", "real_time", "grouped", "drives"] {
         assert_eq!(seen.get(&format!("tasks.{job}.completed")), 1.0, "{job}");
     }

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use std::{
     fs,
     io::Write,
-    os::unix::process::CommandExt,
-    process::{Command, Stdio},
+    process::Stdio,
     time::{Duration, Instant},
 };
 
@@ -99,15 +98,7 @@ fn without_root_it_does_what_is_allowed_and_says_what_is_not() {
         "files": { "load": "stream", "size": "64KiB" },
     });
     let plan = fixture.plan(workload, json!({ "groups": { "some": {} } }));
-    // Other users may not read the folder of the build, so the agent is copied elsewhere.
-    let copy = fixture.path().join("agent");
-    fs::copy(env!("CARGO_BIN_EXE_schedlab-agent"), &copy).unwrap();
-    let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
-    fs::set_permissions(fixture.path(), mode(0o777)).unwrap();
-    let done = Command::new(&copy).arg("run").arg(&plan).uid(65534).gid(65534).output().unwrap();
-    fs::remove_file(copy).unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let seen = super::Seen(serde_json::from_slice(&done.stdout).unwrap());
+    let seen = fixture.run_as_nobody(&plan);
     for job in ["plain", "above", "real_time", "grouped", "files"] {
         assert_eq!(seen.get(&format!("tasks.{job}.completed")), 1.0, "{job}");
     }

@@ -11,6 +11,7 @@ mod waits;
 use serde_json::{Value, json};
 use std::{
     fs,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -72,6 +73,18 @@ impl Fixture {
 
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Runs a plan as a user without privileges.
+    pub(crate) fn run_as_nobody(&self, plan: &Path) -> Seen {
+        // Other users may not read the folder of the build, so the agent is copied elsewhere.
+        let copy = self.path().join("agent");
+        fs::copy(env!("CARGO_BIN_EXE_schedlab-agent"), &copy).unwrap();
+        fs::set_permissions(self.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let done = Command::new(&copy).arg("run").arg(plan).uid(65534).gid(65534).output().unwrap();
+        fs::remove_file(copy).unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        Seen(serde_json::from_slice(&done.stdout).unwrap())
     }
 
     /// Writes a plan: a workload, and what else a scenario has.
