@@ -25,7 +25,7 @@ scheduler = { name = "fifo" }
 seeds = 20
 duration = "1s"
 metrics = ["tasks.hog.real"]
-workload.hog = { load = "spin", compute = "10ms" }
+workload.hog = { steps = [{ compute = { uniform = ["9ms", "11ms"] } }] }
 [sweep]
 "workload.hog.nice" = [0, 1]
 """
