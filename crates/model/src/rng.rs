@@ -13,7 +13,7 @@ use rand_pcg::Pcg32;
 use std::cell::Cell;
 
 thread_local! {
-    /// Whether this thread has used what depends on a seed. A work is on one thread, and no stream, copy or child of one is missed.
+    /// Whether this thread has used what depends on a seed. Work stays on one thread, so no stream, copy or child of one is missed.
     static DRAWN: Cell<bool> = const { Cell::new(false) };
 }
 

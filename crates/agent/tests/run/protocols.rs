@@ -8,7 +8,7 @@ fn protocols() -> [Value; 3] {
     [json!({}), json!({ "bus": { "lock": "inherit" } }), json!({ "bus": { "lock": { "ceiling": 30 } } })]
 }
 
-/// A real-time job that begins after so many milliseconds.
+/// A real-time job that begins `start_ms` after the start of the run.
 fn real_time(priority: u32, start_ms: u32, steps: Value) -> Value {
     json!({ "policy": "fifo", "priority": priority, "start": format!("{start_ms}ms"), "steps": steps })
 }

@@ -34,7 +34,7 @@ shareable! {
 impl Inheriting {
     /// Whether this kernel has such locks.
     pub fn are_there() -> bool {
-        // Nobody has it, and so it is refused.
+        // No task has it: a kernel with such locks refuses with EPERM.
         futex::unlock_pi(&AtomicU32::new(0)).is_err_and(|why| why.raw_os_error() == Some(libc::EPERM))
     }
 

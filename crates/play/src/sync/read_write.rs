@@ -13,8 +13,8 @@
 //! they are set after a task has entered, and cleared after it has left.
 //!
 //! The turn of a killed waiter is passed on when it comes: who brings a counter to its ticket takes its mark away, and advances the
-//! counters as if that task had entered and left. If its turn has come before it is marked, then whoever marks it does so. The tickets that
-//! wait are fewer than the marks: each is another task's.
+//! counters as if that task had entered and left. If its turn has come before it is marked, the task that marks it does so. There
+//! are fewer waiting tickets than marks: each is another task's.
 
 use super::turns;
 use schedlab_linux::shareable;
@@ -96,15 +96,13 @@ impl ReadWrite<'_> {
         turns::wake_all(writers);
     }
 
-    /// So many tickets more are no hindrance to readers, and to writers; the next one's task may enter, if it waits.
+    /// Advances both counters by that many tickets. The task of the next ticket may enter, if it waits.
     fn advance(&self, mut readers: u32, mut writers: u32) {
         while readers + writers > 0 {
             // Readers first: a writer that enters must find that no reader can.
             let reads = readers > 0;
-            let (counter, due) = match reads {
-                true => (&self.words.readers, &mut readers),
-                false => (&self.words.writers, &mut writers),
-            };
+            let (counter, due) =
+                if reads { (&self.words.readers, &mut readers) } else { (&self.words.writers, &mut writers) };
             *due -= 1;
             let next = counter.fetch_add(1, SeqCst).wrapping_add(1);
             if self.words.dead.load(SeqCst) > 0 && self.is_passed_on(next, reads) {
