@@ -117,6 +117,14 @@ fn of_run(run: &FinishedRun<'_>, all: &mut Vec<Caution>) {
             "find out what sends signals; run it again",
         ));
     }
+    let sessions = run.setup.workload.divided;
+    if sessions > 0 {
+        all.push(caution(
+            format!("the kernel shared its processors among {sessions} sessions (autogroup)"),
+            "nice values and the number of tasks act only within a session",
+            "give the jobs one `session`, or choose with `scheduler.autogroup` what is meant",
+        ));
+    }
     let refused = run.setup.groups.refused.iter();
     all.extend(refused.map(|seen| caution(seen.clone(), "shares and limits are not those asked for", "run as root")));
 }

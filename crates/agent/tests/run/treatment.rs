@@ -1,12 +1,12 @@
 //! How tasks are treated: nice values, groups, slices, deadlines, work that stays the same.
 
-use super::{Fixture, is_root};
+use super::{Fixture, Seen, is_root};
 use serde_json::json;
 
 #[test]
-fn shares_inside_a_session_are_as_the_weights_of_nice() {
+fn shares_are_as_the_weights_of_nice_whether_or_not_the_kernel_divides_by_sessions() {
     let fixture = Fixture::new();
-    let hog = |nice: i32| json!({ "load": "spin", "passes": "forever", "nice": nice, "session": "one" });
+    let hog = |nice: i32| json!({ "load": "spin", "passes": "forever", "nice": nice });
     let seen = fixture.run(json!({ "a": hog(0), "b": hog(5), "c": hog(10) }), json!({ "duration": "2s" }));
     let share = |job: &str| seen.get(&format!("tasks.{job}.share"));
     // The weights of Linux: 1024, 335, 110.
@@ -16,6 +16,22 @@ fn shares_inside_a_session_are_as_the_weights_of_nice() {
     let ours = share("a") + share("b") + share("c");
     assert!(ours <= 101.0);
     assert!(ours + seen.foreign_percent() <= 105.0, "{ours} {}", seen.foreign_percent());
+}
+
+#[test]
+fn sessions_that_the_kernel_divides_by_are_named_in_a_warning() {
+    let fixture = Fixture::new();
+    let hog =
+        |nice: i32, session: &str| json!({ "load": "spin", "passes": "forever", "nice": nice, "session": session });
+    let run =
+        |second: &str| fixture.run(json!({ "a": hog(0, "one"), "b": hog(19, second) }), json!({ "duration": "1s" }));
+    let (apart, together) = (run("two"), run("one"));
+    let warned = |seen: &Seen| seen.warnings().contains("2 sessions (autogroup)");
+    let autogroup =
+        std::fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|text| text.trim() == "1");
+    assert_eq!((warned(&apart), warned(&together)), (autogroup, false));
+    let ratio = apart.get("tasks.a.share") / apart.get("tasks.b.share");
+    assert_eq!(ratio < 3.0, autogroup, "{ratio}: nice 19 is a 68th of nice 0, but not between sessions");
 }
 
 #[test]
