@@ -13,6 +13,7 @@ use crate::{
     load::Loads,
     processor::{Processor, Totals},
     storage::Storage,
+    wasted::Wasted,
 };
 use schedlab_model::{
     Nanos,
@@ -68,6 +69,7 @@ pub struct Collector {
     pub(crate) jobs: Vec<Job>,
     pub(crate) loads: Loads,
     pub(crate) windows: Windows,
+    pub(crate) wasted: Wasted,
     tasks: Vec<Task>,
     /// Memory set aside for a task that it does not use, bytes, by task; as far as tasks have requested any.
     unused: Vec<u64>,
@@ -78,6 +80,7 @@ impl Collector {
     pub fn new(setup: Setup) -> Self {
         let processors = vec![Processor::default(); usize::from(setup.processors)];
         let jobs = vec![Job::default(); setup.jobs.len() + 1];
+        let wasted = Wasted::new(setup.processors);
         Collector {
             setup,
             end: 0,
@@ -87,6 +90,7 @@ impl Collector {
             jobs,
             loads: Loads::default(),
             windows: Windows::default(),
+            wasted,
             tasks: Vec::new(),
             unused: Vec::new(),
         }
@@ -97,6 +101,7 @@ impl Collector {
     pub(crate) fn end_run(&mut self, end: Nanos) {
         self.end = end;
         self.windows_until(end);
+        self.wasted.pass_to(end);
         for cpu in 0..self.processors.len() {
             self.end_processor(cpu);
         }
@@ -173,6 +178,9 @@ impl Collector {
             self.tasks.resize(id + 1, absent);
         }
         let earlier = &mut self.tasks[id];
+        if earlier.place.cause().is_some() {
+            self.wasted.leaves(id);
+        }
         self.jobs[earlier.job as usize].collect(earlier);
         *earlier = Task::new(e.time, job, e.flag, first);
         self.loads.created(earlier);
@@ -188,6 +196,10 @@ impl Collector {
         }
         let Some(task) = self.tasks.get_mut(e.task as usize) else { return self.stray() };
         self.loads.slept(task, e.time);
+        if task.place.cause().is_none() {
+            self.wasted.pass_to(e.time);
+            self.wasted.waits(e.task as usize);
+        }
         task.place = if e.flag == 0 { Place::ReadyWoken } else { Place::ReadyNew };
         (task.since, task.able) = (e.time, e.time);
     }
@@ -197,6 +209,8 @@ impl Collector {
         self.windows_until(e.time);
         let Some(processor) = self.processors.get_mut(usize::from(e.cpu)) else { return self.stray() };
         processor.switch_in(e.task, e.time);
+        self.wasted.pass_to(e.time);
+        self.wasted.busy(e.cpu);
         self.comes(e);
     }
 
@@ -209,6 +223,28 @@ impl Collector {
         }
     }
 
+    #[inline(always)]
+    fn idle(&mut self, e: Event) {
+        let Some(processor) = self.processors.get_mut(usize::from(e.cpu)) else { return self.stray() };
+        processor.idle(e.flag != 0, e.time);
+        self.wasted.pass_to(e.time);
+        self.wasted.idles(e.cpu);
+    }
+
+    /// A task may use other processors than before.
+    fn allowed(&mut self, e: Event) {
+        let Some(task) = self.tasks.get(e.task as usize) else { return self.stray() };
+        let (id, waits) = (e.task as usize, task.place.cause().is_some());
+        self.wasted.pass_to(e.time);
+        if waits {
+            self.wasted.leaves(id);
+        }
+        self.wasted.may_use(id, e.a);
+        if waits {
+            self.wasted.waits(id);
+        }
+    }
+
     /// A task that was elsewhere runs.
     #[inline(always)]
     fn comes(&mut self, e: Event) {
@@ -218,6 +254,7 @@ impl Collector {
             let waited = e.time.saturating_sub(task.since);
             waits.record(waited);
             task.waited = task.waited.saturating_add(waited);
+            self.wasted.leaves(e.task as usize);
         }
         (task.place, task.since) = (Place::Running, e.time);
     }
@@ -245,6 +282,10 @@ impl Collector {
         if task.place < Place::Exiting {
             task.place = AFTER[why];
             task.since = e.time;
+            if task.place < Place::Waiting {
+                self.wasted.pass_to(e.time);
+                self.wasted.waits(e.task as usize);
+            }
         } else if task.place == Place::Exiting {
             let end = task.since;
             self.ended(e.task, end);
@@ -266,6 +307,7 @@ impl Collector {
                 }
             }
             Kind::Migrated => self.counts.migrations += 1,
+            Kind::Allowed => self.allowed(e),
             Kind::CacheLookup | Kind::DiskQueued | Kind::DiskStart | Kind::DiskDone | Kind::MemoryUse => {
                 self.storage.observe(e);
             }
@@ -358,6 +400,8 @@ impl Collector {
                         self.jobs[task.job as usize].unserved(waited, cause);
                         task.waited = task.waited.saturating_add(waited);
                         task.since = e.time;
+                        self.wasted.pass_to(e.time);
+                        self.wasted.leaves(e.task as usize);
                     }
                     None => self.loads.slept(task, e.time),
                 }
@@ -406,10 +450,7 @@ impl Observer for Collector {
             Kind::SwitchIn => self.switch_in(e),
             Kind::SwitchOut => self.switch_out(e),
             Kind::Overhead => self.overhead(e),
-            Kind::Idle => match self.processors.get_mut(usize::from(e.cpu)) {
-                Some(processor) => processor.idle(e.flag != 0, e.time),
-                None => self.stray(),
-            },
+            Kind::Idle => self.idle(e),
             Kind::Interrupt => self.counts.interrupts += 1,
             Kind::SystemCall => self.counts.system_calls += 1,
             _ => self.rare(e),
@@ -425,6 +466,7 @@ impl Observer for Collector {
             return self.stray();
         };
         processor.switch_in(next.task, next.time);
+        self.wasted.pass_to(next.time);
         self.leaves(left);
         self.comes(next);
     }

@@ -16,6 +16,7 @@ mod storage;
 mod summary;
 mod table;
 mod warnings;
+mod wasted;
 
 pub use collector::{Collector, Setup};
 pub use distribution::Distribution;

@@ -10,6 +10,7 @@ use crate::{
     job::Job,
     load::Level,
     report::Row,
+    wasted::Wasted,
 };
 use schedlab_model::{
     Nanos, SECOND,
@@ -73,6 +74,11 @@ fn charged(job: &Job, c: &Collector, sampled: Sample, exact: Nanos) -> Option<f6
     }
 }
 
+/// What was wasted, where it can be known: on several processors.
+fn known(c: &Collector) -> Option<&Wasted> {
+    c.wasted.known().then_some(&c.wasted)
+}
+
 fn waited(c: &Collector) -> f64 {
     c.jobs.iter().map(Job::waited).sum::<u128>() as f64
 }
@@ -111,6 +117,18 @@ const ENTRIES: &[Entry] = &[
         "s",
         System(|c| s(c.totals().io_wait)),
         "processor time with nothing to run while a task waits for a drive",
+    ),
+    entry(
+        "wasted",
+        "%",
+        System(|c| percent(known(c)?.total as f64, c.capacity() as f64)),
+        "share of processor time idle while a task waits that may use the processor; a task held back by a quota counts as waiting",
+    ),
+    entry(
+        "wasted.longest",
+        "s",
+        System(|c| s(known(c)?.longest())),
+        "longest time in which some processor was wasted without a break",
     ),
     entry(
         "utilization",
@@ -575,8 +593,11 @@ pub fn find<S: AsRef<str>>(asked: &str, jobs: &[S]) -> Result<&'static MetricInf
         (_, Some(rest)) => (Scope::Nice, after_level(rest)?),
         _ => (Scope::System, asked),
     };
-    let (name, statistic) = name.split_once('.').map_or((name, None), |(name, statistic)| (name, Some(statistic)));
     let all = || METRICS.iter().filter(|m| m.scope == scope);
+    if let Some(found) = all().find(|m| m.name == name && !m.distribution) {
+        return Ok(found);
+    }
+    let (name, statistic) = name.split_once('.').map_or((name, None), |(name, statistic)| (name, Some(statistic)));
     let found = all().find(|m| m.name == name).ok_or_else(|| {
         let whose = match scope {
             Scope::System => "the system",

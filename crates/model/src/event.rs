@@ -88,6 +88,8 @@ pub enum Kind {
     Message,
     /// A task goes on with a lock or a permit that it had requested. `a`: nanoseconds since the request.
     Granted,
+    /// A task may use only these processors from now on. `a`: a bit for each; a new task may use all until this says otherwise.
+    Allowed,
 }
 
 /// What the end of a run cut off: [`Event::flag`] of a [`Kind::Unfinished`]. What ran or waited for a processor is

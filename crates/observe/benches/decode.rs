@@ -58,6 +58,7 @@ fn main() {
         processors: (0..PROCESSORS).collect(),
         begin_ns: 0,
         end_ns,
+        ..Roster::default()
     };
     let rows = fastest(|| recorded.rows(&roster));
     let millions = CYCLES as f64 * f64::from(PROCESSORS) * EVENTS / 1e6;

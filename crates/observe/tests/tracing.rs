@@ -20,7 +20,7 @@ fn roster(pids: &[i32], processors: &[u16], (begin_ns, end_ns): (u64, u64)) -> R
     let member = |(job, &pid): (usize, &i32)| RosterTask { pid, job: job as u32, nice: 0, parent: None };
     let jobs = pids.iter().map(|pid| format!("job{pid}")).collect();
     let tasks = pids.iter().enumerate().map(member).collect();
-    Roster { jobs, tasks, processors: processors.to_vec(), begin_ns, end_ns }
+    Roster { jobs, tasks, processors: processors.to_vec(), begin_ns, end_ns, ..Roster::default() }
 }
 
 fn decode(rings: Vec<Ring>) -> Recorded {
@@ -66,6 +66,24 @@ fn a_wait_lasts_from_waking_to_the_switch() {
     assert_eq!(row(&recorded, &roster, "tasks.job10.share"), Some(10.0));
     assert_eq!(row(&recorded, &roster, "tasks.job20.share"), Some(90.0));
     assert_eq!(row(&recorded, &roster, "utilization"), Some(100.0));
+}
+
+#[test]
+fn a_processor_is_wasted_as_far_as_it_is_known_that_a_waiting_task_may_use_it() {
+    let (mut here, mut there) = (Ring::new(&layout()), Ring::new(&layout()));
+    here.switch(MS, 0, R, 10);
+    here.woken(2 * MS, 10, 20, 0);
+    there.switch(3 * MS, 30, S, 0);
+    here.switch(7 * MS, 10, S, 20);
+    here.switch(9 * MS, 20, S, 0);
+    let recorded = decode(vec![here, there]);
+    let wasted = |allowed: &[u64]| {
+        let roster = Roster { allowed: allowed.to_vec(), ..roster(&[10, 20], &[0, 1], (0, 10 * MS)) };
+        ["wasted", "wasted.longest"].map(|metric| row(&recorded, &roster, metric))
+    };
+    assert_eq!(wasted(&[0b11, 0b11]), [Some(20.0), Some(0.004)], "from 3 to 7 ms, of two processors");
+    assert_eq!(wasted(&[0b11, 0b01]), [Some(0.0), Some(0.0)]);
+    assert_eq!(wasted(&[]), [None, None]);
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn roster(pids: &[i32], cpu: u16, (begin_ns, end_ns): (u64, u64)) -> Roster {
     let member = |(job, &pid): (usize, &i32)| RosterTask { pid, job: job as u32, nice: 0, parent: None };
     let tasks = pids.iter().enumerate().map(member).collect();
     let jobs = (0..pids.len()).map(|job| format!("job{job}")).collect();
-    Roster { jobs, tasks, processors: vec![cpu], begin_ns, end_ns }
+    Roster { jobs, tasks, processors: vec![cpu], begin_ns, end_ns, ..Roster::default() }
 }
 
 fn row(recorded: &Recorded, roster: &Roster, metric: &str) -> f64 {

@@ -130,9 +130,21 @@ fn roster(run: &FinishedRun<'_>) -> Roster {
         jobs: setup.workload.jobs.clone(),
         tasks: setup.shared.slots.iter().zip(&setup.workload.tasks).map(entry).collect(),
         processors: setup.cpus.clone(),
+        allowed: allowed(setup),
         begin_ns: run.span.0,
         end_ns: run.span.1,
     }
+}
+
+/// By job, which of the run's processors its tasks may use; nothing, if some change that by steps.
+fn allowed(setup: &Setup) -> Vec<u64> {
+    let programs = &setup.workload.programs;
+    if programs.treatments.iter().any(|one| one.cpus.is_some()) {
+        return Vec::new();
+    }
+    let bit =
+        |cpu: &u16| setup.cpus.iter().position(|known| known == cpu).map_or(0, |slot| 1u64.wrapping_shl(slot as u32));
+    setup.processors.iter().map(|cpus| cpus.iter().map(bit).fold(0, |all, one| all | one)).collect()
 }
 
 /// What a recording shows of the run.

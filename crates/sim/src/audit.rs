@@ -4,6 +4,7 @@
 //! - A task is new, waits, is ready on one processor, runs on one processor, or has ended. It goes from one to the other as
 //!   it does in a kernel: only a ready task is switched in, only a running one is switched out or acts, only one that waits
 //!   or is new is woken, and no event follows the end of a task.
+//! - A task runs only where it may.
 //! - A processor runs one task or idles, and it does not idle while a task is ready on it, unless the policy may.
 //! - User, system and overhead time of an interval add up to its length, to the nanosecond; all intervals add up to the run.
 //! - A drive serves one request at a time. Time never goes back. Nothing follows the end.
@@ -75,6 +76,8 @@ pub struct Audit {
     now: Nanos,
     processors: Vec<Processor>,
     tasks: Vec<Place>,
+    /// By task, where it may run; anywhere, where nothing else was reported.
+    allowed: Vec<u64>,
     /// Requests queued and not begun, and those in service: first sector, flag, and when it began.
     queued: u64,
     requests: Vec<(u64, u8, Nanos)>,
@@ -95,6 +98,7 @@ impl Audit {
             now: 0,
             processors: vec![idle; processors.into()],
             tasks: Vec::new(),
+            allowed: Vec::new(),
             queued: 0,
             requests: Vec::new(),
             depth: 1,
@@ -220,6 +224,7 @@ impl Audit {
         let task = event.task as usize;
         if task >= self.tasks.len() {
             self.tasks.resize(task + 1, Place::Unknown);
+            self.allowed.resize(task + 1, u64::MAX);
         }
         self.hold(self.tasks[task] == Place::Unknown, event, "a task is created twice");
         self.put(event.task, Place::New);
@@ -241,6 +246,8 @@ impl Audit {
         );
         let free = !matches!(self.processors[cpu].doing, Doing::Running(_));
         self.hold(free, event, "the processor runs another task");
+        let allowed = self.allowed.get(event.task as usize).is_none_or(|mask| mask >> cpu & 1 == 1);
+        self.hold(allowed, event, "a task runs where it may not");
         self.close(cpu, Doing::Running(event.task));
         self.put(event.task, Place::Running(event.cpu));
     }
@@ -367,6 +374,11 @@ impl Observer for Audit {
             Kind::Refused => {
                 let new = self.place(event.task) == Place::New;
                 self.hold(new, &event, "a task that is not new is refused");
+            }
+            Kind::Allowed => {
+                if let Some(mask) = self.allowed.get_mut(event.task as usize) {
+                    *mask = event.a;
+                }
             }
             Kind::Unfinished | Kind::Message | Kind::Granted => {}
             Kind::Interrupt | Kind::Sampled | Kind::CacheLookup | Kind::Signal | Kind::Memory | Kind::Charged => {}

@@ -104,7 +104,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             kernel.create_servers(scenario.workload.len());
         }
         let names = kernel.create_groups(scenario);
-        let all = u64::MAX >> (64 - kernel.cpus.count());
+        let all = all_processors(kernel.cpus.count());
         let treatments = kernel.programs.treatments.iter();
         kernel.resources.changes = treatments.map(|treatment| Change::of(treatment, &names, all)).collect();
         kernel.create_jobs(scenario, &names);
@@ -152,7 +152,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     fn create_jobs(&mut self, scenario: &Scenario, groups: &BTreeMap<String, GroupId>) {
-        let all = u64::MAX >> (64 - self.cpus.count());
+        let all = all_processors(self.cpus.count());
         let jobs: Vec<(&String, &Job)> = scenario.workload.iter().collect();
         for Entry { job: index, copy, start, session } in roster::tasks(&scenario.workload, self.seed) {
             let (name, job) = jobs[index];
@@ -185,6 +185,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.expect_request(pool);
         }
     }
+}
+
+/// A bit for each processor.
+pub(crate) fn all_processors(count: usize) -> u64 {
+    u64::MAX >> (64 - count)
 }
 
 pub(crate) fn user_task(id: TaskId, allowed: u64) -> Task {

@@ -94,14 +94,16 @@ impl Fixture {
             "scheduler": { "name": "eevdf" },
             "workload": workload,
         });
+        let mut trace = json!("off");
         for (field, value) in rest.as_object().unwrap() {
-            scenario[field] = value.clone();
+            let place = if field == "trace" { &mut trace } else { &mut scenario[field] };
+            *place = value.clone();
         }
         let plan = json!({
             "scenario": scenario,
             "seed": 1,
             "calibration": { "rounds_per_second": 6e8, "calls_per_second": 5e6, "spread": 0.0 },
-            "options": { "scratch": self.path(), "journal": self.path().join("journal"), "at_most": "30s", "trace": "off" },
+            "options": { "scratch": self.path(), "journal": self.path().join("journal"), "at_most": "30s", "trace": trace },
         });
         let path = self.path().join("plan.json");
         fs::write(&path, plan.to_string()).unwrap();

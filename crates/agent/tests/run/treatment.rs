@@ -1,7 +1,7 @@
 //! How tasks are treated: nice values, groups, slices, deadlines, work that stays the same.
 
 use super::{Fixture, Seen, is_root};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn shares_are_as_the_weights_of_nice_whether_or_not_the_kernel_divides_by_sessions() {
@@ -32,6 +32,26 @@ fn sessions_that_the_kernel_divides_by_are_named_in_a_warning() {
     assert_eq!((warned(&apart), warned(&together)), (autogroup, false));
     let ratio = apart.get("tasks.a.share") / apart.get("tasks.b.share");
     assert_eq!(ratio < 3.0, autogroup, "{ratio}: nice 19 is a 68th of nice 0, but not between sessions");
+}
+
+#[test]
+fn a_processor_that_pinned_tasks_may_not_use_is_not_wasted() {
+    if !is_root("a_processor_that_pinned_tasks_may_not_use_is_not_wasted") {
+        return;
+    }
+    let fixture = Fixture::new();
+    let run = |workload: Value| {
+        let rest = json!({ "duration": "1s", "machine": { "name": "host", "processors": 2 }, "trace": "required" });
+        fixture.run(workload, rest)
+    };
+    let seen = run(json!({ "pinned": { "load": "spin", "passes": "forever", "count": 2, "cpus": [0] } }));
+    let (wasted, longest) = (seen.get("wasted"), seen.get("wasted.longest"));
+    assert!(
+        wasted < 1.0 && longest < 0.01,
+        "{wasted} %, {longest} s: one of them always waits, and half of the machine is idle"
+    );
+    let moves = json!([{ "set": { "cpus": [1] } }, { "compute": "10ms" }]);
+    assert_eq!(run(json!({ "moves": { "steps": moves } })).find("wasted"), None);
 }
 
 #[test]

@@ -13,11 +13,11 @@ use schedlab_model::{
 /// processors wait for, passes, periods, files and memory, and the
 /// begin of tasks that were there before the recording.
 #[rustfmt::skip]
-const KNOWN: [&str; 25] = [
+const KNOWN: [&str; 27] = [
     "elapsed", "utilization", "run_queue", "load1", "load5", "load15", "load_mean", "context_switches",
     "voluntary_switches", "involuntary_switches", "migrations", "wakeup_latency", "run_wait", "real", "share", "wait",
     "longest_gap", "turnaround", "waiting", "queueing", "slowdown", "bounded_slowdown", "jain", "jain_1s",
-    "completed",
+    "completed", "wasted", "wasted.longest",
 ];
 
 impl Recorded {
@@ -34,7 +34,10 @@ impl Recorded {
         let report = collector.finish(roster.length());
         let known = report.rows.into_iter().filter(|row| {
             let metric = schedlab_metrics::find(&row.metric, &roster.jobs);
-            metric.is_ok_and(|metric| KNOWN.contains(&metric.name))
+            metric.is_ok_and(|metric| {
+                let needs_affinity = metric.name.starts_with("wasted");
+                KNOWN.contains(&metric.name) && !(needs_affinity && roster.allowed.is_empty())
+            })
         });
         known.map(|row| Number { metric: row.metric, unit: row.unit.to_owned(), value: row.value }).collect()
     }

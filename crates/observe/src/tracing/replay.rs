@@ -418,6 +418,11 @@ impl<'a, O: Observer> Replay<'a, O> {
         self.tasks[task as usize].id = Some(id);
         let created = self.event(Kind::Created, id, 0, flag, job);
         self.listener.observe(Event { b: parent.into(), ..created });
+        if !self.roster.allowed.is_empty() {
+            // Others may have reasons of their own to wait for the processor on which they are.
+            let allowed = self.roster.allowed.get(job as usize).copied().unwrap_or(0);
+            self.listener.observe(self.event(Kind::Allowed, id, 0, 0, allowed));
+        }
         id
     }
 

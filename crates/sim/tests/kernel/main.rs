@@ -21,3 +21,4 @@ mod seeds;
 mod table;
 mod treatment;
 mod waking;
+mod wasted;

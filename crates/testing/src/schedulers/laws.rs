@@ -168,8 +168,7 @@ fn conserves_work_whatever_programs_do(subject: Subject, reach: Reach) {
     });
 }
 
-/// Whether tasks change the processors that they may use, which is not in the events: a task that leaves its own is moved, whatever the
-/// policy wants.
+/// Whether tasks change the processors that they may use: a task that leaves its own is moved, whatever the policy wants.
 fn moves(scenario: &Scenario) -> bool {
     treatments(scenario).iter().any(|change| change.cpus.is_some())
 }

@@ -93,6 +93,7 @@ impl Books {
                 let stays = [Leave::Preempted, Leave::SliceEnd, Leave::Yielded].map(|leave| leave as u8);
                 if stays.contains(&event.flag) { self.wait(event.task) } else { self.put(event.task, Place::Away) }
             }
+            Kind::Allowed => self.tasks[event.task as usize].1 = event.a,
             Kind::Exited => self.alive -= 1,
             _ => {}
         }

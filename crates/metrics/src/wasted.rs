@@ -1,0 +1,224 @@
+//! Processor time that is wasted: a processor idles while a task waits that may use it.
+//!
+//! ```text
+//! wasted processors = the lesser of  idle processors that some waiting task may use
+//!                                    waiting tasks that may use some idle processor
+//! ```
+//!
+//! What a state costs is counted when time goes on, so that states without length, between two events of one time, count nothing.
+//! Tasks are sorted by where they may run, so that an event costs a few additions whatever the number of tasks.
+
+use schedlab_model::{Nanos, task::CpuId};
+
+/// Kinds of restriction that are told apart; tasks of further ones are left out, and so is the metric.
+const MOST_SETS: usize = 256;
+
+/// The tasks with one set of processors.
+#[derive(Debug, Clone)]
+struct Set {
+    /// A bit for each processor below 64 that they may use.
+    allowed: u64,
+    /// Those of them that wait in a runqueue.
+    waiting: u32,
+}
+
+/// All that is needed to know, at any time, how many processors are wasted.
+#[derive(Debug, Clone)]
+pub(crate) struct Wasted {
+    /// Whether there are several processors, and no more than have bits.
+    counts: bool,
+    /// The idle processors, a bit for each.
+    idle: u64,
+    /// The first is of the tasks that may use all processors.
+    sets: Vec<Set>,
+    /// By task, its set; the first, for those beyond the end.
+    set_of: Vec<u16>,
+    /// Up to when time is counted.
+    now: Nanos,
+    /// Wasted so far, ns, over all processors.
+    pub total: Nanos,
+    /// Since when some processor has been wasted all the time; the longest such time, ns.
+    since: Option<Nanos>,
+    longest: Nanos,
+}
+
+impl Wasted {
+    pub fn new(processors: u16) -> Wasted {
+        let all = 1u64.checked_shl(processors.into()).map_or(u64::MAX, |next| next - 1);
+        Wasted {
+            counts: (2..=64).contains(&processors),
+            idle: all,
+            sets: vec![Set { allowed: all, waiting: 0 }],
+            set_of: Vec::new(),
+            now: 0,
+            total: 0,
+            since: None,
+            longest: 0,
+        }
+    }
+
+    /// Whether the numbers can be known.
+    pub fn known(&self) -> bool {
+        self.counts
+    }
+
+    /// The longest time during which some processor was wasted, ns.
+    pub fn longest(&self) -> Nanos {
+        self.longest.max(self.since.map_or(0, |since| self.now.saturating_sub(since)))
+    }
+
+    /// Counts the time up to `time`, during which nothing has changed.
+    #[inline(always)]
+    pub fn pass_to(&mut self, time: Nanos) {
+        if self.counts && time > self.now {
+            self.count(time);
+        }
+    }
+
+    fn count(&mut self, time: Nanos) {
+        let wasted = self.wasted();
+        if wasted > 0 {
+            self.total = self.total.saturating_add(u64::from(wasted).saturating_mul(time - self.now));
+            self.since.get_or_insert(self.now);
+        } else if let Some(since) = self.since.take() {
+            self.longest = self.longest.max(self.now - since);
+        }
+        self.now = time;
+    }
+
+    /// Processors that are wasted now.
+    fn wasted(&self) -> u32 {
+        if self.idle == 0 {
+            return 0;
+        }
+        let useful = self.sets.iter().filter(|set| set.waiting > 0 && set.allowed & self.idle != 0);
+        let (usable, waiting) = useful
+            .fold((0, 0u32), |(usable, waiting), set| (usable | set.allowed, waiting.saturating_add(set.waiting)));
+        (usable & self.idle).count_ones().min(waiting)
+    }
+
+    #[inline(always)]
+    pub fn idles(&mut self, cpu: CpuId) {
+        self.idle |= 1 << (cpu & 63);
+    }
+
+    #[inline(always)]
+    pub fn busy(&mut self, cpu: CpuId) {
+        self.idle &= !(1 << (cpu & 63));
+    }
+
+    /// A task begins to wait in a runqueue.
+    #[inline(always)]
+    pub fn waits(&mut self, task: usize) {
+        if self.counts {
+            let set = self.set(task);
+            self.sets[set].waiting += 1;
+        }
+    }
+
+    /// A task waits no longer.
+    #[inline(always)]
+    pub fn leaves(&mut self, task: usize) {
+        if self.counts {
+            let set = self.set(task);
+            self.sets[set].waiting = self.sets[set].waiting.saturating_sub(1);
+        }
+    }
+
+    #[inline(always)]
+    fn set(&self, task: usize) -> usize {
+        self.set_of.get(task).map_or(0, |&set| set.into())
+    }
+
+    /// A task, which does not wait, may use these processors from now on.
+    pub fn may_use(&mut self, task: usize, allowed: u64) {
+        let all = self.sets[0].allowed;
+        let known = self.sets.iter().position(|set| set.allowed == allowed & all);
+        let set = known.unwrap_or(self.sets.len());
+        if set == MOST_SETS {
+            self.counts = false;
+            return;
+        }
+        if known.is_none() {
+            self.sets.push(Set { allowed: allowed & all, waiting: 0 });
+        }
+        if task >= self.set_of.len() {
+            self.set_of.resize(task + 1, 0);
+        }
+        self.set_of[task] = set as u16;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What may change at a time, which goes on by the first number.
+    #[derive(Debug, Clone)]
+    enum Change {
+        Processor(u16, bool),
+        Task(usize, bool),
+        Allowed(usize, u64),
+    }
+
+    const PROCESSORS: u16 = 4;
+    const TASKS: usize = 6;
+
+    fn changes() -> impl Strategy<Value = Vec<(u64, Change)>> {
+        let change = prop_oneof![
+            (0..PROCESSORS, any::<bool>()).prop_map(|(cpu, idle)| Change::Processor(cpu, idle)),
+            (0..TASKS, any::<bool>()).prop_map(|(task, waits)| Change::Task(task, waits)),
+            (0..TASKS, 1u64..16).prop_map(|(task, mask)| Change::Allowed(task, mask)),
+        ];
+        prop::collection::vec((0u64..5, change), 0..60)
+    }
+
+    /// By the definition, from scratch.
+    fn wasted(idle: &[bool], waits: &[bool], allowed: &[u64]) -> u64 {
+        let fits = |cpu: usize, task: usize| idle[cpu] && waits[task] && allowed[task] >> cpu & 1 == 1;
+        let usable = (0..idle.len()).filter(|&cpu| (0..TASKS).any(|task| fits(cpu, task))).count();
+        let useful = (0..TASKS).filter(|&task| (0..idle.len()).any(|cpu| fits(cpu, task))).count();
+        usable.min(useful) as u64
+    }
+
+    proptest! {
+        #[test]
+        fn counts_what_the_definition_says(changes in changes()) {
+            let mut counted = Wasted::new(PROCESSORS);
+            let (mut idle, mut waits, mut allowed) = ([true; PROCESSORS as usize], [false; TASKS], [15u64; TASKS]);
+            let (mut now, mut total, mut stretch, mut longest) = (0, 0, 0, 0);
+            for (later, change) in changes.into_iter().chain([(1, Change::Processor(0, false))]) {
+                let level = wasted(&idle, &waits, &allowed);
+                total += level * later;
+                if later > 0 {
+                    stretch = if level > 0 { stretch + later } else { 0 };
+                    longest = longest.max(stretch);
+                }
+                now += later;
+                counted.pass_to(now);
+                match change {
+                    Change::Processor(cpu, is_idle) => {
+                        idle[usize::from(cpu)] = is_idle;
+                        if is_idle { counted.idles(cpu) } else { counted.busy(cpu) }
+                    }
+                    Change::Task(task, begins) if begins != waits[task] => {
+                        waits[task] = begins;
+                        if begins { counted.waits(task) } else { counted.leaves(task) }
+                    }
+                    Change::Allowed(task, mask) if !waits[task] => {
+                        allowed[task] = mask;
+                        counted.may_use(task, mask);
+                    }
+                    _ => {}
+                }
+            }
+            prop_assert_eq!((counted.total, counted.longest()), (total, longest));
+        }
+    }
+
+    #[test]
+    fn nothing_is_known_of_one_processor_or_of_more_than_have_bits() {
+        assert_eq!([1, 2, 64, 65].map(|count| Wasted::new(count).known()), [false, true, true, false]);
+    }
+}
