@@ -224,6 +224,7 @@ fn ule_of_2007_counts_a_woken_thread_with_the_priority_of_its_sleep_until_the_ne
         bench.enqueue(1, 1, Enqueue::Wakeup);
         bench.pick(1);
         bench.hook(|ule, cx| ule.return_to_user(cx, 1, 1));
+        bench.view.waker = Some(0); // it forks, so that no timer has interrupted its processor
         // Both processors run a thread of priority 180; that of B was 92 at the switch. The worse one is chosen, and among
         // equals the last.
         let cpu = bench.hook(|ule, cx| ule.select_cpu(cx, 2, Enqueue::New));

@@ -70,9 +70,8 @@
 //! - Sums of ticks have 64 bits. Theirs have 32, so that a sleep of more than 70 minutes wraps around.
 //! - Of 2011 come the priorities, the boost of sleepers, the threshold of preemption and slices that shrink with load; ticks
 //!   are still sampled, and processors are balanced, as in 2007.
-//! - Each processor is a group of its own. Timers interrupt the processor of the thread they wake, not the first one. A timer's
-//!   wakeup compares priorities with the thread that it interrupted, not with softclock's: on several processors, more
-//!   threads are put on the first one than there, until the balancer moves them.
+//! - Each processor is a group of its own. Timers interrupt the first processor, where softclock wakes their threads; in 2011 the
+//!   one where the thread slept. If the machine has costs, the time of such an interrupt is that of the thread's processor.
 //! - Threads that are bound to some processors, of which the ULE of October 2007 knows none: where none of those that wait
 //!   on the busiest processor may move, the next one is asked, as in later versions.
 //! - A first task, which no other forked, begins without history.
@@ -104,7 +103,7 @@ use schedlab_model::{
     info::{Info, Params},
     task::{CpuId, Task, TaskId},
 };
-use thread::{Class, Thread};
+use thread::{Class, NEVER, Thread};
 use version::{MOST_DIVIDED, NOT_GIVEN, PARAMETERS, Version, stathz};
 
 /// A processor's queue and its state.
@@ -113,8 +112,11 @@ struct Processor {
     queue: Calendar,
     /// Threads queued and running (tdq_load).
     load: u32,
-    /// The best priority here as of the last event that wrote it (tdq_lowpri): a switch, or a thread that was queued.
+    /// The best priority here as of the last event that wrote it (tdq_lowpri): a switch, or a thread that was queued or became
+    /// better.
     lowpri: u8,
+    /// Whether it found nothing to run, and no thread but an idle one was queued since (tdg_mask in tdq_idle).
+    idle: bool,
     /// Whether the running thread is being preempted, rather than made to yield on its return to user mode.
     preempting: bool,
     /// When an interrupt thread last preempted.
@@ -180,7 +182,7 @@ impl Ule {
             self.threads[id as usize] = Some(first);
             return;
         };
-        let child = Thread { history: of.history.child(rules), used: slice - 1, ..*of };
+        let child = Thread { history: of.history.child(rules), used: slice - 1, left: NEVER, ..*of };
         of.history.run_for(rules.increment, rules);
         self.threads[id as usize] = Some(child);
         self.compute(cx, parent);
@@ -251,7 +253,7 @@ impl Scheduler for Ule {
         let stathz = stathz(params) as u64;
         let or = |given: u64, none: u64, default: u64| if given == none { default } else { given };
         let queue = Calendar::new(version.rules.first_batch);
-        let processor = Processor { queue, load: 0, lowpri: IDLE, preempting: false, preempted: None };
+        let processor = Processor { queue, load: 0, lowpri: IDLE, idle: true, preempting: false, preempted: None };
         Ule {
             slice: or(params.whole("slice"), 0, stathz / 10).max(1),
             preempt_thresh: or(params.whole("preempt_thresh"), NOT_GIVEN, version.first_kernel.into()) as u8,
@@ -266,6 +268,7 @@ impl Scheduler for Ule {
 
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _: Enqueue) -> CpuId {
         self.meet(cx, task);
+        self.balancer.wakes(cx, task, self.version.old);
         self.place(cx, task)
     }
 
@@ -292,6 +295,7 @@ impl Scheduler for Ule {
         let processor = &mut self.processors[cpu as usize];
         processor.load += u32::from(matches!(why, Enqueue::New | Enqueue::Wakeup | Enqueue::Migrate));
         processor.lowpri = processor.lowpri.min(thread.priority);
+        processor.idle &= thread.class == Class::Idle;
         thread.place = processor.queue.add(&mut self.links, task, thread.priority, preempted);
     }
 
@@ -317,7 +321,10 @@ impl Scheduler for Ule {
         let processor = &mut self.processors[cpu as usize];
         processor.preempting = false;
         processor.lowpri = IDLE;
-        let (task, _) = processor.queue.first()?;
+        let Some((task, _)) = processor.queue.first() else {
+            processor.idle = true;
+            return None;
+        };
         self.processors[cpu as usize].lowpri = self.priority(task);
         self.remove(cx, cpu, task);
         Some(Pick { task, slice: None })
@@ -327,7 +334,7 @@ impl Scheduler for Ule {
     /// interrupt thread or the other one idle (sched_setpreempt); from another processor only where it matters (tdq_notify).
     fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         let (new, current) = (self.priority(woken), self.priority(running));
-        if cx.waker.is_some_and(|waker| cx.tasks[waker as usize].cpu != cpu) {
+        if self.here(cx) != cpu {
             let last = self.version.rules.first_batch - 1;
             let interrupts = current > FIRST_IDLE || new < last && current > last || new <= self.preempt_thresh;
             return if new <= current && interrupts { self.preempt(cpu) } else { Preempt::No };
@@ -395,6 +402,7 @@ impl Scheduler for Ule {
 
     /// An interrupt thread has run: preempting the running thread, or made to wait for its return to user mode.
     fn interrupted(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        let cpu = self.balancer.interrupted(cx.now, cpu);
         let Some(running) = cx.processors[cpu as usize].running else { return };
         let (current, softclock) = (self.priority(running), self.version.softclock);
         if softclock <= self.preempt_thresh || current >= FIRST_IDLE {
@@ -414,6 +422,8 @@ impl Scheduler for Ule {
         (thread.class, thread.user_priority) = Thread::class_of(after, &self.version);
         thread.compute(after, &self.version.rules);
         thread.priority = thread.user_priority;
+        let lowpri = &mut self.processors[cpu as usize].lowpri;
+        *lowpri = thread.priority.min(*lowpri);
         let asks = (before.policy, before.priority) != (after.policy, after.priority);
         if asks && thread.priority > old && cx.processors[cpu as usize].running == Some(task) {
             cx.resched(cpu);
@@ -423,7 +433,7 @@ impl Scheduler for Ule {
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
         match why {
             Balance::Idle => self.steal(cx, cpu),
-            Balance::Tick => self.next_move(cx, cpu),
+            Balance::Tick => self.next_move(cx, cpu).or_else(|| self.steal_again(cx, cpu)),
         }
     }
 }

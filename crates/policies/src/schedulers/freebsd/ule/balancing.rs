@@ -2,7 +2,10 @@
 
 use super::{Ule, Version, calendar::FIRST_IDLE};
 use crate::schedulers::Context;
-use schedlab_model::task::{CpuId, TaskId};
+use schedlab_model::{
+    Nanos,
+    task::{CpuId, TaskId},
+};
 
 /// A processor with nothing to run counts as this bad (PRI_MAX_IDLE).
 pub const IDLE: u8 = 255;
@@ -18,6 +21,10 @@ pub struct Balancer {
     from: CpuId,
     to: CpuId,
     moves: u32,
+    /// The thread that the balancer moves at present: its new processor is interrupted.
+    moving: Option<TaskId>,
+    /// When a timer last woke a thread, and the processor that it interrupted.
+    timer: (Nanos, CpuId),
     /// The least load from which an idle processor takes a thread (kern.sched.steal_thresh).
     steal_thresh: u32,
     /// Ticks for which a thread's processor is taken to have its memory in its cache (kern.sched.affinity).
@@ -28,7 +35,30 @@ impl Balancer {
     pub fn new(processors: u16, stathz: u64, version: &Version) -> Balancer {
         let affinity = version.rules.hz / if version.old { 300 } else { 1000 };
         let steal_thresh = processors.ilog2().min(3);
-        Balancer { interval: stathz, left: 0, from: 0, to: 0, moves: 0, steal_thresh, affinity: affinity.max(1) }
+        Balancer {
+            interval: stathz,
+            left: 0,
+            from: 0,
+            to: 0,
+            moves: 0,
+            moving: None,
+            timer: (Nanos::MAX, 0),
+            steal_thresh,
+            affinity: affinity.max(1),
+        }
+    }
+
+    /// A thread is woken. If no other one does it, softclock does: in 2007 on the first processor, since only its clock runs callouts;
+    /// in 2011 where the thread fell asleep.
+    pub fn wakes(&mut self, cx: &Context<'_>, task: TaskId, old: bool) {
+        if cx.waker.is_none() {
+            self.timer = (cx.now, if old { 0 } else { cx.tasks[task as usize].cpu });
+        }
+    }
+
+    /// The processor that was interrupted, where the kernel reports that of the woken thread for a timer.
+    pub fn interrupted(&self, now: Nanos, cpu: CpuId) -> CpuId {
+        if self.timer.0 == now { self.timer.1 } else { cpu }
     }
 }
 
@@ -38,16 +68,24 @@ fn may_use(cx: &Context<'_>, task: TaskId, cpu: CpuId) -> bool {
 }
 
 impl Ule {
+    /// The processor whose kernel wakes a thread: that of the waker, or of softclock.
+    pub fn here(&self, cx: &Context<'_>) -> CpuId {
+        cx.waker.map_or(self.balancer.timer.1, |waker| cx.tasks[waker as usize].cpu)
+    }
+
     /// The best priority that runs or waits on a processor, as its own kernel has it (tdq_lowpri). That of 2007 notes it at
     /// switches and as threads are queued, so that a thread that woke counts with its sleep's priority until the next switch.
-    /// Later ones compare the running thread with the next one (tdq_setlowpri).
+    /// Later ones compare the running thread with the next one (tdq_setlowpri). While softclock wakes threads, it runs.
     fn best_priority(&self, cx: &Context<'_>, cpu: CpuId) -> u8 {
-        if self.version.old {
-            return self.processors[cpu as usize].lowpri;
-        }
-        let running = cx.processors[cpu as usize].running;
-        let queued = self.processors[cpu as usize].queue.first().map(|(task, _)| task);
-        running.into_iter().chain(queued).map(|task| self.priority(task)).min().unwrap_or(IDLE)
+        let processor = &self.processors[cpu as usize];
+        let best = if self.version.old {
+            processor.lowpri
+        } else {
+            let running = cx.processors[cpu as usize].running;
+            let queued = processor.queue.first().map(|(task, _)| task);
+            running.into_iter().chain(queued).map(|task| self.priority(task)).min().unwrap_or(IDLE)
+        };
+        if cx.waker.is_none() && cpu == self.here(cx) { best.min(self.version.softclock) } else { best }
     }
 
     /// The processor for a thread that becomes ready (sched_pickcpu): where it was, if that is idle or may still have its
@@ -66,17 +104,24 @@ impl Ule {
             }
         }
         let allowed = || (0..self.processors.len() as CpuId).filter(|&cpu| may_use(cx, task, cpu));
-        if let Some(idle) = allowed().find(|&cpu| self.best_priority(cx, cpu) == IDLE) {
+        if let Some(idle) = allowed().find(|&cpu| self.processors[cpu as usize].idle) {
             return idle;
         }
-        let here = cx.waker.map_or(0, |waker| cx.tasks[waker as usize].cpu);
-        let runs_here = cx.processors[here as usize].running.map_or(IDLE, |running| self.priority(running));
-        if may_use(cx, task, here) && priority < runs_here {
+        let here = self.here(cx);
+        if may_use(cx, task, here) && priority < self.current(cx, here) {
             return here;
         }
         let badness =
             |&cpu: &CpuId| (self.best_priority(cx, cpu), std::cmp::Reverse(self.processors[cpu as usize].load));
         allowed().max_by_key(badness).unwrap_or(last)
+    }
+
+    /// The priority of the thread that wakes another: softclock's, if no other one does.
+    fn current(&self, cx: &Context<'_>, here: CpuId) -> u8 {
+        match cx.waker {
+            None => self.version.softclock,
+            Some(_) => cx.processors[here as usize].running.map_or(IDLE, |running| self.priority(running)),
+        }
     }
 
     /// Threads that wait on a processor, whatever processors they may use (tdq_transferable).
@@ -101,6 +146,12 @@ impl Ule {
         let high = (0..self.processors.len() as CpuId).filter(|cpu| load(cpu) >= self.balancer.steal_thresh);
         let victim = high.filter(|&cpu| cpu != to && self.has_any_for(cx, cpu, to)).max_by_key(load)?;
         self.spare(cx, victim, to)
+    }
+
+    /// The idle thread looks again after every interrupt.
+    pub fn steal_again(&self, cx: &Context<'_>, to: CpuId) -> Option<TaskId> {
+        let idles = cx.processors[to as usize].running.is_none() && self.processors[to as usize].load == 0;
+        if idles { self.steal(cx, to) } else { None }
     }
 
     /// Counts down to the next balancing and plans it: from the highest load with something to move to the lowest, half
@@ -144,13 +195,16 @@ impl Ule {
         if moved.is_none() {
             self.balancer.moves = 0;
         }
+        self.balancer.moving = moved;
         moved
     }
 
-    /// A moved thread preempts a worse one.
+    /// A thread joins another queue. The balancer interrupts the processor of the one that it moves, whatever runs there
+    /// (sched_balance_pair); else a better thread preempts a worse one.
     pub fn pull(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        let balanced = self.balancer.moving.take() == Some(task);
         if let Some(running) = cx.processors[cpu as usize].running
-            && self.priority(task) < self.priority(running)
+            && (balanced || self.priority(task) < self.priority(running))
         {
             self.processors[cpu as usize].preempting = true;
             cx.resched_at_once(cpu);

@@ -159,22 +159,22 @@ impl Calendar {
     }
 
     /// The thread that another processor may have: the first that `may` go, in order of service. Of the batch threads the
-    /// first one met stays; the search looks from the day of removal to the last one and then at all days, so that a
+    /// first one met stays; only the first day from the day of removal on is searched, then the first of all, so that a
     /// thread that waits alone may go only if it is in the first part (runq_steal_from).
     pub fn spare(&self, links: &Links, may: impl Fn(TaskId) -> bool) -> Option<TaskId> {
-        let among = |lists: &[List; DAYS as usize], full: u64, met: &mut bool| {
+        let among_lists = |full: u64| {
             let mut full = (0..DAYS).filter(|at| full >> at & 1 == 1);
-            full.find_map(|at| {
-                lists[usize::from(at)].iter(links).find(|&task| std::mem::replace(met, true) && may(task))
-            })
+            full.find_map(|at| self.lists[usize::from(at)].find(links, &may))
         };
         let mut met = false;
-        let from_removal = self.full_days >> self.removing << self.removing;
-        let again = if self.removing == 0 { 0 } else { self.full_days };
-        among(&self.lists, self.lists_before(), &mut true)
-            .or_else(|| among(&self.days, from_removal, &mut met))
-            .or_else(|| among(&self.days, again, &mut met))
-            .or_else(|| among(&self.lists, self.lists_after(), &mut true))
+        let mut on_first_day = |full: u64| {
+            let day = self.days.get(full.trailing_zeros() as usize)?;
+            day.iter(links).find(|&task| std::mem::replace(&mut met, true) && may(task))
+        };
+        among_lists(self.lists_before())
+            .or_else(|| on_first_day(self.full_days >> self.removing << self.removing))
+            .or_else(|| if self.removing > 0 { on_first_day(self.full_days) } else { None })
+            .or_else(|| among_lists(self.lists_after()))
     }
 
     /// Whether any thread here meets the condition.

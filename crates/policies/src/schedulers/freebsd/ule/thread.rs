@@ -28,6 +28,9 @@ impl Class {
     }
 }
 
+/// It has not yet been on a processor.
+pub const NEVER: i64 = i64::MIN;
+
 /// A thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Thread {
@@ -43,7 +46,7 @@ pub struct Thread {
     pub used: u64,
     /// The tick at which it fell asleep; 0 while it is awake.
     pub asleep_since: i64,
-    /// The tick at which it last left a processor (ts_rltick).
+    /// The tick at which it last left a processor (ts_rltick), or [`NEVER`].
     pub left: i64,
 }
 
@@ -52,7 +55,7 @@ impl Thread {
     pub fn first(task: &Task, now: i64, version: &Version) -> Thread {
         let (class, user_priority) = Thread::class_of(task, version);
         let (history, place) = (History::new(now), Place::List(0));
-        Thread { history, class, user_priority, priority: user_priority, place, used: 0, asleep_since: 0, left: 0 }
+        Thread { history, class, user_priority, priority: user_priority, place, used: 0, asleep_since: 0, left: NEVER }
     }
 
     /// The class that a task asks for, and its priority there; 0 where that depends on its past.

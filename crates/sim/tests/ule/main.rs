@@ -1,6 +1,8 @@
 //! What FreeBSD's ULE of October 2007 does, statement by statement: numbers that follow from its rules by hand or by a separate
 //! prototype of them. Its memory of sleep and run times is held in the policy's own tests (statements 5, 6, 9, 10, 13).
 
+mod processors;
+
 use schedlab_model::{MILLISECOND, Nanos, SECOND, event::Kind, task::TaskId};
 use schedlab_policies::schedulers::Ule;
 use schedlab_testing::schedulers::{Run, run, scenario};
@@ -301,31 +303,6 @@ fn statement_16_a_thread_woken_by_a_running_one_waits_for_its_return_to_user_mod
     // PRIBIO, 76, is as good as the threshold now: the waker is preempted immediately, and continues first.
     assert_eq!(after_a_wakeup(", preempt_thresh = 76"), (0, 1));
     assert_eq!(after_a_wakeup(", preempt_thresh = 224"), (0, 1));
-}
-
-#[test]
-fn statement_17_on_two_processors_three_hogs_have_two_thirds_each_in_turns() {
-    let run = ule_on(TWO, "", &format!("duration = \"200s\"\n{}", hogs(&[0; 3])), 1);
-    for share in shares(&run, 3) {
-        near(share, 66.7, 5.0, "share");
-    }
-    // Every 0.5 to 1.5 s, though not each time: a thread that waits alone may go only half the days.
-    let moves: Vec<Nanos> = run.of(Kind::Migrated).map(|e| e.time).filter(|time| *time > SECOND).collect();
-    let between: Vec<f64> = moves.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e9).collect();
-    assert!(between.iter().all(|gap| *gap > 0.49), "{between:?}");
-    assert!((100..=200).contains(&moves.len()), "{} moves", moves.len());
-}
-
-#[test]
-fn statement_17_an_idle_processor_takes_a_queued_thread_immediately() {
-    // Two pinned ones end on the first processor while three are on the second.
-    let work = r#"
-        workload.a = { load = "spin", compute = "50ms", cpus = [0], count = 2 }
-        workload.b = { load = "spin", compute = "300ms", count = 3 }
-    "#;
-    let run = ule_on(TWO, "", work, 1);
-    assert!(run.of(Kind::Migrated).any(|e| e.time == 100 * MILLISECOND), "no task moves");
-    assert!(run.of(Kind::Idle).all(|e| e.time >= 400 * MILLISECOND), "a processor idles while threads wait");
 }
 
 #[test]
