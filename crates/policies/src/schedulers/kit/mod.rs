@@ -7,6 +7,5 @@ pub(super) mod priority_lists;
 pub(super) mod queue;
 pub(super) mod reserved;
 pub(super) mod shared_queue;
-pub(super) mod spread;
 pub(super) mod tickets;
 pub(super) mod timeline;

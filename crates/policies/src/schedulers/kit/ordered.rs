@@ -70,10 +70,16 @@ impl<K: Ord + Copy + Default> Ordered<K> {
     #[inline]
     pub fn leave(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
         if cx.processors[cpu as usize].running != Some(task) {
-            let line = &mut self.lines[cpu as usize];
-            line.waiting.remove(self.keys[task as usize], task);
-            line.count -= 1;
+            self.remove(cpu, task);
         }
+    }
+
+    /// A task that waits leaves.
+    #[inline]
+    pub fn remove(&mut self, cpu: CpuId, task: TaskId) {
+        let line = &mut self.lines[cpu as usize];
+        line.waiting.remove(self.keys[task as usize], task);
+        line.count -= 1;
     }
 
     /// All that wait for a processor.

@@ -56,6 +56,23 @@ impl<const LISTS: usize> PriorityArray<LISTS> {
         self.first_from(0)
     }
 
+    /// Goes through the tasks, the best priority first, each list from its tail, until one is taken.
+    pub fn find_from_tails(&self, links: &Links, takes: &mut dyn FnMut(TaskId, usize) -> bool) -> Option<TaskId> {
+        let mut priority = self.first();
+        while let Some(at) = priority {
+            let list = &self.lists[at];
+            let mut next = list.tail();
+            while let Some(task) = next {
+                if takes(task, at) {
+                    return Some(task);
+                }
+                next = list.before(links, task);
+            }
+            priority = self.first_from(at + 1);
+        }
+        None
+    }
+
     /// Adds a task at the end of its list.
     #[inline(always)]
     pub fn push_tail(&mut self, links: &mut Links, priority: usize, task: TaskId) {

@@ -66,8 +66,8 @@
 //!   of the documentation of 2.6.23.
 //! - The weights are those of 2.6.24; the ones of April 2007 differ by less than 3 %.
 //! - The kernel corrects the credit for sleep by a smoothed load; here it is the load of the moment.
-//! - On several processors the kernel's balancer works over domains; here idle processors pull, and busy ones look every
-//!   64 ms. A task that is woken while its processor is busy goes to an idle one, if there is one.
+//! - On several processors tasks are placed and balanced by the rules of 2.6.20, as under o1 and with the departures listed there, by the
+//!   weights of the fair clock; others take the tasks that are owed most first.
 //! - SCHED_ISO and SCHED_DEADLINE did not exist: such tasks are ordinary ones.
 //!
 //! ## References
@@ -78,14 +78,19 @@
 
 use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler,
-    kit::{ordered::Ordered, priority_array::PriorityArray, queue::Links, spread::Spread},
-    linux::shared::nice_weights,
+    kit::{ordered::Ordered, priority_array::PriorityArray, queue::Links},
+    linux::{
+        domain::{self, Share},
+        shared::nice_weights,
+    },
 };
 use schedlab_model::{
     MICROSECOND, MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
-    task::{CpuId, Policy, Task, TaskId},
+    task::{CpuId, Policy, Task, TaskId, Wait},
 };
+
+mod balancing;
 
 /// Weight of nice 0.
 const NICE_0: i64 = nice_weights::NICE_0 as i64;
@@ -111,6 +116,9 @@ struct Entity {
     /// The fair clock of its processor when it began to wait or to sleep.
     since: i64,
     cpu: CpuId,
+    /// When it last ran, where there are several processors, or fell asleep, and whether it waits for a message in a pipe.
+    last_ran: Nanos,
+    pipe: bool,
     /// Its parent has just forked it and is to let it run first.
     forked: bool,
     /// Ticks left of a SCHED_RR slice.
@@ -129,6 +137,7 @@ struct Queue {
     bonus: i64,
     /// Time that the running ordinary task has not been debited yet, ns.
     ran: i64,
+    share: Share,
 }
 
 /// wait_runtime CFS.
@@ -147,7 +156,6 @@ pub struct CfsV3 {
     /// Ordinary tasks that wait; the running one is not among them.
     ready: Ordered<i64>,
     entities: Vec<Entity>,
-    spread: Spread,
 }
 
 impl Entity {
@@ -319,12 +327,11 @@ impl Scheduler for CfsV3 {
             queues: (0..processors).map(|_| Queue::default()).collect(),
             ready: Ordered::new(processors),
             entities: Vec::new(),
-            spread: Spread::new(processors),
         }
     }
 
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
-        self.spread.place(cx, task, why)
+        domain::select(self, cx, task, why)
     }
 
     #[inline]
@@ -342,33 +349,47 @@ impl Scheduler for CfsV3 {
         }
         if arrives {
             self.entities[task as usize].cpu = cpu;
-            self.spread.arrive(cpu, self.entities[task as usize].weight as u64);
+            self.queues[cpu as usize].share.arrive(self.entities[task as usize].weight as u64);
+        }
+        if self.queues.len() > 1 {
+            self.queued_among_several(cx, cpu, task, why);
         }
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
-        self.spread.leave(cpu, self.entities[task as usize].weight as u64);
-        if let Some(priority) = self.entities[task as usize].priority {
-            return self.queues[cpu as usize].urgent.remove(&mut self.links, priority, task);
+        let (queue, entity) = (&mut self.queues[cpu as usize], &mut self.entities[task as usize]);
+        let pushed = queue.share.was_pushed(task);
+        queue.share.leave(entity.weight as u64);
+        if let Dequeue::Sleep(wait) = why {
+            (entity.pipe, entity.last_ran) = (wait == Wait::Pipe, cx.now);
+            queue.share.stop();
+        }
+        if let Some(priority) = entity.priority {
+            if !pushed {
+                queue.urgent.remove(&mut self.links, priority, task);
+            }
+            return;
         }
         self.update(cx, cpu);
         if why == Dequeue::Migrate {
             self.end_wait(cpu, task);
         }
-        self.ready.leave(cx, cpu, task);
+        if !pushed {
+            self.ready.leave(cx, cpu, task);
+        }
         let (queue, entity) = (&mut self.queues[cpu as usize], &mut self.entities[task as usize]);
         entity.since = queue.clock;
         queue.load -= entity.weight;
     }
 
     #[inline]
-    fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+    fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         let urgent = &self.queues[cpu as usize].urgent;
         if let Some(task) = urgent.first().and_then(|priority| urgent.list(priority).head()) {
             return Some(Pick { task, slice: None });
         }
-        let task = self.ready.next(cpu)?;
+        let Some(task) = self.ready.next(cpu) else { return self.pick_pushed(cx, cpu) };
         self.end_wait(cpu, task);
         Some(Pick { task, slice: None })
     }
@@ -394,6 +415,9 @@ impl Scheduler for CfsV3 {
     }
 
     fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        if self.queues.len() > 1 {
+            self.queues[cpu as usize].share.tick();
+        }
         let Some(task) = cx.processors[cpu as usize].running else { return };
         if let Some(priority) = self.entities[task as usize].priority {
             return self.tick_real_time(cx, cpu, task, priority);
@@ -425,8 +449,8 @@ impl Scheduler for CfsV3 {
         let old = *entity;
         entity.read(after);
         let queue = &mut self.queues[cpu as usize];
-        self.spread.leave(cpu, old.weight as u64);
-        self.spread.arrive(cpu, entity.weight as u64);
+        queue.share.leave(old.weight as u64);
+        queue.share.arrive(entity.weight as u64);
         if old.priority.is_none() {
             queue.load -= old.weight;
         }
@@ -444,18 +468,8 @@ impl Scheduler for CfsV3 {
         }
     }
 
-    /// Pulls the task with the greatest credit where it is.
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
-        let (from, most) = self.spread.source(cx.now, cpu, why)?;
-        let may = |task: TaskId| {
-            let light = self.entities[task as usize].weight as u64 <= most;
-            light && cx.tasks[task as usize].allowed >> cpu & 1 == 1
-        };
-        let pulled = self.ready.find(from, may);
-        if pulled.is_none() {
-            self.spread.give_up(cx.now, cpu);
-        }
-        pulled
+        domain::pull(self, cx, cpu, why)
     }
 }
 

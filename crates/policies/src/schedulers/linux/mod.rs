@@ -2,6 +2,7 @@
 
 mod cfs;
 mod cfs_v3;
+mod domain;
 mod eevdf;
 mod linux_1_0;
 mod muqss;

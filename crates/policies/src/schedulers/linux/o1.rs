@@ -70,7 +70,8 @@
 //!   the rule of the kernel decides between the two. A sync wakeup is one by a message in a pipe.
 //! - Every processor is a domain's group of its own (no threads of a core, no nodes). A task that starts goes to the least
 //!   loaded processor, as by exec; a forked one begins where its parent is. A processor that has just become idle pulls one
-//!   task at once, the kernel several. A running task is never pulled: the migration thread is left out.
+//!   task at once and the others, if the kernel moves several, at its next tick. The migration thread, which moves a task that
+//!   always runs when others look, works for idle processors only.
 //! - The forked child is assumed to have memory of its own, as fork gives it: it runs first.
 //!
 //! ## References
@@ -79,6 +80,7 @@
 //!   `sched_exit`, `find_busiest_group`, `move_tasks`), include/linux/topology.h (`SD_CPU_INIT`).
 //! - Documentation/sched-design.txt, I. Molnar, 2002.
 
+use super::domain;
 use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks, kit::queue::Links,
 };
@@ -129,18 +131,16 @@ impl O1 {
     /// A task counts on a processor from now on.
     #[inline]
     fn arrive(&mut self, cpu: CpuId, task: TaskId) {
-        let queue = &mut self.queues[cpu as usize];
-        queue.count += 1;
-        queue.load.now += self.tasks[task as usize].weight;
+        self.queues[cpu as usize].share.arrive(self.tasks[task as usize].weight);
     }
 
     /// It does not any more.
     #[inline]
     fn leave(&mut self, cpu: CpuId, task: TaskId) {
-        self.remove(cpu, task);
-        let queue = &mut self.queues[cpu as usize];
-        queue.count -= 1;
-        queue.load.now -= self.tasks[task as usize].weight;
+        if !self.queues[cpu as usize].share.was_pushed(task) {
+            self.remove(cpu, task);
+        }
+        self.queues[cpu as usize].share.leave(self.tasks[task as usize].weight);
     }
 
     /// A task that was not able to run joins the runqueue.
@@ -259,19 +259,7 @@ impl Scheduler for O1 {
     }
 
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
-        let view = &cx.tasks[task as usize];
-        if why == Enqueue::New && view.parent.is_none() {
-            return self.idlest(view);
-        }
-        let was = if view.allowed >> view.cpu & 1 == 1 { view.cpu } else { view.allowed.trailing_zeros() as CpuId };
-        let Some(waker) = cx.waker.filter(|_| why == Enqueue::Wakeup) else { return was };
-        let here = cx.tasks[waker as usize].cpu;
-        let known = self.tasks.len() > task.max(waker) as usize;
-        if here == was || !known || view.allowed >> here & 1 == 0 {
-            return was;
-        }
-        let leaves = self.tasks[task as usize].pipe;
-        if self.affine(task, was, waker, here, leaves) { here } else { was }
+        domain::select(self, cx, task, why)
     }
 
     #[inline]
@@ -279,10 +267,14 @@ impl Scheduler for O1 {
         match why {
             Enqueue::New => self.created(cx, cpu, task),
             Enqueue::Wakeup => self.woken(cx, cpu, task),
-            Enqueue::Preempted | Enqueue::SliceEnd => self.account(cx.now, task),
+            Enqueue::Preempted | Enqueue::SliceEnd => {
+                self.account(cx.now, task);
+                self.may_leave(cx, cpu);
+            }
             Enqueue::Yield => {
                 self.account(cx.now, task);
                 self.give_way(cpu, task);
+                self.may_leave(cx, cpu);
             }
             Enqueue::Migrate => self.pulled(cx, cpu, task),
         }
@@ -290,7 +282,12 @@ impl Scheduler for O1 {
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
-        let active = self.queues[cpu as usize].active;
+        let share = &mut self.queues[cpu as usize].share;
+        if why != Dequeue::Migrate {
+            share.stop();
+        } else if !share.is_pushed(task) {
+            self.note_array(cpu, task);
+        }
         self.leave(cpu, task);
         match why {
             Dequeue::Sleep(wait) => {
@@ -302,23 +299,21 @@ impl Scheduler for O1 {
                 }
             }
             Dequeue::Exit => self.account(cx.now, task),
-            Dequeue::Migrate => {
-                let entity = &mut self.tasks[task as usize];
-                entity.moves_expired = entity.array != active;
-            }
+            Dequeue::Migrate => {}
         }
     }
 
     #[inline]
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         let queue = &mut self.queues[cpu as usize];
-        if queue.count == 0 {
+        if queue.share.count == 0 {
             queue.expired_since = None;
             return None;
         }
         queue.exchange();
         let array = queue.array(queue.active);
-        let task = array.list(array.first()?).head()?;
+        let Some(best) = array.first() else { return self.pick_pushed(cx, cpu) };
+        let task = array.list(best).head()?;
         if self.tasks[task as usize].account.sleep != Sleep::Normal {
             self.credit_wait(cx.now, cpu, task);
         }
@@ -353,7 +348,7 @@ impl Scheduler for O1 {
         if let Some(task) = cx.processors[cpu as usize].running {
             self.running_tick(cx, cpu, task);
         }
-        self.queues[cpu as usize].load.age();
+        self.queues[cpu as usize].share.tick();
     }
 
     fn quiet_ticks(&self, _: &Context<'_>, cpu: CpuId, running: TaskId) -> Ticks {
@@ -390,6 +385,6 @@ impl Scheduler for O1 {
     }
 
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
-        if self.queues.len() == 1 { None } else { self.pull(cx, cpu, why) }
+        domain::pull(self, cx, cpu, why)
     }
 }

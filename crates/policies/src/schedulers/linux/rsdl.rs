@@ -58,15 +58,17 @@
 //! SCHED_BATCH lets rr_interval, and with it throughput, grow without harm to others. Not for a load of many equal tasks
 //! with one that wakes often and needs nearly its share: having used its slots, it waits for the next rotation.
 //!
-//! No task starves, but a program gets more by forking, as each child begins with slots and a quota of its own: one that forks
-//! a child of 5 ms, waits for it and forks the next has 87 % of the processor when run alongside a computing task of the
-//! same nice level, at 100 and at 1000 ticks a second.
+//! A program gets more by forking, as each child begins with slots and a quota of its own: one that forks a child of 5 ms, waits
+//! for it and forks the next has 87 % of the processor when run alongside a computing task of the same nice level, at 100 and
+//! at 1000 ticks a second. With an interval of 16 ms or more, as on two processors and more, it can keep the other tasks of its
+//! processor waiting for a minute; so no freedom from starvation is promised.
 //!
 //! ## Departures
 //!
-//! - On several processors the kernel's balancer works over domains; here idle processors pull, and busy ones look every
-//!   64 ms. A task that is woken while its processor is busy goes to an idle one, if there is one.
-//! - The kernel skips wakeup preemption where the waker says that it is about to sleep ("sync"); no wakeup here does.
+//! - On several processors tasks are placed and balanced by the rules of 2.6.20, as under o1 and with the departures listed there; a task
+//!   weighs what its quotas allow it in a rotation.
+//! - The kernel skips wakeup preemption where the waker says that it is about to sleep ("sync"); here a sync wakeup only counts
+//!   where a processor is chosen.
 //! - The kernel limits what a single charge can be to one or two ticks, against clocks that jump; clocks here do not.
 //! - SCHED_IDLEPRIO is raised to nice 19 after a disk wait, as in the kernel, but not for locks, which here are the
 //!   programs' own, nor for signals. Any normal task preempts it, even one that has expired.
@@ -81,8 +83,7 @@
 //!   Documentation/sched-design.txt.
 
 use crate::schedulers::{
-    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks,
-    kit::{queue::Links, spread::Spread},
+    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks, kit::queue::Links, linux::domain,
 };
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
@@ -90,6 +91,7 @@ use schedlab_model::{
     task::{CpuId, Policy, Task, TaskId, Wait},
 };
 
+mod balancing;
 mod change;
 mod queue;
 mod rotation;
@@ -107,19 +109,21 @@ pub struct Rsdl {
     links: Links,
     queues: Vec<Queue>,
     entities: Vec<Entity>,
-    spread: Spread,
 }
 
 impl Rsdl {
     /// A task that was not in a list joins one.
     #[inline(never)]
-    fn join(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+    fn join(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         if self.entities.get(task as usize).is_none_or(|entity| entity.quota == 0) {
             self.create(cx, task);
         }
         self.settle_in(cpu, task);
         self.put(cx, cpu, task, why);
-        self.spread.arrive(cpu, self.entities[task as usize].whole as u64);
+        self.queues[cpu as usize].share.arrive(self.entities[task as usize].whole as u64);
+        if why == Enqueue::Migrate && self.queues.len() > 1 {
+            self.compete(cx, cpu, task);
+        }
     }
 
     /// Puts a task into the list where it belongs now.
@@ -190,11 +194,7 @@ impl Scheduler for Rsdl {
         summary: "the staircase deadline scheduler: slots by nice level, no guess at which tasks are interactive",
         year: 2007,
         origin: "SD 0.46 (RSDL) for Linux 2.6.20 and 2.6.21",
-        promises: &[
-            Promise::WorkConserving(Reach::EachProcessor),
-            Promise::StarvationFree(Reach::Everywhere),
-            Promise::FairToEquals(Reach::EachProcessor),
-        ],
+        promises: &[Promise::WorkConserving(Reach::EachProcessor), Promise::FairToEquals(Reach::EachProcessor)],
         parameters: &[
             Parameter {
                 name: "rr_interval",
@@ -244,32 +244,44 @@ impl Scheduler for Rsdl {
             links: Links::default(),
             queues: (0..processors).map(|_| Queue::new()).collect(),
             entities: Vec::new(),
-            spread: Spread::new(processors),
         }
     }
 
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
-        self.spread.place(cx, task, why)
+        domain::select(self, cx, task, why)
     }
 
     #[inline(always)]
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         match why {
-            Enqueue::Preempted | Enqueue::SliceEnd => self.entities[task as usize].settle(), // it kept its place
-            Enqueue::Yield => self.give_way(cpu, task),
+            Enqueue::Preempted | Enqueue::SliceEnd => {
+                self.entities[task as usize].settle(); // it kept its place
+                self.may_leave(cx, cpu, task);
+            }
+            Enqueue::Yield => {
+                self.give_way(cpu, task);
+                self.may_leave(cx, cpu, task);
+            }
             Enqueue::New | Enqueue::Wakeup | Enqueue::Migrate => self.join(cx, cpu, task, why),
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, _: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
         let (queue, entity) = (&mut self.queues[cpu as usize], &mut self.entities[task as usize]);
-        queue.remove(&mut self.links, entity, task);
-        self.spread.leave(cpu, entity.whole as u64);
+        if !queue.share.was_pushed(task) {
+            queue.remove(&mut self.links, entity, task);
+        }
+        queue.share.leave(entity.whole as u64);
         entity.settle();
         entity.queued = false;
         match why {
-            Dequeue::Sleep(wait) => entity.from_disk = wait == Wait::Disk,
+            Dequeue::Sleep(wait) => {
+                entity.from_disk = wait == Wait::Disk;
+                entity.from_pipe = wait == Wait::Pipe;
+                entity.last_ran = cx.now;
+                queue.share.stop();
+            }
             Dequeue::Migrate if entity.rotation == queue.rotation.count => {
                 entity.moving = Some(entity.array == queue.rotation.active);
             }
@@ -293,6 +305,9 @@ impl Scheduler for Rsdl {
             }
             let Some((slot, task)) = queue.rotation.active().first() else {
                 if queue.idle.is_empty() {
+                    if queue.share.count > 0 {
+                        return self.pick_pushed(cx, cpu);
+                    }
                     queue.rotation.begin();
                 }
                 return queue.idle.head().map(|task| Pick { task, slice: None });
@@ -322,8 +337,12 @@ impl Scheduler for Rsdl {
 
     #[inline(always)]
     fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        let several = self.queues.len() > 1;
         let queue = &mut self.queues[cpu as usize];
         queue.ticked = cx.now;
+        if several {
+            queue.share.tick();
+        }
         let running = cx.processors[cpu as usize].running;
         let list = running.map_or(IDLE, |task| self.entities[task as usize].list);
         queue.watch(list <= ISO, self.iso_limit, self.iso_period);
@@ -366,22 +385,7 @@ impl Scheduler for Rsdl {
         }
     }
 
-    /// Pulls the task that would wait longest where it is.
     fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
-        let (from, most) = self.spread.source(cx.now, cpu, why)?;
-        let may = |task: &TaskId| {
-            let (view, entity) = (&cx.tasks[*task as usize], &self.entities[*task as usize]);
-            entity.queued
-                && entity.cpu == from
-                && cx.processors[from as usize].running != Some(*task)
-                && view.allowed >> cpu & 1 == 1
-                && entity.whole as u64 <= most
-        };
-        let rank = |task: &TaskId| self.queues[from as usize].rank(&self.entities[*task as usize]) % IDLE;
-        let pulled = (0..self.entities.len() as TaskId).filter(may).max_by_key(rank);
-        if pulled.is_none() {
-            self.spread.give_up(cx.now, cpu);
-        }
-        pulled
+        domain::pull(self, cx, cpu, why)
     }
 }

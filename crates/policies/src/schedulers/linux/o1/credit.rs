@@ -1,6 +1,6 @@
 //! Credit for sleep: the average sleep of a task, the bonus that it gives, and the slice of a priority.
 
-use schedlab_model::{MILLISECOND, Nanos, SECOND};
+use schedlab_model::{Nanos, SECOND};
 
 /// Priorities below this are real time.
 pub const MAX_RT_PRIO: usize = 100;
@@ -86,11 +86,6 @@ impl Credit {
         let granularity = ticks(10) * u64::from(processors);
         let default_slice = ticks(100);
         Credit { tick, step: default_slice * tick, default_slice, least_slice: ticks(5), granularity }
-    }
-
-    /// A length in ticks: msecs_to_jiffies, at least one.
-    pub fn ticks_of(&self, ms: u64) -> u64 {
-        (ms * MILLISECOND).div_ceil(self.tick).max(1)
     }
 
     /// MAX_SLEEP_AVG, and STARVATION_LIMIT: 1 s, in ticks.

@@ -1,10 +1,7 @@
 //! What is known of a processor.
 
-use super::{
-    balancing::{Balancing, Load},
-    credit::MAX_PRIO,
-};
-use crate::schedulers::kit::priority_array::PriorityArray;
+use super::credit::MAX_PRIO;
+use crate::schedulers::{kit::priority_array::PriorityArray, linux::domain::Share};
 
 /// The runqueue of one processor. The running task stays in its list.
 #[derive(Debug, Clone)]
@@ -12,14 +9,11 @@ pub struct Queue {
     pub arrays: [PriorityArray<MAX_PRIO>; 2],
     /// Which of them is active.
     pub active: u8,
-    /// Tasks in both.
-    pub count: usize,
     /// The tick of the first expiry since the arrays were exchanged.
     pub expired_since: Option<u64>,
     /// The best static priority of those that expired since.
     pub best_expired: u8,
-    pub load: Load,
-    pub balancing: Balancing,
+    pub share: Share,
 }
 
 impl Queue {
@@ -27,11 +21,9 @@ impl Queue {
         Queue {
             arrays: Default::default(),
             active: 0,
-            count: 0,
             expired_since: None,
             best_expired: MAX_PRIO as u8,
-            load: Load::default(),
-            balancing: Balancing::default(),
+            share: Share::default(),
         }
     }
 

@@ -44,7 +44,7 @@ impl O1 {
     #[inline]
     pub(super) fn pass_quiet(&mut self, cpu: CpuId, task: TaskId, ticks: u64) {
         self.jiffies += ticks;
-        self.queues[cpu as usize].load.age_by(ticks);
+        self.queues[cpu as usize].share.load.age_by(ticks);
         let entity = &mut self.tasks[task as usize];
         if entity.turns != Turns::Endless {
             entity.slice -= ticks;
@@ -87,7 +87,7 @@ impl O1 {
     fn starving(&self, cpu: CpuId, static_prio: u8) -> bool {
         let queue = &self.queues[cpu as usize];
         let waited = queue.expired_since.map_or(0, |since| self.jiffies - since);
-        static_prio > queue.best_expired || waited > self.credit.second() * queue.count as u64
+        static_prio > queue.best_expired || waited > self.credit.second() * queue.share.count as u64
     }
 
     /// Parent and child have half of what the parent had left each. A parent that had one tick is at its end.

@@ -19,8 +19,8 @@ impl Rsdl {
         queue.choose_list(entity, after.priority, self.interactive);
         queue.insert(&mut self.links, entity, task, None);
         let worse = queue.rank(entity) > queue.rank(&old);
-        self.spread.leave(cpu, old.whole as u64);
-        self.spread.arrive(cpu, entity.whole as u64);
+        queue.share.leave(old.whole as u64);
+        queue.share.arrive(entity.whole as u64);
         if worse || before.nice != after.nice {
             cx.resched(cpu);
         }

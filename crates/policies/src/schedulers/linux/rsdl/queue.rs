@@ -2,9 +2,12 @@
 //! and SCHED_IDLEPRIO.
 
 use super::rotation::{Rotation, SLOTS, WORST, quota, slots_of};
-use crate::schedulers::kit::{
-    priority_array::PriorityArray,
-    queue::{Links, List},
+use crate::schedulers::{
+    kit::{
+        priority_array::PriorityArray,
+        queue::{Links, List},
+    },
+    linux::domain::Share,
 };
 use schedlab_model::{
     Nanos,
@@ -48,8 +51,11 @@ pub struct Entity {
     pub newborn: bool,
     /// It is queued before its parent, and has not run.
     pub ahead: bool,
-    /// It last waited for a drive.
+    /// It last waited for a drive, or for a message in a pipe.
     pub from_disk: bool,
+    pub from_pipe: bool,
+    /// When it last ran, where there are several processors, or fell asleep.
+    pub last_ran: Nanos,
     /// Where it was last queued, and, if it is moving, whether it is in the rotation under way there and in which array.
     pub cpu: CpuId,
     pub moving: Option<bool>,
@@ -143,6 +149,7 @@ pub struct Queue {
     pub refractory: bool,
     /// When the clock last ticked.
     pub ticked: Nanos,
+    pub share: Share,
 }
 
 impl Queue {
@@ -154,6 +161,7 @@ impl Queue {
             iso_use: 0,
             refractory: false,
             ticked: Nanos::MAX,
+            share: Share::default(),
         }
     }
 
@@ -191,6 +199,18 @@ impl Queue {
     pub fn urgent(&self) -> Option<(u8, TaskId)> {
         let list = self.urgent.first()?;
         Some((list as u8, self.urgent.list(list).head()?))
+    }
+
+    /// Goes through the tasks as others take them, until one is taken: the array of real time is the active one, and SCHED_IDLEPRIO
+    /// comes last.
+    pub fn visit(&self, links: &Links, takes: &mut dyn FnMut(TaskId, usize) -> bool) -> Option<TaskId> {
+        let array = |array: u8| &self.rotation.arrays[usize::from(array)];
+        let active = self.rotation.active;
+        array(1 - active)
+            .find_from_tails(links, &mut |task, slot| takes(task, usize::from(FIRST) + slot))
+            .or_else(|| self.urgent.find_from_tails(links, takes))
+            .or_else(|| array(active).find_from_tails(links, &mut |task, slot| takes(task, usize::from(FIRST) + slot)))
+            .or_else(|| self.idle.iter(links).find(|&task| takes(task, IDLE.into())))
     }
 
     /// Takes a task out of its list.

@@ -77,6 +77,11 @@ impl Array {
     pub fn remove(&mut self, links: &mut Links, slot: u8, task: TaskId) {
         self.slots.remove(links, slot.into(), task);
     }
+
+    /// Goes through the tasks, the first slot first, each from its tail, until one is taken.
+    pub fn find_from_tails(&self, links: &Links, takes: &mut dyn FnMut(TaskId, usize) -> bool) -> Option<TaskId> {
+        self.slots.find_from_tails(links, takes)
+    }
 }
 
 /// Both arrays of a processor, and how far its rotation has come.
