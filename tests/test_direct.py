@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 import typer.main
-from conftest import agent_or_skip
+from conftest import COMMAND, agent_or_skip
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from test_start import HEAVY, imported
+from test_start import HEAVY, imported, imports
 
 from schedlab import direct
 from schedlab.cli import calling
@@ -30,7 +30,11 @@ VERBS = {"time": timed, "watch": watched, "diagnose": diagnosed}
 COMMANDS = {verb: calling.command(verb) for verb in VERBS}
 #: Of these no verb that starts at once may import any; the last ones are Python's own.
 SLOW = HEAVY | {"typer", "click", "pydantic", "rich", "schedlab.cli", "schedlab._core", "random", "concurrent.futures"}
-SLOW |= {"dataclasses", "inspect", "pathlib", "urllib"}
+SLOW |= {"dataclasses", "inspect", "pathlib", "urllib", "typing", "subprocess", "threading", "signal"}
+SLOW |= {"runpy", "importlib", "locale", "selectors"}
+#: Nor of these a verb that passes lines on, nor one that has not begun its agent: what is imported later is
+#: imported while the agent is at work, or after a command was measured.
+LATER = {"json", "contextlib", "re", "enum", "collections", "functools", "schedlab.tables", "schedlab.observe.diagnose"}
 
 
 def declared(verb):
@@ -54,6 +58,29 @@ def test_a_verb_of_the_agent_imports_no_library(schedlab, words):
     found = imported(schedlab, *words.split())
     assert "schedlab.direct" in found
     assert not {name for name in found if name.partition(".")[0] in SLOW or name in SLOW}
+
+
+def test_lines_are_passed_on_without_being_read(schedlab):
+    agent_or_skip()
+    assert not LATER & imported(schedlab, "watch", "--json", "--once")
+
+
+@pytest.mark.parametrize("words", ["time -- true", "diagnose --for 100ms --every 20ms"])
+def test_what_judges_and_shows_is_imported_once_the_agent_is_at_work(schedlab, tmp_path, words):
+    """The agent here reports which modules the process that began it had imported by then."""
+    program, said = agent_or_skip(), tmp_path / "said"
+    fake = tmp_path / "agent"
+    fake.write_text(f'#!/bin/sh\ncp "$PYTHON_SAID" "{said}.$1"\nexec {program} "$@"\n')
+    fake.chmod(0o755)
+    noted = tmp_path / "noted"
+    line = [f"exec '{COMMAND}' {words} 2> {noted}"]
+    env = os.environ | {agent.ELSEWHERE: str(fake), "PYTHONPROFILEIMPORTTIME": "1", "PYTHON_SAID": str(noted)}
+    subprocess.run(["sh", "-c", *line], env=env, check=True, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    verb = {"time": "time", "diagnose": "suspects"}[words.split()[0]]
+    known = imports((tmp_path / f"said.{verb}").read_text())
+    assert "schedlab.targets.agent" in known
+    assert not LATER & known
+    assert "json" in imports(noted.read_text())
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -25,7 +25,12 @@ def imported(schedlab: Command, *arguments) -> set[str]:
     """The modules that a successful command imports."""
     done = schedlab(*arguments, env={"PYTHONPROFILEIMPORTTIME": "1"})
     assert done.returncode == 0, done.stderr
-    return set(re.findall(r"^import time:.*\|\s+([\w.]+)$", done.stderr, re.MULTILINE))
+    return imports(done.stderr)
+
+
+def imports(said: str) -> set[str]:
+    """The modules in Python's own protocol of what it imports."""
+    return set(re.findall(r"^import time:.*\|\s+([\w.]+)$", said, re.MULTILINE))
 
 
 @pytest.mark.parametrize("more", [[], ["--json"], ["--csv"], ["--fresh"]])

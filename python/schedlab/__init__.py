@@ -10,8 +10,6 @@ Ask in an experiment file or a dictionary, run it on the simulator, and get a ta
 Names are imported when first used, so that the command line answers at once.
 """
 
-from importlib import import_module
-
 _HOME = {
     "Experiment": "schedlab.experiment",
     "Results": "schedlab.results",
@@ -27,6 +25,8 @@ __all__ = ["Experiment", "Interrupted", "Results", "ScenarioError", "UsageError"
 def __getattr__(name: str):
     """Import a public name from its home."""
     if name in _HOME:
+        from importlib import import_module
+
         return getattr(import_module(_HOME[name]), name)
     if name == "__version__":
         from importlib.metadata import version

@@ -6,12 +6,17 @@ in a verb         Ctrl-C is a KeyboardInterrupt, wherever the work is; whatever 
 after the output  the command is done, and Ctrl-C changes nothing any more
 """
 
+from __future__ import annotations
+
+import _signal as signal  # What `signal` is made of, without its names for numbers: `enum` takes long to be imported.
 import os
-import signal
 import sys
-from collections.abc import Callable
 
 from schedlab.system.status import STOPPED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def main() -> None:

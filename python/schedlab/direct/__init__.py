@@ -4,13 +4,18 @@ options.py    their options, as far as they are beyond doubt
 timed.py, watched.py, diagnosed.py    what each does; `cli` calls the same functions
 """
 
+from __future__ import annotations
+
 import os
-from collections.abc import Callable
-from functools import partial
-from importlib import import_module
+import sys
 
 from schedlab.direct.options import read
 from schedlab.system.printing import begin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
 
 _MODULES = {
     "time": "schedlab.direct.timed",
@@ -28,4 +33,10 @@ def chosen(words: list[str]) -> Callable[[], int] | None:
         return None
     verb, arguments = found
     begin(verb)
-    return partial(import_module(_MODULES[verb]).run, **arguments)
+    return lambda: _module(verb).run(**arguments)
+
+
+def _module(verb: str) -> ModuleType:
+    """As importlib has it, which itself would be imported for this."""
+    __import__(_MODULES[verb])
+    return sys.modules[_MODULES[verb]]

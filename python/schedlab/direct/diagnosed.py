@@ -1,8 +1,8 @@
 """What `schedlab diagnose` does: which resource of this host is short, by which indicators, and who uses it up."""
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from schedlab.observe.diagnose import Finding
     from schedlab.observe.usage import Task
     from schedlab.observe.watch import Means
+    from schedlab.targets.agent import Running
 
 #: Tasks that are looked at: all of them, on most hosts.
 TASKS = 1000
@@ -18,7 +19,7 @@ TASKS = 1000
 def run(
     lasting: str = "10s",
     every: str = "500ms",
-    write: "Path | None" = None,
+    write: Path | None = None,
     json: bool = False,
     csv: bool = False,
     markdown: bool = False,
@@ -43,7 +44,7 @@ def run(
     return 0
 
 
-def _print_plain(findings: list["Finding"], csv: bool) -> None:
+def _print_plain(findings: list[Finding], csv: bool) -> None:
     """The indicators as a table for programs and pages; with CSV the summary goes to standard error."""
     from sys import stderr
 
@@ -71,68 +72,48 @@ def _print_plain(findings: list["Finding"], csv: bool) -> None:
     )
 
 
-def _watch(lasting: str, every: str) -> tuple[list["Finding"], "Means", list[dict], list["Task"]]:
-    from contextlib import closing
-
-    from schedlab.errors import UsageError
-    from schedlab.observe.diagnose import at_full_speed, judge
-    from schedlab.observe.usage import Usage
-    from schedlab.observe.watch import Means, Request, Rows, samples
-    from schedlab.targets import agent
+def _watch(lasting: str, every: str) -> tuple[list[Finding], Means, list[dict], list[Task]]:
+    from schedlab.observe.watch import Request, samples
+    from schedlab.targets.agent import Running
 
     request = Request(every=every, lasting=lasting, tasks=TASKS, by="disk")
-    schema = agent.ask(["sample", "--schema"])
-    with _suspects(lasting) as suspects:
+    # All agents are at work before anything is imported for the judgement.
+    with Running(["sample", "--schema"]) as described, Running(["suspects", "--for", lasting]) as suspects:
         header, lines = samples(request)
-        rows, means, usage = Rows(header, schema, request), Means(), Usage([header["pid"]])
-        with closing(lines):
+        try:
+            from schedlab.errors import UsageError
+            from schedlab.observe.diagnose import at_full_speed, judge
+            from schedlab.observe.usage import Usage
+            from schedlab.observe.watch import Means, Rows
+            from schedlab.tables import printed  # noqa: F401
+
+            rows, means = Rows(header, described.answer(), request), Means()
+            usage = Usage([header["pid"]])
             for line in lines:
                 means.add(rows.row(line))
                 usage.add(line)
+        finally:
+            lines.close()
         if not means.samples:
             raise UsageError(f"--for {lasting}: shorter than --every {every}, nothing was seen")
-        seen, unknown = suspects()
+        seen, unknown = _seen(suspects)
     findings = judge(header, means, usage, seen)
     return findings, means, header["missing"] + unknown, at_full_speed(usage)
 
 
-@contextmanager
-def _suspects(lasting: str):
-    """The agent's `suspects`, at work alongside the sampler; gives a function that waits for its answer."""
-    import threading
-
+def _seen(suspects: Running) -> tuple[dict, list[dict]]:
+    """What the agent's `suspects` saw, and what is not known, and why."""
     from schedlab.errors import UsageError
-    from schedlab.targets import agent
 
-    answer, stop = {}, threading.Event()
-
-    def ask() -> None:
-        try:
-            answer["seen"] = agent.ask(["suspects", "--for", lasting], stop=stop)
-        except UsageError as why:
-            answer["why"] = str(why)
-        except KeyboardInterrupt:
-            return
-
-    def wait() -> tuple[dict, list[dict]]:
-        thread.join()
-        seen = answer.get("seen") or {}
-        unanswered = [line.split(": ", 1) for line in seen.get("unknown", [])]
-        unknown = [{"what": what, "why": why} for what, why in unanswered]
-        if "why" in answer:
-            unknown.append({"what": "groups, locks, sockets, ends of tasks", "why": answer["why"]})
-        return seen, unknown
-
-    thread = threading.Thread(target=ask)
-    thread.start()
     try:
-        yield wait
-    finally:
-        stop.set()
-        thread.join()
+        seen = suspects.answer() or {}
+    except UsageError as why:
+        return {}, [{"what": "groups, locks, sockets, ends of tasks", "why": str(why)}]
+    unanswered = [line.split(": ", 1) for line in seen.get("unknown", [])]
+    return seen, [{"what": what, "why": why} for what, why in unanswered]
 
 
-def _write(finding: "Finding", path: "Path") -> tuple[str | None, str]:
+def _write(finding: Finding, path: Path) -> tuple[str | None, str]:
     from schedlab.experiment import Experiment
     from schedlab.observe import remedy
     from schedlab.system.writing import replace
@@ -159,12 +140,12 @@ def _indicator(entry: dict) -> str:
     return f"{entry['sign']} {entry['value']:.1f} {entry['unit']}, from {entry['threshold']} on short"
 
 
-def _as_json(finding: "Finding") -> dict:
+def _as_json(finding: Finding) -> dict:
     return finding.as_dict() | {"severity": finding.severity}
 
 
 def _print_json(
-    findings: list["Finding"], means: "Means", missing: list[dict], written: str | None, note: str | None
+    findings: list[Finding], means: Means, missing: list[dict], written: str | None, note: str | None
 ) -> None:
     from schedlab.system.printing import print_json
 
@@ -184,9 +165,7 @@ def _print_json(
     )
 
 
-def _print(
-    findings: list["Finding"], means: "Means", missing: list[dict], whole: list["Task"], note: str | None
-) -> None:
+def _print(findings: list[Finding], means: Means, missing: list[dict], whole: list[Task], note: str | None) -> None:
     from schedlab.tables.printed import print_notes, print_table
 
     print(_first_line(findings))
@@ -207,8 +186,8 @@ def _print(
 
 
 def _notes(
-    findings: list["Finding"], means: "Means", missing: list[dict], whole: list["Task"], note: str | None
-) -> "Iterator[str]":
+    findings: list[Finding], means: Means, missing: list[dict], whole: list[Task], note: str | None
+) -> Iterator[str]:
     """What is said below the table."""
     for finding in findings:
         if finding.device:
@@ -229,7 +208,7 @@ def _notes(
         yield note
 
 
-def _first_line(findings: list["Finding"]) -> str:
+def _first_line(findings: list[Finding]) -> str:
     """Says no more and no less than the marks in the table below."""
     short = [finding for finding in findings if finding.short]
     if short:
@@ -238,7 +217,7 @@ def _first_line(findings: list["Finding"]) -> str:
     return f"short of nothing (high, and no task is held up: {', '.join(high)})" if high else "short of nothing"
 
 
-def _mark(finding: "Finding", entry: dict) -> str:
+def _mark(finding: Finding, entry: dict) -> str:
     if entry["over"] is None:
         return "not known"
     if not entry["over"]:

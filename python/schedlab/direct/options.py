@@ -4,11 +4,13 @@ Only what is beyond doubt is read here. Everything else, help and errors include
 which declares the same options (`cli`); `tests/test_direct.py` holds the two to each other.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+    from typing import Any
 
 
 class Option:
@@ -26,7 +28,7 @@ class Option:
         self.name, self.read, self.least, self.most, self.many = name, read, least, most, many
 
 
-def _path(text: str) -> "Path":
+def _path(text: str) -> Path:
     from pathlib import Path
 
     return Path(text)

@@ -1,7 +1,8 @@
 """What `schedlab time` does: where the time of a command goes, or how two commands differ."""
 
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -33,7 +34,7 @@ def run(
     touch_nothing: bool = False,
     seed: int | None = None,
     json: bool = False,
-    output: "Path | None" = None,
+    output: Path | None = None,
     csv: bool = False,
     markdown: bool = False,
 ) -> int:
@@ -63,7 +64,7 @@ def run(
     return timings[0].status if len(timings) == 1 and repeat == 1 else 0
 
 
-def _write(output: "Path", timings) -> None:
+def _write(output: Path, timings) -> None:
     from json import dumps
 
     from schedlab.system.printing import versioned

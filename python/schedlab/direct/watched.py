@@ -1,11 +1,13 @@
 """What `schedlab watch` does: the counters of this host, live, as rows, or as means with a command's times."""
 
-import sys
-from collections.abc import Iterable
-from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
+import sys
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from schedlab.observe.watch import Means, Request, Rows
 
 #: Plain lines after which the headings are printed again.
@@ -44,26 +46,28 @@ def run(
     return 0
 
 
-def _pass_through(request: "Request") -> None:
+def _pass_through(request: Request) -> None:
     """Print the agent's lines as they are, until there are no more or Ctrl-C; only what a terminal obeys is escaped."""
     from schedlab.observe.watch import texts
     from schedlab.system import escaped
 
-    out = escaped.raw(sys.stdout)
+    out, lines = escaped.raw(sys.stdout), texts(request)
     try:
-        with closing(texts(request)) as lines:
-            for line in lines:
-                out.write(escaped.of_json(line))
-                out.flush()
+        for line in lines:
+            out.write(escaped.of_json(line))
+            out.flush()
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:
         # Who read has seen enough; nothing is left to be flushed there.
         sys.stdout = None
+    finally:
+        lines.close()
 
 
-def _watch(request: "Request", csv: str | None, json: bool, once: bool) -> None:
+def _watch(request: Request, csv: str | None, json: bool, once: bool) -> None:
     import time
+    from contextlib import ExitStack, closing
 
     from schedlab.observe.watch import Means, Rows, samples
     from schedlab.targets import agent
@@ -83,7 +87,7 @@ def _watch(request: "Request", csv: str | None, json: bool, once: bool) -> None:
         _summary(means, sys.stdout, time.process_time() - began)
 
 
-def _follow(lines: Iterable[dict], rows: "Rows", means: "Means", shows: list) -> None:
+def _follow(lines: Iterable[dict], rows: Rows, means: Means, shows: list) -> None:
     """Show every sample, until there are no more or Ctrl-C."""
     try:
         for line in lines:
@@ -95,7 +99,7 @@ def _follow(lines: Iterable[dict], rows: "Rows", means: "Means", shows: list) ->
         pass
 
 
-def _shows(header: dict, rows: "Rows", csv: str | None, json: bool, once: bool, request: "Request") -> list:
+def _shows(header: dict, rows: Rows, csv: str | None, json: bool, once: bool, request: Request) -> list:
     shows: list = [_Csv(csv, rows)] if csv else []
     if json:
         shows.append(_JsonLines(header))
@@ -105,8 +109,10 @@ def _shows(header: dict, rows: "Rows", csv: str | None, json: bool, once: bool, 
     return shows
 
 
-def _time(command: list[str], request: "Request", csv: str | None, json: bool) -> int:
+def _time(command: list[str], request: Request, csv: str | None, json: bool) -> int:
     """Run a command while sampling, and print its times and the means on standard error, as `time` does."""
+    from contextlib import ExitStack, closing
+
     from schedlab.observe.watch import Means, PausedCommand, Rows, samples
     from schedlab.system.printing import print_json
     from schedlab.targets import agent
@@ -144,7 +150,7 @@ def _time(command: list[str], request: "Request", csv: str | None, json: bool) -
 class _Csv:
     """Rows as text, the columns' names first."""
 
-    def __init__(self, place: str, rows: "Rows"):
+    def __init__(self, place: str, rows: Rows):
         self._place, self._columns = place, rows.columns
 
     def __enter__(self):
@@ -258,7 +264,7 @@ class _Panels:
             self._display.__exit__(*reason)
 
 
-def _summary(means: "Means", out, shown: float = 0.0) -> None:
+def _summary(means: Means, out, shown: float = 0.0) -> None:
     """The means of what the plain lines show."""
     found = means.means()
     print(means.story(shown), file=out)

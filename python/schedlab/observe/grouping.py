@@ -4,11 +4,15 @@ Ten equal hogs have a tenth each. A list of tasks would put one larger task befo
 are summed. Tasks are of the same program if their names are equal, and their sessions or their command lines as well.
 """
 
+from __future__ import annotations
+
 import os
-from collections.abc import Callable, Hashable, Iterable
-from contextlib import suppress
 
 from schedlab.system.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable
 
 #: Share of what ended below a task from which one program is named for it; else the task itself is.
 MOST_OF_IT = 0.5
@@ -46,12 +50,15 @@ class Total(Record):
 
 def of_process(pid: int) -> tuple[int | None, bytes]:
     """Session and command line of a process that lives; kernel threads have no command line."""
-    session, words = None, b""
-    with suppress(OSError):
+    try:
         session = os.getsid(pid)
-    with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
-        words = file.read(4096)
-    return session, words
+    except OSError:
+        session = None
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return session, file.read(4096)
+    except OSError:
+        return session, b""
 
 
 class Grouping:

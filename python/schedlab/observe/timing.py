@@ -3,20 +3,22 @@
 The agent measures one run at a time; here runs are put in order and summed up.
 """
 
-import json
+from __future__ import annotations
+
 import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 from schedlab.errors import Stopped
-from schedlab.stats import Interval, mean_interval
 from schedlab.system.record import Record
 from schedlab.system.status import STOPPED
 from schedlab.targets import agent
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
 
+    from schedlab.stats import Interval
     from schedlab.stats.comparison import Difference
 
 #: The parts of an elapsed time as the agent names them, and in words.
@@ -103,7 +105,7 @@ def measure(
     return [Timing(tuple(command), of) for command, of in zip(commands, runs, strict=True)]
 
 
-def difference(first: Timing, second: Timing, part: str, whose: str = "main") -> "Difference | None":
+def difference(first: Timing, second: Timing, part: str, whose: str = "main") -> Difference | None:
     """The second's part less the first's, ns, block by block; None where either is not known.
 
     Judged alone, so it is real if the interval of 95 % leaves out zero.
@@ -116,13 +118,13 @@ def difference(first: Timing, second: Timing, part: str, whose: str = "main") ->
     return paired([b for _, b in pairs], [a for a, _ in pairs])
 
 
-def _random(seed: int | None) -> "random.Random":
+def _random(seed: int | None) -> random.Random:
     import random
 
     return random.Random(seed)
 
 
-def _blocks(commands: int, blocks: int, order: "random.Random | None") -> Iterator[tuple[int, int]]:
+def _blocks(commands: int, blocks: int, order: random.Random | None) -> Iterator[tuple[int, int]]:
     for block in range(blocks):
         for which in order.sample(range(commands), commands) if order else range(commands):
             yield block, which
@@ -139,7 +141,9 @@ def _run(command: Sequence[str], touch_nothing: bool, aside: bool) -> dict[str, 
         os.close(answer)
     if not text.strip():
         raise NotTimed(status if status > 0 else SIGNALS - status)
-    return json.loads(text)
+    from json import loads
+
+    return loads(text)
 
 
 def _part(run: dict[str, Any], part: str, whose: str) -> int | None:
@@ -148,4 +152,6 @@ def _part(run: dict[str, Any], part: str, whose: str) -> int | None:
 
 
 def _interval(values: list[float | None]) -> Interval | None:
+    from schedlab.stats import mean_interval
+
     return None if any(value is None for value in values) else mean_interval(values)

@@ -1,14 +1,19 @@
 """Which tasks use a resource up: those that live, and programs whose tasks ended before they could be sampled."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Collection, Iterable
-from typing import TypeVar
 
 from schedlab.observe.grouping import Grouping, Total, Use, totals
 from schedlab.system.record import Record
 from schedlab.targets.linux import HZ, REAL_TIME
 
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 #: Programs that are named for a resource at most, and their entries: one program in many sessions hides no other.
 MOST_NAMES, MOST_TASKS = 5, 10

@@ -1,13 +1,18 @@
 """The counters of a live host, reported by `schedlab-agent sample`: rows of constant columns, and means over time."""
 
+from __future__ import annotations
+
 import os
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any
 
 from schedlab.errors import UsageError
 from schedlab.system.record import Record
 from schedlab.targets import agent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
 
 #: Sections of a line that are one object each, by the path to them.
 SINGLE = ("cpu", "system", "load", "memory", "paging", "pressure.cpu", "pressure.memory", "pressure.io")

@@ -1,16 +1,21 @@
 """How sure a number is. The quantile of Student's t is in `student`; every other distribution is scipy's."""
 
-import math
-from collections.abc import Iterable
-from typing import NamedTuple
+from __future__ import annotations
 
-from schedlab.stats.student import quantile
+import math
+from collections import namedtuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["Interval", "half_width", "mean_interval"]
 
 
-class Interval(NamedTuple):
+class Interval(namedtuple("Interval", ("mean", "low", "high", "n"))):
     """A mean and the bounds that hold it with the stated confidence; bounds are NaN for fewer than two values."""
+
+    __slots__ = ()
 
     mean: float
     low: float
@@ -23,7 +28,11 @@ def half_width(deviation: float, n: int, confidence: float = 0.95) -> float:
 
     NaN where `n` is below two.
     """
-    return quantile(n - 1, confidence) * deviation / math.sqrt(n) if n > 1 else math.nan
+    if n < 2:
+        return math.nan
+    from schedlab.stats.student import quantile
+
+    return quantile(n - 1, confidence) * deviation / math.sqrt(n)
 
 
 def mean_interval(values: Iterable[float], confidence: float = 0.95) -> Interval:

@@ -5,21 +5,24 @@ a closed pipe (| head)     141, as of a program that the pipe's signal has ended
 output that fails          2, and why
 """
 
+from __future__ import annotations
+
+import _signal as signal  # What `signal` is made of, without its names for numbers.
 import errno
 import os
-import signal
 import sys
-import threading
-from collections.abc import Callable
-from contextlib import suppress
 
 from schedlab.system.status import CLOSED_PIPE, REFUSED, STOPPED
 from schedlab.system.terminal import insist
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 #: What writing to a terminal, a pipe or a file can come to.
 OF_STREAMS = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.ENXIO)
 
-_pressed = threading.Event()
+_pressed = False
 
 
 def run_command(run: Callable[[], int], at_once: bool = False) -> None:
@@ -47,14 +50,14 @@ def _command(run: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         status = STOPPED
-    if status and _pressed.is_set():
+    if status and _pressed:
         status = STOPPED
     return flushed() or status
 
 
 def pressed() -> bool:
     """Whether Ctrl-C was pressed: then every error is its doing."""
-    return _pressed.is_set()
+    return _pressed
 
 
 def unwritten(error: OSError) -> int:
@@ -75,8 +78,10 @@ def flushed() -> int:
             sys.stdout.flush()
     except OSError as error:
         return unwritten(error)
-    with suppress(OSError):
+    try:  # noqa: SIM105
         sys.stderr.flush()
+    except OSError:
+        pass
     return CLOSED_PIPE if closed else 0
 
 
@@ -91,7 +96,7 @@ def _streams() -> bool:
         insist("error: standard output is closed")
         return False
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError):
+        if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     return True
 
@@ -102,7 +107,8 @@ def _install_handler() -> None:
         return
 
     def stop(*_) -> None:
-        _pressed.set()
+        global _pressed
+        _pressed = True
         raise KeyboardInterrupt
 
     def again(unraisable) -> None:
@@ -118,5 +124,7 @@ def _install_handler() -> None:
 
 def _discard(stream) -> None:
     """Have what is left of the output go nowhere: the interpreter would try to write it once more when it ends."""
-    with suppress(OSError, ValueError, AttributeError):
+    try:  # noqa: SIM105
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except (OSError, ValueError, AttributeError):
+        pass

@@ -8,14 +8,17 @@ Line ends and tabs stay. Everything that the command prints goes through here: `
 `json` for documents, where an escape must be one of JSON's own.
 """
 
-import json as json_text
-import re
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from __future__ import annotations
 
-_OBEYED = re.compile(
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from typing import Any
+
+#: As a regular expression.
+_OBEYED = (
     "["
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # C0 but tab and line ends, DEL, C1
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # what turns the direction of text
@@ -29,7 +32,18 @@ _BYTES = range(0xDC80, 0xDD00)
 
 def escaped(text: str) -> str:
     """The text, with every control character as an escape of Python's."""
-    return _OBEYED.sub(_escape, text)
+    return text if _is_plain(text) else _pattern().sub(_escape, text)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether it has beyond doubt nothing to be escaped: whatever is obeyed cannot be printed."""
+    return text.replace("\n", "").replace("\t", "").isprintable()
+
+
+def _pattern() -> re.Pattern:
+    import re
+
+    return re.compile(_OBEYED)
 
 
 def _escape(found: re.Match) -> str:
@@ -40,13 +54,14 @@ def _escape(found: re.Match) -> str:
 
 def json(value: Any, indent: int | None = None) -> str:
     """The value as a JSON document that is safe to show and means the same."""
-    text = json_text.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
-    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    from json import dumps
+
+    return of_json(dumps(value, indent=indent, ensure_ascii=False, allow_nan=False))
 
 
 def of_json(text: str) -> str:
     """The text of a JSON document of others, safe to show and meaning the same; line ends between documents stay."""
-    return text if text.isascii() and "\x7f" not in text else _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text if _is_plain(text) else _pattern().sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class _Shown:
@@ -67,15 +82,17 @@ class _Shown:
         return getattr(self.stream, name)
 
 
-@contextmanager
-def streams() -> Iterator[None]:
+class streams:
     """Have all that is printed escaped. What is drawn with colours goes to `raw`, its texts escaped one by one."""
-    before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (_Shown(stream) if stream else stream for stream in before)
-    try:
-        yield
-    finally:
-        for name, stream in zip(("stdout", "stderr"), before, strict=True):
+
+    def __enter__(self) -> None:
+        """From here."""
+        self._before = sys.stdout, sys.stderr
+        sys.stdout, sys.stderr = (_Shown(stream) if stream else stream for stream in self._before)
+
+    def __exit__(self, *_: object) -> None:
+        """Up to here."""
+        for name, stream in zip(("stdout", "stderr"), self._before, strict=True):
             if isinstance(getattr(sys, name), _Shown):
                 setattr(sys, name, stream)
 

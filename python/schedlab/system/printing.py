@@ -1,13 +1,16 @@
 """What the command prints for programs, and where it may write files."""
 
+from __future__ import annotations
+
 import os
-from typing import TYPE_CHECKING, Any
 
 from schedlab.errors import UsageError
 from schedlab.system import escaped
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
 #: What every JSON document begins with, before the verb; and the version of all of them. It changes when a field is
 #: removed or changes its meaning. Fields may be added in any version.
@@ -43,7 +46,7 @@ def refuse_several(**forms: bool) -> None:
         raise UsageError(f"{' and '.join(named)}: only one form can be printed; choose one of them")
 
 
-def refuse_unwritable(**files: "Path | None") -> None:
+def refuse_unwritable(**files: Path | None) -> None:
     """Refuse files that cannot be written, by their options, before hours of work go into them."""
     given = {option: path for option, path in files.items() if path is not None}
     if not given:

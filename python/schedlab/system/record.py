@@ -3,7 +3,16 @@
 They are what frozen dataclasses are. The library of these takes as long to be imported as an interpreter to start.
 """
 
-from typing import Any, Self, dataclass_transform
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Self, dataclass_transform
+else:
+
+    def dataclass_transform(**_):
+        """Only type checkers know what it means."""
+        return lambda one: one
 
 
 @dataclass_transform(frozen_default=True)

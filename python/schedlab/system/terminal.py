@@ -1,7 +1,6 @@
 """Lines for the user on standard error, and how many of them: -q and -v of every verb."""
 
 import sys
-from contextlib import suppress
 
 from schedlab.system.escaped import escaped
 
@@ -22,10 +21,12 @@ def is_quiet() -> bool:
 
 def insist(text: str) -> None:
     """A line to standard error, with -q too; that it is closed, or full, is no fault."""
-    with suppress(OSError):
+    try:
         # As one piece: guests that boot at the same time say so at the same time.
         sys.stderr.write(f"{escaped(text)}\n")
         sys.stderr.flush()
+    except OSError:
+        pass
 
 
 def say(text: str) -> None:

@@ -1,14 +1,19 @@
 """Tables on standard output. Where that is no terminal, nothing is drawn, and no library is imported to draw it."""
 
+from __future__ import annotations
+
 import os
 import sys
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
 from schedlab.system import escaped
 from schedlab.tables.layout import MARGIN, Line, lines, text, wrapped
 from schedlab.tables.table import Column, Table
 from schedlab.tables.width import cell_len, of_output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from typing import Any
 
 
 def print_table(header: list[str], rows: list[list], title: str = "", numeric: Collection[int] = ()) -> None:

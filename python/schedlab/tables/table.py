@@ -1,9 +1,13 @@
 """A table: columns with their units, and rows of cells."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
 
 from schedlab.system.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 
 class Column(Record):
@@ -53,11 +57,11 @@ class Table(Record):
     title: str = ""
 
     @classmethod
-    def of_texts(cls, columns: Sequence[Column], rows: Sequence[Sequence[Any]], title: str = "") -> "Table":
+    def of_texts(cls, columns: Sequence[Column], rows: Sequence[Sequence[Any]], title: str = "") -> Table:
         """A table of texts, or of cells among them."""
         return cls(columns, [[one if isinstance(one, Cell) else Cell(str(one)) for one in row] for row in rows], title)
 
-    def chosen(self, places: Sequence[int]) -> "Table":
+    def chosen(self, places: Sequence[int]) -> Table:
         """The same rows with some of the columns."""
         rows = [[row[place] for place in places] for row in self.rows]
         return Table([self.columns[place] for place in places], rows, self.title)

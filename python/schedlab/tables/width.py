@@ -1,7 +1,12 @@
 """The width that tables are laid out for, and that of texts."""
 
+from __future__ import annotations
+
 import os
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 #: Where neither COLUMNS nor a terminal states a width: in a pipe, in a file.
 DEFAULT = 100

@@ -1,20 +1,18 @@
 """Calls `schedlab-agent`, which does all work close to the kernel: a subcommand, JSON in, JSON out."""
 
-import json
+from __future__ import annotations
+
 import os
-import signal
-import subprocess
-import threading
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, Any
 
 from schedlab.errors import UsageError
-from schedlab.system.interrupt import HEARD_SECONDS
+from schedlab.system.child import Child, ended, spawn
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import threading
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+    from typing import Any
 
 #: Another agent than the installed one: a developer's own build.
 ELSEWHERE = "SCHEDLAB_AGENT"
@@ -24,7 +22,7 @@ GRACE_SECONDS = 30
 RESTORER_SECONDS = 15
 
 
-def program() -> "Path":
+def program() -> Path:
     """The agent's binary: the one that `SCHEDLAB_AGENT` names, else the one installed with the package."""
     from pathlib import Path
 
@@ -38,35 +36,82 @@ def _program() -> str:
     return path
 
 
+class Running:
+    """An agent at work, with `given` as JSON on its standard input. It gets no signal from the terminal: whatever ends
+    this process's wait ends it in order. To be used with `with`.
+    """
+
+    def __init__(self, arguments: Sequence[str], given: Any = None):
+        """Start it."""
+        self._arguments = arguments
+        self._child = Child([_program(), *arguments])
+        try:
+            self._child.give("" if given is None else _dumps(given))
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __enter__(self) -> Running:
+        """It is at work already."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End it, unless it has ended."""
+        self._child.close(GRACE_SECONDS)
+
+    def answer(self, stop: threading.Event | None = None) -> Any:
+        """Wait for its end and give its answer, read as JSON; see `ask`."""
+        if stop:
+            from schedlab.system.interrupt import HEARD_SECONDS
+
+            answer, errors = self._child.all(stop, HEARD_SECONDS)
+        else:
+            answer, errors = self._child.all()
+        self._refuse_failure(errors)
+        return _loads(answer) if answer.strip() else None
+
+    def texts(self) -> Iterator[str]:
+        """Its lines as they come, with their ends, until it has ended."""
+        yield from self._child.lines()
+        self._refuse_failure(self._child.errors())
+
+    def _refuse_failure(self, errors: str) -> None:
+        status = self._child.wait()
+        if status == 0:
+            return
+        if status == 2:
+            raise UsageError(errors.strip().removeprefix("error: "))
+        said = errors.strip() or "it said nothing"
+        verb = self._arguments[0]
+        if status > 0:
+            raise UsageError(f"schedlab-agent {verb} ended with status {status}: {said}")
+        raise UsageError(
+            f"schedlab-agent {verb} was ended by signal {-status}: {said}; {_left_behind()}; finished runs are "
+            "kept, and the same command goes on from there"
+        )
+
+
 def ask(arguments: Sequence[str], given: Any = None, stop: threading.Event | None = None) -> Any:
     """Run the agent to its end, with `given` as JSON on its standard input, and give its answer, read as JSON.
 
     Raises `UsageError` with the agent's own words. When `stop` is set, KeyboardInterrupt, but only after the agent has
     put everything back.
     """
-    with _started(arguments, given) as agent:
-        while True:
-            try:
-                answer, errors = agent.communicate(timeout=HEARD_SECONDS if stop else None)
-                break
-            except subprocess.TimeoutExpired:
-                if stop.is_set():
-                    raise KeyboardInterrupt from None
-        _ended(agent, arguments, errors)
-    return json.loads(answer) if answer.strip() else None
+    with Running(arguments, given) as agent:
+        return agent.answer(stop)
 
 
 def lines(arguments: Sequence[str], given: Any = None) -> Iterator[Any]:
     """The agent's answers one by one, a JSON line each, as they come; closing the iterator stops the agent."""
-    with closing(texts(arguments, given)) as found:
-        yield from map(json.loads, found)
+    with Running(arguments, given) as agent:
+        for text in agent.texts():
+            yield _loads(text)
 
 
 def texts(arguments: Sequence[str], given: Any = None) -> Iterator[str]:
     """The same as text, with the line ends."""
-    with _started(arguments, given) as agent:
-        yield from agent.stdout
-        _ended(agent, arguments, agent.stderr.read())
+    with Running(arguments, given) as agent:
+        yield from agent.texts()
 
 
 def through(arguments: Sequence[str], aside: bool = False) -> int:
@@ -76,69 +121,39 @@ def through(arguments: Sequence[str], aside: bool = False) -> int:
     It is in the same process group: a signal from the terminal reaches the command, and what becomes of it is the
     command's affair, so this process only waits.
     """
+    import _signal as signal
+
     handlers = {}
-    with suppress(ValueError):  # Only the main thread gets signals.
-        handlers = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
     try:
-        return subprocess.Popen([_program(), *arguments], stdout=2 if aside else None).wait()
+        for number in (signal.SIGINT, signal.SIGQUIT):
+            handlers[number] = signal.signal(number, lambda *_: None)
+    except ValueError:  # Only the main thread gets signals.
+        pass
+    try:
+        return ended(spawn([_program(), *arguments], {1: 2} if aside else {}))
     finally:
         for number, before in handlers.items():
             signal.signal(number, before)
 
 
-@contextmanager
-def _started(arguments: Sequence[str], given: Any):
-    """A running agent. It gets no signal from the terminal: whatever ends this process's wait ends it in order."""
-    agent = subprocess.Popen(
-        [_program(), *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        process_group=0,
-    )
-    try:
-        with suppress(BrokenPipeError):
-            agent.stdin.write("" if given is None else json.dumps(given))
-            agent.stdin.close()
-        agent.stdin = None
-        yield agent
-    finally:
-        if agent.poll() is None:
-            agent.send_signal(signal.SIGTERM)
-            try:
-                agent.wait(GRACE_SECONDS)
-            except subprocess.TimeoutExpired:
-                agent.kill()
-        agent.wait()
-        agent.stdout.close()
-        agent.stderr.close()
-
-
-def _ended(agent: subprocess.Popen, arguments: Sequence[str], errors: str) -> None:
-    status = agent.wait()
-    if status == 0:
-        return
-    if status == 2:
-        raise UsageError(errors.strip().removeprefix("error: "))
-    said = errors.strip() or "it said nothing"
-    if status > 0:
-        raise UsageError(f"schedlab-agent {arguments[0]} ended with status {status}: {said}")
-    raise UsageError(
-        f"schedlab-agent {arguments[0]} was ended by signal {-status}: {said}; {_left_behind()}; finished runs are "
-        "kept, and the same command goes on from there"
-    )
-
-
 def _left_behind() -> str:
     """What a killed agent has left on the host, once its restorer has had time to put it back."""
+    import time
+
+    from schedlab.system.interrupt import HEARD_SECONDS
+
     end = time.monotonic() + RESTORER_SECONDS
     while True:
-        done = subprocess.run([_program(), "restore", "--dry-run"], capture_output=True, text=True, check=False)
-        if done.returncode:
-            return f"what it has left could not be found out ({done.stderr.strip()})"
+        restorer = Child([_program(), "restore", "--dry-run"])
         try:
-            found = json.loads(done.stdout)
+            restorer.give()
+            answer, errors = restorer.all()
+            if restorer.wait():
+                return f"what it has left could not be found out ({errors.strip()})"
+        finally:
+            restorer.close(GRACE_SECONDS)
+        try:
+            found = _loads(answer)
         except ValueError:
             return "what it has left could not be found out (restore gave no answer)"
         left = [*found["back"], *found["unreadable"], *found["strays"]]
@@ -147,3 +162,15 @@ def _left_behind() -> str:
         if time.monotonic() > end:
             return f"it has left {', '.join(left)}: see schedlab host restore"
         time.sleep(HEARD_SECONDS)
+
+
+def _dumps(value: Any) -> str:
+    from json import dumps
+
+    return dumps(value)
+
+
+def _loads(text: str) -> Any:
+    from json import loads
+
+    return loads(text)
