@@ -23,7 +23,7 @@ fn shares(scheduler: &str, seconds: u64, jobs: &str, tasks: TaskId) -> Vec<Vec<f
 fn three_equal_hogs_take_turns_on_two_processors() {
     let mut table = Table::default();
     for scheduler in BOTH {
-        for run in shares(scheduler, 4, &hog("a", "count = 3"), 3) {
+        for run in shares(scheduler, 60, &hog("a", "count = 3"), 3) {
             run.iter().for_each(|share| table.row(scheduler, 66.0, 3.0, *share));
         }
     }
@@ -45,7 +45,7 @@ fn four_equal_hogs_have_half_a_processor_each() {
 fn a_nicer_hog_shares_now_one_processor_now_the_other() {
     let mut table = Table::default();
     for scheduler in BOTH {
-        for run in shares(scheduler, 10, &(hog("a", "count = 2") + &hog("b", "nice = 5")), 3) {
+        for run in shares(scheduler, 60, &(hog("a", "count = 2") + &hog("b", "nice = 5")), 3) {
             for (share, expected) in run.iter().zip([24.6, 85.0, 90.0]) {
                 table.row(scheduler, expected, 6.0, *share);
             }

@@ -11,6 +11,7 @@ mod fair;
 mod groups;
 mod inversion;
 mod least_turnaround;
+mod linux_balancing;
 mod loads;
 mod machine_effects;
 mod one_queue;

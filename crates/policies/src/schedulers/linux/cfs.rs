@@ -61,15 +61,17 @@
 //!
 //! - The kernel keeps queues in a red-black tree; here they are kept in blocks (the order is the same). Virtual times are
 //!   divided as in the kernel, by multiplying with inverse weights; sums of them exactly.
-//! - The sum of a group's loads over the processors is up to date here; in the kernel it lags by what each processor has not
-//!   reported yet. A task that moves takes its load along between the processors' own queues only, not between those of its
-//!   groups.
-//! - Balancing has one level, of all processors alike: there are no scheduling domains for threads of a core, shared caches
-//!   and memory nodes. Only a woken task looks for an idle processor in its own node. The kernel asks the busiest group of
-//!   processors of each level; here each processor asks the single busiest one, among equals that of the highest number,
-//!   and no second one where all that waits there is bound: an idle processor can stay idle while a task that it may run
-//!   waits elsewhere.
-//! - Running tasks are never pushed away, and many wakeups to and fro between the same tasks are not detected (wake_wide).
+//! - Averages of load, of the time able to run and of the time run are those of the kernel as if its periods were infinitely short. The
+//!   kernel's vary by some units in a thousand, and its processors see the common count of ticks a little earlier or later: here a
+//!   busy processor that compares loads sees them up to 1/512 smaller by chance, and its next interval is a tick longer or
+//!   shorter by chance where there was an imbalance. Of a group the load alone is kept.
+//! - Balancing has one level, of all processors alike, each of them a group of its own: there are no scheduling domains for threads of
+//!   a core, shared caches and memory nodes. Only a woken task looks for an idle processor in its own node. Real-time tasks alone
+//!   reduce what a processor can do for others. A processor that becomes idle counts 2 us for each that it looks at.
+//! - An idle processor balances at its own ticks while any processor has more than one task; in the kernel the tick of such a
+//!   processor sends for it.
+//! - Running tasks are never pushed away (active balance), a task that sleeps but stays in its queue does not move, and many
+//!   wakeups to and fro between the same tasks are not detected (wake_wide).
 //! - A sleep of months, after which the kernel forgets where a task was, does not occur here.
 //! - Real-time tasks that could run elsewhere are pulled at the next tick or idle moment; the kernel pushes them at once.
 //! - Reservations (SCHED_DEADLINE) are refused: the task is an ordinary one. SCHED_ISO, which this kernel does not have, is
@@ -86,7 +88,7 @@ use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
     kit::timeline::EntityId,
     linux::shared::{
-        balancer::Balancer,
+        balancer::{Balancer, NewIdle, Version},
         entity::{CfsRq, CfsRqId, Choice, Leave, Meeting, NOBODY, Placing, SchedEntity},
         hierarchy::{FairClass, Tree},
         linux::{self, Linux},
@@ -502,7 +504,8 @@ impl Scheduler for Cfs {
             buddies: params.switch("buddies"),
             wakeup_preemption: params.switch("wakeup_preemption"),
         };
-        Cfs(Linux::new(rule, params, processors, tick, Balancer::new(processors, tick, false)))
+        let balancing = Version { newidle: NewIdle::Affordable, first_busy: true, all_pinned: true };
+        Cfs(Linux::new(rule, params, processors, tick, Balancer::new(processors, tick, balancing)))
     }
 
     linux::hooks!();

@@ -71,15 +71,17 @@
 //!   divided as in the kernel, by multiplying with inverse weights; sums of them exactly.
 //! - A group with a quota waits as a whole, as up to 6.17; 6.18 stops its tasks one by one as they return to their own code,
 //!   which differs while a task is inside the kernel.
-//! - The sum of a group's loads over the processors is up to date here; in the kernel it lags by what each processor has not
-//!   reported yet. A task that moves takes its load along between the processors' own queues only, not between those of its
-//!   groups.
-//! - Balancing has one level, of all processors alike: there are no scheduling domains for threads of a core, shared caches
-//!   and memory nodes. Only a woken task looks for an idle processor in its own node. The kernel asks the busiest group of
-//!   processors of each level; here each processor asks the single busiest one, among equals that of the highest number,
-//!   and no second one where all that waits there is bound: an idle processor can stay idle while a task that it may run
-//!   waits elsewhere.
-//! - Running tasks are never pushed away, and many wakeups to and fro between the same tasks are not detected (wake_wide).
+//! - Averages of load, of the time able to run and of the time run are those of the kernel as if its periods were infinitely short. The
+//!   kernel's vary by some units in a thousand, and its processors see the common count of ticks a little earlier or later: here a
+//!   busy processor that compares loads sees them up to 1/512 smaller by chance, and its next interval is a tick longer or
+//!   shorter by chance where there was an imbalance. Of a group the load alone is kept.
+//! - Balancing has one level, of all processors alike, each of them a group of its own: there are no scheduling domains for threads of
+//!   a core, shared caches and memory nodes. Only a woken task looks for an idle processor in its own node. Real-time tasks alone
+//!   reduce what a processor can do for others. A processor that becomes idle counts 2 us for each that it looks at.
+//! - An idle processor balances at its own ticks while any processor has more than one task; in the kernel the tick of such a
+//!   processor sends for it.
+//! - Running tasks are never pushed away (active balance), a task that sleeps but stays in its queue does not move, and many
+//!   wakeups to and fro between the same tasks are not detected (wake_wide).
 //! - Real-time tasks that could run elsewhere are pulled at the next tick or idle moment; the kernel pushes them at once.
 //! - The server of fair tasks starts its period when a real-time task is chosen while others are ready, not when these
 //!   became ready: at most one part of a period later.
@@ -99,7 +101,7 @@ use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
     kit::timeline::EntityId,
     linux::shared::{
-        balancer::Balancer,
+        balancer::{Balancer, NewIdle, Version as Balancing},
         entity::{CfsRq, Choice, Leave, Meeting, NOBODY, Placing, SchedEntity},
         hierarchy::{FairClass, Tree},
         linux::{self, Linux},
@@ -489,6 +491,12 @@ impl FairClass for Rule {
         }
     }
 
+    /// task_is_ineligible_on_dst_cpu
+    fn is_ineligible(&self, tree: &mut Tree<Self>, entity: EntityId) -> bool {
+        let (entity, queue) = tree.pair(entity);
+        self.version >= Version::V6_17 && entity.vruntime > queue.avg_vruntime()
+    }
+
     /// A group asks for the shortest slice that any entity in it asks for.
     fn update_group_slice(&self, tree: &mut Tree<Self>, group: EntityId) {
         let current = tree.queue(group).current;
@@ -716,8 +724,13 @@ impl Scheduler for Eevdf {
             wakeup_preemption: params.switch("wakeup_preemption"),
             version,
         };
-        let proportional = version == Version::V6_18;
-        Eevdf(Linux::new(rule, params, processors, tick, Balancer::new(processors, tick, proportional)))
+        let newidle = match version {
+            Version::V6_12 => NewIdle::Affordable,
+            Version::V6_17 => NewIdle::Dearer,
+            Version::V6_18 => NewIdle::Proportional,
+        };
+        let balancing = Balancing { newidle, first_busy: false, all_pinned: false };
+        Eevdf(Linux::new(rule, params, processors, tick, Balancer::new(processors, tick, balancing)))
     }
 
     linux::hooks!();

@@ -1,52 +1,52 @@
-//! Where a task goes on several processors, as Linux has it since 5.5: what an idle or a less loaded processor pulls from
-//! another.
+//! How a processor pulls tasks from others, as Linux has it since 5.5: when, which of them, and what follows for the next time.
 
 use super::{
-    balancer::{Amount, MIGRATION_COST, Pull},
+    balancer::{ATTEMPTS, Amount, MIGRATION_COST, NewIdle, Pull},
     hierarchy::FairClass,
     linux::Linux,
 };
-use crate::schedulers::{Balance, Context, kit::timeline::EntityId};
+use crate::schedulers::{Balance, Context};
 use schedlab_model::{
-    MILLISECOND, Nanos,
+    MICROSECOND, MILLISECOND, Nanos, SECOND,
     task::{CpuId, TaskId},
 };
 
-/// The busiest processor's load must exceed this many hundredths of the own.
-pub const IMBALANCE: u64 = 117;
 /// The factor by which a busy processor balances less often than an idle one.
 const BUSY_FACTOR: u64 = 16;
-/// After more failures than that, even what is in the cache is pulled.
+/// The interval of an idle processor grows to this while it finds bound tasks only (MAX_PINNED_INTERVAL).
+const LONGEST_PINNED: Nanos = 512 * MILLISECOND;
+/// The longest interval that is used, for each processor (max_load_balance_interval).
+const LONGEST: Nanos = 100 * MILLISECOND;
+/// After more failures than that, even what is in the cache is pulled (cache_nice_tries).
 const PATIENCE: u32 = 1;
-/// Attempts of a processor that becomes idle, after which its rate of success is computed again.
-const ATTEMPTS: u64 = 1024;
+/// Of a processor's tasks, at most as many are looked at (sysctl_sched_nr_migrate).
+const MOST: u32 = 32;
+/// What a look at a processor costs one that becomes idle.
+const LOOK: Nanos = 2 * MICROSECOND;
+/// Once a second, what looking has cost is lowered to this many parts of 256.
+const LOWERED: Nanos = 253;
+/// What looking costs at most where failures make it dearer (sysctl_sched_migration_cost + 200).
+const DEAREST: Nanos = MIGRATION_COST + 200;
+
+/// How an attempt to pull ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Moved,
+    /// There was something to pull, but nothing that may move.
+    Failed,
+    Balanced,
+    AllPinned,
+}
 
 impl<L: FairClass> Linux<L> {
-    /// A task's load goes with it.
-    pub fn move_load(&mut self, cx: &Context<'_>, task: TaskId, from: CpuId, to: CpuId) {
-        let load = self.load_of(cx.now, task);
-        self.tree.queue(from.into()).load.remove(cx.now, load);
-        self.tree.queue(to.into()).load.add(cx.now, load);
-    }
-
-    /// A new task brings its load.
-    pub fn add_load(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
-        let load = self.load_of(cx.now, task);
-        self.tree.queue(cpu.into()).load.add(cx.now, load);
-    }
-
-    /// One that ends takes it away.
-    pub fn drop_load(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
-        let load = self.load_of(cx.now, task);
-        self.tree.queue(cpu.into()).load.remove(cx.now, load);
-    }
-
     pub fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
         if !self.several() {
             return None;
         }
         self.tree.now = cx.now;
-        if let Some(task) = self.realtime.pull(cx, cpu) {
+        if self.realtime.known
+            && let Some(task) = self.realtime.pull(cx, cpu)
+        {
             return Some(task);
         }
         match why {
@@ -57,129 +57,227 @@ impl<L: FairClass> Linux<L> {
 
     /// A processor that has nothing to run pulls a task from the one with the most.
     fn newidle_balance(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
-        let state = &self.balancer.states[cpu as usize];
-        if state.mean_idle < MIGRATION_COST {
+        let state = &mut self.balancer.states[cpu as usize];
+        state.idle_since = Some(cx.now);
+        if !self.balancer.overloaded {
+            return None;
+        }
+        while cx.now - state.lowered > SECOND && state.cost > 0 {
+            (state.cost, state.lowered) =
+                (state.cost * LOWERED / 256, state.lowered.max(cx.now.saturating_sub(2 * SECOND)) + SECOND);
+        }
+        if state.mean_idle < state.cost {
             return None;
         }
         let chance = state.chance;
-        let others = (0..self.cpus.len() as CpuId).filter(|&other| other != cpu);
-        let busiest = others.max_by_key(|&other| self.cpus[other as usize].running)?;
-        if self.cpus[busiest as usize].running < 2 {
-            return None;
-        }
-        let looks = !self.balancer.proportional || cx.rng.below(1024) <= chance;
-        let found = if looks { self.detach_task(cx, cpu, busiest, Amount::Tasks(1)) } else { None };
+        let drawn = if self.balancer.version.newidle == NewIdle::Proportional { cx.rng.below(1024) } else { 0 };
+        let looks = drawn <= chance + 1;
+        let mut pull = Pull::begin(true);
+        let found = if looks {
+            self.tree.update_blocked_averages(cpu);
+            self.load_balance(cx, cpu, &mut pull)
+        } else {
+            Err(Outcome::Failed)
+        };
+        self.learn(cpu, looks, found.is_ok());
+        let shortest = self.cpus.len() as u64 * MILLISECOND;
         let state = &mut self.balancer.states[cpu as usize];
-        if looks {
-            state.attempts += 1;
-            state.successes += u64::from(found.is_some());
-            if state.attempts == ATTEMPTS {
-                (state.chance, state.attempts, state.successes) = (state.successes, 0, 0);
+        match found {
+            Ok(_) => (state.idle_since, state.failures, state.interval) = (None, 0, shortest),
+            Err(Outcome::Balanced | Outcome::AllPinned) => state.failures = 0,
+            Err(_) if looks => state.interval = shortest,
+            Err(_) => {}
+        }
+        found.ok()
+    }
+
+    /// What an attempt when becoming idle has cost, and whether it paid.
+    fn learn(&mut self, cpu: CpuId, looked: bool, found: bool) {
+        let (count, version) = (self.cpus.len() as u64, self.balancer.version);
+        let state = &mut self.balancer.states[cpu as usize];
+        if looked {
+            state.cost = state.cost.max(count * LOOK);
+        }
+        match version.newidle {
+            NewIdle::Affordable => {}
+            NewIdle::Dearer if found => {}
+            NewIdle::Dearer => state.cost = (state.cost * 3 / 2).min(DEAREST),
+            NewIdle::Proportional => {
+                let weight = state.chance + 1;
+                state.attempts += 1;
+                state.successes += if found { (1024 + weight / 2) / weight } else { 0 };
+                if state.attempts >= ATTEMPTS {
+                    (state.chance, state.attempts) = (state.successes, state.attempts / 2);
+                    state.successes /= 2;
+                }
             }
         }
-        found.map(|(task, _)| task)
     }
 
     /// A processor whose time has come evens out what it and the busiest one have to do. Asked until there is no more.
     fn rebalance_domains(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
-        if self.balancer.states[cpu as usize].pulling.is_none() {
-            if cx.now < self.balancer.states[cpu as usize].next {
-                return None;
+        let mut pull = match self.balancer.states[cpu as usize].pulling.take() {
+            Some(pull) => pull,
+            None => {
+                let idle = self.available_idle_cpu(cx, cpu);
+                if !self.is_due(cx, cpu, idle) {
+                    return None;
+                }
+                self.tree.update_blocked_averages(cpu);
+                Pull::begin(idle)
             }
-            let imbalance = self.find_busiest_queue(cx, cpu);
-            self.balancer.states[cpu as usize].pulling = imbalance;
-            if imbalance.is_none() {
-                self.balancer.states[cpu as usize].failures = 0;
-                self.rest_until_next(cx, cpu, true);
-                return None;
+        };
+        match self.load_balance(cx, cpu, &mut pull) {
+            Ok(task) => {
+                self.balancer.states[cpu as usize].pulling = Some(pull);
+                Some(task)
+            }
+            Err(outcome) => {
+                self.rest_until_next(cx.now, cpu, outcome);
+                if !pull.idle && matches!(outcome, Outcome::Moved | Outcome::Failed) {
+                    self.vary_interval(cx, cpu);
+                }
+                None
             }
         }
-        let mut pull = self.balancer.states[cpu as usize].pulling?;
-        let found = self.detach_task(cx, cpu, pull.from, pull.amount);
-        let Some((task, load)) = found else {
-            let state = &mut self.balancer.states[cpu as usize];
-            state.pulling = None;
-            state.failures = if pull.pulled { 0 } else { state.failures + 1 };
-            self.rest_until_next(cx, cpu, false);
-            return None;
-        };
-        pull.pulled = true;
-        pull.amount = match pull.amount {
-            Amount::Tasks(count) => Amount::Tasks(count - 1),
-            Amount::Load(left) => Amount::Load(left.saturating_sub(load)),
-        };
-        self.balancer.states[cpu as usize].pulling = Some(pull);
-        Some(task)
+    }
+
+    /// Whether a processor's interval is over. For an idle one another must have something to give, or none would send for it
+    /// (nohz_balancer_kick).
+    fn is_due(&self, cx: &Context<'_>, cpu: CpuId, idle: bool) -> bool {
+        if idle && !self.balancer.overloaded {
+            return false;
+        }
+        let balanced = self.balancer.states[cpu as usize].balanced;
+        cx.now + self.balancer.tick / 2 >= balanced + self.interval(cx, cpu, idle)
+    }
+
+    /// A processor's interval, in whole ticks. (get_sd_balance_interval)
+    fn interval(&self, cx: &Context<'_>, cpu: CpuId, idle: bool) -> Nanos {
+        let (state, tick) = (&self.balancer.states[cpu as usize], self.balancer.tick);
+        let busy = !idle && !self.is_idle(cx, cpu);
+        let interval = if busy { state.interval * BUSY_FACTOR } else { state.interval };
+        let longest = (LONGEST * self.cpus.len() as u64 / tick).max(1);
+        (interval.div_ceil(tick) - u64::from(busy)).clamp(1, longest) * tick
     }
 
     /// The interval is short where something was to do, and grows as long as there is nothing.
-    fn rest_until_next(&mut self, cx: &Context<'_>, cpu: CpuId, balanced: bool) {
+    fn rest_until_next(&mut self, now: Nanos, cpu: CpuId, outcome: Outcome) {
         let shortest = self.cpus.len() as u64 * MILLISECOND;
-        let busy = !self.is_idle(cx, cpu);
-        let balancer = &mut self.balancer;
-        let state = &mut balancer.states[cpu as usize];
-        state.interval = if balanced { (2 * state.interval).min(2 * shortest) } else { shortest };
-        let interval = if busy { (state.interval * BUSY_FACTOR).saturating_sub(balancer.tick) } else { state.interval };
-        state.next = cx.now + interval;
+        let state = &mut self.balancer.states[cpu as usize];
+        state.balanced = now;
+        state.failures = if outcome == Outcome::Failed { state.failures + 1 } else { 0 };
+        let longest = match outcome {
+            Outcome::Moved | Outcome::Failed => 0,
+            Outcome::Balanced => 2 * shortest,
+            Outcome::AllPinned => LONGEST_PINNED,
+        };
+        if longest == 0 {
+            state.interval = shortest;
+        } else if state.interval < longest {
+            state.interval *= 2;
+        }
     }
 
-    /// What a processor should pull, and from where.
-    fn find_busiest_queue(&self, cx: &Context<'_>, cpu: CpuId) -> Option<Pull> {
-        let count = self.cpus.len() as CpuId;
-        let loads: u64 = (0..count).map(|other| self.load(cx.now, other)).sum();
-        let (own, mean) = (self.load(cx.now, cpu), loads / u64::from(count));
-        let others = (0..count).filter(|&other| other != cpu);
-        let busiest = others.max_by_key(|&other| {
-            (self.cpus[other as usize].running > 1, self.load(cx.now, other), self.cpus[other as usize].running)
-        })?;
-        let (here, there) = (self.cpus[cpu as usize].running, self.cpus[busiest as usize].running);
-        if there < 2 {
-            return None;
-        }
-        if here == 0 {
-            return Some(Pull { from: busiest, amount: Amount::Tasks(there / 2), pulled: false });
-        }
-        let most = self.load(cx.now, busiest);
-        if most * 100 <= own * IMBALANCE || own >= mean || most <= mean {
-            return None;
-        }
-        Some(Pull { from: busiest, amount: Amount::Load((most - mean).min(mean - own)), pulled: false })
+    /// Each processor sees the common count of ticks a little earlier or later than it is changed.
+    fn vary_interval(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        let (tick, state) = (self.balancer.tick, &mut self.balancer.states[cpu as usize]);
+        state.balanced = (state.balanced + cx.rng.below(3) * tick).saturating_sub(tick);
     }
 
-    /// Of the tasks that wait on a processor, the one that waits longest and may, need and is to move; and its load.
-    fn detach_task(&self, cx: &Context<'_>, cpu: CpuId, from: CpuId, amount: Amount) -> Option<(TaskId, u64)> {
-        if matches!(amount, Amount::Tasks(0) | Amount::Load(0)) {
-            return None;
-        }
-        let mut best: Option<(Nanos, TaskId, u64)> = None;
-        let failures = self.balancer.states[cpu as usize].failures;
-        for entity in self.waiting(from) {
-            let task = self.tree.task(entity);
-            let ran = self.balancer.tasks[task as usize].ran;
-            let allowed = cx.tasks[task as usize].allowed >> cpu & 1 == 1;
-            let hot = ran > 0 && cx.now - ran < MIGRATION_COST && failures <= PATIENCE;
-            if !allowed || hot || best.is_some_and(|(other, ..)| other <= ran) {
-                continue;
+    /// A task to pull, or why there is none. Where all tasks of the busiest processor are bound, another one is looked for.
+    fn load_balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, pull: &mut Pull) -> Result<TaskId, Outcome> {
+        let others = (u64::MAX >> (64 - self.cpus.len().min(64))) & !(1 << cpu);
+        loop {
+            if pull.from.is_none() {
+                pull.from = self.find_busiest(cx, cpu, pull.idle, pull.excluded);
+                pull.looked = 0;
+                let Some((from, _)) = pull.from else {
+                    return Err(if pull.all_pinned { Outcome::AllPinned } else { Outcome::Balanced });
+                };
+                pull.all_pinned = self.nr_running(from) > 1;
             }
-            let load = self.load_of(cx.now, task).max(1);
-            if let Amount::Load(most) = amount
-                && load >> failures.min(63) > most
+            if let Some(task) = self.detach_task(cx, cpu, pull) {
+                (pull.pulled, pull.all_pinned) = (true, false);
+                return Ok(task);
+            }
+            if pull.pulled || !pull.all_pinned {
+                return Err(if pull.pulled { Outcome::Moved } else { Outcome::Failed });
+            }
+            pull.excluded |= pull.from.take().map_or(0, |(from, _)| 1 << from);
+            if others & !pull.excluded == 0 {
+                return Err(Outcome::AllPinned);
+            }
+        }
+    }
+
+    /// Of the tasks of a processor, from the one that came or ran least recently, the next that may move. (detach_tasks)
+    fn detach_task(&mut self, cx: &mut Context<'_>, cpu: CpuId, pull: &mut Pull) -> Option<TaskId> {
+        let (from, mut amount) = pull.from?;
+        if amount.is_nothing() {
+            return None;
+        }
+        loop {
+            let tasks = self.nr_running(from);
+            let beyond = pull.all_pinned && self.balancer.version.all_pinned;
+            if tasks < 2 || pull.looked >= if beyond { tasks } else { MOST.min(tasks) } {
+                return None;
+            }
+            pull.looked += 1;
+            let task = self.balancer.oldest(from)?;
+            if self.can_migrate_task(cx, cpu, from, task, pull)
+                && let Some(rest) = self.fits(cx.now, cpu, task, amount)
             {
-                continue;
+                amount = rest;
+                pull.from = Some((from, amount));
+                return Some(task);
             }
-            best = Some((ran, task, load));
+            self.balancer.unlist(from, task);
+            self.balancer.put_first(from, task);
         }
-        best.map(|(_, task, load)| (task, load))
     }
 
-    /// Tasks of a processor that wait for it, those first that waited least recently; throttled groups are left out.
-    pub fn waiting(&self, cpu: CpuId) -> impl Iterator<Item = EntityId> + '_ {
-        let processors = self.cpus.len();
-        let queues = self.tree.queues.iter().skip(cpu.into()).step_by(processors);
-        queues.flat_map(|queue| queue.line.entities()).filter(|&entity| {
-            self.tree.is_task(entity)
-                && !L::sleeps(&self.tree.entities[entity as usize].claim)
-                && !(self.tree.pools.exist() && self.tree.throttled_hierarchy(entity))
-        })
+    /// What is left of an imbalance when a task has moved, if the task is not more than it. After each failure tasks may be twice as
+    /// heavy.
+    fn fits(&self, now: Nanos, cpu: CpuId, task: TaskId, amount: Amount) -> Option<Amount> {
+        let left = match amount {
+            Amount::Tasks(left) => return Some(Amount::Tasks(left - 1)),
+            Amount::Load(left) => left,
+        };
+        let failures = self.balancer.states[cpu as usize].failures;
+        let load = self.tree.task_h_load(now, self.tree.of_task(task)).max(1);
+        let light = load >> failures.min(63) <= left;
+        light.then(|| Amount::Load(left.saturating_sub(load)))
+    }
+
+    /// Whether a task may move and is worth it.
+    fn can_migrate_task(&mut self, cx: &Context<'_>, cpu: CpuId, from: CpuId, task: TaskId, pull: &mut Pull) -> bool {
+        let entity = self.tree.of_task(task);
+        if self.tree.pools.exist() && self.tree.throttled_hierarchy(entity) {
+            return false;
+        }
+        let (failures, others) = (self.balancer.states[cpu as usize].failures, self.tree.h_nr_running(cpu) > 0);
+        if failures == 0 && others && self.class.is_ineligible(&mut self.tree, entity) {
+            return false;
+        }
+        if cx.tasks[task as usize].allowed >> cpu & 1 == 0 {
+            return false;
+        }
+        pull.all_pinned = false;
+        if cx.processors[from as usize].running == Some(task) {
+            return false;
+        }
+        failures > PATIENCE || !self.task_hot(cx.now, task, others)
+    }
+
+    /// Whether what a task uses is likely to be in its processor's cache.
+    fn task_hot(&self, now: Nanos, task: TaskId, others: bool) -> bool {
+        let entity = &self.tree.entities[self.tree.of_task(task) as usize];
+        let ran = self.balancer.tasks[task as usize].ran;
+        if entity.is_idle() {
+            return false;
+        }
+        let next = self.tree.queues[entity.queue as usize].next == self.tree.of_task(task);
+        others && next || ran > 0 && now - ran < MIGRATION_COST
     }
 }

@@ -1,25 +1,48 @@
 //! What balancing knows of processors and tasks.
 
-use super::pelt::Average;
-use crate::schedulers::{Context, Dequeue};
+use crate::schedulers::{
+    Dequeue,
+    kit::queue::{Links, List},
+};
 use schedlab_model::{
     MILLISECOND, Nanos,
     task::{CpuId, TaskId, Wait},
 };
 
-/// A task that ran this recently has its data in the processor's cache (sysctl_sched_migration_cost); as long as that is what
-/// looking for work elsewhere may cost.
+/// A task that ran this recently has its data in the processor's cache (sysctl_sched_migration_cost).
 pub const MIGRATION_COST: Nanos = MILLISECOND / 2;
-/// Chances out of 1024 that a processor that becomes idle looks elsewhere, at first; after as many attempts they become
-/// what has succeeded.
+/// The longest idle time that counts in the mean (2 * max_idle_balance_cost).
+const LONGEST_IDLE: Nanos = 2 * MIGRATION_COST;
+/// Chances out of 1024 that a processor that becomes idle looks elsewhere, at first; and after how many attempts they become what
+/// has succeeded, of which half is forgotten then.
 const CHANCE: u64 = 512;
+pub const ATTEMPTS: u64 = 1024;
+
+/// When a processor that becomes idle looks for work elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewIdle {
+    /// If it is idle for longer on average than looking takes (6.1 to 6.16).
+    Affordable,
+    /// As before, and failures make looking dearer (6.17).
+    Dearer,
+    /// As often as that has paid, by chance (6.18).
+    Proportional,
+}
+
+/// In what versions of the kernel differ.
+#[derive(Debug, Clone, Copy)]
+pub struct Version {
+    pub newidle: NewIdle,
+    /// Of several groups of processors that are just busy, the first is taken (6.1) or the last.
+    pub first_busy: bool,
+    /// Where all tasks that were tried are bound, the search goes on beyond the limit (6.1).
+    pub all_pinned: bool,
+}
 
 /// What is known of a task.
 #[derive(Debug, Clone, Copy)]
 pub struct Past {
-    /// Its weight while it could run, averaged over time.
-    pub load: Average,
-    /// When it last had a processor.
+    /// When it last had a processor; 0 if it has not run since it moved.
     pub ran: Nanos,
     /// It waits for a message: the sender is likely to wait soon.
     pub paired: bool,
@@ -29,32 +52,58 @@ pub struct Past {
 #[derive(Debug, Clone, Copy)]
 pub struct State {
     pub last: Option<TaskId>,
-    /// Idle since then; how long it is idle on average.
+    /// Looked for work in vain since then; how long it is idle on average.
     pub idle_since: Option<Nanos>,
     pub mean_idle: Nanos,
-    /// When it balances next, at which interval while idle, and how often in a row it pulled nothing.
-    pub next: Nanos,
+    /// When it balanced last, at which interval it does while idle, and how often in a row it pulled nothing.
+    pub balanced: Nanos,
     pub interval: Nanos,
     pub failures: u32,
-    /// Pulling at this tick: how much more load or how many more tasks, and from which processor.
+    /// Pulling at this tick.
     pub pulling: Option<Pull>,
+    /// The most that looking for work when becoming idle has cost (max_newidle_lb_cost), and when that was last lowered.
+    pub cost: Nanos,
+    pub lowered: Nanos,
     /// Of the last attempts when becoming idle; the chance of the next one.
     pub attempts: u64,
     pub successes: u64,
     pub chance: u64,
 }
 
+/// What a processor pulls.
 #[derive(Debug, Clone, Copy)]
 pub struct Pull {
-    pub from: CpuId,
-    pub amount: Amount,
+    /// It is idle.
+    pub idle: bool,
+    /// From where, and how much more.
+    pub from: Option<(CpuId, Amount)>,
+    /// Tasks looked at there.
+    pub looked: u32,
+    /// Something was pulled.
     pub pulled: bool,
+    /// All that was looked at is bound to other processors.
+    pub all_pinned: bool,
+    /// Processors not to pull from, a bit each.
+    pub excluded: u64,
 }
 
+impl Pull {
+    pub fn begin(idle: bool) -> Self {
+        Pull { idle, from: None, looked: 0, pulled: false, all_pinned: false, excluded: 0 }
+    }
+}
+
+/// An imbalance (env.migration_type, env.imbalance).
 #[derive(Debug, Clone, Copy)]
 pub enum Amount {
-    Tasks(u32),
+    Tasks(u64),
     Load(u64),
+}
+
+impl Amount {
+    pub fn is_nothing(self) -> bool {
+        matches!(self, Amount::Tasks(0) | Amount::Load(0))
+    }
 }
 
 /// All processors and tasks. Unused where there is one processor.
@@ -63,68 +112,95 @@ pub struct Balancer {
     pub tasks: Vec<Past>,
     pub states: Vec<State>,
     pub tick: Nanos,
-    /// Whether a processor that becomes idle looks elsewhere only as often as that has paid (6.18).
-    pub proportional: bool,
+    pub version: Version,
+    /// Some processor may have more than one task (root_domain.overloaded).
+    pub overloaded: bool,
+    /// For each processor its fair tasks, the one first that came or was chosen last (cfs_tasks).
+    lists: Vec<List>,
+    links: Links,
 }
 
 impl Balancer {
-    pub fn new(processors: u16, tick: Nanos, proportional: bool) -> Self {
+    pub fn new(processors: u16, tick: Nanos, version: Version) -> Self {
         let state = State {
             last: None,
             idle_since: None,
-            mean_idle: 2 * MIGRATION_COST,
-            next: 0,
+            mean_idle: LONGEST_IDLE,
+            balanced: 0,
             interval: u64::from(processors) * MILLISECOND,
             failures: 0,
             pulling: None,
-            attempts: 0,
-            successes: 0,
+            cost: 0,
+            lowered: 0,
+            attempts: ATTEMPTS / 2,
+            successes: ATTEMPTS / 4,
             chance: CHANCE,
         };
-        Balancer { tasks: Vec::new(), states: vec![state; processors.into()], tick, proportional }
+        Balancer {
+            tasks: Vec::new(),
+            states: vec![state; processors.into()],
+            tick,
+            version,
+            overloaded: false,
+            lists: vec![List::default(); processors.into()],
+            links: Links::default(),
+        }
     }
 
     /// Makes room for a task.
     pub fn admit(&mut self, task: TaskId) {
-        let past = Past { load: Average::default(), ran: 0, paired: false };
+        let past = Past { ran: 0, paired: false };
         self.tasks.resize(self.tasks.len().max(task as usize + 1), past);
     }
 
-    /// A new task counts as if it had been able to run for long.
-    pub fn begin(&mut self, cx: &Context<'_>, task: TaskId, weight: u64) {
-        self.tasks[task as usize].load = Average::at(cx.now, weight);
+    /// A fair task can run on a processor.
+    pub fn ready(&mut self, cpu: CpuId, task: TaskId) {
+        self.tasks[task as usize].paired = false;
+        self.put_first(cpu, task);
     }
 
-    /// A task can run.
-    pub fn ready(&mut self, cx: &Context<'_>, task: TaskId, weight: u64) {
-        let past = &mut self.tasks[task as usize];
-        past.load.advance(cx.now, weight);
-        past.paired = false;
-    }
-
-    /// A task sleeps, ends or moves.
-    pub fn leave(&mut self, cx: &Context<'_>, task: TaskId, why: Dequeue) {
+    /// A fair task sleeps, ends or moves.
+    pub fn leave(&mut self, cpu: CpuId, task: TaskId, why: Dequeue) {
         let past = &mut self.tasks[task as usize];
         past.paired = why == Dequeue::Sleep(Wait::Pipe);
-        if why != Dequeue::Migrate {
-            past.load.advance(cx.now, 0);
+        if why == Dequeue::Migrate {
+            past.ran = 0;
+        }
+        self.unlist(cpu, task);
+    }
+
+    /// A task was woken on a processor, which may have been idle.
+    pub fn woken(&mut self, now: Nanos, cpu: CpuId) {
+        let state = &mut self.states[cpu as usize];
+        if let Some(since) = state.idle_since.take() {
+            let (mean, idle) = (state.mean_idle as i64, (now - since) as i64);
+            state.mean_idle = ((mean + (idle - mean) / 8) as Nanos).min(LONGEST_IDLE);
         }
     }
 
-    /// A processor has chosen.
-    pub fn picked(&mut self, cx: &Context<'_>, cpu: CpuId, task: Option<TaskId>) {
-        let state = &mut self.states[cpu as usize];
-        if state.last != task
-            && let Some(past) = state.last.and_then(|last| self.tasks.get_mut(last as usize))
-        {
-            past.ran = cx.now;
+    /// A processor has chosen another task than before.
+    pub fn picked(&mut self, now: Nanos, cpu: CpuId, task: Option<TaskId>, fair: bool) {
+        if let Some(last) = std::mem::replace(&mut self.states[cpu as usize].last, task) {
+            self.tasks[last as usize].ran = now;
         }
-        state.last = task;
-        if task.is_none() {
-            state.idle_since.get_or_insert(cx.now);
-        } else if let Some(since) = state.idle_since.take() {
-            let mean = (7 * state.mean_idle + (cx.now - since)) / 8;
-            state.mean_idle = mean.min(2 * MIGRATION_COST);
+        if let Some(task) = task.filter(|task| fair && self.lists[cpu as usize].head() != Some(*task)) {
+            self.unlist(cpu, task);
+            self.put_first(cpu, task);
         }
+    }
+
+    /// A fair task goes to the head of its processor's list, in which it is not.
+    pub fn put_first(&mut self, cpu: CpuId, task: TaskId) {
+        self.lists[cpu as usize].push_head(&mut self.links, task);
+    }
+
+    /// It leaves the list.
+    pub fn unlist(&mut self, cpu: CpuId, task: TaskId) {
+        self.lists[cpu as usize].remove(&mut self.links, task);
+    }
+
+    /// The fair task of a processor that came or was chosen least recently.
+    pub fn oldest(&self, cpu: CpuId) -> Option<TaskId> {
+        self.lists[cpu as usize].tail()
     }
 }

@@ -29,14 +29,14 @@ impl<L: FairClass> Linux<L> {
                     self.realtime.leave(cpu, before);
                     self.cpus[cpu as usize].realtime = false;
                 }
-                self.join_fair(cx, task, entity);
+                self.join_fair(cx, task, entity, runs);
                 if runs {
                     self.go_on(entity);
                 }
                 runs
             }
             (false, true) => {
-                self.leave_fair(cx, task, entity, runs);
+                self.leave_fair(cpu, task, entity, runs);
                 if runs {
                     self.tree.put_prev_task_fair(&self.class, cpu.into());
                     self.realtime.enqueue(cx, cpu, task);
@@ -65,9 +65,15 @@ impl<L: FairClass> Linux<L> {
         }
         self.read(after, entity);
         if to != queue {
+            if self.several() {
+                self.tree.detach_entity_load_avg(&self.class, entity);
+            }
             self.class.migrate_entity(&mut self.tree, entity, to);
             self.tree.entity(entity).queue = to;
             self.tree.entity(entity).depth = self.tree.depth(to);
+            if self.several() {
+                self.tree.attach_entity_load_avg(entity);
+            }
         }
         if moves && runs {
             self.go_on(entity);
@@ -85,7 +91,7 @@ impl<L: FairClass> Linux<L> {
         }
         let weight = nice_weights::of(after);
         if weight != self.tree.entity(entity).weight {
-            self.class.reweight_entity(&mut self.tree, entity, weight);
+            self.tree.reweight_entity(&self.class, entity, weight);
         }
         self.class.change_claim(&mut self.tree, entity, after);
     }
@@ -99,19 +105,22 @@ impl<L: FairClass> Linux<L> {
     }
 
     /// A task becomes a real-time one.
-    fn leave_fair(&mut self, cx: &Context<'_>, task: TaskId, entity: EntityId, runs: bool) {
+    fn leave_fair(&mut self, cpu: CpuId, task: TaskId, entity: EntityId, runs: bool) {
         if runs {
             self.tree.dequeue_task_fair_rarely(&self.class, entity, Leave::Move);
         }
         if self.several() {
-            self.drop_load(cx, self.tree.cpu(self.tree.entities[entity as usize].queue) as CpuId, task);
+            self.tree.detach_entity_load_avg(&self.class, entity);
+            if runs {
+                self.balancer.unlist(cpu, task);
+            }
         }
         self.class.change_class(&mut self.tree, entity, true);
         self.tree.entity(entity).kind = Kind::Realtime;
     }
 
     /// A real-time task becomes an ordinary one.
-    fn join_fair(&mut self, cx: &Context<'_>, task: TaskId, entity: EntityId) {
+    fn join_fair(&mut self, cx: &Context<'_>, task: TaskId, entity: EntityId, runs: bool) {
         let after = &cx.tasks[task as usize];
         let to = self.tree.queue_of(after, after.cpu);
         let depth = self.tree.depth(to);
@@ -120,9 +129,11 @@ impl<L: FairClass> Linux<L> {
         self.class.change_class(&mut self.tree, entity, false);
         self.read(after, entity);
         if self.several() {
-            let weight = self.tree.entity(entity).weight;
-            self.balancer.begin(cx, task, weight);
-            self.add_load(cx, after.cpu, task);
+            self.tree.init_entity_runnable_average(entity);
+            self.tree.attach_entity_load_avg(entity);
+            if runs {
+                self.balancer.put_first(after.cpu, task);
+            }
         }
     }
 }

@@ -1,6 +1,5 @@
 //! What competes in the fair class, and where: entities and the queues of a group on each processor.
 
-use super::pelt::Average;
 use crate::schedulers::kit::timeline::{EntityId, Spot, Timeline};
 use schedlab_model::{Nanos, task::Policy};
 
@@ -82,8 +81,6 @@ pub struct CfsRq<S> {
     pub limited: bool,
     pub runtime: i64,
     pub throttled: bool,
-    /// The recent load, where there are several processors.
-    pub load: Average,
     pub state: S,
 }
 
@@ -148,7 +145,6 @@ impl<S: Default> CfsRq<S> {
             limited,
             runtime: 0,
             throttled: false,
-            load: Average::default(),
             state: S::default(),
         }
     }

@@ -5,7 +5,6 @@
 use super::{
     entity::{CfsRq, CfsRqId, Choice, Leave, NOBODY, Placing, SchedEntity},
     hierarchy::{FairClass, Tree},
-    nice_weights::LEAST_WEIGHT,
 };
 use crate::schedulers::kit::timeline::EntityId;
 use schedlab_model::task::CpuId;
@@ -37,6 +36,9 @@ impl<L: FairClass> Tree<L> {
             class.place_entity_initial(self, id);
         }
         class.enqueue(&mut self.entities[id as usize], &mut self.queues[queue as usize], id, how);
+        if self.processors > 1 {
+            self.update_load_avg_of(id);
+        }
         true
     }
 
@@ -86,6 +88,9 @@ impl<L: FairClass> Tree<L> {
         let gone = class.dequeue(&mut self.entities, queue, entity, how);
         if !gone && queue.current == entity {
             Self::requeue_current(&self.entities, queue);
+        }
+        if self.processors > 1 {
+            self.update_load_avg_of(entity);
         }
         gone
     }
@@ -145,49 +150,6 @@ impl<L: FairClass> Tree<L> {
     pub fn update_groups(&mut self, class: &L, queue: CfsRqId) {
         if self.processors > 1 || !self.is_root(queue) {
             self.update_ancestors(class, queue);
-        }
-    }
-
-    #[inline(never)]
-    fn update_ancestors(&mut self, class: &L, mut queue: CfsRqId) {
-        if self.processors > 1 {
-            self.update_load_avg(queue);
-        }
-        while !self.is_root(queue) {
-            let owner = queue;
-            if self.processors > 1 {
-                self.update_cfs_group(class, owner);
-            }
-            class.update_group_slice(self, owner);
-            queue = self.entity(owner).queue;
-            if self.processors > 1 {
-                self.update_load_avg(queue);
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn update_load_avg(&mut self, queue: CfsRqId) {
-        let now = self.now;
-        let queue = self.queue(queue);
-        queue.load.advance(now, queue.weight);
-    }
-
-    /// The weight of a group that runs on several processors is divided among them by load (calc_group_shares).
-    #[inline(never)]
-    fn update_cfs_group(&mut self, class: &L, owner: EntityId) {
-        let (cpu, now) = (owner % self.processors, self.now);
-        let first = owner - cpu;
-        let queues = &self.queues[first as usize..(first + self.processors) as usize];
-        let total: u64 = queues.iter().map(|queue| queue.load.value_at(now)).sum();
-        let queue = &queues[cpu as usize];
-        let contribution = queue.load.value_at(now);
-        let load = queue.weight.max(contribution);
-        let shares = self.shares[(owner / self.processors) as usize];
-        let weight = (shares * load).checked_div(total - contribution + load).unwrap_or(shares);
-        let weight = weight.clamp(LEAST_WEIGHT, shares);
-        if weight != self.entity(owner).weight && self.queue(owner).count > 0 {
-            class.reweight_entity(self, owner, weight);
         }
     }
 

@@ -9,6 +9,7 @@
 
 use super::{
     entity::{CfsRq, CfsRqId, Choice, Kind, Leave, Meeting, NOBODY, Placing, SchedEntity},
+    loads::Loads,
     nice_weights::{self, LEAST_WEIGHT},
     pools::Pools,
 };
@@ -63,6 +64,10 @@ pub trait FairClass: Sized {
     fn change_claim(&self, _tree: &mut Tree<Self>, _entity: EntityId, _task: &Task) {}
     /// A task that is not enqueued leaves the class for real time, or comes from there.
     fn change_class(&self, _tree: &mut Tree<Self>, _entity: EntityId, _leaves: bool) {}
+    /// Whether an entity has had more than its share in its queue, so that another processor should not take it yet.
+    fn is_ineligible(&self, _tree: &mut Tree<Self>, _entity: EntityId) -> bool {
+        false
+    }
     /// A task that is not enqueued goes from one queue to another.
     fn migrate_entity(&self, _tree: &mut Tree<Self>, _task: EntityId, _to: CfsRqId) {}
     /// The key of an entity in the timeline.
@@ -109,6 +114,7 @@ pub struct Tree<L: FairClass> {
     /// For each processor, the time that its tasks have used.
     pub clocks: PerProcessor<Nanos>,
     pub pools: Pools,
+    pub loads: Loads,
     /// The time of the hook under way.
     pub now: Nanos,
     /// The processor for which the hook was called should reschedule.
@@ -131,6 +137,7 @@ impl<L: FairClass> Tree<L> {
             queues: Vec::new(),
             clocks: PerProcessor::new(processors, |_| 0),
             pools: Pools::default(),
+            loads: Loads::default(),
             now: 0,
             resched: false,
             processors: processors.into(),
@@ -215,6 +222,9 @@ impl<L: FairClass> Tree<L> {
                 claim: class.claim(task),
             });
         }
+        if self.processors > 1 {
+            self.loads.admit(self.queues.len(), self.entities.len(), self.shares.len());
+        }
         let newer = &tasks[std::mem::replace(&mut self.looked_at, tasks.len())..];
         if newer.iter().any(|task| task.slice.is_some()) {
             self.expect_slices();
@@ -269,6 +279,12 @@ impl<L: FairClass> Tree<L> {
             _ => task.group,
         };
         u32::from(group) * self.processors + u32::from(cpu)
+    }
+
+    /// Fair tasks that can run on a processor, in all its groups.
+    #[inline]
+    pub fn h_nr_running(&self, cpu: CpuId) -> u32 {
+        self.queues.get(usize::from(cpu)).map_or(0, |root| root.tasks)
     }
 
     /// Charges the current entity of a queue with what it has used since it was last charged.

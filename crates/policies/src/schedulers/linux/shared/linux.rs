@@ -37,8 +37,6 @@ pub fn scale(processors: u16) -> u64 {
 pub struct Cpu {
     /// The running task is a real-time one.
     pub realtime: bool,
-    /// Tasks on it that can run, of both classes, where there are several processors.
-    pub running: u32,
 }
 
 /// Both classes on all processors.
@@ -139,11 +137,12 @@ impl<L: FairClass> Linux<L> {
         self.tree.now = cx.now;
         self.newest = None;
         let entity = self.entity(cx, task);
-        if self.several() {
-            self.cpus[cpu as usize].running += 1;
+        if self.several() && placing == Placing::Wakeup {
+            self.balancer.woken(cx.now, cpu);
         }
         if self.tree.entity(entity).kind == Kind::Realtime {
             self.realtime.enqueue(cx, cpu, task);
+            self.balancer.overloaded |= self.several() && self.nr_running(cpu) > 1;
             return;
         }
         if self.several() {
@@ -153,6 +152,7 @@ impl<L: FairClass> Linux<L> {
             self.inherit_from_parent(cx, cpu, task, entity);
         }
         self.tree.enqueue_task_fair(&self.class, entity, placing);
+        self.balancer.overloaded |= self.several() && self.nr_running(cpu) > 1;
         if self.realtime.known && self.cpus[cpu as usize].realtime {
             self.realtime.others_came(cx, cpu);
         }
@@ -194,25 +194,18 @@ impl<L: FairClass> Linux<L> {
         let entity = self.tree.of_task(task);
         match why {
             Dequeue::Sleep(_) => self.tree.dequeue_task_fair(&self.class, entity, Leave::Sleep),
-            Dequeue::Exit => self.tree.dequeue_task_fair_rarely(&self.class, entity, Leave::End),
+            Dequeue::Exit => {
+                self.tree.dequeue_task_fair_rarely(&self.class, entity, Leave::End);
+                if self.several() {
+                    self.tree.detach_entity_load_avg(&self.class, entity);
+                }
+            }
             Dequeue::Migrate => {
                 self.tree.dequeue_task_fair_rarely(&self.class, entity, Leave::Move);
                 self.pass_on(cx, cpu);
             }
         }
         self.tree.resched = false; // a choice follows anyway
-    }
-
-    /// What is noted of a task that leaves one of several processors.
-    #[inline(never)]
-    fn leave_cpu(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
-        self.cpus[cpu as usize].running -= 1;
-        if !is_realtime(&cx.tasks[task as usize]) {
-            if why == Dequeue::Exit {
-                self.drop_load(cx, cpu, task);
-            }
-            self.balancer.leave(cx, task, why);
-        }
     }
 
     #[inline]
@@ -225,7 +218,7 @@ impl<L: FairClass> Linux<L> {
             self.set_alarms(cx, cpu);
         }
         if self.several() {
-            self.balancer.picked(cx, cpu, task);
+            self.note_choice(cx.now, cpu, task);
         }
         Some(Pick { task: task?, slice: None })
     }
@@ -318,6 +311,7 @@ impl<L: FairClass> Linux<L> {
                 self.resched(cx, other);
             }
         }
+        self.balancer.overloaded |= freed != 0;
         self.tree.resched = false;
         self.set_alarms(cx, cpu);
     }

@@ -12,7 +12,7 @@ const DECAY: u128 = 18_051_468_387_014_017_850;
 /// ln 2 / 32, the part that a period takes of itself, as a fraction of 2^32.
 const RATE: u64 = 93_032_640;
 /// Bits behind the binary point of an average.
-const FRACTION: u32 = 10;
+pub const FRACTION: u32 = 10;
 
 /// 2^(-n/32) for n below 32, as fractions of 2^32, of which the first is just below 1 so that products fit.
 const POWERS: [u64; HALF_LIFE as usize] = {
@@ -26,51 +26,68 @@ const POWERS: [u64; HALF_LIFE as usize] = {
     powers
 };
 
-/// The average of a quantity that changes in steps.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct Average {
-    level: u64,
-    /// Up to when the level has been taken into the average.
+/// The averages of quantities that change in steps, in units of 2^-10.
+#[derive(Debug, Clone, Copy)]
+pub struct Averages<const N: usize> {
+    /// Up to when the levels have been taken into the averages.
     since: Nanos,
-    /// In units of 2^-10.
-    scaled: u64,
+    levels: [u64; N],
+    scaled: [u64; N],
 }
 
-impl Average {
-    /// One that has been at a level for long.
-    pub fn at(now: Nanos, level: u64) -> Self {
-        Average { level, since: now, scaled: level << FRACTION }
+impl<const N: usize> Default for Averages<N> {
+    fn default() -> Self {
+        Averages { since: 0, levels: [0; N], scaled: [0; N] }
+    }
+}
+
+impl<const N: usize> Averages<N> {
+    /// Takes in the time that has passed; from now on the quantities have other levels.
+    #[inline]
+    pub fn advance(&mut self, now: Nanos, levels: [u64; N]) {
+        if now > self.since {
+            self.pass(now);
+        }
+        self.levels = levels;
     }
 
-    /// Takes in the time that has passed; from now on the quantity has another level.
-    pub fn advance(&mut self, now: Nanos, level: u64) {
-        let kept = kept(now - self.since);
-        let old = u128::from(self.scaled) * u128::from(kept);
-        let new = u128::from(self.level << FRACTION) * u128::from((1 << 32) - kept);
-        self.scaled = ((old + new) >> 32) as u64;
-        (self.since, self.level) = (now, level);
+    fn pass(&mut self, now: Nanos) {
+        let kept = kept(now - std::mem::replace(&mut self.since, now));
+        for (scaled, level) in self.scaled.iter_mut().zip(self.levels) {
+            let old = u128::from(*scaled) * u128::from(kept);
+            let new = u128::from(level << FRACTION) * u128::from((1 << 32) - kept);
+            *scaled = ((old + new) >> 32) as u64;
+        }
     }
 
-    /// As [`Average::advance`], at the same level.
-    pub fn pass(&mut self, now: Nanos) {
-        self.advance(now, self.level);
+    /// As of the last advance.
+    #[inline]
+    pub fn scaled(&self, which: usize) -> u64 {
+        self.scaled[which]
     }
 
-    pub fn value_at(mut self, now: Nanos) -> u64 {
-        self.pass(now);
-        self.scaled >> FRACTION
+    /// As of the last advance, in whole units.
+    #[inline]
+    pub fn value(&self, which: usize) -> u64 {
+        self.scaled[which] >> FRACTION
     }
 
-    /// Some of the quantity goes elsewhere, with its past.
-    pub fn remove(&mut self, now: Nanos, part: u64) {
-        self.pass(now);
-        self.scaled = self.scaled.saturating_sub(part << FRACTION);
+    /// All of them at a later time, in whole units.
+    pub fn values_at(mut self, now: Nanos) -> [u64; N] {
+        self.advance(now, self.levels);
+        self.scaled.map(|scaled| scaled >> FRACTION)
     }
 
-    /// Some of the quantity comes from elsewhere, with its past.
-    pub fn add(&mut self, now: Nanos, part: u64) {
-        self.pass(now);
-        self.scaled += part << FRACTION;
+    /// Some of a quantity comes from elsewhere with its past, or goes there.
+    #[inline]
+    pub fn shift(&mut self, which: usize, part: i64) {
+        self.scaled[which] = self.scaled[which].saturating_add_signed(part);
+    }
+
+    /// An average is something else from now on.
+    #[inline]
+    pub fn set(&mut self, which: usize, scaled: u64) {
+        self.scaled[which] = scaled;
     }
 }
 
@@ -93,24 +110,27 @@ mod tests {
 
     const HALF: Nanos = HALF_LIFE << PERIOD_BITS;
 
+    /// One quantity that has this average and level.
+    fn at(average: u64, level: u64) -> Averages<1> {
+        Averages { since: 0, levels: [level], scaled: [average << FRACTION] }
+    }
+
     #[test]
     fn what_was_32_periods_ago_counts_half() {
-        let mut load = Average::at(0, 1024);
-        load.advance(0, 0);
+        let load = at(1024, 0);
         for n in 1..6 {
-            let value = load.value_at(n * HALF);
+            let [value] = load.values_at(n * HALF);
             assert!(value.abs_diff(1024 >> n) <= 1, "{value} after {n}");
         }
-        assert_eq!(load.value_at(1000 * HALF), 0);
+        assert_eq!(load.values_at(1000 * HALF), [0]);
     }
 
     #[test]
     fn small_steps_and_large_ones_come_to_the_same() {
-        let mut fine = Average::default();
-        fine.advance(0, 5000);
-        let coarse = fine.value_at(40_000_000);
-        (1..=400).for_each(|n| fine.pass(n * 100_000));
-        let fine = fine.value_at(40_000_000);
+        let mut fine = at(0, 5000);
+        let [coarse] = fine.values_at(40_000_000);
+        (1..=400).for_each(|n| fine.advance(n * 100_000, [5000]));
+        let [fine] = fine.values_at(40_000_000);
         assert!(fine.abs_diff(coarse) <= 3, "{fine} {coarse}");
     }
 }

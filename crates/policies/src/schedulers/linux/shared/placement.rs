@@ -1,7 +1,10 @@
-//! The processor for a new or woken task on several of them, as Linux has chosen it since 5.5.
+//! The processor for a new or woken task on several of them, as Linux has chosen it since 5.5; and what is noted of a task that comes
+//! to a processor, is chosen there or leaves.
 
-use super::{balance::IMBALANCE, entity::Placing, hierarchy::FairClass, linux::Linux, realtime::is_realtime};
-use crate::schedulers::{Context, Enqueue, kit::timeline::EntityId};
+use super::{
+    busiest::IMBALANCE, entity::Placing, hierarchy::FairClass, linux::Linux, loads::LOAD, realtime::is_realtime,
+};
+use crate::schedulers::{Context, Dequeue, Enqueue, kit::timeline::EntityId};
 use schedlab_model::{
     Nanos,
     task::{CpuId, Policy, TaskId},
@@ -50,7 +53,7 @@ impl<L: FairClass> Linux<L> {
     /// Where it is woken, or where it was. (wake_affine)
     fn affine(&self, cx: &Context<'_>, task: TaskId, here: CpuId, last: CpuId) -> CpuId {
         let paired = self.balancer.tasks[task as usize].paired;
-        if paired && self.cpus[here as usize].running == 1 {
+        if paired && self.nr_running(here) == 1 {
             return here;
         }
         if self.is_idle(cx, last) {
@@ -64,44 +67,84 @@ impl<L: FairClass> Linux<L> {
     }
 
     /// The recent load of a processor.
-    pub fn load(&self, now: Nanos, cpu: CpuId) -> u64 {
-        self.tree.queues.get(usize::from(cpu)).map_or(0, |queue| queue.load.value_at(now))
+    fn load(&self, now: Nanos, cpu: CpuId) -> u64 {
+        self.tree.loads_of(now, cpu)[LOAD]
     }
 
-    /// What a task adds to its processor's load: its own, as its groups count.
-    pub fn load_of(&self, now: Nanos, task: TaskId) -> u64 {
-        let Some(past) = self.balancer.tasks.get(task as usize) else { return 0 };
-        let mut load = past.load.value_at(now);
-        let mut queue = self.tree.entities[self.tree.of_task(task) as usize].queue;
-        while !self.tree.is_root(queue) {
-            let owner = &self.tree.entities[queue as usize];
-            load = load * owner.weight / self.tree.queues[queue as usize].weight.max(1);
-            queue = owner.queue;
-        }
-        load
+    /// What a task adds to its processor's load.
+    fn load_of(&self, now: Nanos, task: TaskId) -> u64 {
+        self.tree.task_h_load(now, self.tree.of_task(task))
     }
 
-    /// Whether only SCHED_IDLE tasks run or are ready on a processor.
+    /// Whether nothing runs or is ready on a processor.
+    pub fn available_idle_cpu(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
+        cx.processors[cpu as usize].running.is_none() && self.nr_running(cpu) == 0
+    }
+
+    /// Whether at most SCHED_IDLE tasks run or are ready on a processor. (available_idle_cpu, sched_idle_cpu)
     pub fn is_idle(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
-        let Some(running) = cx.processors[cpu as usize].running else { return self.cpus[cpu as usize].running == 0 };
-        cx.tasks[running as usize].policy == Policy::Idle && self.cpus[cpu as usize].running == 1
+        let Some(running) = cx.processors[cpu as usize].running else { return self.nr_running(cpu) == 0 };
+        let others = || self.waiting(cpu).all(|entity| self.tree.entities[entity as usize].is_idle());
+        cx.tasks[running as usize].policy == Policy::Idle
+            && self.realtime.count(cpu) == 0
+            && (self.nr_running(cpu) == 1 || others())
+    }
+
+    /// Tasks of both classes that can run on a processor.
+    #[inline]
+    pub fn nr_running(&self, cpu: CpuId) -> u32 {
+        self.tree.h_nr_running(cpu) + self.realtime.count(cpu)
+    }
+
+    /// What is noted of a task that leaves one of several processors.
+    #[inline(never)]
+    pub fn leave_cpu(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        if !is_realtime(&cx.tasks[task as usize]) {
+            self.balancer.leave(cpu, task, why);
+        }
+    }
+
+    /// Loads and the balancer follow a choice. Where there are several processors.
+    #[inline(never)]
+    pub fn note_choice(&mut self, now: Nanos, cpu: CpuId, task: Option<TaskId>) {
+        let (last, realtime) = (self.balancer.states[cpu as usize].last, self.cpus[cpu as usize].realtime);
+        if last == task {
+            return;
+        }
+        self.balancer.picked(now, cpu, task, !realtime);
+        for task in [last, task].into_iter().flatten() {
+            self.tree.update_load_avg_of(self.tree.of_task(task));
+        }
+        if let Some(load) = self.tree.loads.queues.get_mut(usize::from(cpu)) {
+            load.realtime = realtime && task.is_some();
+            self.tree.update_load_avg(cpu.into());
+        }
+    }
+
+    /// Tasks of a processor that wait for it; throttled groups are left out.
+    fn waiting(&self, cpu: CpuId) -> impl Iterator<Item = EntityId> + '_ {
+        let processors = self.cpus.len();
+        let queues = self.tree.queues.iter().skip(cpu.into()).step_by(processors);
+        queues.flat_map(|queue| queue.line.entities()).filter(|&entity| {
+            self.tree.is_task(entity)
+                && !L::sleeps(&self.tree.entities[entity as usize].claim)
+                && !(self.tree.pools.exist() && self.tree.throttled_hierarchy(entity))
+        })
     }
 
     /// A task may come from another processor.
     pub fn settle_in(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, entity: EntityId, placing: Placing) {
         let (from, to) = (self.tree.entity(entity).queue, self.tree.queue_of(&cx.tasks[task as usize], cpu));
-        let weight = self.tree.entity(entity).weight;
+        self.balancer.ready(cpu, task);
         if placing == Placing::New {
             self.tree.entity(entity).queue = to;
-            self.balancer.begin(cx, task, weight);
-            self.add_load(cx, cpu, task);
-            return;
-        }
-        self.balancer.ready(cx, task, weight);
-        if from != to {
-            self.move_load(cx, task, self.tree.cpu(from) as CpuId, cpu);
+            self.tree.init_entity_runnable_average(entity);
+            self.tree.attach_entity_load_avg(entity);
+        } else if from != to {
+            self.tree.detach_entity_load_avg(&self.class, entity);
             self.class.migrate_entity(&mut self.tree, entity, to);
             self.tree.entity(entity).queue = to;
+            self.tree.attach_entity_load_avg(entity);
         }
     }
 }

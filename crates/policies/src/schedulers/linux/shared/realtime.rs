@@ -78,6 +78,8 @@ pub struct Realtime {
     /// By task, what is left of its slice.
     left: Vec<u64>,
     queues: Vec<Ready>,
+    /// Processors with more than one, a bit each.
+    overloaded: u64,
     /// Whether there has ever been any; most often there has not, and nothing here is to be done.
     pub known: bool,
 }
@@ -185,14 +187,27 @@ impl Realtime {
             links: Links::default(),
             left: Vec::new(),
             queues: vec![Ready::new(); processors.into()],
+            overloaded: 0,
             known: false,
         }
+    }
+
+    /// Tasks of this class on a processor, the running one included.
+    #[inline(always)]
+    pub fn count(&self, cpu: CpuId) -> u32 {
+        self.queues[cpu as usize].count
     }
 
     /// Whether there is any of this class on a processor.
     #[inline(always)]
     pub fn any(&self, cpu: CpuId) -> bool {
-        self.queues[cpu as usize].count > 0
+        self.count(cpu) > 0
+    }
+
+    /// The number of tasks on a processor has changed.
+    fn note_count(&mut self, cpu: CpuId) {
+        let many = u64::from(self.count(cpu) > 1);
+        self.overloaded = self.overloaded & !(1 << cpu) | many << cpu;
     }
 
     /// A task that was not on this processor's lists joins the tail of its priority's.
@@ -207,15 +222,18 @@ impl Realtime {
             ready.armed = true;
             cx.set_timer(cx.now + self.period, cpu, RT_PERIOD);
         }
+        self.note_count(cpu);
     }
 
     pub fn dequeue(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
         self.queues[cpu as usize].remove(&mut self.links, &cx.tasks[task as usize]);
+        self.note_count(cpu);
     }
 
     /// A running task had another record: it leaves the list where it was.
     pub fn leave(&mut self, cpu: CpuId, before: &Task) {
         self.queues[cpu as usize].remove(&mut self.links, before);
+        self.note_count(cpu);
     }
 
     /// A running task has another priority: with a better one it goes to the tail of its list, with a worse one to the head, and
@@ -395,13 +413,13 @@ impl Realtime {
     /// The best task that waits on another processor and goes before what runs on this one.
     pub fn pull(&self, cx: &Context<'_>, cpu: CpuId) -> Option<TaskId> {
         let here = &self.queues[cpu as usize];
-        if here.throttled || here.serving {
+        if self.overloaded & !(1 << cpu) == 0 || here.throttled || here.serving {
             return None;
         }
         let min_vruntime = here.best().map_or(0, |best| level(&cx.tasks[best as usize]));
         let mut found: Option<(usize, TaskId)> = None;
         for (other, ready) in self.queues.iter().enumerate() {
-            if other == usize::from(cpu) || ready.count == 0 {
+            if other == usize::from(cpu) || ready.count < 2 {
                 continue;
             }
             let mut filled = ready.filled;
