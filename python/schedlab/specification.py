@@ -51,8 +51,8 @@ class Specification:
     def from_toml(cls, path: str | Path, set: Sequence[str] = ()) -> Self:
         """Read an experiment file. `set` overrides fields: `["scheduler.slice=36ms"]`."""
         path = Path(path)
-        read = cls.from_text(reading.text(path, reading.EXPERIMENT), escaped(str(path)), set=set)
-        return dataclasses.replace(read, folder=path.parent)
+        text = reading.text(path, reading.EXPERIMENT)
+        return cls.from_text(text, escaped(str(path)), set=set, folder=path.parent)
 
     @classmethod
     def from_dict(cls, definition: Mapping[str, Any], name: str = "experiment") -> Self:
@@ -60,10 +60,16 @@ class Specification:
         return cls.from_text(json.dumps(definition), name, format="json")
 
     @classmethod
-    def from_text(cls, text: str, label: str, format: str = "toml", set: Sequence[str] = ()) -> Self:
-        """Check the text of an experiment; `label` is what errors call it, and its stem is the experiment's name."""
-        canonical = _core.read_experiment(text, label, format, list(set))
-        return cls(Path(label).stem or "experiment", json.loads(canonical))
+    def from_text(
+        cls, text: str, label: str, format: str = "toml", set: Sequence[str] = (), folder: Path = Path()
+    ) -> Self:
+        """Check the text of an experiment; `label` is what errors call it, and its stem is the experiment's name.
+        Files that it names are looked for in `folder`; the definition has what is in them.
+        """
+        names = _core.files_of_experiment(text, format, list(set))
+        files = {name: _named(name, folder, label) for name in names}
+        canonical = _core.read_experiment(text, label, format, list(set), files)
+        return cls(Path(label).stem or "experiment", json.loads(canonical), folder)
 
     def sweep(self, factors: Mapping[str, Sequence]) -> Self:
         """A new experiment that also tries every combination of these values, given by field path."""
@@ -107,6 +113,18 @@ class Specification:
                 for cell in found
             ]
         return cells
+
+
+def _named(name: str, folder: Path, label: str) -> tuple[str, str]:
+    """What messages call a file that the experiment `label` names, and its text."""
+    path = folder / name
+    try:
+        return escaped(str(path)), reading.text(path, reading.EXPERIMENT)
+    except (OSError, ValueError) as why:
+        reason = why.strerror if isinstance(why, OSError) else str(why)
+        raise UsageError(
+            f"{label}: names the file {escaped(str(path))}, which cannot be read: {reason}; paths begin at its folder"
+        ) from None
 
 
 class _Parts:

@@ -1,7 +1,7 @@
 //! Experiment files: their schema, reading and checking them, and the cells of a sweep.
 
 use crate::{from_json, json, tables};
-use schedlab_model::experiment::{self, Experiment, Format};
+use schedlab_model::experiment::{self, Experiment, Files, Format};
 
 /// JSON Schema of experiment files.
 ///
@@ -15,14 +15,25 @@ pub fn schema() -> Result<String, String> {
 ///
 /// # Errors
 /// What is wrong with it: file, place, what was found and what would be right.
-pub fn read(text: &str, label: &str, format: &str, overrides: &[String]) -> Result<String, String> {
-    let format = match format {
-        "toml" => Format::Toml,
-        "json" => Format::Json,
-        other => return Err(format!("{other:?} is neither toml nor json")),
-    };
-    let read = experiment::read(text, label, format, overrides, &tables::CATALOGUE);
+pub fn read(text: &str, label: &str, format: &str, overrides: &[String], files: &Files) -> Result<String, String> {
+    let read = experiment::read_with(text, label, named(format)?, overrides, files, &tables::CATALOGUE);
     json(&read.map_err(|problem| problem.to_string())?)
+}
+
+/// The names of the files that an experiment in "toml" or "json" names; `read` needs their texts.
+///
+/// # Errors
+/// If the format is none of these.
+pub fn files(text: &str, format: &str, overrides: &[String]) -> Result<Vec<String>, String> {
+    Ok(experiment::files(text, named(format)?, overrides))
+}
+
+fn named(format: &str) -> Result<Format, String> {
+    match format {
+        "toml" => Ok(Format::Toml),
+        "json" => Ok(Format::Json),
+        other => Err(format!("{other:?} is neither toml nor json")),
+    }
 }
 
 /// The cells of an experiment from a place on, and at most that many, as a JSON list of scenario, factors and hash.

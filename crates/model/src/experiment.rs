@@ -15,6 +15,7 @@ mod metrics;
 mod path;
 mod problem;
 mod read;
+mod recorded;
 mod resolve;
 mod schema;
 mod shape;
@@ -24,7 +25,8 @@ mod translate;
 
 pub use cells::{Cell, Parameters, expand, expand_some, hash, parameters};
 pub use problem::Problem;
-pub use read::{read, read_scenario};
+pub use read::{files, read, read_scenario, read_with};
+pub use recorded::Files;
 pub use schema::schema;
 pub use sweep::{Lists, Sweep};
 

@@ -147,8 +147,28 @@ pub enum Arrivals {
     Every(Span),
     /// Several at once.
     Bursts(Bursts),
-    /// At these times after the start of the job, in order, and no more: `{ recorded = ["1ms", "1.2ms"] }`.
-    Recorded(Vec<Duration>),
+    /// At these times after the start of the job, in order, and no more: `{ recorded = ["1ms", "1.2ms"] }`; or in a file, one a line,
+    /// in seconds or with a unit: `{ recorded = { file = "times.txt" } }`.
+    Recorded(#[schemars(with = "RecordedTimes")] Vec<Duration>),
+}
+
+/// How recorded times are written in an experiment file; a scenario has the times.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "for the schema")]
+enum RecordedTimes {
+    /// The times themselves.
+    Times(Vec<Duration>),
+    /// The name of a file of times, from the folder of the experiment file.
+    InFile(FileOfTimes),
+}
+
+#[derive(JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "for the schema")]
+struct FileOfTimes {
+    /// Its name.
+    file: String,
 }
 
 /// Bursts of requests.

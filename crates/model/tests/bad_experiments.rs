@@ -6,7 +6,7 @@
 mod catalogue;
 
 use catalogue::{CATALOGUE, GOOD};
-use schedlab_model::experiment::{Format, Problem, expand, read, read_scenario};
+use schedlab_model::experiment::{Experiment, Files, Format, Problem, expand, files, read, read_scenario, read_with};
 
 /// A valid experiment; each case replaces one part of it.
 const BASE: &str = r#"question = "What?"
@@ -268,6 +268,11 @@ bus = { lock = "inherit" }
     ("nice = 0", r#"arrivals = { every = "0s" }"#, ":12: workload.io.arrivals.every: 0s is too short: a time longer than nothing is wanted"),
     ("nice = 0", r#"arrivals = { bursts = { size = 0, every = "1s" } }"#, ":12: workload.io.arrivals.bursts.size: 0 is out of range: from 1 to 1000000"),
     ("nice = 0", r#"arrivals = { recorded = ["2ms", "1ms"] }"#, ":12: workload.io.arrivals.recorded[1]: is earlier than the one before: write the times in order"),
+    ("nice = 0", r#"arrivals = { recorded = { file = "x" } }"#, r#":12: workload.io.arrivals.recorded.file: "x" was not read; only an experiment that is read from a file can name others"#),
+    ("\"workload.hog.nice\" = [0, 5]", r#""workload.io.arrivals" = [{ recorded = { file = "x" } }]"#, r#":17: sweep."workload.io.arrivals"[0].recorded: a file of times cannot be swept: give a job, or an experiment, for each file"#),
+    ("\"workload.hog.nice\" = [0, 5]", r#""workload.io.arrivals.recorded.file" = ["x"]"#, r#":17: sweep."workload.io.arrivals.recorded.file": a file of times cannot be swept: give a job, or an experiment, for each file"#),
+    ("\"workload.hog.nice\" = [0, 5]", r#""workload.io.arrivals.recorded" = [{ file = "x" }]"#, r#":17: sweep."workload.io.arrivals.recorded": a file of times cannot be swept: give a job, or an experiment, for each file"#),
+    (r#"slice = "50ms""#, r#"slice = { sweep = ["50ms", "9ms"] }"#, r#":8: scheduler.slice: a list to try is not written here: leave the field out, and write it in the table [sweep]: "scheduler.slice" = ["50ms","9ms"]"#),
     ("nice = 0", r#"arrivals = { recorded = [] }"#, ":12: workload.io.arrivals.recorded: 0 times: from 1 to 1000000"),
     ("nice = 0", "arrivals = { recorded = [\"2ms\"] }\nrequests = 1", ":12: workload.io.arrivals.recorded: has as many requests as there are times: leave out requests"),
     ("nice = 0", "arrivals = { every = \"1s\" }\npasses = 2", ":13: workload.io.passes: is not for a job with arrivals: it makes one pass for each request"),
@@ -460,6 +465,47 @@ fn a_file_has_at_most_a_mebibyte() {
     let message = format!("bad.toml: has {} bytes; an experiment has at most 1048576", text.len());
     assert_eq!(said(&text, &[]), message);
     assert!(problem(BASE, &[&format!("question={}", "x".repeat(1 << 20))]).reason.contains("at most 1048576"));
+}
+
+/// An experiment whose job is served at the times of a file, and the text of that file.
+fn with_times(times: &str) -> Result<Experiment, Problem> {
+    let text = BASE.replace("nice = 0", r#"arrivals = { recorded = { file = "times.txt" } }"#);
+    assert_eq!(files(&text, Format::Toml, &[]), ["times.txt"]);
+    let read = Files::from([("times.txt".to_owned(), ("a/times.txt".to_owned(), times.to_owned()))]);
+    read_with(&text, "bad.toml", Format::Toml, &[], &read, &CATALOGUE)
+}
+
+#[test]
+fn times_of_a_file_are_those_of_a_list() {
+    let found = with_times("# s\n0.5\n\n700ms # late\r\n  2 \n2s").unwrap();
+    let listed = BASE.replace("nice = 0", r#"arrivals = { recorded = ["0.5s", "700ms", "2s", "2s"] }"#);
+    let listed = read(&listed, "bad.toml", Format::Toml, &[], &CATALOGUE).unwrap();
+    assert_eq!(found, listed);
+    let hash = |one| expand(one, &CATALOGUE).unwrap()[0].hash.clone();
+    assert_eq!(hash(&found), hash(&listed));
+    assert_ne!(hash(&found), hash(&with_times("0.5").unwrap()));
+}
+
+#[test]
+fn a_bad_file_of_times_is_named_with_its_line() {
+    let wanted = "write one a line, in seconds (0.25) or with a unit (\"250ms\")";
+    for (times, line, reason) in [
+        ("", 1, format!("has no times: {wanted}")),
+        ("# none\n\n", 1, format!("has no times: {wanted}")),
+        ("1\nx", 2, format!("\"x\" is not a time: {wanted}")),
+        ("-1", 1, format!("\"-1\" is not a time: {wanted}")),
+        ("# a\n1 2", 2, format!("\"1 2\" is not a time: {wanted}")),
+        ("1e400", 1, format!("\"1e400\" is not a time: {wanted}")),
+        ("nan", 1, format!("\"nan\" is not a time: {wanted}")),
+        ("1,5", 1, format!("\"1,5\" is not a time: {wanted}")),
+        ("1\n2ms", 2, "\"2ms\" is earlier than the time before: write the times in order".to_owned()),
+    ] {
+        assert_eq!(with_times(times).unwrap_err().to_string(), format!("a/times.txt:{line}: {reason}"));
+    }
+    let many = with_times(&"1\n".repeat(1_000_001)).unwrap_err().to_string();
+    assert_eq!(many, "a/times.txt:1000001: is the 1000001th time: at most 1000000");
+    let long = with_times(&"x".repeat(1 << 20)).unwrap_err().to_string();
+    assert!(long.len() < 1000, "{} bytes", long.len());
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use pyo3::{create_exception, exceptions, prelude::*, types::PyBytes};
 use schedlab_bridge::{batch, caches, experiments, following, recording, results, said, sweep, tables};
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     time::Duration,
@@ -155,16 +155,25 @@ mod _core {
         released(py, experiments::schema)
     }
 
-    /// Reads and checks an experiment in "toml" or "json" and gives it as JSON.
+    /// Reads and checks an experiment in "toml" or "json" and gives it as JSON. `files` has, for each name that `files_of_experiment`
+    /// gives, what messages call the file, and its text.
     #[pyfunction]
+    #[pyo3(signature = (text, label, format, overrides, files=BTreeMap::new()))]
     fn read_experiment(
         py: Python<'_>,
         text: &str,
         label: &str,
         format: &str,
         overrides: Vec<String>,
+        files: BTreeMap<String, (String, String)>,
     ) -> PyResult<String> {
-        released(py, || experiments::read(text, label, format, &overrides))
+        released(py, || experiments::read(text, label, format, &overrides, &files))
+    }
+
+    /// The names of the files that an experiment names.
+    #[pyfunction]
+    fn files_of_experiment(py: Python<'_>, text: &str, format: &str, overrides: Vec<String>) -> PyResult<Vec<String>> {
+        released(py, || experiments::files(text, format, &overrides))
     }
 
     /// The cells of an experiment from a place on, and at most that many, as a JSON list of scenario, factors and hash.

@@ -64,7 +64,7 @@ def findings(file: Path) -> Iterator[Finding]:
 
     text = reading.text(file, reading.EXPERIMENT)
     try:
-        experiment = Specification.from_text(text, "FILE")
+        experiment = Specification.from_text(text, "FILE", folder=file.parent)
         experiment.cells()
         seeds = len(experiment.seeds)
     except (ScenarioError, UsageError) as error:

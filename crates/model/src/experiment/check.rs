@@ -1,7 +1,7 @@
 //! What types cannot say of a scenario: bounds that keep a run finite and free of overflow, names that must
 //! exist, rules between fields.
 
-mod arrivals;
+pub(super) mod arrivals;
 mod jobs;
 mod locks;
 mod machine;

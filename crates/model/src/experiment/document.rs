@@ -9,6 +9,8 @@ use toml::{
 
 /// Longest file, in bytes.
 pub(super) const LARGEST: usize = 1 << 20;
+/// The same of what programs pass on: the times of files are in it.
+const LARGEST_JSON: usize = 16 << 20;
 
 /// A text that could not be read, and its line.
 pub(super) struct Unreadable {
@@ -18,8 +20,9 @@ pub(super) struct Unreadable {
 
 /// Reads `text` into a tree. Both formats bound the depth themselves.
 pub(super) fn parse(text: &str, format: Format) -> Result<Value, Unreadable> {
-    if text.len() > LARGEST {
-        let reason = format!("has {} bytes; an experiment has at most {LARGEST}", text.len());
+    let largest = if format == Format::Json { LARGEST_JSON } else { LARGEST };
+    if text.len() > largest {
+        let reason = format!("has {} bytes; an experiment has at most {largest}", text.len());
         return Err(Unreadable { fault: Fault::new(Path::default(), reason), line: None });
     }
     let tree = match format {

@@ -7,20 +7,45 @@ use super::{
     metrics::{self, Known},
     path::Path,
     problem::{Fault, Problem},
+    recorded::{self, Files, Wrong},
     resolve::Judge,
+    snippet::snippet,
     sweep::{Grid, SWEPT, put},
     translate::typed,
 };
 use crate::scenario::Scenario;
 use serde_json::Value;
 
-/// Reads and checks an experiment. `label` is what messages call the file; each override is `PATH=VALUE`.
-/// An override of a swept field takes that field out of the sweep.
+/// Reads and checks an experiment that names no files; see [`read_with`].
 pub fn read(
     text: &str,
     label: &str,
     format: Format,
     overrides: &[String],
+    catalogue: &Catalogue<'_>,
+) -> Result<Experiment, Problem> {
+    read_with(text, label, format, overrides, &Files::new(), catalogue)
+}
+
+/// The names of the files whose texts [`read_with`] needs. None of a text that it will refuse.
+pub fn files(text: &str, format: Format, overrides: &[String]) -> Vec<String> {
+    let Ok(mut tree) = document::parse(text, format) else { return Vec::new() };
+    for one in overrides.iter().filter_map(|text| Override::parse(text).ok()) {
+        if put(&mut tree, &one.path, one.value).is_err() {
+            return Vec::new();
+        }
+    }
+    recorded::named(&tree)
+}
+
+/// Reads and checks an experiment with the texts of the files that it names. `label` is what messages call the file; each override is `PATH=VALUE`.
+/// An override of a swept field takes that field out of the sweep.
+pub fn read_with(
+    text: &str,
+    label: &str,
+    format: Format,
+    overrides: &[String],
+    files: &Files,
     catalogue: &Catalogue<'_>,
 ) -> Result<Experiment, Problem> {
     let judge = Judge::new(catalogue);
@@ -32,14 +57,14 @@ pub fn read(
         })
     };
     let mut set: Vec<Override<'_>> = overrides.iter().map(|text| read_override(text)).collect::<Result<_, _>>()?;
-    let problem = match reading.experiment(&set, catalogue) {
+    let problem = match reading.experiment(&set, files, catalogue) {
         Ok(experiment) => return Ok(experiment),
         Err(problem) => problem,
     };
     // What reads as a number or a switch may be meant as a name: `workload.io.group=1`.
     let Some(guilty) = set.iter_mut().find(|set| set.path.to_string() == problem.field) else { return Err(problem) };
     guilty.value = Value::from(guilty.right);
-    reading.experiment(&set, catalogue).map_err(|_| problem)
+    reading.experiment(&set, files, catalogue).map_err(|_| problem)
 }
 
 /// Reads and checks a single scenario, as [`super::Cell`] holds it.
@@ -75,12 +100,22 @@ impl<'a> Reading<'a> {
         Ok(Reading { label, lines: (format == Format::Toml).then_some(text), written, judge })
     }
 
-    fn experiment(&self, set: &[Override<'_>], catalogue: &Catalogue<'_>) -> Result<Experiment, Problem> {
+    fn experiment(
+        &self,
+        set: &[Override<'_>],
+        files: &Files,
+        catalogue: &Catalogue<'_>,
+    ) -> Result<Experiment, Problem> {
         let mut tree = self.written.clone();
         for one in set {
             take_out_of_sweep(&mut tree, &one.path);
             put(&mut tree, &one.path, one.value.clone()).map_err(|fault| self.problem(fault, &tree, set))?;
         }
+        refuse_lists_in_fields(&Path::default(), &tree).map_err(|fault| self.problem(fault, &tree, set))?;
+        recorded::resolve(&mut tree, files).map_err(|wrong| match wrong {
+            Wrong::Experiment(fault) => self.problem(fault, &tree, set),
+            Wrong::File(problem) => problem,
+        })?;
         let experiment: Experiment = typed(&Path::default(), &tree).map_err(|fault| self.problem(fault, &tree, set))?;
         let known = self.cells(&experiment, &tree, set, catalogue)?;
         check_metrics(&experiment, catalogue, &known).map_err(|fault| self.problem(fault, &tree, set))?;
@@ -146,6 +181,25 @@ fn take_out_of_sweep(tree: &mut Value, path: &Path) {
     }
     if zips.as_object().is_some_and(|zip| zip.is_empty()) {
         sweep.remove("zip");
+    }
+}
+
+/// Refuses `slice = { sweep = [...] }`: what is swept is written in a table of its own.
+fn refuse_lists_in_fields(at: &Path, value: &Value) -> Result<(), Fault> {
+    match value {
+        Value::Object(table) => table.iter().try_for_each(|(name, inner)| match inner.get("sweep") {
+            Some(Value::Array(list)) if inner.as_object().is_some_and(|inner| inner.len() == 1) => {
+                let at = at.key(name);
+                let list = snippet(&Value::from(list.as_slice()));
+                let reason = format!("a list to try is not written here: leave the field out, and write it in the table [sweep]: \"{at}\" = {list}");
+                Err(Fault::new(at, reason))
+            }
+            _ => refuse_lists_in_fields(&at.key(name), inner),
+        }),
+        Value::Array(list) => {
+            list.iter().enumerate().try_for_each(|(i, inner)| refuse_lists_in_fields(&at.index(i), inner))
+        }
+        _ => Ok(()),
     }
 }
 

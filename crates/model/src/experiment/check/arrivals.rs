@@ -11,7 +11,7 @@ use crate::{
 /// Most requests a second.
 const MOST_ARRIVALS: f64 = 1e9;
 /// Most times that are written out, and most requests of a burst.
-const MOST_RECORDED: usize = 1_000_000;
+pub(crate) const MOST_RECORDED: usize = 1_000_000;
 
 /// Checks the requests of all jobs.
 pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
