@@ -9,11 +9,29 @@ import pytest
 from conftest import ROOT
 from test_report import look, with_browser
 
+from schedlab import Experiment
+from schedlab.report import measured, page
+
 SHOTS = runpy.run_path(str(ROOT / "scripts" / "screenshots.py"))
 #: Sheets of A4 or Letter.
 SHEETS = 15
 
 pytestmark = with_browser
+
+LONG_NAMES = """
+machine = "at_286"
+question = "How long do the tasks wait?"
+seeds = 2
+duration = "20s"
+metrics = ["tasks.NAME.wakeup_latency.p99", "tasks.NAME.share", "wakeup_latency.p99"]
+[scheduler]
+name = "minix"
+[workload]
+NAME = { load = "read_files", files = 3, size = "4KiB", passes = "forever" }
+hog = { load = "spin", compute = "1s", passes = "forever" }
+[sweep]
+"workload.NAME.nice" = [0, 5]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +65,25 @@ def test_a_picture_has_the_theme_and_the_width_that_are_asked_for(pages):
             seen[theme, width] = picture.read_bytes()
             assert int.from_bytes(seen[theme, width][16:20]) == max(width, 500)
     assert len(set(seen.values())) == len(seen)
+
+
+def test_names_of_metrics_are_broken_after_dots_and_underscores_only(tmp_path):
+    name = "tasks.reader_of_the_database.wakeup_latency_of_its_tasks.p99.9"
+    parts = ["tasks.", "reader_", "of_", "the_", "database.", "wakeup_", "latency_", "of_", "its_", "tasks.", "p99.9"]
+    assert str(page.breakable(name)) == "<wbr>".join(parts)
+    assert page.breakable_heading(name) == "\u200b".join(parts)
+    assert str(page.breakable("<b> 1.5 s.")) == "&lt;b&gt; 1.5 s."
+    (tmp_path / "results").mkdir()
+    text = LONG_NAMES.replace("NAME", "reader_of_the_database_with_a_long_name")
+    found = Experiment.from_text(text, "long").run(tmp_path / "results")
+    measured.write(found, tmp_path / "page.html")
+    assert look(tmp_path / "page.html", 360) == []
+
+
+def test_a_word_that_is_broken_is_found(pages):
+    page = pages["cache"].with_name("broken.html")
+    page.write_text('<body style="overflow-wrap:anywhere"><p style="width:4em">averylongwordthatisnot</p></body>')
+    assert look(page, 360) == ["broken: averylongwordthatisnot"]
 
 
 def test_what_is_cut_is_found(pages):

@@ -153,6 +153,18 @@ addEventListener("load", () => {
     const hides = getComputedStyle(e).overflowX != "visible" && e.scrollWidth > e.clientWidth + 1;
     if (seen(e) && hides) found.push("cut: " + e.textContent.slice(0, 40));
   }
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const text = texts.currentNode;
+    // The names of scenarios are no words.
+    if (text.parentElement.closest("svg, script, style, pre, .id")) continue;
+    for (const word of text.data.matchAll(/[\\p{L}\\p{N}]+/gu)) {
+      const range = document.createRange();
+      range.setStart(text, word.index), range.setEnd(text, word.index + word[0].length);
+      const lines = new Set([...range.getClientRects()].filter(r => r.width > 0).map(r => Math.round(r.top)));
+      if (lines.size > 1) found.push("broken: " + word[0]);
+    }
+  }
   for (const drawing of document.querySelectorAll("svg")) {
     const frame = drawing.getBoundingClientRect();
     if (!seen(drawing)) continue;

@@ -73,7 +73,7 @@ def _cell(value: Any, column: Column) -> Cell:
 
 def _widest(column: Column, place: int, rows: Sequence[Sequence[Cell]]) -> int:
     """Characters of the widest thing in a column that is not broken."""
-    heading = max(map(len, re.split(r"(?<=[._ ])", column.heading)), default=0)
+    heading = max(map(len, re.split(rf"{BREAK}|(?<= )", column.heading)), default=0)
     if column.prose:
         return max(heading, PROSE)
     if column.style == "id" and not column.key:
@@ -81,11 +81,20 @@ def _widest(column: Column, place: int, rows: Sequence[Sequence[Cell]]) -> int:
     return max([heading, *(len(row[place].text) for row in rows)])
 
 
+#: Where names of metrics may be broken: after their dots and underscores. Numbers are not.
+BREAK = r"(?<=[._])(?=\D)"
+
+
 def breakable(heading: str) -> Any:
-    """A heading that may be broken after its dots and underscores."""
+    """A text with names of metrics, which may be broken after their dots and underscores."""
     from markupsafe import Markup, escape
 
-    return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[._])", heading))
+    return Markup("<wbr>").join(escape(part) for part in re.split(BREAK, heading))
+
+
+def breakable_heading(heading: str) -> str:
+    """The same for an attribute, which has no elements: with blanks of no width."""
+    return re.sub(BREAK, "\u200b", heading)
 
 
 def write(template: str, path: Path, **values: Any) -> None:
@@ -98,7 +107,7 @@ def write(template: str, path: Path, **values: Any) -> None:
     environment = Environment(
         loader=PackageLoader("schedlab.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    environment.globals.update(breakable=breakable)
+    environment.globals.update(breakable=breakable, breakable_heading=breakable_heading)
     style = {"light": variables(LIGHT), "dark": variables(DARK), "chart_style": CHART, "breaks": BREAKS}
     text = environment.get_template(template).render(engine=_core.version(), **style, **values)
     replace(Path(path), escaped(text).encode())
