@@ -1,5 +1,7 @@
 """What a run's end cuts off, tasks that can never go on, and missing numbers: as a user sees them."""
 
+import csv
+import io
 import json
 
 import pytest
@@ -85,6 +87,31 @@ def test_a_maximum_that_the_end_cut_off_says_so(schedlab, file):
     assert "p50" not in done.stdout.partition("warning")[2]
     answer = schedlab.json("run", "ask.toml", *words)
     assert sorted(one["seeds"] for one in answer["warnings"] if "pass_time" in one["warning"]) == [[1], [2]]
+
+
+def test_warnings_are_a_column_of_the_csv_if_any_row_has_one(schedlab, file):
+    path = file(STARVED)
+    words = [path, "--seeds", 2, "--set", 'metrics=["tasks.worker.pass_time.max"]', "--csv"]
+    done = schedlab("run", *words)
+    (row,) = csv.DictReader(io.StringIO(done.stdout))
+    assert list(row)[-1] == "notes"
+    assert "had not ended when the run ended" in row["notes"]
+    assert len(row["notes"].split(" | ")) > 1
+    assert all(f"warning: {note} (" in done.stderr for note in row["notes"].split(" | "))
+    (again,) = csv.DictReader(io.StringIO(schedlab("report", "ask", "--csv").stdout))
+    assert again == row
+    swept = schedlab("run", *words, "--set", 'sweep={ "workload.hog.compute" = ["1s", "100s"] }').stdout
+    assert [bool(row["notes"]) for row in csv.DictReader(io.StringIO(swept))] == [False, True]
+    harmless = schedlab("run", *words, "--set", 'workload.hog.compute="1s"')
+    assert "notes" not in harmless.stdout
+
+
+def test_a_metric_that_short_runs_lack_says_so_and_names_one_that_begins_alike(schedlab, file):
+    plain = DEADLOCK.partition("[workload.d]")[0] + 'workload.hog = { load = "spin", compute = "10ms" }\n'
+    done = schedlab("run", file(plain), "--set", 'metrics=["load1"]')
+    assert done.returncode == 2
+    reason = "nothing in these runs gives it a value: make them longer, or take it out of metrics"
+    assert f"no run has 'load1' ({reason}); did you mean 'load_mean'?" in done.stderr
 
 
 def test_a_metric_without_a_value_is_an_error_with_the_nearest_name(schedlab, file):

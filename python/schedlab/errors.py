@@ -36,7 +36,11 @@ def nearest(name: str, known) -> str:
 
 
 def closest(name: str, known) -> str:
-    """Return the one of some known names that looks most like `name`."""
-    from difflib import get_close_matches
+    """Return the one of some known names that looks most like `name`: first of all, that begins as it does."""
+    from difflib import SequenceMatcher
 
-    return get_close_matches(name, list(known), n=1, cutoff=0.0)[0]
+    def likeness(one: str) -> tuple[int, float]:
+        same = next((i for i, (a, b) in enumerate(zip(name, one, strict=False)) if a != b), min(len(name), len(one)))
+        return same, SequenceMatcher(None, name, one).ratio()
+
+    return max(known, key=likeness)

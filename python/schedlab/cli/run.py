@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from schedlab.experiment import Experiment
     from schedlab.results import Results
+    from schedlab.tables import Table
     from schedlab.targets.host.conditions import Conditions
     from schedlab.targets.target import Target
 
@@ -247,7 +248,24 @@ def show(results: "Results", form: Form = Form.TEXT, pictures: Sequence[tuple[Pa
         lines.append(f"warning: {text} ({found} of {counted(total, 'run')})")
     for path, kind, what in pictures:
         lines.append(f"{kind} of seed {results.seeds[0]} of {what}: {path}{_which_run(results)}")
+    if form is Form.CSV:
+        table = _with_notes(results, table)
     print_result(form, table.but(title=results.manifest["question"]), lines, others, first=True)
+
+
+def _with_notes(results: "Results", table: "Table") -> "Table":
+    """A last column with the warnings of each row, if any row has one: a reader of the CSV may not see the others."""
+    from schedlab.report.warnings import gathered
+    from schedlab.tables import Cell, Column, Table
+
+    of: dict[str, list[dict]] = {}
+    for one in results.warnings:
+        of.setdefault(one["scenario"], []).append(one)
+    notes = [" | ".join(gathered(of.get(cell["scenario"], ()))) for cell in results.manifest["cells"]]
+    if not any(notes):
+        return table
+    rows = [[*row, Cell(note)] for row, note in zip(table.rows, notes, strict=True)]
+    return Table([*table.columns, Column("notes", prose=True)], rows)
 
 
 def _which_run(results: "Results") -> str:

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -73,6 +73,10 @@ def _files(path: Path) -> list[Path]:
     if not files:
         raise UsageError(f"no results under {path}; make some with: schedlab run FILE --out {path}")
     return files
+
+
+#: The metric that counts tasks that wait for what can never come.
+STUCK = "stuck"
 
 
 @dataclass(frozen=True)
@@ -222,17 +226,17 @@ class Results:
         return [f"{name!r}{self._why_missing(name)}; did you mean {closest(name, known)!r}?" for name in missing]
 
     def _why_missing(self, name: str) -> str:
-        """Why a statistic has no value, if that is known."""
+        """Why a metric has no value, or what to do where only its absence is known."""
         count = f"{name.rpartition('.')[0]}.count"
         counts = [value for one in self._values([count]).values() for value in one.values]
-        return f" (there are no values: {count} is 0)" if counts and not any(counts) else ""
+        if counts and not any(counts):
+            return f" (there are no values: {count} is 0)"
+        return " (nothing in these runs gives it a value: make them longer, or take it out of metrics)"
 
-    @property
+    @cached_property
     def stuck(self) -> bool:
         """Whether tasks of a run wait for what can never come."""
-        if "stuck" not in self.known_metrics:
-            return False
-        return any((value or 0) > 0 for one in self._values(["stuck"]).values() for value in one.values)
+        return STUCK in self.known_metrics and _any_stuck(self._values([STUCK]))
 
     def summary(self, metrics: str | Sequence[str] | None = None) -> "pl.DataFrame":
         """Mean and 95 % interval over seeds: a row per cell and metric.
@@ -254,12 +258,18 @@ class Results:
 
     @cached_property
     def _shown(self) -> list[dict[str, Any]]:
-        return self._entries(None)
+        names = self.shown_metrics
+        # The question whether tasks are stuck follows every table, and reading takes the time whatever the columns.
+        known = [STUCK] if STUCK in self.known_metrics else []
+        found = self._values([*names, *known])
+        self.__dict__.setdefault("stuck", _any_stuck(found))
+        return self._rows(names, found)
 
-    def _entries(self, metrics: str | Sequence[str] | None) -> list[dict[str, Any]]:
-        asked = [metrics] if isinstance(metrics, str) else metrics
-        names = self.shown_metrics if asked is None else self._meant(asked)
-        found = self._values(names)
+    def _entries(self, metrics: str | Sequence[str]) -> list[dict[str, Any]]:
+        names = self._meant([metrics] if isinstance(metrics, str) else metrics)
+        return self._rows(names, self._values(names))
+
+    def _rows(self, names: Iterable[str], found: Mapping[tuple[str, str], store.Values]) -> list[dict[str, Any]]:
         rows = []
         for cell in self.manifest["cells"]:
             for name in names:
@@ -481,3 +491,7 @@ def read_baseline(text: str, cells: list[dict[str, str]]) -> dict[str, str]:
 def _is_meant(name: str, asked: str) -> bool:
     """Whether `asked`, in which `*` matches any job or nice level, means the metric `name`."""
     return re.fullmatch(re.escape(asked).replace(r"\*", ".+"), name) is not None
+
+
+def _any_stuck(values: Mapping[tuple[str, str], store.Values]) -> bool:
+    return any((value or 0) > 0 for (_, name), one in values.items() if name == STUCK for value in one.values)

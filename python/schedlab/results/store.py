@@ -13,9 +13,11 @@ only run of its scenario: it stands for all seeds.
 import fcntl
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -27,6 +29,8 @@ from schedlab.specification import Cell
 from schedlab.system import leftovers, reading, writing
 
 RUNS_PER_FILE = 1000
+#: Files whose runs are remembered: a command asks for them several times.
+REMEMBERED = 64
 FORMAT = 1
 #: Held while runs are made.
 LOCK = ".lock"
@@ -153,9 +157,18 @@ def _line(name: str, value: Any) -> bytes:
 
 
 def runs(file: Path) -> list[tuple[str, str, list[int], bool]]:
-    """The runs in a file: scenario, engine, seeds, and whether the runs depend on them."""
+    """The runs in a file: scenario, engine, seeds, and whether the runs depend on them. Not to be changed:
+    what was read last is remembered.
+    """
     with _named(file):
-        return _core.known_runs(str(file))
+        is_now = os.stat(file)
+        return _runs(str(file), is_now.st_dev, is_now.st_ino, is_now.st_mtime_ns, is_now.st_size)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _runs(path: str, *_: int) -> list[tuple[str, str, list[int], bool]]:
+    """A file that is written again is another one."""
+    return _core.known_runs(path)
 
 
 def alike(files: Iterable[Path]) -> dict[str, int]:

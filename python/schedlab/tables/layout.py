@@ -34,7 +34,9 @@ TITLE, RULE = "bold", "─"
 def lines(table: Table, width: int, alternatives: Sequence[Sequence[Table]] = ()) -> list[Line]:
     """The table as lines for `width` columns of a terminal; `alternatives` hold the same numbers as other tables."""
     title = [[(part, TITLE)] for part in wrapped(_clean(table.title), width)] if table.title else []
-    return [*title, *([[]] if title else []), *_body(table, width, alternatives)]
+    # No column: of the metrics that were asked for, no run has any, and nothing was swept.
+    body = _body(table, width, alternatives) if table.columns else []
+    return [*title, *([[]] if title else []), *body]
 
 
 def _body(table: Table, width: int, alternatives: Sequence[Sequence[Table]]) -> list[Line]:
