@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 
 type Policies = (Bsd4, (Bsd44x, Bsd452));
 
+mod processors;
 mod watched;
 
 use watched::{Line, Ps, watch};

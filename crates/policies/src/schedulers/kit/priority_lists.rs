@@ -53,6 +53,11 @@ impl<const LISTS: usize> PriorityLists<LISTS> {
         }
     }
 
+    /// The best task of which this is true.
+    pub fn find(&self, links: &Links, is: impl Fn(TaskId) -> bool) -> Option<TaskId> {
+        self.lists.iter().find_map(|list| list.find(links, &is))
+    }
+
     /// The head of the best list.
     #[inline]
     pub fn best(&self) -> Option<TaskId> {

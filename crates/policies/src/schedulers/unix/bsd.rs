@@ -134,6 +134,19 @@ impl<const LISTS: usize> Bsd<LISTS> {
         let priority = thread.priority;
         self.queue.add(cx, cpu, task, priority, end);
         self.queue.tell_idle(cx, task);
+        if cx.processors.len() > 1 {
+            self.kick_other(cx, cpu, task);
+        }
+    }
+
+    /// A bound task has joined the queue of another processor, which looks at it if it idles or runs a worse one (kick_other_cpu).
+    #[inline(never)]
+    fn kick_other(&self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        let Some(home) = self.queue.moved(cx, cpu, task) else { return };
+        let running = cx.processors[usize::from(home)].running;
+        if running.is_none_or(|running| self.priority(task) < self.priority(running)) {
+            cx.resched(home);
+        }
     }
 
     /// A task is new: it is as its parent is, usage and all.
@@ -182,9 +195,10 @@ impl<const LISTS: usize> Bsd<LISTS> {
     }
 
     /// A queued task comes to another processor.
-    pub fn move_in(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
+    pub fn move_in(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
         let priority = self.priority(task);
         self.queue.add_bound(cx, cpu, task, priority);
+        self.kick_other(cx, cpu, task);
     }
 
     /// A task wakes.
@@ -202,9 +216,9 @@ impl<const LISTS: usize> Bsd<LISTS> {
     /// A running task sleeps or ends, or a queued one leaves a processor that it may no longer use. One that may use all of them
     /// stays where it is, for the queue is the same.
     #[inline]
-    pub fn leave(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+    pub fn leave(&mut self, cx: &Context<'_>, task: TaskId, why: Dequeue) {
         if why == Dequeue::Migrate {
-            return self.queue.take_bound(cx, cpu, task);
+            return self.queue.take_bound(cx, task);
         }
         self.ready -= self.rules.estimator.load(cx.tasks[task as usize].nice);
         let Rules { asleep, asleep_in_any_class, .. } = self.rules;

@@ -68,8 +68,8 @@
 //!   before a heavy task runs again. Usage is kept in 32,768ths, priorities start at 160, and usage is cut where they end,
 //!   at 511. Where all are nice, L is far below 1, usage is cut, and shares are more equal than the weights.
 //! - **Several processors.** The queue is one for all and any processor takes its head, as in the kernel; so tasks migrate
-//!   without need in both. A task bound to some processors waits in the queue of one of them, as in the kernel since 7.1
-//!   (it had only binding to one). An interrupt is taken by the processor of the task that it wakes.
+//!   without need in both. A bound task joins the shortest queue that it may whenever it is queued, as in the kernel since 7.1; the
+//!   processor where it was takes it back if it has nothing else. Timers interrupt the first processor.
 //! - **The clocks of the pass, the samples and the quantum** start at random phases, independent of the clock's ticks.
 //!   While no task is ready they stop; what they missed is made up for when one is. A quantum is compared in ns, not in ticks.
 //! - **Ticks of the statistics clock** come evenly; the kernel derives them from a timer of 2000 Hz, and they jitter by 0.5 ms.
@@ -283,8 +283,8 @@ impl Scheduler for Bsd4 {
     }
 
     #[inline]
-    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
-        self.bsd.leave(cx, cpu, task, why);
+    fn dequeue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Dequeue) {
+        self.bsd.leave(cx, task, why);
         if why == Dequeue::Exit
             && let Some(parent) = cx.tasks[task as usize].parent
         {
@@ -312,7 +312,8 @@ impl Scheduler for Bsd4 {
     #[inline]
     fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         let (better, worse) = (self.bsd.priority(woken), self.bsd.priority(running));
-        if cx.waker.is_none() || better < worse && (better <= WORST_INTERRUPT || worse >= IDLE) {
+        let softclock = cx.waker.is_none() && cpu == 0;
+        if softclock || better < worse && (better <= WORST_INTERRUPT || worse >= IDLE) {
             self.cpus[usize::from(cpu)].preempted = true;
             return Preempt::AtOnce;
         }
@@ -345,7 +346,7 @@ impl Scheduler for Bsd4 {
 
     #[inline]
     fn interrupted(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
-        self.interrupt(cx, cpu);
+        self.interrupt(cx, self.bsd.queue.interrupted(cx, cpu));
     }
 
     /// All that is due by the clock is done in an interrupt thread of the first processor, or woken by it.

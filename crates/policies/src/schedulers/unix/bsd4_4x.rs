@@ -63,7 +63,7 @@
 //! - **The slice** of a quantum ends within the kernel as the machine's `preemption` says; the original's is `none`: no
 //!   other task runs while a task is in the kernel, unless it waits.
 //! - **Several processors** share one queue; the original's second processor could only work outside the kernel, which is a
-//!   matter of the machine. A task bound to some of them waits in a queue of its own processor; the original had no such
+//!   matter of the machine. A task bound to some of them waits in the queue of one, chosen whenever it is queued; the original had no such
 //!   binding.
 //! - **The clocks of the pass, the samples and the quantum** start at random phases, independent of the clock's ticks.
 //!   While no task is ready they stand still, and what they missed is made up for when one is.
@@ -211,8 +211,8 @@ impl Scheduler for Bsd44x {
     }
 
     #[inline]
-    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
-        self.bsd.leave(cx, cpu, task, why);
+    fn dequeue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Dequeue) {
+        self.bsd.leave(cx, task, why);
     }
 
     #[inline(always)]

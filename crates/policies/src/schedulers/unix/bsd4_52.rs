@@ -197,8 +197,8 @@ impl Scheduler for Bsd452 {
     }
 
     #[inline]
-    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
-        self.bsd.leave(cx, cpu, task, why);
+    fn dequeue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Dequeue) {
+        self.bsd.leave(cx, task, why);
         if why == Dequeue::Exit
             && let Some(parent) = cx.tasks[task as usize].parent
         {
@@ -225,7 +225,7 @@ impl Scheduler for Bsd452 {
 
     #[inline]
     fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
-        if cx.waker.is_none() {
+        if cx.waker.is_none() && cpu == 0 {
             self.interrupted[usize::from(cpu)] = true;
             return Preempt::AtOnce;
         }
@@ -256,7 +256,7 @@ impl Scheduler for Bsd452 {
 
     #[inline]
     fn interrupted(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
-        self.interrupt(cx, cpu);
+        self.interrupt(cx, self.bsd.queue.interrupted(cx, cpu));
     }
 
     /// All that is due by the clock is done in an interrupt thread of the first processor.

@@ -12,7 +12,10 @@ use crate::schedulers::{
         queue::Links,
     },
 };
-use schedlab_model::task::{CpuId, TaskId};
+use schedlab_model::{
+    Nanos,
+    task::{CpuId, TaskId},
+};
 
 /// The queue, of `LISTS` lists.
 #[derive(Debug)]
@@ -21,8 +24,13 @@ pub struct GlobalQueue<const LISTS: usize> {
     shared: PriorityLists<LISTS>,
     /// The queues of single processors, each with the number of tasks in it.
     own: Vec<(PriorityLists<LISTS>, u32)>,
-    /// The priority with which each task was last queued.
+    /// The priority with which each task was last queued, and the processor whose queue it joined if it is bound.
     priorities: Vec<u16>,
+    homes: Vec<CpuId>,
+    /// When a timer last woke a task: softclock runs on the first processor.
+    timer: Nanos,
+    /// A task that its new processor pulls keeps its place.
+    pulled: Option<TaskId>,
 }
 
 impl<const LISTS: usize> GlobalQueue<LISTS> {
@@ -32,6 +40,9 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
             shared: PriorityLists::default(),
             own: vec![Default::default(); processors.into()],
             priorities: Vec::new(),
+            homes: Vec::new(),
+            timer: Nanos::MAX,
+            pulled: None,
         }
     }
 
@@ -46,10 +57,21 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
     pub fn add(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, priority: u16, end: End) {
         if task as usize >= self.priorities.len() {
             self.priorities.resize(task as usize + 1, 0);
+            self.homes.resize(task as usize + 1, 0);
         }
         self.priorities[task as usize] = priority;
         if self.is_bound(cx, task) {
-            let (lists, length) = &mut self.own[usize::from(cpu)];
+            self.homes[task as usize] = self.shortest(cx, cpu, task);
+        }
+        self.insert(cx, task, end);
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, cx: &Context<'_>, task: TaskId, end: End) {
+        let priority = self.priorities[task as usize];
+        if self.is_bound(cx, task) {
+            let home = self.homes[task as usize];
+            let (lists, length) = &mut self.own[usize::from(home)];
             lists.add(&mut self.links, task, priority, end);
             *length += 1;
         } else {
@@ -59,10 +81,10 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
 
     /// A queued task leaves.
     #[inline(always)]
-    fn remove(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
+    fn remove(&mut self, cx: &Context<'_>, task: TaskId) {
         let priority = self.priorities[task as usize];
         if self.is_bound(cx, task) {
-            let (lists, length) = &mut self.own[usize::from(cpu)];
+            let (lists, length) = &mut self.own[usize::from(self.homes[task as usize])];
             lists.remove(&mut self.links, task, priority);
             *length -= 1;
         } else {
@@ -71,17 +93,34 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
     }
 
     /// A queued task that may use some processors only leaves one of them; any other one stays, for the queue is the same.
-    pub fn take_bound(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
-        if self.is_bound(cx, task) {
-            self.remove(cx, cpu, task);
+    pub fn take_bound(&mut self, cx: &Context<'_>, task: TaskId) {
+        if self.pulled != Some(task) && self.is_bound(cx, task) {
+            self.remove(cx, task);
         }
     }
 
     /// It joins another one.
     pub fn add_bound(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, priority: u16) {
-        if self.is_bound(cx, task) {
+        if self.pulled.take() != Some(task) && self.is_bound(cx, task) {
             self.add(cx, cpu, task, priority, End::Tail);
         }
+    }
+
+    /// The processor whose queue a bound task joins (sched_pickcpu): that where it was, unless another has a shorter one.
+    fn shortest(&self, cx: &Context<'_>, cpu: CpuId, task: TaskId) -> CpuId {
+        let allowed = cx.tasks[task as usize].allowed;
+        let may = (0..self.own.len() as CpuId).filter(|cpu| allowed >> cpu & 1 == 1);
+        may.min_by_key(|&other| (self.own[usize::from(other)].1, other != cpu)).unwrap_or(cpu)
+    }
+
+    /// The processor whose kernel acts: that of the waker, or the first one, which runs softclock.
+    pub fn here(cx: &Context<'_>) -> CpuId {
+        cx.waker.map_or(0, |waker| cx.tasks[waker as usize].cpu)
+    }
+
+    /// The processor that was interrupted, where the kernel reports that of the woken task for a timer.
+    pub fn interrupted(&self, cx: &Context<'_>, cpu: CpuId) -> CpuId {
+        if self.timer == cx.now { 0 } else { cpu }
     }
 
     /// A queued task has another priority: it goes to the tail of its new list, or keeps its place if that is the old one.
@@ -90,9 +129,9 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
         if self.priorities[task as usize] / PER_LIST == priority / PER_LIST {
             self.priorities[task as usize] = priority;
         } else {
-            let cpu = cx.tasks[task as usize].cpu;
-            self.remove(cx, cpu, task);
-            self.add(cx, cpu, task, priority, End::Tail);
+            self.remove(cx, task);
+            self.priorities[task as usize] = priority;
+            self.insert(cx, task, End::Tail);
         }
     }
 
@@ -112,28 +151,45 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
     /// Takes the best task for a processor, if it is queued there.
     #[inline(always)]
     pub fn take(&mut self, cx: &Context<'_>, cpu: CpuId) -> Option<TaskId> {
-        let task = self.best(cpu).filter(|&task| cx.tasks[task as usize].cpu == cpu)?;
-        self.remove(cx, cpu, task);
+        let task = match self.best(cpu) {
+            Some(task) => Some(task).filter(|&task| cx.tasks[task as usize].cpu == cpu),
+            None if self.own.len() > 1 => self.displaced(cx, cpu),
+            None => None,
+        }?;
+        self.remove(cx, task);
         Some(task)
     }
 
-    /// The best task for a processor, if it is queued on another one.
-    pub fn elsewhere(&self, cx: &Context<'_>, cpu: CpuId) -> Option<TaskId> {
-        self.best(cpu).filter(|&task| cx.tasks[task as usize].cpu != cpu)
+    /// A bound task that was here last and has joined another processor's queue, which has not taken it: this one has nothing else.
+    #[inline(never)]
+    fn displaced(&self, cx: &Context<'_>, cpu: CpuId) -> Option<TaskId> {
+        let here = |task: TaskId| cx.tasks[task as usize].cpu == cpu;
+        self.own.iter().filter(|own| own.1 > 0).find_map(|(lists, _)| lists.find(&self.links, here))
     }
 
-    /// Where a new or woken task joins: on the first idle processor, else on that of its waker. A bound one goes where it
-    /// finds the fewest others, if possible where it was.
-    pub fn place(&self, cx: &Context<'_>, task: TaskId) -> CpuId {
-        let bound = self.is_bound(cx, task);
-        let task = &cx.tasks[task as usize];
-        if bound {
-            let may = (0..self.own.len() as CpuId).filter(|cpu| task.allowed >> cpu & 1 == 1);
-            return may.min_by_key(|&cpu| (self.own[usize::from(cpu)].1, cpu != task.cpu)).unwrap_or(task.cpu);
+    /// The best task for a processor, if it is queued on another one.
+    pub fn elsewhere(&mut self, cx: &Context<'_>, cpu: CpuId) -> Option<TaskId> {
+        self.pulled = self.best(cpu).filter(|&task| cx.tasks[task as usize].cpu != cpu);
+        self.pulled
+    }
+
+    /// Where a new or woken task joins: on the first idle processor, else on that of its waker, or on the first, where softclock
+    /// wakes it. A bound one goes where it finds the fewest others, if possible where it was.
+    pub fn place(&mut self, cx: &Context<'_>, task: TaskId) -> CpuId {
+        if cx.waker.is_none() {
+            self.timer = cx.now;
+        }
+        if self.is_bound(cx, task) {
+            return self.shortest(cx, cx.tasks[task as usize].cpu, task);
         }
         let idle = cx.processors.iter().position(|processor| processor.running.is_none());
-        let waker = || cx.waker.map_or(task.cpu, |waker| cx.tasks[waker as usize].cpu);
-        idle.map_or_else(waker, |cpu| cpu as CpuId)
+        idle.map_or_else(|| Self::here(cx), |cpu| cpu as CpuId)
+    }
+
+    /// A bound task that was put back has joined the queue of another processor: its home.
+    pub fn moved(&self, cx: &Context<'_>, cpu: CpuId, task: TaskId) -> Option<CpuId> {
+        let home = self.homes[task as usize];
+        (home != cpu && self.is_bound(cx, task)).then_some(home)
     }
 
     /// A task was queued that may run anywhere: every idle processor is asked to reschedule.
