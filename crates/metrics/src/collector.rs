@@ -467,6 +467,7 @@ impl Observer for Collector {
         };
         processor.switch_in(next.task, next.time);
         self.wasted.pass_to(next.time);
+        self.wasted.busy(next.cpu);
         self.leaves(left);
         self.comes(next);
     }

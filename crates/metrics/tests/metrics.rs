@@ -565,7 +565,9 @@ fn complete() -> Report {
 
 #[test]
 fn every_metric_of_the_table_has_a_row_and_every_row_is_of_the_table() {
-    let (report, jobs) = (complete(), ["editor", "hog"]);
+    let (mut report, jobs) = (complete(), ["editor", "hog"]);
+    let of_several = Collector::new(Setup { processors: 2, ..Setup::default() }).finish(1000).rows;
+    report.rows.extend(of_several.into_iter().filter(|row| row.metric.starts_with("wasted")));
     for row in &report.rows {
         let metric = find(&row.metric, &jobs).unwrap();
         assert!(row.value.is_finite(), "{row:?}");
