@@ -246,3 +246,17 @@ fn every_scheduling_policy_finds_its_place() {
         copes_with_every_class::<Muqss>(variant);
     }
 }
+
+#[test]
+fn a_task_woken_together_with_a_better_one_goes_to_an_idle_processor() {
+    let job = |name: &str, before: &str, more: &str| {
+        let steps = format!("[{{ compute = \"{before}\" }}, {{ barrier = \"all\" }}, {{ compute = \"20ms\" }}]");
+        format!("workload.{name} = {{ steps = {steps}, {more} }}\n")
+    };
+    let jobs = job("any", "1ms", "cpus = [0, 2]")
+        + &job("bound", "1ms", "nice = -10, cpus = [0], start = \"2ms\"")
+        + &job("last", "10ms", "cpus = [1]")
+        + "shared.all = { barrier = 3 }\n";
+    let run = on::<Muqss>(3, 1000, MUQSS, &jobs);
+    assert_eq!([run.get("wasted"), run.get("tasks.any.real"), run.get("tasks.bound.real")], [0.0, 0.03, 0.028]);
+}

@@ -379,7 +379,7 @@ impl Scheduler for Muqss {
         let task = match self.chosen[cpu as usize].take() {
             Some(task) => task,
             None if self.chosen.len() > 1 && self.better_elsewhere(cx, cpu).is_some() => return None,
-            None => self.queues.next(cpu)?,
+            None => self.take_first(cx, cpu)?,
         };
         let entity = &self.tasks[task as usize];
         let exact = !self.bfs && entity.policy != Policy::Fifo;

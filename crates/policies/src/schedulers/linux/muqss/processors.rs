@@ -1,7 +1,7 @@
 //! Between processors: where a woken task goes, which task it preempts there, and which task of another queue runs here.
 
 use super::Muqss;
-use crate::schedulers::Context;
+use crate::schedulers::{Context, kit::placement::offer_left};
 use schedlab_model::task::{CpuId, TaskId};
 
 impl Muqss {
@@ -25,6 +25,17 @@ impl Muqss {
             }
         }
         best.filter(|&task| cx.tasks[task as usize].cpu != cpu)
+    }
+
+    /// Takes the first task of a processor's own queue. Where several were woken at the same instant for an idle processor, other
+    /// idle ones look at those that stay.
+    #[inline]
+    pub(super) fn take_first(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
+        let task = self.queues.next(cpu)?;
+        if self.chosen.len() > 1 && cx.processors[cpu as usize].running.is_none() && !self.queues.is_empty(cpu) {
+            offer_left(cx, cpu, self.queues.waiting(cpu));
+        }
+        Some(task)
     }
 
     /// Tasks that run on a processor or wait for it.
