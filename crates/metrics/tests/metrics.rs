@@ -590,6 +590,18 @@ fn every_metric_of_the_table_has_a_row_and_every_row_is_of_the_table() {
 }
 
 #[test]
+fn a_waiting_task_wastes_only_processors_that_it_may_use_at_the_time() {
+    let mut collector = Collector::new(Setup { jobs: vec!["a".to_owned()], processors: 2, ..Setup::default() });
+    let allowed = |ms, mask| at(ms, 1, Kind::Allowed, 0, mask, 0);
+    let second = Event { cpu: 1, ..runs(6, 1) };
+    let begins = [created(0, 0, 0), created(0, 1, 0), starts(0, 0), runs(0, 0), starts(1, 1)];
+    let all = begins.into_iter().chain([allowed(3, 0b01), allowed(5, 0b11), second]);
+    all.for_each(|event| collector.observe(event));
+    // From 1 to 3 ms and from 5 to 6 ms, of two processors.
+    expect(&collector.finish(10 * MS), &[("wasted", 15.0), ("wasted.longest", 0.002)]);
+}
+
+#[test]
 fn names_in_the_table_are_unique_within_their_scope() {
     for (i, metric) in METRICS.iter().enumerate() {
         let same = |m: &MetricInfo| (m.scope, m.name) == (metric.scope, metric.name);
