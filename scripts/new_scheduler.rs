@@ -57,6 +57,7 @@ use schedlab_model::{
     Nanos,
     info::{Info, Params, Promise, Reach},
     task::{CpuId, TaskId},
+    topology::Topology,
 };
 
 /// TODO What it is, in a line.
@@ -76,7 +77,8 @@ impl Scheduler for MyPolicy {
         source: include_str!("my_policy.rs"),
     };
 
-    fn new(_: &Params, processors: u16, _: Nanos) -> Self {
+    fn new(_: &Params, topology: &Topology, _: Nanos) -> Self {
+        let processors = topology.processors();
         MyPolicy { queues: Queues::new(processors) }
     }
 

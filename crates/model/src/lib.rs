@@ -12,6 +12,7 @@ pub mod request;
 pub mod rng;
 pub mod scenario;
 pub mod task;
+pub mod topology;
 pub mod units;
 
 /// A point in time or a length of time, in whole nanoseconds. Time is never a float.

@@ -2,6 +2,7 @@
 //! with a source for every value.
 
 mod drives;
+mod layout;
 mod storage;
 
 use crate::{
@@ -9,10 +10,14 @@ use crate::{
     units::{Duration, Rate, Size},
 };
 pub use drives::{Disk, DiskQueue, SeekCurve, SolidState};
+pub use layout::{Layout, Numbering};
 use schemars::JsonSchema;
 use serde::{
     Deserialize, Deserializer, Serialize,
-    de::{self, IntoDeserializer, value::MapAccessDeserializer},
+    de::{
+        self, IntoDeserializer,
+        value::{MapAccessDeserializer, SeqAccessDeserializer},
+    },
 };
 use std::{collections::BTreeMap, fmt, marker::PhantomData};
 pub use storage::{Files, Memory, Sizing, WriteBack};
@@ -37,6 +42,15 @@ impl<T: Copy> Sourced<T> {
     pub fn get(&self) -> T {
         match self {
             Sourced::With { value, .. } | Sourced::Bare(value) => *value,
+        }
+    }
+}
+
+impl<T> Sourced<T> {
+    /// The value, where it is.
+    pub fn value(&self) -> &T {
+        match self {
+            Sourced::With { value, .. } | Sourced::Bare(value) => value,
         }
     }
 }
@@ -70,6 +84,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Sourced<T> {
             }
             fn visit_str<E: de::Error>(self, bare: &str) -> Result<Sourced<T>, E> {
                 T::deserialize(bare.into_deserializer()).map(Sourced::Bare)
+            }
+            fn visit_seq<A: de::SeqAccess<'de>>(self, list: A) -> Result<Sourced<T>, A::Error> {
+                T::deserialize(SeqAccessDeserializer::new(list)).map(Sourced::Bare)
             }
             fn visit_map<A: de::MapAccess<'de>>(self, table: A) -> Result<Sourced<T>, A::Error> {
                 let With { value, source } = With::deserialize(MapAccessDeserializer::new(table))?;
@@ -179,6 +196,10 @@ fn costs_nothing(cost: &Sourced<Duration>) -> bool {
     *cost == Sourced::default()
 }
 
+fn is_plain(layout: &Layout) -> bool {
+    *layout == Layout::default()
+}
+
 fn one_node() -> Sourced<u16> {
     Sourced::Bare(1)
 }
@@ -222,6 +243,9 @@ pub struct Machine {
     /// Memory nodes, over which the processors are spread in blocks of equal size.
     #[serde(default = "one_node")]
     pub nodes: Sourced<u16>,
+    /// Threads, cores and caches of each node; if not given, each processor is a core and those of a node share a cache.
+    #[serde(default, skip_serializing_if = "is_plain")]
+    pub topology: Layout,
     /// Devices that interrupt of themselves, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<String, Device>,

@@ -6,6 +6,7 @@ use schedlab_model::{
     processors::PerProcessor,
     rng::Rng,
     task::{Class, CpuId, Group, Policy, Task, TaskId, Wait},
+    topology::Topology,
 };
 use schedlab_policies::schedulers::{
     Balance, Context, Dequeue, Enqueue, Fifo, Minix, Pick, Preempt, Processor, RoundRobin, Scheduler, Ule, View, Wishes,
@@ -43,7 +44,7 @@ impl<S: Scheduler> Bench<S> {
         let settings = settings.iter().map(|(name, value)| (*name, value.to_string()));
         let params = Params::check(&S::INFO, settings).unwrap();
         Bench {
-            policy: S::new(&params, 2, tick),
+            policy: S::new(&params, &Topology::uniform(2), tick),
             view: View {
                 tick,
                 tasks: (0..users).map(|id| task(id, Class::User)).collect(),

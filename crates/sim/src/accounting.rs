@@ -168,7 +168,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if moved && before != CpuId::MAX {
             self.cpus[cpu].overhead += self.costs.migration;
         }
-        let node = self.view.processors[cpu].node;
+        let node = self.view.topology.place(cpu as CpuId).node;
         let Some(caches) = &mut self.caches else { return left };
         if !stayed {
             caches.enter(cpu, task, node, moved);

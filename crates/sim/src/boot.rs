@@ -50,16 +50,17 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             return Err(RunError(format!("scheduler.hz: {}/s {why}", clocks.hz)));
         }
         let stat_clock = clocks.stat_hz.map(|hz| self::clock(hz, seed, None));
-        let node = |cpu: usize| (cpu as u32 * u32::from(machine.nodes.get()) / u32::from(processors)) as u16;
+        let topology = machine.topology();
         let personality = personality(scenario, &programs, seed)?;
         let mut kernel = Kernel {
             now: 0,
             limit: scenario.duration.map_or(FOREVER, |d| d.0),
-            scheduler: S::new(&params, processors, clock.tick),
+            scheduler: S::new(&params, &topology, clock.tick),
             observer,
             view: View {
                 tick: clock.tick,
-                processors: PerProcessor::new(processors, |cpu| Processor { node: node(cpu), ..Processor::default() }),
+                processors: PerProcessor::new(processors, |_| Processor::default()),
+                topology,
                 ..View::default()
             },
             wishes: Wishes::default(),

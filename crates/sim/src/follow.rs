@@ -135,7 +135,7 @@ impl Visitor for Leading<'_> {
     fn visit<S: Scheduler>(self) -> Self::Output {
         let params = check(&S::INFO, &self.scenario.scheduler.settings).ok()?;
         let tasks = tasks(self.scenario, self.story);
-        Some(Follower::new(S::new(&params, 1, self.story.tick), tasks, self.story).lead())
+        Some(Follower::new(S::new(&params, &Default::default(), self.story.tick), tasks, self.story).lead())
     }
 }
 

@@ -5,6 +5,7 @@ use schedlab_model::{
     info::{Info, Params, Promise, Reach},
     request::RequestId,
     task::{CpuId, TaskId},
+    topology::Topology,
 };
 use schedlab_policies::{
     caches::{self, Eviction, Key, Slot},
@@ -48,7 +49,8 @@ impl<const FAULT: u8> Scheduler for Faulty<FAULT> {
     };
     const FEATURES: Features = Features { ticks: FAULT == NO_HOOK, ..Features::NONE };
 
-    fn new(_: &Params, processors: u16, _: Nanos) -> Self {
+    fn new(_: &Params, topology: &Topology, _: Nanos) -> Self {
+        let processors = topology.processors();
         Faulty(vec![Vec::new(); processors.into()])
     }
 

@@ -49,6 +49,7 @@ use schedlab_model::{
     Nanos,
     info::{Info, Params, Promise, Reach},
     task::{CpuId, TaskId},
+    topology::Topology,
 };
 use schedlab_policies::schedulers::{Context, Dequeue, Enqueue, Pick, Scheduler};
 
@@ -69,7 +70,8 @@ impl Scheduler for Stack {
         source: include_str!("stack.rs"),
     };
 
-    fn new(_: &Params, processors: u16, _: Nanos) -> Self {
+    fn new(_: &Params, topology: &Topology, _: Nanos) -> Self {
+        let processors = topology.processors();
         Stack { ready: vec![Vec::new(); processors.into()] }
     }
 

@@ -21,6 +21,7 @@ use schedlab_model::{
     processors::PerProcessor,
     rng::Rng,
     task::{CpuId, Group, Task, TaskId, Wait},
+    topology::Topology,
 };
 use std::ops::Deref;
 
@@ -130,8 +131,6 @@ pub struct Processor {
     /// The user task on whose behalf the processor works: the last one chosen, even while a server or a driver
     /// works for it; none while idle.
     pub billed: Option<TaskId>,
-    /// The memory node to which it belongs.
-    pub node: u16,
 }
 
 /// What a policy may know of the machine and its tasks.
@@ -145,6 +144,8 @@ pub struct View {
     pub groups: Vec<Group>,
     /// All processors, by id.
     pub processors: PerProcessor<Processor>,
+    /// What they share.
+    pub topology: Topology,
     /// The running task where a task is woken or created; none if an interrupt or a timer does it.
     pub waker: Option<TaskId>,
     /// What an oracle reports for each task, by id: the processor time it needs before it next waits or ends, as of when it
@@ -174,6 +175,8 @@ pub struct Wishes {
     pub at_once: u64,
     /// Timers to set: (when, processor, token); [`Scheduler::timer`] is called with the token.
     pub timers: Vec<(Nanos, CpuId, u32)>,
+    /// Tasks to move, queued or running, and the processors to which they go.
+    pub moves: Vec<(TaskId, CpuId)>,
 }
 
 impl Deref for Context<'_> {
@@ -195,6 +198,12 @@ impl Context<'_> {
     pub fn resched_at_once(&mut self, cpu: CpuId) {
         self.wishes.resched |= 1 << cpu;
         self.wishes.at_once |= 1 << cpu;
+    }
+
+    /// Moves a task, queued or running, to another processor as soon as the hook is over, if it can run then and may run there. (The
+    /// kernel's stopper, and what one processor pushes to another.)
+    pub fn move_to(&mut self, task: TaskId, to: CpuId) {
+        self.wishes.moves.push((task, to));
     }
 
     /// Asks for a call of [`Scheduler::timer`] at the time `when`.
@@ -249,8 +258,8 @@ pub trait Scheduler: Sized {
     /// What it wants beyond the six hooks.
     const FEATURES: Features = Features::NONE;
 
-    /// Makes the policy for a machine with the given number of processors and length of a tick.
-    fn new(params: &Params, processors: u16, tick: Nanos) -> Self;
+    /// Makes the policy for a machine with the given processors and length of a tick.
+    fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self;
 
     /// Chooses the processor for a new or woken task, or for one that may no longer use the one where it is queued
     /// ([`Enqueue::Migrate`]). Default: where it was, if it still may run there. Not asked where there

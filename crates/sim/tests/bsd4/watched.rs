@@ -5,6 +5,7 @@ use schedlab_model::{
     info::{Info, Params},
     scenario::Scenario,
     task::{CpuId, TaskId},
+    topology::Topology,
 };
 use schedlab_policies::schedulers::{
     Balance, Bsd4, Bsd44x, Bsd452, Clocks, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler,
@@ -73,8 +74,8 @@ impl<S: Ps> Scheduler for Watched<S> {
         S::clocks(params, machine)
     }
 
-    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
-        Watched(S::new(params, processors, tick), Vec::new())
+    fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
+        Watched(S::new(params, topology, tick), Vec::new())
     }
 
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {

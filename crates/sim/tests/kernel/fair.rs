@@ -5,6 +5,7 @@ use schedlab_model::{
     MILLISECOND, Nanos,
     info::{Info, Params},
     task::{Class, CpuId, GroupId, Task, TaskId},
+    topology::Topology,
 };
 use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler};
 
@@ -98,7 +99,8 @@ impl Scheduler for Fair {
     };
     const FEATURES: Features = Features { ticks: true, charges_at_wakeups: true, ..Features::NONE };
 
-    fn new(_: &Params, processors: u16, _: Nanos) -> Self {
+    fn new(_: &Params, topology: &Topology, _: Nanos) -> Self {
+        let processors = topology.processors();
         Fair { tasks: Vec::new(), queues: vec![Queue::default(); processors.into()], budgets: Vec::new() }
     }
 

@@ -7,6 +7,7 @@ use schedlab_model::{
     event::{Irq, Kind},
     info::{Info, Params},
     task::{CpuId, TaskId},
+    topology::Topology,
 };
 use schedlab_policies::schedulers::{All, Context, Dequeue, Enqueue, Features, Fifo, Pick, Scheduler};
 use schedlab_testing::schedulers::{
@@ -106,8 +107,8 @@ struct Mover(Fifo);
 impl Scheduler for Mover {
     const INFO: Info = Fifo::INFO;
 
-    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
-        Mover(Fifo::new(params, processors, tick))
+    fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
+        Mover(Fifo::new(params, topology, tick))
     }
 
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
@@ -250,8 +251,8 @@ impl Scheduler for Seer {
     const INFO: Info = Fifo::INFO;
     const FEATURES: Features = Features { clairvoyant: true, ..Features::NONE };
 
-    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
-        Seer { fifo: Fifo::new(params, processors, tick), tasks: Vec::new() }
+    fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
+        Seer { fifo: Fifo::new(params, topology, tick), tasks: Vec::new() }
     }
 
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {

@@ -8,6 +8,7 @@ use schedlab_model::{
     info::{Info, Params},
     machine::Preemption,
     task::{CpuId, TaskId},
+    topology::Topology,
 };
 use schedlab_policies::schedulers::{Context, Dequeue, Enqueue, Pick, Preempt, Scheduler};
 use schedlab_testing::schedulers::{Programs, Run, Written, any_scenario, cases, run_under, scenario};
@@ -31,7 +32,8 @@ impl Scheduler for ByNice {
         source: include_str!("preempts.rs"),
     };
 
-    fn new(_: &Params, processors: u16, _: Nanos) -> Self {
+    fn new(_: &Params, topology: &Topology, _: Nanos) -> Self {
+        let processors = topology.processors();
         ByNice { queues: vec![Vec::new(); processors.into()], nice: Vec::new() }
     }
 

@@ -5,6 +5,7 @@ use schedlab_model::{
     Nanos,
     info::{Info, Params},
     task::{CpuId, Task, TaskId},
+    topology::Topology,
 };
 use schedlab_policies::schedulers::{Balance, Clocks, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler};
 
@@ -64,9 +65,9 @@ impl<S: Scheduler> Scheduler for Contract<S> {
         S::ticks(params)
     }
 
-    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
-        let stretches = vec![(0, 0); processors.into()];
-        Contract { inner: S::new(params, processors, tick), now: 0, tasks: Vec::new(), stretches }
+    fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
+        let stretches = vec![(0, 0); topology.processors().into()];
+        Contract { inner: S::new(params, topology, tick), now: 0, tasks: Vec::new(), stretches }
     }
 
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {

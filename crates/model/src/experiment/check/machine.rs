@@ -5,8 +5,9 @@ use super::{between, bounded, jobs::span};
 use crate::{
     MILLISECOND, SECOND,
     experiment::{path::Path, problem::Fault},
-    machine::{Cache, Device, Disk, DiskQueue, Files, Machine, Personality, SolidState, WriteBack},
+    machine::{Cache, Device, Disk, DiskQueue, Files, Machine, Personality, SolidState, Sourced, WriteBack},
     program::Span,
+    topology::CAPACITY,
     units::{Duration, Rate, Size, spell_duration, spell_size},
 };
 
@@ -16,6 +17,9 @@ const DEAREST: u64 = 60 * SECOND;
 const FEWEST_PAGES: u64 = 16;
 /// Most memory, and most swap area, in bytes.
 const MOST_MEMORY: u64 = 1 << 36;
+/// Most threads of a core, and the largest distance between nodes that firmware can report (255 means that there is no way).
+const MOST_THREADS: u64 = 8;
+const FARTHEST: u64 = 254;
 /// Smallest unit of a drive, in bytes.
 const SECTOR: u64 = 512;
 
@@ -32,6 +36,7 @@ pub(super) fn check(machine: &Machine) -> Result<(), Fault> {
         bounded(&at.key("clock").key("phase"), phase.get(), tick - 1)?;
     }
     between(|| at.key("nodes"), machine.nodes.get().into(), 1, machine.processors.get().into())?;
+    layout(&at.key("topology"), machine)?;
     machine.cache.as_ref().map_or(Ok(()), |own| cache(&at.key("cache"), own))?;
     for (title, own) in &machine.devices {
         super::name(&at.key("devices"), title)?;
@@ -49,6 +54,47 @@ pub(super) fn check(machine: &Machine) -> Result<(), Fault> {
         return Err(Fault::new(at.key("solid_state"), "the disk task of a message-passing machine knows disks only"));
     }
     queue(&at.key("queue"), &machine.queue)
+}
+
+/// Threads that share a core have a speed; distances are those of all nodes; a core can do something.
+fn layout(at: &Path, machine: &Machine) -> Result<(), Fault> {
+    let (layout, nodes) = (&machine.topology, usize::from(machine.nodes.get()));
+    between(|| at.key("threads"), layout.threads().into(), 1, MOST_THREADS)?;
+    match layout.thread_speed.as_ref().map(Sourced::get) {
+        None if layout.threads() > 1 => {
+            let reason = "threads share a core: give the speed of one while another runs, such as 0.6";
+            return Err(Fault::new(at.key("thread_speed"), reason));
+        }
+        Some(speed) if !(speed > 0.0 && speed <= 1.0) => {
+            let reason = format!("{speed} is out of range: above 0, at most 1");
+            return Err(Fault::new(at.key("thread_speed"), reason));
+        }
+        _ => {}
+    }
+    if let Some(cores) = &layout.cores_per_cache {
+        between(|| at.key("cores_per_cache"), cores.get().into(), 1, u16::MAX.into())?;
+    }
+    if let Some(rows) = layout.distances.as_ref().map(Sourced::value) {
+        distances(&at.key("distances"), rows, nodes)?;
+    }
+    for &capacity in layout.capacities.as_ref().map_or(&[][..], |list| list.value()) {
+        between(|| at.key("capacities"), capacity.into(), 1, CAPACITY.into())?;
+    }
+    Ok(())
+}
+
+/// A row and a column for each node, and no other node nearer than the own one.
+fn distances(at: &Path, rows: &[Vec<u16>], nodes: usize) -> Result<(), Fault> {
+    if rows.len() != nodes || rows.iter().any(|row| row.len() != nodes) {
+        let reason = format!("a row for each of the {nodes} nodes, with a distance to each, is wanted");
+        return Err(Fault::new(at.clone(), reason));
+    }
+    for (node, row) in rows.iter().enumerate() {
+        for &distance in row {
+            between(|| at.clone(), distance.into(), row[node].max(1).into(), FARTHEST)?;
+        }
+    }
+    Ok(())
 }
 
 fn rate(at: &Path, Rate(per_second): Rate, low: f64, high: f64) -> Result<(), Fault> {

@@ -80,6 +80,7 @@ use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Reservation, TaskId},
+    topology::Topology,
 };
 
 /// A whole processor, in the unit of densities.
@@ -167,7 +168,8 @@ impl Scheduler for Edf {
         ..Features::NONE
     };
 
-    fn new(params: &Params, processors: u16, _: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, _: Nanos) -> Self {
+        let processors = topology.processors();
         Edf {
             slice: params.whole("slice"),
             enforce: params.switch("enforce"),

@@ -53,6 +53,7 @@ use schedlab_model::{
     Nanos,
     info::{Info, Params, Promise, Reach},
     task::{CpuId, TaskId},
+    topology::Topology,
 };
 
 /// First come, first served, to the next wait.
@@ -72,7 +73,8 @@ impl Scheduler for Fifo {
         source: include_str!("fifo.rs"),
     };
 
-    fn new(_: &Params, processors: u16, _: Nanos) -> Self {
+    fn new(_: &Params, topology: &Topology, _: Nanos) -> Self {
+        let processors = topology.processors();
         Fifo { queue: SharedQueue::new(processors) }
     }
 

@@ -84,6 +84,7 @@ use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Task, TaskId},
+    topology::Topology,
 };
 
 /// A CPU burst counts as at least this part of a slice: this bounds the compensation, and with it the sums of tickets.
@@ -215,7 +216,8 @@ impl Scheduler for Lottery {
         source: include_str!("lottery.rs"),
     };
 
-    fn new(params: &Params, processors: u16, _: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, _: Nanos) -> Self {
+        let processors = topology.processors();
         let hat = Hat { sums: vec![0; 2], holders: Vec::new() };
         Lottery { slice: params.whole("slice"), hats: vec![hat; processors.into()], clients: Vec::new() }
     }

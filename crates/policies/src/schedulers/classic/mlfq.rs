@@ -78,6 +78,7 @@ use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, TaskId},
+    topology::Topology,
 };
 
 /// The position of a task.
@@ -190,7 +191,8 @@ impl Scheduler for Mlfq {
         ..Features::NONE
     };
 
-    fn new(params: &Params, processors: u16, _: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, _: Nanos) -> Self {
+        let processors = topology.processors();
         Mlfq {
             slice: params.whole("slice"),
             period: params.whole("boost"),

@@ -77,6 +77,7 @@ use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Reservation, TaskId},
+    topology::Topology,
 };
 
 /// The least goes first: a period, and the task that has it.
@@ -167,7 +168,8 @@ impl Scheduler for RateMonotonic {
         source: include_str!("rate_monotonic.rs"),
     };
 
-    fn new(params: &Params, processors: u16, _: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, _: Nanos) -> Self {
+        let processors = topology.processors();
         RateMonotonic {
             slice: params.whole("slice"),
             test: match params.name("admission") {

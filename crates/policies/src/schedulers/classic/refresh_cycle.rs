@@ -85,6 +85,7 @@ use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{Class, CpuId, Policy, Task, TaskId},
+    topology::Topology,
 };
 
 /// This number of wakeups in a row, a refresh apart, makes a task refresh work.
@@ -177,7 +178,8 @@ impl Scheduler for RefreshCycle {
         ..Features::NONE
     };
 
-    fn new(params: &Params, processors: u16, _: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, _: Nanos) -> Self {
+        let processors = topology.processors();
         RefreshCycle {
             period: params.whole("period"),
             links: Links::default(),

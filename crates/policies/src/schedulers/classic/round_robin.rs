@@ -70,6 +70,7 @@ use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, TaskId},
+    topology::Topology,
 };
 
 /// Round robin with one slice per task.
@@ -120,7 +121,8 @@ impl Scheduler for RoundRobin {
         params.whole("slice_size") > 0
     }
 
-    fn new(params: &Params, processors: u16, _: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, _: Nanos) -> Self {
+        let processors = topology.processors();
         let slice_size = params.whole("slice_size");
         RoundRobin {
             slice: (slice_size == 0).then(|| params.whole("slice")),

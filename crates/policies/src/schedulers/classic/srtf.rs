@@ -71,6 +71,7 @@ use schedlab_model::{
     Nanos,
     info::{Info, Params, Promise, Reach},
     task::{Class, CpuId, TaskId},
+    topology::Topology,
 };
 
 /// The task with the least remaining time runs.
@@ -108,7 +109,8 @@ impl Scheduler for Srtf {
         ..Features::NONE
     };
 
-    fn new(_: &Params, processors: u16, _: Nanos) -> Self {
+    fn new(_: &Params, topology: &Topology, _: Nanos) -> Self {
+        let processors = topology.processors();
         Srtf { queue: Ordered::new(processors), used: Vec::new() }
     }
 

@@ -79,6 +79,7 @@ use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Task, TaskId},
+    topology::Topology,
 };
 
 /// The stride of a task with one ticket; the prototype's value.
@@ -153,7 +154,8 @@ impl Scheduler for Stride {
         ..Features::NONE
     };
 
-    fn new(params: &Params, processors: u16, _: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, _: Nanos) -> Self {
+        let processors = topology.processors();
         Stride {
             slice: params.whole("slice"),
             queue: Ordered::new(processors),

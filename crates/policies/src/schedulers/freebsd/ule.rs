@@ -102,6 +102,7 @@ use schedlab_model::{
     Nanos,
     info::{Info, Params},
     task::{CpuId, Task, TaskId},
+    topology::Topology,
 };
 use thread::{Class, NEVER, Thread};
 use version::{MOST_DIVIDED, NOT_GIVEN, PARAMETERS, Version, stathz};
@@ -248,7 +249,8 @@ impl Scheduler for Ule {
         Clocks { hz, stat_hz: (stathz != hz).then_some(stathz) }
     }
 
-    fn new(params: &Params, processors: u16, _: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, _: Nanos) -> Self {
+        let processors = topology.processors();
         let version = Version::new(params);
         let stathz = stathz(params) as u64;
         let or = |given: u64, none: u64, default: u64| if given == none { default } else { given };

@@ -100,6 +100,7 @@ use schedlab_model::{
     MICROSECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Task, TaskId},
+    topology::Topology,
 };
 
 /// More ready tasks than this lengthen the period (sched_nr_latency). With at least this number of entities, preempted
@@ -494,7 +495,8 @@ impl Scheduler for Cfs {
         source: include_str!("cfs.rs"),
     };
 
-    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
+        let processors = topology.processors();
         let scale = linux::scale(processors);
         let rule = Rule {
             latency: params.whole("latency") * scale,

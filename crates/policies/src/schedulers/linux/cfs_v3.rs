@@ -88,6 +88,7 @@ use schedlab_model::{
     MICROSECOND, MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Policy, Task, TaskId, Wait},
+    topology::Topology,
 };
 
 mod balancing;
@@ -311,7 +312,8 @@ impl Scheduler for CfsV3 {
     };
     const FEATURES: Features = Features { ticks: true, charges_at_wakeups: true, ..Features::NONE };
 
-    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
+        let processors = topology.processors();
         let later = params.name("variant") == "2.6.23";
         let scale = if later { 1 + i64::from(processors.ilog2()) } else { 1 };
         let granularity = params.whole("granularity") as i64 * scale;

@@ -114,6 +114,7 @@ use schedlab_model::{
     MICROSECOND, MILLISECOND, Nanos,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Policy, Task, TaskId},
+    topology::Topology,
 };
 
 /// What a task may ask for (sched_setattr).
@@ -709,7 +710,8 @@ impl Scheduler for Eevdf {
         source: include_str!("eevdf.rs"),
     };
 
-    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
+        let processors = topology.processors();
         let unscaled = params.whole("base_slice");
         let version = match params.name("variant") {
             "6.12" => Version::V6_12,

@@ -88,6 +88,7 @@ use schedlab_model::{
     Nanos,
     info::{Info, Params, Promise, Reach},
     task::{CpuId, Task, TaskId, Wait},
+    topology::Topology,
 };
 
 /// Ticks that a task of nice 0 gets in a round.
@@ -202,7 +203,8 @@ impl Scheduler for Linux10 {
     };
     const FEATURES: Features = Features { ticks: true, passes_ticks: true, ..Features::NONE };
 
-    fn new(_: &Params, processors: u16, _: Nanos) -> Self {
+    fn new(_: &Params, topology: &Topology, _: Nanos) -> Self {
+        let processors = topology.processors();
         Linux10 { queues: vec![Queue::default(); processors.into()], tasks: Vec::new() }
     }
 

@@ -93,6 +93,7 @@ use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Policy, Task, TaskId},
+    topology::Topology,
 };
 
 mod iso;
@@ -310,7 +311,8 @@ impl Scheduler for Muqss {
     };
     const FEATURES: Features = Features { ticks: true, charges_at_wakeups: true, passes_ticks: true, ..Features::NONE };
 
-    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
+        let processors = topology.processors();
         let bfs = params.name("variant") == "bfs";
         let slice = params.whole("rr_interval") * u64::from(1 + processors.ilog2());
         let hz = (SECOND + tick / 2) / tick;

@@ -91,6 +91,7 @@ use schedlab_model::{
     Nanos,
     info::{Info, Params, Promise, Reach},
     task::{CpuId, Task, TaskId, Wait},
+    topology::Topology,
 };
 
 mod balancing;
@@ -248,7 +249,8 @@ impl Scheduler for O1 {
     };
     const FEATURES: Features = Features { ticks: true, passes_ticks: true, ..Features::NONE };
 
-    fn new(_: &Params, processors: u16, tick: Nanos) -> Self {
+    fn new(_: &Params, topology: &Topology, tick: Nanos) -> Self {
+        let processors = topology.processors();
         O1 {
             credit: Credit::new(tick, processors),
             links: Links::default(),

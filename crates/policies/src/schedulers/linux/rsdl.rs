@@ -89,6 +89,7 @@ use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Policy, Task, TaskId, Wait},
+    topology::Topology,
 };
 
 mod balancing;
@@ -235,7 +236,8 @@ impl Scheduler for Rsdl {
     const FEATURES: Features =
         Features { ticks: true, charges_at_wakeups: true, passes_ticks: true, whole_ticks: true, ..Features::NONE };
 
-    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
+        let processors = topology.processors();
         Rsdl {
             interval: (params.whole("rr_interval") / MILLISECOND) as i64 * (1 + i64::from(processors.ilog2())),
             interactive: params.switch("interactive"),

@@ -97,6 +97,7 @@ use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Task, TaskId, Wait},
+    topology::Topology,
 };
 
 /// Priorities up to here are interrupt threads' (`PRI_MAX_ITHD`): such a task preempts at once.
@@ -240,13 +241,13 @@ impl Scheduler for Bsd4 {
         Clocks { hz, stat_hz: Some(if asked > 0.0 { asked } else { derived }) }
     }
 
-    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
         let weighted = params.name("weights") == "evans";
         let form = if params.name("quantum_form") == "head" { Form::Head } else { Form::Slice };
         // A tick is 1/hz rounded to a nanosecond, hence the tolerance.
         let quantum = ((params.whole("quantum") + 1_000) / tick).max(1) * tick;
         let rules = Rules {
-            estimator: estimator(processors.into(), weighted),
+            estimator: estimator(topology.processors().into(), weighted),
             follows: (160, 223),
             realtime: (128, 1),
             idle: IDLE,
@@ -255,8 +256,8 @@ impl Scheduler for Bsd4 {
             ran_is_awake: true,
         };
         Bsd4 {
-            bsd: Bsd::new(rules, processors, (form == Form::Head).then_some(quantum)),
-            cpus: vec![Cpu::default(); processors.into()],
+            bsd: Bsd::new(rules, topology.processors(), (form == Form::Head).then_some(quantum)),
+            cpus: vec![Cpu::default(); topology.processors().into()],
             form,
             quantum,
             pass_due: false,

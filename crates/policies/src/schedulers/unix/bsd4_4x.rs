@@ -88,6 +88,7 @@ use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Policy, Task, TaskId, Wait},
+    topology::Topology,
 };
 
 /// The three sets in sequence: the kernel's priority 0 of ordinary tasks comes after 32 lists of real time, and the idle
@@ -188,7 +189,8 @@ impl Scheduler for Bsd44x {
         Clocks { hz: params.real("hz"), stat_hz: Some(params.real("stathz")) }
     }
 
-    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
+        let processors = topology.processors();
         // A tick is 1/hz rounded to a nanosecond, hence the tolerance.
         let quantum = ((params.whole("quantum") + 1_000) / tick).max(1) * tick;
         Bsd44x { bsd: Bsd::new(RULES, processors, Some(quantum)), left_with: vec![0; processors.into()] }

@@ -81,6 +81,7 @@ use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{CpuId, Task, TaskId},
+    topology::Topology,
 };
 
 /// One queue for all, by what was used; interrupts rotate it.
@@ -158,7 +159,8 @@ impl Scheduler for Bsd452 {
         Clocks { hz: params.real("hz"), stat_hz: Some(params.real("stathz")) }
     }
 
-    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
+        let processors = topology.processors();
         let rules = Rules {
             estimator: bsd4::estimator(1, params.name("weights") == "evans"),
             follows: (160, 255),

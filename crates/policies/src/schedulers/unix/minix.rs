@@ -75,6 +75,7 @@ use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
     task::{Class, CpuId, TaskId},
+    topology::Topology,
 };
 
 /// Three lists and a global quantum phase.
@@ -165,7 +166,8 @@ impl Scheduler for Minix {
     };
     const FEATURES: Features = Features { ticks: true, charges_at_wakeups: true, ..Features::NONE };
 
-    fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
+    fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
+        let processors = topology.processors();
         // The kernel computes MILLISEC * HZ / 1000 in whole numbers; a tick is 1/HZ rounded to a nanosecond, hence
         // the half nanosecond per tick of tolerance. Zero ticks would never end: the kernel would count past zero.
         let quantum_ticks = ((params.whole("slice") + 1_000) / tick).max(1);

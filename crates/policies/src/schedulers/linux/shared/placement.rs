@@ -42,7 +42,7 @@ impl<L: FairClass> Linux<L> {
         let here = cx.waker.map_or(last, |waker| cx.tasks[waker as usize].cpu);
         let affine = here != last && allowed >> here & 1 == 1;
         let target = if affine { self.affine(cx, task, here, last) } else { last };
-        let node = |cpu: CpuId| cx.processors[cpu as usize].node;
+        let node = |cpu: CpuId| cx.topology.place(cpu).node;
         let count = self.cpus.len() as CpuId;
         let around = (1..count).map(|step| (target + step) % count);
         let shared = |cpu: &CpuId| node(*cpu) == node(target);

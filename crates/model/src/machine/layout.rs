@@ -1,0 +1,106 @@
+//! How the processors of a machine are arranged, as a machine file says it: threads, cores, last-level caches, distances between
+//! memory nodes, capacities.
+
+use super::{Machine, Sourced};
+use crate::topology::{CAPACITY, Place, Topology};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Distance of a node to itself, and to another one where the file does not say it, as firmware reports them (ACPI SLIT).
+const LOCAL: u16 = 10;
+const REMOTE: u16 = 20;
+
+/// How processors are numbered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Numbering {
+    /// First the first thread of every core, then the second ones, as Linux numbers most x86 machines.
+    #[default]
+    CoresFirst,
+    /// The threads of a core one after another.
+    ThreadsFirst,
+}
+
+/// Threads, cores and caches of each memory node, and what they can do.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Layout {
+    /// Hardware threads of a core; 1 if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<Sourced<u16>>,
+    /// The speed of a thread while another one of its core runs a task, of that of a thread alone: above 0, at most 1. Needed where a
+    /// core has several threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_speed: Option<Sourced<f64>>,
+    /// Cores that share a last-level cache; all of a node, if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cores_per_cache: Option<Sourced<u16>>,
+    /// How processors are numbered.
+    #[serde(skip_serializing_if = "is_default")]
+    pub numbering: Numbering,
+    /// Distances between memory nodes, a row for each node; 10 within a node and 20 between any two, if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distances: Option<Sourced<Vec<Vec<u16>>>>,
+    /// What each core can do, of 1024, in the order of cores; all of it, if not given. A list that is shorter than the number of cores is
+    /// repeated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacities: Option<Sourced<Vec<u16>>>,
+}
+
+fn is_default(numbering: &Numbering) -> bool {
+    *numbering == Numbering::default()
+}
+
+impl Layout {
+    /// Threads of a core.
+    pub fn threads(&self) -> u16 {
+        self.threads.as_ref().map_or(1, Sourced::get)
+    }
+
+    /// The speed of a thread whose sibling runs.
+    pub fn thread_speed(&self) -> f64 {
+        self.thread_speed.as_ref().map_or(1.0, Sourced::get)
+    }
+}
+
+impl Machine {
+    /// Its processors as a scheduler sees them. Where they do not fill the cores, the last core has fewer threads; where they do not fill
+    /// caches or nodes, the last ones have fewer cores.
+    pub fn topology(&self) -> Topology {
+        let (processors, layout) = (self.processors.get(), &self.topology);
+        let cores = processors.div_ceil(layout.threads().max(1));
+        let node = |core: u16| (u32::from(core) * u32::from(self.nodes.get()) / u32::from(cores.max(1))) as u16;
+        let mut caches: Vec<(u16, u16)> = Vec::new();
+        let places: Vec<Place> = (0..cores)
+            .map(|core| {
+                let node = node(core);
+                let first = caches.last().filter(|(of, _)| *of == node).is_none();
+                let full = layout.cores_per_cache.as_ref().map_or(u16::MAX, Sourced::get);
+                if first || caches.last().is_some_and(|(_, cores)| *cores == full) {
+                    caches.push((node, 0));
+                }
+                caches.last_mut().expect("one was pushed").1 += 1;
+                Place { core, cache: caches.len() as u16 - 1, node, capacity: layout.capacity(core) }
+            })
+            .collect();
+        let core = |cpu: u16| match layout.numbering {
+            Numbering::CoresFirst => cpu % cores,
+            Numbering::ThreadsFirst => cpu / layout.threads().max(1),
+        };
+        let cpus = (0..processors).map(|cpu| places[usize::from(core(cpu))]).collect();
+        Topology::new(cpus, layout.all_distances(self.nodes.get()), layout.thread_speed())
+    }
+}
+
+impl Layout {
+    fn capacity(&self, core: u16) -> u16 {
+        let given = self.capacities.as_ref().map_or(&[][..], |list| list.value());
+        if given.is_empty() { CAPACITY } else { given[usize::from(core) % given.len()] }
+    }
+
+    fn all_distances(&self, nodes: u16) -> Vec<Vec<u16>> {
+        let between = |one, other| if one == other { LOCAL } else { REMOTE };
+        let usual = || (0..nodes).map(|one| (0..nodes).map(|other| between(one, other)).collect()).collect();
+        self.distances.as_ref().map_or_else(usual, |given| given.value().clone())
+    }
+}

@@ -1,0 +1,106 @@
+//! The processors of a machine and what they share: core, last-level cache, memory node. Schedulers build their domains from it.
+
+use crate::task::CpuId;
+
+/// What a core of full size can do.
+pub const CAPACITY: u16 = 1024;
+
+/// Where a processor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The core of which it is a thread, counted over the machine.
+    pub core: u16,
+    /// Its last-level cache, counted over the machine.
+    pub cache: u16,
+    /// Its memory node.
+    pub node: u16,
+    /// What it can do when no other thread of its core runs, of [`CAPACITY`].
+    pub capacity: u16,
+}
+
+/// All processors of a machine, by number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Topology {
+    cpus: Vec<Place>,
+    distances: Vec<Vec<u16>>,
+    thread_speed: f64,
+}
+
+impl Default for Topology {
+    fn default() -> Self {
+        Topology::uniform(1)
+    }
+}
+
+impl Topology {
+    /// Processors at these places, the distances between their nodes, and the speed of a thread whose sibling runs.
+    pub fn new(cpus: Vec<Place>, distances: Vec<Vec<u16>>, thread_speed: f64) -> Topology {
+        Topology { cpus, distances, thread_speed }
+    }
+
+    /// Equal processors, a core each, with one cache and one memory node.
+    pub fn uniform(processors: u16) -> Topology {
+        let place = |core| Place { core, cache: 0, node: 0, capacity: CAPACITY };
+        Topology::new((0..processors).map(place).collect(), vec![vec![10]], 1.0)
+    }
+
+    /// Number of processors.
+    pub fn processors(&self) -> u16 {
+        self.cpus.len() as u16
+    }
+
+    /// Where a processor is.
+    #[inline]
+    pub fn place(&self, cpu: CpuId) -> Place {
+        self.cpus[usize::from(cpu)]
+    }
+
+    /// The processors for which something holds, a bit each.
+    fn which(&self, holds: impl Fn(&Place) -> bool) -> u64 {
+        self.cpus.iter().enumerate().filter(|(_, place)| holds(place)).fold(0, |mask, (cpu, _)| mask | 1 << cpu)
+    }
+
+    /// The threads of a processor's core, itself among them, a bit each.
+    pub fn threads(&self, cpu: CpuId) -> u64 {
+        let own = self.place(cpu).core;
+        self.which(|place| place.core == own)
+    }
+
+    /// The processors that share its last-level cache, itself among them.
+    pub fn sharing_cache(&self, cpu: CpuId) -> u64 {
+        let own = self.place(cpu).cache;
+        self.which(|place| place.cache == own)
+    }
+
+    /// The processors whose memory node is at most as far from that of a processor as `distance`.
+    pub fn within(&self, cpu: CpuId, distance: u16) -> u64 {
+        let own = self.place(cpu).node;
+        self.which(|place| place.node == own || self.distance(own, place.node) <= distance)
+    }
+
+    /// The distance from one memory node to another; of a node to itself it is the least.
+    pub fn distance(&self, from: u16, to: u16) -> u16 {
+        self.distances[usize::from(from)][usize::from(to)]
+    }
+
+    /// The distances between different nodes, each once, ascending.
+    pub fn distances(&self) -> Vec<u16> {
+        let last = self.cpus.iter().map(|place| place.node).max().unwrap_or(0);
+        let pairs = (0..=last).flat_map(|from| (0..=last).filter(move |to| *to != from).map(move |to| (from, to)));
+        let mut all: Vec<u16> = pairs.map(|(from, to)| self.distance(from, to)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// The speed of a thread while another one of its core runs, of that of a thread alone.
+    pub fn thread_speed(&self) -> f64 {
+        self.thread_speed
+    }
+
+    /// Whether every processor always runs at full speed.
+    pub fn is_even(&self) -> bool {
+        let first = |cpu: usize| self.threads(cpu as CpuId).count_ones() == 1 || self.thread_speed >= 1.0;
+        (0..self.cpus.len()).all(|cpu| first(cpu) && self.cpus[cpu].capacity == CAPACITY)
+    }
+}
