@@ -88,7 +88,7 @@ use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
     kit::timeline::EntityId,
     linux::shared::{
-        balancer::{Balancer, NewIdle, Version},
+        balancer::{NewIdle, Version},
         entity::{CfsRq, CfsRqId, Choice, Leave, Meeting, NOBODY, Placing, SchedEntity},
         hierarchy::{FairClass, Tree},
         linux::{self, Linux},
@@ -506,8 +506,8 @@ impl Scheduler for Cfs {
             buddies: params.switch("buddies"),
             wakeup_preemption: params.switch("wakeup_preemption"),
         };
-        let balancing = Version { newidle: NewIdle::Affordable, first_busy: true, all_pinned: true };
-        Cfs(Linux::new(rule, params, processors, tick, Balancer::new(processors, tick, balancing)))
+        let balancing = Version { newidle: NewIdle::Affordable, first_busy: true, all_pinned: true, by_cores: false };
+        Cfs(Linux::new(rule, params, topology, tick, balancing))
     }
 
     linux::hooks!();

@@ -101,7 +101,7 @@ use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
     kit::timeline::EntityId,
     linux::shared::{
-        balancer::{Balancer, NewIdle, Version as Balancing},
+        balancer::{NewIdle, Version as Balancing},
         entity::{CfsRq, Choice, Leave, Meeting, NOBODY, Placing, SchedEntity},
         hierarchy::{FairClass, Tree},
         linux::{self, Linux},
@@ -731,8 +731,8 @@ impl Scheduler for Eevdf {
             Version::V6_17 => NewIdle::Dearer,
             Version::V6_18 => NewIdle::Proportional,
         };
-        let balancing = Balancing { newidle, first_busy: false, all_pinned: false };
-        Eevdf(Linux::new(rule, params, processors, tick, Balancer::new(processors, tick, balancing)))
+        let balancing = Balancing { newidle, first_busy: false, all_pinned: false, by_cores: true };
+        Eevdf(Linux::new(rule, params, topology, tick, balancing))
     }
 
     linux::hooks!();

@@ -1,12 +1,14 @@
 //! What balancing knows of processors and tasks.
 
+use super::domains::Domains;
 use crate::schedulers::{
     Dequeue,
     kit::queue::{Links, List},
 };
 use schedlab_model::{
-    MILLISECOND, Nanos,
+    MILLISECOND, Nanos, SECOND,
     task::{CpuId, TaskId, Wait},
+    topology::Topology,
 };
 
 /// A task that ran this recently has its data in the processor's cache (sysctl_sched_migration_cost).
@@ -17,6 +19,9 @@ const LONGEST_IDLE: Nanos = 2 * MIGRATION_COST;
 /// has succeeded, of which half is forgotten then.
 const CHANCE: u64 = 512;
 pub const ATTEMPTS: u64 = 1024;
+
+/// Once a second, what looking has cost is lowered to this many parts of 256.
+const LOWERED: Nanos = 253;
 
 /// When a processor that becomes idle looks for work elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +42,8 @@ pub struct Version {
     pub first_busy: bool,
     /// Where all tasks that were tried are bound, the search goes on beyond the limit (6.1).
     pub all_pinned: bool,
+    /// Groups of threads are compared by their cores (6.12).
+    pub by_cores: bool,
 }
 
 /// What is known of a task.
@@ -49,18 +56,25 @@ pub struct Past {
 }
 
 /// What a processor knows for balancing.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct State {
     pub last: Option<TaskId>,
     /// Looked for work in vain since then; how long it is idle on average.
     pub idle_since: Option<Nanos>,
     pub mean_idle: Nanos,
+    /// Pulling at this tick.
+    pub pulling: Option<Pull>,
+    /// Of each of its domains.
+    pub levels: Vec<Level>,
+}
+
+/// What a processor knows of one of its domains.
+#[derive(Debug, Clone, Copy)]
+pub struct Level {
     /// When it balanced last, at which interval it does while idle, and how often in a row it pulled nothing.
     pub balanced: Nanos,
     pub interval: Nanos,
     pub failures: u32,
-    /// Pulling at this tick.
-    pub pulling: Option<Pull>,
     /// The most that looking for work when becoming idle has cost (max_newidle_lb_cost), and when that was last lowered.
     pub cost: Nanos,
     pub lowered: Nanos,
@@ -70,10 +84,35 @@ pub struct State {
     pub chance: u64,
 }
 
+impl Level {
+    /// Once a second, what looking has cost is lowered.
+    pub fn forget_cost(&mut self, now: Nanos) {
+        while now - self.lowered > SECOND && self.cost > 0 {
+            self.cost = self.cost * LOWERED / 256;
+            self.lowered = self.lowered.max(now.saturating_sub(2 * SECOND)) + SECOND;
+        }
+    }
+
+    /// Of a domain of that number of processors.
+    fn new(weight: u64) -> Level {
+        Level {
+            balanced: 0,
+            interval: weight * MILLISECOND,
+            failures: 0,
+            cost: 0,
+            lowered: 0,
+            attempts: ATTEMPTS / 2,
+            successes: ATTEMPTS / 4,
+            chance: CHANCE,
+        }
+    }
+}
+
 /// What a processor pulls.
 #[derive(Debug, Clone, Copy)]
 pub struct Pull {
-    /// It is idle.
+    /// The domain in which it looks, and whether it is idle.
+    pub level: usize,
     pub idle: bool,
     /// From where, and how much more.
     pub from: Option<(CpuId, Amount)>,
@@ -81,15 +120,16 @@ pub struct Pull {
     pub looked: u32,
     /// Something was pulled.
     pub pulled: bool,
-    /// All that was looked at is bound to other processors.
+    /// All, or some, that was looked at is bound to other processors.
     pub all_pinned: bool,
+    pub some_pinned: bool,
     /// Processors not to pull from, a bit each.
     pub excluded: u64,
 }
 
 impl Pull {
-    pub fn begin(idle: bool) -> Self {
-        Pull { idle, from: None, looked: 0, pulled: false, all_pinned: false, excluded: 0 }
+    pub fn begin(level: usize, idle: bool) -> Self {
+        Pull { level, idle, from: None, looked: 0, pulled: false, all_pinned: false, some_pinned: false, excluded: 0 }
     }
 }
 
@@ -97,12 +137,13 @@ impl Pull {
 #[derive(Debug, Clone, Copy)]
 pub enum Amount {
     Tasks(u64),
+    Util(u64),
     Load(u64),
 }
 
 impl Amount {
     pub fn is_nothing(self) -> bool {
-        matches!(self, Amount::Tasks(0) | Amount::Load(0))
+        matches!(self, Amount::Tasks(0) | Amount::Util(0) | Amount::Load(0))
     }
 }
 
@@ -113,6 +154,7 @@ pub struct Balancer {
     pub states: Vec<State>,
     pub tick: Nanos,
     pub version: Version,
+    pub domains: Domains,
     /// Some processor may have more than one task (root_domain.overloaded).
     pub overloaded: bool,
     /// For each processor its fair tasks, the one first that came or was chosen last (cfs_tasks).
@@ -121,28 +163,19 @@ pub struct Balancer {
 }
 
 impl Balancer {
-    pub fn new(processors: u16, tick: Nanos, version: Version) -> Self {
-        let state = State {
-            last: None,
-            idle_since: None,
-            mean_idle: LONGEST_IDLE,
-            balanced: 0,
-            interval: u64::from(processors) * MILLISECOND,
-            failures: 0,
-            pulling: None,
-            cost: 0,
-            lowered: 0,
-            attempts: ATTEMPTS / 2,
-            successes: ATTEMPTS / 4,
-            chance: CHANCE,
-        };
+    pub fn new(topology: &Topology, tick: Nanos, version: Version) -> Self {
+        let (domains, processors) = (Domains::new(topology), usize::from(topology.processors()));
+        let state = |levels| State { last: None, idle_since: None, mean_idle: LONGEST_IDLE, pulling: None, levels };
+        let chains = domains.chains.iter();
+        let levels = chains.map(|chain| chain.iter().map(|domain| Level::new(domain.weight())).collect());
         Balancer {
             tasks: Vec::new(),
-            states: vec![state; processors.into()],
+            states: levels.map(state).collect(),
             tick,
             version,
+            domains,
             overloaded: false,
-            lists: vec![List::default(); processors.into()],
+            lists: vec![List::default(); processors],
             links: Links::default(),
         }
     }
@@ -197,6 +230,12 @@ impl Balancer {
     /// It leaves the list.
     pub fn unlist(&mut self, cpu: CpuId, task: TaskId) {
         self.lists[cpu as usize].remove(&mut self.links, task);
+    }
+
+    /// The fair tasks of a processor, the one first that came or was chosen least recently.
+    pub fn from_oldest(&self, cpu: CpuId) -> impl Iterator<Item = TaskId> + '_ {
+        let list = self.lists[cpu as usize];
+        std::iter::successors(list.tail(), move |&task| list.before(&self.links, task))
     }
 
     /// The fair task of a processor that came or was chosen least recently.

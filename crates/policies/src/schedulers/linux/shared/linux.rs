@@ -2,7 +2,7 @@
 //! kernel's hooks reach either class. The fair class has its groups in a [`Tree`]; cfs and eevdf differ in their [`FairClass`].
 
 use super::{
-    balancer::Balancer,
+    balancer::{Balancer, Version},
     entity::{Kind, Leave, Meeting, Placing},
     hierarchy::{FairClass, Tree},
     realtime::{RT_PERIOD, Realtime, SERVER, is_realtime},
@@ -12,6 +12,7 @@ use schedlab_model::{
     Nanos,
     info::{Domain, Parameter, Params},
     task::{CpuId, GroupId, TaskId},
+    topology::Topology,
 };
 
 /// Timers of the quota of a group, by its number, after those of the real-time class.
@@ -54,13 +55,14 @@ pub struct Linux<L: FairClass> {
 }
 
 impl<L: FairClass> Linux<L> {
-    pub fn new(class: L, params: &Params, processors: u16, tick: Nanos, balancer: Balancer) -> Self {
+    pub fn new(class: L, params: &Params, topology: &Topology, tick: Nanos, version: Version) -> Self {
+        let processors = topology.processors();
         Linux {
             class,
             tree: Tree::new(processors, params.switch("autogroup")),
             realtime: Realtime::new(params, processors, tick),
             cpus: vec![Cpu::default(); processors.into()],
-            balancer,
+            balancer: Balancer::new(topology, tick, version),
             asked: 0,
             newest: None,
         }

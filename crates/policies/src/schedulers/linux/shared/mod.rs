@@ -6,6 +6,7 @@ pub(super) mod bandwidth;
 pub(super) mod busiest;
 pub(super) mod change;
 pub(super) mod classes;
+pub(super) mod domains;
 pub(super) mod entity;
 pub(super) mod fair;
 pub(super) mod hierarchy;

@@ -2,7 +2,8 @@
 //! to a processor, is chosen there or leaves.
 
 use super::{
-    busiest::IMBALANCE, entity::Placing, hierarchy::FairClass, linux::Linux, loads::LOAD, realtime::is_realtime,
+    busiest::Statistics, domains::processors, entity::Placing, hierarchy::FairClass, linux::Linux, loads::LOAD,
+    realtime::is_realtime,
 };
 use crate::schedulers::{Context, Dequeue, Enqueue, kit::timeline::EntityId};
 use schedlab_model::{
@@ -28,30 +29,78 @@ impl<L: FairClass> Linux<L> {
         }
     }
 
-    /// The processor with the least to do, for a new task.
-    fn idlest(&self, cx: &Context<'_>, task: TaskId, last: CpuId) -> CpuId {
+    /// The processor with the least to do, for a new task: in each domain, from the largest on in which new tasks move, it goes to the idlest
+    /// group. (find_idlest_cpu)
+    fn idlest(&mut self, cx: &mut Context<'_>, task: TaskId, last: CpuId) -> CpuId {
         let allowed = cx.tasks[task as usize].allowed;
-        let all = (0..self.cpus.len() as CpuId).filter(|cpu| allowed >> cpu & 1 == 1);
+        let (mut at, mut span) = (last, u64::MAX >> (64 - self.cpus.len()));
+        for level in (1..self.balancer.domains.chains[usize::from(last)].len()).rev() {
+            // The processor found above may have other levels than the one before.
+            let Some(domain) = self.balancer.domains.chains[usize::from(at)].get(level) else { continue };
+            if domain.is_near() {
+                span = self.find_idlest_group(cx, at, level, allowed);
+                at = if span >> at & 1 == 1 { at } else { (span & allowed).trailing_zeros() as CpuId };
+            } else {
+                span = domain.groups[0].span;
+            }
+        }
+        let span = if span & allowed == 0 { u64::MAX } else { span };
+        let all = (0..self.cpus.len() as CpuId).filter(|cpu| allowed & span >> cpu & 1 == 1);
         all.min_by_key(|&cpu| (!self.is_idle(cx, cpu), self.load(cx.now, cpu), cpu != last)).unwrap_or(last)
     }
 
+    /// The group of a domain to which a new task goes: the own one unless another is clearly idler. (find_idlest_group)
+    fn find_idlest_group(&mut self, cx: &mut Context<'_>, cpu: CpuId, level: usize, allowed: u64) -> u64 {
+        let count = self.domain(cpu, level).groups.len();
+        let group = |this: &Self, index: usize| this.domain(cpu, level).groups[index];
+        let own = group(self, 0);
+        let local = self.statistics(cx, cpu, level, &own, (true, 0));
+        let mut idlest: Option<(u64, Statistics)> = None;
+        for other in (1..count).map(|index| group(self, index)).filter(|group| group.span & allowed != 0) {
+            let there = self.statistics(cx, cpu, level, &other, (true, 0));
+            if idlest.is_none_or(|(_, best)| there.is_idler(&best)) {
+                idlest = Some((other.span, there));
+            }
+        }
+        match idlest {
+            Some((span, _)) if own.span & allowed == 0 => span,
+            Some((span, there)) if self.domain(cpu, level).leaves(&local, &there) => span,
+            _ => own.span,
+        }
+    }
+
     /// The processor for a woken task: an idle one that shares the cache with where it was or where it is woken, else one
-    /// of these two. (select_task_rq_fair)
+    /// of these two. (select_task_rq_fair, select_idle_sibling)
     fn near(&self, cx: &Context<'_>, task: TaskId, last: CpuId) -> CpuId {
         let allowed = cx.tasks[task as usize].allowed;
         let here = cx.waker.map_or(last, |waker| cx.tasks[waker as usize].cpu);
-        let affine = here != last && allowed >> here & 1 == 1;
-        let target = if affine { self.affine(cx, task, here, last) } else { last };
-        let node = |cpu: CpuId| cx.topology.place(cpu).node;
+        let mut chain = self.balancer.domains.chains[usize::from(here)].iter();
+        let common = chain.find(|domain| domain.is_near() && domain.span >> last & 1 == 1);
+        let target = match common {
+            Some(domain) if here != last && allowed >> here & 1 == 1 => {
+                self.affine(cx, task, (here, last), domain.imbalance_pct())
+            }
+            _ => last,
+        };
+        let free = |cpu: &CpuId| allowed >> cpu & 1 == 1 && self.is_idle(cx, *cpu);
+        let (threads, caches) = (&self.balancer.domains.threads, &self.balancer.domains.caches);
+        let shared = caches[usize::from(target)];
+        if let Some(cpu) = [target, last].into_iter().find(|cpu| shared >> cpu & 1 == 1 && free(cpu)) {
+            return cpu;
+        }
         let count = self.cpus.len() as CpuId;
-        let around = (1..count).map(|step| (target + step) % count);
-        let shared = |cpu: &CpuId| node(*cpu) == node(target);
-        let mut candidates = [target, last].into_iter().chain(around).filter(shared);
-        candidates.find(|&cpu| allowed >> cpu & 1 == 1 && self.is_idle(cx, cpu)).unwrap_or(target)
+        let around = || (1..count).map(|step| (target + step) % count).filter(|cpu| shared >> cpu & 1 == 1);
+        let alone = |cpu: &CpuId| threads[usize::from(*cpu)] == 1 << cpu;
+        let whole = |cpu: &CpuId| processors(threads[usize::from(*cpu)]).all(|thread| self.is_idle(cx, thread));
+        let core = || around().find(|cpu| !alone(cpu) && whole(cpu) && free(cpu));
+        let sibling = || processors(threads[usize::from(last)] & shared).find(free);
+        let has_threads = !alone(&target);
+        let by_core = has_threads.then(|| core().or_else(sibling)).flatten();
+        by_core.or_else(|| around().find(free)).unwrap_or(target)
     }
 
     /// Where it is woken, or where it was. (wake_affine)
-    fn affine(&self, cx: &Context<'_>, task: TaskId, here: CpuId, last: CpuId) -> CpuId {
+    fn affine(&self, cx: &Context<'_>, task: TaskId, (here, last): (CpuId, CpuId), imbalance: u64) -> CpuId {
         let paired = self.balancer.tasks[task as usize].paired;
         if paired && self.nr_running(here) == 1 {
             return here;
@@ -63,7 +112,7 @@ impl<L: FairClass> Linux<L> {
         let waker = cx.waker.filter(|_| paired).map_or(0, |waker| self.load_of(cx.now, waker));
         let there = self.load(cx.now, last).saturating_sub(own);
         let with_it = self.load(cx.now, here).saturating_sub(waker) + own;
-        if with_it * 100 < there * (100 + (IMBALANCE - 100) / 2) { here } else { last }
+        if with_it * 100 < there * (100 + (imbalance - 100) / 2) { here } else { last }
     }
 
     /// The recent load of a processor.
