@@ -84,6 +84,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         cpu.overhead += if stayed { 0 } else { self.costs.context_switch };
         cpu.running = task;
         cpu.slice_end = pick.slice.map_or(Nanos::MAX, |slice| self.now + cpu.overhead + slice);
+        if self.speeds.is_some() {
+            self.change_speeds(index, true);
+        }
         let left = if self.caches.is_some() { self.move_in(index, task, left, stayed) } else { left };
         self.cpus[index].begin(self.now, left);
         let view = &mut self.view.processors[index];
@@ -116,7 +119,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn switch_out(&mut self, index: usize, task: TaskId, leave: Leave) -> Event {
         let cpu = &mut self.cpus[index];
         let process = &mut self.processes[task as usize];
-        process.left = cpu.burst_end - self.now - cpu.overhead;
+        process.left = cpu.left(self.now);
         process.mode = cpu.mode;
         if let Some(caches) = &mut self.caches {
             caches.leave(index, task);
@@ -140,6 +143,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn idle(&mut self, index: usize) {
         if self.cpus[index].running != NO_TASK {
             self.vacate(index);
+        }
+        if self.speeds.is_some() {
+            self.change_speeds(index, false);
         }
         self.cpus[index].overhead = 0;
         self.view.processors[index].billed = None;

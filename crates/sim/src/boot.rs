@@ -12,6 +12,7 @@ use crate::{
     programs::{check, compile},
     resources::{Barrier, Change, Device, Lock, Pipe, Pool, Resources, Semaphore, io_priority},
     servers::{DRIVERS, KERNEL_TASKS},
+    speeds::Speeds,
     streams::{CLOCK_STREAM, DEVICE_STREAM, POLICY_STREAM},
     timers::{Expiry, Timers},
 };
@@ -83,6 +84,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             deferred: 0,
             policy_rng: Rng::stream(seed, POLICY_STREAM),
             caches: Caches::of(machine),
+            speeds: Speeds::of(&machine.topology()),
             devices: machine.devices.values().map(device).collect(),
             device_rng: Rng::stream(seed, DEVICE_STREAM),
             perpetual: 0,

@@ -1,6 +1,9 @@
 //! A processor: what it is doing, and up to when.
 
-use crate::process::Mode;
+use crate::{
+    process::Mode,
+    speeds::{FULL, wall},
+};
 use schedlab_model::{Nanos, event::NO_TASK, task::TaskId};
 use schedlab_policies::schedulers::Enqueue;
 
@@ -15,6 +18,8 @@ pub(crate) struct Cpu {
     /// Of the time not settled, how much goes to interrupts and switching; it comes first. What is left of it when a task leaves
     /// is paid before the next task's burst.
     pub overhead: Nanos,
+    /// How fast it is, of [`FULL`].
+    pub speed: u64,
     /// When the running task's current burst ends.
     pub burst_end: Nanos,
     /// When its slice ends.
@@ -34,6 +39,7 @@ impl Default for Cpu {
             last: NO_TASK,
             settled: 0,
             overhead: 0,
+            speed: FULL,
             burst_end: Nanos::MAX,
             slice_end: Nanos::MAX,
             mode: Mode::User,
@@ -50,9 +56,9 @@ impl Cpu {
         self.burst_end.min(self.slice_end)
     }
 
-    /// A burst of that length begins, as soon as interrupts and switching are done.
+    /// A burst of that much work begins, as soon as interrupts and switching are done.
     #[inline(always)]
     pub fn begin(&mut self, now: Nanos, length: Nanos) {
-        self.burst_end = (now + self.overhead).saturating_add(length);
+        self.burst_end = (now + self.overhead).saturating_add(wall(length, self.speed));
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     process::Process,
     resources::{Device, Resources},
     servers::Servers,
+    speeds::Speeds,
     storage::Storage,
     timers::Timers,
 };
@@ -62,6 +63,8 @@ pub(crate) struct Kernel<S, O> {
     pub policy_rng: Rng,
     /// What moving from task to task and from processor to processor costs in caches, if it does.
     pub caches: Option<Box<Caches>>,
+    /// How fast processors are, where they are not all alike at all times.
+    pub speeds: Option<Box<Speeds>>,
     pub devices: Vec<Device>,
     pub device_rng: Rng,
     /// Timers that are always set: of devices and of the statistics clock.

@@ -57,6 +57,7 @@ mod schedule;
 mod servers;
 mod services;
 mod sharing;
+mod speeds;
 mod standing_still;
 mod storage;
 mod streams;

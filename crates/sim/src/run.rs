@@ -79,6 +79,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 if rounds.is_multiple_of(MOST_STEPS_AT_ONCE) && std::mem::replace(&mut checked, self.now) == self.now {
                     return self.stand_still(self.view.waker);
                 }
+                if !self.wishes.moves.is_empty() {
+                    self.carry_out_moves();
+                }
                 if self.wishes.resched == 0 {
                     break;
                 }

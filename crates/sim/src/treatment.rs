@@ -2,10 +2,11 @@
 
 use crate::{
     kernel::{Kernel, context},
-    process::{Served, State},
+    process::{Mode, Served, State},
 };
 use schedlab_model::{
     event::{Leave, NO_TASK, Observer},
+    machine::Preemption,
     request::IoClass,
     task::{CpuId, Policy, Task, TaskId},
 };
@@ -55,14 +56,43 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// A running task moves to a processor that it may use.
     fn evict(&mut self, cpu: usize, task: TaskId) {
+        self.put_back(cpu, task);
+        let to = self.scheduler.select_cpu(&mut context!(self), task, Enqueue::Migrate);
+        self.migrate(task, to);
+        self.may_preempt(to, task);
+    }
+
+    /// A running task, whose time is settled, is queued again on its processor, which then chooses anew.
+    fn put_back(&mut self, cpu: usize, task: TaskId) {
         self.scheduler.enqueue(&mut context!(self), cpu as CpuId, task, Enqueue::Preempted);
         let left = self.switch_out(cpu, task, Leave::Preempted);
         self.observer.observe(left);
         self.vacate(cpu);
         self.wishes.resched |= 1 << cpu;
-        let to = self.scheduler.select_cpu(&mut context!(self), task, Enqueue::Migrate);
-        self.migrate(task, to);
-        self.may_preempt(to, task);
+    }
+
+    /// Tasks go where the policy wants them, as far as they can run and may run there. A running one is moved only where the kernel can
+    /// preempt it.
+    #[cold]
+    #[inline(never)]
+    pub fn carry_out_moves(&mut self) {
+        for (task, to) in std::mem::take(&mut self.wishes.moves) {
+            let (from, allowed) = (self.view.tasks[task as usize].cpu, self.view.tasks[task as usize].allowed);
+            let runnable = self.processes[task as usize].state == State::Runnable;
+            if !runnable || from == to || allowed >> to & 1 == 0 {
+                continue;
+            }
+            let cpu = usize::from(from);
+            if self.cpus[cpu].running == task {
+                if self.preemption != Preemption::Full && self.cpus[cpu].mode == Mode::System {
+                    continue;
+                }
+                self.settle_running(cpu);
+                self.put_back(cpu, task);
+            }
+            self.migrate(task, to);
+            self.may_preempt(to, task);
+        }
     }
 
     /// A queued task whose record has changed joins its runqueue again.

@@ -96,8 +96,8 @@ impl<L: FairClass> Linux<L> {
         };
         self.learn(cpu, level, looks, found.is_ok());
         let shortest = self.domain(cpu, level).weight() * MILLISECOND;
-        if let Err(outcome) = found {
-            self.note_hidden(cpu, level, outcome, &pull);
+        if looks && found == Err(Outcome::Balanced) {
+            self.set_hidden(cpu, level, false);
         }
         let state = &mut self.balancer.states[cpu as usize].levels[level];
         match found {
@@ -159,7 +159,9 @@ impl<L: FairClass> Linux<L> {
             };
             let begun = outcome == Outcome::Failed && self.active_balance(cx, cpu, &now);
             self.rest_until_next(cx.now, cpu, level, if begun { Outcome::Begun } else { outcome });
-            self.note_hidden(cpu, level, outcome, &now);
+            if outcome == Outcome::Balanced {
+                self.set_hidden(cpu, level, false);
+            }
             if !now.idle && matches!(outcome, Outcome::Moved | Outcome::Failed) {
                 self.vary_interval(cx, cpu, level);
             }
@@ -215,16 +217,19 @@ impl<L: FairClass> Linux<L> {
         state.balanced = (state.balanced + cx.rng.below(3) * tick).saturating_sub(tick);
     }
 
-    /// Bound tasks that could not be moved within a group hide an imbalance from the domain above, which is noted in the group; it is
-    /// forgotten when the group is balanced and not all of its tasks are bound.
-    fn note_hidden(&mut self, cpu: CpuId, level: usize, outcome: Outcome, pull: &Pull) {
-        let chain = &self.balancer.domains.chains[usize::from(cpu)];
-        let Some(id) = chain.get(level + 1).map(|above| above.groups[0].id) else { return };
+    /// Bound tasks that could not be moved within a group hide an imbalance from the domain above, which is noted in the group.
+    fn note_hidden(&mut self, cpu: CpuId, pull: &Pull) {
         let left = pull.from.is_some_and(|(_, amount)| !amount.is_nothing());
         if pull.some_pinned && left {
-            self.balancer.domains.hidden[id] = true;
-        } else if outcome == Outcome::Balanced {
-            self.balancer.domains.hidden[id] = false;
+            self.set_hidden(cpu, pull.level, true);
+        }
+    }
+
+    /// It is forgotten when the group is balanced and not all of its tasks are bound.
+    fn set_hidden(&mut self, cpu: CpuId, level: usize, hidden: bool) {
+        let chain = &self.balancer.domains.chains[usize::from(cpu)];
+        if let Some(above) = chain.get(level + 1) {
+            self.balancer.domains.hidden[above.groups[0].id] = hidden;
         }
     }
 
@@ -270,6 +275,7 @@ impl<L: FairClass> Linux<L> {
                 (pull.pulled, pull.all_pinned) = (true, false);
                 return Ok(task);
             }
+            self.note_hidden(cpu, pull);
             if pull.pulled || !pull.all_pinned {
                 return Err(if pull.pulled { Outcome::Moved } else { Outcome::Failed });
             }

@@ -33,6 +33,9 @@ impl<L: FairClass> Linux<L> {
             self.tree.put_prev_task_fair(&self.class, cpu.into());
         }
         self.cpus[cpu as usize].realtime = true;
+        if self.realtime.is_overloaded(cpu) {
+            self.realtime.push(cx, cpu, task);
+        }
         Some(task)
     }
 

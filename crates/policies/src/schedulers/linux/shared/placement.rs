@@ -45,7 +45,7 @@ impl<L: FairClass> Linux<L> {
             }
         }
         let span = if span & allowed == 0 { u64::MAX } else { span };
-        let all = (0..self.cpus.len() as CpuId).filter(|cpu| allowed & span >> cpu & 1 == 1);
+        let all = (0..self.cpus.len() as CpuId).filter(|cpu| (allowed & span) >> cpu & 1 == 1);
         all.min_by_key(|&cpu| (!self.is_idle(cx, cpu), self.load(cx.now, cpu), cpu != last)).unwrap_or(last)
     }
 

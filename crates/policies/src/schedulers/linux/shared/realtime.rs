@@ -204,6 +204,11 @@ impl Realtime {
         self.count(cpu) > 0
     }
 
+    /// Whether there is more than one task of this class on a processor, and another processor to which it could go.
+    pub fn is_overloaded(&self, cpu: CpuId) -> bool {
+        self.queues.len() > 1 && self.overloaded >> cpu & 1 == 1
+    }
+
     /// The number of tasks on a processor has changed.
     fn note_count(&mut self, cpu: CpuId) {
         let many = u64::from(self.count(cpu) > 1);
@@ -408,6 +413,36 @@ impl Realtime {
         let lowest = all.min_by_key(|&cpu| (rank(cpu), cpu != last)).unwrap_or(last);
         let better = rank(lowest) <= level(task);
         if better || task.allowed >> last & 1 == 0 { lowest } else { last }
+    }
+
+    /// Sends tasks that wait on a processor, the best first, to others where what runs or waits is less urgent. (push_rt_tasks)
+    pub fn push(&self, cx: &mut Context<'_>, cpu: CpuId, chosen: TaskId) {
+        let ready = &self.queues[cpu as usize];
+        let (mut filled, mut taken) = (ready.filled, 1u64 << cpu);
+        while filled != 0 {
+            let at = filled.ilog2() as usize;
+            filled &= !(1 << at);
+            for task in ready.lists[at].iter(&self.links).filter(|&task| task != chosen) {
+                let allowed = cx.tasks[task as usize].allowed & !taken;
+                let all = (0..self.queues.len() as CpuId).filter(|cpu| allowed >> cpu & 1 == 1);
+                let Some(to) = all.min_by_key(|&cpu| self.rank(cx, cpu)) else { continue };
+                if self.rank(cx, to) <= at {
+                    taken |= 1 << to;
+                    cx.move_to(task, to);
+                }
+            }
+        }
+    }
+
+    /// How urgent what runs or waits on a processor is: of this class above its level, of another 1, of none 0. A processor where this
+    /// class may not run takes no task.
+    fn rank(&self, cx: &Context<'_>, cpu: CpuId) -> usize {
+        let ready = &self.queues[cpu as usize];
+        match ready.best() {
+            _ if ready.throttled || ready.serving => usize::MAX,
+            Some(best) => level(&cx.tasks[best as usize]) + 1,
+            None => cx.processors[cpu as usize].running.is_some().into(),
+        }
     }
 
     /// The best task that waits on another processor and goes before what runs on this one.
