@@ -3,6 +3,7 @@
 use crate::{
     kernel::{Kernel, context},
     process::Mode,
+    speeds::FULL,
 };
 use schedlab_model::{
     Nanos,
@@ -150,6 +151,20 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.cpus[index].overhead = 0;
         self.view.processors[index].billed = None;
         self.emit(Kind::Idle, u8::from(self.disk_waiters > 0), index as CpuId, NO_TASK, 0, 0);
+    }
+
+    /// A processor has something to run, or nothing any more: the other threads of its core become slower or faster.
+    #[cold]
+    #[inline(never)]
+    fn change_speeds(&mut self, cpu: usize, runs: bool) {
+        let Some(speeds) = &mut self.speeds else { return };
+        let changed = speeds.note(cpu, runs);
+        self.cpus[cpu].speed = speeds.now(cpu);
+        for other in (0..self.cpus.count()).filter(|other| changed >> other & 1 == 1) {
+            self.settle(other);
+            let speed = self.speeds.as_ref().map_or(FULL, |speeds| speeds.now(other));
+            self.cpus[other].go_on_at(self.now, speed);
+        }
     }
 
     /// One more or one less task waits for the drive; what idle processors wait for may have changed.

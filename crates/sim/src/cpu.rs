@@ -2,7 +2,7 @@
 
 use crate::{
     process::Mode,
-    speeds::{FULL, wall},
+    speeds::{FULL, wall, work},
 };
 use schedlab_model::{Nanos, event::NO_TASK, task::TaskId};
 use schedlab_policies::schedulers::Enqueue;
@@ -60,5 +60,22 @@ impl Cpu {
     #[inline(always)]
     pub fn begin(&mut self, now: Nanos, length: Nanos) {
         self.burst_end = (now + self.overhead).saturating_add(wall(length, self.speed));
+    }
+
+    /// What is left of the burst, in work. All time before is settled.
+    #[inline(always)]
+    pub fn left(&self, now: Nanos) -> Nanos {
+        work(self.burst_end - now - self.overhead, self.speed)
+    }
+
+    /// The rest of the burst has another speed.
+    pub fn go_on_at(&mut self, now: Nanos, speed: u64) {
+        if self.running == NO_TASK {
+            self.speed = speed;
+            return;
+        }
+        let left = self.left(now);
+        self.speed = speed;
+        self.begin(now, left);
     }
 }

@@ -7,16 +7,10 @@
 //! c what the core can do, of one of full size; s the speed of a thread while another thread of its core runs a task, else 1. A burst is
 //! work: its time on a processor of full size. Interrupts and switching are not slowed down.
 
-use crate::{
-    cpu::Cpu,
-    kernel::{Kernel, context},
-};
 use schedlab_model::{
     Nanos,
-    event::{NO_TASK, Observer},
     topology::{CAPACITY, Topology},
 };
-use schedlab_policies::schedulers::{Context, Scheduler};
 
 /// A speed in parts of this: capacities and speeds of threads of up to six decimals are exact.
 pub(crate) const FULL: u64 = CAPACITY as u64 * 1_000_000;
@@ -47,8 +41,15 @@ impl Speeds {
         }))
     }
 
+    /// A processor has something to run, or nothing any more. Returns the other threads of its core if that is a change.
+    pub fn note(&mut self, cpu: usize, runs: bool) -> u64 {
+        let before = self.busy;
+        self.busy = before & !(1 << cpu) | u64::from(runs) << cpu;
+        if before == self.busy { 0 } else { self.siblings[cpu] }
+    }
+
     /// How fast a processor is now.
-    fn now(&self, cpu: usize) -> u64 {
+    pub fn now(&self, cpu: usize) -> u64 {
         self.speeds[cpu][usize::from(self.siblings[cpu] & self.busy != 0)]
     }
 }
@@ -69,44 +70,4 @@ pub(crate) fn work(wall: Nanos, speed: u64) -> Nanos {
 #[inline(never)]
 fn scaled(length: Nanos, by: u64, of: u64) -> Nanos {
     Nanos::try_from((u128::from(length) * u128::from(by)).div_ceil(of.into())).unwrap_or(Nanos::MAX)
-}
-
-impl<S: Scheduler, O: Observer> Kernel<S, O> {
-    /// A processor has something to run, or nothing any more: the other threads of its core become slower or faster.
-    #[cold]
-    #[inline(never)]
-    pub fn change_speeds(&mut self, cpu: usize, runs: bool) {
-        let Some(speeds) = &mut self.speeds else { return };
-        let before = speeds.busy;
-        speeds.busy = before & !(1 << cpu) | u64::from(runs) << cpu;
-        self.cpus[cpu].speed = speeds.now(cpu);
-        if speeds.busy == before {
-            return;
-        }
-        let siblings = speeds.siblings[cpu];
-        for other in (0..self.cpus.count()).filter(|other| siblings >> other & 1 == 1) {
-            let speed = self.speeds.as_ref().map_or(FULL, |speeds| speeds.now(other));
-            if self.cpus[other].running == NO_TASK || self.cpus[other].speed == speed {
-                self.cpus[other].speed = speed;
-                continue;
-            }
-            self.settle(other);
-            self.cpus[other].go_on_at(self.now, speed);
-        }
-    }
-}
-
-impl Cpu {
-    /// What is left of the burst, in work. All time before is settled.
-    #[inline(always)]
-    pub fn left(&self, now: Nanos) -> Nanos {
-        work(self.burst_end - now - self.overhead, self.speed)
-    }
-
-    /// The rest of the burst has another speed.
-    fn go_on_at(&mut self, now: Nanos, speed: u64) {
-        let left = self.left(now);
-        self.speed = speed;
-        self.begin(now, left);
-    }
 }

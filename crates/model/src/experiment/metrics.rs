@@ -109,9 +109,10 @@ fn any(steps: &[Step], is: fn(&Step) -> bool) -> bool {
     })
 }
 
-/// Checks the part behind `before`: a metric, and a statistic if it is a distribution.
+/// Checks the part behind `before`: a metric, whose name may have two parts, and a statistic if it is a distribution.
 fn named(at: &Path, asked: &str, before: &str, name: &str, scope: Scope, table: &[MetricInfo]) -> Result<(), Fault> {
-    let (metric, statistic) = match name.split_once('.') {
+    let whole = table.iter().any(|info| info.name == name && info.scope == scope);
+    let (metric, statistic) = match name.split_once('.').filter(|_| !whole) {
         Some((metric, statistic)) => (metric, Some(statistic)),
         None => (name, None),
     };

@@ -49,7 +49,10 @@ pub fn no_task_is_lost(subject: Subject) {
             prop_assert!(run.violations.is_empty(), "{}", run.violations.join("\n"));
             prop_assert_eq!(lives(run).0, lives(run).1);
         }
-        prop_assert_eq!(user_times(&runs[0]), user_times(&runs[1]));
+        // What work takes on a slower processor depends on where a task ran.
+        if scenario.machine.topology().is_even() {
+            prop_assert_eq!(user_times(&runs[0]), user_times(&runs[1]));
+        }
         Ok(())
     });
 }

@@ -282,7 +282,7 @@ fn machine() -> impl Strategy<Value = (u16, Value)> {
     let files = (4..60u32, 1..30u32, 1..30u32, any::<bool>());
     // All that a tick may make necessary takes less than a tick, or the machine would do nothing else.
     let costs = prop::option::of(prop::collection::vec(0..100u64, 14));
-    (kind, files, costs, prop::option::of(disk())).prop_map(|(kind, files, costs, disk)| {
+    let machine = (kind, files, costs, prop::option::of(disk())).prop_map(|(kind, files, costs, disk)| {
         let (message_passing, processors, sampled, hz) = kind;
         let processors = if message_passing { 1 } else { processors };
         let (cache, track, extent, ahead) = files;
@@ -302,6 +302,21 @@ fn machine() -> impl Strategy<Value = (u16, Value)> {
         });
         disk.into_iter().for_each(|disk| machine["disk"] = disk);
         (processors, machine)
+    });
+    (machine, prop::option::of(topology())).prop_map(|((processors, mut machine), topology)| {
+        if let Some((nodes, topology)) = topology {
+            (machine["nodes"], machine["topology"]) = (json!(nodes.min(processors)), topology);
+        }
+        (processors, machine)
+    })
+}
+
+/// Memory nodes, and what they consist of.
+fn topology() -> impl Strategy<Value = (u16, Value)> {
+    let numbering = prop::sample::select(vec!["threads_first", "cores_first"]);
+    (1..3u16, 1..3u16, 1..3u16, 0.3..1.0f64, 300..1024u16, numbering).prop_map(|(nodes, threads, cores, speed, small, numbering)| {
+        let capacities = [1024, small];
+        (nodes, json!({ "threads": threads, "thread_speed": speed, "cores_per_cache": cores, "numbering": numbering, "capacities": capacities }))
     })
 }
 

@@ -75,14 +75,17 @@
 //!   kernel's vary by some units in a thousand, and its processors see the common count of ticks a little earlier or later: here a
 //!   busy processor that compares loads sees them up to 1/512 smaller by chance, and its next interval is a tick longer or
 //!   shorter by chance where there was an imbalance. Of a group the load alone is kept.
-//! - Balancing has one level, of all processors alike, each of them a group of its own: there are no scheduling domains for threads of
-//!   a core, shared caches and memory nodes. Only a woken task looks for an idle processor in its own node. Real-time tasks alone
-//!   reduce what a processor can do for others. A processor that becomes idle counts 2 us for each that it looks at.
-//! - An idle processor balances at its own ticks while any processor has more than one task; in the kernel the tick of such a
-//!   processor sends for it.
-//! - Running tasks are never pushed away (active balance), a task that sleeps but stays in its queue does not move, and many
-//!   wakeups to and fro between the same tasks are not detected (wake_wide).
-//! - Real-time tasks that could run elsewhere are pulled at the next tick or idle moment; the kernel pushes them at once.
+//! - Scheduling domains are built from the machine's threads, last-level caches, nodes and distances; there are none for clusters.
+//!   Capacities of cores count in loads, but a task too large for its core does not look for a larger one (misfit), and averages are
+//!   not scaled by capacity. Real-time tasks alone reduce what a processor can do for others.
+//! - A woken task looks at all processors that share its cache; the kernel limits the search by how busy these are (SIS_UTIL).
+//!   Within the smallest domain a new task goes to the idle processor, or the one of least load, without the kernel's thresholds.
+//! - A processor that becomes idle counts 2 us for each that it looks at.
+//! - An idle processor balances at its own ticks, with a single domain only while any processor has more than one task; in the
+//!   kernel the tick of a busy processor sends for it.
+//! - A bound task that keeps its processor from being relieved is not moved to another processor of the puller's group instead
+//!   (DST_PINNED). A task that sleeps but stays in its queue does not move, and many wakeups to and fro between the same tasks are not
+//!   detected (wake_wide).
 //! - The server of fair tasks starts its period when a real-time task is chosen while others are ready, not when these
 //!   became ready: at most one part of a period later.
 //! - Reservations (SCHED_DEADLINE) are refused: the task is an ordinary one. SCHED_ISO, which this kernel does not have, is

@@ -86,6 +86,8 @@
 //! - FreeBSD 7-CURRENT of October 2007: sys/kern/sched_4bsd.c (`sched_clock`, `schedcpu`, `updatepri`, `sched_add`,
 //!   `sched_exit`, `maybe_preempt`, `roundrobin`), kern_switch.c (`runq_add`), kern_synch.c (`loadav`), sys/priority.h.
 //! - B. Evans, J. Roberson, cvs-all, 1-2 October 2007.
+//!
+//! Long, because the page and the rule belong in one file.
 
 use super::{
     bsd::{Bsd, Due, Rules},

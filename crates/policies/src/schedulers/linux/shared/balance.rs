@@ -246,7 +246,7 @@ impl<L: FairClass> Linux<L> {
         }
         let throttled = |task| self.tree.pools.exist() && self.tree.throttled_hierarchy(self.tree.of_task(task));
         let goes =
-            self.balancer.from_oldest(from).find(|&task| may(task) && !throttled(task) && !self.is_delayed(task));
+            self.balancer.oldest_first(from).find(|&task| may(task) && !throttled(task) && !self.is_delayed(task));
         if let Some(task) = goes {
             cx.move_to(task, cpu);
         }

@@ -233,7 +233,7 @@ impl Balancer {
     }
 
     /// The fair tasks of a processor, the one first that came or was chosen least recently.
-    pub fn from_oldest(&self, cpu: CpuId) -> impl Iterator<Item = TaskId> + '_ {
+    pub fn oldest_first(&self, cpu: CpuId) -> impl Iterator<Item = TaskId> + '_ {
         let list = self.lists[cpu as usize];
         std::iter::successors(list.tail(), move |&task| list.before(&self.links, task))
     }
