@@ -9,6 +9,7 @@
 //!
 //! [`WriteBehind`] around a file keeps a run from waiting for it.
 
+mod blocks;
 pub mod chrome;
 pub mod gantt;
 mod names;

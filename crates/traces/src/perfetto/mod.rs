@@ -11,15 +11,15 @@
 //! The numbers of fields are those of `protos/perfetto/trace` in Perfetto's sources. A run's nanoseconds are the time since
 //! boot of the trace. What still runs at the end is drawn up to there.
 
+mod instants;
 mod processor;
 mod wire;
 
-use crate::Names;
-use hashbrown::HashMap;
+use crate::{Names, blocks::Blocks};
 use processor::{Processor, Shown};
 use schedlab_model::{
     Nanos,
-    event::{Event, Irq, Kind, Leave, Observer},
+    event::{Event, Kind, Leave, Observer},
     task::{CpuId, TaskId},
 };
 use std::io::{self, Write};
@@ -32,27 +32,11 @@ const FIRST_CPU: u64 = 1;
 /// Task numbers may be this far ahead of those known; a bound on what a damaged recording can make us allocate.
 const GAP: usize = 1 << 16;
 
-/// Bytes that are gathered before they are written.
-const BLOCK: usize = 1 << 16;
-
 /// States as Linux before 4.14 numbers them, which readers assume where a trace names no kernel.
 const READY: u16 = 0;
 const WAITING: u16 = 1;
 const ENDED: u16 = 0x10;
 const PREEMPTED: u16 = 0x800;
-
-/// Names of instants, by the number that a trace has for them; the names of marks come after.
-const INSTANTS: [&str; 9] =
-    ["signal sent", "signal handled", "deadline missed", "clock", "timer", "disk", "interrupt", "ended", "mark"];
-const SIGNAL_SENT: u64 = 1;
-const SIGNAL_HANDLED: u64 = 2;
-const MISSED: u64 = 3;
-const CLOCK: u64 = 4;
-const TIMER: u64 = 5;
-const DISK: u64 = 6;
-const OTHER: u64 = 7;
-const END: u64 = 8;
-const MARK: u64 = 9;
 
 /// The field of a trace, and those of a packet.
 const PACKET: u32 = 1;
@@ -72,10 +56,10 @@ const OURS: u64 = 1;
 const CLOCK_OF_DELTAS: u64 = 64;
 const BOOT_TIME: u64 = 6;
 
-#[derive(Debug, Default, Clone)]
+/// What is rarely looked at of a task.
+#[derive(Debug, Clone, Copy)]
 struct Task {
-    name: Box<str>,
-    priority: u16,
+    job: u64,
     /// The process it is a thread of, and whether its track was described.
     process: u64,
     has_track: bool,
@@ -85,38 +69,36 @@ struct Task {
 /// no more, and [`Tracer::finish`] returns the error.
 #[derive(Debug)]
 pub struct Tracer<W: Write> {
-    out: W,
+    out: Blocks<W>,
     names: Names,
     until: Nanos,
     now: Nanos,
     processors: Vec<Processor>,
     /// Whether a processor's track of interrupts was described.
     interrupted: Vec<bool>,
+    /// By task.
+    shown: Vec<Shown>,
     tasks: Vec<Task>,
-    /// By job, the number of its first task.
-    processes: HashMap<u64, u64>,
-    /// Packets that are not written yet.
-    trace: Vec<u8>,
+    /// By job, the number of its first task; 0 where there is none yet.
+    processes: Vec<u64>,
     /// Time of the last instant.
     instant: Nanos,
-    error: Option<io::Error>,
 }
 
 impl<W: Write> Tracer<W> {
     /// Begins a trace. What happens after `until` is left out.
     pub fn new(out: W, names: &Names, until: Option<Nanos>) -> Self {
         let mut tracer = Tracer {
-            out,
+            out: Blocks::new(out),
             names: names.clone(),
             until: until.unwrap_or(Nanos::MAX),
             now: 0,
             processors: (0..names.processors).map(Processor::new).collect(),
             interrupted: vec![false; names.processors.into()],
+            shown: Vec::new(),
             tasks: Vec::new(),
-            processes: HashMap::new(),
-            trace: Vec::new(),
+            processes: vec![0; names.jobs.len()],
             instant: 0,
-            error: None,
         };
         tracer.begin();
         tracer
@@ -130,13 +112,16 @@ impl<W: Write> Tracer<W> {
                 processor.switch_out(end, READY);
             }
             processor.end();
-            processor.bundle(&mut self.trace);
+            processor.bundle(&mut self.out);
         }
-        self.write();
-        match self.error {
-            Some(error) => Err(error),
-            None => self.out.flush().map(|()| self.out),
-        }
+        self.out.finish()
+    }
+
+    /// Writes a packet, where it is rare.
+    fn packet(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut packet = Vec::new();
+        packet.message(PACKET, write);
+        self.out.append(&packet);
     }
 
     /// The clocks, and the names of instants.
@@ -151,8 +136,8 @@ impl<W: Write> Tracer<W> {
                 }
             });
         };
-        let names = INSTANTS.into_iter().chain(self.names.marks.iter().map(String::as_str));
-        self.trace.message(PACKET, |packet| {
+        let names = instants::names(&self.names);
+        self.packet(|packet| {
             packet.message(CLOCK_SNAPSHOT, |clocks| {
                 clock(clocks, BOOT_TIME, false);
                 clock(clocks, CLOCK_OF_DELTAS, true);
@@ -160,7 +145,7 @@ impl<W: Write> Tracer<W> {
             });
             packet.number(SEQUENCE, OURS);
             packet.message(INTERNED, |interned| {
-                for (index, name) in names.enumerate() {
+                for (index, name) in names.iter().enumerate() {
                     interned.message(2, |entry| {
                         entry.number(1, index as u64 + 1);
                         entry.bytes(2, name.as_bytes());
@@ -170,46 +155,29 @@ impl<W: Write> Tracer<W> {
             packet.number(FLAGS, STATE_CLEARED);
             packet.message(DEFAULTS, |defaults| defaults.number(CLOCK_ID, CLOCK_OF_DELTAS));
         });
-        self.write_if_long();
-    }
-
-    #[inline]
-    fn write_if_long(&mut self) {
-        if self.trace.len() >= BLOCK {
-            self.write();
-        }
-    }
-
-    #[cold]
-    fn write(&mut self) {
-        if self.error.is_none() {
-            self.error = self.out.write_all(&self.trace).err();
-        }
-        self.trace.clear();
     }
 
     /// Makes a task known, if its number can be one.
-    #[inline]
+    #[inline(always)]
     fn known(&mut self, id: TaskId) -> bool {
-        (id as usize) < self.tasks.len() || self.enter(id)
+        (id as usize) < self.shown.len() || self.enter(id)
     }
 
     #[cold]
+    #[inline(never)]
     fn enter(&mut self, id: TaskId) -> bool {
-        let first = self.tasks.len();
-        if id as usize >= first + GAP {
+        let (first, end) = (self.tasks.len(), id as usize + 1);
+        if end > first + GAP {
             return false;
         }
-        self.tasks.extend((first as TaskId..=id).map(|id| Task {
-            name: self.names.task(id, u64::MAX).into(),
-            priority: 120,
-            process: tid(id),
-            has_track: false,
-        }));
+        let numbers = (first as TaskId..=id).map(tid);
+        self.shown.extend(numbers.clone().map(|number| Shown::new(number as u32, 120)));
+        self.tasks.extend(numbers.map(|process| Task { job: u64::MAX, process, has_track: false }));
         true
     }
 
     #[cold]
+    #[inline(never)]
     fn create(&mut self, e: Event) {
         if !self.known(e.task) {
             return;
@@ -217,15 +185,19 @@ impl<W: Write> Tracer<W> {
         let number = tid(e.task);
         let is_server = (e.task as usize) < self.names.servers.len();
         let name = self.names.task(e.task, e.a);
-        let job = usize::try_from(e.a).ok().and_then(|job| self.names.jobs.get(job)).filter(|_| !is_server);
-        let process = if job.is_some() { *self.processes.entry(e.a).or_insert(number) } else { number };
-        self.trace.message(PACKET, |packet| {
+        let job = usize::try_from(e.a).ok().filter(|&job| !is_server && job < self.names.jobs.len());
+        let process = job.map_or(number, |job| match self.processes[job] {
+            0 => number,
+            first => first,
+        });
+        let of_process = job.map_or(&name, |job| &self.names.jobs[job]).clone();
+        self.packet(|packet| {
             packet.number(TIMESTAMP, e.time);
             packet.message(PROCESS_TREE, |tree| {
                 if process == number {
                     tree.message(1, |entry| {
                         entry.number(1, number);
-                        entry.bytes(3, job.unwrap_or(&name).as_bytes());
+                        entry.bytes(3, of_process.as_bytes());
                     });
                 }
                 tree.message(2, |thread| {
@@ -235,86 +207,64 @@ impl<W: Write> Tracer<W> {
                 });
             });
         });
+        if let Some(job) = job {
+            self.processes[job] = process;
+        }
         // `flag` is nice + 128, and nice 0 is priority 120.
         let priority = u16::from(e.flag).clamp(108, 147) - 8;
-        self.tasks[e.task as usize] = Task { name: name.into(), priority, process, has_track: false };
-        self.write_if_long();
+        self.shown[e.task as usize] = Shown::new(number as u32, priority);
+        self.tasks[e.task as usize] = Task { job: e.a, process, has_track: false };
     }
 
-    /// A processor, and a task as it is shown there.
-    #[inline]
-    fn shown(&mut self, cpu: CpuId, task: TaskId) -> Option<(&mut Processor, Shown<'_>)> {
+    /// A processor, a task as it is shown, and the index of its name there.
+    #[inline(always)]
+    fn on(&mut self, cpu: CpuId, task: TaskId) -> Option<(&mut Processor, Shown, u32)> {
         if !self.known(task) {
             return None;
         }
-        let Task { name, priority, .. } = &self.tasks[task as usize];
-        // Tasks are numbered from 0 and known: their numbers are far below the end of the type.
-        let shown = Shown { task, tid: tid(task) as u32, name, priority: *priority };
-        Some((self.processors.get_mut(usize::from(cpu))?, shown))
+        let processor = self.processors.get_mut(usize::from(cpu))?;
+        let name = processor.name(task, || self.tasks[task as usize].job, &self.names);
+        Some((processor, self.shown[task as usize], name))
     }
 
-    #[inline]
-    fn write_if_full(&mut self, cpu: CpuId) {
-        if let Some(processor) = self.processors.get_mut(usize::from(cpu)).filter(|processor| processor.is_full()) {
-            processor.bundle(&mut self.trace);
-            self.write_if_long();
+    #[inline(never)]
+    fn switch_in(&mut self, time: Nanos, cpu: CpuId, task: TaskId) {
+        if let Some((processor, task, name)) = self.on(cpu, task) {
+            processor.switch_in(time, task, name);
+            if processor.is_full() {
+                self.bundle(cpu);
+            }
         }
     }
 
-    fn on_task(&mut self, task: TaskId, name: u64, time: Nanos) {
-        if !self.known(task) {
-            return;
+    #[inline(always)]
+    fn switch_out(&mut self, time: Nanos, cpu: CpuId, left: u8) {
+        if let Some(processor) = self.processors.get_mut(usize::from(cpu)) {
+            processor.switch_out(time, state(left));
         }
-        let (number, found) = (tid(task), &mut self.tasks[task as usize]);
-        let (process, described) = (found.process, std::mem::replace(&mut found.has_track, true));
-        let track = number | 1 << 32;
-        if !described {
-            self.track(track, |of| {
-                of.message(4, |thread| {
-                    thread.number(1, process);
-                    thread.number(2, number);
-                });
-            });
-        }
-        self.show(track, name, time);
     }
 
-    fn on_processor(&mut self, cpu: CpuId, name: u64, time: Nanos) {
-        let Some(described) = self.interrupted.get_mut(usize::from(cpu)) else { return };
-        let track = FIRST_CPU + u64::from(cpu);
-        if !std::mem::replace(described, true) {
-            self.track(track, |of| of.bytes(2, format!("interrupts of cpu {cpu}").as_bytes()));
+    #[inline(never)]
+    fn wakeup(&mut self, time: Nanos, cpu: CpuId, task: TaskId) {
+        if let Some((processor, task, name)) = self.on(cpu, task) {
+            processor.wakeup(time, task, name);
+            if processor.is_full() {
+                self.bundle(cpu);
+            }
         }
-        self.show(track, name, time);
     }
 
-    /// Describes a track; written with its first instant.
     #[cold]
-    fn track(&mut self, identity: u64, describe: impl FnOnce(&mut Vec<u8>)) {
-        self.trace.message(PACKET, |packet| {
-            packet.number(SEQUENCE, OURS);
-            packet.message(TRACK_DESCRIPTOR, |of| {
-                of.number(1, identity);
-                describe(of);
-            });
-        });
+    #[inline(never)]
+    fn bundle(&mut self, cpu: CpuId) {
+        self.processors[usize::from(cpu)].bundle(&mut self.out);
     }
 
-    fn show(&mut self, track: u64, name: u64, time: Nanos) {
-        const NEEDS_STATE: u64 = 2;
-        const INSTANT: u64 = 3;
-        let passed = time - std::mem::replace(&mut self.instant, time);
-        self.trace.message(PACKET, |packet| {
-            packet.number(TIMESTAMP, passed);
-            packet.number(SEQUENCE, OURS);
-            packet.message(TRACK_EVENT, |event| {
-                event.number(9, INSTANT);
-                event.number(10, name);
-                event.number(11, track);
-            });
-            packet.number(FLAGS, NEEDS_STATE);
-        });
-        self.write_if_long();
+    /// The time of an event; `None` if it is after the end of the trace. A damaged recording may go back in time.
+    #[inline(always)]
+    fn time_of(&mut self, e: &Event) -> Option<Nanos> {
+        self.now = self.now.max(e.time.min(self.until));
+        (e.time <= self.until).then_some(self.now)
     }
 }
 
@@ -324,53 +274,38 @@ fn tid(task: TaskId) -> u64 {
 }
 
 impl<W: Write> Observer for Tracer<W> {
+    // Always, so that kinds of events which are not shown take no time: the kind is constant where the event is made.
+    #[inline(always)]
     fn observe(&mut self, e: Event) {
-        if e.time > self.until {
-            self.now = self.until;
-            return;
-        }
-        // A damaged recording may go back in time.
-        let time = e.time.max(self.now);
-        self.now = time;
         match e.kind {
             Kind::SwitchIn => {
-                if let Some((processor, task)) = self.shown(e.cpu, e.task) {
-                    processor.switch_in(time, task);
-                    self.write_if_full(e.cpu);
+                if let Some(time) = self.time_of(&e) {
+                    self.switch_in(time, e.cpu, e.task);
                 }
             }
             Kind::SwitchOut => {
-                if let Some(processor) = self.processors.get_mut(usize::from(e.cpu)) {
-                    processor.switch_out(time, state(e.flag));
+                if let Some(time) = self.time_of(&e) {
+                    self.switch_out(time, e.cpu, e.flag);
                 }
             }
             Kind::Wakeup => {
-                if let Some((processor, task)) = self.shown(e.cpu, e.task) {
-                    processor.wakeup(time, task);
-                    self.write_if_full(e.cpu);
+                if let Some(time) = self.time_of(&e) {
+                    self.wakeup(time, e.cpu, e.task);
                 }
             }
-            Kind::Created => self.create(Event { time, ..e }),
-            Kind::Exited => self.on_task(e.task, END, time),
-            Kind::Mark => {
-                let known = usize::try_from(e.a).is_ok_and(|mark| mark < self.names.marks.len());
-                self.on_task(e.task, if known { MARK + 1 + e.a } else { MARK }, time);
-            }
-            Kind::Signal if e.flag == 0 => self.on_task(e.task, SIGNAL_SENT, time),
-            Kind::Signal => self.on_task(e.task, SIGNAL_HANDLED, time),
-            Kind::Period if e.flag == 0 => self.on_task(e.task, MISSED, time),
             Kind::Interrupt => {
-                let lines = [(Irq::Clock, CLOCK), (Irq::Timer, TIMER), (Irq::Disk, DISK)];
-                let line = lines.iter().find(|line| line.0 as u64 == e.a).map_or(OTHER, |line| line.1);
-                self.on_processor(e.cpu, line, time);
+                if let Some(time) = self.time_of(&e) {
+                    self.on_processor(e.cpu, instants::of_interrupt(e.a), time);
+                }
             }
+            Kind::Created | Kind::Exited | Kind::Mark | Kind::Signal | Kind::Period => self.rare(e),
             _ => {}
         }
     }
 }
 
 /// The state in which a task left, by [`Leave`].
-#[inline]
+#[inline(always)]
 fn state(left: u8) -> u16 {
     const PREEMPTION: u8 = Leave::Preempted as u8;
     const EXIT: u8 = Leave::Exited as u8;
