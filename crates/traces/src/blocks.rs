@@ -21,18 +21,20 @@ pub(crate) struct Block<const N: usize> {
     at: usize,
 }
 
-impl<const N: usize> Block<N> {
-    pub fn new() -> Self {
+impl<const N: usize> Default for Block<N> {
+    fn default() -> Self {
         // By way of a vector, so that memory which is never used is never touched.
         let bytes = vec![0; N].into_boxed_slice().try_into().expect("it has that length");
         Block { bytes, at: 0 }
     }
+}
 
+impl<const N: usize> Block<N> {
     /// Appends a word. The block must have room for eight bytes.
     #[inline(always)]
     pub fn put(&mut self, word: Word) {
-        let room = self.bytes[self.at..].first_chunk_mut::<STORE>();
-        *room.expect("a full block is written before") = word.bits.to_le_bytes();
+        assert!(self.at <= N - STORE, "a block that has no room is written before");
+        self.bytes[self.at..self.at + STORE].copy_from_slice(&word.bits.to_le_bytes());
         self.at += word.width;
     }
 
@@ -65,7 +67,7 @@ pub(crate) struct Blocks<W> {
 
 impl<W: Write> Blocks<W> {
     pub fn new(out: W) -> Self {
-        Blocks { out, block: Block::new(), error: None }
+        Blocks { out, block: Block::default(), error: None }
     }
 
     /// The block, with room for a number of bytes.
@@ -113,7 +115,7 @@ mod tests {
 
     #[test]
     fn words_stand_one_behind_the_other_without_what_is_beyond_their_width() {
-        let mut block = Block::<64>::new();
+        let mut block = Block::<64>::default();
         for (bits, width) in [(0x0201, 2), (0xff03, 1), (u64::MAX, 0), (0x04, 1)] {
             block.put(Word { bits, width });
         }

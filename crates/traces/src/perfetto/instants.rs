@@ -54,7 +54,7 @@ impl<W: Write> Tracer<W> {
             Kind::Created => self.create(Event { time, ..e }),
             Kind::Exited => self.on_task(e.task, END, time),
             Kind::Mark => {
-                let known = usize::try_from(e.a).is_ok_and(|mark| mark < self.names.marks.len());
+                let known = usize::try_from(e.a).is_ok_and(|mark| mark < self.tasks.names.marks.len());
                 self.on_task(e.task, if known { MARK + 1 + e.a } else { MARK }, time);
             }
             Kind::Signal if e.flag == 0 => self.on_task(e.task, SIGNAL_SENT, time),
@@ -65,10 +65,8 @@ impl<W: Write> Tracer<W> {
     }
 
     fn on_task(&mut self, task: TaskId, name: u64, time: Nanos) {
-        if !self.known(task) {
-            return;
-        }
-        let (number, found) = (tid(task), &mut self.tasks[task as usize]);
+        let Some(place) = self.tasks.place(task) else { return };
+        let (number, found) = (tid(task), self.tasks.at(place));
         let (process, described) = (found.process, std::mem::replace(&mut found.has_track, true));
         let track = number | 1 << 32;
         if !described {

@@ -13,30 +13,22 @@
 
 mod instants;
 mod processor;
+mod tasks;
 mod wire;
 
 use crate::{Names, blocks::Blocks};
-use processor::{Processor, Shown};
+use processor::{Columns, Processor, State};
 use schedlab_model::{
     Nanos,
     event::{Event, Kind, Leave, Observer},
-    task::{CpuId, TaskId},
+    task::CpuId,
 };
 use std::io::{self, Write};
+use tasks::{Tasks, tid};
 use wire::Message;
 
-/// The number of the first task as a viewer shows it; below are the idle task and Linux's own.
-const FIRST_TASK: u64 = 1000;
 /// Identity of the track of the first processor's interrupts. The track of a task has the task's number + 2^32.
 const FIRST_CPU: u64 = 1;
-/// Task numbers may be this far ahead of those known; a bound on what a damaged recording can make us allocate.
-const GAP: usize = 1 << 16;
-
-/// States as Linux before 4.14 numbers them, which readers assume where a trace names no kernel.
-const READY: u16 = 0;
-const WAITING: u16 = 1;
-const ENDED: u16 = 0x10;
-const PREEMPTED: u16 = 0x800;
 
 /// The field of a trace, and those of a packet.
 const PACKET: u32 = 1;
@@ -56,31 +48,18 @@ const OURS: u64 = 1;
 const CLOCK_OF_DELTAS: u64 = 64;
 const BOOT_TIME: u64 = 6;
 
-/// What is rarely looked at of a task.
-#[derive(Debug, Clone, Copy)]
-struct Task {
-    job: u64,
-    /// The process it is a thread of, and whether its track was described.
-    process: u64,
-    has_track: bool,
-}
-
 /// Writes a trace to `out`. Its memory grows with the tasks of a run, not with its length. After a failed write it writes
 /// no more, and [`Tracer::finish`] returns the error.
 #[derive(Debug)]
 pub struct Tracer<W: Write> {
     out: Blocks<W>,
-    names: Names,
     until: Nanos,
     now: Nanos,
     processors: Vec<Processor>,
     /// Whether a processor's track of interrupts was described.
     interrupted: Vec<bool>,
-    /// By task.
-    shown: Vec<Shown>,
-    tasks: Vec<Task>,
-    /// By job, the number of its first task; 0 where there is none yet.
-    processes: Vec<u64>,
+    tasks: Tasks,
+    columns: Columns,
     /// Time of the last instant.
     instant: Nanos,
 }
@@ -90,14 +69,12 @@ impl<W: Write> Tracer<W> {
     pub fn new(out: W, names: &Names, until: Option<Nanos>) -> Self {
         let mut tracer = Tracer {
             out: Blocks::new(out),
-            names: names.clone(),
             until: until.unwrap_or(Nanos::MAX),
             now: 0,
             processors: (0..names.processors).map(Processor::new).collect(),
             interrupted: vec![false; names.processors.into()],
-            shown: Vec::new(),
-            tasks: Vec::new(),
-            processes: vec![0; names.jobs.len()],
+            tasks: Tasks::new(names),
+            columns: Columns::default(),
             instant: 0,
         };
         tracer.begin();
@@ -109,10 +86,10 @@ impl<W: Write> Tracer<W> {
         let end = self.now.min(self.until);
         for processor in &mut self.processors {
             if processor.is_busy() {
-                processor.switch_out(end, READY);
+                processor.switch_out(end, State::READY);
             }
             processor.end();
-            processor.bundle(&mut self.out);
+            processor.bundle(&self.tasks, &mut self.columns, &mut self.out);
         }
         self.out.finish()
     }
@@ -136,7 +113,7 @@ impl<W: Write> Tracer<W> {
                 }
             });
         };
-        let names = instants::names(&self.names);
+        let names = instants::names(&self.tasks.names);
         self.packet(|packet| {
             packet.message(CLOCK_SNAPSHOT, |clocks| {
                 clock(clocks, BOOT_TIME, false);
@@ -157,47 +134,19 @@ impl<W: Write> Tracer<W> {
         });
     }
 
-    /// Makes a task known, if its number can be one.
-    #[inline(always)]
-    fn known(&mut self, id: TaskId) -> bool {
-        (id as usize) < self.shown.len() || self.enter(id)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn enter(&mut self, id: TaskId) -> bool {
-        let (first, end) = (self.tasks.len(), id as usize + 1);
-        if end > first + GAP {
-            return false;
-        }
-        let numbers = (first as TaskId..=id).map(tid);
-        self.shown.extend(numbers.clone().map(|number| Shown::new(number as u32, 120)));
-        self.tasks.extend(numbers.map(|process| Task { job: u64::MAX, process, has_track: false }));
-        true
-    }
-
     #[cold]
     #[inline(never)]
     fn create(&mut self, e: Event) {
-        if !self.known(e.task) {
-            return;
-        }
-        let number = tid(e.task);
-        let is_server = (e.task as usize) < self.names.servers.len();
-        let name = self.names.task(e.task, e.a);
-        let job = usize::try_from(e.a).ok().filter(|&job| !is_server && job < self.names.jobs.len());
-        let process = job.map_or(number, |job| match self.processes[job] {
-            0 => number,
-            first => first,
-        });
-        let of_process = job.map_or(&name, |job| &self.names.jobs[job]).clone();
+        let nice = (i16::from(e.flag) - 128) as i8;
+        let Some((process, name_of_process)) = self.tasks.create(e.task, e.a, nice) else { return };
+        let (number, name) = (tid(e.task), self.tasks.names.task(e.task, e.a));
         self.packet(|packet| {
             packet.number(TIMESTAMP, e.time);
             packet.message(PROCESS_TREE, |tree| {
                 if process == number {
                     tree.message(1, |entry| {
                         entry.number(1, number);
-                        entry.bytes(3, of_process.as_bytes());
+                        entry.bytes(3, name_of_process.as_bytes());
                     });
                 }
                 tree.message(2, |thread| {
@@ -207,57 +156,24 @@ impl<W: Write> Tracer<W> {
                 });
             });
         });
-        if let Some(job) = job {
-            self.processes[job] = process;
-        }
-        // `flag` is nice + 128, and nice 0 is priority 120.
-        let priority = u16::from(e.flag).clamp(108, 147) - 8;
-        self.shown[e.task as usize] = Shown::new(number as u32, priority);
-        self.tasks[e.task as usize] = Task { job: e.a, process, has_track: false };
-    }
-
-    /// A processor, a task as it is shown, and the index of its name there.
-    #[inline(always)]
-    fn on(&mut self, cpu: CpuId, task: TaskId) -> Option<(&mut Processor, Shown, u32)> {
-        if !self.known(task) {
-            return None;
-        }
-        let processor = self.processors.get_mut(usize::from(cpu))?;
-        let name = processor.name(task, || self.tasks[task as usize].job, &self.names);
-        Some((processor, self.shown[task as usize], name))
-    }
-
-    #[inline(never)]
-    fn switch_in(&mut self, time: Nanos, cpu: CpuId, task: TaskId) {
-        if let Some((processor, task, name)) = self.on(cpu, task) {
-            processor.switch_in(time, task, name);
-            if processor.is_full() {
-                self.bundle(cpu);
-            }
-        }
     }
 
     #[inline(always)]
-    fn switch_out(&mut self, time: Nanos, cpu: CpuId, left: u8) {
-        if let Some(processor) = self.processors.get_mut(usize::from(cpu)) {
-            processor.switch_out(time, state(left));
-        }
+    fn processor(&mut self, cpu: CpuId) -> Option<&mut Processor> {
+        self.processors.get_mut(usize::from(cpu))
     }
 
-    #[inline(never)]
-    fn wakeup(&mut self, time: Nanos, cpu: CpuId, task: TaskId) {
-        if let Some((processor, task, name)) = self.on(cpu, task) {
-            processor.wakeup(time, task, name);
-            if processor.is_full() {
-                self.bundle(cpu);
-            }
+    #[inline(always)]
+    fn bundle_if_full(&mut self, cpu: CpuId) {
+        if self.processors[usize::from(cpu)].is_full() {
+            self.bundle(cpu);
         }
     }
 
     #[cold]
     #[inline(never)]
     fn bundle(&mut self, cpu: CpuId) {
-        self.processors[usize::from(cpu)].bundle(&mut self.out);
+        self.processors[usize::from(cpu)].bundle(&self.tasks, &mut self.columns, &mut self.out);
     }
 
     /// The time of an event; `None` if it is after the end of the trace. A damaged recording may go back in time.
@@ -268,29 +184,29 @@ impl<W: Write> Tracer<W> {
     }
 }
 
-/// A task's number as viewers show it.
-fn tid(task: TaskId) -> u64 {
-    FIRST_TASK + u64::from(task)
-}
-
 impl<W: Write> Observer for Tracer<W> {
     // Always, so that kinds of events which are not shown take no time: the kind is constant where the event is made.
     #[inline(always)]
     fn observe(&mut self, e: Event) {
         match e.kind {
             Kind::SwitchIn => {
-                if let Some(time) = self.time_of(&e) {
-                    self.switch_in(time, e.cpu, e.task);
+                let (Some(time), Some(place)) = (self.time_of(&e), self.tasks.place(e.task)) else { return };
+                if let Some(processor) = self.processor(e.cpu) {
+                    processor.switch_in(time, place);
+                    self.bundle_if_full(e.cpu);
                 }
             }
             Kind::SwitchOut => {
-                if let Some(time) = self.time_of(&e) {
-                    self.switch_out(time, e.cpu, e.flag);
+                let Some(time) = self.time_of(&e) else { return };
+                if let Some(processor) = self.processor(e.cpu) {
+                    processor.switch_out(time, state(e.flag));
                 }
             }
             Kind::Wakeup => {
-                if let Some(time) = self.time_of(&e) {
-                    self.wakeup(time, e.cpu, e.task);
+                let (Some(time), Some(place)) = (self.time_of(&e), self.tasks.place(e.task)) else { return };
+                if let Some(processor) = self.processor(e.cpu) {
+                    processor.wakeup(time, place);
+                    self.bundle_if_full(e.cpu);
                 }
             }
             Kind::Interrupt => {
@@ -302,18 +218,29 @@ impl<W: Write> Observer for Tracer<W> {
             _ => {}
         }
     }
+
+    #[inline(always)]
+    fn observe_switch(&mut self, left: Event, next: Event) {
+        let (Some(time), Some(place)) = (self.time_of(&next), self.tasks.place(next.task)) else {
+            return self.observe(left);
+        };
+        if let Some(processor) = self.processor(next.cpu) {
+            processor.switch(time, place, state(left.flag));
+            self.bundle_if_full(next.cpu);
+        }
+    }
 }
 
 /// The state in which a task left, by [`Leave`].
 #[inline(always)]
-fn state(left: u8) -> u16 {
+fn state(left: u8) -> State {
     const PREEMPTION: u8 = Leave::Preempted as u8;
     const EXIT: u8 = Leave::Exited as u8;
     const BLOCK: u8 = Leave::Blocked as u8;
     match left {
-        PREEMPTION => PREEMPTED,
-        BLOCK => WAITING,
-        EXIT => ENDED,
-        _ => READY,
+        PREEMPTION => State::PREEMPTED,
+        BLOCK => State::WAITING,
+        EXIT => State::ENDED,
+        _ => State::READY,
     }
 }

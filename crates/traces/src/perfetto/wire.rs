@@ -18,8 +18,35 @@ pub const fn word(value: u64) -> Word {
     let pairs = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
     let pairs = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x0fff_c000_0fff_c000) << 2;
     let groups = pairs & 0x007f_007f_007f_007f | (pairs & 0x3f80_3f80_3f80_3f80) << 1;
-    let last = (63 - (value | 1).leading_zeros()) / 7;
-    Word { bits: groups | MORE & ((1 << (8 * last)) - 1), width: last as usize + 1 }
+    let width = length(value);
+    Word { bits: groups | MORE & CONTINUED[width & 15], width }
+}
+
+/// By the bytes of a number, the bits of those that are followed by another.
+const CONTINUED: [u64; 16] = {
+    let mut of = [0; 16];
+    let mut width = 2;
+    while width <= 8 {
+        of[width] = of[width - 1] << 8 | 0xff;
+        width += 1;
+    }
+    of
+};
+
+/// A number below 2^14, encoded.
+#[derive(Debug, Clone, Copy)]
+pub struct Short(u16);
+
+impl Short {
+    #[inline(always)]
+    pub const fn new(value: u32) -> Short {
+        Short((value & 0x7f | (value & 0x3f80) << 1 | ((value > 0x7f) as u32) << 7) as u16)
+    }
+
+    #[inline(always)]
+    pub const fn word(self) -> Word {
+        Word { bits: self.0 as u64, width: 1 + (self.0 >> 7 & 1) as usize }
+    }
 }
 
 /// Appends a number. The block must have room for eighteen bytes.
@@ -45,7 +72,8 @@ pub fn varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// The bytes of a number.
-pub fn length(value: u64) -> usize {
+#[inline(always)]
+pub const fn length(value: u64) -> usize {
     ((63 - (value | 1).leading_zeros()) / 7) as usize + 1
 }
 
@@ -117,7 +145,7 @@ mod tests {
     fn a_number_has_the_same_bytes_with_and_without_a_loop() {
         let edges = (0..64).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1, 0x5555_5555_5555_5555 >> bit]);
         for value in edges.chain([u64::MAX]) {
-            let mut block = Block::<32>::new();
+            let mut block = Block::<32>::default();
             put(&mut block, value);
             let mut looped = Vec::new();
             varint(&mut looped, value);
