@@ -14,46 +14,35 @@ pub(crate) struct Word {
     pub width: usize,
 }
 
-/// `N` bytes at most, of which the last store's eight are room.
+/// Bytes that are being filled. A loop that fills some keeps their end in a register, and so a value of this type in a variable.
 #[derive(Debug)]
-pub(crate) struct Block<const N: usize> {
-    bytes: Box<[u8; N]>,
+pub(crate) struct Filling<'a, const N: usize> {
+    bytes: &'a mut [u8; N],
     at: usize,
 }
 
-impl<const N: usize> Default for Block<N> {
-    fn default() -> Self {
-        // By way of a vector, so that memory which is never used is never touched.
-        let bytes = vec![0; N].into_boxed_slice().try_into().expect("it has that length");
-        Block { bytes, at: 0 }
+impl<'a, const N: usize> Filling<'a, N> {
+    pub fn new(bytes: &'a mut [u8; N]) -> Self {
+        Filling { bytes, at: 0 }
     }
-}
 
-impl<const N: usize> Block<N> {
-    /// Appends a word. The block must have room for eight bytes.
+    /// Appends a word. There must be room for eight bytes.
     #[inline(always)]
     pub fn put(&mut self, word: Word) {
-        assert!(self.at <= N - STORE, "a block that has no room is written before");
+        assert!(self.at <= N - STORE, "bytes that have no room are written before");
         self.bytes[self.at..self.at + STORE].copy_from_slice(&word.bits.to_le_bytes());
         self.at += word.width;
     }
 
     /// What was appended.
-    pub fn filled(&self) -> &[u8] {
+    pub fn filled(self) -> &'a [u8] {
         &self.bytes[..self.at]
     }
+}
 
-    pub fn clear(&mut self) {
-        self.at = 0;
-    }
-
-    /// Appends as many of these bytes as there is room for; returns the others.
-    fn fill<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
-        let (now, later) = bytes.split_at(bytes.len().min(N - self.at));
-        self.bytes[self.at..][..now.len()].copy_from_slice(now);
-        self.at += now.len();
-        later
-    }
+/// As many bytes. Memory that is never used is never touched.
+pub(crate) fn block<const N: usize>() -> Box<[u8; N]> {
+    vec![0; N].into_boxed_slice().try_into().expect("it has that length")
 }
 
 /// Gathers bytes in a block, and writes it to `out` whenever it is full. After a failed write it writes no more, and
@@ -61,32 +50,37 @@ impl<const N: usize> Block<N> {
 #[derive(Debug)]
 pub(crate) struct Blocks<W> {
     out: W,
-    block: Block<GATHERED>,
+    block: Box<[u8; GATHERED]>,
+    at: usize,
     error: Option<io::Error>,
 }
 
 impl<W: Write> Blocks<W> {
     pub fn new(out: W) -> Self {
-        Blocks { out, block: Block::default(), error: None }
+        Blocks { out, block: block(), at: 0, error: None }
     }
 
-    /// The block, with room for a number of bytes.
+    /// Appends what `fill` does: words of that many bytes together, each with the store beyond them.
     #[inline(always)]
-    pub fn room(&mut self, bytes: usize) -> &mut Block<GATHERED> {
-        if self.block.at > GATHERED - bytes {
+    pub fn fill(&mut self, bytes: usize, fill: impl FnOnce(&mut Filling<'_, GATHERED>)) {
+        if self.at > GATHERED - bytes {
             self.write();
         }
-        &mut self.block
+        let mut filling = Filling { bytes: &mut self.block, at: self.at };
+        fill(&mut filling);
+        self.at = filling.at;
     }
 
     /// Appends bytes, however many.
     pub fn append(&mut self, mut bytes: &[u8]) {
-        loop {
-            bytes = self.block.fill(bytes);
-            if bytes.is_empty() {
-                return;
+        while !bytes.is_empty() {
+            if self.at == GATHERED {
+                self.write();
             }
-            self.write();
+            let (now, later) = bytes.split_at(bytes.len().min(GATHERED - self.at));
+            self.block[self.at..][..now.len()].copy_from_slice(now);
+            self.at += now.len();
+            bytes = later;
         }
     }
 
@@ -94,9 +88,9 @@ impl<W: Write> Blocks<W> {
     #[inline(never)]
     fn write(&mut self) {
         if self.error.is_none() {
-            self.error = self.out.write_all(self.block.filled()).err();
+            self.error = self.out.write_all(&self.block[..self.at]).err();
         }
-        self.block.clear();
+        self.at = 0;
     }
 
     /// Writes what is left, and gives `out` back.
@@ -115,11 +109,12 @@ mod tests {
 
     #[test]
     fn words_stand_one_behind_the_other_without_what_is_beyond_their_width() {
-        let mut block = Block::<64>::default();
+        let mut bytes = block::<64>();
+        let mut filling = Filling::new(&mut bytes);
         for (bits, width) in [(0x0201, 2), (0xff03, 1), (u64::MAX, 0), (0x04, 1)] {
-            block.put(Word { bits, width });
+            filling.put(Word { bits, width });
         }
-        assert_eq!(block.filled(), [1, 2, 3, 4]);
+        assert_eq!(filling.filled(), [1, 2, 3, 4]);
     }
 
     #[test]
@@ -129,7 +124,7 @@ mod tests {
         for part in bytes.chunks(150_001) {
             blocks.append(part);
         }
-        blocks.room(8).put(Word { bits: 7, width: 1 });
+        blocks.fill(8, |block| block.put(Word { bits: 7, width: 1 }));
         let written = blocks.finish().unwrap();
         assert!(written[..bytes.len()] == bytes && written[bytes.len()..] == [7]);
     }

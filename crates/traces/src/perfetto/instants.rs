@@ -126,13 +126,14 @@ impl<W: Write> Tracer<W> {
             event as u8,
         ];
         let kind = [tag(9, NUMBER), INSTANT, tag(10, NUMBER), 0, 0, 0, 0, 0];
-        let block = self.out.room(64);
-        block.put(Word { bits: u64::from_le_bytes(head), width: 8 });
-        block.put(Word { bits: u64::from_le_bytes(kind), width: 3 });
-        block.put(name);
-        block.put(Word { bits: tag(11, NUMBER).into(), width: 1 });
-        block.put(track);
-        block.put(Word { bits: tag(TIMESTAMP, NUMBER).into(), width: 1 });
-        put(block, passed);
+        self.out.fill(64, |packet| {
+            packet.put(Word { bits: u64::from_le_bytes(head), width: 8 });
+            packet.put(Word { bits: u64::from_le_bytes(kind), width: 3 });
+            packet.put(name);
+            packet.put(Word { bits: tag(11, NUMBER).into(), width: 1 });
+            packet.put(track);
+            packet.put(Word { bits: tag(TIMESTAMP, NUMBER).into(), width: 1 });
+            put(packet, passed);
+        });
     }
 }

@@ -5,7 +5,7 @@ use super::{
     tasks::{IDLE, Tasks},
     wire::{LONGEST, Message, Short, length, put, word},
 };
-use crate::blocks::{Block, Blocks};
+use crate::blocks::{Blocks, Filling, block};
 use schedlab_model::Nanos;
 use std::io::Write;
 
@@ -129,24 +129,21 @@ impl Processor {
         if self.switches.is_empty() && self.wakeups.is_empty() {
             return;
         }
-        let Columns { switches, wakeups, states } = columns;
-        switches.encode(&self.switches, tasks, &mut self.table);
-        wakeups.encode(&self.wakeups, tasks, &mut self.table);
-        states.clear();
-        self.switches.iter().for_each(|row| states.put(row.state.0.word()));
+        let [states, switches @ ..] = columns.switches.encode(&self.switches, tasks, &mut self.table);
+        let [_, wakeups @ ..] = columns.wakeups.encode(&self.wakeups, tasks, &mut self.table);
         let target = word(self.number);
         let targets = target.bits.to_le_bytes()[..target.width].repeat(self.wakeups.len());
         let columns = [
-            (1, switches.times.filled()),
-            (2, states.filled()),
-            (3, switches.numbers.filled()),
-            (4, switches.priorities.filled()),
-            (6, switches.names.filled()),
-            (7, wakeups.times.filled()),
-            (8, wakeups.numbers.filled()),
+            (1, switches[0]),
+            (2, states),
+            (3, switches[1]),
+            (4, switches[2]),
+            (6, switches[3]),
+            (7, wakeups[0]),
+            (8, wakeups[1]),
             (9, &targets),
-            (10, wakeups.priorities.filled()),
-            (11, wakeups.names.filled()),
+            (10, wakeups[2]),
+            (11, wakeups[3]),
             (12, &[IN_INTERRUPT; BUNDLE][..self.wakeups.len()]),
         ];
         // The number of a field here takes a byte.
@@ -175,39 +172,45 @@ impl Processor {
 /// The columns of a bundle while it is written.
 #[derive(Debug, Default)]
 pub struct Columns {
-    switches: Common,
-    /// The state of the task before.
-    states: Block<{ 2 * BUNDLE + SLACK }>,
-    wakeups: Common,
+    switches: Encoded,
+    wakeups: Encoded,
 }
 
-/// The columns that context switches and wakeups have in common.
-#[derive(Debug, Default)]
-struct Common {
-    times: Block<{ LONGEST * BUNDLE + SLACK }>,
-    numbers: Block<{ 5 * BUNDLE + SLACK }>,
-    priorities: Block<{ 2 * BUNDLE + SLACK }>,
-    names: Block<{ 2 * BUNDLE + SLACK }>,
+/// Events of a kind, encoded: of each the task's state, the time, its number, its priority, and the index of its name.
+#[derive(Debug)]
+struct Encoded {
+    states: Box<[u8; 2 * BUNDLE + SLACK]>,
+    times: Box<[u8; LONGEST * BUNDLE + SLACK]>,
+    numbers: Box<[u8; 5 * BUNDLE + SLACK]>,
+    priorities: Box<[u8; 2 * BUNDLE + SLACK]>,
+    names: Box<[u8; 2 * BUNDLE + SLACK]>,
 }
 
-impl Common {
-    fn encode(&mut self, rows: &[Row], tasks: &Tasks, table: &mut Table) {
-        self.times.clear();
+impl Default for Encoded {
+    fn default() -> Self {
+        Encoded { states: block(), times: block(), numbers: block(), priorities: block(), names: block() }
+    }
+}
+
+impl Encoded {
+    fn encode(&mut self, rows: &[Row], tasks: &Tasks, table: &mut Table) -> [&[u8]; 5] {
+        let mut states = Filling::new(&mut self.states);
+        let mut times = Filling::new(&mut self.times);
+        let mut numbers = Filling::new(&mut self.numbers);
+        let mut priorities = Filling::new(&mut self.priorities);
+        let mut names = Filling::new(&mut self.names);
+        table.index.resize(tasks.len(), 0);
         let mut last = 0;
         for row in rows {
-            put(&mut self.times, row.time - last);
+            let shown = tasks.shown[row.place as usize];
+            states.put(row.state.0.word());
+            put(&mut times, row.time - last);
+            numbers.put(shown.number());
+            priorities.put(shown.priority());
+            names.put(table.name(row.place, tasks).word());
             last = row.time;
         }
-        self.numbers.clear();
-        self.priorities.clear();
-        self.names.clear();
-        table.index.resize(tasks.len(), 0);
-        for row in rows {
-            let shown = tasks.shown[row.place as usize];
-            self.numbers.put(shown.number());
-            self.priorities.put(shown.priority());
-            self.names.put(table.name(row.place, tasks).word());
-        }
+        [states.filled(), times.filled(), numbers.filled(), priorities.filled(), names.filled()]
     }
 }
 

@@ -1,6 +1,6 @@
 //! Protobuf's wire format, as far as a trace needs it: numbers and what has a length.
 
-use crate::blocks::{Block, Word};
+use crate::blocks::{Filling, Word};
 
 const VARINT: u64 = 0;
 const LENGTH: u64 = 2;
@@ -49,17 +49,17 @@ impl Short {
     }
 }
 
-/// Appends a number. The block must have room for eighteen bytes.
+/// Appends a number. There must be room for eighteen bytes.
 #[inline(always)]
-pub fn put<const N: usize>(block: &mut Block<N>, value: u64) {
-    if value < SHORT { block.put(word(value)) } else { put_long(block, value) }
+pub fn put<const N: usize>(bytes: &mut Filling<'_, N>, value: u64) {
+    if value < SHORT { bytes.put(word(value)) } else { put_long(bytes, value) }
 }
 
 #[cold]
 #[inline(never)]
-fn put_long<const N: usize>(block: &mut Block<N>, value: u64) {
-    block.put(Word { bits: word(value & (SHORT - 1)).bits | MORE, width: 8 });
-    block.put(word(value >> 56));
+fn put_long<const N: usize>(bytes: &mut Filling<'_, N>, value: u64) {
+    bytes.put(Word { bits: word(value & (SHORT - 1)).bits | MORE, width: 8 });
+    bytes.put(word(value >> 56));
 }
 
 /// Appends a number, where it is rare.
@@ -145,11 +145,12 @@ mod tests {
     fn a_number_has_the_same_bytes_with_and_without_a_loop() {
         let edges = (0..64).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1, 0x5555_5555_5555_5555 >> bit]);
         for value in edges.chain([u64::MAX]) {
-            let mut block = Block::<32>::default();
-            put(&mut block, value);
+            let mut bytes = [0; 32];
+            let mut filling = Filling::new(&mut bytes);
+            put(&mut filling, value);
             let mut looped = Vec::new();
             varint(&mut looped, value);
-            assert_eq!((block.filled(), length(value)), (looped.as_slice(), looped.len()), "{value:#x}");
+            assert_eq!((filling.filled(), length(value)), (looped.as_slice(), looped.len()), "{value:#x}");
         }
     }
 
