@@ -163,13 +163,6 @@ impl<W: Write> Tracer<W> {
         self.processors.get_mut(usize::from(cpu))
     }
 
-    #[inline(always)]
-    fn bundle_if_full(&mut self, cpu: CpuId) {
-        if self.processors[usize::from(cpu)].is_full() {
-            self.bundle(cpu);
-        }
-    }
-
     #[cold]
     #[inline(never)]
     fn bundle(&mut self, cpu: CpuId) {
@@ -179,8 +172,12 @@ impl<W: Write> Tracer<W> {
     /// The time of an event; `None` if it is after the end of the trace. A damaged recording may go back in time.
     #[inline(always)]
     fn time_of(&mut self, e: &Event) -> Option<Nanos> {
-        self.now = self.now.max(e.time.min(self.until));
-        (e.time <= self.until).then_some(self.now)
+        if e.time > self.until {
+            self.now = self.until;
+            return None;
+        }
+        self.now = self.now.max(e.time);
+        Some(self.now)
     }
 }
 
@@ -191,9 +188,8 @@ impl<W: Write> Observer for Tracer<W> {
         match e.kind {
             Kind::SwitchIn => {
                 let (Some(time), Some(place)) = (self.time_of(&e), self.tasks.place(e.task)) else { return };
-                if let Some(processor) = self.processor(e.cpu) {
-                    processor.switch_in(time, place);
-                    self.bundle_if_full(e.cpu);
+                if self.processor(e.cpu).is_some_and(|processor| processor.switch_in(time, place)) {
+                    self.bundle(e.cpu);
                 }
             }
             Kind::SwitchOut => {
@@ -204,9 +200,8 @@ impl<W: Write> Observer for Tracer<W> {
             }
             Kind::Wakeup => {
                 let (Some(time), Some(place)) = (self.time_of(&e), self.tasks.place(e.task)) else { return };
-                if let Some(processor) = self.processor(e.cpu) {
-                    processor.wakeup(time, place);
-                    self.bundle_if_full(e.cpu);
+                if self.processor(e.cpu).is_some_and(|processor| processor.wakeup(time, place)) {
+                    self.bundle(e.cpu);
                 }
             }
             Kind::Interrupt => {
@@ -224,9 +219,8 @@ impl<W: Write> Observer for Tracer<W> {
         let (Some(time), Some(place)) = (self.time_of(&next), self.tasks.place(next.task)) else {
             return self.observe(left);
         };
-        if let Some(processor) = self.processor(next.cpu) {
-            processor.switch(time, place, state(left.flag));
-            self.bundle_if_full(next.cpu);
+        if self.processor(next.cpu).is_some_and(|processor| processor.switch(time, place, state(left.flag))) {
+            self.bundle(next.cpu);
         }
     }
 }

@@ -40,6 +40,36 @@ struct Row {
     state: State,
 }
 
+/// Events of a kind that are not written yet.
+#[derive(Debug)]
+struct Rows {
+    rows: Box<[Row; BUNDLE]>,
+    count: usize,
+}
+
+impl Rows {
+    fn new() -> Self {
+        let none = Row { time: 0, place: IDLE, state: State::READY };
+        Rows { rows: vec![none; BUNDLE].into_boxed_slice().try_into().expect("it has that length"), count: 0 }
+    }
+
+    /// Whether one event more, which may be two switches, has no room.
+    #[inline(always)]
+    fn are_full(&self) -> bool {
+        self.count > BUNDLE - 2
+    }
+
+    #[inline(always)]
+    fn add(&mut self, time: Nanos, place: u32, state: State) {
+        self.rows[self.count] = Row { time, place, state };
+        self.count += 1;
+    }
+
+    fn all(&self) -> &[Row] {
+        &self.rows[..self.count]
+    }
+}
+
 /// One processor's events that are not written yet.
 #[derive(Debug)]
 pub struct Processor {
@@ -47,26 +77,28 @@ pub struct Processor {
     running: bool,
     /// A task left, at that time in that state, and what runs next is not known yet.
     left: Option<(Nanos, State)>,
-    switches: Vec<Row>,
-    wakeups: Vec<Row>,
+    switches: Rows,
+    wakeups: Rows,
     table: Table,
 }
+
+/// Whether a bundle should be written before the next event.
+type Full = bool;
 
 impl Processor {
     /// A processor that is idle from time 0 on.
     pub fn new(number: u16) -> Self {
-        let rows = || Vec::with_capacity(BUNDLE);
         let mut processor = Processor {
             number: number.into(),
             running: false,
             left: None,
-            switches: rows(),
-            wakeups: rows(),
+            switches: Rows::new(),
+            wakeups: Rows::new(),
             table: Table { first: 1, ..Table::default() },
         };
         // A reader drops the first switch, since it does not know what ran before.
-        processor.switch(0, IDLE, State::READY);
-        processor.switch(0, IDLE, State::READY);
+        processor.switches.add(0, IDLE, State::READY);
+        processor.switches.add(0, IDLE, State::READY);
         processor
     }
 
@@ -77,17 +109,17 @@ impl Processor {
 
     /// The task at that place got the processor.
     #[inline(always)]
-    pub fn switch_in(&mut self, time: Nanos, place: u32) {
+    pub fn switch_in(&mut self, time: Nanos, place: u32) -> Full {
         let state = match self.left.take() {
             Some((at, state)) if at < time => {
-                self.switch(at, IDLE, state);
+                self.switches.add(at, IDLE, state);
                 State::READY
             }
             Some((_, state)) => state,
             None => State::READY,
         };
-        self.switch(time, place, state);
         self.running = true;
+        self.switch(time, place, state)
     }
 
     /// The running task left the processor.
@@ -100,39 +132,35 @@ impl Processor {
 
     /// The running task left the processor, and the task at that place got it.
     #[inline(always)]
-    pub fn switch(&mut self, time: Nanos, place: u32, state: State) {
-        self.switches.push(Row { time, place, state });
+    pub fn switch(&mut self, time: Nanos, place: u32, state: State) -> Full {
+        self.switches.add(time, place, state);
+        self.switches.are_full()
     }
 
     /// A task became ready and was put to this processor. What woke it is not known, and viewers would take it to be the
     /// running task unless the wakeup came with an interrupt.
     #[inline(always)]
-    pub fn wakeup(&mut self, time: Nanos, place: u32) {
-        self.wakeups.push(Row { time, place, state: State::READY });
-    }
-
-    /// Whether a bundle should be written before the next event, which may be two switches.
-    #[inline(always)]
-    pub fn is_full(&self) -> bool {
-        self.switches.len().max(self.wakeups.len()) > BUNDLE - 2
+    pub fn wakeup(&mut self, time: Nanos, place: u32) -> Full {
+        self.wakeups.add(time, place, State::READY);
+        self.wakeups.are_full()
     }
 
     /// Nothing more will happen: who left is followed by nothing.
     pub fn end(&mut self) {
         if let Some((at, state)) = self.left.take() {
-            self.switch(at, IDLE, state);
+            self.switches.add(at, IDLE, state);
         }
     }
 
     /// Moves what was gathered into a packet of the trace, if there is anything.
     pub fn bundle<W: Write>(&mut self, tasks: &Tasks, columns: &mut Columns, trace: &mut Blocks<W>) {
-        if self.switches.is_empty() && self.wakeups.is_empty() {
+        if self.switches.count == 0 && self.wakeups.count == 0 {
             return;
         }
-        let [states, switches @ ..] = columns.switches.encode(&self.switches, tasks, &mut self.table);
-        let [_, wakeups @ ..] = columns.wakeups.encode(&self.wakeups, tasks, &mut self.table);
+        let [states, switches @ ..] = columns.switches.encode(self.switches.all(), tasks, &mut self.table);
+        let [_, wakeups @ ..] = columns.wakeups.encode(self.wakeups.all(), tasks, &mut self.table);
         let target = word(self.number);
-        let targets = target.bits.to_le_bytes()[..target.width].repeat(self.wakeups.len());
+        let targets = target.bits.to_le_bytes()[..target.width].repeat(self.wakeups.count);
         let columns = [
             (1, switches[0]),
             (2, states),
@@ -144,7 +172,7 @@ impl Processor {
             (9, &targets),
             (10, wakeups[2]),
             (11, wakeups[3]),
-            (12, &[IN_INTERRUPT; BUNDLE][..self.wakeups.len()]),
+            (12, &[IN_INTERRUPT; BUNDLE][..self.wakeups.count]),
         ];
         // The number of a field here takes a byte.
         let field = |of: usize| 1 + length(of as u64) + of;
@@ -163,8 +191,7 @@ impl Processor {
             trace.append(&head);
             trace.append(bytes);
         }
-        self.switches.clear();
-        self.wakeups.clear();
+        (self.switches.count, self.wakeups.count) = (0, 0);
         self.table.clear();
     }
 }
@@ -202,13 +229,15 @@ impl Encoded {
         table.index.resize(tasks.len(), 0);
         let mut last = 0;
         for row in rows {
-            let shown = tasks.shown[row.place as usize];
             states.put(row.state.0.word());
             put(&mut times, row.time - last);
+            last = row.time;
+        }
+        for row in rows {
+            let shown = tasks.shown[row.place as usize];
             numbers.put(shown.number());
             priorities.put(shown.priority());
             names.put(table.name(row.place, tasks).word());
-            last = row.time;
         }
         [states.filled(), times.filled(), numbers.filled(), priorities.filled(), names.filled()]
     }

@@ -12,22 +12,26 @@ const MORE: u64 = 0x8080_8080_8080_8080;
 /// Bytes of the largest number.
 pub const LONGEST: usize = 10;
 
-/// A number below 2^56 in groups of seven bits, the lowest first: all groups are moved apart at once, without a loop.
+/// A number below 2^56 in groups of seven bits, the lowest first. No loop: all groups are moved apart at once.
 #[inline(always)]
 pub const fn word(value: u64) -> Word {
-    let pairs = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
-    let pairs = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x0fff_c000_0fff_c000) << 2;
-    let groups = pairs & 0x007f_007f_007f_007f | (pairs & 0x3f80_3f80_3f80_3f80) << 1;
+    let groups = if value < 1 << 28 {
+        value & 0x7f | (value & 0x3f80) << 1 | (value & 0x1f_c000) << 2 | (value & 0xfe0_0000) << 3
+    } else {
+        let pairs = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
+        let pairs = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x0fff_c000_0fff_c000) << 2;
+        pairs & 0x007f_007f_007f_007f | (pairs & 0x3f80_3f80_3f80_3f80) << 1
+    };
     let width = length(value);
-    Word { bits: groups | MORE & CONTINUED[width & 15], width }
+    Word { bits: groups | CONTINUED[width & 15], width }
 }
 
-/// By the bytes of a number, the bits of those that are followed by another.
+/// By the bytes of a number, the bits that are set in those which are followed by another.
 const CONTINUED: [u64; 16] = {
     let mut of = [0; 16];
     let mut width = 2;
     while width <= 8 {
-        of[width] = of[width - 1] << 8 | 0xff;
+        of[width] = of[width - 1] << 8 | 0x80;
         width += 1;
     }
     of
@@ -51,15 +55,12 @@ impl Short {
 
 /// Appends a number. There must be room for eighteen bytes.
 #[inline(always)]
-pub fn put<const N: usize>(bytes: &mut Filling<'_, N>, value: u64) {
-    if value < SHORT { bytes.put(word(value)) } else { put_long(bytes, value) }
-}
-
-#[cold]
-#[inline(never)]
-fn put_long<const N: usize>(bytes: &mut Filling<'_, N>, value: u64) {
-    bytes.put(Word { bits: word(value & (SHORT - 1)).bits | MORE, width: 8 });
-    bytes.put(word(value >> 56));
+pub fn put<const N: usize>(bytes: &mut Filling<'_, N>, mut value: u64) {
+    if value >= SHORT {
+        bytes.put(Word { bits: word(value & (SHORT - 1)).bits | MORE, width: 8 });
+        value >>= 56;
+    }
+    bytes.put(word(value));
 }
 
 /// Appends a number, where it is rare.
