@@ -10,7 +10,8 @@ use schedlab_model::Nanos;
 use std::io::Write;
 
 /// Events of a kind that a bundle holds; a bundle has a table of names of its own.
-const BUNDLE: usize = 4096;
+const BUNDLE: usize = 8190;
+const _: () = assert!(2 * BUNDLE < 1 << 14, "the index of a name is encoded as a short number");
 /// Room that a store may take beyond the last byte of a column.
 const SLACK: usize = 16;
 /// The fields of a trace, of a packet, of a bundle and of its columns.

@@ -3,7 +3,6 @@
 use super::wire::{Short, word};
 use crate::{Names, blocks::Word};
 use schedlab_model::task::TaskId;
-use std::io::Write;
 
 /// The place of the idle task.
 pub const IDLE: u32 = 0;
@@ -125,7 +124,21 @@ impl Tasks {
         let (name, number) = self.names.parts(place - 1, self.tasks[place as usize].job);
         to.extend_from_slice(name.as_bytes());
         if let Some(number) = number {
-            write!(to, "#{number}").expect("a vector takes it");
+            append_number(to, number);
+        }
+    }
+}
+
+/// Appends `#` and a number in decimal. Where tasks are many, this is most of what an event costs, and `write!` costs twice as much.
+fn append_number(to: &mut Vec<u8>, mut number: TaskId) {
+    let mut text = [b'#'; 11];
+    let mut at = text.len();
+    loop {
+        at -= 1;
+        text[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return to.extend_from_slice(&text[at - 1..]);
         }
     }
 }
