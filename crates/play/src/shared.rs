@@ -6,7 +6,7 @@
 
 use crate::{
     awaited::awaited,
-    sync::{Condition, Locks, Semaphore, Taker, TaskBarrier, Traffic},
+    sync::{Condition, ConditionWords, Locks, Semaphore, Taker, TaskBarrier, Traffic},
     tally::Tally,
 };
 use schedlab_linux::{Fault, process::Usage, shareable, shared::Shared};
@@ -72,6 +72,8 @@ shareable! {
         pub awaits: AtomicU32,
         /// The ticket with which it waits: twice the ticket and 1, and 1 more if it wants a lock for reading; 0 if it has none.
         ticket: AtomicU64,
+        /// The condition variable whose signal it awaits or has had without going on, and the ticket, see [`Slot::awaits_signal`]; 0 for none.
+        signal: AtomicU64,
         /// Since when it waits for a lock or a permit that it has requested, or when it sent the message for which it waits for room;
         /// 0 otherwise.
         pub since: AtomicU64,
@@ -147,6 +149,18 @@ impl Slot {
     pub fn ticket(&self) -> Option<(u32, bool)> {
         let noted = self.ticket.load(Relaxed);
         Some((((noted >> 1).checked_sub(1)?) as u32, noted & 1 == 1))
+    }
+
+    /// Notes the condition variable that it waits for and its ticket there, until it has its lock again.
+    pub fn awaits_signal(&self, signal: Option<(u16, u32)>) {
+        let noted = |(condition, ticket)| (u64::from(ticket) << 16 | u64::from(condition)) << 1 | 1;
+        self.signal.store(signal.map_or(0, noted), Relaxed);
+    }
+
+    /// That condition variable and ticket.
+    fn signal(&self) -> Option<(u16, u32)> {
+        let noted = self.signal.load(Relaxed);
+        (noted != 0).then_some(((noted >> 1) as u16, (noted >> 17) as u32))
     }
 
     /// Notes what it could not have.
@@ -225,7 +239,11 @@ pub(crate) struct SharedState {
     pub locks: Locks,
     pub semaphores: Shared<Semaphore>,
     pub barriers: Shared<TaskBarrier>,
-    pub conditions: Shared<Condition>,
+    conditions: Shared<ConditionWords>,
+    /// By condition variable, a mark for each task that was killed while it waited.
+    marks: Shared<AtomicU64>,
+    /// How many each of them has.
+    places: usize,
     /// By pipe.
     pub traffic: Shared<Traffic>,
 }
@@ -233,6 +251,7 @@ pub(crate) struct SharedState {
 impl SharedState {
     /// For that many workers, and at most that many children with a slot each.
     pub fn new(tasks: usize, children: usize, jobs: usize, programs: &Programs) -> Result<SharedState, Fault> {
+        let places = (tasks + children + 1).next_power_of_two();
         let shared = SharedState {
             barrier: Shared::new(1)?,
             slots: Shared::new(tasks + children + 1)?,
@@ -241,6 +260,8 @@ impl SharedState {
             semaphores: Shared::new(programs.semaphores.len())?,
             barriers: Shared::new(programs.barriers.len())?,
             conditions: Shared::new(programs.conditions.len())?,
+            marks: Shared::new(programs.conditions.len() * places)?,
+            places,
             traffic: Shared::new(programs.pipes.len())?,
         };
         shared.semaphores.iter().zip(&programs.permits).for_each(|(one, &permits)| one.begin(permits));
@@ -253,6 +274,11 @@ impl SharedState {
 
     pub fn barrier(&self) -> &Barrier {
         &self.barrier[0]
+    }
+
+    pub fn condition(&self, which: u16) -> Condition<'_> {
+        let which = usize::from(which);
+        Condition { words: &self.conditions[which], marks: &self.marks[which * self.places..][..self.places] }
     }
 
     /// The number of a slot for a child. Beyond a bound they all get the last one, which belongs to none.
@@ -268,6 +294,9 @@ impl SharedState {
         let awaited = awaited(slot.awaits.load(Relaxed));
         let waited_for = if let Some(Awaited::Lock(lock)) = awaited { Some(usize::from(lock)) } else { None };
         self.locks.was_killed(waited_for, slot.ticket(), Taker { task: number as u32 + 1, process: pid as u32 });
+        if let Some((condition, ticket)) = slot.signal() {
+            self.condition(condition).pass_on(ticket);
+        }
         match awaited {
             Some(Awaited::Permit(semaphore)) => self.semaphores[usize::from(semaphore)].wake_another(),
             Some(Awaited::Room(pipe)) => self.traffic[usize::from(pipe)].room.wake_another(),

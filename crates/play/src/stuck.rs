@@ -124,7 +124,7 @@ fn comes(run: &FinishedRun<'_>, slot: &Slot, awaited: Awaited) -> bool {
         Awaited::Permit(semaphore) => shared.semaphores[usize::from(semaphore)].permits() > 0,
         Awaited::Barrier(barrier) => has(&|group, _| shared.barriers[usize::from(barrier)].has_gone(group)),
         Awaited::Condition(condition) => {
-            has(&|ticket, _| shared.conditions[usize::from(condition)].is_signalled(ticket))
+            has(&|ticket, _| shared.condition(condition).is_signalled(ticket))
         }
     }
 }

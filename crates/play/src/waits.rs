@@ -31,9 +31,9 @@ impl Worker<'_> {
                 });
             }
             Instruction::ConditionWait { condition, lock } => self.wait_for_condition(condition, lock),
-            Instruction::ConditionSignal(condition) => self.setup.shared.conditions[usize::from(condition)].signal(),
+            Instruction::ConditionSignal(condition) => self.setup.shared.condition(condition).signal(),
             Instruction::ConditionBroadcast(condition) => {
-                self.setup.shared.conditions[usize::from(condition)].broadcast();
+                self.setup.shared.condition(condition).broadcast();
             }
             Instruction::Send(pipe) => self.send(pipe),
             Instruction::Receive(pipe) => {
@@ -107,13 +107,15 @@ impl Worker<'_> {
 
     fn wait_for_condition(&mut self, condition: u16, lock: u16) {
         self.await_others(Awaited::Condition(condition), |worker| {
-            let words = &worker.setup.shared.conditions[usize::from(condition)];
+            let words = worker.setup.shared.condition(condition);
             let ticket = words.draw();
             worker.slot.draw(ticket, false);
+            worker.slot.awaits_signal(Some((condition, ticket)));
             worker.unlock(lock.into());
             words.wait(ticket);
         });
         self.await_others(Awaited::Lock(lock), |worker| worker.take(lock, Hold::Alone));
+        self.slot.awaits_signal(None);
     }
 
     fn send(&mut self, pipe: u16) {

@@ -12,8 +12,8 @@
 //!
 //! A task may be killed at any instruction. The supervisor reads these words when all tasks have ended, and never waits for one. A
 //! task that is killed while it holds a lock keeps it, as a mutex of POSIX that is not robust. The supervisor, or the parent of a killed
-//! child, passes on what a killed waiter leaves: its turn at a reader-writer lock, a wakeup. A signal of a condition whose longest waiter was
-//! killed is lost, and a task that was killed at a barrier has come there.
+//! child, passes on what a killed waiter leaves: its turn at a reader-writer lock, the signal of a condition that has chosen it or will, a
+//! wakeup. A task that was killed at a barrier has come there.
 
 mod barrier;
 mod condition;
@@ -26,7 +26,7 @@ mod semaphore;
 mod turns;
 
 pub(crate) use barrier::TaskBarrier;
-pub(crate) use condition::Condition;
+pub(crate) use condition::{Condition, ConditionWords};
 pub(crate) use locks::{Hold, Locks, Taker};
 pub(crate) use pipes::{Message, Pipe, Traffic};
 pub(crate) use semaphore::Semaphore;

@@ -3,7 +3,10 @@
 mod locks;
 mod others;
 
-use super::read_write::{ReadWrite, Words};
+use super::{
+    condition::{Condition, ConditionWords},
+    read_write::{ReadWrite, Words},
+};
 use schedlab_linux::shared::{Shareable, Shared};
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -21,6 +24,11 @@ fn shared<T: Shareable>() -> &'static T {
 fn read_write() -> ReadWrite<'static> {
     let numbers = |count: usize| Shared::<AtomicU64>::new(count).unwrap().values();
     ReadWrite { words: shared::<Words>(), reading: numbers(2), marks: numbers(128) }
+}
+
+/// A condition variable for 128 tasks.
+fn condition() -> Condition<'static> {
+    Condition { words: shared::<ConditionWords>(), marks: Shared::<AtomicU64>::new(128).unwrap().values() }
 }
 
 /// The number by which the kernel knows this thread.

@@ -1,9 +1,8 @@
 //! Semaphores, barriers, conditions, pipes and queues.
 
-use super::{ROUNDS, all, shared};
+use super::{ROUNDS, all, condition, shared};
 use crate::sync::{
     barrier::TaskBarrier,
-    condition::Condition,
     mutex::Mutex,
     pipes::{Message, Pipe},
     semaphore::Semaphore,
@@ -77,7 +76,7 @@ fn a_barrier_waits_for_all_of_a_group_round_after_round() {
 
 #[test]
 fn a_signal_lets_the_longest_waiter_go_on_and_is_not_remembered() {
-    let condition = shared::<Condition>();
+    let condition = condition();
     condition.signal();
     condition.broadcast();
     let (first, second, third) = (condition.draw(), condition.draw(), condition.draw());
@@ -93,7 +92,7 @@ fn a_signal_lets_the_longest_waiter_go_on_and_is_not_remembered() {
 
 #[test]
 fn no_signal_to_a_waiter_is_lost_and_none_serves_two() {
-    let (condition, mutex) = (shared::<Condition>(), shared::<Mutex>());
+    let (condition, mutex) = (condition(), shared::<Mutex>());
     let (waiting, went_on) = (AtomicU64::new(0), AtomicU64::new(0));
     all(3, |number| {
         let task = number as u32 + 1;
@@ -128,7 +127,7 @@ fn no_signal_to_a_waiter_is_lost_and_none_serves_two() {
 
 #[test]
 fn a_broadcast_lets_all_waiters_go_on() {
-    let condition = shared::<Condition>();
+    let condition = condition();
     let tickets: Vec<u32> = (0..40).map(|_| condition.draw()).collect();
     let late = condition.draw();
     thread::scope(|scope| {
@@ -138,6 +137,99 @@ fn a_broadcast_lets_all_waiters_go_on() {
         condition.broadcast();
     });
     assert!(condition.is_signalled(late) && !condition.is_signalled(condition.draw()));
+}
+
+#[test]
+fn a_signal_that_would_choose_a_killed_waiter_chooses_the_next_one() {
+    let condition = condition();
+    let tickets: [u32; 5] = std::array::from_fn(|_| condition.draw());
+    let gone = || tickets.map(|ticket| condition.is_signalled(ticket));
+    condition.pass_on(tickets[0]);
+    condition.pass_on(tickets[1]);
+    condition.pass_on(tickets[3]);
+    assert_eq!(gone(), [false; 5], "no signal has come");
+    condition.signal();
+    assert_eq!(gone(), [true, true, true, false, false]);
+    condition.signal();
+    assert_eq!(gone(), [true; 5]);
+    let late = condition.draw();
+    assert!(!condition.is_signalled(late));
+}
+
+#[test]
+fn a_signal_passes_to_the_next_waiter_when_the_one_that_it_chose_is_killed() {
+    let condition = condition();
+    let [first, second, third] = std::array::from_fn(|_| condition.draw());
+    condition.signal();
+    condition.pass_on(first);
+    assert!(condition.is_signalled(second) && !condition.is_signalled(third));
+    condition.pass_on(second);
+    assert!(condition.is_signalled(third));
+    condition.pass_on(third);
+    assert!(!condition.is_signalled(condition.draw()), "without a waiter it is not remembered");
+}
+
+#[test]
+fn what_a_broadcast_gave_to_a_killed_waiter_is_no_signal_to_another() {
+    let condition = condition();
+    let [first, second] = std::array::from_fn(|_| condition.draw());
+    condition.pass_on(first);
+    condition.broadcast();
+    let late = condition.draw();
+    condition.pass_on(second);
+    assert!(!condition.is_signalled(late));
+    condition.signal();
+    let later = condition.draw();
+    assert!(condition.is_signalled(late) && !condition.is_signalled(later));
+    condition.pass_on(late);
+    assert!(condition.is_signalled(later), "a signal after the broadcast is passed on");
+}
+
+#[test]
+fn a_waiter_that_sleeps_is_woken_by_the_signal_of_a_killed_one() {
+    let condition = condition();
+    let (killed, alive) = (condition.draw(), condition.draw());
+    thread::scope(|scope| {
+        scope.spawn(move || condition.wait(alive));
+        condition.signal();
+        condition.pass_on(killed);
+    });
+}
+
+#[test]
+fn each_signal_lets_a_living_waiter_go_on_whenever_others_are_killed() {
+    const KILLED: u64 = 3;
+    let (condition, mutex) = (condition(), shared::<Mutex>());
+    let (waiting, went_on) = (AtomicU64::new(0), AtomicU64::new(0));
+    all(3, |number| {
+        let task = number as u32 + 1;
+        for round in 0..if number < 2 { ROUNDS / 20 } else { 0 } {
+            mutex.take(task);
+            // One in three waiters is killed, before or after a signal chooses it.
+            let killed = round % KILLED == number;
+            waiting.fetch_add(u64::from(!killed), SeqCst);
+            let ticket = condition.draw();
+            mutex.give_back(task);
+            if killed {
+                condition.pass_on(ticket);
+            } else {
+                condition.wait(ticket);
+                went_on.fetch_add(1, SeqCst);
+            }
+        }
+        let mut signals = 0;
+        while number == 2 && signals < 2 * (ROUNDS / 20) * (KILLED - 1) / KILLED {
+            mutex.take(task);
+            // As many waiters as there are signals: each must find one.
+            if waiting.load(SeqCst) > signals {
+                condition.signal();
+                signals += 1;
+            }
+            mutex.give_back(task);
+            thread::yield_now();
+        }
+    });
+    assert_eq!(went_on.load(SeqCst), waiting.load(SeqCst));
 }
 
 #[test]
