@@ -123,9 +123,7 @@ fn comes(run: &FinishedRun<'_>, slot: &Slot, awaited: Awaited) -> bool {
         Awaited::Room(pipe) => has_room(run, usize::from(pipe)),
         Awaited::Permit(semaphore) => shared.semaphores[usize::from(semaphore)].permits() > 0,
         Awaited::Barrier(barrier) => has(&|group, _| shared.barriers[usize::from(barrier)].has_gone(group)),
-        Awaited::Condition(condition) => {
-            has(&|ticket, _| shared.condition(condition).is_signalled(ticket))
-        }
+        Awaited::Condition(condition) => has(&|ticket, _| shared.condition(condition).is_signalled(ticket)),
     }
 }
 

@@ -2,7 +2,11 @@
 //! what can be computed by hand, and theory where there is chance. Sleeps stand for what is done meanwhile, so one processor is enough.
 
 use proptest::prelude::*;
-use schedlab_model::{MILLISECOND, Nanos, event::Kind, task::TaskId};
+use schedlab_model::{
+    MILLISECOND, Nanos,
+    event::{Event, Kind},
+    task::TaskId,
+};
 use schedlab_policies::schedulers::{Fifo, RoundRobin};
 use schedlab_sim::run_batch;
 use schedlab_testing::schedulers::{Run, run, scenario};
@@ -127,6 +131,27 @@ fn a_signal_wakes_one_waiter_a_broadcast_all_and_neither_is_remembered() {
     };
     assert_eq!(fifo(&workload("condition_signal")).get("tasks.b.completed"), 1.0);
     assert_eq!(fifo(&workload("condition_broadcast")).get("tasks.b.completed"), 3.0);
+}
+
+/// Here a task ends only while it runs, so one that a signal has chosen goes on first: no signal is lost with it.
+#[test]
+fn a_waiter_that_is_cut_off_when_it_goes_on_has_used_its_own_signal_and_no_other() {
+    for (signals, completed) in [(1, 0.0), (2, 1.0)] {
+        let run = fifo(&format!(
+            r#"
+            duration = "50ms"
+            workload.a.steps = [{{ lock = "x" }}, {{ condition_wait = {{ condition = "c", lock = "x" }} }},
+                {{ grow = {{ from = "2KiB", to = "2KiB", declared = "1KiB" }} }}, {{ unlock = "x" }}]
+            workload.b = {{ start = "1ms", steps = [
+                {{ lock = "x" }}, {{ condition_wait = {{ condition = "c", lock = "x" }} }}, {{ unlock = "x" }}] }}
+            workload.z = {{ start = "5ms", count = {signals}, gap = "1ms", steps = [
+                {{ lock = "x" }}, {{ condition_signal = "c" }}, {{ sleep = "100us" }}, {{ unlock = "x" }}] }}
+            "#
+        ));
+        let cut_off = |event: &&Event| event.task == 0 && event.flag == 1;
+        assert_eq!(run.of(Kind::Exited).filter(cut_off).count(), 1, "a is cut off");
+        assert_eq!(run.get("tasks.b.completed"), completed, "{signals}");
+    }
 }
 
 /// The warning about tasks that can never go on.

@@ -198,6 +198,37 @@ fn a_killed_waiter_of_a_lock_keeps_no_other_from_it() {
 }
 
 #[test]
+fn a_killed_waiter_of_a_condition_takes_no_signal_with_it() {
+    for child in [false, true] {
+        for chosen in [false, true] {
+            let (fixture, notes) = (Fixture::new(), tempfile::tempdir().unwrap());
+            let pid = notes.path().join("pid").display().to_string();
+            let note = json!({ "run": format!("echo $PPID > {pid}.part; mv {pid}.part {pid}") });
+            let wait = json!({ "condition_wait": { "condition": "c", "lock": "r" } });
+            let waiter = json!([note, { "lock": "r" }, wait, { "sleep": "60s" }]);
+            let waiter = if child { json!([{ "fork": waiter }, "wait"]) } else { waiter };
+            let after =
+                |seconds: &str| json!({ "run": format!("while [ ! -e {pid} ]; do sleep 0.01; done; sleep {seconds}") });
+            let kill = json!({ "run": format!("kill -9 $(cat {pid}); sleep 0.1") });
+            let (lock, signal, unlock) =
+                (json!({ "lock": "r" }), json!({ "condition_signal": "c" }), json!({ "unlock": "r" }));
+            // One that a signal has chosen waits for the lock.
+            let signals = if chosen { [after("0.3"), lock, signal, kill] } else { [after("0.3"), kill, lock, signal] };
+            let mut signals = signals.to_vec();
+            signals.push(unlock);
+            let next = json!([after("0.1"), { "lock": "r" }, wait, { "unlock": "r" }]);
+            let workload = json!({
+                "dies": { "steps": waiter }, "next": { "steps": next }, "signals": { "steps": signals },
+            });
+            let seen = fixture.run(workload, json!({ "duration": "10s" }));
+            let completed = ["next", "signals"].map(|job| seen.get(&format!("tasks.{job}.completed")));
+            assert_eq!(completed, [1.0; 2], "child: {child}, chosen: {chosen}: {}", seen.warnings());
+            assert!(seen.get("elapsed") < 9.0, "child: {child}, chosen: {chosen}: {}", seen.warnings());
+        }
+    }
+}
+
+#[test]
 fn a_ceiling_that_is_not_permitted_is_said() {
     if !is_root("a_ceiling_that_is_not_permitted_is_said") {
         return;
