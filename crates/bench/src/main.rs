@@ -6,7 +6,7 @@
 //! one against the ceiling of its data structure, and `schedlab-bench experiment NAME FILE TURNS` times an experiment file.
 //!
 //! Contestants: `ours`, the simulator with its metrics; `unheard`, without them; `recorded`, with the events also written to a
-//! file; `traced`, with that file then turned into a trace for Perfetto; `ceiling`, the barest loop of the same load; `sweep`, eighty runs on as many threads as rayon has.
+//! file; `traced`, without metrics and with a trace for Perfetto; `ceiling`, the barest loop of the same load; `sweep`, eighty runs on as many threads as rayon has.
 
 mod ceiling;
 mod flat;
@@ -218,30 +218,21 @@ fn names(scenario: &Scenario) -> Names {
     Names { processors: 1, jobs: scenario.workload.keys().cloned().collect(), ..Names::default() }
 }
 
-/// As `schedlab run --trace` does: a run that is only recorded, and a trace of the recording.
+/// As `schedlab run --trace` does: a run without metrics whose trace is written meanwhile.
 fn traced(load: Load, tasks: u32, switches: u64) -> Result<Turn, String> {
     let scenario = load.scenario(tasks, switches);
-    let path = std::env::temp_dir().join(format!("schedlab-bench-{}", std::process::id()));
-    let trace = path.with_extension("pftrace");
-    let (heard, cpu_ns, wall_ns) = timed(|| make_trace(&scenario, &path, &trace));
-    let trace_bytes = std::fs::metadata(&trace).map_or(0, |file| file.len());
-    let removed = std::fs::remove_file(&path).and(std::fs::remove_file(&trace));
+    let path = std::env::temp_dir().join(format!("schedlab-bench-{}.pftrace", std::process::id()));
+    let (heard, cpu_ns, wall_ns) = timed(|| make_trace(&scenario, &path));
+    let trace_bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
+    let removed = std::fs::remove_file(&path);
     let heard = heard.and_then(|heard| removed.map(|()| heard)).map_err(|why| why.to_string())?;
     Ok(Turn { switches: heard.switches, trace_bytes, cpu_ns, wall_ns, ..Turn::default() })
 }
 
-fn make_trace(scenario: &Scenario, recording: &Path, trace: &Path) -> io::Result<Counts> {
-    let names = names(scenario);
-    let mut recorder = Recorder::new(File::create(recording)?, &names)?;
-    observe::<All, _>(scenario, SEED, &mut recorder).map_err(io::Error::other)?;
-    recorder.finish()?;
+fn make_trace(scenario: &Scenario, path: &Path) -> io::Result<Counts> {
     let mut heard = Counts::default();
-    let mut tracer = Tracer::new(File::create(trace)?, &names, None);
-    for event in Reader::new(File::open(recording)?).map_err(io::Error::other)? {
-        let event = event.map_err(io::Error::other)?;
-        heard.observe(event);
-        tracer.observe(event);
-    }
+    let mut tracer = Tracer::new(File::create(path)?, &names(scenario), None);
+    observe::<All, _>(scenario, SEED, (&mut heard, &mut tracer)).map_err(io::Error::other)?;
     tracer.finish()?;
     Ok(heard)
 }

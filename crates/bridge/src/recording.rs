@@ -44,10 +44,12 @@ pub fn write(run_json: &str, kind: &str, path: &Path, from: Nanos, limit: Nanos)
         let end = scenario.duration.map_or(limit, |duration| duration.0.min(limit));
         scenario.duration = Some(Duration(end));
     }
-    if kind == "recording" {
-        return record(&scenario, seed, path, path).map(|_| ());
+    match kind {
+        "recording" => return record(&scenario, seed, path, path).map(|_| ()),
+        "perfetto" => return trace(&scenario, seed, path),
+        _ => {}
     }
-    // A picture is drawn from a recording: the kernel need not be compiled once more for each kind of picture.
+    // Other pictures are drawn from a recording: the kernel need not be compiled once more for each kind of picture.
     let recording = Draft::next_to(path).map_err(|why| format!("{}: {why}", path.display()))?;
     let end = record(&scenario, seed, &recording.path, path)?;
     let title = format!("{} on {}, seed {seed}", scenario.scheduler.name, scenario.machine.name);
@@ -64,6 +66,17 @@ fn record(scenario: &Scenario, seed: u64, path: &Path, asked: &Path) -> Result<N
     recorder.finish().map_err(failed)?;
     draft.publish(path).map_err(failed)?;
     Ok(end)
+}
+
+/// Writes a run's trace for Perfetto while the run is simulated.
+fn trace(scenario: &Scenario, seed: u64, path: &Path) -> Result<(), String> {
+    let failed = |why: io::Error| format!("{}: {why}", path.display());
+    let names = names(scenario)?;
+    let mut draft = Draft::new(path).map_err(failed)?;
+    let mut tracer = perfetto::Tracer::new(&mut draft.out, &names, None);
+    observe::<All, _>(scenario, seed, &mut tracer).map_err(|why| why.to_string())?;
+    tracer.finish().map_err(failed)?;
+    draft.publish(path).map_err(failed)
 }
 
 /// Makes a picture of a recording. Only what happens before `limit` is drawn; 0 means the whole run. A drawing begins at

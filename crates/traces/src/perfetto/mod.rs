@@ -1,5 +1,6 @@
 //! A trace for ui.perfetto.dev in Perfetto's protobuf format, written as events come: about 20 bytes for a context switch and
-//! its wakeup, and no allocation.
+//! its wakeup, and no allocation. `tasks.rs` has what viewers know of tasks, `processor.rs` context switches and wakeups in bundles,
+//! `instants.rs` all else that happens, `wire.rs` the encoding.
 //!
 //! Context switches and wakeups are those of Linux's scheduler, in the compact form in which Perfetto records them. So a
 //! viewer shows each processor with the tasks that ran, each task with its states and what they were followed by, and counts the
@@ -182,6 +183,11 @@ impl<W: Write> Tracer<W> {
 }
 
 impl<W: Write> Observer for Tracer<W> {
+    #[inline(always)]
+    fn one_loop() -> bool {
+        true
+    }
+
     // Always, so that kinds of events which are not shown take no time: the kind is constant where the event is made.
     #[inline(always)]
     fn observe(&mut self, e: Event) {
