@@ -1,5 +1,5 @@
-//! What happened on one processor, gathered column by column as Perfetto packs the scheduler's events of Linux
-//! (`FtraceEventBundle.CompactSched`): each column is a list of its own, already encoded, and times count from the event before.
+//! What happened on one processor: gathered in rows, and when a bundle is full, encoded column by column as Perfetto packs the
+//! scheduler's events of Linux (`FtraceEventBundle.CompactSched`). Each column is a list of its own; times count from the event before.
 
 use super::{
     tasks::{IDLE, Tasks},
@@ -41,33 +41,20 @@ struct Row {
     state: State,
 }
 
-/// Events of a kind that are not written yet.
-#[derive(Debug)]
-struct Rows {
-    rows: Box<[Row; BUNDLE]>,
-    count: usize,
-}
+/// Events of a kind that are not written yet. They take memory as they come: a recording may name more processors than it uses.
+#[derive(Debug, Default)]
+struct Rows(Vec<Row>);
 
 impl Rows {
-    fn new() -> Self {
-        let none = Row { time: 0, place: IDLE, state: State::READY };
-        Rows { rows: vec![none; BUNDLE].into_boxed_slice().try_into().expect("it has that length"), count: 0 }
-    }
-
     /// Whether one event more, which may be two switches, has no room.
     #[inline(always)]
     fn are_full(&self) -> bool {
-        self.count > BUNDLE - 2
+        self.0.len() > BUNDLE - 2
     }
 
     #[inline(always)]
     fn add(&mut self, time: Nanos, place: u32, state: State) {
-        self.rows[self.count] = Row { time, place, state };
-        self.count += 1;
-    }
-
-    fn all(&self) -> &[Row] {
-        &self.rows[..self.count]
+        self.0.push(Row { time, place, state });
     }
 }
 
@@ -93,8 +80,8 @@ impl Processor {
             number: number.into(),
             running: false,
             left: None,
-            switches: Rows::new(),
-            wakeups: Rows::new(),
+            switches: Rows::default(),
+            wakeups: Rows::default(),
             table: Table { first: 1, ..Table::default() },
         };
         // A reader drops the first switch, since it does not know what ran before.
@@ -155,13 +142,13 @@ impl Processor {
 
     /// Moves what was gathered into a packet of the trace, if there is anything.
     pub fn bundle<W: Write>(&mut self, tasks: &Tasks, columns: &mut Columns, trace: &mut Blocks<W>) {
-        if self.switches.count == 0 && self.wakeups.count == 0 {
+        if self.switches.0.is_empty() && self.wakeups.0.is_empty() {
             return;
         }
-        let [states, switches @ ..] = columns.switches.encode(self.switches.all(), tasks, &mut self.table);
-        let [_, wakeups @ ..] = columns.wakeups.encode(self.wakeups.all(), tasks, &mut self.table);
+        let [states, switches @ ..] = columns.switches.encode(&self.switches.0, tasks, &mut self.table);
+        let [_, wakeups @ ..] = columns.wakeups.encode(&self.wakeups.0, tasks, &mut self.table);
         let target = word(self.number);
-        let targets = target.bits.to_le_bytes()[..target.width].repeat(self.wakeups.count);
+        let targets = target.bits.to_le_bytes()[..target.width].repeat(self.wakeups.0.len());
         let columns = [
             (1, switches[0]),
             (2, states),
@@ -173,7 +160,7 @@ impl Processor {
             (9, &targets),
             (10, wakeups[2]),
             (11, wakeups[3]),
-            (12, &[IN_INTERRUPT; BUNDLE][..self.wakeups.count]),
+            (12, &[IN_INTERRUPT; BUNDLE][..self.wakeups.0.len()]),
         ];
         // The number of a field here takes a byte.
         let field = |of: usize| 1 + length(of as u64) + of;
@@ -192,7 +179,8 @@ impl Processor {
             trace.append(&head);
             trace.append(bytes);
         }
-        (self.switches.count, self.wakeups.count) = (0, 0);
+        self.switches.0.clear();
+        self.wakeups.0.clear();
         self.table.clear();
     }
 }

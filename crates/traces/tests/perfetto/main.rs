@@ -184,6 +184,48 @@ fn a_switch_with_its_wakeup_takes_less_than_thirty_bytes() {
     }
 }
 
+/// Each switch is two, to the idle task and from it: more than a bundle has room for in the end.
+#[test]
+fn no_switch_is_lost_where_a_bundle_ends() {
+    for shift in 0..2 {
+        let mut events = ring(shift, 3);
+        for i in 0..40_000 {
+            let at = |time, kind, flag| Event { time, a: 0, b: 0, task: i % 3, cpu: 0, kind, flag };
+            let begin = 1_000_000_000 + u64::from(i) * 10;
+            events.push(at(begin, Kind::SwitchIn, 0));
+            events.push(at(begin + 5, Kind::SwitchOut, Leave::Blocked as u8));
+        }
+        let mut turns = Turns::default();
+        events.iter().for_each(|&e| turns.observe(e));
+        let names = Names { processors: 2, ..Names::default() };
+        let (switches, _) = scheduling(&Message::of(&written(&events, &names, None)).messages(1));
+        let found: Vec<_> = slices(&switches).into_iter().map(|(_, task, from, to, _)| (task, from, to)).collect();
+        let drawn = turns.all.iter().filter(|turn| turn.begin >= 1_000_000_000);
+        let drawn: Vec<_> = drawn.map(|turn| (u64::from(turn.task), turn.begin, turn.end)).collect();
+        assert_eq!(drawn.len(), 40_000);
+        assert!(found.ends_with(&drawn));
+    }
+}
+
+#[test]
+fn a_switch_that_is_observed_as_one_has_the_bytes_of_its_two_events() {
+    let names = Names { processors: 1, ..Names::default() };
+    let at = |time, task, kind, flag| Event { time, a: 0, b: 0, task, cpu: 0, kind, flag };
+    let mut tracers = [(); 2].map(|()| Tracer::new(Vec::new(), &names, Some(9000)));
+    tracers.iter_mut().for_each(|tracer| tracer.observe(at(1, 0, Kind::SwitchIn, 0)));
+    let [one, two] = &mut tracers;
+    for i in 1..10_000 {
+        let (left, next) =
+            (at(i, (i as u32 - 1) % 7, Kind::SwitchOut, (i % 3) as u8), at(i, i as u32 % 7, Kind::SwitchIn, 0));
+        one.observe_switch(left, next);
+        two.observe(left);
+        two.observe(next);
+    }
+    let [one, two] = tracers.map(|tracer| tracer.finish().unwrap());
+    assert_eq!(scheduling(&Message::of(&one).messages(1)).0.len(), 9004);
+    assert!(one == two);
+}
+
 struct Full;
 
 impl Write for Full {
