@@ -216,7 +216,8 @@ def at_most(limit):
 def show(result):
     """Prints it for the eye."""
     print("\n".join(f"{name:14}{value}" for name, value in result["machine"].items()))
-    head = ("load", "tasks", "ours ns", "unheard", "ceiling", "ratio", "recorded", "B/event", "traced", "SimPy", "SimSo")
+    head = ("load", "tasks", "ours ns", "unheard", "ceiling", "ratio")
+    head += ("recorded", "B/event", "traced", "SimPy", "SimSo")
     print("\n" + "{:9}{:>9}{:>9}{:>9}{:>9}{:>19}{:>10}{:>9}{:>9}{:>9}{:>9}".format(*head))
 
     def middle(row, key, form):
