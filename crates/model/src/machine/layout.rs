@@ -38,7 +38,8 @@ pub struct Layout {
     /// How processors are numbered.
     #[serde(skip_serializing_if = "is_default")]
     pub numbering: Numbering,
-    /// Distances between memory nodes, a row for each node; 10 within a node and 20 between any two, if not given.
+    /// Distances between memory nodes, a row for each node; 10 within a node and 20 between any two, if not given. Rows and columns of more
+    /// nodes than the machine has are those of a larger machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distances: Option<Sourced<Vec<Vec<u16>>>>,
     /// What each core can do, of 1024, in the order of cores; all of it, if not given. A list that is shorter than the number of cores is
@@ -64,11 +65,16 @@ impl Layout {
 }
 
 impl Machine {
+    /// Number of cores.
+    pub fn cores(&self) -> u16 {
+        self.processors.get().div_ceil(self.topology.threads().max(1))
+    }
+
     /// Its processors as a scheduler sees them. Where they do not fill the cores, the last core has fewer threads; where they do not fill
     /// caches or nodes, the last ones have fewer cores.
     pub fn topology(&self) -> Topology {
         let (processors, layout) = (self.processors.get(), &self.topology);
-        let cores = processors.div_ceil(layout.threads().max(1));
+        let cores = self.cores();
         let node = |core: u16| (u32::from(core) * u32::from(self.nodes.get()) / u32::from(cores.max(1))) as u16;
         let mut caches: Vec<(u16, u16)> = Vec::new();
         let places: Vec<Place> = (0..cores)
@@ -99,8 +105,10 @@ impl Layout {
     }
 
     fn all_distances(&self, nodes: u16) -> Vec<Vec<u16>> {
-        let between = |one, other| if one == other { LOCAL } else { REMOTE };
-        let usual = || (0..nodes).map(|one| (0..nodes).map(|other| between(one, other)).collect()).collect();
-        self.distances.as_ref().map_or_else(usual, |given| given.value().clone())
+        let given = self.distances.as_ref().map(Sourced::value);
+        let usual = |from, to| if from == to { LOCAL } else { REMOTE };
+        let between =
+            |from: u16, to: u16| given.map_or(usual(from, to), |rows| rows[usize::from(from)][usize::from(to)]);
+        (0..nodes).map(|from| (0..nodes).map(|to| between(from, to)).collect()).collect()
     }
 }

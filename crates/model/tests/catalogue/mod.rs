@@ -167,6 +167,7 @@ pub const CATALOGUE: Catalogue<'static> = Catalogue {
 };
 
 /// A file with some of everything, and nothing wrong.
+#[allow(dead_code, reason = "a file of tests may need the catalogue alone")]
 pub const GOOD: &str = r#"question = "Which slice keeps an interactive job quick next to a hog?"
 machine = "at_286"
 metrics = ["tasks.io.real", "tasks.*.wakeup_latency.max", "wakeup_latency.p99", "context_switches", "nice.*.load1"]

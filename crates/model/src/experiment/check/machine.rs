@@ -35,7 +35,9 @@ pub(super) fn check(machine: &Machine) -> Result<(), Fault> {
         let tick = (SECOND as f64 / machine.clock.hz.get().0) as u64;
         bounded(&at.key("clock").key("phase"), phase.get(), tick - 1)?;
     }
-    between(|| at.key("nodes"), machine.nodes.get().into(), 1, machine.processors.get().into())?;
+    let threads = machine.topology.threads();
+    between(|| at.key("topology").key("threads"), threads.into(), 1, MOST_THREADS)?;
+    nodes(&at.key("nodes"), machine)?;
     layout(&at.key("topology"), machine)?;
     machine.cache.as_ref().map_or(Ok(()), |own| cache(&at.key("cache"), own))?;
     for (title, own) in &machine.devices {
@@ -56,10 +58,22 @@ pub(super) fn check(machine: &Machine) -> Result<(), Fault> {
     queue(&at.key("queue"), &machine.queue)
 }
 
+/// Every node has a core, also where fewer processors than a preset's are asked for.
+fn nodes(at: &Path, machine: &Machine) -> Result<(), Fault> {
+    let (nodes, cores) = (machine.nodes.get(), machine.cores());
+    if (1..=cores).contains(&nodes) {
+        return Ok(());
+    }
+    let processors = machine.processors.get();
+    let reason = format!(
+        "{nodes} is out of range: from 1 to the number of cores, which is {cores} with {processors} processors"
+    );
+    Err(Fault::new(at.clone(), reason))
+}
+
 /// Threads that share a core have a speed; distances are those of all nodes; a core can do something.
 fn layout(at: &Path, machine: &Machine) -> Result<(), Fault> {
     let (layout, nodes) = (&machine.topology, usize::from(machine.nodes.get()));
-    between(|| at.key("threads"), layout.threads().into(), 1, MOST_THREADS)?;
     match layout.thread_speed.as_ref().map(Sourced::get) {
         None if layout.threads() > 1 => {
             let reason = "threads share a core: give the speed of one while another runs, such as 0.6";
@@ -83,10 +97,14 @@ fn layout(at: &Path, machine: &Machine) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A row and a column for each node, and no other node nearer than the own one.
+/// A row and a column for each node, of a larger machine also for others, and no other node nearer than the own one.
 fn distances(at: &Path, rows: &[Vec<u16>], nodes: usize) -> Result<(), Fault> {
-    if rows.len() != nodes || rows.iter().any(|row| row.len() != nodes) {
-        let reason = format!("a row for each of the {nodes} nodes, with a distance to each, is wanted");
+    if rows.len() < nodes || rows.iter().any(|row| row.len() != rows.len()) {
+        let reason = format!(
+            "{} rows of {}: write a row for each of the {nodes} nodes, with a distance to each",
+            rows.len(),
+            lengths(rows)
+        );
         return Err(Fault::new(at.clone(), reason));
     }
     for (node, row) in rows.iter().enumerate() {
@@ -95,6 +113,12 @@ fn distances(at: &Path, rows: &[Vec<u16>], nodes: usize) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// How many distances the rows have.
+fn lengths(rows: &[Vec<u16>]) -> String {
+    let (least, most) = (rows.iter().map(Vec::len).min().unwrap_or(0), rows.iter().map(Vec::len).max().unwrap_or(0));
+    if least == most { least.to_string() } else { format!("{least} to {most}") }
 }
 
 fn rate(at: &Path, Rate(per_second): Rate, low: f64, high: f64) -> Result<(), Fault> {
