@@ -8,6 +8,7 @@
 //!   proc/                         the parsers of /proc/stat, /proc/PID/stat and of files of lines "key value"
 //!   mounts                        the table of mounts, and control groups in it
 //!   machine                       the host as the machine of a simulated run
+//!   topology                      the host's own threads, caches and memory nodes
 //!   clock, signals                clocks and timers, signals
 //!   sched, io_priority            scheduling attributes and affinity, the class of requests to drives
 //!   process, detached, pidfd      processes: fork, wait, resource usage; processes that outlive their starter
@@ -40,6 +41,7 @@ pub mod shared;
 mod shown;
 pub mod signals;
 pub mod swap;
+pub mod topology;
 pub mod tracefs;
 pub mod xattr;
 
