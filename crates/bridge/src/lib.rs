@@ -3,6 +3,7 @@
 //!
 //! The kernels that record are compiled here, those that only measure in `runs`: two crates, so that two processors work.
 
+mod arrangement;
 pub mod batch;
 pub mod caches;
 pub mod experiments;

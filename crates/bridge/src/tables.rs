@@ -1,10 +1,12 @@
 //! What there is to name: the tables of every family, and a page for each name.
 
+use crate::arrangement::Arrangement;
 use schedlab_linux::{Root, machine};
 use schedlab_metrics::METRICS;
 use schedlab_model::{
     experiment::Catalogue,
     info::{Info, MetricInfo, Scope},
+    machine::Machine,
     program::Step,
 };
 use schedlab_policies::{caches::CACHES, elevators::ELEVATORS, reclaim::RECLAIMS, schedulers::SCHEDULERS};
@@ -17,10 +19,13 @@ const MACHINES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/machines.r
 /// Presets of drives, likewise.
 const DRIVES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/drives.rs"));
 
+/// The name of the computer in front of the user.
+const HOST: &str = "host";
+
 /// What experiments are checked against. The computer in front of the user is a machine too.
 pub static CATALOGUE: LazyLock<Catalogue<'static>> = LazyLock::new(|| {
     let root = Root::default();
-    let host: (&str, &str) = ("host", machine::describe(&root).leak());
+    let host: (&str, &str) = (HOST, machine::describe(&root).leak());
     Catalogue { machines: [MACHINES, &[host]].concat().leak(), host_scheduler: machine::scheduler(&root), ..SHIPPED }
 });
 
@@ -78,7 +83,8 @@ pub fn page(name: &str, family: Option<&str>) -> Result<String, String> {
 }
 
 fn page_of(name: &str, family: Option<&str>) -> Result<Value, String> {
-    let all: Vec<Entry> = entries().into_iter().filter(|entry| family.is_none_or(|one| one == entry.family)).collect();
+    let all = entries().into_iter().chain((name == HOST).then(host));
+    let all: Vec<Entry> = all.filter(|entry| family.is_none_or(|one| one == entry.family)).collect();
     let called = |entry: &&Entry| entry.name() == name || entry.info["asked"] == name;
     let found: Vec<&Entry> = all.iter().filter(called).collect();
     let Some(first) = found.first() else {
@@ -97,10 +103,9 @@ fn entries() -> Vec<Entry> {
     let policies = [("schedulers", SCHEDULERS), ("elevators", ELEVATORS), ("caches", CACHES), ("reclaims", RECLAIMS)];
     let policies = policies.into_iter().flat_map(|(family, all)| all.iter().map(move |info| documented(family, info)));
     let workloads = WORKLOADS.iter().map(|info| documented("workloads", info));
-    let presets = [("machines", MACHINES), ("drives", DRIVES)];
-    let presets =
-        presets.into_iter().flat_map(|(family, all)| all.iter().map(move |(name, text)| preset(family, name, text)));
-    policies.chain(workloads).chain(presets).chain(METRICS.iter().map(metric)).chain(steps()).collect()
+    let machines = MACHINES.iter().map(|(name, text)| machine_of(name, text, arranged(text)));
+    let drives = DRIVES.iter().map(|(name, text)| preset("drives", name, text));
+    policies.chain(workloads).chain(machines).chain(drives).chain(METRICS.iter().map(metric)).chain(steps()).collect()
 }
 
 fn documented(family: &'static str, info: &Info) -> Entry {
@@ -112,6 +117,31 @@ fn preset(family: &'static str, name: &str, text: &str) -> Entry {
         toml::from_str::<toml::Table>(text).ok().and_then(|table| table.get("title")?.as_str().map(str::to_owned));
     let info = json!({ "name": name, "summary": title, "text": text });
     Entry { family, info, page: format!("# {name}\n\n```toml\n{text}```\n") }
+}
+
+/// A machine with the arrangement of its processors, where it has several.
+fn machine_of(name: &str, text: &str, arranged: Option<Arrangement>) -> Entry {
+    let mut entry = preset("machines", name, text);
+    if let Some(several) = arranged.filter(|one| !one.is_single()) {
+        entry.info["topology"] = several.json();
+        let drawing = format!("# {name}\n\n```text\n{}```\n", several.drawing());
+        entry.page = entry.page.replacen(&format!("# {name}\n"), &drawing, 1);
+    }
+    entry
+}
+
+/// The processors of a preset. Its drive, which may be another preset's name, is none of them.
+fn arranged(text: &str) -> Option<Arrangement> {
+    let mut table = toml::from_str::<toml::Table>(text).ok()?;
+    table.remove("drive");
+    let machine: Machine = table.try_into().ok()?;
+    Some(Arrangement::of_machine(&machine.topology()))
+}
+
+/// The computer in front of the user, as a machine.
+fn host() -> Entry {
+    let root = Root::default();
+    machine_of(HOST, &machine::describe(&root), Arrangement::of_host(&root))
 }
 
 fn metric(info: &MetricInfo) -> Entry {
