@@ -37,7 +37,7 @@ struct Core {
 }
 
 impl Arrangement {
-    /// The processors of a simulated machine.
+    /// The processors of a simulated machine. Each of its nodes has some.
     pub fn of_machine(topology: &Topology) -> Arrangement {
         let numbers: Vec<u16> = (0..topology.processors()).collect();
         let nodes: Vec<u16> = (0..=numbers.iter().map(|&cpu| topology.place(cpu).node).max().unwrap_or(0)).collect();

@@ -17,7 +17,7 @@ type Presets = Vec<(&'static str, &'static str)>;
 static MACHINES: LazyLock<Presets> = LazyLock::new(|| presets("machines"));
 static DRIVES: LazyLock<Presets> = LazyLock::new(|| presets("machines/drives"));
 
-/// Machines of today: how many nodes, last-level caches, cores and processors they have.
+/// Machines with a topology: how many nodes, last-level caches, cores and processors they have.
 const REAL: [(&str, (usize, usize, usize, usize)); 4] = [
     ("xeon_6226r", (2, 2, 32, 64)),
     ("epyc_7452", (1, 8, 32, 64)),
