@@ -102,6 +102,37 @@ def test_a_name_of_several_families_is_described_in_each(schedlab):
     assert schedlab("describe", "fifo").stdout.count("References") >= len(families)
 
 
+def test_the_processors_of_a_machine_are_drawn_in_lines_for_any_terminal(schedlab):
+    drawn = schedlab("describe", "opteron_6272").stdout
+    assert "64 processors: 8 nodes, 8 last-level caches, 32 cores" in drawn
+    assert re.search(r"node 7\s+cache 7 +\[56 57\] \[58 59\] \[60 61\] \[62 63\]", drawn)
+    assert re.search(r"distances +0 +1 +2 +3 +4 +5 +6 +7\s+0 +10 +16 +16 +22", drawn)
+    for name in ("xeon_6226r", "epyc_7452", "opteron_6272", "thinkpad_x13s"):
+        drawing = schedlab("describe", name, "--markdown").stdout.split("```text\n")[1].split("```")[0]
+        assert max(map(len, drawing.splitlines())) <= 78
+
+
+def test_a_program_reads_threads_caches_nodes_and_capacities_of_a_machine(schedlab):
+    epyc = schedlab.json("describe", "epyc_7452")["info"]["topology"]
+    assert (epyc["processors"], epyc["thread_speed"], epyc["distances"]) == (64, 0.62, [[10]])
+    caches = [cache for node in epyc["nodes"] for cache in node["caches"]]
+    assert [len(cache["cores"]) for cache in caches] == [4] * 8
+    assert caches[1]["cores"][0] == {"core": 4, "capacity": 1024, "processors": [4, 36]}
+    small = schedlab.json("describe", "thinkpad_x13s")["info"]["topology"]
+    assert [core["capacity"] for core in small["nodes"][0]["caches"][0]["cores"]] == [490] * 4 + [1024] * 4
+    assert small["thread_speed"] is None
+
+
+def test_the_host_is_described_as_a_machine_with_the_processors_that_its_kernel_reports(schedlab):
+    described = schedlab.json("describe", "host")
+    assert described["family"] == "machines"
+    assert described["info"]["text"].startswith('name = "host"\n')
+    online = Path("/sys/devices/system/cpu/online")
+    if not online.exists() or os.sysconf("SC_NPROCESSORS_ONLN") == 1:
+        pytest.skip("this kernel reports one processor, of which there is nothing to draw")
+    assert described["info"]["topology"]["processors"] == os.sysconf("SC_NPROCESSORS_ONLN")
+
+
 def test_a_run_prints_a_row_for_each_cell_and_keeps_its_results(schedlab, small):
     done = schedlab("run", small)
     assert done.returncode == 0, done.stderr
