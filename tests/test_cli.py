@@ -1,7 +1,9 @@
 """The command as a user meets it."""
 
 import json
+import os
 import re
+from pathlib import Path
 
 import pytest
 from conftest import ROOT

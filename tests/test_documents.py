@@ -29,7 +29,8 @@ PRINTED = {
     ],
     "list": [("list", ["list"], ""), ("list", ["list", "metrics"], "")],
     "describe": [
-        ("describe", ["describe", name], "") for name in ("fifo", "run_wait", "uniform", "xeon_6226r", "host", "compute", "minix-1990")
+        ("describe", ["describe", name], "")
+        for name in ("fifo", "run_wait", "uniform", "xeon_6226r", "host", "compute", "minix-1990")
     ],
     "reproduce": [
         ("reproduce", ["reproduce", "irix-1999-slice", "--seeds", "2"], ""),
