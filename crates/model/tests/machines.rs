@@ -8,7 +8,7 @@ use catalogue::CATALOGUE;
 use schedlab_model::{
     experiment::{Catalogue, Format, Problem, read_scenario},
     machine::Machine,
-    topology::Topology,
+    topology::{Place, Topology},
 };
 use std::{fs, path::PathBuf, sync::LazyLock};
 
@@ -18,11 +18,11 @@ static MACHINES: LazyLock<Presets> = LazyLock::new(|| presets("machines"));
 static DRIVES: LazyLock<Presets> = LazyLock::new(|| presets("machines/drives"));
 
 /// Machines with a topology: how many nodes, last-level caches, cores and processors they have.
-const REAL: [(&str, (usize, usize, usize, usize)); 4] = [
-    ("xeon_6226r", (2, 2, 32, 64)),
-    ("epyc_7452", (1, 8, 32, 64)),
-    ("opteron_6272", (8, 8, 32, 64)),
-    ("thinkpad_x13s", (1, 1, 8, 8)),
+const REAL: [(&str, [usize; 4]); 4] = [
+    ("xeon_6226r", [2, 2, 32, 64]),
+    ("epyc_7452", [1, 8, 32, 64]),
+    ("opteron_6272", [8, 8, 32, 64]),
+    ("thinkpad_x13s", [1, 1, 8, 8]),
 ];
 
 /// Names and texts of the presets in a folder.
@@ -46,12 +46,10 @@ fn topology(written: &str) -> Topology {
 }
 
 /// Nodes, last-level caches, cores and processors.
-fn counts(topology: &Topology) -> (usize, usize, usize, usize) {
+fn counts(topology: &Topology) -> [usize; 4] {
     let places: Vec<_> = (0..topology.processors()).map(|cpu| topology.place(cpu)).collect();
-    let last = |of: fn(&schedlab_model::topology::Place) -> u16| {
-        1 + usize::from(places.iter().map(of).max().expect("a machine has a processor"))
-    };
-    (last(|place| place.node), last(|place| place.cache), last(|place| place.core), places.len())
+    let last = |of: fn(&Place) -> u16| 1 + usize::from(places.iter().map(of).max().expect("a machine has a processor"));
+    [last(|place| place.node), last(|place| place.cache), last(|place| place.core), places.len()]
 }
 
 /// A bit for each of these processors.
@@ -135,12 +133,12 @@ fn the_laptop_has_small_cores_first_and_no_threads() {
 #[test]
 fn a_part_of_a_machine_has_the_distances_of_its_first_nodes() {
     let own = topology(r#"{ preset = "opteron_6272", processors = 24, nodes = 3 }"#);
-    assert_eq!(counts(&own), (3, 3, 12, 24));
+    assert_eq!(counts(&own), [3, 3, 12, 24]);
     let rows: Vec<Vec<u16>> = (0..3).map(|from| (0..3).map(|to| own.distance(from, to)).collect()).collect();
     assert_eq!(rows, [[10, 16, 16], [16, 10, 22], [16, 22, 10]]);
     for name in ["xeon_6226r", "opteron_6272"] {
         let small = topology(&format!("{{ preset = {name:?}, processors = 2, nodes = 1 }}"));
-        assert_eq!((counts(&small), small.distances()), ((1, 1, 1, 2), vec![]), "{name}");
+        assert_eq!((counts(&small), small.distances()), ([1, 1, 1, 2], vec![]), "{name}");
     }
 }
 
@@ -162,7 +160,7 @@ fn more_nodes_than_rows_of_distances_are_refused() {
 #[test]
 fn threads_that_do_not_fill_the_last_core_leave_it_with_fewer() {
     let own = topology(r#"{ preset = "epyc_7452", processors = 7 }"#);
-    assert_eq!(counts(&own), (1, 1, 4, 7));
+    assert_eq!(counts(&own), [1, 1, 4, 7]);
     assert_eq!((own.threads(0), own.threads(3)), (mask([0, 4]), mask([3])));
     let own = topology(r#"{ preset = "epyc_7452", processors = 7, topology.numbering = "threads_first" }"#);
     assert_eq!((own.threads(0), own.threads(6)), (mask([0, 1]), mask([6])));
