@@ -20,6 +20,9 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// Long enough for a kernel to give up what a killed run has left.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// Of a loop device that was never attached.
+const READ_AHEAD_KB: &str = "128";
+
 struct Fixture {
     folder: tempfile::TempDir,
     _turn: MutexGuard<'static, ()>,
@@ -34,7 +37,16 @@ fn fixture(test: &str) -> Option<Fixture> {
         return None;
     }
     let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    // Those that were attached since the start of the machine by less careful programs have another one.
+    free_loop_devices().for_each(|queue| fs::write(queue.join("read_ahead_kb"), READ_AHEAD_KB).unwrap());
     Some(Fixture { folder: tempfile::tempdir().unwrap(), _turn: turn })
+}
+
+/// The queues of the loop devices that show no file.
+fn free_loop_devices() -> impl Iterator<Item = PathBuf> {
+    let all = fs::read_dir("/sys/block").unwrap().flatten().map(|device| device.path());
+    let free = all.filter(|path| path.file_name().is_some_and(|name| name.to_str().unwrap().starts_with("loop")));
+    free.filter(|path| !path.join("loop").exists()).map(|path| path.join("queue"))
 }
 
 /// A drive of 40 MiB, in the middle of its random requests some 5 ms.
@@ -112,6 +124,10 @@ impl Fixture {
             let file = device.path().join("loop/backing_file");
             left.extend(named(&file).then(|| file.display().to_string()));
         }
+        left.extend(free_loop_devices().filter_map(|queue| {
+            let now = fs::read_to_string(queue.join("read_ahead_kb")).unwrap();
+            (now.trim() != READ_AHEAD_KB).then(|| format!("{} read_ahead_kb {}", queue.display(), now.trim()))
+        }));
         for process in fs::read_dir("/proc").unwrap().flatten() {
             let file = process.path().join("cmdline");
             left.extend(named(&file).then(|| format!("process {}", file.display())));

@@ -56,6 +56,9 @@ pub enum Object {
         device: PathBuf,
         /// What it shows.
         file: PathBuf,
+        /// Its `read_ahead_kb` before, which Linux 6.18 raises when a file is attached (blk_apply_bdi_limits), and never lowers.
+        #[serde(default)]
+        read_ahead: Option<String>,
     },
     /// A process of ours that outlives us.
     Process {
@@ -100,7 +103,7 @@ impl Object {
             Object::Folder { path, .. } => format!("folder {}", path.display()),
             Object::Mount { path, .. } => format!("mount {}", path.display()),
             Object::Swap { path } => format!("swap area {}", path.display()),
-            Object::Loop { device, file } => format!("{} on {}", device.display(), file.display()),
+            Object::Loop { device, file, .. } => format!("{} on {}", device.display(), file.display()),
             Object::Process { pid, .. } | Object::Member { pid, .. } => format!("process {pid}"),
         }
     }
@@ -114,7 +117,7 @@ impl Object {
             Object::Instance { name, id } => remove::instance(root, name, id),
             Object::Mount { path, source } => remove::mount(&root.path(path), source),
             Object::Swap { path } => remove::swap(&root.path(path)),
-            Object::Loop { device, file } => remove::attachment(root, device, file),
+            Object::Loop { device, file, read_ahead } => remove::attachment(root, device, file, read_ahead.as_deref()),
             Object::Process { pid, start } => remove::process(*pid, *start),
             Object::Member { pid, start } => remove::member(*pid, *start),
             Object::Folder { path, id } => marker::remove_folder(&root.path(path), id, owner),

@@ -165,28 +165,62 @@ pub(crate) fn swap(path: &Path) -> Result<Undone, Fault> {
     }
 }
 
-/// Detaches a loop device from its file, and waits until its last user has closed it.
-pub(crate) fn attachment(root: &Root, device: &Path, file: &Path) -> Result<Undone, Fault> {
-    let name = device.file_name().unwrap_or_default();
-    let backing = root.path("/sys/block").join(name).join("loop/backing_file");
-    let shows = || {
-        let text = read_bounded(&backing).unwrap_or_default();
+/// Detaches a loop device from its file, waits until its last user has closed it, and puts its read-ahead back.
+pub(crate) fn attachment(root: &Root, device: &Path, file: &Path, read_ahead: Option<&str>) -> Result<Undone, Fault> {
+    let folder = root.path("/sys/block").join(device.file_name().unwrap_or_default());
+    let attached = || Attached::of(&folder, file);
+    let was_ours = attached() == Attached::Ours;
+    if was_ours {
+        let path = root.path(device);
+        let open = File::open(&path).map_err(|why| Fault::file(&path, "open", why))?;
+        match loop_device::detach(&open) {
+            // ENXIO: another process was faster.
+            Err(why) if why.raw_os_error() != Some(libc::ENXIO) => return Err(Fault::file(path, "detach", why)),
+            _ => {}
+        }
+    }
+    if !until(|| matches!(attached(), Attached::Nothing | Attached::Another)) {
+        return Err(Fault::file(root.path(device), "detach", ErrorKind::ResourceBusy.into()));
+    }
+    if let (Attached::Nothing, Some(before)) = (attached(), read_ahead) {
+        put_back(&folder.join("queue/read_ahead_kb"), before)?;
+    }
+    Ok(if was_ours { Undone::Back } else { Undone::Gone })
+}
+
+/// What a loop device shows.
+#[derive(PartialEq)]
+enum Attached {
+    Nothing,
+    Ours,
+    /// A name that is empty: it is being detached.
+    Ending,
+    Another,
+}
+
+impl Attached {
+    fn of(folder: &Path, file: &Path) -> Attached {
+        let Ok(text) = read_bounded(&folder.join("loop/backing_file")) else { return Attached::Nothing };
         // The file may have been deleted.
-        Path::new(text.trim_end_matches('\n').trim_end_matches(" (deleted)")) == file
+        match text.trim_end_matches('\n').trim_end_matches(" (deleted)") {
+            "" => Attached::Ending,
+            shown if Path::new(shown) == file => Attached::Ours,
+            _ => Attached::Another,
+        }
+    }
+}
+
+/// Writes a setting of a device as it was, unless it is so or the device is gone.
+fn put_back(path: &Path, before: &str) -> Result<(), Fault> {
+    let done = match read_bounded(path) {
+        Ok(now) if now.trim() != before => write_once(path, before),
+        Ok(_) => Ok(()),
+        Err(why) => Err(why),
     };
-    if !shows() {
-        return Ok(Undone::Gone);
-    }
-    let path = root.path(device);
-    let open = File::open(&path).map_err(|why| Fault::file(&path, "open", why))?;
-    let done = loop_device::detach(&open);
-    drop(open);
     match done {
-        // ENXIO: another process was faster.
-        Err(why) if why.raw_os_error() != Some(libc::ENXIO) => return Err(Fault::file(path, "detach", why)),
-        _ => {}
+        Err(why) if why.kind() != ErrorKind::NotFound => Err(Fault::file(path, "write", why)),
+        _ => Ok(()),
     }
-    if until(|| !shows()) { Ok(Undone::Back) } else { Err(Fault::file(path, "detach", ErrorKind::ResourceBusy.into())) }
 }
 
 /// Removes an instance that carries the marker; one that does not, only if it records nothing. One that is open is waited for.

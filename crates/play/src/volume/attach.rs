@@ -24,7 +24,9 @@ pub(super) fn attach(root: &Root, made: &mut Made, file: &Path) -> Result<PathBu
         let number = loop_device::free(&control)
             .map_err(|why| Fault::Call { doing: "finding a free loop device".to_owned(), why })?;
         let device = PathBuf::from(format!("/dev/loop{number}"));
-        made.enter(Object::Loop { device: device.clone(), file: file.to_owned() })?;
+        let read_ahead = root.read(format!("/sys/block/loop{number}/queue/read_ahead_kb")).ok();
+        let read_ahead = read_ahead.map(|text| text.trim().to_owned());
+        made.enter(Object::Loop { device: device.clone(), file: file.to_owned(), read_ahead })?;
         let open = OpenOptions::new().read(true).write(true).open(&device);
         match open.and_then(|open| loop_device::attach(&open, &shown)) {
             Ok(()) => return direct(root, &device, file),
