@@ -305,7 +305,8 @@ fn machine() -> impl Strategy<Value = (u16, Value)> {
     });
     (machine, prop::option::of(topology())).prop_map(|((processors, mut machine), topology)| {
         if let Some((nodes, topology)) = topology {
-            (machine["nodes"], machine["topology"]) = (json!(nodes.min(processors)), topology);
+            let cores = processors.div_ceil(topology["threads"].as_u64().unwrap() as _);
+            (machine["nodes"], machine["topology"]) = (json!(nodes.min(cores)), topology);
         }
         (processors, machine)
     })
