@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn tasks_run_in_the_order_in_which_they_came() {
         let params = Params::check(&MyPolicy::INFO, []).expect("the defaults are right");
-        let mut policy = MyPolicy::new(&params, 1, 10 * MILLISECOND);
+        let mut policy = MyPolicy::new(&params, &Topology::uniform(1), 10 * MILLISECOND);
         let view = View { processors: PerProcessor::new(1, |_| Processor::default()), ..View::default() };
         let mut cx = Context { now: 0, view: &view, rng: &mut Rng::stream(1, 1), wishes: &mut Wishes::default() };
         for task in [2, 0, 1] {
