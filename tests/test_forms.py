@@ -235,7 +235,13 @@ def test_the_numbers_of_time_are_those_of_its_json(schedlab):
     asleep = [row for row in rows if (row["quantity"], row["tasks"]) == ("asleep", "first")]
     assert [row["command"] for row in asleep] == ["true", "sleep 0.05", "second less first"]
     assert float(asleep[1]["low"]) <= float(asleep[1]["mean"]) <= float(asleep[1]["high"])
-    assert 0.04 < float(asleep[1]["mean"]) < 5
+    first = {
+        row["quantity"]: float(row["mean"])
+        for row in rows
+        if (row["command"], row["tasks"], row["unit"]) == ("sleep 0.05", "first", "s")
+    }
+    elapsed = first.pop("elapsed")
+    assert 0.05 < elapsed == pytest.approx(sum(first.values()), abs=1e-6), first
 
 
 def rows_of_counts(rows):
