@@ -39,6 +39,28 @@ def test_ctrl_c_at_any_moment_ends_with_130_and_no_traceback(schedlab, small, ve
         assert early or process.returncode in finished
 
 
+def test_ctrl_c_in_a_destructor_ends_the_command_when_that_is_over(schedlab):
+    """What a destructor raises is lost, and so is what the hook for that raises."""
+    code = """
+import signal, time
+from schedlab.system import ending
+
+class Late:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+def run():
+    Late()
+    time.sleep(50)
+    return 0
+
+ending.run_command(run)
+"""
+    words = [COMMAND.with_name("python"), "-c", code]
+    done = subprocess.run(words, cwd=schedlab.folder, capture_output=True, text=True, timeout=40, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 def test_output_without_room_is_one_line_and_a_status(schedlab, small):
     schedlab("run", small)
     for verb in ("list", "list --json", "run small.toml", "describe cfs", "schema", "run small.toml --json"):

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 #: What writing to a terminal, a pipe or a file can come to.
 OF_STREAMS = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.ENXIO)
 
+#: Seconds after which Ctrl-C that came where nothing can be raised is raised again.
+MOMENT = 0.01
+
 _pressed = False
 
 
@@ -46,9 +49,9 @@ def _command(run: Callable[[], int]) -> int:
         _install_handler()
         status = run()
         # The command is done; Ctrl-C while the interpreter ends would only print a traceback.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _ignore()
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _ignore()
         status = STOPPED
     if status and _pressed:
         status = STOPPED
@@ -112,14 +115,20 @@ def _install_handler() -> None:
         raise KeyboardInterrupt
 
     def again(unraisable) -> None:
-        # Raised where nothing can be raised (a destructor): once more, a moment later.
+        # Raised where nothing can be raised (a destructor), nor here: once more when that is over.
         if unraisable.exc_type is KeyboardInterrupt:
-            signal.raise_signal(signal.SIGINT)
+            signal.setitimer(signal.ITIMER_REAL, MOMENT)
         else:
             sys.__unraisablehook__(unraisable)
 
     sys.unraisablehook = again
+    signal.signal(signal.SIGALRM, stop)
     signal.signal(signal.SIGINT, stop)
+
+
+def _ignore() -> None:
+    for number in (signal.SIGINT, signal.SIGALRM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _discard(stream) -> None:
