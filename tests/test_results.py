@@ -26,6 +26,14 @@ def test_a_frame_is_tidy(found):
     assert set(found.frame["scheduler.slice"]) == {"100ms", "18ms"}
 
 
+def test_both_numbers_of_waste_can_be_asked_for(small, tmp_path):
+    asked = ["wasted", "wasted.longest"]
+    definition = Experiment.from_toml(small, set=["machine.processors=2"]).definition | {"metrics": asked}
+    summary = Experiment.from_dict(definition).run(out=tmp_path / "results").summary()
+    assert set(summary["metric"]) == set(asked)
+    assert summary["mean"].is_between(0, 100).all()
+
+
 def test_load_finds_every_experiment_and_duckdb_agrees(found, small, tmp_path):
     Experiment.from_toml(small, set=["scheduler.name=round_robin", "scheduler.slice=20ms"]).run(
         out=tmp_path / "results"
