@@ -19,7 +19,7 @@ use schedlab_model::{
     Nanos,
     event::{Event, Kind, NO_TASK, Observer, Unfinished},
     machine::Accounting,
-    task::TaskId,
+    task::{CpuId, TaskId},
 };
 
 /// Task numbers may be this far ahead of the tasks announced; a bound on what a damaged recording can make us allocate.
@@ -473,10 +473,10 @@ impl Observer for Collector {
     }
 
     #[inline]
-    fn observe_row(&mut self, e: Event, times: impl ExactSizeIterator<Item = Nanos> + Clone) {
+    fn observe_row(&mut self, e: Event, processors: CpuId, times: impl ExactSizeIterator<Item = Nanos> + Clone) {
         match e.kind {
-            Kind::Interrupt => self.counts.interrupts += times.len() as u64,
-            _ => times.for_each(|time| self.observe(Event { time, ..e })),
+            Kind::Interrupt => self.counts.interrupts += u64::from(processors) * times.len() as u64,
+            _ => times.for_each(|time| (0..processors).for_each(|cpu| self.observe(Event { time, cpu, ..e }))),
         }
     }
 }

@@ -132,9 +132,9 @@ fn a_row_of_records_counts_as_each_of_them() {
         let record = at(0, NO_TASK, kind, 0, 3, 0);
         let times = (1..=7).map(|ms| ms * MS).collect::<Vec<_>>();
         let [mut each, mut row] = [(); 2].map(|()| collector(&["editor"], Accounting::Exact, &[]));
-        times.iter().for_each(|&time| each.observe(Event { time, ..record }));
+        times.iter().for_each(|&time| (0..2).for_each(|cpu| each.observe(Event { time, cpu, ..record })));
         // Two listen, and are lent, as in a simulation.
-        (&mut row, ()).observe_row(record, times.iter().copied());
+        (&mut row, ()).observe_row(record, 2, times.iter().copied());
         assert_eq!(row.finish(10 * MS).rows, each.finish(10 * MS).rows, "{kind:?}");
     }
 }

@@ -187,14 +187,15 @@ pub trait Observer {
         self.observe(next);
     }
 
-    /// Takes a series of records that differ only in their times. Nothing else happens between them, so a collector that only
-    /// counts such records need not process each.
+    /// Takes a series of records that differ only in their times and processors: at each time, one of each processor, the first
+    /// `processors` of them in order. Nothing else happens between them, so a collector that only counts such records need not
+    /// process each.
     #[inline]
-    fn observe_row(&mut self, event: Event, times: impl ExactSizeIterator<Item = Nanos> + Clone)
+    fn observe_row(&mut self, event: Event, processors: CpuId, times: impl ExactSizeIterator<Item = Nanos> + Clone)
     where
         Self: Sized,
     {
-        times.for_each(|time| self.observe(Event { time, ..event }));
+        times.for_each(|time| (0..processors).for_each(|cpu| self.observe(Event { time, cpu, ..event })));
     }
 }
 
@@ -219,9 +220,9 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 
     #[inline]
-    fn observe_row(&mut self, event: Event, times: impl ExactSizeIterator<Item = Nanos> + Clone) {
-        self.0.observe_row(event, times.clone());
-        self.1.observe_row(event, times);
+    fn observe_row(&mut self, event: Event, processors: CpuId, times: impl ExactSizeIterator<Item = Nanos> + Clone) {
+        self.0.observe_row(event, processors, times.clone());
+        self.1.observe_row(event, processors, times);
     }
 }
 
@@ -262,7 +263,7 @@ impl<O: Observer> Observer for &mut O {
     }
 
     #[inline]
-    fn observe_row(&mut self, event: Event, times: impl ExactSizeIterator<Item = Nanos> + Clone) {
-        (**self).observe_row(event, times);
+    fn observe_row(&mut self, event: Event, processors: CpuId, times: impl ExactSizeIterator<Item = Nanos> + Clone) {
+        (**self).observe_row(event, processors, times);
     }
 }

@@ -50,8 +50,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             let why = "of the scheduler leaves no time between two ticks: the machine's clock.interrupt is longer";
             return Err(RunError(format!("scheduler.hz: {}/s {why}", clocks.hz)));
         }
-        let stat_clock = clocks.stat_hz.map(|hz| self::clock(hz, seed, None));
+        let sampled = machine.accounting == machine::Accounting::Sampled;
+        let stat_hz = clocks.stat_hz.filter(|_| S::FEATURES.stat_ticks || sampled);
+        let stat_clock = stat_hz.map(|hz| self::clock(hz, seed, None));
         let topology = machine.topology();
+        // A tick that is no sample, of either kind, and needs no clock task does nothing but what the policy does.
+        let does_more = sampled || message_passing || S::FEATURES.stat_ticks && clocks.stat_hz.is_none();
         let personality = personality(scenario, &programs, seed)?;
         let mut kernel = Kernel {
             now: 0,
@@ -70,15 +74,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             timers: Timers::default(),
             clock,
             stat_clock,
-            // A tick that costs nothing, is no sample and needs no clock task does nothing but what the policy does.
-            passes_ticks: processors == 1
-                && machine.clock.interrupt.get().0 == 0
-                && machine.accounting == machine::Accounting::Exact
-                && !message_passing
-                && !(S::FEATURES.stat_ticks && clocks.stat_hz.is_none()),
+            // That of a single processor that costs nothing, and of an idle one, which it costs nothing anyway.
+            passes_ticks: !does_more && processors == 1 && machine.clock.interrupt.get().0 == 0,
+            passes_idle_ticks: !does_more,
             tick_timers: machine.clock.timers == machine::TimerResolution::Tick,
             costs: costs(machine),
-            sampled: machine.accounting == machine::Accounting::Sampled,
+            sampled,
             charges_interrupts: machine.interrupt_accounting == machine::InterruptAccounting::Task,
             preemption: machine.preemption,
             deferred: 0,

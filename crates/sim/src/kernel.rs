@@ -51,6 +51,8 @@ pub(crate) struct Kernel<S, O> {
     pub stat_clock: Option<Clock>,
     /// Whether ticks that only count may be passed over, see [`Kernel::boot`].
     pub passes_ticks: bool,
+    /// The same while all processors are idle.
+    pub passes_idle_ticks: bool,
     /// Timers expire at ticks only.
     pub tick_timers: bool,
     pub costs: Costs,

@@ -45,7 +45,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let mut checked: Nanos = Nanos::MAX;
         while self.awaited > 0 || self.endless {
             let next = self.next::<ONE>();
-            if matches!(next, Next::Timer | Next::Tick) && S::FEATURES.passes_ticks && self.pass_ticks() {
+            if matches!(next, Next::Timer | Next::Tick) && self.pass_ticks() {
                 continue;
             }
             // The processor whose task is to run but has no burst.

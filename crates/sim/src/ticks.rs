@@ -10,7 +10,7 @@ use schedlab_model::{
     Nanos,
     event::{Event, Irq, Kind, NO_TASK, Observer},
     machine::Preemption,
-    task::CpuId,
+    task::{CpuId, TaskId},
 };
 use schedlab_policies::schedulers::{Balance, Context, Scheduler, Ticks};
 
@@ -58,41 +58,75 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// count. Returns whether there were any.
     #[inline(always)]
     pub fn pass_ticks(&mut self) -> bool {
+        let Cpu { running: task, .. } = self.cpus[0];
+        let passes = match task {
+            NO_TASK => S::FEATURES.passes_idle_ticks && self.passes_idle_ticks,
+            _ => S::FEATURES.passes_ticks && self.passes_ticks,
+        };
+        if !passes {
+            return false;
+        }
         let until = self.cpus[0].next().min(self.timers.next_in_heap()).min(self.limit + 1);
         let tick = self.clock.next.min(self.timers.next());
-        self.passes_ticks && tick < until && self.pass_ticks_until(until)
+        if tick >= until || self.deferred != 0 {
+            return false;
+        }
+        if task == NO_TASK { self.pass_idle_ticks_until(until) } else { self.pass_ticks_until(until, task) }
     }
 
+    /// Those of the only processor, which runs a task.
     #[inline(never)]
-    fn pass_ticks_until(&mut self, mut until: Nanos) -> bool {
-        let Cpu { running: task, overhead, .. } = self.cpus[0];
-        if task == NO_TASK || self.deferred != 0 || S::FEATURES.whole_ticks && overhead > 0 {
+    fn pass_ticks_until(&mut self, until: Nanos, task: TaskId) -> bool {
+        if S::FEATURES.whole_ticks && self.cpus[0].overhead > 0 {
             return false;
         }
         self.settle_running(0);
         let quiet = self.scheduler.quiet_ticks(&context!(self), 0, task);
-        if quiet == Ticks::default() {
+        let Some(ticks) = self.quiet_before(until, quiet) else { return false };
+        self.skip(ticks);
+        self.settle_running(0);
+        self.scheduler.pass_ticks(&context!(self), 0, task, ticks);
+        true
+    }
+
+    /// Those of all processors, if they are idle.
+    #[inline(never)]
+    fn pass_idle_ticks_until(&mut self, until: Nanos) -> bool {
+        if self.cpus.iter().any(|cpu| cpu.running != NO_TASK) {
             return false;
         }
-        let statistics = self.stat_clock.as_ref().filter(|_| S::FEATURES.stat_ticks);
+        let quiet = self.scheduler.idle_ticks(&context!(self));
+        let Some(ticks) = self.quiet_before(until, quiet) else { return false };
+        self.skip(ticks);
+        self.scheduler.pass_idle_ticks(&context!(self), ticks);
+        true
+    }
+
+    /// How many ticks of either clock come before a time and before the first that is not quiet; none if there is no such tick.
+    #[inline(always)]
+    fn quiet_before(&self, mut until: Nanos, quiet: Ticks) -> Option<Ticks> {
+        if quiet == Ticks::default() {
+            return None;
+        }
+        let statistics = self.stat_clock.as_ref();
         let mut samples = statistics.map_or(0, |clock| clock.quiet_before(&mut until, quiet.statistics));
         let before = until;
         let ticks = self.clock.quiet_before(&mut until, quiet.clock);
         if until < before {
             samples = samples.min(statistics.map_or(0, |clock| clock.ticks_before(until)));
         }
-        if ticks + samples == 0 {
-            return false;
-        }
+        (ticks + samples > 0).then_some(Ticks { clock: ticks, statistics: samples })
+    }
+
+    /// Time goes on by as many ticks of either clock.
+    #[inline(always)]
+    fn skip(&mut self, ticks: Ticks) {
         self.view.waker = None;
         let ticked =
             Event { time: 0, a: Irq::Clock as u64, b: 0, task: NO_TASK, cpu: 0, kind: Kind::Interrupt, flag: 0 };
-        self.observer.observe_row(ticked, self.clock.times(ticks));
-        let last = [self.clock.pass(ticks), self.pass_statistics(samples)];
+        self.observer.observe_row(ticked, self.cpus.count() as CpuId, self.clock.times(ticks.clock));
+        let last = [self.clock.pass(ticks.clock), self.pass_statistics(ticks.statistics)];
         self.now = last.into_iter().flatten().fold(self.now, Nanos::max);
-        self.settle_running(0);
-        self.scheduler.pass_ticks(&context!(self), 0, task, Ticks { clock: ticks, statistics: samples });
-        true
     }
 
     /// Passes over n ticks of the statistics clock; returns the time of the last.
@@ -156,37 +190,72 @@ mod tests {
             self.events.push(event);
         }
 
-        fn observe_row(&mut self, event: Event, times: impl ExactSizeIterator<Item = Nanos> + Clone) {
-            self.events.extend(times.map(|time| Event { time, ..event }));
+        fn observe_row(
+            &mut self,
+            event: Event,
+            processors: CpuId,
+            times: impl ExactSizeIterator<Item = Nanos> + Clone,
+        ) {
+            self.events.extend(times.flat_map(|time| (0..processors).map(move |cpu| Event { time, cpu, ..event })));
         }
     }
 
-    /// Runs a workload twice under a scheduler with a setting: with every tick on its own, and passing over those that only
-    /// count.
-    struct Twice<'a>(&'a serde_json::Value, [&'a str; 2]);
+    /// Runs a workload on a machine twice under a scheduler with a setting: with every tick on its own, and passing over those that
+    /// only count.
+    struct Twice<'a> {
+        machine: &'a serde_json::Value,
+        workload: &'a serde_json::Value,
+        setting: [&'a str; 2],
+    }
 
     impl Visitor for Twice<'_> {
         type Output = Option<[Heard; 2]>;
 
         fn visit<S: Scheduler>(self) -> Self::Output {
-            if !S::FEATURES.passes_ticks {
+            if !S::FEATURES.passes_ticks && !S::FEATURES.passes_idle_ticks {
                 return None;
             }
             let scenario: Result<Scenario, _> = serde_json::from_value(serde_json::json!({
-                "machine": { "name": "bare", "processors": 1, "clock": { "hz": "1024/s" } },
-                "scheduler": { "name": S::INFO.name, (self.1[0]): self.1[1] },
+                "machine": self.machine,
+                "scheduler": { "name": S::INFO.name, (self.setting[0]): self.setting[1] },
                 "duration": "20s",
-                "workload": self.0,
+                "workload": self.workload,
             }));
             let scenario = scenario.expect("a scenario");
             Some([false, true].map(|passes| {
                 let mut heard = Heard::default();
                 let mut kernel = Kernel::<S, _>::boot(&scenario, 7, &mut heard).expect("it can be run");
-                assert!(std::mem::replace(&mut kernel.passes_ticks, passes), "{}", S::INFO.name);
+                assert!(kernel.passes_idle_ticks, "{}", S::INFO.name);
+                kernel.passes_ticks &= passes;
+                kernel.passes_idle_ticks &= passes;
                 kernel.run(&[]);
                 heard
             }))
         }
+    }
+
+    /// The number of settings with which most ticks were passed over; with none anything else may differ.
+    fn passing(machine: &serde_json::Value, workload: &serde_json::Value) -> usize {
+        // Each with its defaults, and with the parameters that change its ticks.
+        let variants = [
+            ("muqss", ["variant", "bfs"]),
+            ("bsd4", ["quantum_form", "slice"]),
+            ("bsd4", ["weights", "evans"]),
+            ("ule", ["slice", "1"]),
+            ("ule", ["variant", "2011"]),
+            ("round_robin", ["slice_size", "7"]),
+        ];
+        let plain = SCHEDULERS.iter().map(|info| (info.name, ["name", info.name]));
+        let mut passing = 0;
+        for (name, setting) in plain.chain(variants) {
+            let twice = Twice { machine, workload, setting };
+            let Some([each, rows]) = All::visit(name, twice).flatten() else { continue };
+            let differs = each.events.iter().zip(&rows.events).position(|(one, other)| one != other);
+            assert_eq!(differs.map(|at| (&each.events[at], &rows.events[at])), None, "{name} {setting:?} {machine}");
+            assert_eq!(each.events.len(), rows.events.len(), "{name} {setting:?}");
+            passing += usize::from(rows.single < each.single / 2);
+        }
+        passing
     }
 
     #[test]
@@ -203,24 +272,45 @@ mod tests {
             "turns": { "count": 2, "policy": "rr", "priority": 5, "steps": sleeper },
             "idle": { "policy": "idle", "steps": compute },
         });
-        // Each with its defaults, and with the parameters that change its ticks.
-        let variants = [
-            ("muqss", ["variant", "bfs"]),
-            ("bsd4", ["quantum_form", "slice"]),
-            ("bsd4", ["weights", "evans"]),
-            ("ule", ["slice", "1"]),
-            ("ule", ["variant", "2011"]),
-            ("round_robin", ["slice_size", "7"]),
+        let machine = serde_json::json!({ "name": "bare", "processors": 1, "clock": { "hz": "1024/s" } });
+        assert!(passing(&machine, &workload) >= 5);
+        let with_statistics =
+            serde_json::json!({ "name": "bare", "processors": 1, "clock": { "hz": "1024/s", "stat_hz": "127/s" } });
+        assert!(passing(&with_statistics, &workload) >= 5);
+    }
+
+    #[test]
+    fn a_run_is_the_same_whether_ticks_of_idle_processors_are_passed_over_or_not() {
+        let sleeper = |least: &str, sleeps: [&str; 2]| {
+            serde_json::json!([{ "repeat": { "times": "forever", "steps": [
+                { "compute": { "uniform": [least, "12ms"] } }, { "sleep": { "uniform": sleeps } }
+            ] } }])
+        };
+        let workload = serde_json::json!({
+            "seldom": { "count": 3, "steps": sleeper("1ms", ["300ms", "2s"]) },
+            "nice": { "nice": 7, "steps": sleeper("5ms", ["1s", "3s"]) },
+            "batch": { "policy": "batch", "nice": -5, "steps": sleeper("5ms", ["900ms", "2s"]) },
+            "turns": { "count": 2, "policy": "rr", "priority": 5, "start": "3s", "steps": sleeper("2ms", ["1s", "2s"]) },
+            "first": { "policy": "fifo", "priority": 7, "start": "9s", "steps": sleeper("1ms", ["100ms", "4s"]) },
+            "together": { "count": 9, "steps": [{ "repeat": { "times": 5, "steps": [
+                { "compute": "7ms" }, { "sleep": "2s" }
+            ] } }] },
+        });
+        let machines = [
+            serde_json::json!({ "processors": 1 }),
+            serde_json::json!({ "processors": 3 }),
+            serde_json::json!({ "processors": 8, "nodes": 2, "topology": { "threads": 2, "thread_speed": 0.7 } }),
         ];
-        let plain = SCHEDULERS.iter().map(|info| (info.name, ["name", info.name]));
-        let mut passing = 0;
-        for (name, setting) in plain.chain(variants) {
-            let Some([each, rows]) = All::visit(name, Twice(&workload, setting)).flatten() else { continue };
-            let differs = each.events.iter().zip(&rows.events).position(|(one, other)| one != other);
-            assert_eq!(differs.map(|at| (&each.events[at], &rows.events[at])), None, "{name} {setting:?}");
-            assert_eq!(each.events.len(), rows.events.len(), "{name} {setting:?}");
-            passing += usize::from(rows.single < each.single / 2);
+        for machine in machines {
+            for clock in [
+                serde_json::json!({ "hz": "250/s" }),
+                serde_json::json!({ "hz": "1024/s", "interrupt": "2us", "stat_hz": "127/s" }),
+            ] {
+                let mut machine = machine.clone();
+                machine["name"] = "bare".into();
+                machine["clock"] = clock;
+                assert!(passing(&machine, &workload) >= 12, "{machine}");
+            }
         }
-        assert!(passing >= 5, "{passing}");
     }
 }

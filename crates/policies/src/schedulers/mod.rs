@@ -233,6 +233,8 @@ pub struct Features {
     /// Ticks are passed over only where the running task has all of their time: not where a switch or an interrupt still takes
     /// a part of the first.
     pub whole_ticks: bool,
+    /// [`Scheduler::idle_ticks`] and [`Scheduler::pass_idle_ticks`].
+    pub passes_idle_ticks: bool,
     /// The oracle, [`Context::bursts`](View::bursts). No real kernel has one.
     pub clairvoyant: bool,
 }
@@ -247,6 +249,7 @@ impl Features {
         charges_at_wakeups: false,
         passes_ticks: false,
         whole_ticks: false,
+        passes_idle_ticks: false,
         clairvoyant: false,
     };
 }
@@ -324,6 +327,17 @@ pub trait Scheduler: Sized {
     /// Accounts for n quiet ticks that have passed, in place of a call for each.
     #[inline]
     fn pass_ticks(&mut self, _cx: &Context<'_>, _cpu: CpuId, _running: TaskId, _ticks: Ticks) {}
+
+    /// As [`Scheduler::quiet_ticks`], while all processors are idle: how many upcoming ticks request nothing, pull nothing, and have
+    /// an effect that depends only on their number. A tick of all processors counts once.
+    #[inline]
+    fn idle_ticks(&self, _cx: &Context<'_>) -> Ticks {
+        Ticks::default()
+    }
+
+    /// Accounts for n such ticks that have passed on every processor, looks for work included.
+    #[inline]
+    fn pass_idle_ticks(&mut self, _cx: &Context<'_>, _ticks: Ticks) {}
 
     /// A timer or a device interrupted `cpu`, and its handler is done. Kernels whose handlers are threads have switched to
     /// one and back: such a policy asks for a new choice here.

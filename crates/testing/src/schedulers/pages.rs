@@ -23,6 +23,7 @@ pub fn the_entry_is_complete(subject: Subject) {
         ("user_returns", "return_to_user"),
         ("passes_ticks", "quiet_ticks"),
         ("passes_ticks", "pass_ticks"),
+        ("passes_idle_ticks", "idle_ticks"),
     ] {
         let has = source.contains(&format!("    fn {hook}(&"));
         let wants = source.contains(&format!(" {feature}: true"));

@@ -115,7 +115,7 @@ impl Scheduler for RoundRobin {
         ],
         source: include_str!("round_robin.rs"),
     };
-    const FEATURES: Features = Features { ticks: true, passes_ticks: true, ..Features::NONE };
+    const FEATURES: Features = Features { ticks: true, passes_ticks: true, passes_idle_ticks: true, ..Features::NONE };
 
     fn ticks(params: &Params) -> bool {
         params.whole("slice_size") > 0
@@ -176,5 +176,10 @@ impl Scheduler for RoundRobin {
 
     fn pass_ticks(&mut self, _: &Context<'_>, cpu: CpuId, _: TaskId, ticks: Ticks) {
         self.ticks_left[cpu as usize] -= ticks.clock;
+    }
+
+    #[inline]
+    fn idle_ticks(&self, _: &Context<'_>) -> Ticks {
+        Ticks::ALL
     }
 }

@@ -241,6 +241,7 @@ impl Scheduler for Ule {
         interrupts: true,
         user_returns: true,
         passes_ticks: true,
+        passes_idle_ticks: true,
         ..Features::NONE
     };
 
@@ -374,6 +375,19 @@ impl Scheduler for Ule {
         (0..ticks.statistics).for_each(|_| self.processors[cpu as usize].queue.tick());
         if let Some(thread) = &mut self.threads[running as usize] {
             thread.pass_ticks(ticks, self.now, &self.version.rules);
+        }
+    }
+
+    /// Until the next balancing.
+    fn idle_ticks(&self, _: &Context<'_>) -> Ticks {
+        Ticks { clock: u64::MAX, statistics: self.ticks_until_balancing() }
+    }
+
+    fn pass_idle_ticks(&mut self, _: &Context<'_>, ticks: Ticks) {
+        self.now += ticks.clock as i64;
+        self.pass_countdown(ticks.statistics);
+        for processor in &mut self.processors {
+            (0..ticks.statistics).for_each(|_| processor.queue.tick());
         }
     }
 

@@ -77,7 +77,7 @@
 //!   `check_preempt_curr_fair`, `task_new_fair`), kernel/sched_rt.c.
 
 use crate::schedulers::{
-    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler,
+    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks,
     kit::{ordered::Ordered, priority_array::PriorityArray, queue::Links},
     linux::{
         domain::{self, Share},
@@ -310,7 +310,8 @@ impl Scheduler for CfsV3 {
         ],
         source: include_str!("cfs_v3.rs"),
     };
-    const FEATURES: Features = Features { ticks: true, charges_at_wakeups: true, ..Features::NONE };
+    const FEATURES: Features =
+        Features { ticks: true, charges_at_wakeups: true, passes_idle_ticks: true, ..Features::NONE };
 
     fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
         let processors = topology.processors();
@@ -431,6 +432,16 @@ impl Scheduler for CfsV3 {
         let (key, granularity) = (entity.key, entity.finer(self.granularity));
         if key - self.entities[first as usize].key > granularity {
             cx.resched(cpu);
+        }
+    }
+
+    fn idle_ticks(&self, _: &Context<'_>) -> Ticks {
+        domain::idle_ticks(self)
+    }
+
+    fn pass_idle_ticks(&mut self, cx: &Context<'_>, ticks: Ticks) {
+        if self.queues.len() > 1 {
+            self.queues.iter_mut().for_each(|queue| queue.share.rest(ticks.clock, cx.tick));
         }
     }
 

@@ -4,9 +4,9 @@
 
 mod share;
 
-use crate::schedulers::{Balance, Context, Enqueue};
+use crate::schedulers::{Balance, Context, Enqueue, Ticks};
 use schedlab_model::{
-    MILLISECOND, Nanos,
+    Nanos,
     task::{CpuId, TaskId},
 };
 pub use share::Share;
@@ -88,12 +88,17 @@ pub fn pull(policy: &mut impl Balanced, cx: &mut Context<'_>, cpu: CpuId, why: B
     }
     let idle = cx.processors[cpu as usize].running.is_none();
     let share = policy.share_mut(cpu);
-    let interval = share.interval * if idle { 1 } else { BUSY_FACTOR };
-    if share.ticks < share.last + (interval * MILLISECOND).div_ceil(cx.tick).max(1) {
+    if share.ticks < share.last + share.ticks_between_looks(if idle { 1 } else { BUSY_FACTOR }, cx.tick) {
         return None;
     }
     share.last = share.ticks;
     look(policy, cx, cpu, idle)
+}
+
+/// How many ticks pass as [`Share::rest`] counts them while all processors are idle: all, unless a task is still on its way.
+pub fn idle_ticks(policy: &impl Balanced) -> Ticks {
+    let rests = (0..policy.processors()).all(|cpu| policy.share(cpu).is_empty());
+    if rests { Ticks::ALL } else { Ticks::default() }
 }
 
 /// The migration thread runs on a processor, whose task is among the ready ones again: it takes one out of its list, which the idle

@@ -201,7 +201,7 @@ impl Scheduler for Linux10 {
         parameters: &[],
         source: include_str!("linux_1_0.rs"),
     };
-    const FEATURES: Features = Features { ticks: true, passes_ticks: true, ..Features::NONE };
+    const FEATURES: Features = Features { ticks: true, passes_ticks: true, passes_idle_ticks: true, ..Features::NONE };
 
     fn new(_: &Params, topology: &Topology, _: Nanos) -> Self {
         let processors = topology.processors();
@@ -276,6 +276,11 @@ impl Scheduler for Linux10 {
     #[inline]
     fn pass_ticks(&mut self, _: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
         self.tasks[running as usize].counter -= ticks.clock as u32;
+    }
+
+    #[inline]
+    fn idle_ticks(&self, _: &Context<'_>) -> Ticks {
+        Ticks::ALL
     }
 
     /// The ticks that it has left are its own; the next round gives it others (sys_setpriority).

@@ -309,7 +309,13 @@ impl Scheduler for Muqss {
         ],
         source: include_str!("muqss.rs"),
     };
-    const FEATURES: Features = Features { ticks: true, charges_at_wakeups: true, passes_ticks: true, ..Features::NONE };
+    const FEATURES: Features = Features {
+        ticks: true,
+        charges_at_wakeups: true,
+        passes_ticks: true,
+        passes_idle_ticks: true,
+        ..Features::NONE
+    };
 
     fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
         let processors = topology.processors();
@@ -444,6 +450,17 @@ impl Scheduler for Muqss {
     fn pass_ticks(&mut self, _: &Context<'_>, cpu: CpuId, running: TaskId, ticks: Ticks) {
         let real_time = self.tasks[running as usize].class <= ISO;
         (0..ticks.clock).for_each(|_| self.limit(cpu).tick(real_time));
+    }
+
+    #[inline]
+    fn idle_ticks(&self, _: &Context<'_>) -> Ticks {
+        Ticks::ALL
+    }
+
+    #[inline]
+    fn pass_idle_ticks(&mut self, cx: &Context<'_>, ticks: Ticks) {
+        let each = ticks.clock * (cx.processors.len() / self.limits.len()) as u64;
+        self.limits.iter_mut().for_each(|limit| limit.rest(each));
     }
 
     /// Its slice stays, and its deadline moves by what the nice level makes of it (adjust_deadline). A task that runs competes anew

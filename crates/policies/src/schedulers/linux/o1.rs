@@ -247,7 +247,7 @@ impl Scheduler for O1 {
         parameters: &[],
         source: include_str!("o1.rs"),
     };
-    const FEATURES: Features = Features { ticks: true, passes_ticks: true, ..Features::NONE };
+    const FEATURES: Features = Features { ticks: true, passes_ticks: true, passes_idle_ticks: true, ..Features::NONE };
 
     fn new(_: &Params, topology: &Topology, tick: Nanos) -> Self {
         let processors = topology.processors();
@@ -359,6 +359,14 @@ impl Scheduler for O1 {
 
     fn pass_ticks(&mut self, _: &Context<'_>, cpu: CpuId, running: TaskId, ticks: Ticks) {
         self.pass_quiet(cpu, running, ticks.clock);
+    }
+
+    fn idle_ticks(&self, _: &Context<'_>) -> Ticks {
+        domain::idle_ticks(self)
+    }
+
+    fn pass_idle_ticks(&mut self, cx: &Context<'_>, ticks: Ticks) {
+        self.pass_idle(ticks.clock, cx.tick);
     }
 
     /// Its slice and its average sleep stay; a running task goes to the tail of its list. (set_user_nice, __setscheduler)

@@ -81,6 +81,8 @@
 //! - C. Kolivas, Staircase Deadline scheduler for Linux 2.6.20 to 2.6.22, patches of March to July 2007: kernel/sched.c
 //!   (`recalc_task_prio`, `next_entitled_slot`, `queue_expired`, `task_running_tick`, `check_deadline`, `rr_quota`),
 //!   Documentation/sched-design.txt.
+//!
+//! Long, because the page and the rule belong in one file.
 
 use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks, kit::queue::Links, linux::domain,
@@ -233,8 +235,14 @@ impl Scheduler for Rsdl {
         source: include_str!("rsdl.rs"),
     };
     // Whole ticks: each cuts what a task ran to whole us.
-    const FEATURES: Features =
-        Features { ticks: true, charges_at_wakeups: true, passes_ticks: true, whole_ticks: true, ..Features::NONE };
+    const FEATURES: Features = Features {
+        ticks: true,
+        charges_at_wakeups: true,
+        passes_ticks: true,
+        passes_idle_ticks: true,
+        whole_ticks: true,
+        ..Features::NONE
+    };
 
     fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
         let processors = topology.processors();
@@ -372,6 +380,21 @@ impl Scheduler for Rsdl {
     fn pass_ticks(&mut self, cx: &Context<'_>, cpu: CpuId, running: TaskId, ticks: Ticks) {
         self.queues[cpu as usize].ticked = cx.now;
         self.entities[running as usize].settle_ticks(ticks.clock, cx.tick);
+    }
+
+    fn idle_ticks(&self, _: &Context<'_>) -> Ticks {
+        domain::idle_ticks(self)
+    }
+
+    fn pass_idle_ticks(&mut self, cx: &Context<'_>, ticks: Ticks) {
+        let several = self.queues.len() > 1;
+        for queue in &mut self.queues {
+            queue.ticked = cx.now;
+            queue.forget(ticks.clock, self.iso_limit, self.iso_period);
+            if several {
+                queue.share.rest(ticks.clock, cx.tick);
+            }
+        }
     }
 
     fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &Task) {

@@ -226,8 +226,14 @@ impl Scheduler for Bsd4 {
         ],
         source: include_str!("bsd4.rs"),
     };
-    const FEATURES: Features =
-        Features { stat_ticks: true, interrupts: true, user_returns: true, passes_ticks: true, ..Features::NONE };
+    const FEATURES: Features = Features {
+        stat_ticks: true,
+        interrupts: true,
+        user_returns: true,
+        passes_ticks: true,
+        passes_idle_ticks: true,
+        ..Features::NONE
+    };
 
     /// A local APIC's timer runs at a small multiple of hz, and every n-th of its interrupts is a statistics tick; n is
     /// the largest that gives at least 128 a second.
@@ -345,6 +351,11 @@ impl Scheduler for Bsd4 {
     #[inline]
     fn pass_ticks(&mut self, _: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
         self.bsd.charge_ticks(running, ticks.statistics);
+    }
+
+    #[inline]
+    fn idle_ticks(&self, _: &Context<'_>) -> Ticks {
+        Ticks::ALL
     }
 
     #[inline]

@@ -183,7 +183,13 @@ impl Scheduler for Bsd44x {
         ],
         source: include_str!("bsd4_4x.rs"),
     };
-    const FEATURES: Features = Features { stat_ticks: true, user_returns: true, passes_ticks: true, ..Features::NONE };
+    const FEATURES: Features = Features {
+        stat_ticks: true,
+        user_returns: true,
+        passes_ticks: true,
+        passes_idle_ticks: true,
+        ..Features::NONE
+    };
 
     fn clocks(params: &Params, _: Clocks) -> Clocks {
         Clocks { hz: params.real("hz"), stat_hz: Some(params.real("stathz")) }
@@ -258,6 +264,11 @@ impl Scheduler for Bsd44x {
     #[inline]
     fn pass_ticks(&mut self, _: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
         self.bsd.charge_ticks(running, ticks.statistics);
+    }
+
+    #[inline]
+    fn idle_ticks(&self, _: &Context<'_>) -> Ticks {
+        Ticks::ALL
     }
 
     fn reaped(&mut self, _: &mut Context<'_>, parent: TaskId, child: TaskId) {

@@ -152,8 +152,14 @@ impl Scheduler for Bsd452 {
         ],
         source: include_str!("bsd4_52.rs"),
     };
-    const FEATURES: Features =
-        Features { stat_ticks: true, interrupts: true, user_returns: true, passes_ticks: true, ..Features::NONE };
+    const FEATURES: Features = Features {
+        stat_ticks: true,
+        interrupts: true,
+        user_returns: true,
+        passes_ticks: true,
+        passes_idle_ticks: true,
+        ..Features::NONE
+    };
 
     fn clocks(params: &Params, _: Clocks) -> Clocks {
         Clocks { hz: params.real("hz"), stat_hz: Some(params.real("stathz")) }
@@ -254,6 +260,11 @@ impl Scheduler for Bsd452 {
     #[inline]
     fn pass_ticks(&mut self, _: &Context<'_>, _: CpuId, running: TaskId, ticks: Ticks) {
         self.bsd.charge_ticks(running, ticks.statistics);
+    }
+
+    #[inline]
+    fn idle_ticks(&self, _: &Context<'_>) -> Ticks {
+        Ticks::ALL
     }
 
     #[inline]

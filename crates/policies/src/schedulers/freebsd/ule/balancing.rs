@@ -154,6 +154,22 @@ impl Ule {
         if idles { self.steal(cx, to) } else { None }
     }
 
+    /// Ticks of the statistics clock before the next that plans a balancing, or begins to count down to one; none while one is carried out.
+    pub fn ticks_until_balancing(&self) -> u64 {
+        match (self.processors.len(), self.balancer.moves) {
+            (1, _) => u64::MAX,
+            (_, 0) => self.balancer.left.saturating_sub(1),
+            _ => 0,
+        }
+    }
+
+    /// As many of them pass.
+    pub fn pass_countdown(&mut self, ticks: u64) {
+        if self.processors.len() > 1 {
+            self.balancer.left -= ticks;
+        }
+    }
+
     /// Counts down to the next balancing and plans it: from the highest load with something to move to the lowest, half
     /// of the difference, rounded up (sched_balance, sched_balance_pair).
     pub fn count_down(&mut self, cx: &mut Context<'_>) {

@@ -1,6 +1,9 @@
 //! What balancing knows of a processor: its load, when it looks, and which tasks are on their way.
 
-use schedlab_model::task::{CpuId, TaskId};
+use schedlab_model::{
+    MILLISECOND, Nanos,
+    task::{CpuId, TaskId},
+};
 
 /// The interval between two looks of an idle processor, ms; it doubles after a look that found nothing to do, up to the second, or
 /// to the third where all tasks are pinned, and falls back after a try.
@@ -109,6 +112,37 @@ impl Share {
     pub fn tick(&mut self) {
         self.load.age();
         self.ticks += 1;
+    }
+
+    /// How many ticks there are between two looks, with an interval so many times as long.
+    pub fn ticks_between_looks(&self, factor: u64, tick: Nanos) -> u64 {
+        (self.interval * factor * MILLISECOND).div_ceil(tick).max(1)
+    }
+
+    /// Nothing runs or waits here, or is on its way.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0 && self.pull.is_none() && self.push.is_none() && self.pushed.is_none()
+    }
+
+    /// As n times [`Share::tick`] while all processors are idle, where there are several: the looks at these ticks find nothing.
+    pub fn rest(&mut self, ticks: u64, tick: Nanos) {
+        self.load.age_by(ticks);
+        let end = self.ticks + ticks;
+        loop {
+            let between = self.ticks_between_looks(1, tick);
+            let look = (self.last + between).max(self.ticks + 1);
+            if look > end {
+                break;
+            }
+            let before = self.interval;
+            self.failed = 0;
+            self.wait_longer(false);
+            // Once the interval no longer grows, all further looks are that far apart.
+            let further = if self.interval == before { (end - look) / between } else { 0 };
+            self.last = look + further * between;
+            self.ticks = self.last;
+        }
+        self.ticks = end;
     }
 
     /// The running task waits or ends: the migration thread comes too late.

@@ -29,7 +29,7 @@ impl Limit {
     /// A tick that found a real-time task, or not.
     pub fn tick(&mut self, real_time: bool) {
         // Most often there is nothing to forget.
-        if self.ticks == 0 && !real_time && !self.refractory {
+        if !real_time && self.ticks == 0 && !self.refractory {
             return;
         }
         if self.rolling {
@@ -44,6 +44,15 @@ impl Limit {
             true => self.ticks >= self.period * RECOVERED,
             false => self.ticks > self.period * ISO_CPU,
         };
+    }
+
+    /// As many ticks that found no real-time task, until all is forgotten.
+    pub fn rest(&mut self, ticks: u64) {
+        let mut left = ticks;
+        while left > 0 && (self.ticks > 0 || self.refractory) {
+            self.tick(false);
+            left -= 1;
+        }
     }
 }
 

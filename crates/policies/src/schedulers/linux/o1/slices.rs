@@ -2,7 +2,10 @@
 
 use super::{O1, credit::Credit, entity::Turns};
 use crate::schedulers::Context;
-use schedlab_model::task::{CpuId, TaskId};
+use schedlab_model::{
+    Nanos,
+    task::{CpuId, TaskId},
+};
 
 impl O1 {
     /// A tick for the running task.
@@ -48,6 +51,15 @@ impl O1 {
         let entity = &mut self.tasks[task as usize];
         if entity.turns != Turns::Endless {
             entity.slice -= ticks;
+        }
+    }
+
+    /// Accounts for n ticks of idle processors.
+    pub(super) fn pass_idle(&mut self, ticks: u64, tick: Nanos) {
+        self.jiffies += ticks;
+        match &mut self.queues[..] {
+            [one] => one.share.load.age_by(ticks),
+            several => several.iter_mut().for_each(|queue| queue.share.rest(ticks, tick)),
         }
     }
 

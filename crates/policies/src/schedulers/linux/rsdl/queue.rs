@@ -251,6 +251,15 @@ impl Queue {
         let percent = self.iso_use / period;
         self.refractory = if self.refractory { percent >= limit * 9 / 10 } else { percent > limit };
     }
+
+    /// As many ticks in which neither was urgent.
+    pub fn forget(&mut self, ticks: u64, limit: u64, period: u64) {
+        let mut left = ticks;
+        while left > 0 && self.watches(false) {
+            self.watch(false, limit, period);
+            left -= 1;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -178,13 +178,21 @@ impl<L: FairClass> Linux<L> {
     }
 
     /// Whether an interval is over. For an idle processor of a single domain another must have something to give, or none would send
-    /// for it (nohz_balancer_kick); in several domains, running tasks may have to be spread.
+    /// for it (nohz_balancer_kick); in several domains, running tasks may have to be spread, but it takes a busy processor to send.
     fn is_due(&self, cx: &Context<'_>, cpu: CpuId, level: usize, idle: bool) -> bool {
         let state = &self.balancer.states[cpu as usize];
-        if idle && !self.balancer.overloaded && state.levels.len() == 1 {
+        let single = state.levels.len() == 1;
+        if idle && single && !self.balancer.overloaded {
             return false;
         }
-        cx.now + self.balancer.tick / 2 >= state.levels[level].balanced + self.interval(cx, cpu, level, idle)
+        let over =
+            cx.now + self.balancer.tick / 2 >= state.levels[level].balanced + self.interval(cx, cpu, level, idle);
+        over && (!idle || single || cx.processors.iter().any(|processor| processor.running.is_some()))
+    }
+
+    /// Whether processors look for work at a tick while all of them are idle.
+    pub fn looks_while_idle(&self) -> bool {
+        self.balancer.overloaded && self.balancer.states.iter().any(|state| state.levels.len() == 1)
     }
 
     /// An interval, in whole ticks. (get_sd_balance_interval)

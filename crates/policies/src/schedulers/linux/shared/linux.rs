@@ -7,7 +7,7 @@ use super::{
     hierarchy::{FairClass, Tree},
     realtime::{RT_PERIOD, Realtime, SERVER, is_realtime},
 };
-use crate::schedulers::{Context, Dequeue, Enqueue, Pick, Preempt, kit::timeline::EntityId};
+use crate::schedulers::{Context, Dequeue, Enqueue, Pick, Preempt, Ticks, kit::timeline::EntityId};
 use schedlab_model::{
     Nanos,
     info::{Domain, Parameter, Params},
@@ -287,6 +287,13 @@ impl<L: FairClass> Linux<L> {
         self.pass_on(cx, cpu);
     }
 
+    /// The tick of an idle processor does nothing but look for work elsewhere, and nothing does that while all are idle, unless what was
+    /// to be pulled has not been looked for yet.
+    pub fn idle_ticks(&self) -> Ticks {
+        let pulls = self.realtime.known && (0..self.cpus.len() as CpuId).any(|cpu| self.realtime.any(cpu));
+        if self.several() && (pulls || self.looks_while_idle()) { Ticks::default() } else { Ticks::ALL }
+    }
+
     pub fn timer(&mut self, cx: &mut Context<'_>, cpu: CpuId, token: u32) {
         self.tree.now = cx.now;
         match token {
@@ -325,6 +332,7 @@ macro_rules! hooks {
         const FEATURES: $crate::schedulers::Features = $crate::schedulers::Features {
             ticks: true,
             charges_at_wakeups: true,
+            passes_idle_ticks: true,
             ..$crate::schedulers::Features::NONE
         };
 
@@ -360,6 +368,11 @@ macro_rules! hooks {
         #[inline]
         fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
             self.0.tick(cx, cpu);
+        }
+
+        #[inline]
+        fn idle_ticks(&self, _: &Context<'_>) -> $crate::schedulers::Ticks {
+            self.0.idle_ticks()
         }
 
         /// Reservations are refused: such a task is an ordinary one.
