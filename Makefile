@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 # One file without libraries: inside a guest kernel it is the only program.
 AGENT := python/schedlab/targets/bin/schedlab-agent
 # Tests that need the kernel and the time of this machine, which others use too.
-LIVE := $(patsubst %,tests/test_%.py,diagnose guest guest_noisy host live_alike live_faults time tour volume watch)
+LIVE := $(patsubst %,tests/test_%.py,diagnose guest guest_noisy host live_alike live_arrivals live_faults time tour volume watch)
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
-.PHONY: setup demo check check-arm doc wheel man test bench bench-switches bench-storage bench-host bench-guests bench-start mutants docs new-scheduler lock
+.PHONY: setup demo check check-arm doc wheel man test bench bench-switches bench-idle bench-storage bench-host bench-guests bench-start mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -70,7 +70,7 @@ wheel: $(VENV)/tools
 	@mkdir -p $(dir $(AGENT))
 	@install $${CARGO_TARGET_DIR:-target}/release/schedlab-agent $(AGENT)
 	@rm -rf dist
-	@$(BIN)/maturin sdist --quiet --out dist
+	@$(BIN)/maturin sdist --out dist
 	@$(BIN)/maturin build --quiet --release --locked --strip --interpreter $(BIN)/python --out dist
 	@ls -l dist
 
@@ -86,13 +86,18 @@ test: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(addprefix --ignore=,$(LIVE))
 	$(BIN)/python -m pytest $(LIVE) || $(BIN)/python -m pytest $(LIVE) --last-failed --last-failed-no-failures none
 
-## bench: switches per second, beside the ceiling and the peers, then bench-storage, bench-host, bench-guests and bench-start (BENCH_QUICK=1: less of everything)
-bench: bench-switches bench-storage bench-host bench-guests bench-start
+## bench: switches per second, beside the ceiling and the peers, then bench-idle, bench-storage, bench-host, bench-guests and bench-start (BENCH_QUICK=1: less of everything)
+bench: bench-switches bench-idle bench-storage bench-host bench-guests bench-start
 
 bench-switches: .venv-bench-simpy/made .venv-bench-simso/made
 	cargo build --quiet --release --locked -p schedlab-bench
 	@$(PYTHON) bench/bench.py --ours $${CARGO_TARGET_DIR:-target}/release/schedlab-bench \
 		$(foreach peer,simpy simso,$$(test -e .venv-bench-$(peer)/made && echo --$(peer) .venv-bench-$(peer)/bin/python))
+
+## bench-idle: an hour of 1 and of 64 idle processors with one task a second, under every scheduler
+bench-idle:
+	cargo build --quiet --release --locked -p schedlab-bench
+	@$(PYTHON) bench/idle.py --ours $${CARGO_TARGET_DIR:-target}/release/schedlab-bench
 
 # SimSo needs a module that Python 3.12 no longer has. A peer that cannot be installed is left out.
 PYTHON_FOR_simso := python3.11

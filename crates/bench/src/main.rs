@@ -3,7 +3,8 @@
 //!
 //!
 //! `schedlab-bench policies` lists the schedulers; `schedlab-bench policy NAME LOAD TASKS PROCESSORS flat|grouped TURNS` measures
-//! one against the ceiling of its data structure, and `schedlab-bench experiment NAME FILE TURNS` times an experiment file.
+//! one against the ceiling of its data structure, and `schedlab-bench experiment NAME FILE TURNS [FIELD=VALUE...]` times an
+//! experiment file.
 //!
 //! Contestants: `ours`, the simulator with its metrics; `unheard`, without them; `recorded`, with the events also written to a
 //! file; `traced`, without metrics and with a trace for Perfetto; `ceiling`, the barest loop of the same load; `sweep`, eighty runs on as many threads as rayon has.
@@ -96,7 +97,7 @@ fn answer(words: &[&str]) -> Result<String, String> {
             let cell = Cell { scheduler, load, tasks: tasks?, processors: processors?, grouped: *form == "grouped" };
             cell.measure(turns?).map(json)
         }
-        ["experiment", name, file, turns] => policies::experiment(file, name, number(turns)?).map(json),
+        ["experiment", name, file, turns, set @ ..] => policies::experiment(file, name, set, number(turns)?).map(json),
         _ => turn(words).map(json),
     }
 }

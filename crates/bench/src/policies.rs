@@ -246,8 +246,8 @@ fn of<S: Structure>(grouped: bool) -> fn(Load, Course) -> Outcome {
     if grouped { ceiling::of::<Groups<S>> } else { ceiling::of::<S> }
 }
 
-/// Processor time of an experiment file's first cell under a scheduler, ns, the least of some turns.
-pub fn experiment(path: &str, scheduler: &str, turns: u32) -> Result<u64, String> {
+/// Processor time of an experiment file's first cell under a scheduler and with overrides, ns, the least of some turns.
+pub fn experiment(path: &str, scheduler: &str, overrides: &[&str], turns: u32) -> Result<u64, String> {
     let text = std::fs::read_to_string(path).map_err(|why| format!("{path}: {why}"))?;
     let catalogue = Catalogue {
         schedulers: SCHEDULERS,
@@ -260,7 +260,8 @@ pub fn experiment(path: &str, scheduler: &str, turns: u32) -> Result<u64, String
         metrics: METRICS,
         host_scheduler: "eevdf",
     };
-    let set = [format!("scheduler.name={scheduler}")];
+    let mut set = vec![format!("scheduler.name={scheduler}")];
+    set.extend(overrides.iter().map(|&one| one.to_owned()));
     let experiment = read(&text, path, Format::Toml, &set, &catalogue).map_err(|why| why.to_string())?;
     let cells = expand(&experiment, &catalogue).map_err(|why| why.to_string())?;
     let times = (0..turns).map(|_| {
