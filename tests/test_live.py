@@ -4,6 +4,7 @@ What the true agent does is tested next to it, in crates/agent.
 """
 
 import json
+import re
 import signal
 import stat
 import sys
@@ -230,8 +231,8 @@ def test_a_blind_experiment_names_letters_until_the_verdict(schedlab, host):
     hidden = done.stdout + "".join(
         path.read_text() for path in folder.rglob("*") if path.is_file() and path.suffix in (".jsonl", "")
     )
-    assert "3ms" not in hidden
-    assert "100ms" not in hidden
+    # As words: what is sealed is random letters, in which a short value is found now and then.
+    assert re.search(r"(?<![\w+/])(3|100)ms(?![\w+/=])", hidden) is None
     assert json.loads(schedlab("run", file, "--on", "host", "--blind", "--json").stdout)["runs"]["computed"] == 0
     by_letter = {cell["factors"]["setting"]: cell["metrics"]["tasks.hog.real"]["mean"] for cell in document["cells"]}
     meant = schedlab.json("unseal", folder, "--verdict", "no difference")["letters"]
