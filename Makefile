@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 # One file without libraries: inside a guest kernel it is the only program.
 AGENT := python/schedlab/targets/bin/schedlab-agent
 # Tests that need the kernel and the time of this machine, which others use too.
-LIVE := $(patsubst %,tests/test_%.py,diagnose guest guest_noisy host live_alike live_arrivals live_faults time tour volume watch)
+LIVE := $(patsubst %,tests/test_%.py,diagnose guest guest_noisy guest_turns host live_alike live_arrivals live_faults time tour volume watch)
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
-.PHONY: setup demo check check-arm doc wheel man test bench bench-switches bench-idle bench-storage bench-host bench-guests bench-start mutants docs new-scheduler lock
+.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-guests bench-start mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -49,6 +49,7 @@ demo: $(VENV)/simulator
 check: $(VENV)/tools
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --test '*' --locked -- -D warnings
 	cargo fmt --check --manifest-path examples/own_policies/Cargo.toml
 	$(BIN)/ruff format --check python tests
 	$(BIN)/ruff check python tests
@@ -64,40 +65,69 @@ check-arm:
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --exclude schedlab-python --exclude schedlab-bench
 
-## wheel: dist/ with the sources and a wheel for this architecture: pipx install dist/schedlab-*.whl needs no Rust
-wheel: $(VENV)/tools
-	@cargo rustc --quiet --release --locked -p schedlab-agent --bin schedlab-agent -- -C target-feature=+crt-static
-	@mkdir -p $(dir $(AGENT))
-	@install $${CARGO_TARGET_DIR:-target}/release/schedlab-agent $(AGENT)
+# Of the architectures that wheels are made for, this machine's comes last: its agent stays in the tree.
+HOST := $(shell uname -m)
+ARCHITECTURES := $(filter-out $(HOST),x86_64 aarch64) $(HOST)
+
+$(VENV)/zig: scripts/requirements-wheel.txt $(VENV)/tools
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+## wheel: dist/ with the sources and wheels for x86_64 and aarch64, glibc 2.17 or newer: pipx install dist/schedlab-*x86_64.whl needs no Rust
+wheel: $(VENV)/zig
 	@rm -rf dist
 	@$(BIN)/maturin sdist --out dist
-	@$(BIN)/maturin build --quiet --release --locked --strip --interpreter $(BIN)/python --out dist
+	@$(BIN)/python scripts/permissions.py dist/*.tar.gz
+	@set -e; for arch in $(ARCHITECTURES); do \
+		target=$$arch-unknown-linux-gnu; gcc=$$arch-linux-gnu-gcc; test $$arch != $(HOST) || gcc=cc; \
+		test -d "$$(rustc --print target-libdir --target $$target)" || { echo "wheel: none for $$arch: rustup target add $$target"; continue; }; \
+		command -v $$gcc >/dev/null || { echo "wheel: none for $$arch: there is no $$gcc"; continue; }; \
+		cargo rustc --quiet --release --locked --target $$target -p schedlab-agent --bin schedlab-agent -- \
+			-C target-feature=+crt-static -C strip=symbols -C linker=$$gcc; \
+		install -D $${CARGO_TARGET_DIR:-target}/$$target/release/schedlab-agent $(AGENT); \
+		CARGO_ZIGBUILD_PYTHON_PATH=$(CURDIR)/$(BIN)/python $(BIN)/maturin build --quiet --release --locked --strip \
+			--zig --compatibility manylinux2014 --target $$target --out dist; \
+	done
 	@ls -l dist
 
 ## man: the manual pages, into man/
 man: setup
 	$(BIN)/schedlab man --out man
 
+# Random tests draw the same scenarios each time here, so that a failure is one of the change; make explore draws others.
+SEED := 1990
+RUST_TESTS := --workspace --locked --exclude schedlab-python
+
 ## test: every test, Rust first (it needs no Python); those of Python on all processors, but for those on the live kernel, of which what fails is tried again
+test: export PROPTEST_RNG_SEED := $(SEED)
 test: setup
-	cargo test --workspace --locked $(addprefix --exclude schedlab-,python linux tune observe play agent)
+	cargo test $(RUST_TESTS)
 	cargo test --locked --manifest-path examples/own_policies/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/examples
 	scripts/live-tests
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(addprefix --ignore=,$(LIVE))
+	$(BIN)/python -m pytest --hypothesis-seed=$(SEED) --numprocesses auto --dist loadfile $(addprefix --ignore=,$(LIVE))
 	$(BIN)/python -m pytest $(LIVE) || $(BIN)/python -m pytest $(LIVE) --last-failed --last-failed-no-failures none
 
-## bench: switches per second, beside the ceiling and the peers, then bench-idle, bench-storage, bench-host, bench-guests and bench-start (BENCH_QUICK=1: less of everything)
-bench: bench-switches bench-idle bench-storage bench-host bench-guests bench-start
+## explore: the random tests of Rust with scenarios never drawn before, TIMES (10) as many; a failure prints the scene and is a finding
+TIMES := 10
+explore:
+	CASES_TIMES=$(TIMES) PROPTEST_CASES=$$((256 * $(TIMES))) cargo test --release $(RUST_TESTS)
+
+## bench: switches per second, beside the ceiling and the peers, then bench-idle, bench-open, bench-storage, bench-host, bench-guests and bench-start (BENCH_QUICK=1: less of everything)
+bench: bench-switches bench-idle bench-open bench-storage bench-host bench-guests bench-start
 
 bench-switches: .venv-bench-simpy/made .venv-bench-simso/made
 	cargo build --quiet --release --locked -p schedlab-bench
 	@$(PYTHON) bench/bench.py --ours $${CARGO_TARGET_DIR:-target}/release/schedlab-bench \
 		$(foreach peer,simpy simso,$$(test -e .venv-bench-$(peer)/made && echo --$(peer) .venv-bench-$(peer)/bin/python))
 
-## bench-idle: an hour of 1 and of 64 idle processors with one task a second, under every scheduler
+## bench-idle: an hour of 1 and of 64 idle processors with one task a second, under every scheduler; of 1,024, and of 64 of which one is busy, under eevdf
 bench-idle:
 	cargo build --quiet --release --locked -p schedlab-bench
 	@$(PYTHON) bench/idle.py --ours $${CARGO_TARGET_DIR:-target}/release/schedlab-bench
+
+## bench-open: a hundred million requests of an open load on 32 processors; PEER=PATH: a build of epfl-dcsl/schedsim, for scale
+bench-open: setup
+	$(PYTHON) bench/open_load.py --schedlab $(BIN)/schedlab $(addprefix --peer ,$(PEER))
 
 # SimSo needs a module that Python 3.12 no longer has. A peer that cannot be installed is left out.
 PYTHON_FOR_simso := python3.11
@@ -122,7 +152,7 @@ bench-host:
 bench-guests: setup
 	$(BIN)/python bench/guests.py
 
-## bench-start: processor time and memory of short commands and of a sweep of 20,000 runs, with ratios to an idle interpreter; hyperfine and pandas for scale
+## bench-start: processor time and memory of short commands and of sweeps of 20,000 and 100,000 runs, with ratios to an idle interpreter; hyperfine and pandas for scale
 bench-start: setup .venv-bench-pandas/made
 	$(BIN)/python bench/start.py --schedlab $(BIN)/schedlab --agent $(AGENT) \
 		$$(test -e .venv-bench-pandas/made && echo --pandas .venv-bench-pandas/bin/python)

@@ -31,6 +31,8 @@ PAGE = HERE.parent / "docs/performance.md"
 PATIENCE = 300  # seconds for one cell
 # 64 processors with a hundred tasks each; and tasks in 64 groups on three levels.
 CROWD = ("sleepers", 6_400, 64, "flat")
+# A switch there, of one on one processor with a hundred of the same tasks.
+WANTED_OF_CROWD = 1.5
 GROUPED = [(load, 1_024, 1, "grouped") for load in LOADS]
 # So many times the ceiling is wanted at most.
 WANTED = dict.fromkeys(("round_robin", "cfs", "eevdf"), 2)
@@ -139,6 +141,13 @@ def verdicts(result):
         if (row["scheduler"], row["tasks"], row["load"]) == ("eevdf", 100, "hogs"):
             speed = 1000 / row["ours_ns"]
             found.append(verdict(row, "at least 10 million switches a second", where, speed, speed >= 10))
+    few = {row["scheduler"]: row for row in result["rows"] if (row["load"], row["tasks"]) == ("sleepers", 100)}
+    for row in (row for row in result["rows"] if row["processors"] > 1 and row["scheduler"] in few):
+        ratio, wanted = (
+            row["ours_ns"] / few[row["scheduler"]]["ours_ns"],
+            f"at most {WANTED_OF_CROWD} x 100 sleepers on 1",
+        )
+        found.append(verdict(row, wanted, f"{row['tasks']:,} sleepers on 64", ratio, ratio <= WANTED_OF_CROWD))
     for name, time in result["desktop_ms"].items():
         met = None if time is None else time < DESKTOP_MS
         found.append(verdict({"scheduler": name}, f"below {DESKTOP_MS} ms", "a minute of the desktop", time, met))

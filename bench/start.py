@@ -46,6 +46,18 @@ hog = { load = "spin", compute = "1s", passes = "forever" }
 "scheduler.slice" = %s
 """
 CELLS = 200
+#: A run that simulates next to nothing: what a sweep of these takes is schedlab itself.
+NOTHING = """
+machine = "uniform"
+seeds = %d
+metrics = ["tasks.a.real", "context_switches"]
+[scheduler]
+name = "fifo"
+[workload]
+a = { steps = [{ compute = { exp = "1ms" } }] }
+[sweep]
+"workload.a.passes" = %s
+"""
 
 
 def measured(words: list[str]) -> tuple[float, float, float]:
@@ -103,13 +115,22 @@ def starts(schedlab: str, agent: str, rounds: int, folder: Path) -> list[dict]:
 
 
 def sweeps(schedlab: str, runs: int, folder: Path) -> list[dict]:
-    """A sweep of that number of runs, and the same command once more."""
-    file = folder / "sweep.toml"
-    file.write_text(SWEEP % (runs // CELLS, json.dumps([f"{10 + cell}ms" for cell in range(CELLS)])))
+    """Sweeps of that number of runs, as few cells of many seeds and as many cells of one; a sweep of five times as many
+    runs that simulate next to nothing; and the same commands once more.
+    """
+    slices = lambda cells: json.dumps([f"{10_000 + cell * 200_000 // cells}us" for cell in range(cells)])  # noqa: E731
+    asked = {
+        "sweep": (f"{runs} runs", SWEEP % (runs // CELLS, slices(CELLS))),
+        "cells": (f"{runs} cells", SWEEP % (1, slices(runs))),
+        "nothing": (f"{5 * runs} empty runs", NOTHING % (5 * runs // CELLS, [*range(1, CELLS + 1)])),
+    }
     rows = []
-    for name in ("new", "known"):
-        wall, cpu, memory = measured([schedlab, "run", str(file), "--out", str(folder / "sweep")])
-        rows.append({"command": f"{runs} runs, {name}", "wall_s": wall, "cpu_s": cpu, "memory_mb": memory})
+    for name, (title, text) in asked.items():
+        file = folder / f"{name}.toml"
+        file.write_text(text)
+        for state in ("new", "known"):
+            wall, cpu, memory = measured([schedlab, "run", str(file), "--out", str(folder / name)])
+            rows.append({"command": f"{title}, {state}", "wall_s": wall, "cpu_s": cpu, "memory_mb": memory})
     return rows
 
 
@@ -153,7 +174,7 @@ def by_hyperfine(schedlab: str, agent: str, rounds: int, folder: Path) -> list[s
     options = ["--shell=none", "--warmup=1", f"--runs={max(2, rounds)}", "--style=none", f"--export-json={out}"]
     subprocess.run(["hyperfine", *options, *asked.values()], check=True, stdout=subprocess.DEVNULL)
     found = zip(asked, json.loads(out.read_text())["results"], strict=True)
-    return [f"{name:22}{one['mean']:10.3f} ± {one['stddev']:.3f} s" for name, one in found]
+    return [f"{name:24}{one['mean']:10.3f} ± {one['stddev']:.3f} s" for name, one in found]
 
 
 def main() -> None:
@@ -174,12 +195,12 @@ def main() -> None:
     if given.json:
         print(json.dumps(rows, indent=2))
         return
-    print(f"{'':22}{'wall [s]':>10}{'cpu [s]':>10}{'memory [MB]':>13}{'cpu / python':>14}{'over [s]':>10}")
+    print(f"{'':24}{'wall [s]':>10}{'cpu [s]':>10}{'memory [MB]':>13}{'cpu / python':>14}{'over [s]':>10}")
     for row in rows:
         ratio = f"{row['cpu_to_python']:.1f}" if "cpu_to_python" in row else ""
         over = f"{row['over_s']:.3f}" if "over_s" in row else ""
         print(
-            f"{row['command']:22}{row['wall_s']:10.3f}{row['cpu_s']:10.3f}{row['memory_mb']:13.0f}{ratio:>14}{over:>10}"
+            f"{row['command']:24}{row['wall_s']:10.3f}{row['cpu_s']:10.3f}{row['memory_mb']:13.0f}{ratio:>14}{over:>10}"
         )
     print("\nby hyperfine, wall time")
     print("\n".join(lines))

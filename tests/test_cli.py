@@ -109,6 +109,7 @@ def test_the_processors_of_a_machine_are_drawn_in_lines_for_any_terminal(schedla
     assert "64 processors: 8 nodes, 8 last-level caches, 32 cores" in drawn
     assert re.search(r"node 7\s+cache 7 +\[56 57\] \[58 59\] \[60 61\] \[62 63\]", drawn)
     assert re.search(r"distances +0 +1 +2 +3 +4 +5 +6 +7\s+0 +10 +16 +16 +22", drawn)
+    assert re.search(r"SMT +2 +2 +0 +SHARE_CPUCAPACITY SHARE_LLC\s+MC +8 +4 +0-1 +SHARE_LLC\s+NUMA 16", drawn)
     for name in ("xeon_6226r", "epyc_7452", "opteron_6272", "thinkpad_x13s"):
         drawing = schedlab("describe", name, "--markdown").stdout.split("```text\n")[1].split("```")[0]
         assert max(map(len, drawing.splitlines())) <= 78
@@ -123,6 +124,13 @@ def test_a_program_reads_threads_caches_nodes_and_capacities_of_a_machine(schedl
     small = schedlab.json("describe", "thinkpad_x13s")["info"]["topology"]
     assert [core["capacity"] for core in small["nodes"][0]["caches"][0]["cores"]] == [490] * 4 + [1024] * 4
     assert small["thread_speed"] is None
+    levels = [(domain["level"], len(domain["groups"]), domain["flags"]) for domain in small["domains"]]
+    assert levels == [("MC", 8, ["SHARE_LLC", "ASYM_CPUCAPACITY"])]
+    assert [(domain["level"], domain["groups"][0]) for domain in epyc["domains"]] == [
+        ("SMT", [0]),
+        ("MC", [0, 32]),
+        ("PKG", [0, 1, 2, 3, 32, 33, 34, 35]),
+    ]
 
 
 def test_the_host_is_described_as_a_machine_with_the_processors_that_its_kernel_reports(schedlab):

@@ -83,6 +83,13 @@ def test_help_is_laid_out_for_the_width(schedlab):
 # Exit statuses.
 
 
+def test_help_says_in_words_what_an_option_takes(schedlab):
+    for verb in verbs.SUMMARIES:
+        text = schedlab(verb, "--help").stdout
+        assert not re.search(r"<\w|x[<>]=|=x", text), f"{verb}: a type of Python"
+    assert re.search(r"^  --seeds N +Number of seeds\.  \[at least 1\]$", schedlab("run", "--help").stdout, re.M)
+
+
 def test_every_exit_status_is_in_the_help_and_in_the_documents(schedlab):
     constants = {value for name, value in vars(status).items() if name.isupper() and isinstance(value, int)}
     assert constants == set(status.MEANINGS)

@@ -45,6 +45,7 @@ PRINTED = {
             ["parity", "--on", "guest", "--switches", "--only", "two_equal", "--kernel", "6.1"],
             "guest",
         ),
+        ("parity-processors", ["parity", "--on", "sim:cfs", "--only", "unpinning_8", "--repeats", "2"], ""),
     ],
     "judge": [("run", [], "tests/test_judge.py")],
     "unseal": [("unseal", [], "tests/test_judge.py")],

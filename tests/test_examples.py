@@ -70,7 +70,7 @@ def test_the_readme_begins_with_the_two_commands():
     assert [line.split("#")[0].strip() for line in commands.splitlines()] == ["make demo", "make test"]
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/experiment-files.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/experiment-files.md", "docs/releasing.md"])
 def test_the_commands_of_a_page_exist(page, schedlab):
     text = (ROOT / page).read_text()
     commands = re.findall(r"^\s*(?:\$ )?(?:\.venv/bin/)?(make|schedlab) ([\w-]+)", text, re.MULTILINE)

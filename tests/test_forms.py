@@ -273,6 +273,8 @@ def test_the_table_of_results_is_printed_again_by_report(schedlab, queue):
     assert not (schedlab.folder / "report.html").exists()
     assert schedlab("report", "results/queue", "--csv", "-o", "page.html").returncode == 0
     assert (schedlab.folder / "page.html").exists()
+    written = schedlab("report", "results/queue", "-o", "other.html").stdout
+    assert re.fullmatch(r"wrote other\.html, the page about results/queue-\w{8}\n", written)
 
 
 def test_matrix_cache_and_reports_have_a_row_for_each_number(schedlab):
@@ -299,12 +301,12 @@ def test_results_are_found_by_name_and_the_one_run_last_is_taken(schedlab, queue
     schedlab(*queue, "--set", "duration=100s")
     (second,) = set((schedlab.folder / "results").iterdir()) - {first}
     done = schedlab("report", "results/queue")
-    assert done.stdout.startswith(f"results/{second.name}")
+    assert done.stdout.endswith(f"the page about results/{second.name}\n")
     assert "2 folders of results have this name" in done.stderr
     assert second.name in done.stderr
     # Nothing new is computed, and yet it is the one that was requested last.
     schedlab(*queue)
-    assert schedlab("report", "queue").stdout.startswith(f"results/{first.name}")
+    assert schedlab("report", "queue").stdout.endswith(f"the page about results/{first.name}\n")
     assert Results.open(schedlab.folder / "results" / "queue").folder == first
     assert load(schedlab.folder / "results" / "queue")["scenario"].n_unique() == 3
     assert load(schedlab.folder / "results")["scenario"].n_unique() == 6

@@ -173,6 +173,10 @@ def test_a_path_that_is_no_kernel_is_refused(tmp_path):
         kernels.find(str(tmp_path / "nothing"), quiet)
 
 
+def test_a_scheduler_without_a_source_is_refused_before_a_kernel_is_looked_for(schedlab):
+    refused(schedlab("guest", "build", "none.bpf.c", "--kernel", "9.9"), "none.bpf.c: there is no such file")
+
+
 def test_sibling_suites_have_the_names_of_other_releases(tmp_path, monkeypatch):
     monkeypatch.setattr(apt, "SOURCES", tmp_path)
     (tmp_path / "sources.list.d").mkdir()

@@ -37,7 +37,7 @@ def ready(empty, monkeypatch):  # noqa: F811
     program.write_bytes(b"\x7fELF\x02" + bytes(59))
     program.chmod(0o755)
     monkeypatch.setenv("SCHEDLAB_AGENT", str(program))
-    monkeypatch.setattr(qemu, "find", lambda say: Emulator(empty / "qemu", "7.2"))
+    monkeypatch.setattr(qemu, "find", lambda say, of=None: Emulator(empty / "qemu", "7.2"))
     kernel_folder()
     return lambda: machine.ready("6.1", quiet)
 

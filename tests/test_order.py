@@ -6,7 +6,6 @@ import os
 import random
 import threading
 from contextlib import contextmanager
-from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -57,7 +56,7 @@ class Drifting(Simulator):
 
     def cells(self, cells):
         """As of any target that is not simulated: results of one are never taken for those of another."""
-        return [replace(cell, hash=hashlib.sha256(f"{self.name} {cell.hash}".encode()).hexdigest()) for cell in cells]
+        return [cell.but(hash=hashlib.sha256(f"{self.name} {cell.hash}".encode()).hexdigest()) for cell in cells]
 
     @contextmanager
     def session(self, pending, folder, stop):
@@ -90,7 +89,7 @@ def found(folder, number, ordered) -> list[str]:
     """Verdicts on two targets that are the same, of all cells together."""
     clock = Clock(number)
     targets = {name: Drifting(name, clock) for name in ("one", "two")}
-    cells = [replace(cell, on=name) for name, target in targets.items() for cell in target.cells(CELLS)]
+    cells = [cell.but(on=name) for name, target in targets.items() for cell in target.cells(CELLS)]
     values = {}
     for cell, seed in ordered([(cell, seed) for cell in cells for seed in range(REPEATS)], folder / str(number)):
         values.setdefault((cell.on, cell.factors["workload.hog.nice"]), {})[seed] = clock.tick(cell.on)
@@ -161,7 +160,7 @@ def test_runs_are_made_at_once_only_where_they_fit(monkeypatch, processors):
     Counting.taken = Counting.most = 0
     (cell,) = Experiment.from_text(FILE, "x.toml", set=["workload.hog.nice=0"]).cells()
     sessions = {str(number): Counting(count) for number, count in enumerate(processors)}
-    runs = blocked([(replace(cell, on=on), seed) for on in sessions for seed in range(40)], random.Random(1))
+    runs = blocked([(cell.but(on=on), seed) for on in sessions for seed in range(40)], random.Random(1))
     done = list(order._made(sessions, runs, threading.Event()))
     assert [chunk for (chunk,), _ in done] == runs
     assert [seed for _, seed in done] == [seed for _, seed in runs]

@@ -73,6 +73,7 @@ def test_names_of_metrics_are_broken_after_dots_and_underscores_only(tmp_path):
     assert str(page.breakable(name)) == "<wbr>".join(parts)
     assert page.breakable_heading(name) == "\u200b".join(parts)
     assert str(page.breakable("<b> 1.5 s.")) == "&lt;b&gt; 1.5 s."
+    assert str(page.breakable("with --quiet-below")) == 'with <span class="whole">--quiet-below</span>'
     (tmp_path / "results").mkdir()
     text = LONG_NAMES.replace("NAME", "reader_of_the_database_with_a_long_name")
     found = Experiment.from_text(text, "long").run(tmp_path / "results")

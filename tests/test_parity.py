@@ -100,7 +100,13 @@ def first_woken_while_measured(task_set, recording):
 
 @pytest.mark.parametrize(
     ("kernel", "name"),
-    [("6.1", "nice_ladder"), ("6.17", "short_among_three_long"), ("6.17", "three_equal"), ("6.17", "nice_ladder")],
+    [
+        ("6.1", "nice_ladder"),
+        ("6.17", "short_among_three_long"),
+        ("6.17", "three_equal"),
+        ("6.17", "nice_ladder"),
+        ("6.17", "eight_short_sleepers_and_two_hogs"),
+    ],
 )
 def test_a_policy_switches_as_its_kernel_does(kernel, name, tmp_path):
     guest, _ = in_guest(kernel)
@@ -114,6 +120,21 @@ def test_a_policy_switches_as_its_kernel_does(kernel, name, tmp_path):
     other = switches.follow_recording(task_set, tmp_path / f"{name}-{kernel}.recording", {"name": policy}, seconds=5)
     assert not other.whole
     assert other.choices < found.choices
+
+
+@pytest.mark.parametrize(("kernel", "other"), [("6.1", "fair_server"), ("6.17", "group")])
+def test_real_time_tasks_are_stopped_and_go_on_as_the_kernel_has_it(kernel, other, tmp_path):
+    guest, _ = in_guest(kernel)
+    (task_set,), (reference,) = switches.task_sets(["round_robin"]), guests.references([kernel])
+    found = switches.compare(task_set, guest, reference.scheduler, tmp_path, seconds=5)
+    assert (found.verdict, found.whole) == ("alike to the end", True)
+    # Turns of 100 ms, but for what is left out in each second.
+    assert found.choices >= found.switches > 45
+    # Kept in bounds in another way, they part from the kernel when they are stopped for the first time.
+    recording = tmp_path / f"round_robin-{kernel}.recording"
+    parted = switches.follow_recording(task_set, recording, reference.scheduler | {"rt_throttling": other}, seconds=5)
+    assert not parted.whole
+    assert parted.choices < found.choices
 
 
 def test_a_recording_that_does_not_tell_what_was_charged_is_refused(tmp_path):

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from schedlab.pictures import axes, style
 from schedlab.pictures.axes import level, levels
 from schedlab.pictures.chart import COLOURS, SHAPES, WIDTH, Point, Series, chart, panels
-from schedlab.pictures.swept import distributions, figures
+from schedlab.pictures.swept import KEPT, distributions, figures, spread_over
 from schedlab.pictures.tail import Percentile, longer, spelled, tail
+from schedlab.results.tables import level_name
 
 NAN = float("nan")
 
@@ -54,6 +55,8 @@ def drawn(names, means=None, **more):
         ('{"exp":"500us"}', "exp(500 us)", 5e-4, "exp s"),
         ('{"uniform":["1ms","4ms"]}', "uniform(1 ms, 4 ms)", None, ""),
         ('{"name":"rsdl","rr_interval":20}', "rsdl rr_interval=20", None, ""),
+        ('[{"sleep":"2s"},{"compute":{"exp":"2ms"}},"exit"]', "sleep 2 s, compute exp(2 ms), exit", None, ""),
+        ('[{"broken', '[{"broken', None, ""),
         ("head", "head", None, ""),
         ("{broken", "{broken", None, ""),
     ],
@@ -62,6 +65,7 @@ def test_a_level_is_read_as_it_is_written_in_experiments(text, label, value, kin
     found = level(text)
     assert (found.label, found.kind) == (label, kind)
     assert found.value == (None if value is None else pytest.approx(value))
+    assert not text.startswith(("[{", '{"exp"')) or level_name(text) == label, "in tables, too"
 
 
 def test_numbers_of_different_kinds_share_no_axis():
@@ -227,7 +231,23 @@ def test_a_chart_for_each_metric_and_a_tail_for_each_distribution():
     found = figures(CELLS, ["tasks.io.real", "tasks.io.wait.p99"], known, rows)
     assert [figure.title for figure in found] == ["real", "wait.p99", "tasks.io.wait: all percentiles"]
     assert [words for words, *_ in labels(found[0].drawings[0], "name")] == ["io, gap.exp 2 ms", "io, gap.exp 4 ms"]
+    assert [figure.points for figure in found] == ["", "", KEPT]
     assert distributions(["tasks.io.wait.p99"], known) == {"tasks.io.wait": [*known[3:]]}
+
+
+def test_of_many_cells_some_distributions_are_drawn_and_the_title_says_so():
+    cells = [{"scenario": str(n), "on": "sim", "factors": {"scheduler.slice": f"{n}ms"}} for n in range(1, 101)]
+    known = [f"wakeup_latency.{one}" for one in ("p50", "p99", "max", "count")]
+
+    def rows_of(names):
+        value = {"unit": "s", "mean": 1.0, "low": None, "high": None}
+        return [{"scenario": cell["scenario"], "metric": name} | value for cell in cells for name in names]
+
+    found = figures(cells, known[:1], known, rows_of)
+    assert found[-1].title == "wakeup_latency: all percentiles of 40 of 100 cells"
+    drawn = spread_over(cells, 40)
+    assert (len(drawn), drawn[0], drawn[-1]) == (40, cells[0], cells[-1])
+    assert drawn == sorted(drawn, key=cells.index)
 
 
 def test_factors_that_were_swept_together_make_one_series():

@@ -104,7 +104,22 @@ def test_the_contents_name_every_part_and_lead_to_it(schedlab, result):
     assert set(targets) <= set(identities)
     titles = re.findall(r"<h3>(.*?)</h3>", text)
     nav = text[text.index("<nav") : text.index("</nav>")]
-    assert all(f">{title}</a>" in nav for title in titles)
+    entries = re.findall(r'">(.*?)</a>', nav)
+    assert all(any(title.startswith(entry) for entry in entries) for title in titles)
+    assert "A schedule" in entries, "its caption is too long for a list"
+
+
+def test_a_page_says_steps_that_were_swept_in_words(schedlab, small):
+    steps = '[{ compute = "5ms" }, { sleep = "1s" }]'
+    text = 'machine = "uniform"\nduration = "3s"\n[scheduler]\nname = "fifo"\n[workload.terminal]\n'
+    swept = f'steps = [{{ sleep = "2s" }}]\n[sweep]\n"workload.terminal.steps" = [{steps}]\n'
+    (schedlab.folder / "steps.toml").write_text(text + swept)
+    done = schedlab("run", "steps.toml")
+    assert done.returncode == 0, done.stderr
+    schedlab("report", "results/steps", "-o", "page.html")
+    text = " ".join(read(schedlab.folder / "page.html").text)
+    assert text.count("compute 5 ms, sleep 1 s") == 3, "in the table, above the schedule, in the list of scenarios"
+    assert '{"compute"' not in text
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from schedlab import UsageError
 from schedlab.published import reproductions
-from schedlab.published.reproduction import Report, reproduce
+from schedlab.published.reproduction import Report, reproduce, tally
 from schedlab.published.rows import Tolerance
 
 PUBLISHED = """
@@ -231,6 +231,18 @@ def test_the_page_of_a_report_holds_rows_pictures_claims_and_sources(report, tmp
         assert words in text
 
 
+def test_a_page_of_claims_alone_says_that_no_value_is_known(report, tmp_path):
+    from test_report import read
+
+    from schedlab.report.reproduced import write
+
+    (report / "rows.toml").write_text(re.sub(r"^published = .*\n", "", ROWS, flags=re.MULTILINE))
+    write([reproduce("test-2026", {"out": tmp_path / "results"})], tmp_path / "page.html")
+    text = " ".join(read(tmp_path / "page.html").text)
+    assert "No published value is known here: only claims are judged." in text
+    assert "published values that no model was fitted to" not in text
+
+
 def test_a_wrong_metric_or_cell_names_what_there_is(report, tmp_path):
     (report / "rows.toml").write_text(ROWS.replace('"tasks.io.{counter}"', '"tasks.oi.{counter}"'))
     with pytest.raises(UsageError, match=r"tasks\.io\.real"):
@@ -383,6 +395,7 @@ def test_the_first_screen_and_the_totals_of_the_page_are_those_of_the_rows(repor
     assert "<b>2</b> of <b>4</b> published values" in first
     assert first.count("<figure") == 1
     assert totals(outcome) == "4 rows: 1 fitted, 1 missed, 1 not printed, 1 predicted; 2 claims: 1 holds, 1 not checked"
+    assert tally(["holds", "does not hold", "holds", "missed"]) == "2 hold, 1 does not hold, 1 missed"
     assert text.count(totals(outcome)) == 4, "in the contents and in the section of each"
     (section, _) = text.split('<section class="report"')[1:]
     for verdict in ("fitted", "missed", "not-printed", "predicted", "holds", "not-checked"):

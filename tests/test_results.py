@@ -1,5 +1,7 @@
 """Results: what a frame holds, and what a summary of it says."""
 
+import sys
+
 import polars as pl
 import pytest
 import scipy.stats
@@ -7,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schedlab import Experiment, UsageError, results, stats, units
+from schedlab.results import Results, manifest
 
 NUMBERS = st.integers(-(10**9), 10**9)
 
@@ -84,6 +87,45 @@ def test_the_manifest_says_where_the_numbers_come_from(found):
         {"scheduler.slice": "18ms"},
     ]
     assert "machine" not in manifest["cells"][0]["definition"]
+
+
+def test_a_large_sweep_leaves_out_definitions_and_makes_them_again(small, tmp_path, monkeypatch):
+    swept = {"machine.processors": [1, 2], "machine.costs.context_switch": ["10us", "20us"]}
+    text = "".join(line for line in small.read_text().splitlines(True) if not line.startswith("metrics"))
+    experiment = Experiment.from_text(text, "small.toml", set=["seeds=1"]).sweep(swept)
+    whole = experiment.run(tmp_path / "whole")
+    monkeypatch.setattr(manifest, "MOST_DEFINED", 7)
+    run = experiment.run(tmp_path / "large")
+    large = Results.open(run.folder)
+    assert large.manifest == run.manifest
+    assert large.manifest["machines"] == whole.manifest["machines"]
+    assert large.shown_metrics == whole.shown_metrics
+    for short, cell in zip(large.manifest["cells"], whole.manifest["cells"], strict=True):
+        assert short == {name: value for name, value in cell.items() if name != "definition"}
+        assert large.scenario(short) == whole.scenario(cell)
+    with pytest.raises(UsageError, match="made another scenario of this cell"):
+        large.scenario(large.manifest["cells"][0] | {"scenario": "0" * 64})
+
+
+def test_every_cell_is_compared_with_its_own_baseline(small, tmp_path):
+    found = Experiment.from_toml(small).sweep({"workload.hog.nice": [0, 5]}).run(tmp_path / "results")
+    of = {cell["scenario"]: cell["factors"] for cell in found.manifest["cells"]}
+    compared = found.differences("tasks.io.real", "scheduler.slice=18ms").iter_rows(named=True)
+    pairs = [(of[row["scenario"]], of[row["baseline"]]) for row in compared]
+    assert pairs == [
+        (
+            {"scheduler.slice": "100ms", "workload.hog.nice": nice},
+            {"scheduler.slice": "18ms", "workload.hog.nice": nice},
+        )
+        for nice in ("0", "5")
+    ]
+
+
+def test_an_error_names_some_of_many_cells(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[Results.__module__], "NAMED_CELLS", 1)
+    found = Experiment.from_toml(small, set=["seeds=1"]).run(tmp_path / "results")
+    with pytest.raises(UsageError, match=r"choose one of: scheduler.slice = 100ms; 1 more cell$"):
+        found.cell({})
 
 
 def test_experiments_and_results_show_in_a_notebook(found, small):

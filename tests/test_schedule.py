@@ -30,11 +30,22 @@ def test_the_stretch_is_around_the_first_wait_above_the_median():
     assert found.begin <= ready - 2900
     assert found.end >= ready + 1000
     assert found.end - found.begin == pytest.approx(12 * 1000, rel=0.1)
-    assert found.why == "the first wait above the median, 1us of io#1 at 10us"
+    assert found.why == "the first wait after a wakeup above their median, 1us of io#1 at 10us"
+
+
+def test_waits_of_preempted_tasks_and_first_waits_do_not_count_where_a_woken_task_waits():
+    hogs = [
+        (task, "hog", 0 if turn < 2 else None, turn * 500, turn * 500 + 500, PREEMPTED)
+        for turn in range(40)
+        for task in [turn % 2]
+    ]
+    woken = [(2, "io", 0, 1, 2, BLOCKED), (2, "io", 4000, 4020, 4030, BLOCKED), (2, "io", 6000, 6090, 6100, BLOCKED)]
+    assert schedule.chosen(turns(*hogs, *woken)).why.endswith("90ns of io#2 at 6us")
+    assert schedule.chosen(turns(*hogs)).why.startswith("the first wait above the median, 500ns of hog#")
 
 
 def test_a_preempted_task_waits_from_then_on():
-    rows = [(1, "io", 0, 10, 20, PREEMPTED), (2, "hog", 0, 20, 520, BLOCKED), (1, "io", None, 520, 600, BLOCKED)]
+    rows = [(1, "io", 10, 10, 20, PREEMPTED), (2, "hog", 0, 20, 520, BLOCKED), (1, "io", None, 520, 600, BLOCKED)]
     assert "500ns of io#1 at 20ns" in schedule.chosen(turns(*rows)).why
 
 
@@ -45,8 +56,8 @@ def test_servers_and_tasks_that_blocked_do_not_wait():
 
 
 def test_where_all_wait_equally_long_the_first_wait_is_shown():
-    rows = [(1, "io", 0, 10, 20, BLOCKED), (1, "io", 100, 110, 120, BLOCKED)]
-    assert schedule.chosen(turns(*rows)).begin == 0
+    rows = [(1, "io", ready, ready + 10, ready + 20, BLOCKED) for ready in (0, 100, 200)]
+    assert schedule.chosen(turns(*rows)).begin == 70
 
 
 @pytest.mark.parametrize(
@@ -101,7 +112,7 @@ def test_the_command_draws_the_stretch_and_the_cell_that_are_asked_for(schedlab,
 
 def test_the_command_draws_the_first_wait_above_the_median_if_nothing_is_asked_for(schedlab, small):
     done = schedlab("run", small, "--gantt", "a.txt")
-    assert "the first wait above the median" in " ".join(done.stdout.split())
+    assert "the first wait after a wakeup above their median" in " ".join(done.stdout.split())
     lines = (schedlab.folder / "a.txt").read_text().splitlines()
     assert any(re.match(r"(io|hog)#\d+ .*\.\.", line) for line in lines), "a task waits"
 

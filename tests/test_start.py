@@ -5,6 +5,7 @@ import os
 import re
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -12,9 +13,12 @@ from conftest import SMALL, Command
 from scipy.special import stdtrit
 
 from schedlab import Experiment, _core, results, specification
-from schedlab.results import frames, store
+from schedlab.errors import UsageError
+from schedlab.results import frames, manifest, store
 from schedlab.results.results import Results
+from schedlab.specification import Specification
 from schedlab.stats.student import SUMMED, quantile
+from schedlab.tables.table import END_ROWS
 from schedlab.targets import simulator
 
 #: Libraries that no short command may need.
@@ -173,19 +177,77 @@ def threads() -> int:
     return len(list(Path("/proc/self/task").iterdir()))
 
 
-def test_cells_have_equal_parts_once_and_are_given_in_parts(small, monkeypatch):
-    """The machine of a large sweep would be most of its memory."""
+def test_scenarios_of_cells_are_made_in_parts_when_they_are_asked_for(small, monkeypatch):
+    """Those of a large sweep would be most of its memory."""
     text = small.read_text().replace('["100ms", "18ms"]', '["100ms", "18ms"]\n"workload.hog.nice" = [0, 1]')
-    experiment = Experiment.from_text(text, "small")
-    whole = experiment.cells()
-    assert len({id(cell.scenario["machine"]) for cell in whole}) == 1
-    assert len({id(cell.scenario["workload"]["io"]) for cell in whole}) == 1
-    assert len({id(cell.scenario["workload"]["hog"]) for cell in whole}) == 2
-    assert len({id(cell.scenario["scheduler"]) for cell in whole}) == 2
-    assert json.loads(_core.expand(json.dumps(experiment.definition), 1, 2))[1]["scenario"] == whole[2].scenario
+    definition = Experiment.from_text(text, "small").definition
+    known = json.loads(_core.expand(json.dumps(definition), 0, 9))
     for at_once in (1, 3, 4):
         monkeypatch.setattr(specification, "AT_ONCE", at_once)
-        assert experiment.cells() == whole
+        monkeypatch.setattr(specification, "OUTLINES", at_once)
+        asked = []
+        expand = lambda text, first, most, asked=asked: asked.append(first) or _core.expand(text, first, most)  # noqa: E731
+        monkeypatch.setattr(specification, "_core", SimpleNamespace(expand=expand, outline=_core.outline))
+        cells = Specification("x", definition).cells()
+        assert [cell.hash for cell in cells] == [one["hash"] for one in known]
+        assert [cell.factors for cell in cells] == [one["factors"] for one in known]
+        assert asked == []
+        assert [(cell.scenario, cell.host) for cell in cells] == [(one["scenario"], one["host"]) for one in known]
+        assert asked == list(range(0, 4, at_once))
+
+
+def test_a_table_of_many_cells_is_shown_by_its_ends_and_printed_whole_for_programs(schedlab, small):
+    slices = ", ".join(f'"{17 * number}ms"' for number in range(1, 202))
+    small.write_text(small.read_text().replace('"100ms", "18ms"', slices))
+    shown = schedlab("run", small, "--seeds", 1).stdout
+    assert "161 of 201 rows are not shown: --csv or --json prints all of them" in shown
+    assert len(re.findall(r"^ +\d+ms ", shown, re.MULTILINE)) == 40
+    assert len(schedlab("run", small, "--seeds", 1, "--csv").stdout.splitlines()) == 202
+    assert len(schedlab.json("run", small, "--seeds", 1)["cells"]) == 201
+    plan = schedlab("run", small, "--dry-run").stdout
+    assert (plan.count("cell: scheduler.slice"), "cells: 1 more; --json has all of them" in plan) == (200, True)
+
+
+def test_of_a_table_of_many_cells_only_the_rows_that_are_shown_are_made(small, tmp_path):
+    slices = ", ".join(f'"{17 * number}ms"' for number in range(1, 202))
+    text = small.read_text().replace('"100ms", "18ms"', slices)
+    found = Experiment.from_text(text, "many", set=["seeds=1"]).run(tmp_path / "results")
+    shown, left = found.summary_tables()[0].shortened()
+    assert (len(shown.rows), left) == (2 * END_ROWS + 1, "161 of 201 rows are not shown")
+    assert 0 < len(found._shown._made) <= 2 * END_ROWS * len(found.shown_metrics)
+    there = found.frame.filter(pl.col("metric").is_in(found.shown_metrics)).select("scenario", "metric").n_unique()
+    assert len(found.entries()) == len(found._shown) == there > 201
+
+
+def test_values_of_a_cell_that_goes_on_in_later_files_are_together(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "RUNS_PER_FILE", 3)
+    for seeds in (2, 3, 7):
+        found = Experiment.from_toml(small, set=[f"seeds={seeds}"]).run(tmp_path / "results")
+    assert len(store.files(found.folder)) == 5
+    for (scenario, metric), one in found._values(["tasks.io.real", "elapsed"]).items():
+        rows = found.frame.filter(pl.col("scenario") == scenario, pl.col("metric") == metric)
+        assert (one.seeds, one.values) == (rows["seed"].to_list(), rows["value"].to_list())
+        assert sorted(one.seeds) == list(range(1, 8))
+
+
+def test_fields_of_a_manifest_that_are_as_they_would_be_written_are_not_read_again(small, tmp_path):
+    found = Experiment.from_toml(small).run(tmp_path / "results")
+    about = found.manifest | {"created": "now"}
+    lines = {name: manifest.line(name, value) for name, value in about.items() if name not in store.KEPT}
+    again = manifest.read_again(found.folder, about, lines)
+    assert again == found.manifest
+    assert all(again[name] is about[name] for name in lines)
+    file = found.folder / manifest.NAME
+    whole = file.read_text()
+    other = whole.replace(found.scenarios[0], found.scenarios[0][::-1])
+    file.write_text(other)
+    assert manifest.read_again(found.folder, about, lines)["cells"] == json.loads(other)["cells"] != about["cells"]
+    file.write_text(json.dumps(json.loads(whole), indent=1))
+    assert manifest.read_again(found.folder, about, lines) == found.manifest
+    for damaged in (whole[:-2], whole[1:], whole.replace('"warnings"', '"warning"')):
+        file.write_text(damaged)
+        with pytest.raises(UsageError, match="is damaged"):
+            manifest.read_again(found.folder, about, lines)
 
 
 def test_a_manifest_is_the_same_in_memory_and_on_disk(small, tmp_path):

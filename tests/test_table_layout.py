@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from schedlab.tables import Cell, Column, Table, formats, layout, width
+from schedlab.tables.table import rows_of
 
 #: What names of metrics, policies and jobs consist of; the wide characters take two columns of a terminal.
 WORD = st.text("abcxyz._0189日本é", min_size=1, max_size=14)
@@ -201,3 +202,24 @@ def test_markdown_shows_names_as_they_are():
 def test_words_are_wrapped_whole(text):
     assert " ".join(layout.wrapped(text, 9)) == text
     assert max(map(len, layout.wrapped(text, 9))) <= 9
+
+
+@given(st.integers(0, 500))
+def test_a_table_of_many_rows_is_shown_by_its_ends(rows):
+    table = Table.of_texts([Column("row", key=True), Column("value", numeric=True)], [[n, n] for n in range(rows)])
+    short, left = table.shortened()
+    shown = [row[0].text for row in short.rows]
+    if rows <= 200:
+        assert (short, left) == (table, "")
+    else:
+        assert shown == [*map(str, range(20)), "…", *map(str, range(rows - 20, rows))]
+        assert left == f"{rows - 40} of {rows} rows are not shown"
+
+
+def test_of_a_large_table_only_the_rows_that_are_read_are_made():
+    made = []
+    table = Table([Column("n")], rows_of(range(20_000), lambda n: made.append(n) or [Cell(str(n))]))
+    short, left = table.shortened()
+    assert [cell.text for (cell,) in short.rows] == [*map(str, range(20)), "…", *map(str, range(19_980, 20_000))]
+    assert (len(made), left) == (40, "19,960 of 20,000 rows are not shown")
+    assert formats.csv(table).count("\n") == 20_001

@@ -149,9 +149,15 @@ def packets(tmp_path_factory):
     return Message(path.read_bytes()).messages(1)
 
 
+def threads(packets):
+    """The names of tasks by their numbers."""
+    found = [thread for packet in packets for tree in packet.messages(2) for thread in tree.messages(2)]
+    return {thread[1][0]: thread[2][0].decode() for thread in found}
+
+
 def dispatches(packets):
-    """(processor, task's name, from, to) of what ran."""
-    found, running = [], {}
+    """(processor, task's name, from, to) of what ran. Events have the name of the job."""
+    found, running, of_task = [], {}, threads(packets)
     for bundle in (bundle for packet in packets for bundle in packet.messages(1)):
         (cpu,), (packed,) = bundle[1], bundle.messages(4)
         names = [name.decode() for name in packed[5]]
@@ -162,7 +168,8 @@ def dispatches(packets):
             before = running.get(cpu)
             if before and before[0]:
                 found.append((cpu, before[1], before[2], now))
-            running[cpu] = (tid, names[name], now)
+            assert tid == 0 or of_task[tid].partition("#")[0] == names[name]
+            running[cpu] = (tid, of_task.get(tid), now)
     return found
 
 
@@ -190,10 +197,8 @@ def test_both_forms_show_the_same_instants(packets, trace):
 
 
 def test_both_forms_name_the_same_tasks(packets, trace):
-    threads = [thread for packet in packets for tree in packet.messages(2) for thread in tree.messages(2)]
-    named = {(thread[1][0], thread[2][0].decode()) for thread in threads}
     tracks = {(r["tid"], r["args"]["name"]) for r in of(trace, "M") if r["name"] == "thread_name" and r["pid"] == 2}
-    assert named == tracks
+    assert set(threads(packets).items()) == tracks
 
 
 def test_the_form_goes_by_the_name_of_the_file(schedlab, small):

@@ -67,4 +67,5 @@ class Experiment(Specification):
         columns = [Column(name, key=True) for name in [*cells[0].factors, "scenario"]]
         rows = [[*cell.factors.values(), cell.hash[:12]] for cell in cells]
         counts = f"{counted(len(cells), 'cell')}, {counted(len(self.seeds), 'seed')} each"
-        return html_table(Table.of_texts(columns, rows), f"{self.question or self.name}: {counts}")
+        table, left = Table.of_texts(columns, rows).shortened()
+        return html_table(table, f"{self.question or self.name}: {counts}", [f"{left}: cells()"] if left else [])

@@ -5,10 +5,9 @@ Everything that carries an experiment out or shows it takes this; `Experiment`, 
 
 import dataclasses
 import json
-import marshal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,23 +18,70 @@ from schedlab.system.escaped import escaped
 
 #: More would not even find room in a list.
 MOST_SEEDS = 10_000_000
-#: Cells that the engine gives at once.
-AT_ONCE = 512
+#: Cells that the engine gives at once: with their scenarios, and without.
+AT_ONCE, OUTLINES = 256, 16384
 #: A machine whose swap area is not given has one of this size (crates/model).
 USUAL_SWAP = "1GiB"
 
 
-@dataclass(frozen=True)
 class Cell:
-    """One combination of the swept values: a scenario, and the values that make it differ from the others."""
+    """One combination of the swept values: a scenario, and the values that make it differ from the others.
 
-    scenario: dict[str, Any]
-    factors: dict[str, str]
-    hash: str
-    #: What the parameters given are on a live host: tunables, and paths of those `without` any.
-    host: dict[str, Any] = field(default_factory=dict)
-    #: Where it runs.
-    on: str = "sim"
+    `host` says what the parameters given are on a live host: tunables, and paths of those `without` any. `on` is where
+    it runs. The scenario and `host` of a cell of an experiment are made whenever they are asked for.
+    """
+
+    __slots__ = ("_host", "_scenario", "factors", "hash", "on")
+
+    def __init__(
+        self,
+        scenario: "dict[str, Any] | _Later",
+        factors: dict[str, str],
+        hash: str,
+        host: "dict[str, Any] | _Later | None" = None,
+        on: str = "sim",
+    ):
+        """Make a cell; see the class."""
+        self._scenario, self._host = scenario, {} if host is None else host
+        self.factors, self.hash, self.on = factors, hash, on
+
+    @property
+    def scenario(self) -> dict[str, Any]:
+        """What runs: machine, policies, workload. Not to be changed."""
+        return self._scenario.whole()["scenario"] if isinstance(self._scenario, _Later) else self._scenario
+
+    @property
+    def host(self) -> dict[str, Any]:
+        """What a live host would be set to. Not to be changed."""
+        return self._host.whole()["host"] if isinstance(self._host, _Later) else self._host
+
+    @property
+    def is_of_sweep(self) -> bool:
+        """Whether the experiment and the factors decide its scenario: it is as it was written, and simulated."""
+        return isinstance(self._scenario, _Later) and self.on == "sim"
+
+    def but(self, **changes: Any) -> "Cell":
+        """The same cell with other parts."""
+        own = {"scenario": self._scenario, "host": self._host}
+        own |= {name: getattr(self, name) for name in ("factors", "hash", "on")}
+        return Cell(**own | changes)
+
+    def with_scenario_of(self, other: "Cell") -> "Cell":
+        """The same cell with the scenario of another, and so its hash."""
+        return self.but(scenario=other._scenario, hash=other.hash)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all parts are equal."""
+        if not isinstance(other, Cell):
+            return NotImplemented
+        names = ("hash", "factors", "on", "scenario", "host")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
+    __hash__ = None
+
+    def __repr__(self) -> str:
+        """By what it is known."""
+        return f"Cell({self.hash[:12]}, {self.factors}, on={self.on!r})"
 
 
 @dataclass(frozen=True)
@@ -101,17 +147,19 @@ class Specification:
 
     def cells(self) -> list[Cell]:
         """Every combination of the swept values, in the order of the file."""
-        text, parts, cells = json.dumps(self.definition), _Parts(), []
-        while found := json.loads(_core.expand(text, len(cells), AT_ONCE)):
-            cells += [
-                Cell(
-                    parts.scenario(cell["scenario"]),
-                    {name: spelled(value) for name, value in cell["factors"].items()},
-                    cell["hash"],
-                    parts.once(cell["host"]),
-                )
-                for cell in found
-            ]
+        return list(self._cells)
+
+    @cached_property
+    def _cells(self) -> list[Cell]:
+        text, cells, texts = json.dumps(self.definition), [], {}
+        whole = _Whole(text)
+        names, found = _core.outline(text, 0, OUTLINES)
+        while found:
+            for hash, values in found:
+                later = _Later(whole, len(cells))
+                factors = dict(zip(names, (texts.setdefault(value, value) for value in values), strict=True))
+                cells.append(Cell(later, factors, hash, later))
+            _, found = _core.outline(text, len(cells), OUTLINES) if len(found) == OUTLINES else (names, [])
         return cells
 
 
@@ -127,20 +175,35 @@ def _named(name: str, folder: Path, label: str) -> tuple[str, str]:
         ) from None
 
 
-class _Parts:
-    """Parts of scenarios, equal ones once: the machine of 20,000 cells takes as much memory as that of one."""
+class _Whole:
+    """The cells of an experiment with their scenarios, some at a time: all of 20,000 take half a gigabyte."""
 
-    def __init__(self):
-        self._known: dict[bytes, Any] = {}
+    def __init__(self, experiment: str):
+        self._experiment = experiment
+        self._held: tuple[int, list[dict[str, Any]]] = (0, [])
 
-    def once(self, part: Any) -> Any:
-        """The part, or one that is the same to the type of every number."""
-        return self._known.setdefault(blake2b(marshal.dumps(part, 2), digest_size=16).digest(), part)
+    def at(self, place: int) -> dict[str, Any]:
+        """The cell of that place; it and its neighbours are held until another one is asked for."""
+        # Threads may ask: what is held is replaced as one.
+        first, held = self._held
+        if not first <= place < first + len(held):
+            first = place - place % AT_ONCE
+            held = json.loads(_core.expand(self._experiment, first, AT_ONCE))
+            self._held = first, held
+        return held[place - first]
 
-    def scenario(self, scenario: dict[str, Any]) -> dict[str, Any]:
-        """The same scenario, of parts that others may have, too."""
-        jobs = {name: self.once(job) for name, job in scenario["workload"].items()}
-        return {name: jobs if name == "workload" else self.once(part) for name, part in scenario.items()}
+
+class _Later:
+    """A cell that is made when it is asked for."""
+
+    __slots__ = ("_cells", "_place")
+
+    def __init__(self, cells: _Whole, place: int):
+        self._cells, self._place = cells, place
+
+    def whole(self) -> dict[str, Any]:
+        """It, with its scenario."""
+        return self._cells.at(self._place)
 
 
 def spelled(value: Any) -> str:

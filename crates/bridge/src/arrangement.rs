@@ -2,8 +2,11 @@
 
 use schedlab_linux::{Root, topology::Host};
 use schedlab_model::topology::Topology;
+use schedlab_policies::schedulers::NamedDomain;
 use serde_json::{Value, json};
 use std::fmt::Write;
+
+mod domains;
 
 /// Widest line.
 const WIDTH: usize = 78;
@@ -15,6 +18,8 @@ pub struct Arrangement {
     nodes: Vec<Node>,
     distances: Vec<Vec<u16>>,
     thread_speed: Option<f64>,
+    /// Of the first processor.
+    domains: Vec<NamedDomain>,
 }
 
 /// A memory node with its number and the caches of its processors.
@@ -62,7 +67,8 @@ impl Arrangement {
         }
         let places = 0..nodes.len() as u16;
         let row = |from: u16| places.clone().map(|to| topology.distance(from, to)).collect();
-        Arrangement { nodes: all, distances: places.clone().map(row).collect(), thread_speed: None }
+        let distances = places.clone().map(row).collect();
+        Arrangement { nodes: all, distances, thread_speed: None, domains: domains::of(topology, numbers) }
     }
 
     fn cores(&self) -> impl Iterator<Item = &Core> {
@@ -95,6 +101,7 @@ impl Arrangement {
             "nodes": self.nodes.iter().map(node).collect::<Vec<_>>(),
             "distances": self.distances,
             "thread_speed": self.thread_speed,
+            "domains": self.domains.iter().map(domains::json).collect::<Vec<_>>(),
         })
     }
 
@@ -116,7 +123,7 @@ impl Arrangement {
                 }
             }
         }
-        text + &self.distances()
+        text + &self.distances() + &domains::drawing(&self.domains)
     }
 
     /// What there is, and what brackets mean.
@@ -218,6 +225,11 @@ node 1
 distances   0   1
         0  10  21
         1  21  10
+
+domains of processor 0 under eevdf and cfs
+level    processors groups own group            flags
+SMT               2      2 0                    SHARE_CPUCAPACITY SHARE_LLC
+NUMA 21           4      2 0,2                  NUMA
 ";
         assert_eq!(own.drawing(), drawing);
     }
@@ -231,6 +243,10 @@ distances   0   1
 node 0
   cache 0  capacity 400   [0] [1]
            capacity 1024  [2]
+
+domains of processor 0 under eevdf and cfs
+level    processors groups own group            flags
+MC                3      3 0                    SHARE_LLC ASYM_CPUCAPACITY
 ";
         assert_eq!(own.drawing(), drawing);
     }
@@ -252,6 +268,10 @@ node 8
 distances   0   8
         0  10  28
         8  28  10
+
+domains of processor 1 under eevdf and cfs
+level    processors groups own group            flags
+NUMA 28           3      2 1                    NUMA
 ";
         assert_eq!(own.drawing(), drawing);
         assert_eq!(own.json()["nodes"][1]["caches"][0]["cores"][0]["processors"], json!([4, 5]));
@@ -259,16 +279,16 @@ distances   0   8
     }
 
     #[test]
-    fn lines_of_64_processors_are_short_enough_and_name_each_once() {
-        for threads in [1, 2, 4] {
-            let places: Vec<_> = (0..64).map(|cpu| (cpu % (64 / threads), 0, 0, 1024)).collect();
+    fn lines_of_many_processors_are_short_enough_and_name_each_once() {
+        for (count, threads) in [(64, 1), (64, 2), (64, 4), (1024, 1), (1024, 2)] {
+            let places: Vec<_> = (0..count).map(|cpu| (cpu % (count / threads), 0, 0, 1024)).collect();
             let drawing = Arrangement::of_machine(&topology(&places, &[&[10]])).drawing();
             assert!(drawing.lines().all(|line| line.len() <= WIDTH), "{drawing}");
             let cores = drawing.lines().filter(|line| line.starts_with("  "));
             let words = cores.flat_map(|line| line.split(['[', ']', ' '])).filter_map(|word| word.parse::<u16>().ok());
             let mut all: Vec<u16> = words.skip(1).collect();
             all.sort_unstable();
-            assert_eq!(all, (0..64).collect::<Vec<u16>>());
+            assert_eq!(all, (0..count).collect::<Vec<u16>>());
         }
     }
 
@@ -279,6 +299,6 @@ distances   0   8
             (0..64).map(|from| (0..64).map(|to| if from == to { 10 } else { 30 }).collect()).collect();
         let rows: Vec<&[u16]> = rows.iter().map(Vec::as_slice).collect();
         let drawing = Arrangement::of_machine(&topology(&places, &rows)).drawing();
-        assert!(drawing.ends_with("\ndistances between nodes: 10 to 30\n"), "{drawing}");
+        assert!(drawing.contains("\ndistances between nodes: 10 to 30\n"), "{drawing}");
     }
 }

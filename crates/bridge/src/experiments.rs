@@ -1,7 +1,11 @@
 //! Experiment files: their schema, reading and checking them, and the cells of a sweep.
 
 use crate::{from_json, json, tables};
-use schedlab_model::experiment::{self, Experiment, Files, Format};
+use schedlab_model::experiment::{self, Digest, Experiment, Files, Format};
+use std::sync::{Mutex, PoisonError};
+
+/// The experiment that was read last, with the digests of its cells: its cells are asked for next.
+static LAST: Mutex<Option<(Experiment, Vec<Digest>)>> = Mutex::new(None);
 
 /// JSON Schema of experiment files.
 ///
@@ -17,7 +21,10 @@ pub fn schema() -> Result<String, String> {
 /// What is wrong with it: file, place, what was found and what would be right.
 pub fn read(text: &str, label: &str, format: &str, overrides: &[String], files: &Files) -> Result<String, String> {
     let read = experiment::read_with(text, label, named(format)?, overrides, files, &tables::CATALOGUE);
-    json(&read.map_err(|problem| problem.to_string())?)
+    let (experiment, digests) = read.map_err(|problem| problem.to_string())?;
+    let canonical = json(&experiment);
+    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some((experiment, digests));
+    canonical
 }
 
 /// The names of the files that an experiment in "toml" or "json" names; `read` needs their texts.
@@ -44,4 +51,18 @@ pub fn expand(experiment_json: &str, first: u64, most: u64) -> Result<String, St
     let experiment: Experiment = from_json("experiment", experiment_json)?;
     let cells = experiment::expand_some(&experiment, &tables::CATALOGUE, first..first.saturating_add(most));
     json(&cells.map_err(|problem| problem.to_string())?)
+}
+
+/// The outlines of the same cells: the names of the swept fields, and for each cell its hash and its values of these.
+///
+/// # Errors
+/// What is wrong with a cell.
+pub fn outline(experiment_json: &str, first: u64, most: u64) -> Result<experiment::Outlines, String> {
+    let experiment: Experiment = from_json("experiment", experiment_json)?;
+    let places = first..first.saturating_add(most);
+    let outlines = match &*LAST.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some((known, digests)) if *known == experiment => experiment::outline_read(&experiment, digests, places),
+        _ => experiment::outline_some(&experiment, &tables::CATALOGUE, places),
+    };
+    outlines.map_err(|problem| problem.to_string())
 }

@@ -4,9 +4,8 @@
 //! A scenario that draws no random number is run once. A worker prefers runs of which it is known that they are needed to
 //! further runs of a scenario whose first one is under way, but rather makes one of these than nothing.
 
-use crate::{batch, from_json};
+use crate::batch;
 use schedlab_metrics::Report;
-use schedlab_model::scenario::Scenario;
 use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind, panic_any},
@@ -62,17 +61,13 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// Queues a run of a scenario for each seed; of the same scenario as the last time, they go on from there.
-    ///
-    /// # Errors
-    /// If the text is no scenario.
-    pub fn put(&self, scenario_json: &str, seeds: &[u64]) -> Result<(), String> {
-        let scenario: Scenario = from_json("scenario", scenario_json)?;
+    /// Queues a run of a scenario for each seed; of the same text as the last time, they go on from there. A text that is no
+    /// scenario is refused when its runs are taken.
+    pub fn put(&self, scenario_json: &str, seeds: &[u64]) {
         let mut state = self.0.state();
-        let unneeded = state.queue.put(scenario, seeds);
+        let unneeded = state.queue.put(scenario_json, seeds);
         state.leave_out(unneeded);
         self.0.queued.notify_all();
-        Ok(())
     }
 
     /// Waits until all runs are finished, or for that long. Returns how many can be taken and how many are under way.
@@ -157,9 +152,9 @@ impl Shared {
 
     fn work(&self) {
         while let Some(job) = self.next() {
-            let made = catch_unwind(AssertUnwindSafe(|| schedlab_runs::run(&job.scenario, job.seed)));
-            let report = match made {
-                Ok(done) => done.map_err(|why| Failure::Refused(why.to_string())),
+            let run = || schedlab_runs::run(job.written.scenario()?, job.seed).map_err(|why| why.to_string());
+            let report = match catch_unwind(AssertUnwindSafe(run)) {
+                Ok(done) => done.map_err(Failure::Refused),
                 Err(panic) => Err(Failure::Fault(crate::said(&*panic).to_owned())),
             };
             let mut state = self.state();
@@ -200,7 +195,7 @@ mod tests {
     fn made(threads: usize, runs: &[(&str, &[u64])]) -> (usize, Vec<usize>) {
         let sweep = Sweep::start(threads).unwrap();
         for (compute, seeds) in runs {
-            sweep.put(&scenario(compute), seeds).unwrap();
+            sweep.put(&scenario(compute), seeds);
         }
         let (mut counted, mut with_rows) = (0, Vec::new());
         while sweep.wait(Duration::from_secs(60)).1 > 0 {

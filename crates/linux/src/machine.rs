@@ -1,6 +1,7 @@
 //! The host as the machine of a simulated run: what its kernel reports of processors and clocks, as a preset's text.
 
 use crate::Root;
+use schedlab_model::processors::MOST_PROCESSORS;
 
 /// What a tick, an interrupt and a switch cost. Real ones vary with caches and virtual machines, from half a microsecond to five. A
 /// measured value would make the machine another one, and its results unknown, at every look; and what matters is that
@@ -79,7 +80,7 @@ pub fn describe(root: &Root) -> String {
     )
 }
 
-/// The processors that may be used, 64 at most, which is what a simulated machine has.
+/// The processors that may be used, at most as many as a simulated machine can have.
 fn processors(root: &Root) -> usize {
     let status = root.read("/proc/self/status").unwrap_or_default();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or("");
@@ -90,7 +91,7 @@ fn processors(root: &Root) -> usize {
     };
     let all = list.trim().split(',').filter_map(count).fold(0, usize::saturating_add);
     let fallback = || std::thread::available_parallelism().map_or(1, usize::from);
-    (if all == 0 { fallback() } else { all }).min(64)
+    (if all == 0 { fallback() } else { all }).min(MOST_PROCESSORS)
 }
 
 /// Ticks a second, and how it is known: the coarse clock moves once a tick.

@@ -120,9 +120,14 @@ pub fn raise(thread: i32, above: u32) -> Standing {
 
 /// Confines the calling thread to those processors.
 pub fn pin(processors: &[u16]) -> io::Result<()> {
+    pin_process(0, processors)
+}
+
+/// Confines another thread, by its number.
+pub fn pin_process(pid: i32, processors: &[u16]) -> io::Result<()> {
     let mut set = CpuSet::new();
     processors.iter().try_for_each(|&cpu| set.set(cpu.into())).map_err(io::Error::from)?;
-    sched_setaffinity(Pid::from_raw(0), &set).map_err(io::Error::from)
+    sched_setaffinity(Pid::from_raw(pid), &set).map_err(io::Error::from)
 }
 
 /// Whether the calling thread is confined to those processors, and may use all of them.

@@ -239,7 +239,7 @@ impl Collector {
         if waits {
             self.wasted.leaves(id);
         }
-        self.wasted.may_use(id, e.a);
+        self.wasted.may_use(id, e.b as usize, e.a);
         if waits {
             self.wasted.waits(id);
         }

@@ -10,6 +10,8 @@ use schedlab_model::{Nanos, SECOND, task::TaskId};
 
 /// Length of a window.
 const LENGTH: Nanos = SECOND;
+/// A window whose index is below this is uneven: that of shares which are a tenth above or below the mean.
+const EVEN: f64 = 0.99;
 
 /// The windows of a run. In each, those tasks are compared that wanted a processor all the time: they ran or were in a runqueue.
 ///
@@ -23,6 +25,8 @@ pub(crate) struct Windows {
     had: Vec<Nanos>,
     /// The index over the tasks of all jobs.
     pub of_all: Distribution,
+    /// Time of the uneven windows, ns.
+    pub uneven: Nanos,
     /// Scratch: of each task on a processor, the time there that it is not yet credited with.
     running: Vec<(TaskId, Nanos)>,
     /// Scratch: the sums of each job.
@@ -31,7 +35,14 @@ pub(crate) struct Windows {
 
 impl Default for Windows {
     fn default() -> Self {
-        Windows { due: LENGTH, had: Vec::new(), of_all: Distribution::default(), running: Vec::new(), sums: Vec::new() }
+        Windows {
+            due: LENGTH,
+            had: Vec::new(),
+            of_all: Distribution::default(),
+            uneven: 0,
+            running: Vec::new(),
+            sums: Vec::new(),
+        }
     }
 }
 
@@ -82,12 +93,13 @@ impl Windows {
     /// Counts the index of that many windows.
     fn record(&mut self, windows: u64, jobs: &mut [Job]) {
         let named = &self.sums[..self.sums.len() - 1];
-        let record = |sum: Jain, seen: &mut Distribution| {
+        let record = |sum: Jain, seen: &mut Distribution, uneven: &mut Nanos| {
             if let Some(index) = sum.index() {
                 seen.record_times((index * SECOND as f64).round() as u64, windows);
+                *uneven = uneven.saturating_add(if index < EVEN { windows.saturating_mul(LENGTH) } else { 0 });
             }
         };
-        record(named.iter().fold(Jain::default(), Jain::plus), &mut self.of_all);
-        named.iter().zip(jobs).for_each(|(&sum, job)| record(sum, &mut job.jain_in_windows));
+        record(named.iter().fold(Jain::default(), Jain::plus), &mut self.of_all, &mut self.uneven);
+        named.iter().zip(jobs).for_each(|(&sum, job)| record(sum, &mut job.jain_in_windows, &mut job.uneven));
     }
 }

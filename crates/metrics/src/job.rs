@@ -118,6 +118,8 @@ pub(crate) struct Job {
     pub jain: Jain,
     /// Jain's index in each window of time, in units of 1e-9.
     pub jain_in_windows: Distribution,
+    /// Time of those in which it was low, ns.
+    pub uneven: Nanos,
     pub signals_overlapped: u64,
     pub memory_refused: u64,
     /// Tasks whose reservation was refused.

@@ -122,7 +122,7 @@ const ENTRIES: &[Entry] = &[
         "wasted",
         "%",
         System(|c| percent(known(c)?.total as f64, c.capacity() as f64)),
-        "share of processor time idle while a task waits that may use the processor; a task held back by a quota counts as waiting",
+        "share of processor time idle while a task waits that may use the processor; a task held back by a quota or by a reservation counts as waiting",
     ),
     entry(
         "wasted.longest",
@@ -234,6 +234,12 @@ const ENTRIES: &[Entry] = &[
         "1",
         SystemSpread(|c| c.windows.of_all.clone()),
         "Jain's index in each second, of all tasks that wanted a processor throughout it; weights are not considered",
+    ),
+    entry(
+        "uneven",
+        "s",
+        System(|c| Some(c.windows.uneven as f64 / 1e9)),
+        "seconds of the run in which jain_1s was below 0.99: shares a tenth above or below their mean",
     ),
     entry(
         "message_latency",
@@ -433,6 +439,12 @@ const ENTRIES: &[Entry] = &[
         "1",
         TaskSpread(|j| j.jain_in_windows.clone()),
         "Jain's index in each second, of the processor time of those tasks that wanted a processor throughout it",
+    ),
+    entry(
+        "uneven",
+        "s",
+        Task(|j, _| Some(j.uneven as f64 / 1e9)),
+        "seconds of the run in which the job's jain_1s was below 0.99",
     ),
     entry(
         "throughput",

@@ -8,7 +8,7 @@
 //! What a state costs is counted when time goes on, so that states without length, between two events of one time, count nothing.
 //! Tasks are sorted by where they may run, so that an event costs a few additions whatever the number of tasks.
 
-use schedlab_model::{Nanos, task::CpuId};
+use schedlab_model::{Nanos, processors::CpuSet, task::CpuId};
 
 /// Kinds of restriction that are told apart; tasks of further ones are left out, and so is the metric.
 const MOST_SETS: usize = 256;
@@ -16,8 +16,8 @@ const MOST_SETS: usize = 256;
 /// The tasks with one set of processors.
 #[derive(Debug, Clone)]
 struct Set {
-    /// A bit for each processor below 64 that they may use.
-    allowed: u64,
+    /// The processors that they may use.
+    allowed: CpuSet,
     /// Those of them that wait in a runqueue.
     waiting: u32,
 }
@@ -25,14 +25,16 @@ struct Set {
 /// All that is needed to know, at any time, how many processors are wasted.
 #[derive(Debug, Clone)]
 pub(crate) struct Wasted {
-    /// Whether there are several processors, and no more than have bits.
+    /// Whether there are several processors.
     counts: bool,
-    /// The idle processors, a bit for each.
-    idle: u64,
+    /// The idle processors.
+    idle: CpuSet,
     /// The first is of the tasks that may use all processors.
     sets: Vec<Set>,
     /// By task, its set; the first, for those beyond the end.
     set_of: Vec<u16>,
+    /// The set of which some words have come, and the first one has not.
+    coming: Option<CpuSet>,
     /// Up to when time is counted.
     now: Nanos,
     /// Wasted so far, ns, over all processors.
@@ -44,12 +46,13 @@ pub(crate) struct Wasted {
 
 impl Wasted {
     pub fn new(processors: u16) -> Wasted {
-        let all = 1u64.checked_shl(processors.into()).map_or(u64::MAX, |next| next - 1);
+        let all = CpuSet::all(processors.into());
         Wasted {
-            counts: (2..=64).contains(&processors),
-            idle: all,
+            counts: processors > 1,
+            idle: all.clone(),
             sets: vec![Set { allowed: all, waiting: 0 }],
             set_of: Vec::new(),
+            coming: None,
             now: 0,
             total: 0,
             since: None,
@@ -88,23 +91,26 @@ impl Wasted {
 
     /// Processors that are wasted now.
     fn wasted(&self) -> u32 {
-        if self.idle == 0 {
+        if let [all] = &self.sets[..] {
+            return if all.waiting > 0 { all.waiting.min(self.idle.count()) } else { 0 };
+        }
+        let useful = || self.sets.iter().filter(|set| set.waiting > 0 && set.allowed.meets(&self.idle));
+        let waiting = useful().fold(0u32, |waiting, set| waiting.saturating_add(set.waiting));
+        if waiting == 0 {
             return 0;
         }
-        let useful = self.sets.iter().filter(|set| set.waiting > 0 && set.allowed & self.idle != 0);
-        let (usable, waiting) = useful
-            .fold((0, 0u32), |(usable, waiting), set| (usable | set.allowed, waiting.saturating_add(set.waiting)));
-        (usable & self.idle).count_ones().min(waiting)
+        let usable = |word| useful().fold(0, |usable, set| usable | set.allowed.word(word)) & self.idle.word(word);
+        (0..self.idle.words()).map(|word| usable(word).count_ones()).sum::<u32>().min(waiting)
     }
 
     #[inline(always)]
     pub fn idles(&mut self, cpu: CpuId) {
-        self.idle |= 1 << (cpu & 63);
+        self.idle.insert(cpu);
     }
 
     #[inline(always)]
     pub fn busy(&mut self, cpu: CpuId) {
-        self.idle &= !(1 << (cpu & 63));
+        self.idle.remove(cpu);
     }
 
     /// A task begins to wait in a runqueue.
@@ -130,17 +136,23 @@ impl Wasted {
         self.set_of.get(task).map_or(0, |&set| set.into())
     }
 
-    /// A task, which does not wait, may use these processors from now on.
-    pub fn may_use(&mut self, task: usize, allowed: u64) {
-        let all = self.sets[0].allowed;
-        let known = self.sets.iter().position(|set| set.allowed == allowed & all);
+    /// A task, which does not wait, may use these of the processors of a word from now on; the first word comes last.
+    pub fn may_use(&mut self, task: usize, word: usize, bits: u64) {
+        let coming = self.coming.take();
+        let mut allowed = coming.unwrap_or_else(|| self.sets[self.set(task)].allowed.clone());
+        allowed.set_word(word, bits & self.sets[0].allowed.word(word));
+        if word > 0 {
+            self.coming = Some(allowed);
+            return;
+        }
+        let known = self.sets.iter().position(|set| set.allowed == allowed);
         let set = known.unwrap_or(self.sets.len());
         if set == MOST_SETS {
             self.counts = false;
             return;
         }
         if known.is_none() {
-            self.sets.push(Set { allowed: allowed & all, waiting: 0 });
+            self.sets.push(Set { allowed, waiting: 0 });
         }
         if task >= self.set_of.len() {
             self.set_of.resize(task + 1, 0);
@@ -162,12 +174,13 @@ mod tests {
         Allowed(usize, u64),
     }
 
-    const PROCESSORS: u16 = 4;
+    /// Of a machine of several words, the processors that are not always busy.
+    const CPUS: [CpuId; 4] = [0, 63, 64, 129];
     const TASKS: usize = 6;
 
     fn changes() -> impl Strategy<Value = Vec<(u64, Change)>> {
         let change = prop_oneof![
-            (0..PROCESSORS, any::<bool>()).prop_map(|(cpu, idle)| Change::Processor(cpu, idle)),
+            (0..CPUS.len() as u16, any::<bool>()).prop_map(|(cpu, idle)| Change::Processor(cpu, idle)),
             (0..TASKS, any::<bool>()).prop_map(|(task, waits)| Change::Task(task, waits)),
             (0..TASKS, 1u64..16).prop_map(|(task, mask)| Change::Allowed(task, mask)),
         ];
@@ -185,8 +198,9 @@ mod tests {
     proptest! {
         #[test]
         fn counts_what_the_definition_says(changes in changes()) {
-            let mut counted = Wasted::new(PROCESSORS);
-            let (mut idle, mut waits, mut allowed) = ([true; PROCESSORS as usize], [false; TASKS], [15u64; TASKS]);
+            let mut counted = Wasted::new(130);
+            (0..130).filter(|cpu| !CPUS.contains(cpu)).for_each(|cpu| counted.busy(cpu));
+            let (mut idle, mut waits, mut allowed) = ([true; CPUS.len()], [false; TASKS], [15u64; TASKS]);
             let (mut now, mut total, mut stretch, mut longest) = (0, 0, 0, 0);
             for (later, change) in changes.into_iter().chain([(1, Change::Processor(0, false))]) {
                 let level = wasted(&idle, &waits, &allowed);
@@ -200,6 +214,7 @@ mod tests {
                 match change {
                     Change::Processor(cpu, is_idle) => {
                         idle[usize::from(cpu)] = is_idle;
+                        let cpu = CPUS[usize::from(cpu)];
                         if is_idle { counted.idles(cpu) } else { counted.busy(cpu) }
                     }
                     Change::Task(task, begins) if begins != waits[task] => {
@@ -208,7 +223,9 @@ mod tests {
                     }
                     Change::Allowed(task, mask) if !waits[task] => {
                         allowed[task] = mask;
-                        counted.may_use(task, mask);
+                        let cpus = CPUS.into_iter().enumerate().filter(|(at, _)| mask >> at & 1 == 1);
+                        let set: CpuSet = cpus.map(|(_, cpu)| cpu).collect();
+                        (0..3).rev().for_each(|word| counted.may_use(task, word, set.word(word)));
                     }
                     _ => {}
                 }
@@ -218,7 +235,18 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_of_one_processor_or_of_more_than_have_bits() {
-        assert_eq!([1, 2, 64, 65].map(|count| Wasted::new(count).known()), [false, true, true, false]);
+    fn a_set_that_comes_in_words_is_one_of_the_sets_that_are_told_apart() {
+        let mut counted = Wasted::new(1024);
+        for cpu in 0..MOST_SETS as CpuId - 1 {
+            (0..16).rev().for_each(|word| counted.may_use(cpu.into(), word, CpuSet::only(4 * cpu).word(word)));
+        }
+        assert!(counted.known());
+        counted.may_use(0, 0, 3);
+        assert!(!counted.known());
+    }
+
+    #[test]
+    fn nothing_is_known_of_one_processor() {
+        assert_eq!([1, 2, 64, 65, 1024].map(|count| Wasted::new(count).known()), [false, true, true, true, true]);
     }
 }

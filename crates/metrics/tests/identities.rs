@@ -83,7 +83,9 @@ impl Machine {
 
     fn pass(&mut self, length: u64) {
         (self.now / SECOND + 1..=(self.now + length) / SECOND).for_each(|second| self.window(second * SECOND));
-        let samples = (self.now + length).div_ceil(SAMPLE) - self.now.div_ceil(SAMPLE);
+        // At each multiple of five seconds but 0: of the state up to then.
+        let taken_before = |time: u64| time.saturating_sub(1) / SAMPLE;
+        let samples = taken_before(self.now + length) - taken_before(self.now);
         self.now += length;
         self.queued += length * self.tasks.iter().filter(|&&t| t == State::Ready).count() as u64;
         for level in 0..LEVELS {
@@ -293,6 +295,8 @@ proptest! {
             prop_assert_eq!(get("count"), Some(seen.len() as f64));
             let mean = seen.iter().sum::<f64>() / seen.len() as f64;
             prop_assert!(seen.is_empty() || (get("mean").unwrap() - mean).abs() < 1e-6, "{:?} for {mean}", get("mean"));
+            let uneven = seen.iter().filter(|index| **index < 0.99).count() as f64;
+            prop_assert_eq!(report.get(&name.replace("jain_1s", "uneven")), Some(uneven));
             let least = seen.iter().copied().fold(f64::MAX, f64::min);
             prop_assert!(seen.is_empty() || (get("min").unwrap() - least).abs() < 1e-6, "{:?} for {least}", get("min"));
         }

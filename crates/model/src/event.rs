@@ -88,7 +88,8 @@ pub enum Kind {
     Message,
     /// A task goes on with a lock or a permit that it had requested. `a`: nanoseconds since the request.
     Granted,
-    /// A task may use only these processors from now on. `a`: a bit for each; a new task may use all until this says otherwise.
+    /// A task may use only these processors from now on. `a`: a bit for each of the 64 from 64 times `b` on; several events, of
+    /// which that with the first processors comes last. A new task may use all until this says otherwise.
     Allowed,
 }
 

@@ -11,6 +11,7 @@
 mod cells;
 mod check;
 mod document;
+mod hash;
 mod metrics;
 mod path;
 mod problem;
@@ -20,10 +21,12 @@ mod resolve;
 mod schema;
 mod shape;
 mod snippet;
+mod spread;
 mod sweep;
 mod translate;
 
-pub use cells::{Cell, Parameters, expand, expand_some, hash, parameters};
+pub use cells::{Cell, Outlines, Parameters, expand, expand_some, outline_read, outline_some, parameters};
+pub use hash::{Digest, hash};
 pub use problem::Problem;
 pub use read::{files, read, read_scenario, read_with};
 pub use recorded::Files;

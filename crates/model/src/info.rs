@@ -1,7 +1,7 @@
 //! An entry of a family's table: its name, promises and parameters. The command line, the checks of experiment
 //! files, the tuning space, the pages and the conformance tests all derive from these entries.
 
-use crate::units;
+use crate::{Nanos, units};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -31,6 +31,15 @@ pub enum Promise {
     /// Of an elevator: tasks of the same class and level that read files one block after the other without a pause are served
     /// for equal times, to within a tenth.
     FairToEquals(Reach),
+    /// On several processors, while tasks only compute: no processor idles for longer than this time (ns) times the number of
+    /// processors while a task waits that may use it. It covers tasks that are bound to some processors where all processors share
+    /// the same, and unbound ones where all cores have as many threads, all caches as many cores and all nodes as many caches:
+    /// elsewhere the rules of Linux can leave a processor idle for good. It is for policies that look for work elsewhere now
+    /// and then; those that are work-conserving need not promise it.
+    FindsWork(Nanos),
+    /// On several processors, while tasks only compute and none begins or ends: tasks change processors at most this number of times
+    /// a second and processor, once they have been there for five seconds.
+    MovesAtMost(u32),
     /// Tasks run to their next wait; they are never preempted.
     RunsToBlock,
     /// It uses knowledge of the future, which no real system has: a bound to compare the others with.

@@ -213,7 +213,7 @@ pub struct Machine {
     /// One line.
     #[serde(default)]
     pub title: String,
-    /// Number of processors, 1 to 64.
+    /// Number of processors, 1 to 1,024.
     pub processors: Sourced<u16>,
     /// What a system call is.
     #[serde(default)]

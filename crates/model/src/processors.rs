@@ -1,28 +1,54 @@
-//! One of something for each processor, found without a check of bounds: masks of processors have a bit for each, so that
-//! there are no more than bits.
+//! One of something for each processor, and sets of processors.
 
-use std::ops::{Deref, DerefMut, Index, IndexMut};
+use std::ops::{Index, IndexMut};
+
+mod set;
+
+pub use set::CpuSet;
 
 /// Processors there can be.
-pub const MOST_PROCESSORS: usize = u64::BITS as usize;
+pub const MOST_PROCESSORS: usize = 1024;
 
-/// One of each processor's, by number. As a slice, it is of those that there are.
+/// Processors whose own are in place; those of the others are in a list.
+const IN_PLACE: usize = u64::BITS as usize;
+
+/// One of each processor's, by number. Those of small machines are found without a check of bounds.
 #[derive(Debug, Clone)]
 pub struct PerProcessor<T> {
-    all: [T; MOST_PROCESSORS],
+    all: [T; IN_PLACE],
+    beyond: Box<[T]>,
     count: usize,
 }
 
 impl<T> PerProcessor<T> {
     /// For a number of processors, at most [`MOST_PROCESSORS`], each made for its number.
-    pub fn new(count: u16, make: impl FnMut(usize) -> T) -> PerProcessor<T> {
-        PerProcessor { all: std::array::from_fn(make), count: usize::from(count).min(MOST_PROCESSORS) }
+    pub fn new(count: u16, mut make: impl FnMut(usize) -> T) -> PerProcessor<T> {
+        let count = usize::from(count).min(MOST_PROCESSORS);
+        let all = std::array::from_fn(&mut make);
+        PerProcessor { all, beyond: (IN_PLACE..count).map(make).collect(), count }
     }
 
-    /// How many there are: the slice's length, without making the slice.
+    /// How many there are.
     #[inline(always)]
-    pub fn count(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.count
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Those that there are, by number.
+    #[inline(always)]
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
+        self.all[..self.count.min(IN_PLACE)].iter().chain(&self.beyond)
+    }
+
+    /// Those that there are, by number, to be changed.
+    #[inline(always)]
+    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> {
+        self.all[..self.count.min(IN_PLACE)].iter_mut().chain(&mut self.beyond)
     }
 }
 
@@ -32,36 +58,20 @@ impl<T: Default> Default for PerProcessor<T> {
     }
 }
 
-impl<T> Deref for PerProcessor<T> {
-    type Target = [T];
-
-    #[inline(always)]
-    fn deref(&self) -> &[T] {
-        &self.all[..self.count]
-    }
-}
-
-impl<T> DerefMut for PerProcessor<T> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.all[..self.count]
-    }
-}
-
-/// A processor's number is below [`MOST_PROCESSORS`]: the remainder lets the compiler omit the bounds check.
+/// Where the number is a constant, as in runs of one processor, nothing is compared.
 impl<T> Index<usize> for PerProcessor<T> {
     type Output = T;
 
     #[inline(always)]
     fn index(&self, cpu: usize) -> &T {
-        &self.all[cpu % MOST_PROCESSORS]
+        if cpu < IN_PLACE { &self.all[cpu] } else { &self.beyond[cpu - IN_PLACE] }
     }
 }
 
 impl<T> IndexMut<usize> for PerProcessor<T> {
     #[inline(always)]
     fn index_mut(&mut self, cpu: usize) -> &mut T {
-        &mut self.all[cpu % MOST_PROCESSORS]
+        if cpu < IN_PLACE { &mut self.all[cpu] } else { &mut self.beyond[cpu - IN_PLACE] }
     }
 }
 
@@ -71,9 +81,14 @@ mod tests {
 
     #[test]
     fn there_is_one_for_each_processor() {
-        let mut numbers = PerProcessor::new(3, |cpu| cpu * 10);
-        numbers[2] += 1;
-        assert_eq!((numbers.count(), &*numbers), (3, &[0, 10, 21][..]));
+        for count in [0, 1, 3, 64, 65, 130, 1024] {
+            let mut numbers = PerProcessor::new(count, |cpu| cpu * 10);
+            numbers.iter_mut().for_each(|number| *number += 1);
+            let all = 0..usize::from(count);
+            assert_eq!(numbers.len(), all.len());
+            assert!(numbers.iter().copied().eq(all.clone().map(|cpu| cpu * 10 + 1)));
+            assert!(all.into_iter().all(|cpu| numbers[cpu] == cpu * 10 + 1));
+        }
         assert_eq!(PerProcessor::<u8>::default().len(), 0);
     }
 }

@@ -255,6 +255,9 @@ pub struct Treatment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 7))]
     pub io_level: Option<u8>,
+    /// Changes all living tasks of that job, and no other, as `taskset` does; of their treatment, `cpus` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
 }
 
 impl Treatment {

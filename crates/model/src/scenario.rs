@@ -259,6 +259,9 @@ pub struct GroupSpec {
     /// Processor time allowed per period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<Duration>,
+    /// What periods may leave of their quota for later ones, in addition to that of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Duration>,
     /// The period of the quota.
     #[serde(default = "default_period")]
     pub period: Duration,

@@ -1,6 +1,6 @@
 //! A task as a scheduler may see it: what a kernel could know, never how long it will still run.
 
-use crate::Nanos;
+use crate::{Nanos, processors::CpuSet};
 
 /// Index of a task in a run, from 0, never reused.
 pub type TaskId = u32;
@@ -92,12 +92,20 @@ pub struct Task {
     pub slice: Option<Nanos>,
     /// What it asks for in every period, if anything.
     pub reservation: Option<Reservation>,
-    /// Processors it may use, a bit each.
-    pub allowed: u64,
+    /// Processors it may use.
+    pub allowed: CpuSet,
     /// Processor it last ran on, or was put on.
     pub cpu: CpuId,
     /// Task that forked it, if any.
     pub parent: Option<TaskId>,
+}
+
+impl Task {
+    /// The processor where it was last, or, if it may no longer run there, the first one that it may use.
+    #[inline]
+    pub fn last_or_first(&self) -> CpuId {
+        if self.allowed.has(self.cpu) { self.cpu } else { self.allowed.first().unwrap_or(self.cpu) }
+    }
 }
 
 /// A node of the group tree (a cgroup, or an autogroup).
@@ -109,9 +117,11 @@ pub struct Group {
     pub weight: u32,
     /// Processor time allowed per period, if limited: (quota, period).
     pub quota: Option<(Nanos, Nanos)>,
+    /// What it may use of a quota that earlier periods have left, in a period.
+    pub burst: Nanos,
 }
 
 impl Group {
     /// The group that holds every task which names no other.
-    pub const ROOT: Group = Group { parent: 0, weight: 1024, quota: None };
+    pub const ROOT: Group = Group { parent: 0, weight: 1024, quota: None, burst: 0 };
 }

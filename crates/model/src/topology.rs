@@ -1,6 +1,6 @@
 //! The processors of a machine and what they share: core, last-level cache, memory node. Schedulers build their domains from it.
 
-use crate::task::CpuId;
+use crate::{processors::CpuSet, task::CpuId};
 
 /// What a core of full size can do.
 pub const CAPACITY: u16 = 1024;
@@ -55,25 +55,25 @@ impl Topology {
         self.cpus[usize::from(cpu)]
     }
 
-    /// The processors for which something holds, a bit each.
-    fn which(&self, holds: impl Fn(&Place) -> bool) -> u64 {
-        self.cpus.iter().enumerate().filter(|(_, place)| holds(place)).fold(0, |mask, (cpu, _)| mask | 1 << cpu)
+    /// The processors for which something holds.
+    fn which(&self, holds: impl Fn(&Place) -> bool) -> CpuSet {
+        self.cpus.iter().enumerate().filter(|(_, place)| holds(place)).map(|(cpu, _)| cpu as CpuId).collect()
     }
 
-    /// The threads of a processor's core, itself among them, a bit each.
-    pub fn threads(&self, cpu: CpuId) -> u64 {
+    /// The threads of a processor's core, itself among them.
+    pub fn threads(&self, cpu: CpuId) -> CpuSet {
         let own = self.place(cpu).core;
         self.which(|place| place.core == own)
     }
 
     /// The processors that share its last-level cache, itself among them.
-    pub fn sharing_cache(&self, cpu: CpuId) -> u64 {
+    pub fn sharing_cache(&self, cpu: CpuId) -> CpuSet {
         let own = self.place(cpu).cache;
         self.which(|place| place.cache == own)
     }
 
     /// The processors whose memory node is at most as far from that of a processor as `distance`.
-    pub fn within(&self, cpu: CpuId, distance: u16) -> u64 {
+    pub fn within(&self, cpu: CpuId, distance: u16) -> CpuSet {
         let own = self.place(cpu).node;
         self.which(|place| place.node == own || self.distance(own, place.node) <= distance)
     }
@@ -100,7 +100,7 @@ impl Topology {
 
     /// Whether every processor always runs at full speed.
     pub fn is_even(&self) -> bool {
-        let first = |cpu: usize| self.threads(cpu as CpuId).count_ones() == 1 || self.thread_speed >= 1.0;
+        let first = |cpu: usize| self.threads(cpu as CpuId).count() == 1 || self.thread_speed >= 1.0;
         (0..self.cpus.len()).all(|cpu| first(cpu) && self.cpus[cpu].capacity == CAPACITY)
     }
 }

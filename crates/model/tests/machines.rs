@@ -8,6 +8,7 @@ use catalogue::CATALOGUE;
 use schedlab_model::{
     experiment::{Catalogue, Format, Problem, read_scenario},
     machine::Machine,
+    processors::CpuSet,
     topology::{Place, Topology},
 };
 use std::{fs, path::PathBuf, sync::LazyLock};
@@ -52,9 +53,9 @@ fn counts(topology: &Topology) -> [usize; 4] {
     [last(|place| place.node), last(|place| place.cache), last(|place| place.core), places.len()]
 }
 
-/// A bit for each of these processors.
-fn mask(cpus: impl IntoIterator<Item = u16>) -> u64 {
-    cpus.into_iter().fold(0, |mask, cpu| mask | 1 << cpu)
+/// These processors.
+fn mask(cpus: impl IntoIterator<Item = u16>) -> CpuSet {
+    cpus.into_iter().collect()
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn the_laptop_has_small_cores_first_and_no_threads() {
     let own = topology("\"thinkpad_x13s\"");
     let capacities: Vec<u16> = (0..8).map(|cpu| own.place(cpu).capacity).collect();
     assert_eq!(capacities, [[490; 4], [1024; 4]].concat());
-    assert!((0..8).all(|cpu| own.threads(cpu) == mask([cpu]) && own.sharing_cache(cpu) == 0xff));
+    assert!((0..8).all(|cpu| own.threads(cpu) == mask([cpu]) && own.sharing_cache(cpu) == CpuSet::all(8)));
 }
 
 #[test]

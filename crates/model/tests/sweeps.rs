@@ -6,8 +6,12 @@ mod catalogue;
 
 use catalogue::{CATALOGUE, GOOD};
 use schedlab_model::experiment::{
-    Cell, Experiment, Format, Problem, Seeds, expand, hash, parameters, read, read_scenario, schema,
+    Cell, Experiment, Files, Format, Problem, Seeds, expand, expand_some, hash, outline_read, outline_some, parameters,
+    read, read_scenario, read_with, schema,
 };
+use schedlab_model::scenario::Scenario;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
 const PLAIN: &str = "machine = \"at_286\"\nscheduler = { name = \"minix\" }\nworkload.hog = { load = \"spin\" }\n";
@@ -28,6 +32,64 @@ fn only_hash(text: &str, overrides: &[&str]) -> String {
     cells[0].hash.clone()
 }
 
+/// The hash by its definition: SHA-256 of the scenario as one JSON text, without the machine's title and sources.
+fn hash_by_definition(scenario: &Scenario) -> String {
+    fn without_sources(value: Value) -> Value {
+        match value {
+            Value::Object(mut table) => match table.contains_key("source").then(|| table.remove("value")).flatten() {
+                Some(bare) => bare,
+                None => table.into_iter().map(|(name, inner)| (name, without_sources(inner))).collect(),
+            },
+            other => other,
+        }
+    }
+    let mut whole = serde_json::to_value(scenario).unwrap();
+    let mut machine = whole["machine"].take();
+    machine.as_object_mut().unwrap().remove("title");
+    whole["machine"] = without_sources(machine);
+    Sha256::digest(whole.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn hashes_of_a_sweep_are_those_of_its_scenarios_one_by_one() {
+    let all = r#"
+        [sweep]
+        "machine.processors" = [1, 2]
+        "workload.hog.nice" = [0, 5]
+        "scheduler.slice" = ["10ms", "20ms"]
+        duration = ["1s", "2s"]
+        "groups.one.weight" = [1, 2]
+        "shared.pages.queue" = [1, 2]
+        "tunables.swappiness" = [1, 2]
+    "#;
+    let more = "duration = \"1s\"\nelevator.name = \"fifo\"\n[groups.one]\n[shared]\npages = { queue = 9 }\n";
+    for text in [PLAIN.to_owned(), GOOD.to_owned(), format!("{PLAIN}{more}{all}")] {
+        let cells = cells(&text, &[]);
+        assert!(cells.len() == 1 || cells.len() >= 8);
+        for cell in cells {
+            assert_eq!(cell.hash, hash_by_definition(&cell.scenario), "{:?}", cell.factors);
+        }
+    }
+}
+
+#[test]
+fn a_cell_of_a_sweep_is_what_it_is_without_the_cells_before_it() {
+    let two = PLAIN.replace("\"at_286\"", "{ preset = \"at_286\", processors = 2 }");
+    let two = format!("{two}workload.some = {{ load = \"spin\", cpus = [0, 1] }}\n");
+    let swept = [("machine.processors", ["2", "3", "2"]), ("workload.some.nice", ["0", "5", "0"])];
+    for (field, values) in swept {
+        let durations = r#"duration = ["1s", "2s", "3s"]"#;
+        let text = format!("{two}[sweep.zip]\n{durations}\n\"{field}\" = [{}]\n", values.join(", "));
+        let all = cells(&text, &[]);
+        assert_eq!(all.len(), 3);
+        for (cell, (value, duration)) in all.iter().zip(values.iter().zip(["1s", "2s", "3s"])) {
+            let set = [format!("{field}={value}"), format!("duration={duration}")];
+            let alone = cells(&two, &[&set[0], &set[1]]);
+            assert_eq!((&cell.scenario, &cell.hash), (&alone[0].scenario, &alone[0].hash), "{set:?}");
+        }
+    }
+}
+
 #[test]
 fn a_grid_and_a_zip_combine() {
     let cells = cells(GOOD, &[]);
@@ -41,6 +103,34 @@ fn a_grid_and_a_zip_combine() {
     assert_eq!(last.workload["hog"].nice, 5);
     assert_eq!(last.workload["io"].settings["files"].to_string(), "100");
     assert_eq!(cells.iter().map(|cell| &cell.hash).collect::<BTreeSet<_>>().len(), 8);
+}
+
+#[test]
+fn an_outline_has_the_hash_and_the_factors_of_its_cell() {
+    let values: Vec<String> = (1..=600).map(|slice| format!("\"{slice}ms\"")).collect();
+    let many = format!("{PLAIN}[sweep]\n\"scheduler.slice\" = [{}]\n", values.join(", "));
+    for text in [GOOD, PLAIN, &many] {
+        let read = read_with(text, "test.toml", Format::Toml, &[], &Files::new(), &CATALOGUE);
+        let (experiment, digests) = read.unwrap();
+        let cells = expand(&experiment, &CATALOGUE).unwrap();
+        assert_eq!(digests.len(), cells.len());
+        let (names, outlines) = outline_some(&experiment, &CATALOGUE, 0..u64::MAX).unwrap();
+        assert_eq!(outlines.len(), cells.len());
+        for (cell, (hash, values)) in cells.iter().zip(&outlines) {
+            assert_eq!(hash, &cell.hash);
+            assert_eq!(
+                names.iter().cloned().zip(values.iter().cloned()).collect::<Vec<_>>(),
+                Vec::from_iter(cell.factors.clone())
+            );
+        }
+        for places in [0..0, 1..3, 7..u64::MAX] {
+            let some = outline_some(&experiment, &CATALOGUE, places.clone()).unwrap();
+            assert_eq!(outline_read(&experiment, &digests, places.clone()).unwrap(), some);
+            let some = some.1;
+            let same = expand_some(&experiment, &CATALOGUE, places).unwrap();
+            assert!(some.iter().map(|(hash, _)| hash).eq(same.iter().map(|cell| &cell.hash)));
+        }
+    }
 }
 
 #[test]

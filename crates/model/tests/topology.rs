@@ -1,6 +1,6 @@
 //! Where the processors of a machine are, as its fields say.
 
-use schedlab_model::{machine::Machine, topology::Topology};
+use schedlab_model::{machine::Machine, processors::CpuSet, topology::Topology};
 use serde_json::json;
 
 fn of(processors: u16, nodes: u16, topology: serde_json::Value) -> Topology {
@@ -25,9 +25,9 @@ fn nodes_have_equal_parts_of_the_cores_and_caches_do_not_reach_across_them() {
     // Eight cores, four a node: caches of three and one.
     assert_eq!([0, 2, 3, 4, 6, 7].map(|cpu| topology.place(cpu).cache), [0, 0, 1, 2, 2, 3]);
     assert_eq!([3, 4, 11, 12].map(|cpu| topology.place(cpu).node), [0, 1, 0, 1]);
-    assert_eq!(topology.threads(9), 1 << 1 | 1 << 9);
-    assert_eq!(topology.sharing_cache(0), 0b0000_0111_0000_0111);
-    assert_eq!(topology.within(0, 10), 0x0f0f);
+    assert_eq!(topology.threads(9), CpuSet::from_iter([1, 9]));
+    assert_eq!(topology.sharing_cache(0), CpuSet::from_iter([0, 1, 2, 8, 9, 10]));
+    assert_eq!(topology.within(0, 10), (0..4).chain(8..12).collect());
     assert_eq!(topology.distances(), [20]);
 }
 
@@ -49,5 +49,15 @@ fn given_distances_are_those_between_nodes() {
     let distances = json!([[10, 16, 22], [16, 10, 16], [22, 16, 10]]);
     let topology = of(3, 3, json!({ "distances": { "value": distances, "source": "a listing" } }));
     assert_eq!(topology.distances(), [16, 22]);
-    assert_eq!([topology.within(0, 10), topology.within(0, 16), topology.within(1, 16)], [1, 0b011, 0b111]);
+    assert_eq!([topology.within(0, 10), topology.within(0, 16), topology.within(1, 16)], [1, 2, 3].map(CpuSet::all));
+}
+
+#[test]
+fn a_machine_of_1024_processors_has_all_of_them_in_its_sets() {
+    let topology = of(1024, 4, json!({ "threads": 2, "thread_speed": 0.6 }));
+    assert_eq!((topology.processors(), topology.place(1023).core), (1024, 511));
+    assert_eq!(topology.threads(512), CpuSet::from_iter([0, 512]));
+    // Of 512 cores a node has 128, and both threads of each.
+    assert_eq!(topology.sharing_cache(1023), (384..512).chain(896..1024).collect());
+    assert_eq!(topology.within(0, 20), CpuSet::all(1024));
 }

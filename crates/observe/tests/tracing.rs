@@ -5,7 +5,10 @@ mod ring;
 use proptest::prelude::*;
 use ring::{Ring, layout};
 use schedlab_linux::Root;
-use schedlab_model::event::{Event, Kind, Leave};
+use schedlab_model::{
+    event::{Event, Kind, Leave},
+    processors::CpuSet,
+};
 use schedlab_observe::tracing::{Recorded, Recorder, Roster, RosterTask, layout::EventKind};
 use schedlab_traces::recording::Reader;
 use schedlab_tune::RunJournal;
@@ -77,12 +80,16 @@ fn a_processor_is_wasted_as_far_as_it_is_known_that_a_waiting_task_may_use_it() 
     here.switch(7 * MS, 10, S, 20);
     here.switch(9 * MS, 20, S, 0);
     let recorded = decode(vec![here, there]);
-    let wasted = |allowed: &[u64]| {
+    let wasted = |allowed: &[CpuSet]| {
         let roster = Roster { allowed: allowed.to_vec(), ..roster(&[10, 20], &[0, 1], (0, 10 * MS)) };
         ["wasted", "wasted.longest"].map(|metric| row(&recorded, &roster, metric))
     };
-    assert_eq!(wasted(&[0b11, 0b11]), [Some(20.0), Some(0.004)], "from 3 to 7 ms, of two processors");
-    assert_eq!(wasted(&[0b11, 0b01]), [Some(0.0), Some(0.0)]);
+    assert_eq!(
+        wasted(&[CpuSet::all(2), CpuSet::all(2)]),
+        [Some(20.0), Some(0.004)],
+        "from 3 to 7 ms, of two processors"
+    );
+    assert_eq!(wasted(&[CpuSet::all(2), CpuSet::only(0)]), [Some(0.0), Some(0.0)]);
     assert_eq!(wasted(&[]), [None, None]);
 }
 

@@ -147,6 +147,10 @@ impl Scheduling {
         if policy && (found.policy, found.priority) != (wanted.policy, wanted.priority) {
             slot.note(Trouble::Policy, 0);
         }
+        let reserved = |of: &Attributes| (of.runtime, of.deadline, of.period);
+        if policy && wanted.policy == libc::SCHED_DEADLINE as u32 && reserved(&found) != reserved(&wanted) {
+            slot.note(Trouble::Reservation, 0);
+        }
         if nice && !sched::nice().is_ok_and(|found| found == self.nice) {
             slot.note(Trouble::Nice, 0);
         }

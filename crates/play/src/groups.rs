@@ -219,15 +219,18 @@ fn settings(which: usize, unified: bool, spec: &GroupSpec) -> Vec<(&'static str,
     let us = |ns: u64| (ns / 1000).max(1);
     let period = us(spec.period.0);
     let quota = spec.quota.map(|quota| us(quota.0));
+    let burst = spec.burst.map(|burst| us(burst.0).to_string());
     if unified {
         let weight = ((u64::from(spec.weight) * 100 + 512) / 1024).clamp(1, 10_000);
         let mut all = vec![("cpu.weight", weight.to_string())];
         all.extend(quota.map(|quota| ("cpu.max", format!("{quota} {period}"))));
+        all.extend(burst.map(|burst| ("cpu.max.burst", burst)));
         return all;
     }
     let mut all = vec![("cpu.shares", spec.weight.to_string())];
     if let Some(quota) = quota {
         all.extend([("cpu.cfs_period_us", period.to_string()), ("cpu.cfs_quota_us", quota.to_string())]);
+        all.extend(burst.map(|burst| ("cpu.cfs_burst_us", burst)));
     }
     all
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 use schedlab_linux::{Fault, sched};
 use schedlab_metrics::find;
-use schedlab_model::units::spell_duration;
+use schedlab_model::{processors::CpuSet, units::spell_duration};
 use schedlab_observe::{
     Number,
     tracing::{Recorder, Roster, RosterTask, Whole},
@@ -137,14 +137,13 @@ fn roster(run: &FinishedRun<'_>) -> Roster {
 }
 
 /// By job, which of the run's processors its tasks may use; nothing, if some change that by steps.
-fn allowed(setup: &Setup) -> Vec<u64> {
+fn allowed(setup: &Setup) -> Vec<CpuSet> {
     let programs = &setup.workload.programs;
     if programs.treatments.iter().any(|one| one.cpus.is_some()) {
         return Vec::new();
     }
-    let bit =
-        |cpu: &u16| setup.cpus.iter().position(|known| known == cpu).map_or(0, |slot| 1u64.wrapping_shl(slot as u32));
-    setup.processors.iter().map(|cpus| cpus.iter().map(bit).fold(0, |all, one| all | one)).collect()
+    let slot = |cpu: &u16| setup.cpus.iter().position(|known| known == cpu).map(|slot| slot as u16);
+    setup.processors.iter().map(|cpus| cpus.iter().filter_map(slot).collect()).collect()
 }
 
 /// What a recording shows of the run.

@@ -98,6 +98,7 @@ impl Setup {
         let null = File::options().read(true).write(true).open("/dev/null");
         let pipes = programs.pipes.iter().zip(&programs.capacities);
         let groups = groups(journal, plan)?;
+        let names: Vec<&String> = plan.scenario.workload.keys().collect();
         Ok(Setup {
             seed: plan.seed,
             longest: plan.scenario.duration.unwrap_or(plan.options.at_most).0.min(plan.options.at_most.0),
@@ -113,7 +114,7 @@ impl Setup {
             commands: programs.commands.iter().map(|text| command(text)).collect::<Result<_, _>>()?,
             shared,
             store: Store::new(journal, scratch, programs, workload.tasks.len(), settle)?,
-            changes: programs.treatments.iter().map(|one| Change::new(one, &cpus, &groups)).collect(),
+            changes: programs.treatments.iter().map(|one| Change::new(one, &cpus, &groups, &names)).collect(),
             groups,
             cpus,
             jobs,

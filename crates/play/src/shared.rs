@@ -100,6 +100,11 @@ shareable! {
 }
 
 impl Slot {
+    /// Whether its task has begun and not ended.
+    pub fn is_alive(&self) -> bool {
+        self.began.load(Relaxed) > 0 && self.ended.load(Relaxed) == 0
+    }
+
     /// Its work begins: what it has used before does not count.
     pub fn open_account(&self, before: Usage) {
         self.set_account(before);

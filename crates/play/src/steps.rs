@@ -60,7 +60,7 @@ impl Worker<'_> {
             Instruction::Run(command) => self.run(command),
             Instruction::Set(change) => {
                 let change = &self.setup.changes[usize::from(change)];
-                self.blocking(|worker| change.make(&mut worker.scheduling, worker.slot));
+                self.blocking(|worker| change.make(&mut worker.scheduling, worker.slot, &worker.setup.shared));
             }
             other => self.use_shared(other),
         }

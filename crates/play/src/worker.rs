@@ -375,8 +375,7 @@ impl<'a> Worker<'a> {
     /// A signal to every other living task of the job.
     fn signal(&mut self) {
         for (number, slot) in self.setup.shared.used().iter().enumerate() {
-            let alive = slot.began.load(Relaxed) > 0 && slot.ended.load(Relaxed) == 0;
-            if number == self.number || slot.job.load(Relaxed) as usize != self.job || !alive {
+            if number == self.number || slot.job.load(Relaxed) as usize != self.job || !slot.is_alive() {
                 continue;
             }
             if slot.signals.fetch_add(1, Relaxed) > 0 {

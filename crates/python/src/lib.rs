@@ -35,8 +35,8 @@ impl Sweep {
     }
 
     /// Queues a run of a scenario for each seed.
-    fn put(&self, py: Python<'_>, scenario_json: &str, seeds: Vec<u64>) -> PyResult<()> {
-        released(py, || self.0.put(scenario_json, &seeds))
+    fn put(&self, py: Python<'_>, scenario_json: &str, seeds: Vec<u64>) {
+        py.detach(|| self.0.put(scenario_json, &seeds));
     }
 
     /// Waits until all runs are finished, or for that long; gives how many can be taken and how many are under way.
@@ -54,6 +54,8 @@ impl Sweep {
 
 /// Scenario, engine, seed and factors of a run.
 type Label = (String, String, u64, Vec<String>);
+/// Names of the swept fields; hash and values of each cell.
+type Outlines = (Vec<String>, Vec<(String, Vec<String>)>);
 /// Number and bytes of a file.
 type Filled<'py> = Vec<(usize, Bound<'py, PyBytes>)>;
 
@@ -180,6 +182,12 @@ mod _core {
     #[pyfunction]
     fn expand(py: Python<'_>, experiment_json: &str, first: u64, most: u64) -> PyResult<String> {
         released(py, || experiments::expand(experiment_json, first, most))
+    }
+
+    /// The names of the swept fields, and of the same cells hash and values of these.
+    #[pyfunction]
+    fn outline(py: Python<'_>, experiment_json: &str, first: u64, most: u64) -> PyResult<Outlines> {
+        released(py, || experiments::outline(experiment_json, first, most))
     }
 
     /// Runs a JSON list of scenario and seed on that many threads; see `batch` for the columns of the Arrow stream.

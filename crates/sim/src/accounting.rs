@@ -54,9 +54,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// processor does it in its idle time; one that is about to choose is not idle.
     pub fn steal(&mut self, cpu: usize, cost: Nanos) {
         let state = &mut self.cpus[cpu];
-        if state.running != NO_TASK || self.wishes.resched >> cpu & 1 == 1 {
+        if state.running != NO_TASK || self.wishes.resched.has(cpu as CpuId) {
             state.overhead += cost;
             state.burst_end = state.burst_end.saturating_add(cost);
+            if cost > 0 {
+                self.changes::<false>(cpu);
+            }
         }
     }
 
@@ -90,10 +93,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
         let left = if self.caches.is_some() { self.move_in(index, task, left, stayed) } else { left };
         self.cpus[index].begin(self.now, left);
-        let view = &mut self.view.processors[index];
-        view.running = Some(task);
+        self.view.runs(index, Some(task));
         if !kernel {
-            view.billed = Some(task);
+            self.view.processors[index].billed = Some(task);
         }
         signals
     }
@@ -137,7 +139,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         cpu.last = std::mem::replace(&mut cpu.running, NO_TASK);
         cpu.burst_end = Nanos::MAX;
         cpu.slice_end = Nanos::MAX;
-        self.view.processors[index].running = None;
+        self.view.runs(index, None);
     }
 
     /// A processor has nothing to run.
@@ -160,10 +162,13 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let Some(speeds) = &mut self.speeds else { return };
         let changed = speeds.note(cpu, runs);
         self.cpus[cpu].speed = speeds.now(cpu);
-        for other in (0..self.cpus.count()).filter(|other| changed >> other & 1 == 1) {
+        let siblings = if changed { speeds.siblings(cpu) } else { 0 };
+        for n in 0..siblings {
+            let Some(other) = self.speeds.as_ref().map(|speeds| speeds.sibling(cpu, n)) else { return };
             self.settle(other);
             let speed = self.speeds.as_ref().map_or(FULL, |speeds| speeds.now(other));
             self.cpus[other].go_on_at(self.now, speed);
+            self.changes::<false>(other);
         }
     }
 
@@ -173,9 +178,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if (before > 0) == (after > 0) {
             return;
         }
-        for index in 0..self.cpus.count() {
+        for index in 0..self.cpus.len() {
             // A processor that is about to choose is not idle.
-            if self.cpus[index].running == NO_TASK && self.wishes.resched >> index & 1 == 0 {
+            if self.cpus[index].running == NO_TASK && !self.wishes.resched.has(index as CpuId) {
                 self.emit(Kind::Idle, u8::from(after > 0), index as CpuId, NO_TASK, 0, 0);
             }
         }

@@ -15,6 +15,7 @@ use schedlab_metrics::Totals;
 use schedlab_model::{
     Nanos,
     event::{Event, Kind, Leave, NO_TASK, Observer},
+    processors::{CpuSet, MOST_PROCESSORS},
     task::{CpuId, TaskId},
     units::spell_duration,
 };
@@ -77,7 +78,7 @@ pub struct Audit {
     processors: Vec<Processor>,
     tasks: Vec<Place>,
     /// By task, where it may run; anywhere, where nothing else was reported.
-    allowed: Vec<u64>,
+    allowed: Vec<CpuSet>,
     /// Requests queued and not begun, and those in service: first sector, flag, and when it began.
     queued: u64,
     requests: Vec<(u64, u8, Nanos)>,
@@ -224,7 +225,7 @@ impl Audit {
         let task = event.task as usize;
         if task >= self.tasks.len() {
             self.tasks.resize(task + 1, Place::Unknown);
-            self.allowed.resize(task + 1, u64::MAX);
+            self.allowed.resize(task + 1, CpuSet::all(MOST_PROCESSORS));
         }
         self.hold(self.tasks[task] == Place::Unknown, event, "a task is created twice");
         self.put(event.task, Place::New);
@@ -246,7 +247,7 @@ impl Audit {
         );
         let free = !matches!(self.processors[cpu].doing, Doing::Running(_));
         self.hold(free, event, "the processor runs another task");
-        let allowed = self.allowed.get(event.task as usize).is_none_or(|mask| mask >> cpu & 1 == 1);
+        let allowed = self.allowed.get(event.task as usize).is_none_or(|set| set.has(event.cpu));
         self.hold(allowed, event, "a task runs where it may not");
         self.close(cpu, Doing::Running(event.task));
         self.put(event.task, Place::Running(event.cpu));
@@ -376,8 +377,8 @@ impl Observer for Audit {
                 self.hold(new, &event, "a task that is not new is refused");
             }
             Kind::Allowed => {
-                if let Some(mask) = self.allowed.get_mut(event.task as usize) {
-                    *mask = event.a;
+                if let Some(set) = self.allowed.get_mut(event.task as usize) {
+                    set.set_word(event.b as usize, event.a);
                 }
             }
             Kind::Unfinished | Kind::Message | Kind::Granted => {}

@@ -6,6 +6,7 @@ use crate::{
     clock::Clock,
     costs::costs,
     cpu::Cpu,
+    earliest::Earliest,
     hardware::personality,
     kernel::{FOREVER, Kernel},
     process::{Process, State},
@@ -20,12 +21,12 @@ use schedlab_model::{
     Nanos, SECOND,
     event::{Kind, NO_TASK, Observer},
     machine::{self},
-    processors::PerProcessor,
+    processors::{CpuSet, PerProcessor},
     rng::{Rng, Seeded},
     scenario::{Job, Scenario},
     task::{Class, CpuId, Group, GroupId, Reservation, Task, TaskId, Wait},
 };
-use schedlab_policies::schedulers::{Clocks, Processor, Scheduler, View, Wishes};
+use schedlab_policies::schedulers::{Clocks, Scheduler, View, Wishes};
 use schedlab_workloads::{
     Programs,
     arrivals::ArrivalTimes,
@@ -62,15 +63,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             limit: scenario.duration.map_or(FOREVER, |d| d.0),
             scheduler: S::new(&params, &topology, clock.tick),
             observer,
-            view: View {
-                tick: clock.tick,
-                processors: PerProcessor::new(processors, |_| Processor::default()),
-                topology,
-                ..View::default()
-            },
+            view: View { tick: clock.tick, topology, ..View::of(processors) },
             wishes: Wishes::default(),
             processes: Vec::new(),
             cpus: PerProcessor::new(processors, |_| Cpu::default()),
+            earliest: Earliest::of(processors.into()),
             timers: Timers::default(),
             clock,
             stat_clock,
@@ -82,7 +79,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             sampled,
             charges_interrupts: machine.interrupt_accounting == machine::InterruptAccounting::Task,
             preemption: machine.preemption,
-            deferred: 0,
+            deferred: CpuSet::none(),
             policy_rng: Rng::stream(seed, POLICY_STREAM),
             caches: Caches::of(machine),
             speeds: Speeds::of(&machine.topology()),
@@ -108,13 +105,18 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             kernel.create_servers(scenario.workload.len());
         }
         let names = kernel.create_groups(scenario);
-        let all = all_processors(kernel.cpus.count());
-        let treatments = kernel.programs.treatments.iter();
-        kernel.resources.changes = treatments.map(|treatment| Change::of(treatment, &names, all)).collect();
+        kernel.resolve_changes(scenario, &names);
         kernel.create_jobs(scenario, &names);
         kernel.create_pools(scenario);
         kernel.start_storage();
         Ok(kernel)
+    }
+
+    /// What steps change of tasks, with jobs and groups by number.
+    fn resolve_changes(&mut self, scenario: &Scenario, names: &BTreeMap<String, GroupId>) {
+        let all = CpuSet::all(self.cpus.len());
+        let (treatments, jobs) = (self.programs.treatments.iter(), Vec::from_iter(scenario.workload.keys()));
+        self.resources.changes = treatments.map(|treatment| Change::of(treatment, &jobs, names, &all)).collect();
     }
 
     /// The first interrupt of each device and of the statistics clock.
@@ -134,7 +136,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn create_servers(&mut self, job: usize) {
         for id in 0..KERNEL_TASKS {
             let class = if id < DRIVERS { Class::KernelTask } else { Class::Server };
-            self.view.tasks.push(Task { class, ..user_task(id, 1) });
+            self.view.tasks.push(Task { class, ..user_task(id, CpuSet::only(0)) });
             self.processes.push(Process::new(job as u16, 0, Rng::stream(self.seed, id.into())));
             let process = &mut self.processes[id as usize];
             (process.state, process.kernel) = (State::Waiting(Wait::Message), true);
@@ -150,19 +152,20 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         for group in scenario.groups.values() {
             let parent = group.parent.as_ref().and_then(|name| names.get(name)).copied().unwrap_or(0);
             let quota = group.quota.map(|quota| (quota.0, group.period.0));
-            self.view.groups.push(Group { parent, weight: group.weight, quota });
+            let burst = group.burst.map_or(0, |burst| burst.0);
+            self.view.groups.push(Group { parent, weight: group.weight, quota, burst });
         }
         names
     }
 
     fn create_jobs(&mut self, scenario: &Scenario, groups: &BTreeMap<String, GroupId>) {
-        let all = all_processors(self.cpus.count());
+        let all = CpuSet::all(self.cpus.len());
         let jobs: Vec<(&String, &Job)> = scenario.workload.iter().collect();
         for Entry { job: index, copy, start, session } in roster::tasks(&scenario.workload, self.seed) {
             let (name, job) = jobs[index];
             let id = self.view.tasks.len() as TaskId;
             let group = job.group.as_ref().and_then(|group| groups.get(group)).copied().unwrap_or(0);
-            self.view.tasks.push(Task { session, ..task_of(job, id, group, all) });
+            self.view.tasks.push(Task { session, ..task_of(job, id, group, &all) });
             if let Some(caches) = &mut self.caches {
                 caches.know(id, job.footprint.map_or(0, |size| size.0));
             }
@@ -191,12 +194,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 }
 
-/// A bit for each processor.
-pub(crate) fn all_processors(count: usize) -> u64 {
-    u64::MAX >> (64 - count)
-}
-
-pub(crate) fn user_task(id: TaskId, allowed: u64) -> Task {
+pub(crate) fn user_task(id: TaskId, allowed: CpuSet) -> Task {
     Task {
         id,
         class: Class::User,
@@ -213,9 +211,9 @@ pub(crate) fn user_task(id: TaskId, allowed: u64) -> Task {
     }
 }
 
-pub(crate) fn task_of(job: &Job, id: TaskId, group: GroupId, all: u64) -> Task {
-    let wished = job.cpus.iter().fold(0, |mask: u64, cpu| mask | 1 << cpu);
-    let allowed = if wished == 0 { all } else { wished & all };
+pub(crate) fn task_of(job: &Job, id: TaskId, group: GroupId, all: &CpuSet) -> Task {
+    let wished: CpuSet = job.cpus.iter().copied().collect();
+    let allowed = if wished.is_empty() { all.clone() } else { wished.and(all) };
     Task {
         policy: job.policy,
         priority: job.priority,
@@ -228,15 +226,15 @@ pub(crate) fn task_of(job: &Job, id: TaskId, group: GroupId, all: u64) -> Task {
             period: wish.period.0,
         }),
         // New tasks are spread over the processors in turn; a policy may choose otherwise.
-        cpu: nth_allowed(allowed, id),
+        cpu: nth_allowed(&allowed, id),
         ..user_task(id, allowed)
     }
 }
 
-/// The n-th processor of a mask, counted in turn.
-fn nth_allowed(allowed: u64, n: u32) -> CpuId {
-    let skip = n % allowed.count_ones().max(1);
-    (0..64).filter(|cpu| allowed >> cpu & 1 == 1).nth(skip as usize).unwrap_or(0)
+/// The n-th processor of a set, counted in turn.
+fn nth_allowed(allowed: &CpuSet, n: u32) -> CpuId {
+    let skip = n % allowed.count().max(1);
+    allowed.iter().nth(skip as usize).unwrap_or(0)
 }
 
 fn device(device: &machine::Device) -> Device {

@@ -9,7 +9,10 @@
 //!
 //! A kernel updates its clock, and reports it ([`Kind::Charged`]), at a tick, when a task wakes, and when it chooses. The first
 //! update from a tick's time on is the tick's, unless a task wakes just then. One that belongs to no tick, no wakeup and no
-//! switch is a choice of the running task.
+//! switch is a choice of the running task. Some kernels (5.10) report none of a real-time task: it is charged the
+//! time between ticks and switches, and has all ticks.
+
+mod story;
 
 use crate::{
     boot::{task_of, user_task},
@@ -18,78 +21,19 @@ use crate::{
 use schedlab_model::{
     Nanos,
     event::{Event, Kind, Leave},
-    processors::PerProcessor,
+    processors::CpuSet,
     rng::Rng,
     scenario::Scenario,
-    task::{Group, Task, TaskId, Wait},
+    task::{Group, Policy, Task, TaskId, Wait},
 };
-use schedlab_policies::schedulers::{
-    Context, Dequeue, Enqueue, Preempt, Processor, Scheduler, Table, View, Visitor, Wishes,
-};
-use std::{collections::BTreeMap, iter::Peekable};
+use schedlab_policies::schedulers::{Context, Dequeue, Enqueue, Preempt, Scheduler, Table, View, Visitor, Wishes};
+use std::iter::Peekable;
+pub use story::Story;
 
 /// The parts of one operation of a kernel (a wakeup, or a choice) are no further apart than this.
 const AT_ONCE: Nanos = 60_000;
-/// Width of the places that are counted to find the ticks.
-const BIN: Nanos = 1_000;
-const EARLY: Nanos = 5_000; // some ticks are looked from earlier than most
-/// What of a recording is followed.
-const FOLLOWED: [Kind; 5] = [Kind::Charged, Kind::Wakeup, Kind::SwitchIn, Kind::SwitchOut, Kind::Idle];
-
-/// A kernel's story on one processor.
-#[derive(Debug, Clone, Copy)]
-pub struct Story<'a> {
-    /// Names of the jobs, which its events give by number.
-    pub jobs: &'a [String],
-    /// What happened, in order of time.
-    pub events: &'a [Event],
-    /// Earlier events are not followed: tasks that can run then count as woken then, in the order in which they have waited.
-    pub from: Nanos,
-    /// Nor is what comes from then on.
-    pub until: Nanos,
-    /// Length of a tick.
-    pub tick: Nanos,
-}
-
-impl Story<'_> {
-    fn followed(&self) -> impl Iterator<Item = &Event> {
-        let within = self.from..self.until;
-        self.events.iter().filter(move |it| within.contains(&it.time) && FOLLOWED.contains(&it.kind))
-    }
-
-    /// Tasks that can run when it begins: the one that has waited longest first, the running task last.
-    fn ready(&self) -> Vec<TaskId> {
-        let mut since = BTreeMap::new();
-        for it in self.events.iter().take_while(|it| it.time < self.from) {
-            match it.kind {
-                Kind::SwitchOut if it.flag == Leave::Blocked as u8 || it.flag == Leave::Exited as u8 => {
-                    since.remove(&it.task);
-                }
-                Kind::Wakeup | Kind::SwitchOut => _ = since.insert(it.task, it.time),
-                Kind::SwitchIn => _ = since.insert(it.task, self.from),
-                _ => {}
-            }
-        }
-        let mut ready: Vec<_> = since.into_iter().map(|(task, since)| (since, task)).collect();
-        ready.sort_unstable();
-        ready.into_iter().map(|(_, task)| task).collect()
-    }
-
-    /// The time of the first tick: two places within a tick are looked from most often, at the tick and at the choice that
-    /// it brings about; the tick's is the one before.
-    fn phase(&self) -> Nanos {
-        let places = self.tick / BIN;
-        let mut looks = vec![0u64; places as usize];
-        for look in self.followed().filter(|it| it.kind == Kind::Charged) {
-            looks[(look.time % self.tick / BIN) as usize % places as usize] += 1;
-        }
-        let most = (0..places).max_by_key(|&place| looks[place as usize]).unwrap_or(0);
-        let mut before = (0..AT_ONCE / BIN).map(|back| (most + places - back) % places);
-        let often = |place: &Nanos| looks[*place as usize] * 4 > looks[most as usize];
-        let tick = before.rfind(often).unwrap_or(most) * BIN;
-        (tick + self.tick - EARLY) % self.tick
-    }
-}
+/// If an interrupt that wakes tasks comes first, a tick is no later than this, and a switch no later after its choice.
+const LATE: Nanos = 500_000;
 
 /// Where policy and kernel part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,13 +89,16 @@ fn tasks(scenario: &Scenario, story: &Story<'_>) -> Vec<Task> {
     for event in story.events.iter().filter(|event| event.kind == Kind::Created) {
         let job = usize::try_from(event.a).ok().and_then(|job| scenario.workload.get(story.jobs.get(job)?));
         let nice = (i16::from(event.flag) - 128).clamp(-20, 19) as i8;
-        let stranger = |id| Task { nice, ..user_task(id, 1) };
-        while tasks.len() <= event.task as usize {
-            tasks.push(user_task(tasks.len() as TaskId, 1));
-        }
-        tasks[event.task as usize] = job.map_or_else(|| stranger(event.task), |job| task_of(job, event.task, 0, 1));
+        let stranger = |id| Task { nice, ..user_task(id, CpuSet::only(0)) };
+        (tasks.len()..=event.task as usize).for_each(|id| tasks.push(user_task(id as TaskId, CpuSet::only(0))));
+        tasks[event.task as usize] =
+            job.map_or_else(|| stranger(event.task), |job| task_of(job, event.task, 0, &CpuSet::only(0)));
     }
     tasks
+}
+
+fn is_realtime(task: &Task) -> bool {
+    matches!(task.policy, Policy::Fifo | Policy::Rr)
 }
 
 struct Follower<'a, S> {
@@ -165,29 +112,34 @@ struct Follower<'a, S> {
     /// Whether the policy wants a new choice.
     wished: bool,
     timers: Vec<(Nanos, u32)>,
+    /// No task was chosen.
+    idle: bool,
+    /// The kernel does not report what real-time tasks are charged; until when the running one has been.
+    silent: bool,
+    charged: Nanos,
     found: Followed,
 }
 
 impl<'a, S: Scheduler> Follower<'a, S> {
     fn new(policy: S, tasks: Vec<Task>, story: &'a Story<'a>) -> Self {
-        let phase = story.phase();
+        let realtime = |task: TaskId| tasks.get(task as usize).is_some_and(is_realtime);
+        let silent =
+            tasks.iter().any(is_realtime) && !story.followed().any(|it| it.kind == Kind::Charged && realtime(it.task));
+        let phase = story.phase(silent);
         let ticks = story.from.saturating_sub(phase).div_ceil(story.tick);
         Follower {
             story,
             policy,
-            view: View {
-                tick: story.tick,
-                tasks,
-                groups: vec![Group::ROOT],
-                processors: PerProcessor::new(1, |_| Processor::default()),
-                ..View::default()
-            },
+            view: View { tick: story.tick, tasks, groups: vec![Group::ROOT], ..View::of(1) },
             rng: Rng::stream(0, 0),
             wishes: Wishes::default(),
             now: 0,
             next_tick: phase + ticks * story.tick,
             wished: false,
             timers: Vec::new(),
+            idle: true,
+            silent,
+            charged: 0,
             found: Followed::default(),
         }
     }
@@ -213,7 +165,7 @@ impl<'a, S: Scheduler> Follower<'a, S> {
     fn hook<R>(&mut self, hook: impl FnOnce(&mut S, &mut Context<'_>) -> R) -> R {
         let mut cx = Context { now: self.now, view: &self.view, rng: &mut self.rng, wishes: &mut self.wishes };
         let result = hook(&mut self.policy, &mut cx);
-        self.wished |= std::mem::take(&mut self.wishes.resched) != 0;
+        self.wished |= !std::mem::take(&mut self.wishes.resched).is_empty();
         self.timers.extend(self.wishes.timers.drain(..).map(|(when, _, token)| (when, token)));
         result
     }
@@ -223,10 +175,11 @@ impl<'a, S: Scheduler> Follower<'a, S> {
         event: &Event,
         then: &mut Peekable<impl Iterator<Item = &'e Event>>,
     ) -> Result<(), Difference> {
-        self.pass(event.time);
-        let next = then.peek().copied().filter(|next| next.time < event.time + AT_ONCE);
+        self.pass(event.time)?;
+        let soon = |by: Nanos| move |next: &&Event| next.time < event.time + by;
+        let next = then.peek().copied().filter(soon(AT_ONCE));
         match event.kind {
-            Kind::Charged => self.looked(event, next),
+            Kind::Charged => self.looked(event, then.peek().copied().filter(soon(LATE))),
             Kind::Wakeup => {
                 if let Some(look) = next.filter(|next| next.kind == Kind::Charged) {
                     self.charge(look);
@@ -235,29 +188,64 @@ impl<'a, S: Scheduler> Follower<'a, S> {
                 self.wakes(event.task, event.flag == 1);
                 Ok(())
             }
-            Kind::SwitchOut => self.leaves(event),
+            Kind::SwitchOut => {
+                self.charge_silently();
+                self.leaves(event)
+            }
             _ => self.chooses((event.kind == Kind::SwitchIn).then_some(event.task)),
         }
     }
 
-    /// Time goes on: ticks of tasks that are charged nothing (real-time ones, by some kernels), and timers.
-    fn pass(&mut self, to: Nanos) {
-        while self.next_tick + AT_ONCE < to {
+    /// The running task, if the kernel does not report what it is charged.
+    fn silent(&self) -> Option<TaskId> {
+        self.running().filter(|&task| self.silent && is_realtime(&self.view.tasks[task as usize]))
+    }
+
+    /// How long after its time a tick may be reported. That of an idle processor is not, nor that of a task whose charges are not.
+    fn patience(&self) -> Nanos {
+        let reported = !self.idle && self.silent().is_none();
+        if reported { LATE } else { 0 }
+    }
+
+    /// Time goes on until the kernel next reports something: ticks of tasks that are charged nothing, and timers.
+    fn pass(&mut self, to: Nanos) -> Result<(), Difference> {
+        while self.next_tick + self.patience() < to {
+            self.expire(self.next_tick, to)?;
             (self.now, self.next_tick) = (self.next_tick, self.next_tick + self.story.tick);
-            self.expire();
+            self.charge_silently();
             if self.running().is_some() {
                 self.hook(|policy, cx| policy.tick(cx, 0));
             }
         }
+        self.expire(to, to)?;
         self.now = to;
-        self.expire();
+        Ok(())
     }
 
-    fn expire(&mut self) {
-        while let Some(due) = self.timers.iter().position(|&(when, _)| when <= self.now) {
-            let (_, token) = self.timers.swap_remove(due);
+    /// Timers that are due, each at its own time. If one asks for a new choice and the kernel does not report something at once, it
+    /// has chosen the running task.
+    fn expire(&mut self, until: Nanos, reports: Nanos) -> Result<(), Difference> {
+        while let Some(due) = (0..self.timers.len()).min_by_key(|&at| self.timers[at].0)
+            && self.timers[due].0 <= until
+        {
+            let (when, token) = self.timers.swap_remove(due);
+            self.now = when;
             self.hook(|policy, cx| policy.timer(cx, 0, token));
+            if let Some(task) = self.running().filter(|_| self.wished && when + AT_ONCE < reports) {
+                self.hook(|policy, cx| policy.enqueue(cx, 0, task, Enqueue::Preempted));
+                self.chooses(Some(task))?;
+            }
         }
+        Ok(())
+    }
+
+    /// A running task whose charges are not reported is charged the time since the last tick, or since it runs.
+    fn charge_silently(&mut self) {
+        if let Some(task) = self.silent() {
+            let ran = self.now - self.charged;
+            self.hook(|policy, cx| policy.charge(cx, 0, task, ran));
+        }
+        self.charged = self.now;
     }
 
     fn charge(&mut self, look: &Event) {
@@ -308,7 +296,7 @@ impl<'a, S: Scheduler> Follower<'a, S> {
             return Err(self.difference("only the kernel chooses anew", None, None));
         };
         self.hook(|policy, cx| policy.dequeue(cx, 0, task, gone));
-        self.view.processors[0].running = None;
+        self.view.runs(0, None);
         Ok(())
     }
 
@@ -321,7 +309,11 @@ impl<'a, S: Scheduler> Follower<'a, S> {
         self.found.choices += u64::from(kernel.is_some());
         self.found.switches += u64::from(kernel.is_some() && self.running() != kernel);
         self.found.last = self.now;
-        self.view.processors[0].running = kernel;
+        if self.running() != kernel {
+            self.charged = self.now;
+        }
+        self.view.runs(0, kernel);
+        self.idle = kernel.is_none();
         Ok(())
     }
 
@@ -331,70 +323,4 @@ impl<'a, S: Scheduler> Follower<'a, S> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use schedlab_policies::schedulers::Cfs;
-
-    const TICK: Nanos = 4_000_000;
-    const HOGS: &str = r#"{
-        "machine": { "name": "bare", "processors": 1, "clock": { "hz": "250/s" } },
-        "scheduler": { "name": "cfs" },
-        "workload": { "a": { "steps": [{ "compute": "1s" }] }, "b": { "steps": [{ "compute": "1s" }] } }
-    }"#;
-
-    fn event(time: Nanos, kind: Kind, task: TaskId, a: Nanos) -> Event {
-        Event { time, a, b: 0, task, cpu: 0, kind, flag: if kind == Kind::Created { 128 } else { 0 } }
-    }
-
-    /// A kernel switches between two hogs at every tick, looking at its clock at the tick and at the choice.
-    fn alternating(turns: u64) -> Vec<Event> {
-        let mut events = vec![event(0, Kind::Created, 0, 0), event(0, Kind::Created, 1, 1)];
-        events.extend([event(10, Kind::Wakeup, 0, 0), event(20, Kind::SwitchIn, 0, 0), event(30, Kind::Wakeup, 1, 0)]);
-        for turn in 1..turns {
-            let (time, from, to) = (turn * TICK + 7_000, 1 - (turn % 2) as u32, (turn % 2) as u32);
-            events.push(event(time, Kind::Charged, from, TICK - 9_000));
-            events.push(event(time + 9_000, Kind::Charged, from, 9_000));
-            events.push(event(time + 12_000, Kind::SwitchOut, from, 0));
-            events.push(event(time + 12_000, Kind::SwitchIn, to, 0));
-        }
-        events
-    }
-
-    fn followed(events: &[Event]) -> Followed {
-        let scenario: Scenario = serde_json::from_str(HOGS).unwrap();
-        let jobs = ["a".to_owned(), "b".to_owned()];
-        let story = Story { jobs: &jobs, events, from: 0, until: Nanos::MAX, tick: TICK };
-        follow::<Cfs>(&scenario, &story).unwrap()
-    }
-
-    #[test]
-    fn a_kernel_with_the_rules_of_the_policy_is_followed_to_the_end() {
-        let found = followed(&alternating(100));
-        assert_eq!((found.choices, found.switches, found.difference), (100, 100, None));
-    }
-
-    #[test]
-    fn the_first_choice_of_another_task_is_reported() {
-        let mut events = alternating(100);
-        let at = events.iter().rposition(|it| it.kind == Kind::SwitchIn).unwrap();
-        events[at].task = 1 - events[at].task;
-        let difference = followed(&events).difference.unwrap();
-        assert_eq!((difference.at, difference.what), (99 * TICK + 19_000, "they choose differently"));
-        assert_eq!((difference.policy, difference.kernel), (Some(1), Some(0)));
-    }
-
-    #[test]
-    fn a_switch_that_the_policy_did_not_want_is_reported() {
-        let mut events = alternating(10);
-        let early = 9 * TICK + TICK / 2;
-        events.extend([event(early, Kind::SwitchOut, 1, 0), event(early, Kind::SwitchIn, 0, 0)]);
-        assert_eq!(followed(&events).difference.unwrap().what, "only the kernel chooses anew");
-    }
-
-    #[test]
-    fn a_task_that_is_ready_at_the_begin_has_waited_since_the_switch_before() {
-        let (events, jobs) = (alternating(10), []);
-        let story = Story { jobs: &jobs, events: &events, from: 5 * TICK, until: Nanos::MAX, tick: TICK };
-        assert_eq!(story.ready(), [1, 0]);
-    }
-}
+mod tests;

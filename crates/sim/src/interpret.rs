@@ -32,7 +32,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.view.waker = Some(task);
         // A task whose preemption was put off, or that is looked at on its way out of the kernel, is preempted before its next
         // instruction.
-        let leaving = self.deferred >> cpu & 1 == 1 || S::FEATURES.user_returns && self.cpus[cpu].mode == Mode::System;
+        let leaving =
+            self.deferred.has(cpu as CpuId) || S::FEATURES.user_returns && self.cpus[cpu].mode == Mode::System;
         if leaving && self.preempted_between_bursts(cpu, task) {
             return;
         }
@@ -69,8 +70,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             return false;
         }
         if process.busy() {
-            let at_once = self.preemption == Preemption::Full || self.wishes.at_once >> cpu & 1 == 1;
-            return at_once && self.wishes.resched >> cpu & 1 == 1;
+            let at_once = self.preemption == Preemption::Full || self.wishes.at_once.has(cpu as CpuId);
+            return at_once && self.wishes.resched.has(cpu as CpuId);
         }
         self.exit_to_user_mode(cpu, task)
     }
@@ -79,17 +80,20 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// or a tick requested a new choice. Returns whether one did.
     #[inline(always)]
     fn exit_to_user_mode(&mut self, cpu: usize, task: TaskId) -> bool {
-        let bit = 1 << cpu;
+        let at = cpu as CpuId;
         if S::FEATURES.user_returns && self.cpus[cpu].mode == Mode::System {
             self.cpus[cpu].mode = Mode::User;
-            self.scheduler.return_to_user(&mut context!(self), cpu as CpuId, task);
+            self.scheduler.return_to_user(&mut context!(self), at, task);
         }
-        if (self.deferred | self.wishes.resched) & bit == 0 {
+        let deferred = self.deferred.has(at);
+        if !deferred && !self.wishes.resched.has(at) {
             return false;
         }
         self.cpus[cpu].mode = Mode::User;
-        self.wishes.resched |= bit;
-        self.wishes.at_once |= self.deferred & bit;
+        self.wishes.resched.insert(at);
+        if deferred {
+            self.wishes.at_once.insert(at);
+        }
         true
     }
 
@@ -102,7 +106,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if S::FEATURES.user_returns && (before, mode) == (Mode::System, Mode::User) {
             self.scheduler.return_to_user(&mut context!(self), cpu as CpuId, task);
         }
-        if self.deferred >> cpu & 1 == 1 {
+        if self.deferred.has(cpu as CpuId) {
             self.preempt_deferred(cpu, mode);
         }
     }
@@ -112,8 +116,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     #[inline(never)]
     fn preempt_deferred(&mut self, cpu: usize, mode: Mode) {
         if mode == Mode::User || self.preemption == Preemption::Voluntary {
-            self.wishes.resched |= 1 << cpu;
-            self.wishes.at_once |= 1 << cpu;
+            self.wishes.resched.insert(cpu as CpuId);
+            self.wishes.at_once.insert(cpu as CpuId);
         }
     }
 
@@ -184,7 +188,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Instruction::Period(length) => return self.period(cpu, task, length),
             Instruction::Yield => {
                 self.cpus[cpu].leaving = Enqueue::Yield;
-                self.wishes.resched |= 1 << cpu;
+                self.wishes.resched.insert(cpu as CpuId);
                 return Flow::Stop;
             }
             Instruction::Mark(name) => {

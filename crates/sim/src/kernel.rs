@@ -5,6 +5,7 @@ use crate::{
     clock::Clock,
     costs::Costs,
     cpu::Cpu,
+    earliest::Earliest,
     process::Process,
     resources::{Device, Resources},
     servers::Servers,
@@ -16,7 +17,7 @@ use schedlab_model::{
     Nanos,
     event::{Event, Kind, Observer},
     machine::Preemption,
-    processors::PerProcessor,
+    processors::{CpuSet, PerProcessor},
     rng::Rng,
     task::{CpuId, TaskId},
 };
@@ -45,6 +46,8 @@ pub(crate) struct Kernel<S, O> {
     pub wishes: Wishes,
     pub processes: Vec<Process>,
     pub cpus: PerProcessor<Cpu>,
+    /// Which of many processors has something to do first.
+    pub earliest: Option<Box<Earliest>>,
     pub timers: Timers,
     pub clock: Clock,
     /// The statistics clock, if there is one apart.
@@ -60,8 +63,8 @@ pub(crate) struct Kernel<S, O> {
     /// Interrupts and switching are charged to the running task.
     pub charges_interrupts: bool,
     pub preemption: Preemption,
-    /// Processors whose task is to be preempted as soon as it leaves the kernel, a bit each.
-    pub deferred: u64,
+    /// Processors whose task is to be preempted as soon as it leaves the kernel.
+    pub deferred: CpuSet,
     pub policy_rng: Rng,
     /// What moving from task to task and from processor to processor costs in caches, if it does.
     pub caches: Option<Box<Caches>>,

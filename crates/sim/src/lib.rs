@@ -37,6 +37,7 @@ mod caches;
 mod clock;
 mod costs;
 mod cpu;
+mod earliest;
 mod ends;
 mod expiry;
 mod files;

@@ -1,7 +1,8 @@
 //! Locks with a protocol against priority inversion: who waits before whom, and which priority the holder has meanwhile.
 //!
 //! As the kernel's rt_mutex, and glibc's mutexes with a ceiling: only real-time priorities count. Ordinary tasks are equals, wait first
-//! come, first served, and lend nothing. What a task asked for itself is kept apart from what the scheduler sees; a scheduler
+//! come, first served, and lend nothing. A task with a reservation goes before all of them; it lends the highest priority, where the kernel
+//! lends its deadline, and borrows none. What a task asked for itself is kept apart from what the scheduler sees; a scheduler
 //! without real-time tasks sees the record and ignores it, as it ignores such jobs.
 
 use crate::{
@@ -15,9 +16,16 @@ use schedlab_model::{
 };
 use schedlab_policies::schedulers::Scheduler;
 
-/// How far a task goes before others: its real-time priority, 0 for all others.
+/// The highest real-time priority.
+const HIGHEST: u8 = 99;
+
+/// How far a task goes before others: its real-time priority; farther with a reservation; 0 for all others.
 fn rank((policy, priority): Asked) -> u8 {
-    if matches!(policy, Policy::Fifo | Policy::Rr) { priority } else { 0 }
+    match policy {
+        Policy::Fifo | Policy::Rr => priority,
+        Policy::Deadline => HIGHEST + 1,
+        Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => 0,
+    }
 }
 
 fn asked(task: &Task) -> Asked {
@@ -118,7 +126,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Protocol::Ceiling(ceiling) => Some(ceiling),
             Protocol::Inherit => lock.waiting.front().map(|&(first, _)| rank(asked(&self.view.tasks[first as usize]))),
         });
-        let lent = lent.max().unwrap_or(0);
+        let lent = lent.max().unwrap_or(0).min(HIGHEST);
         if lent <= rank(own) {
             return own;
         }

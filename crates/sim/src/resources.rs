@@ -3,6 +3,7 @@
 use schedlab_model::{
     Nanos,
     machine::Sizing,
+    processors::CpuSet,
     program::{Span, Treatment},
     request::IoClass,
     scenario::Protocol,
@@ -147,27 +148,30 @@ pub(crate) fn io_priority(class: Option<IoClass>, level: Option<u8>) -> Option<(
 }
 
 /// A change, ready to be made.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Change {
     nice: Option<i8>,
     policy: Option<(Policy, u8)>,
     /// None in it: the scheduler's own.
     slice: Option<Option<Nanos>>,
-    allowed: Option<u64>,
+    allowed: Option<CpuSet>,
     group: Option<GroupId>,
     pub io: Option<(IoClass, u8)>,
+    /// The job whose tasks are changed, by its index, if not the task that makes the change.
+    pub job: Option<u16>,
 }
 
 impl Change {
-    pub fn of(treatment: &Treatment, groups: &BTreeMap<String, GroupId>, all: u64) -> Change {
-        let cpus = treatment.cpus.as_ref().map(|cpus| cpus.iter().fold(0, |mask: u64, cpu| mask | 1 << cpu) & all);
+    pub fn of(treatment: &Treatment, jobs: &[&String], groups: &BTreeMap<String, GroupId>, all: &CpuSet) -> Change {
+        let cpus = treatment.cpus.as_ref().map(|cpus| CpuSet::from_iter(cpus.iter().copied()).and(all));
         Change {
             nice: treatment.nice,
             policy: treatment.policy.map(|policy| (policy, treatment.priority.unwrap_or(0))),
             slice: treatment.slice.map(|slice| (slice.0 > 0).then_some(slice.0)),
-            allowed: cpus.filter(|&mask| mask != 0),
+            allowed: cpus.filter(|cpus| !cpus.is_empty()),
             group: treatment.group.as_ref().map(|name| groups.get(name).copied().unwrap_or(0)),
             io: io_priority(treatment.io_class, treatment.io_level),
+            job: treatment.job.as_ref().and_then(|name| jobs.iter().position(|job| *job == name)).map(|job| job as u16),
         }
     }
 
@@ -178,7 +182,7 @@ impl Change {
         task.slice = self.slice.unwrap_or(task.slice);
         task.group = self.group.unwrap_or(task.group);
         if task.reservation.is_none() {
-            task.allowed = self.allowed.unwrap_or(task.allowed);
+            task.allowed = self.allowed.clone().unwrap_or(std::mem::take(&mut task.allowed));
         }
     }
 }

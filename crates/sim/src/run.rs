@@ -14,7 +14,7 @@ use schedlab_model::{
     Nanos,
     event::{Leave, NO_TASK, Observer},
     machine::Preemption,
-    task::TaskId,
+    task::{CpuId, TaskId},
 };
 use schedlab_policies::schedulers::{Enqueue, Scheduler};
 
@@ -36,7 +36,7 @@ enum Next {
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Runs until every awaited task has ended, or nothing more happens up to the limit.
     pub fn run_to_limit(&mut self) {
-        if self.cpus.count() == 1 && !O::one_loop() { self.run_all::<true>() } else { self.run_all::<false>() }
+        if self.cpus.len() == 1 && !O::one_loop() { self.run_all::<true>() } else { self.run_all::<false>() }
     }
 
     /// The loop. With `ONE` processor, its number is a constant for the compiler.
@@ -51,6 +51,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             // The processor whose task is to run but has no burst.
             let mut over = match next {
                 Next::Burst(cpu) => {
+                    self.changes::<ONE>(cpu);
                     self.now = self.cpus[cpu].burst_end;
                     self.settle_running(cpu);
                     Some(cpu)
@@ -66,6 +67,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                     None
                 }
                 Next::Slice(cpu) => {
+                    self.changes::<ONE>(cpu);
                     self.now = self.cpus[cpu].slice_end;
                     self.slice_ended(cpu).then_some(cpu)
                 }
@@ -82,11 +84,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 if !self.wishes.moves.is_empty() {
                     self.carry_out_moves();
                 }
-                if self.wishes.resched == 0 {
-                    break;
-                }
-                let cpu = if ONE { 0 } else { self.wishes.resched.trailing_zeros() as usize };
-                self.wishes.resched &= self.wishes.resched - 1;
+                let Some(cpu) = self.wishes.resched.take_one::<ONE>() else { break };
+                self.changes::<ONE>(cpu);
                 let preempts = self.preemption == Preemption::Full || self.preempt_or_defer(cpu);
                 over = (preempts && self.schedule(cpu)).then_some(cpu);
             }
@@ -98,8 +97,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// What happens next.
     #[inline(always)]
-    fn next<const ONE: bool>(&self) -> Next {
-        let (cpu, ends) = if ONE { (0, self.cpus[0].next()) } else { self.earliest() };
+    fn next<const ONE: bool>(&mut self) -> Next {
+        let cpu = if ONE { 0 } else { self.earliest() };
+        let ends = self.cpus[cpu].next();
         let burst = self.cpus[cpu].burst_end == ends;
         let timer = self.timers.next();
         let other = timer.min(self.clock.next);
@@ -119,7 +119,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// Whether nothing but clock ticks can happen any more: every task that is left waits for another one.
     pub fn stalled(&self) -> bool {
-        if self.cpus.count() == 1 { self.nothing_happens::<true>() } else { self.nothing_happens::<false>() }
+        if self.cpus.len() == 1 { self.nothing_happens::<true>() } else { self.nothing_happens::<false>() }
     }
 
     #[inline(always)]
@@ -139,17 +139,16 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Whether a processor's task is preempted now. If it is inside a kernel that does not allow that, its preemption is put off
     /// until it leaves the kernel.
     fn preempt_or_defer(&mut self, cpu: usize) -> bool {
-        let bit = 1 << cpu;
-        let at_once = self.wishes.at_once & bit != 0;
-        self.wishes.at_once &= !bit;
+        let at_once = self.wishes.at_once.has(cpu as CpuId);
+        self.wishes.at_once.remove(cpu as CpuId);
         let state = &self.cpus[cpu];
         let in_kernel = state.running != NO_TASK && state.leaving != Enqueue::Yield && state.mode == Mode::System;
         let deferred = in_kernel && !at_once && !self.checks_often(state.running);
         if deferred {
-            self.deferred |= bit;
+            self.deferred.insert(cpu as CpuId);
             self.cpus[cpu].slice_end = Nanos::MAX;
         } else {
-            self.deferred &= !bit;
+            self.deferred.remove(cpu as CpuId);
         }
         !deferred
     }
@@ -160,11 +159,27 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.preemption == Preemption::Voluntary && self.processes[task as usize].goes_through_memory()
     }
 
-    /// The processor whose running task has something to do first, and when.
+    /// What a processor does next may change: where there are many, that is noted.
     #[inline(always)]
-    fn earliest(&self) -> (usize, Nanos) {
+    pub fn changes<const ONE: bool>(&mut self, cpu: usize) {
+        if !ONE && let Some(earliest) = &mut self.earliest {
+            earliest.changes(cpu);
+        }
+    }
+
+    /// The processor whose running task has something to do first.
+    #[inline(always)]
+    fn earliest(&mut self) -> usize {
+        let Some(earliest) = &mut self.earliest else { return self.earliest_of_few() };
+        let first = earliest.first(&self.cpus);
+        debug_assert_eq!(first, self.earliest_of_few(), "a change was not noted");
+        first
+    }
+
+    #[inline(always)]
+    fn earliest_of_few(&self) -> usize {
         let mut best = (0, self.cpus[0].next());
-        for index in 1..self.cpus.count() {
+        for index in 1..self.cpus.len() {
             // The end of a burst goes before the end of a slice at the same time.
             let cpu = &self.cpus[index];
             let next = cpu.next();
@@ -172,7 +187,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 best = (index, next);
             }
         }
-        best
+        best.0
     }
 
     /// The running task is preempted, or will be when it leaves the kernel; nothing else has requested a choice. Returns whether
@@ -189,7 +204,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// The run ends: what is under way is accounted for.
     pub fn stop(&mut self) {
-        for cpu in 0..self.cpus.count() {
+        for cpu in 0..self.cpus.len() {
             let task = self.cpus[cpu].running;
             if task != NO_TASK {
                 self.settle(cpu);

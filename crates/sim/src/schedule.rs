@@ -65,7 +65,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn choose(&mut self, cpu: usize) -> Option<Pick> {
         let cpu = cpu as CpuId;
         let pick = self.scheduler.pick_next(&mut context!(self), cpu);
-        if pick.is_some() || self.cpus.count() == 1 {
+        if pick.is_some() || self.cpus.len() == 1 {
             return pick;
         }
         let task = self.scheduler.balance(&mut context!(self), cpu, Balance::Idle)?;
@@ -86,7 +86,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// The policy's choice of a processor for a new or woken task; there is none to make where there is but one.
     #[inline(always)]
     fn place(&mut self, task: TaskId, why: Enqueue) -> CpuId {
-        if self.cpus.count() == 1 {
+        if self.cpus.len() == 1 {
             return 0;
         }
         let cpu = self.scheduler.select_cpu(&mut context!(self), task, why);
@@ -120,7 +120,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let running = self.cpus[cpu as usize].running;
         if running == NO_TASK {
             self.scheduler.enqueue(&mut context!(self), cpu, task, why);
-            self.wishes.resched |= 1 << cpu;
+            self.wishes.resched.insert(cpu);
             return;
         }
         if S::FEATURES.charges_at_wakeups {
@@ -128,8 +128,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
         self.scheduler.enqueue(&mut context!(self), cpu, task, why);
         let preempts = self.scheduler.wakeup_preempts(&mut context!(self), cpu, running, task);
-        self.wishes.resched |= u64::from(preempts != Preempt::No) << cpu;
-        self.wishes.at_once |= u64::from(preempts == Preempt::AtOnce) << cpu;
+        self.wishes.resched.insert_if(cpu, preempts != Preempt::No);
+        self.wishes.at_once.insert_if(cpu, preempts == Preempt::AtOnce);
     }
 
     /// [`Kernel::block`], where it is rare.
@@ -153,6 +153,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let left = self.switch_out(cpu, task, leave);
         self.observer.observe(left);
         self.vacate(cpu);
-        self.wishes.resched |= 1 << cpu;
+        self.wishes.resched.insert(cpu as CpuId);
     }
 }

@@ -1,7 +1,6 @@
 //! What system calls do under both personalities: sleeping, children, signals, memory. What tasks share is in `sharing.rs`.
 
 use crate::{
-    boot::all_processors,
     kernel::{Kernel, Personality, context},
     process::{Action, Call, Mode, OpenFile, Process, Served, State, Use},
     resources::Device,
@@ -12,6 +11,7 @@ use schedlab_model::{
     Nanos,
     event::{Irq, Kind, NO_TASK, Observer},
     machine::Sizing,
+    processors::CpuSet,
     program::Demand,
     task::{CpuId, Policy, Task, TaskId, Wait},
 };
@@ -174,16 +174,20 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let (cpu, nice) = (self.view.tasks[task as usize].cpu, self.view.tasks[task as usize].nice);
         let parent = self.view.tasks[task as usize].parent.unwrap_or(NO_TASK);
         self.emit(Kind::Created, (i16::from(nice) + 128) as u8, cpu, task, job, parent.into());
-        self.report_allowed(task, all_processors(self.cpus.count()));
+        self.report_allowed(task, &CpuSet::all(self.cpus.len()));
         self.reserve(task);
         self.wake_rarely(task, Enqueue::New);
     }
 
     /// Reports where a task may run, if that is elsewhere than before.
-    pub fn report_allowed(&mut self, task: TaskId, before: u64) {
-        let Task { allowed, cpu, .. } = self.view.tasks[task as usize];
-        if allowed != before {
-            self.emit(Kind::Allowed, 0, cpu, task, allowed, 0);
+    pub fn report_allowed(&mut self, task: TaskId, before: &CpuSet) {
+        let Task { ref allowed, cpu, .. } = self.view.tasks[task as usize];
+        if allowed == before {
+            return;
+        }
+        let allowed = allowed.clone();
+        for word in (0..allowed.words().max(before.words())).rev() {
+            self.emit(Kind::Allowed, 0, cpu, task, allowed.word(word), word as u64);
         }
     }
 

@@ -9,6 +9,7 @@
 
 use schedlab_model::{
     Nanos,
+    task::CpuId,
     topology::{CAPACITY, Topology},
 };
 
@@ -18,11 +19,11 @@ pub(crate) const FULL: u64 = CAPACITY as u64 * 1_000_000;
 /// The speeds of all processors, alone and while another thread of the core runs.
 #[derive(Debug)]
 pub(crate) struct Speeds {
-    /// For each processor, the other threads of its core, a bit each.
-    siblings: Vec<u64>,
+    /// For each processor, the other threads of its core.
+    siblings: Vec<Vec<CpuId>>,
     speeds: Vec<[u64; 2]>,
-    /// Processors that run a task, a bit each.
-    busy: u64,
+    /// For each processor, whether it runs a task.
+    busy: Vec<bool>,
 }
 
 impl Speeds {
@@ -35,22 +36,34 @@ impl Speeds {
         let alone = |cpu| u64::from(topology.place(cpu).capacity) * FULL / u64::from(CAPACITY);
         let shared = |cpu| ((alone(cpu) as f64 * topology.thread_speed()).round() as u64).max(1);
         Some(Box::new(Speeds {
-            siblings: all.clone().map(|cpu| topology.threads(cpu) & !(1 << cpu)).collect(),
+            siblings: all
+                .clone()
+                .map(|cpu| topology.threads(cpu).iter().filter(|&other| other != cpu).collect())
+                .collect(),
+            busy: vec![false; all.len()],
             speeds: all.map(|cpu| [alone(cpu), shared(cpu)]).collect(),
-            busy: 0,
         }))
     }
 
-    /// A processor has something to run, or nothing any more. Returns the other threads of its core if that is a change.
-    pub fn note(&mut self, cpu: usize, runs: bool) -> u64 {
-        let before = self.busy;
-        self.busy = before & !(1 << cpu) | u64::from(runs) << cpu;
-        if before == self.busy { 0 } else { self.siblings[cpu] }
+    /// A processor has something to run, or nothing any more. Returns whether that is a change.
+    pub fn note(&mut self, cpu: usize, runs: bool) -> bool {
+        std::mem::replace(&mut self.busy[cpu], runs) != runs
+    }
+
+    /// How many other threads its core has.
+    pub fn siblings(&self, cpu: usize) -> usize {
+        self.siblings[cpu].len()
+    }
+
+    /// The n-th of the other threads of its core.
+    pub fn sibling(&self, cpu: usize, n: usize) -> usize {
+        self.siblings[cpu][n].into()
     }
 
     /// How fast a processor is now.
     pub fn now(&self, cpu: usize) -> u64 {
-        self.speeds[cpu][usize::from(self.siblings[cpu] & self.busy != 0)]
+        let shares = self.siblings[cpu].iter().any(|&other| self.busy[usize::from(other)]);
+        self.speeds[cpu][usize::from(shares)]
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::{
     kernel::{Kernel, context},
     process::{Mode, Served, State},
+    resources::Change,
 };
 use schedlab_model::{
     event::{Leave, NO_TASK, Observer},
@@ -13,15 +14,36 @@ use schedlab_model::{
 use schedlab_policies::schedulers::{Context, Dequeue, Enqueue, Preempt, Scheduler};
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
-    /// The task changes how it is treated.
+    /// The task changes how it is treated, or which processors the tasks of a job may use.
     pub fn set(&mut self, task: TaskId, change: u16) -> Served {
-        let change = self.resources.changes[usize::from(change)];
+        let change = self.resources.changes[usize::from(change)].clone();
+        if let Some(job) = change.job {
+            return self.set_job(task, job, &change);
+        }
         let io = &mut self.processes[task as usize].life.io;
         *io = change.io.or(*io);
         let mut after = self.view.tasks[task as usize].clone();
         (after.policy, after.priority) = self.own(task);
         change.apply(&mut after);
         self.ask(task, after)
+    }
+
+    /// The living tasks of a job are changed, one after the other; the caller may be one of them.
+    fn set_job(&mut self, caller: TaskId, job: u16, change: &Change) -> Served {
+        let mut served = Served::Done;
+        for task in 0..self.view.tasks.len() as TaskId {
+            let process = &self.processes[task as usize];
+            if process.job != job || matches!(process.state, State::Unborn | State::Dead) {
+                continue;
+            }
+            let mut after = self.view.tasks[task as usize].clone();
+            change.apply(&mut after);
+            let done = self.change(task, after);
+            if task == caller {
+                served = done;
+            }
+        }
+        served
     }
 
     /// A task has another record from now on. A running task goes on where it is, unless the policy wants a new choice or the task
@@ -31,10 +53,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if self.cpus[usize::from(cpu)].running == task {
             self.settle_running(cpu.into());
             self.replace(task, after);
-            if self.view.tasks[task as usize].allowed >> cpu & 1 == 1 {
+            if self.view.tasks[task as usize].allowed.has(cpu) {
                 return Served::Done;
             }
-            self.evict(cpu.into(), task);
+            self.put_back(cpu.into(), task);
+            self.go_elsewhere(task);
             return Served::Moved;
         }
         if self.processes[task as usize].state == State::Runnable {
@@ -51,12 +74,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let cpu = after.cpu;
         let before = std::mem::replace(&mut self.view.tasks[task as usize], after);
         self.scheduler.changed(&mut context!(self), cpu, task, &before);
-        self.report_allowed(task, before.allowed);
+        self.report_allowed(task, &before.allowed);
     }
 
-    /// A running task moves to a processor that it may use.
-    fn evict(&mut self, cpu: usize, task: TaskId) {
-        self.put_back(cpu, task);
+    /// A queued task moves to a processor that it may use.
+    fn go_elsewhere(&mut self, task: TaskId) {
         let to = self.scheduler.select_cpu(&mut context!(self), task, Enqueue::Migrate);
         self.migrate(task, to);
         self.may_preempt(to, task);
@@ -68,7 +90,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let left = self.switch_out(cpu, task, Leave::Preempted);
         self.observer.observe(left);
         self.vacate(cpu);
-        self.wishes.resched |= 1 << cpu;
+        self.wishes.resched.insert(cpu as CpuId);
     }
 
     /// Tasks go where the policy wants them, as far as they can run and may run there. A running one is moved only where the kernel can
@@ -77,9 +99,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     #[inline(never)]
     pub fn carry_out_moves(&mut self) {
         for (task, to) in std::mem::take(&mut self.wishes.moves) {
-            let (from, allowed) = (self.view.tasks[task as usize].cpu, self.view.tasks[task as usize].allowed);
+            let Task { cpu: from, ref allowed, .. } = self.view.tasks[task as usize];
             let runnable = self.processes[task as usize].state == State::Runnable;
-            if !runnable || from == to || allowed >> to & 1 == 0 {
+            if !runnable || from == to || !allowed.has(to) {
                 continue;
             }
             let cpu = usize::from(from);
@@ -98,22 +120,26 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// A queued task whose record has changed joins its runqueue again.
     fn queue_again(&mut self, cpu: CpuId, task: TaskId) {
         self.scheduler.enqueue(&mut context!(self), cpu, task, Enqueue::Migrate);
-        self.may_preempt(cpu, task);
+        if self.view.tasks[task as usize].allowed.has(cpu) {
+            self.may_preempt(cpu, task);
+        } else {
+            self.go_elsewhere(task);
+        }
     }
 
     /// A task has joined a runqueue: an idle processor takes it, a busy one asks the policy.
     fn may_preempt(&mut self, cpu: CpuId, task: TaskId) {
         let running = self.cpus[usize::from(cpu)].running;
         if running == NO_TASK {
-            self.wishes.resched |= 1 << cpu;
+            self.wishes.resched.insert(cpu);
             return;
         }
         if S::FEATURES.charges_at_wakeups {
             self.settle(cpu.into());
         }
         let preempts = self.scheduler.wakeup_preempts(&mut context!(self), cpu, running, task);
-        self.wishes.resched |= u64::from(preempts != Preempt::No) << cpu;
-        self.wishes.at_once |= u64::from(preempts == Preempt::AtOnce) << cpu;
+        self.wishes.resched.insert_if(cpu, preempts != Preempt::No);
+        self.wishes.at_once.insert_if(cpu, preempts == Preempt::AtOnce);
     }
 
     /// The class and level of a task at the drive: what it asked for; else by its policy and nice value, as Linux has it.

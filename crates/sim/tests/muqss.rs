@@ -5,6 +5,7 @@ use schedlab_policies::schedulers::Muqss;
 use schedlab_testing::schedulers::{
     Run,
     measure::{Latency, S10, assert_near, copes_with_every_class, on, run_intervals, seconds, share, turns},
+    run, scenario,
 };
 
 schedlab_testing::test_scheduler!(Muqss);
@@ -259,4 +260,62 @@ fn a_task_woken_together_with_a_better_one_goes_to_an_idle_processor() {
         + "shared.all = { barrier = 3 }\n";
     let run = on::<Muqss>(3, 1000, MUQSS, &jobs);
     assert_eq!([run.get("wasted"), run.get("tasks.any.real"), run.get("tasks.bound.real")], [0.0, 0.03, 0.028]);
+}
+
+/// Two memory nodes of two processors, and two cores of two threads, 0 and 2, 1 and 3.
+const NODES: &str = "processors = 4, nodes = 2";
+const THREADS: &str = "processors = 4, topology = { threads = 2, thread_speed = 0.6 }";
+
+/// Where a sleeper wakes that slept on a processor on which a hog runs since.
+fn wakes_next_to_a_hog(variant: &str, machine: &str, cpu: u16) -> u16 {
+    let rest = format!(
+        r#"
+        machine = {{ preset = "uniform", {machine} }}
+        scheduler = {{ {variant} }}
+        workload.a_sleeper = {{ cpus = [{cpu}], steps = [{{ set = {{ cpus = [0, 1, 2, 3] }} }}, {{ sleep = "500ms" }}, {{ compute = "1ms" }}] }}
+        workload.b_hog = {{ cpus = [{cpu}], load = "spin", passes = "forever" }}
+        "#
+    );
+    let run = run::<Muqss>(&scenario(&rest), 1);
+    run.of(Kind::Wakeup).filter(|e| e.task == 0).last().expect("it is woken").cpu
+}
+
+#[test]
+fn a_woken_task_goes_to_an_idle_core_before_the_other_thread_of_a_busy_one_and_not_to_another_node() {
+    for variant in VARIANTS {
+        assert_eq!(wakes_next_to_a_hog(variant, THREADS, 0) % 2, 1, "{variant}");
+        assert_eq!(wakes_next_to_a_hog(variant, NODES, 2), 3, "{variant}");
+        assert_eq!(wakes_next_to_a_hog(variant, NODES, 1), 0, "{variant}");
+    }
+}
+
+#[test]
+fn without_interactive_a_processor_takes_tasks_of_its_own_list_and_of_longer_ones() {
+    let shares = |rqshare: &str| {
+        let variant = format!("{MUQSS}, interactive = false, rqshare = \"{rqshare}\"");
+        let run = on::<Muqss>(2, 1000, &variant, &format!("duration = \"20s\"\n{}", hog("h", ", count = 3")));
+        let mut shares: Vec<f64> = (0..3).map(|task| share(&run, task, 0, seconds(20))).collect();
+        shares.sort_by(f64::total_cmp);
+        shares
+    };
+    // Two take turns on one processor; the third one's list is never shorter.
+    for (rqshare, expected) in [("none", [50.0, 50.0, 100.0]), ("mc", [66.7; 3])] {
+        shares(rqshare).into_iter().zip(expected).for_each(|(share, expected)| assert_near(share, expected, 0.5));
+    }
+}
+
+#[test]
+fn a_task_that_is_switched_from_goes_to_an_idle_processor_at_once() {
+    // The second one may use both processors, and is on the first when the tasks of the other end.
+    let rest = r#"
+        duration = "2s"
+        workload.x = { load = "spin", passes = "forever", cpus = [0] }
+        workload.y = { load = "spin", passes = "forever", start = "1ms" }
+        workload.z = { load = "spin", compute = "99ms", cpus = [1], count = 2 }
+    "#;
+    let run = on::<Muqss>(2, 1000, MUQSS, rest);
+    let there = run.of(Kind::SwitchIn).filter(|e| e.task == 1 && e.cpu == 1).last().expect("it moves").time;
+    assert!(there < 212 * MILLISECOND, "{there}");
+    assert!(run.of(Kind::Idle).all(|e| e.time <= there), "a processor idles after");
+    assert_eq!(run.get("wasted"), 0.0);
 }

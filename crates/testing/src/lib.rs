@@ -33,7 +33,10 @@ macro_rules! test_scheduler {
         }
         $crate::each_law! {
             $crate::schedulers::treatment, $crate::schedulers::Subject::of::<$policy>(),
-            [a_change_counts_as_if_it_had_always_been, a_task_stays_where_it_is_bound]
+            [
+                a_change_counts_as_if_it_had_always_been, a_task_stays_where_it_is_bound,
+                tasks_are_bound_and_released_from_outside,
+            ]
         }
         $crate::each_law! {
             $crate::schedulers::pages, $crate::schedulers::Subject::of::<$policy>(),

@@ -10,7 +10,7 @@ use schedlab_model::{
 use schedlab_policies::{
     caches::{self, Eviction, Key, Slot},
     elevators::{self, Device, Elevator, Next, NoElevator},
-    schedulers::{Context, Dequeue, Enqueue, Features, Fifo, Pick, Scheduler},
+    schedulers::{Balance, Context, Dequeue, Enqueue, Features, Fifo, Pick, Scheduler},
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -34,6 +34,10 @@ const PREEMPTS: u8 = 3;
 const NO_HOOK: u8 = 4;
 /// The last task is next, so that the first may wait forever, and it promises otherwise.
 const STARVES: u8 = 5;
+/// Processors do not take tasks from each other, and it promises that none idles for long.
+const NEVER_LOOKS: u8 = 6;
+/// At each tick a processor takes all tasks that wait elsewhere, and it promises that tasks hardly move.
+const STORMS: u8 = 7;
 
 impl<const FAULT: u8> Scheduler for Faulty<FAULT> {
     const INFO: Info = Info {
@@ -42,12 +46,14 @@ impl<const FAULT: u8> Scheduler for Faulty<FAULT> {
             IDLES => &[Promise::WorkConserving(Reach::Unbound)],
             PREEMPTS => &[Promise::RunsToBlock],
             STARVES => &[Promise::StarvationFree(Reach::EachProcessor)],
+            NEVER_LOOKS => &[Promise::FindsWork(500_000_000)],
+            STORMS => &[Promise::FindsWork(500_000_000), Promise::MovesAtMost(72)],
             _ => &[],
         },
         source: concat!(include_str!("../../policies/src/schedulers/classic/fifo.rs"), "// Features { ticks: true }"),
         ..Fifo::INFO
     };
-    const FEATURES: Features = Features { ticks: FAULT == NO_HOOK, ..Features::NONE };
+    const FEATURES: Features = Features { ticks: FAULT == NO_HOOK || FAULT == STORMS, ..Features::NONE };
 
     fn new(_: &Params, topology: &Topology, _: Nanos) -> Self {
         let processors = topology.processors();
@@ -69,11 +75,28 @@ impl<const FAULT: u8> Scheduler for Faulty<FAULT> {
         let task = if FAULT == STARVES { ready.pop()? } else { (!ready.is_empty()).then(|| ready.remove(0))? };
         Some(Pick { task, slice: (FAULT == PREEMPTS).then_some(1_000_000) })
     }
+
+    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, _: Balance) -> Option<TaskId> {
+        let may = |task: &TaskId| cx.tasks[*task as usize].allowed.has(cpu);
+        let others = self.0.iter().enumerate().filter(|(other, _)| FAULT == STORMS && *other != usize::from(cpu));
+        others.flat_map(|(_, ready)| ready).copied().find(may)
+    }
 }
 
 mod of_schedulers {
     use super::*;
-    use schedlab_testing::schedulers::{Subject, laws, pages};
+    use schedlab_testing::schedulers::{Subject, balancing, laws, pages};
+
+    #[test]
+    fn a_processor_that_never_looks_for_work_is_found() {
+        assert!(finds(|| laws::promises_are_kept(Subject::of::<Faulty<NEVER_LOOKS>>())));
+    }
+
+    #[test]
+    fn tasks_that_move_all_the_time_are_found() {
+        assert!(finds(|| balancing::moves_at_most(Subject::of::<Faulty<STORMS>>(), 72)));
+        balancing::finds_work(Subject::of::<Faulty<STORMS>>(), 500_000_000);
+    }
 
     #[test]
     fn a_lost_task_is_found() {

@@ -22,17 +22,9 @@ pub struct Names {
 impl Names {
     /// A task of the job of that index, identified by its number: "io#3". A server has a name of its own.
     pub fn task(&self, task: TaskId, job: u64) -> String {
-        match self.parts(task, job) {
-            (job, Some(number)) => format!("{job}#{number}"),
-            (server, None) => server.to_owned(),
-        }
-    }
-
-    /// The name of a task's job and its number, or that of the server alone.
-    pub(crate) fn parts(&self, task: TaskId, job: u64) -> (&str, Option<TaskId>) {
         match Self::of(&self.servers, task.into()) {
-            Some(server) => (server, None),
-            None => (Self::of(&self.jobs, job).unwrap_or("task"), Some(task)),
+            Some(server) => server.to_owned(),
+            None => format!("{}#{task}", Self::of(&self.jobs, job).unwrap_or("task")),
         }
     }
 

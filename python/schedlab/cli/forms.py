@@ -7,7 +7,7 @@ import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV: plain numbers, interval bounds in columns of their own.")]
-Markdown = Annotated[bool, typer.Option("--markdown", help="Print the table for Markdown.")]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")]
 
 
 class Form(Enum):

@@ -13,27 +13,27 @@ EXAMPLE = "schedlab guest boot 6.1"
 
 app = typer.Typer(
     help="Real kernels on an emulated machine that counts instructions: schedlab run FILE --on guest:6.1. "
-    "With guest:6.1@2 it has two processors, and is noisy. "
-    "Each verb prints --json, too.",
+    "guest:6.1@2 has two processors and is noisy; with guest:6.1@2-counted they take turns. Every verb has --json.",
     no_args_is_help=True,
 )
 
 Kernel = Annotated[
     str,
     typer.Argument(
-        help="A version, as 6.1, or the path of a bzImage; +FOLDER adds its modules. @N: N processors, noisy."
+        help="A version, as 6.1, or the path of a bzImage; +FOLDER adds its modules. @N: N processors, noisy; "
+        "@N-counted: they take turns, and results repeat."
     ),
 ]
 
 
 @app.command("list", epilog="Example: schedlab guest list --here")
 def list_(
-    here: Annotated[bool, typer.Option("--here", help="Only those that are fetched; asks no network.")] = False,
+    here: Annotated[bool, typer.Option("--here", help="Only kernels that are fetched; uses no network.")] = False,
     json: Json = False,
     csv: Csv = False,
     markdown: Markdown = False,
 ) -> None:
-    """List the kernels that are fetched, and those that can be, by the machine's own sources of packages."""
+    """List the kernels that are fetched, and those that this machine's package sources offer."""
     from schedlab.cli.output import print_json, print_result
     from schedlab.system.terminal import say
     from schedlab.tables import Cell, Column, Table
@@ -80,9 +80,9 @@ def fetch(kernel: Kernel, json: Json = False) -> None:
     from schedlab.system.terminal import say
     from schedlab.targets.guest import kernels, qemu
 
-    plain, _ = qemu.processors(kernel)
+    plain, own = qemu.processors(kernel)
     found = kernels.find(plain, say) if "/" in plain else kernels.fetch(plain, say)
-    emulator = qemu.find(say)
+    emulator = qemu.find(say, own)
     if json:
         about = {"kernel": kernel, "release": found.release, "version": found.version, "image": str(found.image)}
         print_json(about | {"emulator": str(emulator.program), "emulator_version": emulator.version})
@@ -110,7 +110,7 @@ def boot(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Boot a kernel, run a command of the agent in it, and show what it says.
+    """Boot a kernel, run a command of the agent in it, and print the answer.
 
     A kernel that hangs is ended after --timeout seconds of real time, and the end of its console is shown.
     """
@@ -143,11 +143,12 @@ def build(
     kernel: Annotated[str, typer.Option(help="The kernel whose types it is compiled for.")] = "6.17",
     json: Json = False,
 ) -> None:
-    """Compile a scheduler for a guest kernel's sched_ext; [tunables] sched_ext = "NAME.bpf.o" has it used."""
+    """Compile a scheduler for a guest kernel's sched_ext; select it with [tunables] sched_ext = "NAME.bpf.o"."""
     from schedlab.cli.output import print_json
     from schedlab.system.terminal import say
     from schedlab.targets.guest import build, machine
 
+    build.refuse_no_source(source)
     target = build.build(source, machine.ready(kernel, say), say)
     if json:
         print_json({"object": str(target), "kernel": kernel, "bytes": target.stat().st_size})

@@ -1,4 +1,4 @@
-"""`schedlab host`: what this host permits, its tunables, and settings that come back unless they are confirmed."""
+"""`schedlab host`: what this host permits, its tunables, and settings that are restored unless they are confirmed."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +14,7 @@ NAME = "host"
 EXAMPLE = "schedlab host check --json"
 
 app = typer.Typer(
-    help="See what this host permits, and set its tunables; everything comes back. Each verb prints --json, too.",
+    help="Report what this host permits, and change its tunables; every change is restored. Every verb has --json.",
     no_args_is_help=True,
 )
 
@@ -27,13 +27,13 @@ STYLES = {"yes": "green", "limited": "yellow", "no": "red", "unknown": "dim"}
 
 @app.command("check", epilog="Example: schedlab host check")
 def check(
-    look: Annotated[str, typer.Option("--look", help="How long to look at what else goes on.")] = "500ms",
+    look: Annotated[str, typer.Option("--look", help="How long to watch for other activity.")] = "500ms",
     journal: Journal = None,
     json: Json = False,
     csv: Csv = False,
     markdown: Markdown = False,
 ) -> None:
-    """Report what this host permits, and how to enable what is missing. Restores what dead runs have left changed."""
+    """Report what this host permits, and how to enable what is missing. Settings that dead runs left are restored."""
     from schedlab.cli.output import print_json, print_result
     from schedlab.tables import Cell, Column, Table
     from schedlab.targets.host import control
@@ -54,7 +54,7 @@ def check(
 
 @app.command("tunables", epilog="Example: schedlab host tunables swappiness elevator@vda")
 def tunables(
-    names: Annotated[list[str] | None, typer.Argument(help="Some only; all by default.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Names of tunables; all by default.")] = None,
     json: Json = False,
     csv: Csv = False,
     markdown: Markdown = False,
@@ -149,15 +149,15 @@ def _print_details(rows: list[dict]) -> None:
 def apply(
     settings: Settings,
     confirm_within: Annotated[
-        str, typer.Option("--confirm-within", help="Take back unless confirmed by then.")
+        str, typer.Option("--confirm-within", help="Restore the old values unless confirmed by then.")
     ] = "60s",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Write nothing; print the commands, and those back.")
+        bool, typer.Option("--dry-run", help="Write nothing; print the commands that set and restore the values.")
     ] = False,
     journal: Journal = None,
     json: Json = False,
 ) -> None:
-    """Set tunables until the next boot. Unless `schedlab host confirm` comes in time, they are taken back."""
+    """Set tunables until the next boot. They are restored unless `schedlab host confirm` is run in time."""
     from schedlab.cli.output import print_json
     from schedlab.targets.host import control
 
@@ -165,7 +165,7 @@ def apply(
     if json:
         print_json(done, name="host-plan" if dry_run else None)
     elif dry_run:
-        print("\n".join(["# set:", *done["set"], "# and back:", *done["back"]]))
+        print("\n".join(["# set:", *done["set"], "# to restore:", *done["back"]]))
     else:
         _print_trial(done)
 
@@ -175,7 +175,7 @@ def _print_trial(done: dict) -> None:
         print(f"{name} = {value}")
     for one in done["rounded"]:
         print(f"warning: {one['path']}: wanted {one['expected']}, reads {one['actual']}")
-    print(f"schedlab host confirm within {done['within_seconds']} s keeps it; schedlab host restore takes it back now.")
+    print(f"schedlab host confirm within {done['within_seconds']} s keeps it; schedlab host restore undoes it now.")
     print("It holds until the next boot; for longer, put it where this system sets up its kernel (sysctl.d, udev).")
 
 
@@ -203,11 +203,11 @@ LISTS = {
 
 @app.command("restore", epilog="Example: schedlab host restore --dry-run")
 def restore(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be put back.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be restored.")] = False,
     journal: Journal = None,
     json: Json = False,
 ) -> None:
-    """Put back and remove what dead runs have left, and end trials; what living runs hold is left alone."""
+    """Restore settings and remove objects that dead runs left, and end trials; living runs are left alone."""
     from schedlab.cli.output import print_json
     from schedlab.targets.host import control
 
@@ -216,19 +216,19 @@ def restore(
         print_json(done)
         return
     for text in done["back"]:
-        print(f"{'would put back' if dry_run else 'put back'}: {text}")
+        print(f"{'would restore' if dry_run else 'restored'}: {text}")
     for one in done["foreign"]:
         print(f"left alone: {one['path']} reads {one['actual']}, which is neither ours ({one['expected']}) nor the old")
     for name, what in LISTS.items():
         for text in done[name]:
             print(f"{what}: {text}")
     if not any(found for name, found in done.items() if name != "strays"):
-        print("Nothing is left to put back.")
+        print("Nothing is left to restore.")
 
 
 @app.command("unit", epilog="Example: schedlab host unit > /etc/systemd/system/schedlab-restore.service")
 def unit(json: Json = False) -> None:
-    """Print a systemd unit that puts back at boot what the last run could not."""
+    """Print a systemd unit that restores at boot what the last run could not."""
     from schedlab.cli.output import print_json
     from schedlab.targets.host import control
 

@@ -21,9 +21,11 @@ def verb(
     sessions: Annotated[int, typer.Option(min=1, help="Sessions with each setting.")] = 4,
     best: Annotated[int, typer.Option(min=1, help="The best score; the worst is 0.")] = 10,
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
-    set: Annotated[list[str] | None, typer.Option("--set", help="Override a field.")] = None,
+    set: Annotated[
+        list[str] | None, typer.Option("--set", help="Override a field: --set scheduler.slice=36ms; may be repeated.")
+    ] = None,
     trust: Annotated[
-        bool, typer.Option("--trust", help="Run what the file runs and changes on this host, and remember it.")
+        bool, typer.Option("--trust", help="Agree to what the file runs and changes on this host; remembered.")
     ] = False,
     json: Json = False,
     csv: Csv = False,

@@ -1,5 +1,6 @@
 """What there is to know of a verb, as `--help` prints it and as a manual page: both from one description."""
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,8 @@ from schedlab.system.status import MEANINGS
 
 #: Columns of a term before its text begins, at most; and of all help.
 TERM, WIDEST = 30, 100
+#: What stands for a value of each kind.
+VALUES = {"str": "TEXT", "path": "PATH", "int": "N", "int range": "N", "float": "NUMBER", "float range": "NUMBER"}
 #: Options that every verb has.
 COMMON = (
     ("-q, --quiet", "Print errors only: no notes, no progress."),
@@ -52,7 +55,8 @@ def of_command(command: Any, context: Any) -> Page:
         if parameter.param_type_name == "argument":
             arguments.append((record[0].partition(" ")[0].upper(), record[1]))
         else:
-            options.setdefault(getattr(parameter, "rich_help_panel", None) or "Options", []).append(record)
+            named = (_spelled(record[0]), _bounds_spelled(record[1]))
+            options.setdefault(getattr(parameter, "rich_help_panel", None) or "Options", []).append(named)
     listed = [(name, _first(command.commands[name].help)) for name in getattr(command, "commands", ())]
     options["Options"] = [*options.get("Options", []), *COMMON]
     sections = [("Arguments", arguments), ("Verbs", listed), *options.items()]
@@ -66,6 +70,16 @@ def of_command(command: Any, context: Any) -> Page:
         [section for section in sections if section[1]],
         (command.epilog or "").removeprefix("Example: "),
     )
+
+
+def _spelled(term: str) -> str:
+    """An option with its value as manual pages write it: `--set TEXT` of `--set <list[str]>`."""
+    return re.sub(r"<(?:list\[)?([^\]>]+)\]?>", lambda kind: VALUES.get(kind[1], kind[1]), term)
+
+
+def _bounds_spelled(text: str) -> str:
+    """A description with bounds in words: `[at least 1]` of `[x>=1]`."""
+    return re.sub(r"x>=([\d.]+)", r"at least \1", re.sub(r"([\d.]+)<=x<=([\d.]+)", r"\1 to \2", text))
 
 
 def _first(text: str | None) -> str:

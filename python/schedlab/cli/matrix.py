@@ -14,7 +14,9 @@ EXAMPLE = "schedlab matrix round_robin minix --loads interactive,audio --html ma
 def verb(
     schedulers: Annotated[list[str] | None, typer.Argument(help="Schedulers; all by default.")] = None,
     loads: Annotated[list[str] | None, typer.Option("--loads", help="Loads, with commas; all by default.")] = None,
-    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Seeds; those of the loads' files.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=1, help="Number of seeds; by default those of the loads' files.")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again what was run before.")] = False,
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")] = None,

@@ -34,7 +34,11 @@ def print_result(
         print(formats.csv(table), end="")
         for note in notes:
             say(note)
-    elif form is Form.MARKDOWN:
+        return
+    table, left = table.shortened()
+    others = [[part.shortened()[0] for part in parts] for parts in others]
+    notes = [*([f"{left}: --csv or --json prints all of them"] if left else []), *notes]
+    if form is Form.MARKDOWN:
         print(formats.markdown(table))
         for note in notes:
             print(f"- {formats.meant_as_text(note)}")

@@ -40,7 +40,7 @@ def verb(
     if form is Form.JSON:
         print_json({"result": str(results.folder), "page": str(output)})
     elif form is Form.TEXT:
-        print(f"{results.folder}: {output}")
+        print(f"wrote {output}, the page about {results.folder}")
     else:
         show(results, form)
 

@@ -31,7 +31,9 @@ _STYLES = {
 
 def verb(
     names: Annotated[list[str] | None, typer.Argument(help="Reports; all by default.")] = None,
-    seeds: Annotated[int | None, typer.Option("--seeds", min=2, help="Random phases for each row.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=2, help="Runs of each row, each with a random phase of its own.")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write one self-contained page with pictures.")] = None,
@@ -50,7 +52,7 @@ def verb(
 ) -> None:
     """Rebuild published results: claim, published, predicted with its 95 % interval, error, verdict.
 
-    With --on host or --on guest:KERNEL, the reports are asked again: what a present kernel makes of the same questions.
+    With --on host or --on guest:KERNEL the same questions are asked of a present kernel.
     --csv prints the rows of all reports, or the results of all experiments; claims are in the other forms.
     """
     from schedlab.cli.output import refuse_unwritable
@@ -210,9 +212,8 @@ def _print_scores(outcomes: "list[Outcome]", form: Form = Form.TEXT, html: Path 
 
 
 def _count(outcome: "Outcome") -> str:
-    from collections import Counter
+    from schedlab.published.reproduction import tally
 
-    rows = Counter(row.verdict for row in outcome.rows)
-    claims = Counter(finding.verdict for finding in outcome.claims.values())
-    spell = lambda counts: ", ".join(f"{n} {verdict}" for verdict, n in counts.items())  # noqa: E731
-    return f"rows: {spell(rows)}; claims: {spell(claims)}"
+    rows = tally(row.verdict for row in outcome.rows)
+    claims = tally(finding.verdict for finding in outcome.claims.values())
+    return f"rows: {rows}; claims: {claims}"

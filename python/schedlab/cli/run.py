@@ -25,7 +25,9 @@ HOST = "On a live host"
 
 def verb(
     file: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
-    set: Annotated[list[str] | None, typer.Option("--set", help="Override a field: --set scheduler.slice=36ms")] = None,
+    set: Annotated[
+        list[str] | None, typer.Option("--set", help="Override a field: --set scheduler.slice=36ms; may be repeated.")
+    ] = None,
     seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Number of seeds.")] = None,
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again what was run before.")] = False,
@@ -42,13 +44,16 @@ def verb(
     ] = None,
     gantt: Annotated[
         Path | None,
-        typer.Option("--gantt", help="Draw a run around its first wait above the median, as .svg or .txt."),
+        typer.Option(
+            "--gantt", help="Draw a run around the first wakeup that waits longer than the median, as .svg or .txt."
+        ),
     ] = None,
-    begin: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Begin of what --gantt draws.")] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="End of what --gantt draws.")] = None,
+    begin: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Where --gantt begins.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Where --gantt ends.")] = None,
     first: Annotated[float | None, typer.Option("--first", min=0.001, help="Seconds that --gantt draws.")] = None,
     cell: Annotated[
-        str | None, typer.Option("--cell", help="Draw this one, not the first: KEY=VALUE[,KEY=VALUE] of what is swept.")
+        str | None,
+        typer.Option("--cell", help="Draw this cell, not the first: KEY=VALUE[,KEY=VALUE] of what is swept."),
     ] = None,
     on: Annotated[
         str | None,
@@ -61,12 +66,14 @@ def verb(
         str | None, typer.Option(help="Compare every cell with this one: KEY=VALUE[,KEY=VALUE] of what is swept.")
     ] = None,
     trust: Annotated[
-        bool, typer.Option("--trust", help="Run what the file runs and changes on this host, and remember it.")
+        bool, typer.Option("--trust", help="Agree to what the file runs and changes on this host; remembered.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the whole plan; run and write nothing.")] = False,
     quiet_below: Annotated[
         float,
-        typer.Option(min=0.0, help="Most processor time of others, %, in an undisturbed run.", rich_help_panel=HOST),
+        typer.Option(
+            min=0.0, help="Processor time of other programs, %, above which a run is disturbed.", rich_help_panel=HOST
+        ),
     ] = 5.0,
     patience: Annotated[
         float, typer.Option(min=0.7, help="Longest wait for a quiet host before each run, s.", rich_help_panel=HOST)
@@ -75,7 +82,7 @@ def verb(
         bool, typer.Option("--dirty", help="Measure on a host that does not become quiet.", rich_help_panel=HOST)
     ] = False,
     warm_up: Annotated[
-        int, typer.Option(min=0, help="Runs of each cell before those that count.", rich_help_panel=HOST)
+        int, typer.Option(min=0, help="Unmeasured runs of each cell before the measured ones.", rich_help_panel=HOST)
     ] = 0,
     drop_caches: Annotated[
         bool, typer.Option("--drop-caches", help="Drop the kernel's caches before each run.", rich_help_panel=HOST)

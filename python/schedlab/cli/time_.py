@@ -14,11 +14,11 @@ EXAMPLE = "schedlab time --repeat 10 -- sort data --versus sort -S 1G data"
 def verb(
     command: Annotated[list[str], typer.Argument(help="After --: the command, or two with --versus between them.")],
     repeat: Annotated[int, typer.Option("--repeat", min=1, help="Runs of each command.")] = 1,
-    warm_up: Annotated[int, typer.Option("--warm-up", min=0, help="Runs before, that do not count.")] = 0,
+    warm_up: Annotated[int, typer.Option("--warm-up", min=0, help="Unmeasured runs before the measured ones.")] = 0,
     touch_nothing: Annotated[
         bool, typer.Option("--touch-nothing", help="Change no setting of the kernel, even if waits stay unknown.")
     ] = False,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of the random order of two commands.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Random seed for the order of two commands.")] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print JSON; what the command prints goes to standard error, as with --csv.")
     ] = False,

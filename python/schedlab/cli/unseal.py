@@ -13,12 +13,14 @@ EXAMPLE = 'schedlab unseal results/quantum --verdict "B is quicker than A, and C
 
 def verb(
     folder: Annotated[Path, typer.Argument(help="A blind experiment's results: results/NAME.")],
-    verdict: Annotated[str, typer.Option("--verdict", help="What you conclude, in letters; kept with the results.")],
+    verdict: Annotated[
+        str, typer.Option("--verdict", help="Your conclusion, in terms of the letters; kept with the results.")
+    ],
     json: Json = False,
     csv: Csv = False,
     markdown: Markdown = False,
 ) -> None:
-    """Write down the verdict on a blind experiment, then open its seal: every setting under its own name again."""
+    """Record the verdict on a blind experiment, then reveal which setting each letter was."""
     from schedlab.cli.output import print_json, print_result
     from schedlab.results.folders import newest
     from schedlab.tables import Column, Table

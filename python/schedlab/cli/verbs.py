@@ -17,18 +17,17 @@ SUMMARIES = {
     "reproduce": "Rebuild published results: claim, published, predicted with its 95 % interval, error, verdict.",
     "report": "Write one HTML page about a result: tables and pictures, light and dark, no network needed.",
     "schema": "Print the JSON Schema of experiment files, or write it to a file for your editor.",
-    "parity": "Run every scenario of the suite on the simulator and on this host, or in guests, and say "
+    "parity": "Run every scenario of the suite on the simulator and on this host, or in guests, and report "
     "where they agree.",
     "judge": "Run every setting in random order while a person works at this machine, and ask for a score after each.",
-    "unseal": "Write down the verdict on a blind experiment, then open its seal: every setting under its "
-    "own name again.",
+    "unseal": "Record the verdict on a blind experiment, then reveal which setting each letter was.",
     "watch": "Watch processors, memory, drives, pressure and tasks of this host; or time a command and "
     "report the means.",
     "time": "Run a command and say where its time went: user, system, waiting for processor, disk and memory, asleep.",
     "diagnose": "Watch this host and name the resource that is short, the evidence, and who uses it up.",
     "guest": "Real kernels on an emulated machine that counts instructions: schedlab run FILE --on guest:6.1. "
-    "With guest:6.1@2 it has two processors, and is noisy. Each verb prints --json, too.",
-    "host": "See what this host permits, and set its tunables; everything comes back. Each verb prints --json, too.",
+    "guest:6.1@2 has two processors and is noisy; with guest:6.1@2-counted they take turns. Every verb has --json.",
+    "host": "Report what this host permits, and change its tunables; every change is restored. Every verb has --json.",
     "completion": "Print a completion script for a shell: bash, zsh or fish.",
     "man": "Print the manual page of a verb, or write all pages into a folder.",
 }
@@ -37,7 +36,7 @@ GROUPS = ("guest", "host")
 #: Python has names of its own for these.
 _MODULES = {"list": "list_", "time": "time_"}
 
-ABOUT = "A lab for operating-system performance: ask in an experiment file, get a table with intervals."
+ABOUT = "A lab for operating-system performance: describe an experiment in a file, get a table with 95 % intervals."
 EXAMPLE = "schedlab run examples/quantum.toml --set scheduler.slice=36ms"
 
 

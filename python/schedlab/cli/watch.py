@@ -16,10 +16,14 @@ def verb(
     ] = None,
     csv: Annotated[str | None, typer.Option("--csv", help="Write rows to this file; - prints them.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON lines, a header first.")] = False,
-    nice: Annotated[bool, typer.Option("--nice", help="Loads of each nice level, too.")] = False,
-    tasks: Annotated[int, typer.Option("--tasks", min=0, max=1000, help="Tasks to show: those that use most.")] = 0,
-    by: Annotated[str, typer.Option("--by", help="Of what: cpu, memory or disk.")] = "cpu",
-    cgroup: Annotated[list[str] | None, typer.Option("--cgroup", help="This control group, too.")] = None,
+    nice: Annotated[bool, typer.Option("--nice", help="Also report the loads of each nice level.")] = False,
+    tasks: Annotated[
+        int, typer.Option("--tasks", min=0, max=1000, help="Number of tasks to show, the largest users first.")
+    ] = 0,
+    by: Annotated[str, typer.Option("--by", help="What --tasks sorts by: cpu, memory or disk.")] = "cpu",
+    cgroup: Annotated[
+        list[str] | None, typer.Option("--cgroup", help="Also report this control group; may be repeated.")
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="One sample only.")] = False,
 ) -> None:
     """Watch processors, memory, drives, pressure and tasks of this host; or time a command and report the means."""

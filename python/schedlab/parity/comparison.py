@@ -17,6 +17,8 @@ class Allowance:
     least: float
     unit: str
     words: str
+    #: In place of both, of counts: the larger over the smaller.
+    factor: float | None = None
 
 
 @dataclass(frozen=True)

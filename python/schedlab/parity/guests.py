@@ -62,7 +62,7 @@ class Reference:
 
 
 REFERENCES = (
-    Reference("5.10", {"name": "cfs"}),
+    Reference("5.10", {"name": "cfs", "variant": "5.10"}),
     Reference("6.1", {"name": "cfs"}),
     Reference("6.17", {"name": "eevdf", "variant": "6.17"}),
 )

@@ -17,14 +17,11 @@ At the first difference it ends. Kernel threads are as few as words of the comma
 of the recording.
 """
 
-import io
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 from schedlab import _core
 from schedlab.errors import UsageError, nearest
@@ -49,6 +46,11 @@ MEASURED = "measured"
 HOG = ({"compute": "10000s"},)
 #: The one that runs after all others and never again.
 LAST = "last"
+ROUND_ROBIN = {"policy": "rr", "priority": 10}
+#: With real-time tasks: how long the processor is idle before the last task, and how long that computes, ms. Both are
+#: longer than the budget of the kernel's server of fair tasks (50 ms): idle time uses up what is left of it, and then
+#: the task begins the server's periods.
+IDLE_MS, LAST_MS = 100, 100
 #: Length of the measured phase, guest seconds.
 SECONDS = 60
 
@@ -60,19 +62,30 @@ class TaskSet:
     name: str
     #: What each of them asks for; with `MEASURED`, the steps that a sleeper repeats.
     tasks: Sequence[dict[str, Any]]
-    #: Slices of the measured phase that are not followed: what is left of a SCHED_RR task's slice when the run begins
-    #: is not known.
-    skipped: int = 0
+    #: Policy and priority of the tasks, if these are real-time ones. Each becomes one as its part in the warm-up ends,
+    #: so that its slice is whole in the measured phase.
+    real_time: dict[str, Any] | None = None
 
     @property
     def measured_ms(self) -> float:
         """When the first task wakes for the measured phase."""
-        return APART_MS * (len(self.tasks) + 1) + PAUSE_MS
+        return self._last_ms + APART_MS + PAUSE_MS + (LAST_MS if self.real_time else 0)
 
-    def experiment(self, scheduler: dict[str, Any], seconds: float = SECONDS) -> Experiment:
-        """The task set's experiment."""
-        workload = {f"t{number:02}": self._job(number, settings) for number, settings in enumerate(self.tasks)}
-        workload[LAST] = _job(APART_MS * len(self.tasks), [{"compute": f"{ALONE_MS}ms"}, {"sleep": "10000s"}])
+    @property
+    def _last_ms(self) -> float:
+        """When the last task's part in the warm-up begins."""
+        return APART_MS * len(self.tasks) + (IDLE_MS if self.real_time else 0)
+
+    @property
+    def begin_ns(self) -> int:
+        """From when on the recording is followed; with real-time tasks, from the last task's part in the warm-up on."""
+        return round((self._last_ms if self.real_time else self.measured_ms) * 1e6) - MARGIN_NS
+
+    def experiment(self, scheduler: dict[str, Any], seconds: float = SECONDS, followed: bool = False) -> Experiment:
+        """The task set's experiment; `followed`: as the policy sees it that is led through a recording."""
+        workload = {f"t{number:02}": self._job(number, task, followed) for number, task in enumerate(self.tasks)}
+        last_ms = LAST_MS if self.real_time else ALONE_MS
+        workload[LAST] = _job(self._last_ms, [{"compute": f"{last_ms}ms"}, {"sleep": "10000s"}])
         return Experiment.from_dict(
             {
                 "question": "Do policy and kernel switch alike?",
@@ -85,12 +98,14 @@ class TaskSet:
             self.name,
         )
 
-    def _job(self, number: int, settings: dict[str, Any]) -> dict[str, Any]:
+    def _job(self, number: int, settings: dict[str, Any], followed: bool) -> dict[str, Any]:
         wakes_ms = self.measured_ms + WAKES_APART_MS * number
         asleep_ms = wakes_ms - APART_MS * number - ALONE_MS
         measured = {"repeat": {"times": "forever", "steps": settings.get(MEASURED, HOG)}}
-        steps = [{"compute": f"{ALONE_MS}ms"}, {"sleep": f"{asleep_ms:g}ms"}, measured]
-        return _job(APART_MS * number, steps) | {name: value for name, value in settings.items() if name != MEASURED}
+        becomes = [{"set": self.real_time}] if self.real_time and not followed else []
+        steps = [{"compute": f"{ALONE_MS}ms"}, *becomes, {"sleep": f"{asleep_ms:g}ms"}, measured]
+        treated = {name: value for name, value in settings.items() if name != MEASURED}
+        return _job(APART_MS * number, steps) | treated | (self.real_time or {} if followed else {})
 
 
 def _nice(*levels: int) -> list[dict[str, Any]]:
@@ -138,8 +153,8 @@ TASK_SETS = (
         "sleepers_of_two_slices", [{}, *_sleepers((AT_RANDOM, "2ms"), slice="1ms"), *_sleepers((AT_RANDOM, "1ms"))]
     ),
     TaskSet("batch_sleeper_and_a_hog", [{}, *_sleepers((AT_RANDOM, "1ms"), policy="batch")]),
-    TaskSet("round_robin", [{"policy": "rr", "priority": 10}] * 2, skipped=2),
-    TaskSet("three_round_robin", [{"policy": "rr", "priority": 10}] * 3, skipped=3),
+    TaskSet("round_robin", [{}] * 2, ROUND_ROBIN),
+    TaskSet("three_round_robin", [{}] * 3, ROUND_ROBIN),
 )
 
 
@@ -186,7 +201,7 @@ def cell(task_set: TaskSet, seconds: float = SECONDS) -> Cell:
     """What a guest runs: with as few kernel threads as can be."""
     (plain,) = task_set.experiment({"name": "cfs"}, seconds).cells()
     tunables = plain.host["tunables"] | {KERNEL_WORDS: guests.QUIET}
-    return replace(plain, host=plain.host | {"tunables": tunables})
+    return plain.but(host=plain.host | {"tunables": tunables})
 
 
 def compare(
@@ -204,23 +219,11 @@ def follow_recording(
 ) -> Agreement:
     """Lead the policy through a recording of a task set."""
     measured_ns = round(task_set.measured_ms * 1e6)
-    begin_ns = (
-        _turn(recording, measured_ns - MARGIN_NS, task_set.skipped) if task_set.skipped else measured_ns - MARGIN_NS
-    )
     end_ns = measured_ns + round(seconds * 1e9) - MARGIN_NS
-    (led,) = task_set.experiment(scheduler, seconds).cells()
+    (led,) = task_set.experiment(scheduler, seconds, followed=True).cells()
     run = json.dumps({"scenario": led.scenario, "seed": 1})
-    found = json.loads(_core.follow(run, str(recording), begin_ns, end_ns))
+    found = json.loads(_core.follow(run, str(recording), task_set.begin_ns, end_ns))
     difference = found["difference"]
     if difference:
         difference |= {"seconds": (difference.pop("at_ns") - measured_ns) / 1e9}
     return Agreement(found["choices"], found["switches"], (found["last_ns"] - measured_ns) / 1e9, difference)
-
-
-def _turn(recording: Path, begin_ns: int, number: int) -> int:
-    """When the turn of that number from then on begins."""
-    table = pl.read_ipc_stream(io.BytesIO(_core.turns(str(recording)))).filter(pl.col("begin_ns") >= begin_ns)
-    begins = table.filter(pl.col("job").is_not_null())["begin_ns"]
-    if len(begins) <= number:
-        raise UsageError(f"{recording}: it has {len(begins)} turns, and the first {number} are not followed")
-    return begins[number]

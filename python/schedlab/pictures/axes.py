@@ -36,6 +36,8 @@ def level(text: str) -> Level:
     """Read a level as experiment files and results spell it."""
     if text.startswith("{"):
         return _of_table(text)
+    if text.startswith('[{"'):
+        return Level(_of_steps(text))
     if (time := seconds(text)) is not None:
         number, unit = re.fullmatch(r"\s*(.*?)\s*([a-z]+)\s*", text).groups()
         return Level(f"{number} {unit}", time, "s")
@@ -47,6 +49,17 @@ def level(text: str) -> Level:
             return Level(f"{found[1]} {unit}", number * _RATES[unit], "/s")
         return Level(f"{found[1]} {unit}".strip(), number, unit)
     return Level(text)
+
+
+def _of_steps(text: str) -> str:
+    """Steps as a reader says them: "sleep 2 s, compute exp(2 s)"."""
+    try:
+        steps = json.loads(text)
+    except ValueError:
+        return text
+    named = [(step.items() if isinstance(step, dict) else [("", step)]) for step in steps]
+    spell = lambda value: _of_table(json.dumps(value)).label if isinstance(value, dict) else _spelled(value)  # noqa: E731
+    return ", ".join(f"{name} {spell(value)}".strip() if name else str(value) for one in named for name, value in one)
 
 
 def _of_table(text: str) -> Level:

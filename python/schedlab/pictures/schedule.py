@@ -1,7 +1,8 @@
 """Which stretch of a run a drawn schedule shows, and the drawing.
 
-Where nothing is named, it is the stretch around the first wait above the median: the time that a task of the workload
-was ready and had no processor.
+Where nothing is named, it is the stretch around the first wait above the median of a task that was woken. Waits of
+preempted tasks are not counted with these: hogs that share a processor have many of them, and would decide the median.
+They are looked at where no woken task waited, and so is the wait of a task for its first time on a processor.
 """
 
 import io
@@ -42,19 +43,30 @@ class Stretch:
 
 
 def chosen(turns: "pl.DataFrame") -> Stretch | None:
-    """The stretch around the first wait above the median; None where no task of the workload waited."""
+    """The stretch around the first wait above the median; None where no task of the workload waited.
+
+    A task waits while it is ready and has no processor: after a wakeup, after a preemption, and at its beginning.
+    """
     import polars as pl
 
+    is_later = pl.col("end_ns").shift().over("task").is_not_null()
     before = pl.when(pl.col("left").shift().over("task").is_in(STILL_READY)).then(pl.col("end_ns").shift().over("task"))
     ready = pl.coalesce(pl.col("woken_ns"), before).alias("ready")
     waits = (
-        turns.with_columns(ready)
+        turns.with_columns(ready, woken=is_later & pl.col("woken_ns").is_not_null())
         .filter(pl.col("job").is_not_null() & (pl.col("begin_ns") > pl.col("ready")))
         .with_columns(wait=pl.col("begin_ns") - pl.col("ready"))
         .sort("ready", "task")
     )
     if waits.is_empty():
         return None
+    after_wakeups = waits.filter("woken")
+    what = (
+        "the first wait after a wakeup above their median"
+        if after_wakeups.height
+        else "the first wait above the median"
+    )
+    waits = after_wakeups if after_wakeups.height else waits
     longer = waits.filter(pl.col("wait") > waits["wait"].median())
     one = (longer if longer.height else waits).row(0, named=True)
     # Round ends are read more easily: to a hundredth of the length.
@@ -62,7 +74,7 @@ def chosen(turns: "pl.DataFrame") -> Stretch | None:
     step = 10 ** max(0, floor(log10(length / 50)))
     begin = max(0, one["ready"] - BEFORE * one["wait"]) // step * step
     wait, at = (quantity(float(f"{value:.3g}"), "ns") for value in (one["wait"], one["ready"]))
-    why = f"the first wait above the median, {wait} of {one['job']}#{one['task']} at {at}"
+    why = f"{what}, {wait} of {one['job']}#{one['task']} at {at}"
     return Stretch(begin, begin + -(-length // step) * step, why)
 
 

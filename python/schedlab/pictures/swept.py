@@ -16,6 +16,10 @@ from schedlab.units import convert, readable_unit
 Entries = Mapping[tuple[str, str], Mapping]
 #: A statistic of a distribution, at the end of a metric's name.
 STATISTIC = re.compile(r"(.+)\.(min|max|p\d+)")
+#: What a drawn distribution consists of: results keep no single values.
+KEPT = "points: the percentiles that results keep, each the mean over the seeds; lines only join them"
+#: Cells whose distributions are drawn: of more, as many spread over the sweep.
+MOST_CURVES = 40
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,8 @@ class Figure:
 
     title: str
     drawings: list[Drawing]
+    #: What its points are, where that does not go without saying.
+    points: str = ""
 
 
 def figures(
@@ -60,7 +66,8 @@ def of_distribution(cells: Sequence[Mapping], name: str, metrics: Sequence[str],
     unit = _unit(metrics, entries)
     factors = [factor for factor in cells[0]["factors"] if len({cell["factors"][factor] for cell in cells}) > 1]
     curves = []
-    for cell in cells:
+    drawn = cells if len(cells) <= MOST_CURVES else spread_over(cells, MOST_CURVES)
+    for cell in drawn:
         of_cell = {metric: entries.get((cell["scenario"], metric)) for metric in metrics}
         counted = entries.get((cell["scenario"], f"{name}.count"))
         count = (counted and counted["mean"]) or 1.0
@@ -75,7 +82,13 @@ def of_distribution(cells: Sequence[Mapping], name: str, metrics: Sequence[str],
             curves.append((_named(cell, factors), curve))
     title = f"{name} [{unit}]" if unit != "1" else name
     parts = [curves[place : place + COLOURS] for place in range(0, len(curves), COLOURS)]
-    return Figure(f"{name}: all percentiles", [tail(part, title, among=curves) for part in parts])
+    of = "" if drawn is cells else f" of {len(drawn)} of {len(cells):,} cells"
+    return Figure(f"{name}: all percentiles{of}", [tail(part, title, among=curves) for part in parts], KEPT)
+
+
+def spread_over(cells: Sequence[Mapping], count: int) -> list[Mapping]:
+    """So many of them at equal steps, the first and the last among them."""
+    return [cells[place * (len(cells) - 1) // (count - 1)] for place in range(count)]
 
 
 def _split(metric: str) -> tuple[str, str]:
@@ -91,6 +104,7 @@ def _means(cells: Sequence[Mapping], title: str, metrics: Sequence[str], entries
     values = {factor: list(dict.fromkeys(cell["factors"][factor] for cell in cells)) for factor in cells[0]["factors"]}
     first = max(values, key=lambda factor: len(values[factor]), default="")
     levels = values[first] if first else [""]
+    places = {level: place for place, level in enumerate(levels)}
     # What the first factor determines (they were swept together), or what never changes, distinguishes no series.
     others = [f for f in values if f != first and not _follows(cells, first, f)]
     unit = _unit(metrics, entries)
@@ -101,7 +115,7 @@ def _means(cells: Sequence[Mapping], title: str, metrics: Sequence[str], entries
             if entry is None or entry["mean"] is None:
                 continue
             name = ", ".join(filter(None, [_split(metric)[0], _named(cell, others)]))
-            place = levels.index(cell["factors"][first]) if first else 0
+            place = places[cell["factors"][first]] if first else 0
             lines.setdefault(name, []).append(Point(place, *_in_unit(entry, unit)))
     series = [Series(name if len(lines) > 1 else "", points) for name, points in lines.items()]
     y_title = f"{title} [{unit}]" if unit != "1" else title

@@ -36,6 +36,7 @@ note. tests/test_judged.py holds the tolerances and claims that carry no mark to
 
 import importlib
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -72,6 +73,16 @@ class Finding(NamedTuple):
     def as_json(self) -> dict[str, str | None]:
         """The form that --json prints."""
         return {"verdict": self.verdict, "evidence": self.evidence, "set_afterwards": self.afterwards or None}
+
+
+#: How several claims are said to have a verdict that is a verb.
+PLURAL = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}
+
+
+def tally(verdicts: Iterable[str]) -> str:
+    """How often each verdict was given: "2 hold, 1 does not hold"."""
+    counts = Counter(verdicts)
+    return ", ".join(f"{n} {verdict if n == 1 else PLURAL.get(verdict, verdict)}" for verdict, n in counts.items())
 
 
 #: The verdict of a claim that no function checks, or whose experiment was skipped.

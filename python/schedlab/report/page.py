@@ -51,13 +51,15 @@ class Grid:
     columns: Sequence[Column]
     rows: list[list[Cell]]
     rem: int
+    #: Which rows are not shown, in words.
+    left: str = ""
 
 
-def grid(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> Grid:
+def grid(columns: Sequence[Column], rows: Sequence[Sequence[Any]], left: str = "") -> Grid:
     """A table of texts; a text may come with a style of its own, as a pair."""
     cells = [[_cell(value, column) for value, column in zip(row, columns, strict=True)] for row in rows]
     need = sum(CHARACTER * _widest(column, place, cells) + SPACE for place, column in enumerate(columns))
-    return Grid(columns, cells, rem(need))
+    return Grid(columns, cells, rem(need), left)
 
 
 def rem(need: float) -> int:
@@ -86,10 +88,11 @@ BREAK = r"(?<=[._])(?=\D)"
 
 
 def breakable(heading: str) -> Any:
-    """A text with names of metrics, which may be broken after their dots and underscores."""
+    """A text with names of metrics, which may be broken after their dots and underscores; options are not broken."""
     from markupsafe import Markup, escape
 
-    return Markup("<wbr>").join(escape(part) for part in re.split(BREAK, heading))
+    whole = Markup("<wbr>").join(escape(part) for part in re.split(BREAK, heading))
+    return Markup(re.sub(r"--[a-z][a-z-]*", r'<span class="whole">\g<0></span>', str(whole)))
 
 
 def breakable_heading(heading: str) -> str:

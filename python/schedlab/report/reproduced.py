@@ -6,13 +6,12 @@ the run, or of the `job` that it names.
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 from schedlab.pictures.chart import Point, Series, chart
 from schedlab.pictures.schedule import Stretch, of_job
-from schedlab.published.reproduction import Finding, Outcome, with_mark
+from schedlab.published.reproduction import Finding, Outcome, tally, with_mark
 from schedlab.published.rows import Row, Score, total
 from schedlab.report import page
 from schedlab.tables import Cell, Column, Table
@@ -167,15 +166,11 @@ def _report(outcome: Outcome) -> dict:
 
 def totals(outcome: Outcome) -> str:
     """How many rows and claims have each verdict, in a line."""
-    rows = Counter(row.verdict for row in outcome.rows)
-    claims = Counter(finding.verdict for finding in outcome.claims.values())
-    counts = [("row", rows), ("claim", claims)]
-    parts = [
-        f"{counted(of.total(), noun)}: {', '.join(f'{n} {verdict}' for verdict, n in of.items())}"
-        for noun, of in counts
-        if of
+    counts = [
+        ("row", [row.verdict for row in outcome.rows]),
+        ("claim", [finding.verdict for finding in outcome.claims.values()]),
     ]
-    return "; ".join(parts)
+    return "; ".join(f"{counted(len(of), noun)}: {tally(of)}" for noun, of in counts if of)
 
 
 def _rows(rows: list[Row]) -> page.Grid:

@@ -7,6 +7,7 @@
 
     results.py    load, query, and the results of one experiment
     store.py      a folder of results on disk; manifest.py, its manifest, which may be damaged
+    series.py     values that were read, as columns
     folders.py    the newest folder of an experiment, by its name
     tables.py     results as tables; censored.py, which numbers the ends of runs cut off; summary.py, means and pairs
     frames.py     results as polars frames

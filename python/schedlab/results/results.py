@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,8 @@ from schedlab import stats
 from schedlab.errors import UsageError, closest, nearest
 from schedlab.results import censored, folders, store, tables
 from schedlab.results.manifest import read_manifest
-from schedlab.results.summary import paired, summed_up
+from schedlab.results.series import Series
+from schedlab.results.summary import Means, paired
 from schedlab.specification import Cell, Specification
 from schedlab.stats.comparison import differences
 from schedlab.tables import Table, layout
@@ -40,6 +41,8 @@ SAME = (
 ROUNDING = 1e-9
 #: Lines of `repr(results)`, and cells of which it tries to show the numbers.
 REPR_LINES, REPR_CELLS = 10, 6
+#: Cells that an error names.
+NAMED_CELLS = 20
 
 
 def load(path: str | Path = "results") -> "pl.DataFrame":
@@ -111,8 +114,8 @@ class Results:
         if not manifest:
             raise UsageError(f"{folder} is no results folder: it has no manifest.json; see: schedlab list results")
         experiment = Specification(manifest["name"], manifest["experiment"])
-        cells = [Cell(c["definition"], c["factors"], c["scenario"]) for c in manifest["cells"]]
-        return cls.of(experiment, cells, folder)
+        metrics, scenarios = experiment.definition.get("metrics") or [], [c["scenario"] for c in manifest["cells"]]
+        return cls(experiment.name, folder, manifest, metrics, scenarios)
 
     @property
     def factors(self) -> list[str]:
@@ -140,7 +143,7 @@ class Results:
         """Names of the metrics that the runs have."""
         return store.metrics(store.files(self.folder), self.scenarios, self.seeds)
 
-    def _values(self, metrics: Iterable[str]) -> dict[tuple[str, str], store.Values]:
+    def _values(self, metrics: Iterable[str]) -> Series:
         """The values of some metrics, by scenario and metric."""
         return store.values(store.files(self.folder), self.scenarios, self.seeds, metrics)
 
@@ -184,11 +187,14 @@ class Results:
         if self.repeats == 1:
             return True
         # What is shown is looked at first: in most sweeps that decides it.
-        shown = [one for one in self._shown if one["n"] and one["scenario"] not in self.alike]
-        if not shown or any(one["n"] < 2 or one["high"] - one["low"] > ROUNDING * abs(one["mean"]) for one in shown):
-            return False
+        counted = 0
+        for one in self._shown.values():
+            if one["n"] and one["scenario"] not in self.alike:
+                if one["n"] < 2 or one["high"] - one["low"] > ROUNDING * abs(one["mean"]):
+                    return False
+                counted += 1
         drawn = [scenario for scenario in self.scenarios if scenario not in self.alike]
-        return store.are_same(store.files(self.folder), drawn, self.seeds)
+        return counted > 0 and store.are_same(store.files(self.folder), drawn, self.seeds)
 
     @property
     def ignored(self) -> dict[str, list[str]]:
@@ -254,30 +260,24 @@ class Results:
 
     def entries(self, metrics: str | Sequence[str] | None = None) -> list[dict[str, Any]]:
         """The rows of `summary` one by one; `of` is the number of runs."""
-        return self._shown if metrics is None else self._entries(metrics)
+        return list((self._shown if metrics is None else self._means(metrics)).values())
 
     @cached_property
-    def _shown(self) -> list[dict[str, Any]]:
+    def _shown(self) -> Means:
         names = self.shown_metrics
         # The question whether tasks are stuck follows every table, and reading takes the time whatever the columns.
         known = [STUCK] if STUCK in self.known_metrics else []
         found = self._values([*names, *known])
         self.__dict__.setdefault("stuck", _any_stuck(found))
-        return self._rows(names, found)
+        return self._summary(names, found)
 
-    def _entries(self, metrics: str | Sequence[str]) -> list[dict[str, Any]]:
+    def _means(self, metrics: str | Sequence[str]) -> Means:
         names = self._meant([metrics] if isinstance(metrics, str) else metrics)
-        return self._rows(names, self._values(names))
+        return self._summary(names, self._values(names))
 
-    def _rows(self, names: Iterable[str], found: Mapping[tuple[str, str], store.Values]) -> list[dict[str, Any]]:
-        rows = []
-        for cell in self.manifest["cells"]:
-            for name in names:
-                if one := found.get((cell["scenario"], name)):
-                    whose = {**cell["factors"], "scenario": cell["scenario"], "metric": name, "unit": one.unit}
-                    whose["of"] = 1 if cell["scenario"] in self.alike else len(self.seeds)
-                    rows.append(whose | summed_up([value for value in one.values if value is not None]))
-        return rows
+    def _summary(self, names: Sequence[str], found: Series) -> Means:
+        repeats = lambda scenario: 1 if scenario in self.alike else len(self.seeds)  # noqa: E731
+        return Means(self.manifest["cells"], names, found, repeats)
 
     def interval(self, metric: str, **factors: str) -> stats.Interval:
         """Mean and 95 % interval of one metric in the one cell that has these factors.
@@ -363,8 +363,11 @@ class Results:
         if sum(factors.items() <= cell["factors"].items() for cell in cells) == 1:
             only = self.cell(factors)
             return [(cell, only) for cell in cells if cell is not only]
-        compared = [(cell, self.cell(cell["factors"] | factors)) for cell in cells]
-        return [(cell, base) for cell, base in compared if cell is not base]
+        # All cells have the same factors in the same order, and no two have the same values of all.
+        at = {tuple(cell["factors"].values()): cell for cell in cells}
+        compared = [(cell, cell["factors"] | factors) for cell in cells]
+        bases = [(cell, at.get(tuple(wanted.values())) or self.cell(wanted)) for cell, wanted in compared]
+        return [(cell, base) for cell, base in bases if cell is not base]
 
     def _know(self, metrics: list[str]) -> None:
         for name in metrics:
@@ -387,8 +390,10 @@ class Results:
         found = [c for c in cells if all(c["factors"].get(name) == value for name, value in factors.items())]
         if len(found) != 1:
             given = ", ".join(f"{k} = {v}" for k, v in factors.items()) or "no factors"
-            which = "; ".join(", ".join(f"{k} = {v}" for k, v in c["factors"].items()) for c in found or cells)
-            raise UsageError(f"{self.name}: {len(found)} cells have {given}; choose one of: {which}")
+            possible = found or cells
+            which = [", ".join(f"{k} = {v}" for k, v in c["factors"].items()) for c in possible[:NAMED_CELLS]]
+            which += [counted(len(possible) - NAMED_CELLS, "more cell")] if len(possible) > NAMED_CELLS else []
+            raise UsageError(f"{self.name}: {len(found)} cells have {given}; choose one of: {'; '.join(which)}")
         return found[0]
 
     @property
@@ -397,14 +402,14 @@ class Results:
         known = self.known_metrics
         if self.metrics:
             return self._of(self.metrics, known)
-        jobs = dict.fromkeys(job for cell in self.manifest["cells"] for job in cell["definition"]["workload"])
+        defined = [cell.get("definition", self.manifest["experiment"]) for cell in self.manifest["cells"]]
+        jobs = dict.fromkeys(job for one in defined for job in one.get("workload", {}))
         usual = [f"tasks.{job}.{name}" for job in jobs for name in USUAL_OF_JOB] + list(USUAL_OF_SYSTEM)
         return [name for name in usual if name in known] or known[:8]
 
     def summary_tables(self) -> tuple[Table, list[list[Table]]]:
         """The table of means, a row for each cell; and other forms of it for where that does not fit: jobs as rows."""
-        entries = {(row["scenario"], row["metric"]): row for row in self.entries()}
-        given = (self.manifest["cells"], self.shown_metrics, entries)
+        given = (self.manifest["cells"], self.shown_metrics, self._shown)
         parts = tables.by_job(*given)
         return tables.summary(*given), [parts] if parts else []
 
@@ -416,12 +421,23 @@ class Results:
         """A chart for each of the metrics if anything was swept, and all percentiles of each distribution."""
         from schedlab.pictures import swept
 
-        known = self.frame["metric"].unique(maintain_order=True).to_list()
-        return swept.figures(self.manifest["cells"], metrics, known, lambda names: self.summary(names).to_dicts())
+        return swept.figures(self.manifest["cells"], metrics, self.known_metrics, self.entries)
 
     def scenario(self, cell: dict[str, Any]) -> dict[str, Any]:
-        """The scenario of a manifest's cell, its machine put back."""
-        return {**cell["definition"], "machine": self.manifest["machines"][cell["machine"]]}
+        """The scenario of a manifest's cell, its machine put back.
+
+        Of a large sweep it is made again; refused if the engine makes another one of it by now.
+        """
+        if "definition" in cell:
+            return {**cell["definition"], "machine": self.manifest["machines"][cell["machine"]]}
+        if found := self._made_again.get(cell["scenario"]):
+            return found.scenario
+        engine = self.manifest["versions"]["engine"]
+        raise UsageError(f"{self.folder}: engine {engine} made another scenario of this cell; run the experiment again")
+
+    @cached_property
+    def _made_again(self) -> dict[str, Cell]:
+        return {cell.hash: cell for cell in Specification(self.name, self.manifest["experiment"]).cells()}
 
     def plot(
         self,
@@ -434,7 +450,8 @@ class Results:
 
         `what` is a metric (`"tasks.*.real"`), a distribution for all its percentiles (`"tasks.io.response"`), or
         `"schedule"`; the first metric shown if left out. A schedule is simulated, of the one `cell` that has these
-        factors, with the first seed, from `start` to `end` (`"150ms"`), or around the first wait above the median.
+        factors, with the first seed, from `start` to `end` (`"150ms"`), or around the first wakeup that waits longer
+        than the median.
         """
         from schedlab.pictures.picture import Picture
 
@@ -446,7 +463,7 @@ class Results:
             stretch = schedule.between(start, end) if start or end else schedule.of_run(run)
             return Picture(schedule.drawn(run, stretch))
         percentiles = rf"{re.escape(what or '')}\.p\d+"
-        of = [name for name in self.frame["metric"].unique() if what and re.fullmatch(percentiles, name)]
+        of = [name for name in self.known_metrics if what and re.fullmatch(percentiles, name)]
         figures = self.figures(of[:1] or (self._meant([what]) if what else self.shown_metrics))
         picked = figures[-1] if of else next(iter(figures), None)
         if picked is None:
@@ -470,8 +487,9 @@ class Results:
         return f"{head}\n  metrics: {', '.join(self.shown_metrics)}\n  their means and intervals: summary()"
 
     def _repr_html_(self) -> str:
-        table, _ = self.summary_tables()
-        return tables.html_table(table, self.manifest["question"] or self.name, self.notes)
+        table, left = self.summary_tables()[0].shortened()
+        notes = [*self.notes, *([f"{left}: summary() has all of them"] if left else [])]
+        return tables.html_table(table, self.manifest["question"] or self.name, notes)
 
 
 def read_baseline(text: str, cells: list[dict[str, str]]) -> dict[str, str]:
@@ -493,5 +511,5 @@ def _is_meant(name: str, asked: str) -> bool:
     return re.fullmatch(re.escape(asked).replace(r"\*", ".+"), name) is not None
 
 
-def _any_stuck(values: Mapping[tuple[str, str], store.Values]) -> bool:
-    return any((value or 0) > 0 for (_, name), one in values.items() if name == STUCK for value in one.values)
+def _any_stuck(values: Series) -> bool:
+    return any((value or 0) > 0 for value in values.column(STUCK)[0])

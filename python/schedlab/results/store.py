@@ -12,19 +12,17 @@ only run of its scenario: it stands for all seeds.
 
 import fcntl
 import hashlib
-import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
 from schedlab import _core
 from schedlab.errors import UsageError
 from schedlab.results import manifest
+from schedlab.results.series import Series
 from schedlab.specification import Cell
 from schedlab.system import leftovers, reading, writing
 
@@ -32,6 +30,8 @@ RUNS_PER_FILE = 1000
 #: Files whose runs are remembered: a command asks for them several times.
 REMEMBERED = 64
 FORMAT = 1
+#: What a manifest keeps when its experiment is run again.
+KEPT = ("created", "warnings", "seen")
 #: Held while runs are made.
 LOCK = ".lock"
 
@@ -71,10 +71,10 @@ class Store:
             self._clear()
         self._files = files(self.folder)
         self.alike: dict[str, int] = {}
-        self._lines: dict[str, bytes] = {}
         self._tail: _core.Tail | None = None
-        known = manifest.read_manifest(self.folder)
-        kept = {key: known[key] for key in ("created", "warnings", "seen") if key in known}
+        self._lines = {name: manifest.line(name, value) for name, value in about.items() if name not in KEPT}
+        known = manifest.read_again(self.folder, about, self._lines)
+        kept = {key: known[key] for key in KEPT if key in known}
         self.manifest = about | kept
         if self.manifest != known:
             self._write_manifest()
@@ -83,17 +83,20 @@ class Store:
         for file in [*files(self.folder), self.folder / manifest.NAME]:
             file.unlink(missing_ok=True)
 
-    def lacking(self, wanted: Iterable[tuple[Cell, int]]) -> list[tuple[Cell, int]]:
-        """The runs, of these, that are not in the folder."""
-        done: dict[str, set[int]] = {}
+    def lacking(self, cells: Iterable[Cell], seeds: Sequence[int]) -> list[tuple[Cell, int]]:
+        """The runs of these cells with these seeds that are not in the folder."""
+        done: dict[str, Collection[int]] = {}
         for file in self._files:
-            for scenario, _, seeds, seeded in runs(file):
-                done.setdefault(scenario, set()).update(seeds)
+            for scenario, _, known, seeded in runs(file):
+                done[scenario] = known if scenario not in done else {*done[scenario], *known}
                 if not seeded:
-                    self.alike[scenario] = seeds[0]
-        return [
-            (cell, seed) for cell, seed in wanted if cell.hash not in self.alike and seed not in done.get(cell.hash, ())
-        ]
+                    self.alike[scenario] = known[0]
+        lacking = []
+        for cell in cells:
+            if cell.hash not in self.alike:
+                known = set(done.get(cell.hash, ()))
+                lacking += [(cell, seed) for seed in seeds if seed not in known]
+        return lacking
 
     def append(self, rows: bytes, labels: Labels) -> None:
         """Add whole runs, and their warnings. `rows` are as the engine gives them; see `frames.stream`."""
@@ -141,19 +144,7 @@ class Store:
 
     def _write_manifest(self) -> None:
         # Only warnings and what was seen change while runs are made; the cells of a large sweep are most of it.
-        for name in self.manifest.keys() - self._lines.keys() - {"warnings", "seen"}:
-            self._lines[name] = _line(name, self.manifest[name])
-        write_manifest(self.folder, self.manifest, self._lines)
-
-
-def write_manifest(folder: Path, about: dict, known: Mapping[str, bytes] = MappingProxyType({})) -> None:
-    """Put the manifest into its folder, a line for each field; some lines may be `known`."""
-    lines = (known.get(name) or _line(name, value) for name, value in about.items())
-    writing.replace(folder / manifest.NAME, b"{\n" + b",\n".join(lines) + b"\n}\n")
-
-
-def _line(name: str, value: Any) -> bytes:
-    return f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}".encode()
+        manifest.write_manifest(self.folder, self.manifest, self._lines)
 
 
 def runs(file: Path) -> list[tuple[str, str, list[int], bool]]:
@@ -179,35 +170,28 @@ def alike(files: Iterable[Path]) -> dict[str, int]:
 def metrics(files: Iterable[Path], scenarios: list[str], seeds: list[int]) -> list[str]:
     """Names of the metrics that these runs have, in the order of the files."""
     found: dict[str, None] = {}
-    for file in files:
+    for file, own in _having(files, scenarios):
         with _named(file):
-            found |= dict.fromkeys(_core.metrics_of(str(file), scenarios, seeds))
+            found |= dict.fromkeys(_core.metrics_of(str(file), own, seeds))
     return list(found)
 
 
-@dataclass
-class Values:
-    """The values of one metric in the runs of one scenario: a seed and a value for each, None where it has none."""
-
-    unit: str | None
-    seeds: list[int]
-    values: list[float | None]
-
-
-def values(
-    files: Iterable[Path], scenarios: list[str], seeds: list[int], names: Iterable[str]
-) -> dict[tuple[str, str], Values]:
+def values(files: Iterable[Path], scenarios: list[str], seeds: list[int], names: Iterable[str]) -> Series:
     """The values of these metrics in these runs, by scenario and metric; nothing else is read."""
-    found: dict[tuple[str, str], Values] = {}
-    wanted = set(names)
-    for file in files:
+    found, wanted = Series(), set(names)
+    for file, own in _having(files, scenarios):
         with _named(file):
-            series = _core.read_values(str(file), scenarios, seeds, wanted)
-        for scenario, metric, unit, of, numbers in series:
-            one = found.setdefault((scenario, metric), Values(unit, [], []))
-            one.seeds += of
-            one.values += numbers
+            found.add(_core.read_values(str(file), own, seeds, wanted))
     return found
+
+
+def _having(files: Iterable[Path], scenarios: list[str]) -> Iterator[tuple[Path, list[str]]]:
+    """The files that may have any of the scenarios, and which: of many, those that the file has."""
+    asked = set(scenarios) if len(scenarios) > RUNS_PER_FILE else None
+    for file in files:
+        own = scenarios if asked is None else [scenario for scenario, *_ in runs(file) if scenario in asked]
+        if own:
+            yield file, own
 
 
 def are_same(files: Iterable[Path], scenarios: list[str], seeds: list[int]) -> bool:

@@ -4,12 +4,12 @@ import json
 from collections.abc import Container, Mapping, Sequence
 from html import escape
 
+from schedlab.results.summary import Means
 from schedlab.system.escaped import escaped
 from schedlab.tables import Cell, Column, Table
+from schedlab.tables.table import rows_of
 from schedlab.units import convert, readable_unit, spread
 
-#: A row of `Results.summary` by scenario and metric.
-Entries = Mapping[tuple[str, str], Mapping]
 #: How metrics of a job begin.
 OF_JOB = "tasks."
 
@@ -23,11 +23,15 @@ def column_names(factors: list[str]) -> list[str]:
 
 
 def level_name(level: str) -> str:
-    """A value of a factor as rows show it: a policy with parameters by its name and theirs."""
-    if not level.startswith('{"name":'):
-        return level
-    name, *parameters = json.loads(level).items()
-    return " ".join([str(name[1]), *(f"{key}={value}" for key, value in parameters)])
+    """A value of a factor as rows show it: a policy by its name and parameters, steps and distributions in words."""
+    if level.startswith('{"name":'):
+        name, *parameters = json.loads(level).items()
+        return " ".join([str(name[1]), *(f"{key}={value}" for key, value in parameters)])
+    if level.startswith(('[{"', '{"')):
+        from schedlab.pictures import axes
+
+        return axes.level(level).label
+    return level
 
 
 def _end(factor: str, factors: list[str]) -> str:
@@ -40,21 +44,19 @@ def _end(factor: str, factors: list[str]) -> str:
     return factor
 
 
-def summary(cells: Sequence[dict], metrics: Sequence[str], entries: Entries) -> Table:
+def summary(cells: Sequence[dict], metrics: Sequence[str], entries: Means) -> Table:
     """A row for each cell, a column for each metric: the mean with half the width of its interval."""
-    shown = [(name, _unit([name], entries)) for name in metrics]
+    shown = [(name, entries.readable_unit([name])) for name in metrics]
     columns = _factor_columns(cells) + [_metric_column(name, [name], unit, entries) for name, unit in shown]
-    rows = [
-        [
-            *_factor_cells(cell),
-            *(_metric_cell(entries.get((cell["scenario"], name)), unit) for name, unit in shown),
-        ]
-        for cell in cells
-    ]
-    return Table(columns, rows)
+
+    def row(cell: dict) -> list[Cell]:
+        numbers = (_metric_cell(entries.get((cell["scenario"], name)), unit) for name, unit in shown)
+        return [*_factor_cells(cell), *numbers]
+
+    return Table(columns, rows_of(cells, row))
 
 
-def by_job(cells: Sequence[dict], metrics: Sequence[str], entries: Entries) -> list[Table]:
+def by_job(cells: Sequence[dict], metrics: Sequence[str], entries: Means) -> list[Table]:
     """The same with a row for each cell and job, then the metrics of no job; none where jobs share few metrics."""
     split = {name: name.removeprefix(OF_JOB).partition(".")[::2] for name in metrics if name.startswith(OF_JOB)}
     jobs, kinds = (list(dict.fromkeys(part[place] for part in split.values())) for place in (0, 1))
@@ -62,15 +64,16 @@ def by_job(cells: Sequence[dict], metrics: Sequence[str], entries: Entries) -> l
         return []
     named = {parts: name for name, parts in split.items()}
     of = {kind: [name for name, parts in split.items() if parts[1] == kind] for kind in kinds}
-    units = {kind: _unit(of[kind], entries) for kind in kinds}
+    units = {kind: entries.readable_unit(of[kind]) for kind in kinds}
     columns = [*_factor_columns(cells), Column("job", key=True)]
     columns += [_metric_column(kind, of[kind], units[kind], entries) for kind in kinds]
-    rows = []
-    for cell in cells:
-        for job in jobs:
-            found = {kind: entries.get((cell["scenario"], named.get((job, kind), ""))) for kind in kinds}
-            values = [_metric_cell(entry, units[kind]) for kind, entry in found.items()]
-            rows.append([*_factor_cells(cell), Cell(job), *values])
+
+    def row(of: tuple[dict, str]) -> list[Cell]:
+        cell, job = of
+        found = {kind: entries.get((cell["scenario"], named.get((job, kind), ""))) for kind in kinds}
+        return [*_factor_cells(cell), Cell(job), *(_metric_cell(entry, units[kind]) for kind, entry in found.items())]
+
+    rows = rows_of([(cell, job) for cell in cells for job in jobs], row)
     others = [name for name in metrics if name not in split]
     return [Table(columns, rows), *([summary(cells, others, entries)] if others else [])]
 
@@ -119,9 +122,9 @@ def _factor_cells(cell: dict) -> list[Cell]:
     return [Cell(level_name(level)) for level in cell["factors"].values()]
 
 
-def _metric_column(name: str, metrics: Sequence[str], unit: str, entries: Entries) -> Column:
+def _metric_column(name: str, metrics: Sequence[str], unit: str, entries: Means) -> Column:
     """A column of metrics in a unit that is read easily; its plain values stay in the engine's."""
-    base = next((entry["unit"] for (_, metric), entry in entries.items() if metric in metrics), "1")
+    base = entries.unit(metrics)
     of = "" if base == "1" else f" [{base}]"
     plain = (f"{name}{of}", f"{name} low{of}", f"{name} high{of}", f"{name} n")
     return Column(name, "" if unit == "1" else unit, numeric=True, plain=plain)
@@ -132,10 +135,6 @@ def _metric_cell(entry: Mapping | None, unit: str) -> Cell:
     return Cell(spelled(entry, unit), plain)
 
 
-def _unit(metrics: Sequence[str], entries: Entries) -> str:
-    return column_unit([entry for (_, metric), entry in entries.items() if metric in metrics])
-
-
 def spelled_difference(row: Mapping) -> tuple[str, str, str]:
     """A row of `Results.differences`: a readable unit, the mean with its interval in it, and the share in %."""
     unit = readable_unit(row["unit"], max(abs(row[k] or 0.0) for k in ("mean", "low", "high")))
@@ -144,12 +143,6 @@ def spelled_difference(row: Mapping) -> tuple[str, str, str]:
     if mean is None:
         return unit, "–", share
     return unit, f"{mean:+.4g}" if low is None else f"{mean:+.4g} [{low:.4g}, {high:.4g}]", share
-
-
-def column_unit(entries: list[dict]) -> str:
-    """The unit in which a column of a summary is read most easily."""
-    largest = max((abs(e["mean"]) for e in entries if e["mean"] is not None), default=0.0)
-    return readable_unit(entries[0]["unit"], largest) if entries else "1"
 
 
 def spelled(entry: dict | None, unit: str) -> str:

@@ -39,7 +39,7 @@ WHOLE = ("perfetto", "chrome")
 
 @dataclass(frozen=True)
 class Shown:
-    """Which run is drawn, and what of it: the first cell around its first wait above the median if nothing is named."""
+    """Which run is drawn, and what of it: if nothing is named, a long wait in the first cell."""
 
     cell: str | None = None
     begin: str | None = None

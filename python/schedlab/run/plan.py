@@ -18,6 +18,8 @@ from schedlab.units import counted, seconds
 
 #: Policies of a simulated kernel other than the scheduler. A cache that is not named may follow from reclaim.
 POLICIES = ("elevator", "cache", "reclaim")
+#: Cells of which the plan has lines.
+MOST_CELLS = 200
 
 
 def document(experiment: Specification, names: Sequence[str], conditions: Conditions) -> dict[str, Any]:
@@ -99,8 +101,12 @@ def _longest(cells: Sequence[Cell]) -> float | None:
 
 
 def _order(names: Sequence[str]) -> str:
-    noisy = [name for name in names if name == HOST or (name.startswith(GUEST) and "@" in name)]
+    noisy = [name for name in names if name == HOST or _is_noisy_guest(name)]
     return f"{', '.join(noisy)}: repeat by repeat, all cells shuffled" if noisy else "as in the file"
+
+
+def _is_noisy_guest(name: str) -> bool:
+    return name.startswith(GUEST) and not processors(name.removeprefix(GUEST))[1].counted
 
 
 def lines(plan: Mapping[str, Any], file: Path) -> list[str]:
@@ -118,12 +124,15 @@ def lines(plan: Mapping[str, Any], file: Path) -> list[str]:
     lasting = "as long as their jobs take" if longest is None else f"at most {longest:g} s a repeat of all cells"
     text = [f"{file}: {plan['question'] or plan['experiment']}", f"targets: {', '.join(plan['targets'])}"]
     text += [f"runs: {plan['runs']} ({total}), {lasting}", f"order: {plan['order']}"]
-    for cell in plan["cells"]:
+    shown = plan["cells"][:MOST_CELLS]
+    for cell in shown:
         factors = ", ".join(f"{name} = {value}" for name, value in cell["factors"].items()) or "the only one"
         given = ", ".join(f"{name} = {value}" for name, value in cell["tunables"].items())
         chosen = ", ".join(f"{name} {policy}" for name, policy in cell["policies"].items())
         text.append(f"cell: {factors}" + (f"; on a real kernel {given}" if given else ""))
         text += [f"cell: simulated with {chosen}"] if chosen else []
+    if len(shown) < len(plan["cells"]):
+        text.append(f"cells: {len(plan['cells']) - len(shown):,} more; --json has all of them")
     for job in plan["jobs"]:
         text.append(f"job {job['name']}: {job['does']}, {counted(job['tasks'], 'task')}")
         text += [f"job {job['name']} runs: {command}" for command in job["commands"]]

@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,7 @@ from pathlib import Path
 from schedlab import _core
 from schedlab.errors import Interrupted
 from schedlab.results import Results, store
-from schedlab.results.manifest import read_manifest
+from schedlab.results.manifest import described, read_manifest
 from schedlab.specification import Cell, Specification
 from schedlab.system.interrupt import ctrl_c, result
 from schedlab.targets.simulator import Simulator
@@ -44,17 +43,19 @@ def run(
     targets = targets or [Simulator(threads or os.cpu_count() or 1)]
     at = {target.name: target for target in targets}
     cells = placed(experiment, targets)
-    engines = {cell.hash: at[cell.on].engine for cell in cells}
+    of_target = {target.name: target.engine for target in targets}
+    engines = {cell.hash: of_target[cell.on] for cell in cells}
     folder = out / f"{experiment.name}-{store.folder_hash(engines)}"
-    wanted = [(cell, seed) for cell in cells for seed in experiment.seeds]
+    seeds = experiment.seeds
+    total = len(cells) * len(seeds)
     with store.locked(folder):
         kept = store.Store(folder, manifest(experiment, cells, targets), fresh)
-        if not fresh:
-            _take_from_elsewhere(kept, experiment, cells, out, engines)
-        pending = kept.lacking(wanted)
-        finished, made = len(wanted) - len(pending), 0
+        pending = kept.lacking(cells, seeds)
+        if pending and not fresh and _take_from_elsewhere(kept, experiment, pending, out, engines):
+            pending = kept.lacking(cells, seeds)
+        finished, made = total - len(pending), 0
         report = progress or (lambda done, total: None)
-        report(finished, len(wanted))
+        report(finished, total)
         before = partial(_tell_ignored, kept.manifest, tell)
         try:
             with ctrl_c() as stop, closing(_chunks(targets, pending, folder, stop, before)) as chunks:
@@ -64,9 +65,9 @@ def run(
                     kept.append(rows, _labels(experiment, [(*run, target.engine) for run in chunk]))
                     finished += len(chunk)
                     made += sum(kept.alike.get(cell.hash, seed) == seed for cell, seed in chunk)
-                    report(finished, len(wanted))
+                    report(finished, total)
         except KeyboardInterrupt:
-            raise Interrupted(finished, len(wanted), folder) from None
+            raise Interrupted(finished, total, folder) from None
     # What a kernel tells of itself is as a reader finds it only once it is written.
     about = kept.manifest if all(target.repeatable for target in targets) else None
     return Results.of(experiment, cells, folder, computed=made, manifest=about)
@@ -116,28 +117,15 @@ def placed(experiment: Specification, targets: Sequence[Target]) -> list[Cell]:
 
 
 def _placed(cell: Cell, target: Target, distinguished: bool) -> Cell:
+    if cell.on == target.name and not distinguished:
+        return cell
     factors = {"on": target.name, **cell.factors} if distinguished else cell.factors
-    return replace(cell, factors=factors, on=target.name)
+    return cell.but(factors=factors, on=target.name)
 
 
 def manifest(experiment: Specification, cells: list[Cell], targets: Sequence[Target]) -> dict:
     """What the parquet files do not say. Each machine appears once, with the sources of its values."""
-    machines = []
-    entries = []
-    for cell in cells:
-        scenario = dict(cell.scenario)
-        machine = scenario.pop("machine")
-        if machine not in machines:
-            machines.append(machine)
-        entries.append(
-            {
-                "scenario": cell.hash,
-                "on": cell.on,
-                "factors": cell.factors,
-                "machine": machines.index(machine),
-                "definition": scenario,
-            }
-        )
+    machines, entries = described(cells)
     return {
         "format": store.FORMAT,
         "name": experiment.name,
@@ -175,12 +163,12 @@ def _labels(experiment: Specification, runs: Sequence[tuple[Cell, int, str]]) ->
 
 
 def _take_from_elsewhere(
-    kept: store.Store, experiment: Specification, cells: list[Cell], out: Path, engines: dict[str, str]
-) -> None:
-    """Take over the runs of the same scenarios and engines that other experiments of this name have in `out`."""
-    of = {cell.hash: cell for cell in cells}
-    lacking = kept.lacking((cell, seed) for cell in cells for seed in experiment.seeds)
-    wanted = {(cell.hash, seed) for cell, seed in lacking}
+    kept: store.Store, experiment: Specification, pending: list[Run], out: Path, engines: dict[str, str]
+) -> bool:
+    """Take over runs of the same scenarios and engines from other experiments of this name, and say if any were."""
+    of = {cell.hash: cell for cell, _ in pending}
+    wanted = {(cell.hash, seed) for cell, seed in pending}
+    took = False
     for folder in sorted(out.glob(f"{glob.escape(experiment.name)}-*")):
         if not wanted or folder == kept.folder:
             continue
@@ -196,7 +184,8 @@ def _take_from_elsewhere(
             if runs:
                 labels = _labels(experiment, [(of[hash], seed, engines[hash]) for hash, seed in runs])
                 kept.copy(file, labels, warnings)
-                warnings = []
+                warnings, took = [], True
+    return took
 
 
 def _found(file: Path, wanted: set[tuple[str, int]], engines: dict[str, str]) -> list[tuple[str, int]]:

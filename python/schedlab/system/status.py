@@ -15,9 +15,9 @@ CLOSED_PIPE = 141
 
 MEANINGS = {
     DONE: "done",
-    FOUND: "done, and runs have tasks that wait forever; of `lint`: the file has errors",
-    REFUSED: "refused or failed for a reason that the message names; nothing on standard output is complete",
-    FAULT: "a fault of schedlab; SCHEDLAB_DEBUG=1 shows where",
+    FOUND: "done, but tasks of a run wait forever (deadlock); of `lint`: a file has errors",
+    REFUSED: "refused or failed: the message says why, and standard output is incomplete",
+    FAULT: "a bug in schedlab; SCHEDLAB_DEBUG=1 prints the stack",
     STOPPED: "stopped by Ctrl-C; finished runs are kept",
-    CLOSED_PIPE: "the output is not read any more, as by head",
+    CLOSED_PIPE: "the reader of the output closed it, as head does",
 }

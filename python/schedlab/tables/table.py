@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from schedlab.system.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
     from typing import Any
+
+
+#: A table of more rows is shortened for the eye, to so many at either end.
+MOST_ROWS, END_ROWS = 200, 20
 
 
 class Column(Record):
@@ -49,6 +55,25 @@ class Cell(Record):
     style: str = ""
 
 
+def rows_of(things: Sequence[Any], make: Callable[[Any], Sequence[Cell]]) -> Sequence[Sequence[Cell]]:
+    """A row for each of the things; of a large table, of which few rows are shown, made when they are read."""
+    return [make(one) for one in things] if len(things) <= MOST_ROWS else _Later(things, make)
+
+
+class _Later(Sequence):
+    """Rows that are made when they are read."""
+
+    def __init__(self, things: Sequence[Any], make: Callable[[Any], Sequence[Cell]]):
+        self._things, self._make = things, make
+
+    def __len__(self) -> int:
+        return len(self._things)
+
+    def __getitem__(self, place: Any) -> Any:
+        found = self._things[place]
+        return [self._make(one) for one in found] if isinstance(place, slice) else self._make(found)
+
+
 class Table(Record):
     """Columns, rows and a title."""
 
@@ -60,6 +85,14 @@ class Table(Record):
     def of_texts(cls, columns: Sequence[Column], rows: Sequence[Sequence[Any]], title: str = "") -> Table:
         """A table of texts, or of cells among them."""
         return cls(columns, [[one if isinstance(one, Cell) else Cell(str(one)) for one in row] for row in rows], title)
+
+    def shortened(self) -> tuple[Table, str]:
+        """The table as people read it, and in words what it leaves out: of many rows all but the first and last."""
+        if len(self.rows) <= MOST_ROWS:
+            return self, ""
+        gap = [Cell("…")] * len(self.columns)
+        rows = [*self.rows[:END_ROWS], gap, *self.rows[-END_ROWS:]]
+        return self.but(rows=rows), f"{len(self.rows) - 2 * END_ROWS:,} of {len(self.rows):,} rows are not shown"
 
     def chosen(self, places: Sequence[int]) -> Table:
         """The same rows with some of the columns."""

@@ -32,7 +32,8 @@ def program() -> Path:
 def _program() -> str:
     path = os.environ.get(ELSEWHERE) or os.path.join(os.path.dirname(__file__), "bin", "schedlab-agent")
     if not os.access(path, os.X_OK):
-        raise UsageError(f"{path} is no program: the live host needs schedlab-agent; make setup installs it")
+        lacks = f"{path} is no program: the live host needs schedlab-agent"
+        raise UsageError(f"{lacks}; wheels have it, and make setup installs it")
     return path
 
 

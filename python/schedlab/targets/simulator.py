@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
@@ -21,7 +21,7 @@ from schedlab.targets.target import Chunk, Run
 #: Seconds that a chunk should take: short compared with a person's patience, long compared with the cost of saving it.
 CHUNK_SECONDS = 0.5
 #: Runs that are before the workers at a time. They are in memory until the ones before them are finished.
-AHEAD = 2048
+AHEAD = 1024
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,7 @@ class Simulator:
         """The cells, translated if need be: the hash of a scenario covers all that decides its results."""
         if self.translated is None:
             return cells
-        return [
-            replace(cell, scenario=new.scenario, hash=new.hash)
-            for cell, new in zip(cells, self.translated.cells(), strict=True)
-        ]
+        return [cell.with_scenario_of(new) for cell, new in zip(cells, self.translated.cells(), strict=True)]
 
     def ignores(self, experiment: Specification) -> list[str]:
         """Nothing: what it cannot simulate is refused."""

@@ -129,6 +129,25 @@ fn nice_policy_and_slice_are_changed_and_what_is_not_named_stays() {
 }
 
 #[test]
+fn tasks_of_a_job_get_other_processors_from_a_task_of_another_job() {
+    let (fixture, halts) = (Fixture::new(), Halts::new());
+    let last = std::thread::available_parallelism().unwrap().get() - 1;
+    let machine = json!({ "machine": { "name": "host", "processors": last + 1 } });
+    let jobs = json!({
+        "bound": { "cpus": [0], "steps": [halts.step(0), { "receive": "done" }, halts.step(2)] },
+        "other": { "cpus": [0], "steps": [halts.step(1), { "set": { "cpus": [last], "job": "bound" } }, { "send": "done" }, halts.step(3)] },
+    });
+    let run = fixture.start(&fixture.plan(jobs, machine));
+    let treated: Vec<_> = (0..4).map(|number| halts.look(number).processors).collect();
+    let done = run.wait_with_output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let own = sched_getaffinity(Pid::from_raw(0)).unwrap();
+    let allowed: Vec<usize> = (0..CpuSet::count()).filter(|&cpu| own.is_set(cpu).unwrap()).collect();
+    assert_eq!(treated, [[allowed[0]], [allowed[0]], [allowed[last]], [allowed[0]]]);
+    fixture.assert_nothing_left();
+}
+
+#[test]
 fn a_task_goes_to_the_processors_that_it_names() {
     let processors = std::thread::available_parallelism().unwrap().get();
     let machine = json!({ "machine": { "name": "host", "processors": processors } });

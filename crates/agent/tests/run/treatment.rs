@@ -194,6 +194,17 @@ fn a_reservation_is_kept_among_hogs() {
     assert!((28.0..=31.0).contains(&of_one), "{of_one} % of a processor for 3 ms in 10");
 }
 
+/// No kernel grants less than 1024 ns.
+#[test]
+fn a_reservation_that_the_kernel_refuses_is_said_and_its_task_is_an_ordinary_one() {
+    let fixture = Fixture::new();
+    let reserved = json!({ "steps": [{ "compute": "5ms" }], "policy": "deadline",
+        "reservation": { "runtime": "1us", "period": "10ms" } });
+    let seen = fixture.run(json!({ "reserved": reserved }), json!({}));
+    assert!(seen.warnings().contains("1 tasks of `reserved` were refused their reservation"), "{}", seen.warnings());
+    assert_eq!((seen.get("tasks.reserved.refused"), seen.get("tasks.reserved.completed")), (1.0, 1.0));
+}
+
 #[test]
 fn what_the_end_of_a_task_takes_is_not_among_what_it_used() {
     let fixture = Fixture::new();

@@ -1,17 +1,33 @@
 //! The runs that wait for a worker, scenario by scenario.
 
+use crate::from_json;
 use schedlab_model::scenario::Scenario;
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
+
+/// A scenario that is a text until a worker needs it: as values, a queue of one-run scenarios would take most of the memory of a
+/// large sweep.
+#[derive(Debug)]
+pub(super) struct Written {
+    text: String,
+    read: OnceLock<Result<Scenario, String>>,
+}
+
+impl Written {
+    /// The scenario, or why the text is none.
+    pub fn scenario(&self) -> Result<&Scenario, String> {
+        self.read.get_or_init(|| from_json("scenario", &self.text)).as_ref().map_err(Clone::clone)
+    }
+}
 
 /// A run that a worker is to make.
 #[derive(Debug)]
 pub(super) struct Job {
     /// Its place in the order in which runs were put in.
     pub number: u64,
-    pub scenario: Arc<Scenario>,
+    pub written: Arc<Written>,
     pub seed: u64,
     /// Number of the first run of its scenario.
     pub first: u64,
@@ -20,7 +36,7 @@ pub(super) struct Job {
 /// The runs of a scenario.
 #[derive(Debug)]
 struct Batch {
-    scenario: Arc<Scenario>,
+    written: Arc<Written>,
     /// Number and seed of those that no worker has yet.
     waiting: VecDeque<(u64, u64)>,
     /// Whether they depend on their seeds; not known before one has ended.
@@ -39,11 +55,11 @@ pub(super) struct Queue {
 
 impl Queue {
     /// Puts in a run for each seed; gives the numbers of those that need not be made.
-    pub fn put(&mut self, scenario: Scenario, seeds: &[u64]) -> Vec<u64> {
+    pub fn put(&mut self, scenario: &str, seeds: &[u64]) -> Vec<u64> {
         let numbered: Vec<(u64, u64)> = (self.put..).zip(seeds.iter().copied()).collect();
         self.put += seeds.len() as u64;
         if let Some(mut last) = self.batches.last_entry() {
-            if *last.get().scenario == scenario {
+            if last.get().written.text == scenario {
                 if last.get().seeded == Some(false) {
                     return numbered.into_iter().map(|(number, _)| number).collect();
                 }
@@ -55,8 +71,8 @@ impl Queue {
             }
         }
         let Some(&(first, _)) = numbered.first() else { return Vec::new() };
-        let scenario = Arc::new(scenario);
-        self.batches.insert(first, Batch { scenario, waiting: numbered.into(), seeded: None, begun: false });
+        let written = Arc::new(Written { text: scenario.to_owned(), read: OnceLock::new() });
+        self.batches.insert(first, Batch { written, waiting: numbered.into(), seeded: None, begun: false });
         Vec::new()
     }
 
@@ -70,7 +86,7 @@ impl Queue {
         let batch = self.batches.get_mut(&first)?;
         let (number, seed) = batch.waiting.pop_front()?;
         batch.begun = true;
-        let job = Job { number, scenario: Arc::clone(&batch.scenario), seed, first };
+        let job = Job { number, written: Arc::clone(&batch.written), seed, first };
         if batch.waiting.is_empty() && !last {
             self.batches.remove(&first);
         }
@@ -102,13 +118,6 @@ impl Queue {
 mod tests {
     use super::*;
 
-    fn scenario(name: &str) -> Scenario {
-        let text = r#"{"machine": {"name": "one", "processors": 1}, "scheduler": {"name": "fifo"}, "workload": {}}"#;
-        let mut scenario: Scenario = serde_json::from_str(text).unwrap();
-        name.clone_into(&mut scenario.machine.name);
-        scenario
-    }
-
     fn numbers(queue: &mut Queue, count: usize) -> Vec<u64> {
         (0..count).map_while(|_| queue.next()).map(|job| job.number).collect()
     }
@@ -116,8 +125,8 @@ mod tests {
     #[test]
     fn a_worker_prefers_what_is_needed_to_what_may_not_be() {
         let mut queue = Queue::default();
-        assert!(queue.put(scenario("a"), &[1, 2, 3]).is_empty());
-        assert!(queue.put(scenario("b"), &[1, 2]).is_empty());
+        assert!(queue.put("a", &[1, 2, 3]).is_empty());
+        assert!(queue.put("b", &[1, 2]).is_empty());
         let first = queue.next().unwrap();
         assert_eq!((first.number, first.first), (0, 0));
         assert_eq!(numbers(&mut queue, 2), [3, 1], "the first of b, then rather a second of a than nothing");
@@ -128,12 +137,12 @@ mod tests {
     #[test]
     fn runs_of_a_scenario_that_draws_nothing_are_given_back() {
         let mut queue = Queue::default();
-        queue.put(scenario("a"), &[1, 2, 3]);
+        queue.put("a", &[1, 2, 3]);
         let [first, second] = [queue.next().unwrap(), queue.next().unwrap()];
         assert_eq!(queue.finish(&second, false), [2], "whichever of them ends first");
         assert!(queue.finish(&first, false).is_empty());
-        assert_eq!(queue.put(scenario("a"), &[4, 5]), [3, 4], "the same scenario goes on");
-        assert!(queue.put(scenario("b"), &[1]).is_empty());
+        assert_eq!(queue.put("a", &[4, 5]), [3, 4], "the same scenario goes on");
+        assert!(queue.put("b", &[1]).is_empty());
         assert_eq!((numbers(&mut queue, 9), queue.put), (vec![5], 6));
         assert_eq!(queue.batches.len(), 1, "what is over takes no memory");
     }

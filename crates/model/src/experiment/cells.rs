@@ -2,10 +2,12 @@
 
 use super::{
     Catalogue, Experiment,
+    hash::{Digest, Hasher, hex},
     path::Path,
     problem::{Fault, Problem},
-    resolve::Judge,
+    resolve::{Judge, Judged},
     snippet::snippet,
+    spread::spread,
     sweep::{Factor, Grid},
 };
 use crate::{
@@ -14,7 +16,6 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use std::{collections::BTreeMap, ops::Range};
 
 /// What messages call an experiment that is in memory.
@@ -27,7 +28,7 @@ pub struct Cell {
     pub scenario: Scenario,
     /// The swept values: path to text, both as written.
     pub factors: BTreeMap<String, String>,
-    /// [`hash`] of the scenario.
+    /// [`super::hash`] of the scenario.
     pub hash: String,
     /// What the same settings are on a live host.
     pub host: HostSettings,
@@ -57,16 +58,71 @@ pub fn expand_some(
 ) -> Result<Vec<Cell>, Problem> {
     let judge = Judge::new(catalogue);
     let grid = Grid::new(experiment).map_err(|fault| fault.in_file(IN_MEMORY, None, &Value::Null))?;
-    let cell = |number| {
-        let (scenario, factors, tree) = judged(&judge, &grid, number).map_err(|rejected| {
-            let Rejected { fault, tree, place, cell } = *rejected;
-            let problem = fault.in_file(IN_MEMORY, None, &tree);
-            Problem { source_of_value: place.map(|place| place.to_string()), cell, ..problem }
-        })?;
-        let factors = factors.iter().map(|factor| (factor.written.to_owned(), factor.text())).collect();
-        Ok(Cell { hash: hash(&scenario), host: host_settings(&scenario, &tree, catalogue), scenario, factors })
+    let parts = spread(within(places, &grid), |part| {
+        let (mut hasher, mut before) = (Hasher::default(), None);
+        let cell = |number| {
+            let (tree, scenario) =
+                judged(&judge, &grid, number, before.take()).map_err(|rejected| rejected.problem())?;
+            let factors = grid.factors(number);
+            let cell = Cell {
+                scenario: scenario.clone(),
+                factors: factors.iter().map(|factor| (factor.written.to_owned(), factor.text())).collect(),
+                hash: hex(&hasher.digest(&scenario)),
+                host: host_settings(&scenario, &tree, catalogue),
+            };
+            before = Some((tree, scenario));
+            Ok(cell)
+        };
+        part.map(cell).collect::<Result<Vec<_>, _>>()
+    })?;
+    Ok(parts.into_iter().flatten().collect())
+}
+
+/// What cells are known by, without their scenarios: the names of the swept fields in order, and for each cell its hash and its
+/// values of these.
+pub type Outlines = (Vec<String>, Vec<(String, Vec<String>)>);
+
+/// The outlines of those cells whose places in the order are in a range: the same hashes and factors as [`expand_some`] gives.
+pub fn outline_some(
+    experiment: &Experiment,
+    catalogue: &Catalogue<'_>,
+    places: Range<u64>,
+) -> Result<Outlines, Problem> {
+    let judge = Judge::new(catalogue);
+    let grid = Grid::new(experiment).map_err(|fault| fault.in_file(IN_MEMORY, None, &Value::Null))?;
+    let places = within(places, &grid);
+    let parts = spread(places.clone(), |part| {
+        let (mut hasher, mut before, mut digests) = (Hasher::default(), None, Vec::new());
+        for number in part {
+            let (tree, scenario) = judged(&judge, &grid, number, before).map_err(|rejected| rejected.problem())?;
+            digests.push(hasher.digest(&scenario));
+            before = Some((tree, scenario));
+        }
+        Ok(digests)
+    })?;
+    Ok(outlined(&grid, places.zip(parts.into_iter().flatten())))
+}
+
+/// As [`outline_some`], of an experiment of which [`super::read_with`] gave these digests.
+pub fn outline_read(experiment: &Experiment, digests: &[Digest], places: Range<u64>) -> Result<Outlines, Problem> {
+    let grid = Grid::new(experiment).map_err(|fault| fault.in_file(IN_MEMORY, None, &Value::Null))?;
+    let places = within(places, &grid);
+    Ok(outlined(&grid, places.map(|number| (number, digests[number as usize]))))
+}
+
+fn outlined(grid: &Grid<'_>, cells: impl Iterator<Item = (u64, Digest)>) -> Outlines {
+    let by_name = |number| {
+        let mut factors = grid.factors(number);
+        factors.sort_by_key(|factor| factor.written);
+        factors
     };
-    (places.start..places.end.min(grid.cells)).map(cell).collect()
+    let names = by_name(0).iter().map(|factor| factor.written.to_owned()).collect();
+    let cells = cells.map(|(number, digest)| (hex(&digest), by_name(number).iter().map(Factor::text).collect()));
+    (names, cells.collect())
+}
+
+fn within(places: Range<u64>, grid: &Grid<'_>) -> Range<u64> {
+    places.start.min(grid.cells)..places.end.min(grid.cells)
 }
 
 /// A cell that is not a scenario.
@@ -79,25 +135,35 @@ pub(super) struct Rejected {
     pub(super) cell: Option<String>,
 }
 
-/// The scenario of a cell.
-pub(super) fn judged<'g>(
+impl Rejected {
+    /// The problem of an experiment in memory.
+    fn problem(self) -> Problem {
+        let problem = self.fault.in_file(IN_MEMORY, None, &self.tree);
+        Problem { source_of_value: self.place.map(|place| place.to_string()), cell: self.cell, ..problem }
+    }
+}
+
+/// The scenario of a cell, with its tree; `before` is that of another cell, from which it takes over what is the same.
+pub(super) fn judged(
     judge: &Judge<'_>,
-    grid: &'g Grid<'_>,
+    grid: &Grid<'_>,
     cell: u64,
-) -> Result<(Scenario, Vec<Factor<'g>>, Value), Box<Rejected>> {
+    before: Option<Judged>,
+) -> Result<Judged, Box<Rejected>> {
     let factors = grid.factors(cell);
     let tree = grid
         .tree(&factors)
         .map_err(|fault| Box::new(Rejected { fault, tree: Value::Null, place: None, cell: None }))?;
-    match judge.scenario(&tree) {
-        Ok(scenario) => Ok((scenario, factors, tree)),
+    match judge.scenario(&tree, before) {
+        Ok(scenario) => Ok((tree, scenario)),
         Err(fault) => {
             let place =
                 factors.iter().rev().find(|factor| fault.at.within(&factor.path)).map(|factor| factor.at.clone());
             let (guilty, others): (Vec<_>, Vec<_>) =
                 factors.into_iter().partition(|factor| place.as_ref().is_some_and(|place| factor.at == *place));
             // If the value is as wrong without the others, they need no mention.
-            let alone = || grid.tree(&guilty).and_then(|tree| judge.scenario(&tree)).is_err_and(|other| other == fault);
+            let alone =
+                || grid.tree(&guilty).and_then(|tree| judge.scenario(&tree, None)).is_err_and(|other| other == fault);
             let cell = (!others.is_empty() && !alone())
                 .then(|| others.iter().map(Factor::equation).collect::<Vec<_>>().join(", "));
             Err(Box::new(Rejected { fault, tree, place, cell }))
@@ -105,16 +171,23 @@ pub(super) fn judged<'g>(
     }
 }
 
-/// A value of the sweep that makes the same cells as an earlier one, whatever its spelling. What a host would be set to counts,
-/// too: a parameter that is given there may be the simulator's default.
-pub(super) fn repeated(judge: &Judge<'_>, grid: &Grid<'_>, catalogue: &Catalogue<'_>) -> Option<Fault> {
+/// What two values of a sweep must not both make: the hash of a scenario, and what a host would be set to. That counts, too: a
+/// parameter that is given there may be the simulator's default.
+pub(super) type Made = (Digest, BTreeMap<String, String>);
+
+/// What a cell makes.
+pub(super) fn made(digest: Digest, (tree, scenario): &Judged, catalogue: &Catalogue<'_>) -> Made {
+    (digest, host_settings(scenario, tree, catalogue).tunables)
+}
+
+/// A value of the sweep that makes the same cells as an earlier one, whatever its spelling. `made` has the cells of the
+/// grid's lines.
+pub(super) fn repeated(grid: &Grid<'_>, made: &BTreeMap<u64, Made>) -> Option<Fault> {
     for line in grid.lines() {
-        let mut met: BTreeMap<(String, BTreeMap<String, String>), u64> = BTreeMap::new();
+        let mut met: BTreeMap<&Made, u64> = BTreeMap::new();
         for cell in line {
-            let Ok((scenario, factors, tree)) = judged(judge, grid, cell) else { continue };
-            let host = host_settings(&scenario, &tree, catalogue).tunables;
-            let Some(earlier) = met.insert((hash(&scenario), host), cell) else { continue };
-            let before = grid.factors(earlier);
+            let Some(earlier) = made.get(&cell).and_then(|made| met.insert(made, cell)) else { continue };
+            let (factors, before) = (grid.factors(cell), grid.factors(earlier));
             // Of the keys that differ between the two; the others are those of both.
             let changed = factors.iter().zip(&before).filter(|(one, other)| one.at != other.at);
             let (here, there): (Vec<_>, Vec<_>) = changed.map(|(one, other)| (one, snippet(other.value))).unzip();
@@ -153,26 +226,6 @@ fn host_settings(scenario: &Scenario, tree: &Value, catalogue: &Catalogue<'_>) -
     let own = scenario.tunables.iter().map(|(name, setting)| (name.clone(), setting.to_string()));
     all.tunables.extend(own);
     all
-}
-
-/// SHA-256 of what decides the results of a checked scenario: not its spelling, its title, or where values come from.
-pub fn hash(scenario: &Scenario) -> String {
-    let mut canonical = serde_json::to_value(scenario).expect("a scenario has text keys only");
-    if let Some(machine) = canonical["machine"].as_object_mut() {
-        machine.remove("title");
-        machine.values_mut().for_each(drop_sources);
-    }
-    Sha256::digest(canonical.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// From `{ value, source }` to the value.
-fn drop_sources(value: &mut Value) {
-    if let Value::Object(table) = value {
-        match table.contains_key("source").then(|| table.remove("value")).flatten() {
-            Some(bare) => *value = bare,
-            None => table.values_mut().for_each(drop_sources),
-        }
-    }
 }
 
 /// The parameters of a scenario's policies, ready for use.

@@ -4,7 +4,7 @@
 pub(super) mod arrivals;
 mod jobs;
 mod locks;
-mod machine;
+pub(super) mod machine;
 mod program;
 mod time;
 mod treatment;
@@ -23,9 +23,8 @@ const LONGEST_NAME: usize = 64;
 /// Most messages of a queue, permits of a semaphore and tasks at a barrier.
 const MOST_SHARED: u64 = 1 << 20;
 
-/// Finds the first fault in a scenario whose types and settings are right.
+/// Finds the first fault in a scenario whose types, settings and machine are right.
 pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
-    machine::check(&scenario.machine)?;
     jobs::check_groups(scenario)?;
     jobs::check(scenario)?;
     arrivals::check(scenario)?;

@@ -36,6 +36,14 @@ impl Known {
         self.levels.extend((scenario.machine.personality == Personality::MessagePassing).then_some(0));
     }
 
+    /// Adds what other cells have.
+    pub(super) fn join(&mut self, other: Known) {
+        self.jobs.extend(other.jobs);
+        self.levels.extend(other.levels);
+        self.ending.extend(other.ending);
+        self.periodic.extend(other.periodic);
+    }
+
     /// Checks that the programs of a job let a metric have a value.
     fn value(&self, at: &Path, asked: &str, job: &str, name: &str) -> Result<(), Fault> {
         let (metric, statistic) = name.split_once('.').unwrap_or((name, ""));

@@ -4,17 +4,23 @@ use super::{
     Catalogue, Experiment, Format,
     cells::{self, Rejected},
     document::{self, Override},
+    hash::{Digest, Hasher},
     metrics::{self, Known},
     path::Path,
     problem::{Fault, Problem},
     recorded::{self, Files, Wrong},
     resolve::Judge,
     snippet::snippet,
+    spread::spread,
     sweep::{Grid, SWEPT, put},
     translate::typed,
 };
 use crate::scenario::Scenario;
 use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 /// Reads and checks an experiment that names no files; see [`read_with`].
 pub fn read(
@@ -24,7 +30,7 @@ pub fn read(
     overrides: &[String],
     catalogue: &Catalogue<'_>,
 ) -> Result<Experiment, Problem> {
-    read_with(text, label, format, overrides, &Files::new(), catalogue)
+    read_with(text, label, format, overrides, &Files::new(), catalogue).map(|(experiment, _)| experiment)
 }
 
 /// The names of the files whose texts [`read_with`] needs. None of a text that it will refuse.
@@ -39,7 +45,8 @@ pub fn files(text: &str, format: Format, overrides: &[String]) -> Vec<String> {
 }
 
 /// Reads and checks an experiment with the texts of the files that it names. `label` is what messages call the file; each override is `PATH=VALUE`.
-/// An override of a swept field takes that field out of the sweep.
+/// An override of a swept field takes that field out of the sweep. Gives also the digests of its cells, which checking them works
+/// out; [`super::outline_read`] takes them.
 pub fn read_with(
     text: &str,
     label: &str,
@@ -47,7 +54,7 @@ pub fn read_with(
     overrides: &[String],
     files: &Files,
     catalogue: &Catalogue<'_>,
-) -> Result<Experiment, Problem> {
+) -> Result<(Experiment, Vec<Digest>), Problem> {
     let judge = Judge::new(catalogue);
     let reading = Reading::new(text, label, format, &judge)?;
     let read_override = |text| {
@@ -58,7 +65,7 @@ pub fn read_with(
     };
     let mut set: Vec<Override<'_>> = overrides.iter().map(|text| read_override(text)).collect::<Result<_, _>>()?;
     let problem = match reading.experiment(&set, files, catalogue) {
-        Ok(experiment) => return Ok(experiment),
+        Ok(read) => return Ok(read),
         Err(problem) => problem,
     };
     // What reads as a number or a switch may be meant as a name: `workload.io.group=1`.
@@ -74,7 +81,7 @@ pub fn read_scenario(text: &str, label: &str, format: Format, catalogue: &Catalo
     let unknown = reading.written.as_object().into_iter().flatten().find(|(field, _)| !SWEPT.contains(&field.as_str()));
     let scenario = match unknown {
         Some((field, _)) => Err(Fault::field(&Path::default(), field, SWEPT)),
-        None => judge.scenario(&reading.written),
+        None => judge.scenario(&reading.written, None),
     };
     scenario.map_err(|fault| reading.problem(fault, &reading.written, &[]))
 }
@@ -105,7 +112,7 @@ impl<'a> Reading<'a> {
         set: &[Override<'_>],
         files: &Files,
         catalogue: &Catalogue<'_>,
-    ) -> Result<Experiment, Problem> {
+    ) -> Result<(Experiment, Vec<Digest>), Problem> {
         let mut tree = self.written.clone();
         for one in set {
             take_out_of_sweep(&mut tree, &one.path);
@@ -117,36 +124,53 @@ impl<'a> Reading<'a> {
             Wrong::File(problem) => problem,
         })?;
         let experiment: Experiment = typed(&Path::default(), &tree).map_err(|fault| self.problem(fault, &tree, set))?;
-        let known = self.cells(&experiment, &tree, set, catalogue)?;
+        let (known, digests) = self.cells(&experiment, &tree, set, catalogue)?;
         check_metrics(&experiment, catalogue, &known).map_err(|fault| self.problem(fault, &tree, set))?;
-        Ok(experiment)
+        Ok((experiment, digests))
     }
 
-    /// Checks every cell and returns what metrics may describe.
+    /// Checks every cell and returns what metrics may describe, and the digest of each.
     fn cells(
         &self,
         experiment: &Experiment,
         tree: &Value,
         set: &[Override<'_>],
         catalogue: &Catalogue<'_>,
-    ) -> Result<Known, Problem> {
+    ) -> Result<(Known, Vec<Digest>), Problem> {
         let grid = Grid::new(experiment).map_err(|fault| self.problem(fault, tree, set))?;
-        let mut known = Known::default();
-        for cell in 0..grid.cells {
-            let (scenario, ..) = cells::judged(self.judge, &grid, cell).map_err(|rejected| {
-                let Rejected { fault, tree, place, cell } = *rejected;
-                let swept = place.map(|place| (self.source(&place, set), place));
-                let mut problem = self.problem(fault, &tree, set);
-                if let Some(((line, option), place)) = swept {
-                    problem.line = line;
-                    problem.source_of_value = Some(option.unwrap_or_else(|| place.to_string()));
+        let lines: BTreeSet<u64> = grid.lines().into_iter().flatten().collect();
+        let check = |part: Range<u64>| {
+            let (mut known, mut made, mut hasher) = (Known::default(), BTreeMap::new(), Hasher::default());
+            let (mut digests, mut before) = (Vec::new(), None);
+            for cell in part {
+                let judged = cells::judged(self.judge, &grid, cell, before)?;
+                let digest = hasher.digest(&judged.1);
+                known.add(&judged.1);
+                digests.push(digest);
+                if lines.contains(&cell) {
+                    made.insert(cell, cells::made(digest, &judged, catalogue));
                 }
-                Problem { cell, ..problem }
-            })?;
-            known.add(&scenario);
+                before = Some(judged);
+            }
+            Ok((known, made, digests))
+        };
+        let parts = spread(0..grid.cells, check).map_err(|rejected: Box<Rejected>| {
+            let Rejected { fault, tree, place, cell } = *rejected;
+            let swept = place.map(|place| (self.source(&place, set), place));
+            let mut problem = self.problem(fault, &tree, set);
+            if let Some(((line, option), place)) = swept {
+                problem.line = line;
+                problem.source_of_value = Some(option.unwrap_or_else(|| place.to_string()));
+            }
+            Problem { cell, ..problem }
+        })?;
+        let (mut known, mut made, mut digests) = (Known::default(), BTreeMap::new(), Vec::new());
+        for (of_part, made_there, digests_there) in parts {
+            known.join(of_part);
+            made.extend(made_there);
+            digests.extend(digests_there);
         }
-        let repeated = cells::repeated(self.judge, &grid, catalogue);
-        repeated.map_or(Ok(known), |fault| Err(self.problem(fault, tree, set)))
+        cells::repeated(&grid, &made).map_or(Ok((known, digests)), |fault| Err(self.problem(fault, tree, set)))
     }
 
     /// Completes a fault by where its value comes from: a line of the file, or an override.

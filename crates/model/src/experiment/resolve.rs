@@ -31,6 +31,9 @@ pub(super) struct Judge<'a> {
     drives: BTreeMap<&'a str, Result<Value, String>>,
 }
 
+/// A scenario that was found right, and the tree that describes it.
+pub(super) type Judged = (Value, Scenario);
+
 impl<'a> Judge<'a> {
     pub(super) fn new(catalogue: &'a Catalogue<'a>) -> Judge<'a> {
         let read = |text| document::parse_toml(text).map_err(|error| error.fault.reason);
@@ -38,17 +41,25 @@ impl<'a> Judge<'a> {
         Judge { catalogue, presets: all(catalogue.machines), drives: all(catalogue.drives) }
     }
 
-    /// The scenario that `tree` describes, or the first fault in it.
-    pub(super) fn scenario(&self, tree: &Value) -> Result<Scenario, Fault> {
+    /// The scenario that `tree` describes, or the first fault in it. Most cells of a sweep have the machine and the workload of the
+    /// cell before, from which they are taken over.
+    pub(super) fn scenario(&self, tree: &Value, before: Option<Judged>) -> Result<Scenario, Fault> {
         let given = |field: &str| tree.get(field).ok_or_else(|| Fault::new(Path::top(field), "is missing"));
         let chosen = |field: &str, family| tree.get(field).map(|written| policy(field, family, written)).transpose();
+        let (machine, workload) = match before.filter(|(written, _)| written["machine"] == tree["machine"]) {
+            Some((written, right)) => {
+                (Some(right.machine), (written["workload"] == tree["workload"]).then_some(right.workload))
+            }
+            None => (None, None),
+        };
+        let is_checked = machine.is_some();
         let mut scenario = Scenario {
-            machine: self.machine(given("machine")?)?,
+            machine: machine.map_or_else(|| self.machine(given("machine")?), Ok)?,
             scheduler: policy("scheduler", self.catalogue.schedulers, self.scheduler(tree)?.as_ref())?,
             elevator: chosen("elevator", self.catalogue.elevators)?,
             cache: chosen("cache", self.catalogue.caches)?,
             reclaim: chosen("reclaim", self.catalogue.reclaims)?,
-            workload: self.workload(given("workload")?)?,
+            workload: workload.map_or_else(|| self.workload(given("workload")?), Ok)?,
             groups: BTreeMap::new(),
             shared: BTreeMap::new(),
             duration: None,
@@ -65,6 +76,9 @@ impl<'a> Judge<'a> {
         }
         if let Some(tunables) = tree.get("tunables") {
             scenario.tunables = typed::<BTreeMap<String, Setting>>(&Path::top("tunables"), tunables)?;
+        }
+        if !is_checked {
+            check::machine::check(&scenario.machine)?;
         }
         check::scenario(&scenario)?;
         if scenario.cache.is_none() && !is_host(&tree["machine"]) {

@@ -66,7 +66,7 @@ fn plain(wanted: &str) -> String {
         // Each narrow type is used for one kind of field, whose bounds are narrower still.
         "i8" => "a whole number from -20 to 20".to_owned(),
         "u8" => "a whole number from 0 to 99".to_owned(),
-        "u16" => "a whole number up to 64".to_owned(),
+        "u16" => "a whole number up to 1024".to_owned(),
         "u32" => format!("a whole number from 0 to {}", u32::MAX),
         "u64" => "a whole number from 0".to_owned(),
         "a string" => "a text in quotes".to_owned(),

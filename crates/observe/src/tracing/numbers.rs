@@ -13,10 +13,10 @@ use schedlab_model::{
 /// processors wait for, passes, periods, files and memory, and the
 /// begin of tasks that were there before the recording.
 #[rustfmt::skip]
-const KNOWN: [&str; 27] = [
+const KNOWN: [&str; 28] = [
     "elapsed", "utilization", "run_queue", "load1", "load5", "load15", "load_mean", "context_switches",
     "voluntary_switches", "involuntary_switches", "migrations", "wakeup_latency", "run_wait", "real", "share", "wait",
-    "longest_gap", "turnaround", "waiting", "queueing", "slowdown", "bounded_slowdown", "jain", "jain_1s",
+    "longest_gap", "turnaround", "waiting", "queueing", "slowdown", "bounded_slowdown", "jain", "jain_1s", "uneven",
     "completed", "wasted", "wasted.longest",
 ];
 

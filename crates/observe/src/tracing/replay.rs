@@ -420,8 +420,11 @@ impl<'a, O: Observer> Replay<'a, O> {
         self.listener.observe(Event { b: parent.into(), ..created });
         if !self.roster.allowed.is_empty() {
             // Others may have reasons of their own to wait for the processor on which they are.
-            let allowed = self.roster.allowed.get(job as usize).copied().unwrap_or(0);
-            self.listener.observe(self.event(Kind::Allowed, id, 0, 0, allowed));
+            let allowed = self.roster.allowed.get(job as usize).cloned().unwrap_or_default();
+            for word in (0..self.roster.processors.len().div_ceil(64)).rev() {
+                let event = self.event(Kind::Allowed, id, 0, 0, allowed.word(word));
+                self.listener.observe(Event { b: word as u64, ..event });
+            }
         }
         id
     }

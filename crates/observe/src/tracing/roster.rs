@@ -1,5 +1,7 @@
 //! The roster of a run: its tasks, and when it was.
 
+use schedlab_model::processors::CpuSet;
+
 /// The tasks of a run, where they ran, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Roster {
@@ -9,8 +11,8 @@ pub struct Roster {
     pub tasks: Vec<RosterTask>,
     /// Processors of the host that are the run's 0, 1, 2 ...; what handle elsewhere is not of the run.
     pub processors: Vec<u16>,
-    /// By job, which of them its tasks may use, a bit for each; empty if that is not known, or changes.
-    pub allowed: Vec<u64>,
+    /// By job, which of them its tasks may use; empty if that is not known, or changes.
+    pub allowed: Vec<CpuSet>,
     /// When the run began, CLOCK_MONOTONIC, ns. It is time 0 of the events.
     pub begin_ns: u64,
     /// When it ended.

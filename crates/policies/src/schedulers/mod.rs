@@ -18,7 +18,7 @@
 use schedlab_model::{
     Nanos,
     info::{Info, Params},
-    processors::PerProcessor,
+    processors::{CpuSet, PerProcessor},
     rng::Rng,
     task::{CpuId, Group, Task, TaskId, Wait},
     topology::Topology,
@@ -144,6 +144,8 @@ pub struct View {
     pub groups: Vec<Group>,
     /// All processors, by id.
     pub processors: PerProcessor<Processor>,
+    /// Those on which no task runs, kept by [`View::runs`]: a search for one looks at no others.
+    pub idle: CpuSet,
     /// What they share.
     pub topology: Topology,
     /// The running task where a task is woken or created; none if an interrupt or a timer does it.
@@ -151,6 +153,21 @@ pub struct View {
     /// What an oracle reports for each task, by id: the processor time it needs before it next waits or ends, as of when it
     /// last became ready. Empty unless the policy is [`Features::clairvoyant`].
     pub bursts: Vec<Nanos>,
+}
+
+impl View {
+    /// Of a machine with that number of processors, all of them idle.
+    pub fn of(processors: u16) -> View {
+        let idle = CpuSet::all(processors.into());
+        View { processors: PerProcessor::new(processors, |_| Processor::default()), idle, ..View::default() }
+    }
+
+    /// From now on this task, or none, runs on a processor.
+    #[inline(always)]
+    pub fn runs(&mut self, cpu: usize, task: Option<TaskId>) {
+        self.processors[cpu].running = task;
+        self.idle.set(cpu as CpuId, task.is_none());
+    }
 }
 
 /// What a policy may know and ask for. Made for each call of a hook, so it is small; the machine's fields are accessible
@@ -169,14 +186,16 @@ pub struct Context<'a> {
 /// What a policy asks of the kernel.
 #[derive(Debug, Default)]
 pub struct Wishes {
-    /// Processors that should reschedule, a bit each: as soon as the kernel can preempt the running task.
-    pub resched: u64,
+    /// Processors that should reschedule: as soon as the kernel can preempt the running task.
+    pub resched: CpuSet,
     /// Those of them that should do so at once, even if the running task is inside the kernel.
-    pub at_once: u64,
+    pub at_once: CpuSet,
     /// Timers to set: (when, processor, token); [`Scheduler::timer`] is called with the token.
     pub timers: Vec<(Nanos, CpuId, u32)>,
     /// Tasks to move, queued or running, and the processors to which they go.
     pub moves: Vec<(TaskId, CpuId)>,
+    /// Processors for which [`Scheduler::balance`] is to be called at this tick, in this order.
+    pub balances: Vec<CpuId>,
 }
 
 impl Deref for Context<'_> {
@@ -191,19 +210,24 @@ impl Deref for Context<'_> {
 impl Context<'_> {
     /// Requests a reschedule on `cpu`, as soon as the kernel can preempt the running task.
     pub fn resched(&mut self, cpu: CpuId) {
-        self.wishes.resched |= 1 << cpu;
+        self.wishes.resched.insert(cpu);
     }
 
     /// Requests a reschedule on `cpu` at once, even if the running task is inside the kernel.
     pub fn resched_at_once(&mut self, cpu: CpuId) {
-        self.wishes.resched |= 1 << cpu;
-        self.wishes.at_once |= 1 << cpu;
+        self.wishes.resched.insert(cpu);
+        self.wishes.at_once.insert(cpu);
     }
 
     /// Moves a task, queued or running, to another processor as soon as the hook is over, if it can run then and may run there. (The
     /// kernel's stopper, and what one processor pushes to another.)
     pub fn move_to(&mut self, task: TaskId, to: CpuId) {
         self.wishes.moves.push((task, to));
+    }
+
+    /// Asks, when balancing at a tick, for the same for another processor as soon as that for this one is over.
+    pub fn balance_for(&mut self, cpu: CpuId) {
+        self.wishes.balances.push(cpu);
     }
 
     /// Asks for a call of [`Scheduler::timer`] at the time `when`.
@@ -269,8 +293,7 @@ pub trait Scheduler: Sized {
     /// is but one processor.
     #[inline]
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _why: Enqueue) -> CpuId {
-        let task = &cx.tasks[task as usize];
-        if task.allowed >> task.cpu & 1 == 1 { task.cpu } else { task.allowed.trailing_zeros() as CpuId }
+        cx.tasks[task as usize].last_or_first()
     }
 
     /// A task joins the runqueue of `cpu`.
@@ -333,6 +356,13 @@ pub trait Scheduler: Sized {
     #[inline]
     fn idle_ticks(&self, _cx: &Context<'_>) -> Ticks {
         Ticks::default()
+    }
+
+    /// Whether a tick of this idle processor does nothing at all now, while others are busy: it requests and pulls nothing, and nothing
+    /// remembers it. Such ticks are omitted.
+    #[inline(always)]
+    fn omits_tick(&self, _cx: &Context<'_>, _cpu: CpuId) -> bool {
+        false
     }
 
     /// Accounts for n such ticks that have passed on every processor, looks for work included.

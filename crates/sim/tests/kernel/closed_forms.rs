@@ -214,6 +214,8 @@ fn fairness_in_each_second_is_one_by_turns_and_a_half_in_order_of_arrival() {
         let report = schedlab_sim::run::<All>(&scenario(&text), 1).unwrap();
         let get = |metric: &str| report.get(metric).unwrap();
         assert_eq!((get("jain_1s.count"), get("tasks.hog.jain_1s.count")), (5.0, 5.0));
+        let uneven = if index < 1.0 { 5.0 } else { 0.0 };
+        assert_eq!((get("uneven"), get("tasks.hog.uneven")), (uneven, uneven));
         for metric in ["jain", "jain_1s.min", "jain_1s.max", "tasks.hog.jain", "tasks.hog.jain_1s.mean"] {
             assert!((get(metric) - index).abs() < 1e-6, "{scheduler}: {metric} {}", get(metric));
         }

@@ -106,9 +106,9 @@ impl Scheduler for Fair {
 
     /// The emptiest processor.
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _: Enqueue) -> CpuId {
-        let allowed = cx.tasks[task as usize].allowed;
+        let allowed = &cx.view.tasks[task as usize].allowed;
         let all = 0..self.queues.len() as CpuId;
-        all.filter(|cpu| allowed >> cpu & 1 == 1).min_by_key(|&cpu| self.crowd(cpu)).expect("some processor")
+        all.filter(|&cpu| allowed.has(cpu)).min_by_key(|&cpu| self.crowd(cpu)).expect("some processor")
     }
 
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
@@ -212,7 +212,7 @@ impl Scheduler for Fair {
         if self.crowd(busiest) < self.crowd(cpu) + less {
             return None;
         }
-        let may = |task: &&TaskId| cx.tasks[**task as usize].allowed >> cpu & 1 == 1;
+        let may = |task: &&TaskId| cx.tasks[**task as usize].allowed.has(cpu);
         self.queues[busiest as usize].waiting.iter().find(may).copied()
     }
 }

@@ -2,12 +2,24 @@
 
 use schedlab_model::{MILLISECOND, SECOND, event::Kind};
 use schedlab_policies::schedulers::All;
-use schedlab_testing::schedulers::figures::{Table, hog, latencies, mean, measure, run_lengths, s10, share, used};
+use schedlab_testing::schedulers::{
+    Run,
+    figures::{Table, hog, latencies, mean, measure, run_lengths, s10, share, used},
+    run, scenario,
+};
 
 /// One processor with the parameters of two.
 const EEVDF: &str = "name = \"eevdf\", base_slice = \"1.4ms\"";
 const CFS: &str = "name = \"cfs\", latency = \"12ms\", min_granularity = \"1.5ms\", wakeup_granularity = \"2ms\"";
 const BOTH: [&str; 2] = [EEVDF, CFS];
+
+/// On processors whose ticks come at multiples of 4 ms.
+fn in_step(processors: u16, scheduler: &str, seconds: u64, rest: &str) -> Run {
+    let clock = "clock = { hz = \"250/s\", phase = \"0s\" }";
+    let machine = format!("machine = {{ preset = \"uniform\", processors = {processors}, {clock} }}");
+    let head = format!("{machine}\nscheduler = {{ {scheduler} }}\nduration = \"{seconds}s\"\n");
+    run::<All>(&scenario(&(head + rest)), 1)
+}
 
 #[test]
 fn two_sessions_share_equally_whatever_is_in_them() {
@@ -188,5 +200,55 @@ fn a_quota_that_suffices_changes_nothing() {
         let run = measure::<All>(1, scheduler, 20, &(s10("a", "group = \"one\"") + groups), 1);
         assert!(latencies(&run, 0).iter().all(|wait| *wait == 0.0));
         assert!(used(&run, 0) > SECOND);
+    }
+}
+
+/// Both use portions of 5 ms in turn, so 25 ms each; ticks of 4 ms let a portion be overrun, and the next period pays.
+#[test]
+fn two_processors_share_a_quota_by_its_portions() {
+    let mut table = Table::default();
+    for name in ["eevdf", "cfs"] {
+        let jobs = hog("a", "group = \"one\", count = 2") + "groups.one = { quota = \"50ms\", period = \"100ms\" }\n";
+        let run = measure::<All>(2, &format!("name = \"{name}\""), 20, &jobs, 1);
+        (0..2).for_each(|task| table.row(&format!("{name}: {task}"), 25.0, 0.5, share(&run, task)));
+    }
+    table.check();
+}
+
+/// Of 44 ms the hog has drawn 29 at its tick of 24 ms (5 at first, then three times 5 and the 3 that it owed) when three others take 5
+/// each; at 32 ms it owes 3 again, and waits. At 32.5 ms they sleep and return 2 ms each, more than a portion, and 5 ms later it goes on.
+/// Where they return less, it waits for the next period.
+#[test]
+fn what_queues_return_is_given_to_those_that_wait_after_a_while() {
+    for name in ["eevdf", "cfs"] {
+        for (compute, expected) in [("2ms", 37_500), ("3.5ms", 100_000)] {
+            let other = |cpu: u16| {
+                format!(
+                    "workload.b{cpu} = {{ group = \"one\", cpus = [{cpu}], start = \"30500us\", steps = [{{ compute = \"{compute}\" }}] }}\n"
+                )
+            };
+            let jobs: String = (1..4).map(other).collect();
+            let groups = "groups.one = { quota = \"44ms\", period = \"100ms\" }\n";
+            let last = "workload.z = { steps = [{ sleep = \"200ms\" }] }\n";
+            let hog = hog("a", "group = \"one\", cpus = [0]");
+            let run = in_step(4, &format!("name = \"{name}\""), 1, &(hog + &jobs + last + groups));
+            let starts: Vec<_> =
+                run.of(Kind::SwitchIn).filter(|event| event.task == 0).map(|event| event.time).collect();
+            assert_eq!(starts[..2], [0, expected * MILLISECOND / 1000], "{name}, {compute}");
+        }
+    }
+}
+
+/// 40 ms in every 300 under a quota of 20 in 100: it has them in one piece if the idle periods may leave it 20, else in two.
+#[test]
+fn a_burst_is_what_idle_periods_have_left() {
+    for scheduler in BOTH {
+        for (burst, longest) in [("", 20.0), ("burst = \"20ms\", ", 40.0)] {
+            let jobs = "workload.a = { group = \"one\", passes = \"forever\", steps = [{ compute = \"40ms\" }, { period = \"300ms\" }] }\n";
+            let groups = format!("groups.one = {{ quota = \"20ms\", {burst}period = \"100ms\" }}\n");
+            let run = in_step(1, scheduler, 20, &(jobs.to_owned() + &groups));
+            let found = run_lengths(&run, 0).into_iter().fold(0.0, f64::max);
+            assert_eq!(found, longest, "{scheduler} {burst}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What FreeBSD's ULE of October 2007 does, statement by statement: numbers that follow from its rules by hand or by a separate
 //! prototype of them. Its memory of sleep and run times is held in the policy's own tests (statements 5, 6, 9, 10, 13).
 
+mod groups;
 mod processors;
 
 use schedlab_model::{MILLISECOND, Nanos, SECOND, event::Kind, task::TaskId};

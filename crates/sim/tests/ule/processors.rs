@@ -44,6 +44,14 @@ fn workers_that_timers_wake_run_immediately_wherever_a_hog_runs() {
 }
 
 #[test]
+fn a_worker_that_is_still_warm_takes_its_processor_from_a_hog_though_another_one_idles() {
+    // The hog that it leaves waits alone, and is not stolen.
+    let run = workers(4, 0, 1);
+    near(run.get("tasks.worker.share"), 45.9, 0.5, "share of the workers");
+    near(run.get("tasks.batch.share"), 38.0, 2.0, "share of four hogs");
+}
+
+#[test]
 fn a_sleeper_runs_next_to_the_nicest_hog() {
     let workload = r#"
         duration = "30s"
@@ -105,20 +113,21 @@ fn nine_hogs_on_eight_processors_have_equal_shares_in_turns_and_no_processor_idl
 
 /// Hogs on so many processors, one more than these, of which the first that has a processor of its own ends after 5 s: how long
 /// that processor idles, on average over some seeds.
-fn idles_after_an_end(processors: usize) -> f64 {
+pub fn idles_after_an_end(processors: usize, parameters: &str) -> f64 {
     let idle = |seed| {
         let ends = "workload.h00.steps = [{ compute = \"5s\" }, { sleep = \"100s\" }]\n";
         let others = hogs(&vec![0; processors + 1]).split_once('\n').expect("the first hog").1.to_owned();
-        ule_on(&machine(processors as u16), "", &format!("duration = \"20s\"\n{ends}{others}"), seed).get("idle")
+        ule_on(&machine(processors as u16), parameters, &format!("duration = \"20s\"\n{ends}{others}"), seed)
+            .get("idle")
     };
     (1..=24).map(idle).sum::<f64>() / 24.0
 }
 
 #[test]
 fn an_idle_processor_looks_for_a_thread_at_each_tick_but_of_eight_needs_three_on_one() {
-    let four = idles_after_an_end(4);
+    let four = idles_after_an_end(4, "");
     assert!(four < 0.1, "{four} s of four");
-    let eight = idles_after_an_end(8);
+    let eight = idles_after_an_end(8, "");
     assert!((0.2..3.0).contains(&eight), "{eight} s of eight");
 }
 

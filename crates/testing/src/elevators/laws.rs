@@ -98,7 +98,11 @@ pub fn promises_are_kept(subject: Subject) {
         match promise {
             Promise::StarvationFree(_) => broken.extend(starving(subject)),
             Promise::FairToEquals(_) => broken.extend(unfair(subject)),
-            Promise::WorkConserving(_) | Promise::RunsToBlock | Promise::Clairvoyant => {}
+            Promise::WorkConserving(_)
+            | Promise::FindsWork(_)
+            | Promise::MovesAtMost(_)
+            | Promise::RunsToBlock
+            | Promise::Clairvoyant => {}
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));

@@ -76,13 +76,13 @@ impl<S: Scheduler> Scheduler for Contract<S> {
         let place = *self.place(task);
         let right = match why {
             Enqueue::New => place == Place::Unborn,
-            Enqueue::Migrate => matches!(place, Place::Ready(cpu) if cx.tasks[task as usize].allowed >> cpu & 1 == 0),
+            Enqueue::Migrate => matches!(place, Place::Ready(cpu) if !cx.tasks[task as usize].allowed.has(cpu)),
             // The kernel's own tasks are never new: they are woken first.
             _ => matches!(place, Place::Asleep | Place::Unborn),
         };
         assert!(right, "{task} is {place:?}, {why:?}");
         let cpu = self.inner.select_cpu(cx, task, why);
-        assert!(cx.tasks[task as usize].allowed >> cpu & 1 == 1, "{task} may not run on {cpu}");
+        assert!(cx.tasks[task as usize].allowed.has(cpu), "{task} may not run on {cpu}");
         cpu
     }
 
@@ -206,7 +206,7 @@ impl<S: Scheduler> Scheduler for Contract<S> {
         let task = self.inner.balance(cx, cpu, why)?;
         let place = *self.place(task);
         assert!(matches!(place, Place::Ready(from) if from != cpu), "{task} is {place:?}, pulled to {cpu}");
-        assert!(cx.tasks[task as usize].allowed >> cpu & 1 == 1, "{task} may not run on {cpu}");
+        assert!(cx.tasks[task as usize].allowed.has(cpu), "{task} may not run on {cpu}");
         Some(task)
     }
 }

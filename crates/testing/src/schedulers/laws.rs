@@ -1,6 +1,7 @@
 //! What every scheduler must do, and what its entry promises.
 
 use super::{
+    balancing,
     random::{Programs, Written, any_choice, any_scenario, cases, without_chance},
     runs::{Run, holds_back, run_under, treatments},
     scenes::{self, Scene},
@@ -94,6 +95,8 @@ pub fn promises_are_kept(subject: Subject) {
             }
             Promise::StarvationFree(reach) => found.extend(broken(subject, starving, reach, 25)),
             Promise::FairToEquals(reach) => found.extend(shares::unfair(subject, reach, 5)),
+            Promise::FindsWork(within) => balancing::finds_work(subject, within),
+            Promise::MovesAtMost(moves) => balancing::moves_at_most(subject, moves),
             Promise::RunsToBlock => preempts_no_task(subject),
             Promise::Clairvoyant => found.extend(asks_no_oracle(subject)),
         }
@@ -113,6 +116,7 @@ pub fn survey(subject: Subject, random: u32) {
         let unfair = shares::unfair(subject, reach, random / 5);
         println!("{name} unfair {reach:?}: {} {:?}", unfair.len(), unfair.first());
     }
+    balancing::survey(subject, random / 5);
 }
 
 /// Tasks of the workload that were created, and those that ended.

@@ -4,6 +4,7 @@
 //! [`run`] and looks at the [`Run`]: its metrics, its events, or figures of [`measure`], [`figures`], [`sleeper`], [`periodic`]
 //! and [`batch`]. [`any_scenario`] draws random ones.
 
+pub mod balancing;
 pub mod batch;
 mod contract;
 pub mod figures;

@@ -71,14 +71,17 @@ fn treatment(processors: u16) -> impl Strategy<Value = Value> {
         1 => prop::sample::select(vec!["some", "/"]).prop_map(|group| json!({ "group": group })),
         1 => io,
     ];
-    prop::collection::vec(change, 1..3).prop_map(|changes| {
+    let of_job = (1..1u64 << processors, prop::sample::select(vec!["a", "sender"]))
+        .prop_map(move |(mask, job)| json!({ "set": { "cpus": bits(mask, processors), "job": job } }));
+    let own = prop::collection::vec(change, 1..3).prop_map(|changes| {
         let all = changes.iter().filter_map(Value::as_object).flatten();
         let mut all: Map<String, Value> = all.map(|(field, value)| (field.clone(), value.clone())).collect();
         if !matches!(all.get("policy").and_then(Value::as_str), Some("fifo" | "rr")) {
             all.remove("priority");
         }
         json!({ "set": all })
-    })
+    });
+    prop_oneof![4 => own, 1 => of_job]
 }
 
 fn bits(mask: u64, processors: u16) -> Vec<u16> {

@@ -145,10 +145,10 @@ impl Visitor for Audited<'_> {
     }
 }
 
-/// Whether ready tasks may be made to wait for a limit, which breaks no promise: a group for its quota, real-time tasks where
-/// the policy limits them.
+/// Whether ready tasks may be made to wait for a limit, which breaks no promise: a group for its quota, real-time tasks and those
+/// with a reservation where the policy limits them.
 pub(super) fn holds_back(info: &Info, scenario: &Scenario) -> bool {
-    let realtime = |policy: Policy| matches!(policy, Policy::Fifo | Policy::Rr);
+    let realtime = |policy: Policy| matches!(policy, Policy::Fifo | Policy::Rr | Policy::Deadline);
     let at_first = || scenario.workload.values().any(|job| realtime(job.policy));
     let later = || treatments(scenario).into_iter().any(|change| change.policy.is_some_and(realtime));
     scenario.groups.values().any(|group| group.quota.is_some())

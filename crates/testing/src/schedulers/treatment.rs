@@ -7,12 +7,12 @@ use super::{
 };
 use schedlab_model::{
     Nanos, SECOND,
-    event::Kind,
-    info::Domain,
+    event::{Event, Kind},
+    info::{Domain, Promise, Reach},
     scenario::{Choice, Scenario, Setting},
     task::TaskId,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a task is at first, what it does then, and what it is then.
 const CHANGES: [[&str; 3]; 8] = [
@@ -44,6 +44,37 @@ pub fn a_change_counts_as_if_it_had_always_been(subject: Subject) {
             "{}: {first}, then {then}: {changed} ns rather than {expected}",
             subject.info.name
         );
+    }
+}
+
+/// Hogs that another task binds to a processor and releases again, running, queued or asleep, run on no other in between; and on all
+/// before and after, under a policy that lets none of them idle.
+#[track_caller]
+pub fn tasks_are_bound_and_released_from_outside(subject: Subject) {
+    let text = r#"
+        machine = { preset = "uniform", processors = 4 }
+        scheduler = { name = "fifo" }
+        duration = "60s"
+        [workload]
+        hog = { count = 6, passes = "forever", steps = [{ compute = "10ms" }, { sleep = "1ms" }] }
+        other = { steps = [{ sleep = "20s" }, { set = { cpus = [2], job = "hog" } }, { mark = "bound" }, { sleep = "20s" },
+                           { set = { cpus = [0, 1, 2, 3], job = "hog" } }, { mark = "released" },
+                           { sleep = "10s" }] }
+    "#;
+    let run = subject.run(&under(subject, text), 1);
+    assert_eq!(run.violations, [""; 0], "{}", subject.info.name);
+    let [bound, released] = [0, 1].map(|mark| run.of(Kind::Mark).nth(mark).expect("a mark").time);
+    let used = |from: Nanos, to: Nanos| {
+        let within = |event: &&Event| event.time > from && event.time < to && event.task < 6;
+        run.of(Kind::SwitchIn).filter(within).map(|event| event.cpu).collect::<BTreeSet<_>>()
+    };
+    let name = subject.info.name;
+    assert_eq!(used(bound, released), BTreeSet::from([2]), "{name}, while they are bound");
+    let spreads =
+        |promise: &Promise| matches!(promise, Promise::WorkConserving(reach) if *reach > Reach::EachProcessor);
+    if subject.info.promises.iter().any(spreads) {
+        assert_eq!(used(0, bound).len(), 4, "{name}, before");
+        assert_eq!(used(released, TO).len(), 4, "{name}, afterwards");
     }
 }
 

@@ -4,7 +4,9 @@ use super::runs::Run;
 use schedlab_model::{
     Nanos, SECOND,
     event::{Event, Kind, Leave, NO_TASK},
+    processors::CpuSet,
     scenario::Scenario,
+    task::CpuId,
     units::spell_duration,
 };
 
@@ -27,11 +29,11 @@ pub struct Waits {
 }
 
 struct Books {
-    /// By job: the processors that its tasks may use, a bit each.
-    masks: Vec<u64>,
-    all: u64,
+    /// By job: the processors that its tasks may use.
+    sets: Vec<CpuSet>,
+    all: CpuSet,
     now: Nanos,
-    tasks: Vec<(Place, u64)>,
+    tasks: Vec<(Place, CpuSet)>,
     /// Tasks that exist, and those that wait.
     alive: u32,
     waiting: Vec<u32>,
@@ -42,12 +44,12 @@ struct Books {
 /// Reads a run's events.
 pub fn waits(scenario: &Scenario, run: &Run) -> Waits {
     let processors = scenario.machine.processors.get();
-    let all = u64::MAX >> (64 - processors);
-    let mask = |cpus: &[u16]| cpus.iter().fold(0, |mask, cpu| mask | 1 << cpu);
-    let masks = scenario.workload.values().map(|job| if job.cpus.is_empty() { all } else { mask(&job.cpus) });
+    let all = CpuSet::all(processors.into());
+    let set = |cpus: &[u16]| if cpus.is_empty() { all.clone() } else { cpus.iter().copied().collect() };
+    let sets = scenario.workload.values().map(|job| set(&job.cpus));
     let mut books = Books {
-        masks: masks.collect(),
-        all,
+        sets: sets.collect(),
+        all: all.clone(),
         now: 0,
         tasks: Vec::new(),
         alive: 0,
@@ -67,12 +69,12 @@ impl Books {
     /// Time passes: the tasks that wait now wait for that time.
     fn pass_to(&mut self, time: Nanos) {
         if time > self.now && !self.waiting.is_empty() && self.found.idled.is_none() {
-            let idle =
-                (0..self.running.len()).filter(|&cpu| self.running[cpu] == NO_TASK).fold(0u64, |m, cpu| m | 1 << cpu);
-            let task = self.waiting.iter().find(|&&task| self.tasks[task as usize].1 & idle != 0);
+            let idle: CpuSet =
+                (0..self.running.len() as CpuId).filter(|&cpu| self.running[usize::from(cpu)] == NO_TASK).collect();
+            let task = self.waiting.iter().find(|&&task| self.tasks[task as usize].1.meets(&idle));
             self.found.idled = task.map(|task| {
-                let mask = self.tasks[*task as usize].1;
-                format!("from {} on {idle:b} idles while task {task} of {mask:b} waits", spell_duration(self.now))
+                let set = &self.tasks[*task as usize].1;
+                format!("from {} on {idle:?} idle while task {task} of {set:?} waits", spell_duration(self.now))
             });
         }
         self.now = time;
@@ -93,16 +95,16 @@ impl Books {
                 let stays = [Leave::Preempted, Leave::SliceEnd, Leave::Yielded].map(|leave| leave as u8);
                 if stays.contains(&event.flag) { self.wait(event.task) } else { self.put(event.task, Place::Away) }
             }
-            Kind::Allowed => self.tasks[event.task as usize].1 = event.a,
+            Kind::Allowed => self.tasks[event.task as usize].1.set_word(event.b as usize, event.a),
             Kind::Exited => self.alive -= 1,
             _ => {}
         }
     }
 
     fn created(&mut self, event: &Event) {
-        let mask = self.masks.get(event.a as usize).copied().unwrap_or(self.all);
-        self.tasks.resize(self.tasks.len().max(event.task as usize + 1), (Place::Away, self.all));
-        self.tasks[event.task as usize].1 = mask;
+        let set = self.sets.get(event.a as usize).unwrap_or(&self.all).clone();
+        self.tasks.resize(self.tasks.len().max(event.task as usize + 1), (Place::Away, self.all.clone()));
+        self.tasks[event.task as usize].1 = set;
         self.alive += 1;
         for &task in &self.waiting {
             if let Place::Waits(_, most) = &mut self.tasks[task as usize].0 {
@@ -123,14 +125,14 @@ impl Books {
 
     /// The wait of a task is over, or the run is.
     fn judge(&mut self, task: u32) {
-        let (Place::Waits(since, tasks), mask) = self.tasks[task as usize] else { return };
+        let (Place::Waits(since, tasks), ref set) = self.tasks[task as usize] else { return };
         let waited = self.now - since;
         if waited <= SECOND * Nanos::from(tasks) {
             return;
         }
         let line = || format!("task {task} waits for {} with {tasks} tasks", spell_duration(waited));
         self.found.starved.get_or_insert_with(line);
-        if mask.count_ones() == 1 {
+        if set.count() == 1 {
             self.found.bound_starved.get_or_insert_with(line);
         }
     }

@@ -5,7 +5,8 @@
 //! Context switches and wakeups are those of Linux's scheduler, in the compact form in which Perfetto records them. So a
 //! viewer shows each processor with the tasks that ran, each task with its states and what they were followed by, and counts the
 //! runnable tasks; its queries (`sched_slice`, `thread_state`) work as on a trace of Linux. A job is a process, its tasks are
-//! threads; task n has the number 1000 + n. A task that leaves is in state `R+` (preempted), `R` (its slice is used up, or it
+//! threads; task n has the number 1000 + n. Events have the name of the job, as those of Linux have that of the program; a thread's own
+//! name is in the tree of processes, and is the one that viewers show. A task that leaves is in state `R+` (preempted), `R` (its slice is used up, or it
 //! yielded), `S` (it waits) or `X` (it ended). Marks, signals, missed periods and ends are instants on the task's track, interrupts
 //! on a track of each processor. What a dispatch used in user and system mode has no place there: [`crate::chrome`] has it.
 //!

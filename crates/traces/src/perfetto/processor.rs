@@ -3,7 +3,7 @@
 
 use super::{
     tasks::{IDLE, Tasks},
-    wire::{LONGEST, Message, Short, length, put, word},
+    wire::{LONGEST, Message, SHORT, Short, length, put, word},
 };
 use crate::blocks::{Blocks, Filling, block};
 use schedlab_model::Nanos;
@@ -11,7 +11,7 @@ use std::io::Write;
 
 /// Events of a kind that a bundle holds; a bundle has a table of names of its own.
 const BUNDLE: usize = 8190;
-const _: () = assert!(2 * BUNDLE < 1 << 14, "the index of a name is encoded as a short number");
+const _: () = assert!(2 * BUNDLE < (1 << 14) - 1, "the index of a name is encoded as a short number");
 /// Room that a store may take beyond the last byte of a column.
 const SLACK: usize = 16;
 /// The fields of a trace, of a packet, of a bundle and of its columns.
@@ -19,6 +19,8 @@ const PACKET: u32 = 1;
 const FTRACE_EVENTS: u32 = 1;
 const COMPACT_SCHED: u32 = 4;
 const INTERN_TABLE: u32 = 5;
+/// No name has this index: a bundle has fewer of them.
+const NOT_IN_TABLE: Short = Short::new((1 << 14) - 1);
 /// Linux's mark of what an interrupt did.
 const IN_INTERRUPT: u8 = 8;
 
@@ -82,7 +84,7 @@ impl Processor {
             left: None,
             switches: Rows::default(),
             wakeups: Rows::default(),
-            table: Table { first: 1, ..Table::default() },
+            table: Table::default(),
         };
         // A reader drops the first switch, since it does not know what ran before.
         processor.switches.add(0, IDLE, State::READY);
@@ -215,18 +217,27 @@ impl Encoded {
         let mut numbers = Filling::new(&mut self.numbers);
         let mut priorities = Filling::new(&mut self.priorities);
         let mut names = Filling::new(&mut self.names);
-        table.index.resize(tasks.len(), 0);
-        let mut last = 0;
+        table.index.resize(tasks.shared_names.len(), NOT_IN_TABLE);
+        let (mut last, mut before) = (0, (0, word(0)));
         for row in rows {
             states.put(row.state.0.word());
-            put(&mut times, row.time - last);
+            let since = row.time - last;
             last = row.time;
+            // Slices of one length follow each other: their times are encoded once.
+            if since != before.0 {
+                before = (since, word(since % SHORT));
+            }
+            if since < SHORT {
+                times.put(before.1);
+            } else {
+                put(&mut times, since);
+            }
         }
         for row in rows {
             let shown = tasks.shown[row.place as usize];
             numbers.put(shown.number());
-            priorities.put(shown.priority());
-            names.put(table.name(row.place, tasks).word());
+            priorities.put(shown.priority.word());
+            names.put(table.name(shown.name, tasks).word());
         }
         [states.filled(), times.filled(), numbers.filled(), priorities.filled(), names.filled()]
     }
@@ -237,34 +248,32 @@ impl Encoded {
 struct Table {
     encoded: Vec<u8>,
     named: u32,
-    /// Of each task the index of its name in the table, counted from `first`, which is above every index of the bundles before.
-    index: Vec<u32>,
-    first: u32,
+    /// Of each name of [`Tasks`] its index in the table, encoded.
+    index: Vec<Short>,
 }
 
 impl Table {
-    /// The index of the name of the task at that place, in the table of this bundle.
+    /// The index of a name, in the table of this bundle.
     #[inline(always)]
-    fn name(&mut self, place: u32, tasks: &Tasks) -> Short {
-        let index = self.index[place as usize];
-        Short::new(if index >= self.first { index - self.first } else { self.enter(place, tasks) })
+    fn name(&mut self, name: u32, tasks: &Tasks) -> Short {
+        match self.index[name as usize] {
+            NOT_IN_TABLE => self.enter(name, tasks),
+            index => index,
+        }
     }
 
     #[inline(never)]
-    fn enter(&mut self, place: u32, tasks: &Tasks) -> u32 {
-        self.encoded.message(INTERN_TABLE, |name| tasks.append_name(place, name));
-        self.index[place as usize] = self.first + self.named;
+    fn enter(&mut self, name: u32, tasks: &Tasks) -> Short {
+        self.encoded.bytes(INTERN_TABLE, tasks.shared_names[name as usize].as_bytes());
+        let index = Short::new(self.named);
+        self.index[name as usize] = index;
         self.named += 1;
-        self.named - 1
+        index
     }
 
     fn clear(&mut self) {
         self.encoded.clear();
-        self.first += std::mem::take(&mut self.named);
-        // After billions of names, an index would look like one of a later bundle.
-        if self.first > u32::MAX / 2 {
-            self.index.fill(0);
-            self.first = 1;
-        }
+        self.named = 0;
+        self.index.fill(NOT_IN_TABLE);
     }
 }

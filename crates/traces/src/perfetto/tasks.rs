@@ -13,31 +13,31 @@ const GAP: usize = 1 << 16;
 /// Linux's priority at nice 0.
 const PRIORITY: u32 = 120;
 
-/// A task's number and Linux's priority, encoded: 5 bytes of the number, 2 of the priority, and the width of the number.
+/// What every event has of a task: its number and Linux's priority, encoded, and which name it has.
 #[derive(Debug, Clone, Copy)]
-pub struct Shown(u64);
+pub struct Shown {
+    /// Five bytes at most, and their number in the highest byte.
+    number: u64,
+    pub priority: Short,
+    /// An index into the names of [`Tasks`].
+    pub name: u32,
+}
 
 impl Shown {
-    fn new(tid: u64, priority: u32) -> Shown {
+    fn new(tid: u64, priority: u32, name: u32) -> Shown {
         let number = word(tid);
-        Shown(number.bits | Short::new(priority).word().bits << 40 | (number.width as u64) << 56)
+        Shown { number: number.bits | (number.width as u64) << 56, priority: Short::new(priority), name }
     }
 
     #[inline(always)]
     pub fn number(self) -> Word {
-        Word { bits: self.0, width: (self.0 >> 56) as usize }
-    }
-
-    #[inline(always)]
-    pub fn priority(self) -> Word {
-        Word { bits: self.0 >> 40, width: 1 + (self.0 >> 47 & 1) as usize }
+        Word { bits: self.number, width: (self.number >> 56) as usize }
     }
 }
 
 /// What is rarely looked at of a task.
 #[derive(Debug, Clone, Copy)]
 pub struct Task {
-    job: u64,
     /// The process it is a thread of, and whether its track was described.
     pub process: u64,
     pub has_track: bool,
@@ -51,7 +51,15 @@ pub struct Tasks {
     tasks: Vec<Task>,
     /// By job, the number of its first task; 0 where there is none yet.
     processes: Vec<u64>,
+    /// The names that events have: of the idle task, of tasks of which nothing is known, of the servers, of the jobs. The tasks of
+    /// a job share its name, as the threads of a process do under Linux; the tree of processes has the name of each.
+    pub shared_names: Vec<String>,
 }
+
+/// Where in the names of events the idle task's is, that of unknown tasks, and the first server's, which the others and the jobs follow.
+const OF_IDLE: u32 = 0;
+const OF_UNKNOWN: u32 = 1;
+const OF_SERVERS: u32 = 2;
 
 /// A task's number as viewers show it.
 pub fn tid(task: TaskId) -> u64 {
@@ -60,9 +68,14 @@ pub fn tid(task: TaskId) -> u64 {
 
 impl Tasks {
     pub fn new(names: &Names) -> Self {
-        let idle = Task { job: u64::MAX, process: 0, has_track: false };
-        let processes = vec![0; names.jobs.len()];
-        Tasks { names: names.clone(), shown: vec![Shown::new(0, PRIORITY)], tasks: vec![idle], processes }
+        let unnamed = ["swapper", "task"].map(str::to_owned);
+        Tasks {
+            names: names.clone(),
+            shown: vec![Shown::new(0, PRIORITY, OF_IDLE)],
+            tasks: vec![Task { process: 0, has_track: false }],
+            processes: vec![0; names.jobs.len()],
+            shared_names: unnamed.iter().chain(&names.servers).chain(&names.jobs).cloned().collect(),
+        }
     }
 
     /// One more than the last place.
@@ -85,9 +98,11 @@ impl Tasks {
         if end > first + GAP {
             return false;
         }
-        let numbers = (first as TaskId..=task).map(tid);
-        self.shown.extend(numbers.clone().map(|number| Shown::new(number, PRIORITY)));
-        self.tasks.extend(numbers.map(|process| Task { job: u64::MAX, process, has_track: false }));
+        let tasks = first as TaskId..=task;
+        let servers = self.names.servers.len();
+        let name = |task| if (task as usize) < servers { OF_SERVERS + task } else { OF_UNKNOWN };
+        self.shown.extend(tasks.clone().map(|task| Shown::new(tid(task), PRIORITY, name(task))));
+        self.tasks.extend(tasks.map(|task| Task { process: tid(task), has_track: false }));
         true
     }
 
@@ -102,43 +117,18 @@ impl Tasks {
                 if *process == 0 {
                     *process = number;
                 }
+                self.shown[place].name = OF_SERVERS + (self.names.servers.len() + job) as u32;
                 (*process, self.names.jobs[job].clone())
             }
             None => (number, self.names.task(task, job)),
         };
         let priority = PRIORITY as i32 + i32::from(nice).clamp(-20, 19);
-        self.shown[place] = Shown::new(number, priority as u32);
-        self.tasks[place] = Task { job, process, has_track: false };
+        self.shown[place] = Shown::new(number, priority as u32, self.shown[place].name);
+        self.tasks[place] = Task { process, has_track: false };
         Some((process, name))
     }
 
     pub fn at(&mut self, place: u32) -> &mut Task {
         &mut self.tasks[place as usize]
-    }
-
-    /// Appends the name of the task at that place.
-    pub fn append_name(&self, place: u32, to: &mut Vec<u8>) {
-        if place == IDLE {
-            return to.extend_from_slice(b"swapper");
-        }
-        let (name, number) = self.names.parts(place - 1, self.tasks[place as usize].job);
-        to.extend_from_slice(name.as_bytes());
-        if let Some(number) = number {
-            append_number(to, number);
-        }
-    }
-}
-
-/// Appends `#` and a number in decimal. Where tasks are many, this is most of what an event costs, and `write!` costs twice as much.
-fn append_number(to: &mut Vec<u8>, mut number: TaskId) {
-    let mut text = [b'#'; 11];
-    let mut at = text.len();
-    loop {
-        at -= 1;
-        text[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return to.extend_from_slice(&text[at - 1..]);
-        }
     }
 }

@@ -5,7 +5,7 @@ use crate::blocks::{Filling, Word};
 const VARINT: u64 = 0;
 const LENGTH: u64 = 2;
 /// Numbers below this are encoded in eight bytes at most.
-const SHORT: u64 = 1 << 56;
+pub const SHORT: u64 = 1 << 56;
 /// Set in each byte of a number but its last.
 const MORE: u64 = 0x8080_8080_8080_8080;
 
@@ -38,7 +38,7 @@ const CONTINUED: [u64; 16] = {
 };
 
 /// A number below 2^14, encoded.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Short(u16);
 
 impl Short {

@@ -62,7 +62,7 @@ fn a_processor_shows_the_tasks_that_ran_and_why_they_left() {
         slices(&switches)[..3],
         [(0, 1, 10 * MS, 30 * MS, ready), (0, 2, 30 * MS, 40 * MS, preempted), (0, 0, 40 * MS, 48 * MS, waits)]
     );
-    assert_eq!(switches[2].name, "hog <&\"1\">#1");
+    assert_eq!(switches[2].name, "hog <&\"1\">");
 }
 
 #[test]
@@ -182,6 +182,37 @@ fn a_switch_with_its_wakeup_takes_less_than_thirty_bytes() {
         // Two to begin with and one to end, on each processor.
         assert_eq!((switches.len() as u64, wakeups.len() as u64), (SWITCHES + 6, SWITCHES));
     }
+}
+
+#[test]
+fn however_many_tasks_the_events_name_jobs_and_threads_have_names_of_their_own() {
+    let names = Names {
+        processors: 2,
+        jobs: vec!["ring".to_owned(), "other".to_owned()],
+        servers: vec!["disk".to_owned(), "tty".to_owned()],
+        ..Names::default()
+    };
+    let mut events = ring(50_000, 1000);
+    // Two servers come first, the rest are of two jobs by turns; of one task nothing is said.
+    events.iter_mut().for_each(|e| e.a = if e.kind == Kind::Created { u64::from(e.task % 2) } else { 0 });
+    events.retain(|e| e.kind != Kind::Created || e.task != 999);
+    let packets = Message::of(&written(&events, &names, None)).messages(1);
+    let expected = |task: u64| match task {
+        0 => "disk",
+        1 => "tty",
+        999 => "task",
+        other => ["ring", "other"][(other % 2) as usize],
+    };
+    let (switches, wakeups) = scheduling(&packets);
+    let of_switches = switches.iter().filter(|switch| switch.next != 0).map(|switch| (switch.next, &switch.name));
+    for (task, name) in of_switches.chain(wakeups.iter().map(|wakeup| (wakeup.task, &wakeup.name))) {
+        assert_eq!(name, expected(task - 1000));
+    }
+    let bundles = packets.iter().filter_map(|packet| packet.message(1)?.message(4));
+    assert!(bundles.clone().count() > 5 && bundles.into_iter().all(|bundle| bundle.texts(5).len() <= 6));
+    let threads = packets.iter().filter_map(|packet| packet.message(2)).flat_map(|tree| tree.messages(2));
+    let named: Vec<_> = threads.map(|thread| thread.text(2).unwrap()).collect();
+    assert_eq!((named.len(), &*named[1], &*named[998]), (999, "tty", "ring#998"));
 }
 
 /// Each switch is two, to the idle task and from it: more than a bundle has room for in the end.

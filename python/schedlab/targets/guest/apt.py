@@ -48,6 +48,8 @@ class Apt:
     folder: Path
     #: The machine's record of what is installed, or none of it.
     installed: bool
+    #: The suite that packages are taken from in place of the usual one; none, for the usual one.
+    preferred: str = ""
 
     def _options(self) -> list[str]:
         settings = {
@@ -66,6 +68,8 @@ class Apt:
         }
         if not self.installed:
             settings["Dir::State::status"] = "/dev/null"
+        if self.preferred:
+            settings["APT::Default-Release"] = self.preferred
         return [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
 
     def run(self, program: str, *words: str, timeout: float, where: Path | None = None) -> subprocess.CompletedProcess:
@@ -138,13 +142,20 @@ def own(say: Say) -> Apt:
     return _of("own", [_release()], (), True, say)
 
 
+def backports(say: Say) -> Apt:
+    """The machine's own suites with newer programs for this release, which come first."""
+    return _of("backports", [_release()], (MORE_SUITES,), True, say, preferred=_release() + MORE_SUITES)
+
+
 def siblings(say: Say) -> Apt:
     """Suites of all releases."""
     return _of("siblings", [*RELEASES], (MORE_SUITES,), False, say)
 
 
-def _of(name: str, releases: list[str], more_suites: tuple[str, ...], installed: bool, say: Say) -> Apt:
-    apt = Apt(cache.folder() / "apt" / name, installed)
+def _of(
+    name: str, releases: list[str], more_suites: tuple[str, ...], installed: bool, say: Say, preferred: str = ""
+) -> Apt:
+    apt = Apt(cache.folder() / "apt" / name, installed, preferred)
     apt.folder.mkdir(parents=True, exist_ok=True)
     sources = _sources(_release(), releases, more_suites)
     with cache.alone_at(apt.folder):

@@ -35,12 +35,17 @@ TYPES = "/sys/kernel/btf/vmlinux"
 TIMEOUT = 300
 
 
-def build(source: Path, machine: Machine, say: Say) -> Path:
-    """Compile for the machine's kernel; the object lies next to its source."""
+def refuse_no_source(source: Path) -> None:
+    """Refuse what is no source of a scheduler; asked before a kernel is fetched for it."""
     if not source.name.endswith(SOURCE):
         raise UsageError(f"{source}: the name of a scheduler's source ends in {SOURCE}")
     if not source.is_file():
         raise UsageError(f"{source}: there is no such file")
+
+
+def build(source: Path, machine: Machine, say: Say) -> Path:
+    """Compile for the machine's kernel; the object lies next to its source."""
+    refuse_no_source(source)
     ext.refuse_without(machine.kernel)
     target = source.with_name(source.name.removesuffix(SOURCE) + OBJECT)
     included = [types(machine, say), headers(say)]

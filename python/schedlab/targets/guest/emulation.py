@@ -56,7 +56,7 @@ MEMORY, STATE, CONSOLE = "memory", "state", "console"
 SAVE = "xen-save-devices-state"
 #: What was written so begins without a description of the machine.
 SAVED_ALONE = "migration.send-configuration=off"
-#: Among its registers, while it is idle.
+#: Among the registers of a processor, while it is idle.
 IDLE = "HLT=1"
 #: What a guest can be handed. Every machine has both, be they empty: a kept one goes on only in an equal one.
 ORDER, GIVEN = "opt/schedlab/order", "opt/schedlab/given"
@@ -145,7 +145,8 @@ class Emulation:
         monitor = running.monitor()
         monitor.wait("STOP")
         console = running.console()
-        if self.processors.counted and IDLE not in monitor.ask("human-monitor-command", command_line="info registers"):
+        registers = monitor.ask("human-monitor-command", command_line="info registers -a")
+        if self.processors.counted and registers.count(IDLE) < self.processors.count:
             raise UsageError(f"{self._called} cannot be kept: its kernel was not idle when it was to be paused")
         monitor.ask(SAVE, filename=str(into / STATE))
         monitor.ask("quit")

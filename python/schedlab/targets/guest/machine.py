@@ -184,6 +184,7 @@ class Machine:
             self.setup.memory_mib,
             self.processors,
             longest=self.longest,
+            boot_limit=emulation.BOOT_LIMIT * (self.processors.count if self.processors.take_turns else 1),
             say=self.say,
             console=self.console,
         )
@@ -218,10 +219,10 @@ class Machine:
 
 
 def ready(name: str, say: Say) -> Machine:
-    """The machine with that kernel, as 6.1 or 6.1@2; kernel and emulator are fetched if need be."""
+    """The machine with that kernel, as 6.1, 6.1@2 or 6.1@2-counted; kernel and emulator are fetched if need be."""
     plain, processors = qemu.processors(name)
     kernel = replace(kernels.find(plain, say), name=name)
-    emulator = qemu.find(say)
+    emulator = qemu.find(say, processors)
     program = agent.program().read_bytes()
     if not elf.is_static(program):
         raise UsageError(

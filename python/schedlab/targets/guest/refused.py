@@ -11,7 +11,8 @@ def refuse_impossible(cell: Cell, of_host: bool, processors: Processors) -> None
     if asked > processors.count and not of_host:
         raise UsageError(
             f"{_what(processors)}, and the experiment's machine has {asked}: set "
-            f"machine.processors={processors.count}, or name a guest of more, as in guest:6.1@{asked}, which is noisy"
+            f"machine.processors={processors.count}, or name a guest of more, as in guest:6.1@{asked}, which is noisy, "
+            f"or guest:6.1@{asked}-counted, whose processors take turns"
         )
     for name, job in cell.scenario["workload"].items():
         if any(cpu >= processors.count for cpu in job.get("cpus") or []):
@@ -26,7 +27,7 @@ def refuse_impossible(cell: Cell, of_host: bool, processors: Processors) -> None
 
 
 def _what(processors: Processors) -> str:
-    if processors.counted:
+    if processors.count == 1 and processors.counted:
         return "a guest that counts instructions has processor 0 only"
     return f"a guest of {processors.count} processors has no more"
 

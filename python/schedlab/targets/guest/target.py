@@ -6,7 +6,8 @@
         they differ              a third guest votes, and the result is marked
 
 `--on guest:6.1@2` has two processors, which cannot be counted: such a guest is noisy, as a live host is. Its runs are
-made once each, in the runner's order (`order`), and every result of it says so.
+made once each, in the runner's order (`order`), and every result of it says so. The two of `--on guest:6.1@2-counted`
+take turns: such a guest is as repeatable as one processor, and every result says what that costs.
 
 Emulation has no caches, no TLB and no branch costs: what asks for them is refused.
 """
@@ -52,6 +53,10 @@ from schedlab.targets.target import Chunk, Run, cautions
 TIMES = 2
 #: Said with every figure.
 NOTE = "an emulated processor, without caches, TLB or branch costs"
+#: And of several that are counted.
+TURNS = (
+    "{count} processors take turns: each computes at a share of the speed while others do; order and counts, not speed"
+)
 #: And first of all, where they are not.
 NOISY = "noisy: {count} processors in the host's time, each run made once, and all that the host does is in the numbers"
 #: A tick of the kernels' clocks, and by how much of it each seed begins later than the one before, ns. It is
@@ -132,11 +137,11 @@ class Guest:
             refuse_impossible(cell, self.of_host, self.processors)
             scenario = deepcopy(cell.scenario)
             scenario["machine"]["processors"] = self._of_the_guest(scenario["machine"]["processors"])
-            prepared = self._prepare(replace(cell, scenario=scenario))
+            prepared = self._prepare(cell.but(scenario=scenario))
             decides = [prepared.machine.engine, *(json.dumps(one, sort_keys=True) for one in (scenario, cell.host))]
             digest = hashlib.sha256("\n".join(decides).encode()).hexdigest()
             self._prepared[digest] = prepared
-            placed.append(replace(cell, scenario=scenario, hash=digest))
+            placed.append(cell.but(scenario=scenario, hash=digest))
         return placed
 
     def ignores(self, experiment: Specification) -> list[str]:
@@ -153,7 +158,8 @@ class Guest:
         about = self.machine
         names = {"kernel": about.kernel.release, "package": about.kernel.version}
         if self.processors.counted:
-            return {"engine": self.engine, **names, "note": NOTE}
+            turns = TURNS.format(count=self.processors.count) if self.processors.take_turns else None
+            return {"engine": self.engine, **names, "note": "; ".join(filter(None, (turns, NOTE)))}
         noisy = NOISY.format(count=self.processors.count)
         return {"engine": self.engine, **names, "noisy": True, "note": f"{noisy}; {NOTE}"}
 

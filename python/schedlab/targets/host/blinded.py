@@ -12,7 +12,7 @@ import polars as pl
 
 from schedlab.errors import UsageError
 from schedlab.results import frames, store
-from schedlab.results.manifest import read_manifest
+from schedlab.results.manifest import read_manifest, write_manifest
 from schedlab.specification import Cell, Specification
 from schedlab.system import reading, writing
 from schedlab.targets.host.seal import FOLDER, SETTING, Seal, decoded, key_in, write_seal
@@ -63,7 +63,7 @@ class BlindedHost:
     def true(self, cell: Cell) -> Cell:
         """What is to run under a letter; it still goes by that."""
         known = next(one for one in self.seal.cells.values() if self.seal.hash(one) == cell.hash)
-        return replace(known, hash=cell.hash, factors=cell.factors, on=cell.on)
+        return known.but(hash=cell.hash, factors=cell.factors, on=cell.on)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def unseal(folder: Path, verdict: str) -> dict[str, dict[str, str]]:
     cells = _cells(seal)
     manifest.setdefault("blind", {"verdict": verdict, "at": datetime.now(UTC).isoformat(timespec="seconds")})
     manifest["blind"]["letters"] = {letter: factors for letter, (_, factors, _, _) in cells.items()}
-    store.write_manifest(folder, manifest)
+    write_manifest(folder, manifest)
     true = {blind: (letter, factors, hash) for letter, (_, factors, hash, blind) in cells.items()}
     for file in store.files(folder):
         writing.replace(file, frames.parquet(_named(frames.read([file]), true)))
@@ -126,7 +126,7 @@ def unseal(folder: Path, verdict: str) -> dict[str, dict[str, str]]:
         cell |= {"definition": definition, "machine": manifest["machines"].index(machine)}
     for warning in manifest["warnings"]:
         warning["scenario"] = true.get(warning["scenario"], (None, None, warning["scenario"]))[2]
-    store.write_manifest(folder, manifest)
+    write_manifest(folder, manifest)
     seal.unlink()
     return manifest["blind"]["letters"]
 

@@ -23,7 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -99,7 +99,7 @@ class Host:
             )
         cells = [_capped(cell) for cell in cells]
         ignored.refuse_alike(cells, self.name, ignored.of_kernel)
-        return [replace(cell, hash=self._hash(cell)) for cell in cells]
+        return [cell.but(hash=self._hash(cell)) for cell in cells]
 
     def ignores(self, experiment: Specification) -> list[str]:
         """What its kernel and its machine have of their own."""
@@ -156,7 +156,7 @@ def _capped(cell: Cell) -> Cell:
     if runtime != UNLIMITED and (seconds(runtime) or 0) <= most_s:
         return cell
     capped = tunables | {RT_RUNTIME: f"{round(most_s * 1e6)}us"}
-    return replace(cell, host=cell.host | {"tunables": capped})
+    return cell.but(host=cell.host | {"tunables": capped})
 
 
 def _rt_period_s() -> float:

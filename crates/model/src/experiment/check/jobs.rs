@@ -5,7 +5,7 @@ use crate::{
     experiment::{path::Path, problem::Fault},
     program::{Span, Times},
     request::IoClass,
-    scenario::{Job, Scenario},
+    scenario::{GroupSpec, Job, Scenario},
     task::Policy,
     units::{Size, spell_duration, spell_size},
 };
@@ -148,12 +148,22 @@ pub(super) fn check_groups(scenario: &Scenario) -> Result<(), Fault> {
         between(|| at.key("weight"), group.weight.into(), 1, 1 << 18)?;
         group.quota.map_or(Ok(()), |length| lasting(&at.key("quota"), length))?;
         lasting(&at.key("period"), group.period)?;
+        burst(&at.key("burst"), group)?;
         let least = Size(LEAST_MEMORY);
         if group.memory.is_some_and(|memory| memory < least) {
             return Err(Fault::new(at.key("memory"), format!("is too little: at least {}", spell_size(least.0))));
         }
     }
     circle(&all, scenario)
+}
+
+/// A burst is at most the quota, as Linux has it.
+fn burst(at: &Path, group: &GroupSpec) -> Result<(), Fault> {
+    match (group.burst, group.quota) {
+        (None, _) => Ok(()),
+        (Some(_), None) => Err(Fault::new(at.clone(), "is for groups with a quota")),
+        (Some(length), Some(quota)) => bounded(at, length, quota.0),
+    }
 }
 
 /// Every group must reach the root by way of its parents.

@@ -6,6 +6,7 @@ use crate::{
     MILLISECOND, SECOND,
     experiment::{path::Path, problem::Fault},
     machine::{Cache, Device, Disk, DiskQueue, Files, Machine, Personality, SolidState, Sourced, WriteBack},
+    processors::MOST_PROCESSORS,
     program::Span,
     topology::CAPACITY,
     units::{Duration, Rate, Size, spell_duration, spell_size},
@@ -23,9 +24,9 @@ const FARTHEST: u64 = 254;
 /// Smallest unit of a drive, in bytes.
 const SECTOR: u64 = 512;
 
-pub(super) fn check(machine: &Machine) -> Result<(), Fault> {
+pub(in crate::experiment) fn check(machine: &Machine) -> Result<(), Fault> {
     let at = Path::top("machine");
-    between(|| at.key("processors"), machine.processors.get().into(), 1, 64)?;
+    between(|| at.key("processors"), machine.processors.get().into(), 1, MOST_PROCESSORS as u64)?;
     rate(&at.key("clock").key("hz"), machine.clock.hz.get(), 1.0, 1e6)?;
     if let Some(stat) = &machine.clock.stat_hz {
         rate(&at.key("clock").key("stat_hz"), stat.get(), 1.0, 1e6)?;

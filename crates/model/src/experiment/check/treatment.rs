@@ -26,9 +26,26 @@ pub(super) fn check(at: &Path, change: &Treatment, scenario: &Scenario) -> Resul
         }
         known_processors(&at.key("cpus"), cpus, scenario)?;
     }
+    if let Some(job) = &change.job {
+        of_job(at, job, change, scenario)?;
+    }
     let group = change.group.as_deref().filter(|&group| group != Treatment::ROOT_GROUP);
     known_group(&at.key("group"), group, scenario)?;
     io_level(at, change.io_class, change.io_level)
+}
+
+/// Tasks of a job can be given other processors from outside, and nothing else.
+fn of_job(at: &Path, job: &String, change: &Treatment, scenario: &Scenario) -> Result<(), Fault> {
+    if !scenario.workload.contains_key(job) {
+        let known = scenario.workload.keys().map(String::as_str);
+        return Err(Fault::unknown(at.key("job"), job, &format!("there is no job {job:?}"), known));
+    }
+    let cpus_only = Treatment { job: Some(job.clone()), cpus: change.cpus.clone(), ..Treatment::default() };
+    if change.cpus.is_none() || *change != cpus_only {
+        let reason = "of the tasks of a job, only cpus can be changed: { set = { cpus = [0, 1], job = \"NAME\" } }";
+        return Err(Fault::new(at.key("job"), reason));
+    }
+    Ok(())
 }
 
 /// A priority belongs to a real-time policy, and is given with it.

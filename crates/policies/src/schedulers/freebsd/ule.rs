@@ -14,6 +14,10 @@
 //!     returns to user mode; only interrupt threads preempt at once. A preempted thread is the next to run.
 //!     A thread that slept in the kernel keeps a good priority until it returns to user mode, and no check is made then
 //!     whether another one is better: it has the processor for the rest of its slice.
+//!     Each processor has queues of its own. A thread that wakes goes to its last processor if that is idle, else to an idle
+//!     core, its waker's processor, or where the worst runs. Since FreeBSD 9 it goes to the least loaded processor of the least
+//!     loaded part of the machine; to one that shares a cache in which it may still have its memory, if that is idle. An idle
+//!     processor takes a thread from the most loaded one near it, and about once a second a thread moves from the most to the least loaded.
 //!
 //! ## The formula
 //!
@@ -68,10 +72,13 @@
 //!   forgets the end of a slice (`sched_switch` of 2007 clears the request to reschedule; that of 2011 keeps it).
 //! - A sleep lasts as long as the machine's timers say; the kernel rounds it up to ticks and adds one.
 //! - Sums of ticks have 64 bits. Theirs have 32, so that a sleep of more than 70 minutes wraps around.
-//! - Of 2011 come the priorities, the boost of sleepers, the threshold of preemption and slices that shrink with load; ticks
-//!   are still sampled, and processors are balanced, as in 2007.
-//! - Each processor is a group of its own. Timers interrupt the first processor, where softclock wakes their threads; in 2011 the
-//!   one where the thread slept. If the machine has costs, the time of such an interrupt is that of the thread's processor.
+//! - Of 2011 and 2023 come the priorities, the boost of sleepers, the threshold of preemption, slices that shrink with load, and all that
+//!   concerns several processors; ticks are still sampled as in 2007. The priorities of 2023 are those of 2011.
+//! - Groups of processors in 2007 are cores with several threads. Later they are a tree of machine, memory nodes, last-level caches and
+//!   cores; that of FreeBSD 9 knew packages, which are nodes here.
+//! - Timers interrupt the first processor, where softclock wakes their threads; in 2011 the one where the thread slept; in 2023 there
+//!   the interrupt itself wakes the thread. If the machine has costs, the time of such an interrupt is that of the thread's processor.
+//! - A thread that the balancer of 2023 tells to pick a processor anew does so at once, not on its return to user mode.
 //! - Threads that are bound to some processors, of which the ULE of October 2007 knows none: where none of those that wait
 //!   on the busiest processor may move, the next one is asked, as in later versions.
 //! - A first task, which no other forked, begins without history.
@@ -82,7 +89,8 @@
 //! - FreeBSD 7.0, sys/kern/sched_ule.c of October 2007 (1.214): `sched_interact_score`, `sched_priority`,
 //!   `tdq_runq_add`, `tdq_choose`, `sched_clock`, `sched_tick`, `sched_pctcpu_update`, `sched_setpreempt`,
 //!   `sched_pickcpu`, `sched_balance`, `tdq_idled`, `tdq_notify`.
-//! - FreeBSD 9 and 10, sys/kern/sched_ule.c (`static_boost`, `tdq_slice`), sys/sys/priority.h.
+//! - FreeBSD 9 and 10, sys/kern/sched_ule.c (`static_boost`, `tdq_slice`, `cpu_search`, `sched_balance_group`), sys/sys/priority.h.
+//! - FreeBSD 14, sys/kern/sched_ule.c (`cpu_search_lowest`, `cpu_search_highest`, `sched_pickcpu`, `sched_balance_group`, `tdq_notify`).
 //! - J. Roberson, ULE: A Modern Scheduler for FreeBSD, BSDCon 2003.
 //!
 //! Long, because the page and the rule belong in one file.
@@ -90,7 +98,9 @@
 mod balancing;
 mod calendar;
 mod interactivity;
+mod search;
 mod thread;
+mod tree;
 mod version;
 
 use crate::schedulers::{
@@ -100,7 +110,7 @@ use balancing::{Balancer, IDLE};
 use calendar::{Calendar, FIRST_IDLE, Place};
 use schedlab_model::{
     Nanos,
-    info::{Info, Params},
+    info::{Info, Params, Promise},
     task::{CpuId, Task, TaskId},
     topology::Topology,
 };
@@ -231,7 +241,7 @@ impl Scheduler for Ule {
         summary: "interactivity from sleep and run times, a calendar of days for the rest, a queue a processor",
         year: 2007,
         origin: "FreeBSD 7, SCHED_ULE",
-        promises: &[],
+        promises: &[Promise::MovesAtMost(balancing::MOVES_AT_MOST)],
         parameters: PARAMETERS,
         source: include_str!("ule.rs"),
     };
@@ -264,7 +274,7 @@ impl Scheduler for Ule {
             threads: Vec::new(),
             processors: vec![processor; processors.into()],
             now: 1,
-            balancer: Balancer::new(processors, stathz, &version),
+            balancer: Balancer::new(topology, stathz, &version),
             version,
         }
     }
@@ -338,9 +348,7 @@ impl Scheduler for Ule {
     fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         let (new, current) = (self.priority(woken), self.priority(running));
         if self.here(cx) != cpu {
-            let last = self.version.rules.first_batch - 1;
-            let interrupts = current > FIRST_IDLE || new < last && current > last || new <= self.preempt_thresh;
-            return if new <= current && interrupts { self.preempt(cpu) } else { Preempt::No };
+            return if self.notifies(cx, cpu, running, woken) { self.preempt(cpu) } else { Preempt::No };
         }
         if new >= current {
             Preempt::No
@@ -418,6 +426,9 @@ impl Scheduler for Ule {
 
     /// An interrupt thread has run: preempting the running thread, or made to wait for its return to user mode.
     fn interrupted(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
+        if self.version.today && self.balancer.timer.0 == cx.now {
+            return; // the handler itself woke the thread
+        }
         let cpu = self.balancer.interrupted(cx.now, cpu);
         let Some(running) = cx.processors[cpu as usize].running else { return };
         let (current, softclock) = (self.priority(running), self.version.softclock);

@@ -8,13 +8,11 @@ use schedlab_model::task::{CpuId, TaskId};
 /// The processor where the task was last, unless only another one that it may use has nothing to do.
 pub fn idle_or_last(cx: &Context<'_>, task: TaskId, none_waits: impl Fn(CpuId) -> bool) -> CpuId {
     let task = &cx.tasks[task as usize];
-    let may = |cpu: &CpuId| task.allowed >> cpu & 1 == 1;
-    let last = if may(&task.cpu) { task.cpu } else { task.allowed.trailing_zeros() as CpuId };
-    let idle = |cpu: &CpuId| cx.processors[*cpu as usize].running.is_none() && none_waits(*cpu);
-    if idle(&last) {
+    let last = task.last_or_first();
+    if cx.idle.has(last) && none_waits(last) {
         return last;
     }
-    (0..cx.processors.len() as CpuId).filter(may).find(idle).unwrap_or(last)
+    task.allowed.iter_both(&cx.idle).find(|&cpu| none_waits(cpu)).unwrap_or(last)
 }
 
 /// A task for an idle processor: what `find` finds first, in the queues of the processors after it, going round, among the
@@ -25,7 +23,7 @@ pub fn pull(
     find: impl Fn(CpuId, &dyn Fn(TaskId) -> bool) -> Option<TaskId>,
 ) -> Option<TaskId> {
     let processors = cx.processors.len() as CpuId;
-    let may = |task: TaskId| cx.tasks[task as usize].allowed >> to & 1 == 1;
+    let may = |task: TaskId| cx.tasks[task as usize].allowed.has(to);
     (1..processors).find_map(|further| find((to + further) % processors, &may))
 }
 
@@ -43,19 +41,16 @@ pub fn offer(cx: &mut Context<'_>, task: TaskId) {
 /// that these may use look for work.
 pub fn offer_left(cx: &mut Context<'_>, cpu: CpuId, left: impl Iterator<Item = TaskId>) {
     let view = cx.view;
-    let idle = |other: &CpuId| *other != cpu && view.processors[*other as usize].running.is_none();
-    let idle = (0..view.processors.len() as CpuId).filter(idle).fold(0u64, |mask, other| mask | 1 << other);
-    if idle != 0 {
-        cx.wishes.resched |= left.fold(0, |mask, task| mask | view.tasks[task as usize].allowed & idle);
+    if view.idle.iter().any(|other| other != cpu) {
+        left.for_each(|task| {
+            let usable = view.tasks[task as usize].allowed.iter_both(&view.idle);
+            usable.filter(|&other| other != cpu).for_each(|other| cx.wishes.resched.insert(other))
+        });
     }
 }
 
 #[inline(never)]
 fn tell_idle(cx: &mut Context<'_>, task: TaskId) {
-    let allowed = cx.tasks[task as usize].allowed;
-    for cpu in 0..cx.processors.len() {
-        if allowed >> cpu & 1 == 1 && cx.processors[cpu].running.is_none() {
-            cx.resched(cpu as CpuId);
-        }
-    }
+    let view = cx.view;
+    view.tasks[task as usize].allowed.iter_both(&view.idle).for_each(|cpu| cx.resched(cpu));
 }

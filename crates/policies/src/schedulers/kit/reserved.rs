@@ -26,10 +26,8 @@ impl<K: Ord + Copy + Default> Reserved<K> {
 
     /// A reservation is granted by the first processor that the task may use and that has `room` for it.
     pub fn grant(&mut self, cx: &Context<'_>, task: TaskId, room: impl FnMut(CpuId) -> bool) -> Option<CpuId> {
-        let allowed = cx.tasks[task as usize].allowed;
-        let may = |cpu: &CpuId| allowed >> cpu & 1 == 1;
         let mut room = room;
-        let home = (0..cx.processors.len() as CpuId).filter(may).find(|&cpu| room(cpu))?;
+        let home = cx.tasks[task as usize].allowed.iter().find(|&cpu| room(cpu))?;
         if task as usize >= self.homes.len() {
             self.homes.resize(task as usize + 1, 0);
         }

@@ -82,6 +82,6 @@ impl SharedQueue {
     }
 
     fn first(&self, cx: &Context<'_>, cpu: CpuId) -> Option<usize> {
-        self.waiting.iter().position(|&task| cx.tasks[task as usize].allowed >> cpu & 1 == 1)
+        self.waiting.iter().position(|&task| cx.tasks[task as usize].allowed.has(cpu))
     }
 }

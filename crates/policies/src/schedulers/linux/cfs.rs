@@ -66,24 +66,29 @@
 //!   busy processor that compares loads sees them up to 1/512 smaller by chance, and its next interval is a tick longer or
 //!   shorter by chance where there was an imbalance. Of a group the load alone is kept.
 //! - Scheduling domains are built from the machine's threads, last-level caches, nodes and distances; there are none for clusters.
-//!   Capacities of cores count in loads, but a task too large for its core does not look for a larger one (misfit), and averages are
-//!   not scaled by capacity. Real-time tasks alone reduce what a processor can do for others.
-//! - A woken task looks at all processors that share its cache; the kernel limits the search by how busy these are (SIS_UTIL).
-//!   Within the smallest domain a new task goes to the idle processor, or the one of least load, without the kernel's thresholds.
-//! - A processor that becomes idle counts 2 us for each that it looks at.
-//! - An idle processor balances at its own ticks, with a single domain only while any processor has more than one task; in the
-//!   kernel the tick of a busy processor sends for it.
-//! - A bound task that keeps its processor from being relieved is not moved to another processor of the puller's group instead
-//!   (DST_PINNED). A task that sleeps but stays in its queue does not move, and many wakeups to and fro between the same tasks are not
-//!   detected (wake_wide).
+//!   There is no energy model and there are no favoured cores (asym packing); idle states do not differ. Real-time tasks alone reduce
+//!   what a processor can do for others.
+//! - A processor that becomes idle counts 2 us for each that it looks at, and under 5.10 a search for an idle one 0.1 us.
+//! - Idle processors balance at the tick of the busy one that asks for it, after its own balancing; in the kernel the first of them does so for all,
+//!   itself last, while the busy one balances. A task that sleeps but stays in its queue does not move.
 //! - A sleep of months, after which the kernel forgets where a task was, does not occur here.
-//! - Reservations (SCHED_DEADLINE) are refused: the task is an ordinary one. SCHED_ISO, which this kernel does not have, is
-//!   an ordinary task too, and so are the drivers and servers of a message-passing kernel.
+//! - Tasks with a reservation (the policy `deadline`, SCHED_DEADLINE) run before real-time tasks: each is a constant bandwidth
+//!   server, the earliest deadlines of all processors run, and a budget is looked at only at ticks and when a task stops running,
+//!   as in the kernel without hrtick; what was used too much is taken from the next budget. All together get at most `rt_runtime` of
+//!   `rt_period` of the machine's capacity (under `off`, there is no limit); under `fair_server` the server's part counts among it.
+//!   Refused, as in the kernel: a reservation beyond that; one of a task that is bound to some processors (`cpus`); a runtime below
+//!   1024 ns; a period below 0.1 ms or above 4.194304 s; that of a child, which is an ordinary task. A reservation under another
+//!   policy is refused, too.
+//! - Of several equally good processors for a task with a reservation the first is taken; the kernel takes turns. A task that holds a
+//!   lock for one with a reservation gets the highest real-time priority; the kernel lends the deadline.
+//! - SCHED_ISO, which this kernel does not have, is an ordinary task, and so are the drivers and servers of a message-passing kernel.
 //!
 //! ## References
 //!
-//! - Linux 6.1: kernel/sched/fair.c (`update_curr`, `sched_slice`, `place_entity`, `check_preempt_tick`,
-//!   `check_preempt_wakeup`, `wakeup_preempt_entity`, `pick_next_entity`, `yield_task_fair`), kernel/sched/rt.c.
+//! - Linux 5.10, 6.1: kernel/sched/fair.c (`update_curr`, `sched_slice`, `place_entity`, `check_preempt_tick`,
+//!   `check_preempt_wakeup`, `wakeup_preempt_entity`, `pick_next_entity`, `yield_task_fair`), kernel/sched/rt.c,
+//!   kernel/sched/deadline.c (`update_dl_entity`, `update_curr_dl`, `grub_reclaim`, `push_dl_task`), kernel/sched/cpudeadline.c.
+//! - L. Abeni, G. Buttazzo: Integrating Multimedia Applications in Hard Real-Time Systems, RTSS 1998 (the server of a reservation).
 //!
 //! Long, because the page and the rule belong in one file.
 
@@ -91,7 +96,9 @@ use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
     kit::timeline::EntityId,
     linux::shared::{
-        balancer::{NewIdle, Version},
+        balance,
+        balancer::Kernel,
+        deadline,
         entity::{CfsRq, CfsRqId, Choice, Leave, Meeting, NOBODY, Placing, SchedEntity},
         hierarchy::{FairClass, Tree},
         linux::{self, Linux},
@@ -325,6 +332,10 @@ impl FairClass for Rule {
         queue.next == entity || queue.state.noted.contains(&entity)
     }
 
+    fn is_preferred(queue: &CfsRq<State>, entity: EntityId) -> bool {
+        queue.next == entity || queue.state.noted[LAST] == entity
+    }
+
     /// clear_buddies
     fn clear_buddies(tree: &mut Tree<Self>, entity: EntityId) {
         tree.clear_next_buddy(entity);
@@ -454,6 +465,8 @@ impl Scheduler for Cfs {
             Promise::WorkConserving(Reach::EachProcessor),
             Promise::StarvationFree(Reach::Everywhere),
             Promise::FairToEquals(Reach::EachProcessor),
+            Promise::FindsWork(balance::FINDS_WORK),
+            Promise::MovesAtMost(balance::MOVES_AT_MOST),
         ],
         parameters: &[
             length(
@@ -489,11 +502,20 @@ impl Scheduler for Cfs {
                 "whether a woken task may preempt before the next tick",
                 Some("wakeup_preemption"),
             ),
+            Parameter {
+                name: "variant",
+                meaning: "how tasks are placed and balanced on several processors: by the rules of 6.1 or by those of 5.10",
+                domain: Domain::Choice { names: &["6.1", "5.10"] },
+                default: Some("6.1"),
+                logarithmic: false,
+                host: None,
+            },
             linux::AUTOGROUP,
             THROTTLING[0],
             THROTTLING[1],
             THROTTLING[2],
             THROTTLING[3],
+            deadline::RECLAIM,
         ],
         source: include_str!("cfs.rs"),
     };
@@ -509,8 +531,8 @@ impl Scheduler for Cfs {
             buddies: params.switch("buddies"),
             wakeup_preemption: params.switch("wakeup_preemption"),
         };
-        let balancing = Version { newidle: NewIdle::Affordable, first_busy: true, all_pinned: true, by_cores: false };
-        Cfs(Linux::new(rule, params, topology, tick, balancing))
+        let kernel = if params.name("variant") == "5.10" { Kernel::V5_10 } else { Kernel::V6_1 };
+        Cfs(Linux::new(rule, params, topology, tick, kernel))
     }
 
     linux::hooks!();

@@ -75,12 +75,14 @@
 //! - I. Molnar, Completely Fair Scheduler v1 to v6, release notes, linux-kernel, 13 to 25 April 2007.
 //! - Linux 2.6.23-rc2: kernel/sched_fair.c (`__update_curr`, `update_stats_wait_end`, `enqueue_sleeper`, `entity_tick`,
 //!   `check_preempt_curr_fair`, `task_new_fair`), kernel/sched_rt.c.
+//!
+//! Long, because the page and the rule belong in one file.
 
 use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks,
     kit::{ordered::Ordered, priority_array::PriorityArray, queue::Links},
     linux::{
-        domain::{self, Share},
+        domain::{self, Domains, Share},
         shared::nice_weights,
     },
 };
@@ -154,6 +156,7 @@ pub struct CfsV3 {
     rr_ticks: u64,
     links: Links,
     queues: Vec<Queue>,
+    domains: Domains,
     /// Ordinary tasks that wait; the running one is not among them.
     ready: Ordered<i64>,
     entities: Vec<Entity>,
@@ -281,7 +284,12 @@ impl Scheduler for CfsV3 {
         summary: "the first CFS: tasks are owed the time that they waited; the task that is owed most runs first",
         year: 2007,
         origin: "CFS v3 for Linux 2.6.20, and Linux 2.6.23-rc2",
-        promises: &[Promise::WorkConserving(Reach::EachProcessor), Promise::StarvationFree(Reach::Everywhere)],
+        promises: &[
+            Promise::WorkConserving(Reach::EachProcessor),
+            Promise::StarvationFree(Reach::Everywhere),
+            Promise::FindsWork(domain::FINDS_WORK),
+            Promise::MovesAtMost(domain::MOVES_AT_MOST),
+        ],
         parameters: &[
             Parameter {
                 name: "granularity",
@@ -319,6 +327,9 @@ impl Scheduler for CfsV3 {
         let scale = if later { 1 + i64::from(processors.ilog2()) } else { 1 };
         let granularity = params.whole("granularity") as i64 * scale;
         let wakeup = if later { tick as i64 * scale } else { granularity };
+        let domains = Domains::new(topology);
+        let mut queues: Vec<_> = (0..processors).map(|_| Queue::default()).collect();
+        (0..).zip(&mut queues).for_each(|(cpu, queue)| queue.share.begin(domains.of(cpu)));
         CfsV3 {
             granularity,
             wakeup,
@@ -327,7 +338,8 @@ impl Scheduler for CfsV3 {
             corrects: later,
             rr_ticks: (RR_SLICE / tick).max(1),
             links: Links::default(),
-            queues: (0..processors).map(|_| Queue::default()).collect(),
+            queues,
+            domains,
             ready: Ordered::new(processors),
             entities: Vec::new(),
         }
@@ -441,7 +453,8 @@ impl Scheduler for CfsV3 {
 
     fn pass_idle_ticks(&mut self, cx: &Context<'_>, ticks: Ticks) {
         if self.queues.len() > 1 {
-            self.queues.iter_mut().for_each(|queue| queue.share.rest(ticks.clock, cx.tick));
+            let queues = (0..).zip(&mut self.queues);
+            queues.for_each(|(cpu, queue)| queue.share.rest(ticks.clock, cx.tick, self.domains.of(cpu)));
         }
     }
 

@@ -76,26 +76,31 @@
 //!   busy processor that compares loads sees them up to 1/512 smaller by chance, and its next interval is a tick longer or
 //!   shorter by chance where there was an imbalance. Of a group the load alone is kept.
 //! - Scheduling domains are built from the machine's threads, last-level caches, nodes and distances; there are none for clusters.
-//!   Capacities of cores count in loads, but a task too large for its core does not look for a larger one (misfit), and averages are
-//!   not scaled by capacity. Real-time tasks alone reduce what a processor can do for others.
-//! - A woken task looks at all processors that share its cache; the kernel limits the search by how busy these are (SIS_UTIL).
-//!   Within the smallest domain a new task goes to the idle processor, or the one of least load, without the kernel's thresholds.
+//!   There is no energy model and there are no favoured cores (asym packing); idle states do not differ. Real-time tasks alone reduce
+//!   what a processor can do for others.
 //! - A processor that becomes idle counts 2 us for each that it looks at.
-//! - An idle processor balances at its own ticks, with a single domain only while any processor has more than one task; in the
-//!   kernel the tick of a busy processor sends for it.
-//! - A bound task that keeps its processor from being relieved is not moved to another processor of the puller's group instead
-//!   (DST_PINNED). A task that sleeps but stays in its queue does not move, and many wakeups to and fro between the same tasks are not
-//!   detected (wake_wide).
-//! - The server of fair tasks starts its period when a real-time task is chosen while others are ready, not when these
-//!   became ready: at most one part of a period later.
-//! - Reservations (SCHED_DEADLINE) are refused: the task is an ordinary one. SCHED_ISO, which this kernel does not have, is
-//!   an ordinary task too, and so are the drivers and servers of a message-passing kernel.
+//! - Idle processors balance at the tick of the busy one that asks for it, after its own balancing; in the kernel the first of them does so for all,
+//!   itself last, while the busy one balances. A task that sleeps but stays in its queue does not move.
+//! - The server of fair tasks (`fair_server`) is that of 6.17; from 6.18 on it waits again once its deadline has passed, but takes idle
+//!   time as in 6.17. On one processor it is followed from the first fair task on where a real-time task is among the first tasks of the
+//!   run; else from the first real-time task on.
+//! - Tasks with a reservation (the policy `deadline`, SCHED_DEADLINE) run before real-time tasks: each is a constant bandwidth
+//!   server, the earliest deadlines of all processors run, and a budget is looked at only at ticks and when a task stops running,
+//!   as in the kernel without hrtick; what was used too much is taken from the next budget. All together get at most `rt_runtime` of
+//!   `rt_period` of the machine's capacity (under `off`, there is no limit); under `fair_server` the server's part counts among it.
+//!   Refused, as in the kernel: a reservation beyond that; one of a task that is bound to some processors (`cpus`); a runtime below
+//!   1024 ns; a period below 0.1 ms or above 4.194304 s; that of a child, which is an ordinary task. A reservation under another
+//!   policy is refused, too.
+//! - Of several equally good processors for a task with a reservation the first is taken; the kernel takes turns. A task that holds a
+//!   lock for one with a reservation gets the highest real-time priority; the kernel lends the deadline.
+//! - SCHED_ISO, which this kernel does not have, is an ordinary task, and so are the drivers and servers of a message-passing kernel.
 //!
 //! ## References
 //!
 //! - Linux 6.18: kernel/sched/fair.c (`update_curr`, `place_entity`, `update_entity_lag`, `pick_eevdf`, `set_protect_slice`,
 //!   `dequeue_entity`, `requeue_delayed_entity`, `check_preempt_wakeup_fair`, `yield_task_fair`), kernel/sched/rt.c,
-//!   kernel/sched/deadline.c (`dl_server_timer`), kernel/sched/autogroup.c.
+//!   kernel/sched/deadline.c (`dl_server_timer`, `update_dl_entity`, `update_curr_dl`, `grub_reclaim`, `push_dl_task`),
+//!   kernel/sched/cpudeadline.c, kernel/sched/autogroup.c.
 //! - I. Stoica, H. Abdel-Wahab, Earliest Eligible Virtual Deadline First, TR-95-22, Old Dominion University, 1995.
 //!
 //! Long, because the page and the rule belong in one file.
@@ -104,7 +109,9 @@ use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler,
     kit::timeline::EntityId,
     linux::shared::{
-        balancer::{NewIdle, Version as Balancing},
+        balance,
+        balancer::Kernel,
+        deadline,
         entity::{CfsRq, Choice, Leave, Meeting, NOBODY, Placing, SchedEntity},
         hierarchy::{FairClass, Tree},
         linux::{self, Linux},
@@ -670,6 +677,8 @@ impl Scheduler for Eevdf {
             Promise::WorkConserving(Reach::EachProcessor),
             Promise::StarvationFree(Reach::Everywhere),
             Promise::FairToEquals(Reach::EachProcessor),
+            Promise::FindsWork(balance::FINDS_WORK),
+            Promise::MovesAtMost(balance::MOVES_AT_MOST),
         ],
         parameters: &[
             Parameter {
@@ -709,6 +718,7 @@ impl Scheduler for Eevdf {
             THROTTLING[1],
             THROTTLING[2],
             THROTTLING[3],
+            deadline::RECLAIM,
         ],
         source: include_str!("eevdf.rs"),
     };
@@ -729,14 +739,16 @@ impl Scheduler for Eevdf {
             wakeup_preemption: params.switch("wakeup_preemption"),
             version,
         };
-        let newidle = match version {
-            Version::V6_12 => NewIdle::Affordable,
-            Version::V6_17 => NewIdle::Dearer,
-            Version::V6_18 => NewIdle::Proportional,
+        let kernel = match version {
+            Version::V6_12 => Kernel::V6_12,
+            Version::V6_17 => Kernel::V6_17,
+            Version::V6_18 => Kernel::V6_18,
         };
-        let balancing = Balancing { newidle, first_busy: false, all_pinned: false, by_cores: true };
-        Eevdf(Linux::new(rule, params, topology, tick, balancing))
+        Eevdf(Linux::new(rule, params, topology, tick, kernel))
     }
 
     linux::hooks!();
 }
+
+#[cfg(test)]
+mod tests;

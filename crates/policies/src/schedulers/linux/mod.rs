@@ -17,3 +17,4 @@ pub use linux_1_0::Linux10;
 pub use muqss::Muqss;
 pub use o1::O1;
 pub use rsdl::Rsdl;
+pub use shared::domains::{NamedDomain, named_domains};

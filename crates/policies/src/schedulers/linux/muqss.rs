@@ -12,7 +12,8 @@
 //!     a task that sleeps keeps the rest of the slice and the deadline, which by then is early.
 //!     A woken task preempts one whose deadline is later. No other history of a task is kept.
 //!     BFS has one queue for all processors and ends slices at clock ticks. MuQSS has a queue a processor, looks at the
-//!     heads of all of them, and ends slices by a timer.
+//!     heads of all of them, and ends slices by a timer. A woken task goes to the nearest idle processor, first to one whose
+//!     core and cache idle, too; else to the nearest with the fewest tasks.
 //!
 //! ## The formula
 //!
@@ -63,8 +64,9 @@
 //!   deadlines are served in the order of joining a queue. (On a real machine no two of them are equal to the nanosecond.)
 //! - A deadline is exact here; the kernel computes it in units of 2^20 ns (for 1 ms) divided by 128, which is 4.9 % more for
 //!   all deadlines and slices alike.
-//! - BFS holds a task that was preempted by mistake to its processor for a while (sticky tasks), and both prefer near
-//!   processors where caches or threads of a core are shared; here all processors are equally near.
+//! - BFS holds a task that was preempted by mistake to its processor for a while (sticky tasks); not here.
+//! - A switch from a task that could go on tells all idle processors that it may use, in MuQSS the best of them. A package is a memory node.
+//! - A kernel with SMT_NICE keeps a thread of a core idle rather than let it run a task that is nicer than the one next to it. Not here.
 //! - BFS is modelled as it was at first: a tick ends a slice of which nothing is left. Later versions end it if less than
 //!   100 us are left, or less than half a tick where the task was picked early in a tick (dither).
 //! - A task of SCHED_IDLEPRIO that holds a lock of the kernel or has a signal to handle runs as an ordinary one there. The
@@ -80,15 +82,18 @@
 //!   (`time_slice_expired`, `check_deadline`, `try_preempt`, `can_preempt`, `task_running_tick`).
 //! - C. Kolivas, MuQSS, patches for Linux 4.8 and later, kernel/sched/MuQSS.c (`earliest_deadline_task`, `select_best_cpu`,
 //!   `enqueue_task`, `iso_tick`), as of 4.15.
+//!
+//! Long, because the page and the rule belong in one file.
 
 use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks,
     kit::{
         ordered::Ordered,
-        placement::{idle_or_last, offer, offer_left},
+        placement::{offer, offer_left},
     },
 };
 use iso::Limit;
+use near::Near;
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
@@ -97,6 +102,7 @@ use schedlab_model::{
 };
 
 mod iso;
+mod near;
 mod processors;
 
 /// A slice shorter than this counts as used up in MuQSS (RESCHED_US); in the first BFS, only an empty one does.
@@ -121,6 +127,7 @@ pub struct Muqss {
     yield_type: u64,
     /// Whether MuQSS looks at all queues for the earliest deadline, or at longer ones only.
     interactive: bool,
+    near: Near,
     /// By class, then by deadline.
     queues: Ordered<(u8, Nanos)>,
     tasks: Vec<Entity>,
@@ -306,6 +313,15 @@ impl Scheduler for Muqss {
                 logarithmic: false,
                 host: Some("interactive"),
             },
+            Parameter {
+                name: "rqshare",
+                meaning: "which processors share a list of waiting tasks in muqss: threads of a core (smt), cores with a last-level cache (llc), \
+                          those of a package (mc; as smp, since a package is a node), or all; it matters where interactive is off",
+                domain: Domain::Choice { names: &["none", "smt", "mc", "llc", "smp", "all"] },
+                default: Some("mc"),
+                logarithmic: false,
+                host: None,
+            },
         ],
         source: include_str!("muqss.rs"),
     };
@@ -330,6 +346,7 @@ impl Scheduler for Muqss {
             offsets: offsets(slice, if bfs { 100 } else { 128 }),
             yield_type: params.whole("yield_type"),
             interactive: params.switch("interactive"),
+            near: Near::new(topology, if bfs { "all" } else { params.name("rqshare") }),
             queues: Ordered::new(processors),
             tasks: Vec::new(),
             joined: 0,
@@ -342,12 +359,12 @@ impl Scheduler for Muqss {
     /// An idle processor, if there is one. Else BFS looks for the latest deadline that runs, MuQSS for the least load.
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
         self.know(cx, task);
-        let cpu = idle_or_last(cx, task, |cpu| self.queues.is_empty(cpu));
         let forked = why == Enqueue::New && cx.tasks[task as usize].parent.is_some();
-        if cx.processors[cpu as usize].running.is_none() || forked {
-            return cpu;
+        match self.idle_processor(cx, task) {
+            Some(idle) => idle,
+            None if forked => cx.tasks[task as usize].last_or_first(), // its parent's
+            None => self.busy_processor(cx, task),
         }
-        self.busy_processor(cx, task, cpu)
     }
 
     #[inline]

@@ -68,19 +68,22 @@
 //! - Real-time tasks are not throttled: the limit of 95 % came with 2.6.25.
 //! - A wakeup by an interrupt is assumed to happen on the processor where the task last ran. With a waker on another processor,
 //!   the rule of the kernel decides between the two. A sync wakeup is one by a message in a pipe.
-//! - Every processor is a domain's group of its own (no threads of a core, no nodes). A task that starts goes to the least
-//!   loaded processor, as by exec; a forked one begins where its parent is. A processor that has just become idle pulls one
-//!   task at once and the others, if the kernel moves several, at its next tick. The migration thread, which moves a task that
-//!   always runs when others look, works for idle processors only.
+//! - Domains are those of x86-64: threads of a core, cores that share a cache, processors of a node, the 16 nearest nodes, all nodes. A task
+//!   that starts goes to the least loaded group and processor, as by exec, by the load of now. A processor that has just become idle
+//!   pulls one task at once and the others, if the kernel moves several, at its next tick. The migration thread, which moves a
+//!   task that always runs when others look, works for idle processors only. Groups are looked at in the order of their processors.
 //! - The forked child is assumed to have memory of its own, as fork gives it: it runs first.
 //!
 //! ## References
 //!
 //! - Linux 2.6.20, kernel/sched.c (`recalc_task_prio`, `schedule`, `scheduler_tick`, `try_to_wake_up`, `wake_up_new_task`,
-//!   `sched_exit`, `find_busiest_group`, `move_tasks`), include/linux/topology.h (`SD_CPU_INIT`).
+//!   `sched_exit`, `find_busiest_group`, `move_tasks`, `sched_balance_self`, `wake_idle`, `init_sched_groups_power`),
+//!   include/linux/topology.h (`SD_SIBLING_INIT`, `SD_CPU_INIT`), include/asm-x86_64/topology.h (`SD_NODE_INIT`).
 //! - Documentation/sched-design.txt, I. Molnar, 2002.
+//!
+//! Long, because the page and the rule belong in one file.
 
-use super::domain;
+use super::domain::{self, Domains};
 use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks, kit::queue::Links,
 };
@@ -106,6 +109,7 @@ pub struct O1 {
     credit: Credit,
     links: Links,
     queues: Vec<Queue>,
+    domains: Domains,
     tasks: Vec<Entity>,
     /// Ticks so far.
     jiffies: u64,
@@ -243,7 +247,12 @@ impl Scheduler for O1 {
         summary: "two arrays of 140 priorities, and a bonus for those that sleep; Linux 2.6 before CFS",
         year: 2002,
         origin: "Linux 2.6.20",
-        promises: &[Promise::WorkConserving(Reach::EachProcessor), Promise::StarvationFree(Reach::Everywhere)],
+        promises: &[
+            Promise::WorkConserving(Reach::EachProcessor),
+            Promise::StarvationFree(Reach::Everywhere),
+            Promise::FindsWork(domain::FINDS_WORK),
+            Promise::MovesAtMost(domain::MOVES_AT_MOST),
+        ],
         parameters: &[],
         source: include_str!("o1.rs"),
     };
@@ -251,10 +260,14 @@ impl Scheduler for O1 {
 
     fn new(_: &Params, topology: &Topology, tick: Nanos) -> Self {
         let processors = topology.processors();
+        let domains = Domains::new(topology);
+        let mut queues = vec![Queue::new(); processors.into()];
+        (0..).zip(&mut queues).for_each(|(cpu, queue)| queue.share.begin(domains.of(cpu)));
         O1 {
             credit: Credit::new(tick, processors),
             links: Links::default(),
-            queues: vec![Queue::new(); processors.into()],
+            queues,
+            domains,
             tasks: Vec::new(),
             jiffies: 0,
         }

@@ -85,7 +85,9 @@
 //! Long, because the page and the rule belong in one file.
 
 use crate::schedulers::{
-    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks, kit::queue::Links, linux::domain,
+    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks,
+    kit::queue::Links,
+    linux::domain::{self, Domains},
 };
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
@@ -111,6 +113,7 @@ pub struct Rsdl {
     iso_period: u64,
     links: Links,
     queues: Vec<Queue>,
+    domains: Domains,
     entities: Vec<Entity>,
 }
 
@@ -197,7 +200,12 @@ impl Scheduler for Rsdl {
         summary: "the staircase deadline scheduler: slots by nice level, no guess at which tasks are interactive",
         year: 2007,
         origin: "SD 0.46 (RSDL) for Linux 2.6.20 and 2.6.21",
-        promises: &[Promise::WorkConserving(Reach::EachProcessor), Promise::FairToEquals(Reach::EachProcessor)],
+        promises: &[
+            Promise::WorkConserving(Reach::EachProcessor),
+            Promise::FairToEquals(Reach::EachProcessor),
+            Promise::FindsWork(domain::FINDS_WORK),
+            Promise::MovesAtMost(domain::MOVES_AT_MOST),
+        ],
         parameters: &[
             Parameter {
                 name: "rr_interval",
@@ -246,13 +254,17 @@ impl Scheduler for Rsdl {
 
     fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
         let processors = topology.processors();
+        let domains = Domains::new(topology);
+        let mut queues: Vec<_> = (0..processors).map(|_| Queue::new()).collect();
+        (0..).zip(&mut queues).for_each(|(cpu, queue)| queue.share.begin(domains.of(cpu)));
         Rsdl {
             interval: (params.whole("rr_interval") / MILLISECOND) as i64 * (1 + i64::from(processors.ilog2())),
             interactive: params.switch("interactive"),
             iso_limit: params.whole("iso_cpu"),
             iso_period: params.whole("iso_period") / tick + 1,
             links: Links::default(),
-            queues: (0..processors).map(|_| Queue::new()).collect(),
+            queues,
+            domains,
             entities: Vec::new(),
         }
     }
@@ -388,11 +400,11 @@ impl Scheduler for Rsdl {
 
     fn pass_idle_ticks(&mut self, cx: &Context<'_>, ticks: Ticks) {
         let several = self.queues.len() > 1;
-        for queue in &mut self.queues {
+        for (cpu, queue) in (0..).zip(&mut self.queues) {
             queue.ticked = cx.now;
             queue.forget(ticks.clock, self.iso_limit, self.iso_period);
             if several {
-                queue.share.rest(ticks.clock, cx.tick);
+                queue.share.rest(ticks.clock, cx.tick, self.domains.of(cpu));
             }
         }
     }

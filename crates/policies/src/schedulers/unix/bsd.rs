@@ -142,7 +142,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
     /// A bound task has joined the queue of another processor, which looks at it if it idles or runs a worse one (kick_other_cpu).
     #[inline(never)]
     fn kick_other(&self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
-        let Some(home) = self.queue.moved(cx, cpu, task) else { return };
+        let Some(home) = self.queue.moved(cpu, task) else { return };
         let running = cx.processors[usize::from(home)].running;
         if running.is_none_or(|running| self.priority(task) < self.priority(running)) {
             cx.resched(home);
@@ -186,8 +186,8 @@ impl<const LISTS: usize> Bsd<LISTS> {
             self.ready = self.ready - estimator.load(before.nice) + estimator.load(after.nice);
         }
         // One that may use some processors only has departed, and moves in by its new priority.
-        if now.state == State::Queued && now.priority != old.priority && !self.queue.is_bound(cx, task) {
-            self.queue.change(cx, task, now.priority);
+        if now.state == State::Queued && now.priority != old.priority && !self.queue.has_home(task) {
+            self.queue.change(task, now.priority);
         }
         if asks && now.state == State::Running && now.user_priority > old.user_priority {
             cx.resched(cpu);
@@ -218,7 +218,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
     #[inline]
     pub fn leave(&mut self, cx: &Context<'_>, task: TaskId, why: Dequeue) {
         if why == Dequeue::Migrate {
-            return self.queue.take_bound(cx, task);
+            return self.queue.take_bound(task);
         }
         self.ready -= self.rules.estimator.load(cx.tasks[task as usize].nice);
         let Rules { asleep, asleep_in_any_class, .. } = self.rules;
@@ -268,7 +268,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
 
     /// The pass over all tasks, the newest first: usage decays, priorities follow, tasks change their lists.
     #[inline(never)]
-    pub fn pass(&mut self, cx: &Context<'_>) {
+    pub fn pass(&mut self) {
         for word in (0..self.threads.stirred.len()).rev() {
             let mut left = self.threads.stirred[word];
             while left != 0 {
@@ -280,21 +280,21 @@ impl<const LISTS: usize> Bsd<LISTS> {
                 if usage >= thread.floor {
                     thread.estimate = usage;
                 } else {
-                    self.pass_over(cx, task, usage);
+                    self.pass_over(task, usage);
                 }
             }
         }
     }
 
     /// The part of a pass that is one task's, of whose usage the given part is left.
-    fn pass_over(&mut self, cx: &Context<'_>, task: TaskId, usage: u32) {
+    fn pass_over(&mut self, task: TaskId, usage: u32) {
         let thread = &mut self.threads.all[task as usize];
         let before = thread.priority;
         if thread.pass(&self.rules, usage) {
             self.threads.stirred[(task / u64::BITS) as usize] ^= 1 << (task % u64::BITS);
         }
         if thread.priority != before && thread.state == State::Queued {
-            self.queue.change(cx, task, thread.priority);
+            self.queue.change(task, thread.priority);
         }
     }
 
@@ -332,7 +332,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
         while let Some(token) = (0..3).filter(|&token| self.is_late(cx, token)).min_by_key(|&token| self.due[token]) {
             match token {
                 PASS if passes > 2 && self.load.is_zero() => self.pass_over_sleepers(cx.now),
-                PASS => self.pass(cx),
+                PASS => self.pass(),
                 SAMPLE => self.load.sample(0),
                 _ => {}
             }

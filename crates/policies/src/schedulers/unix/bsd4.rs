@@ -304,7 +304,7 @@ impl Scheduler for Bsd4 {
     #[inline(always)]
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         if std::mem::take(&mut self.pass_due) {
-            self.bsd.pass(cx);
+            self.bsd.pass();
         }
         self.cpus[usize::from(cpu)] = Cpu { preempted: false, switched: cx.now };
         self.bsd.choose(cx, cpu)
@@ -370,7 +370,7 @@ impl Scheduler for Bsd4 {
         self.interrupt(cx, 0);
         match due {
             Due::Sample => {}
-            Due::Pass if cx.processors[0].running.is_none() => self.bsd.pass(cx),
+            Due::Pass if cx.processors[0].running.is_none() => self.bsd.pass(),
             Due::Pass => self.pass_due = true,
             Due::Quantum => (1..cx.processors.len()).for_each(|cpu| cx.resched(cpu as CpuId)),
         }

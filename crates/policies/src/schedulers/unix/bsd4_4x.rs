@@ -279,7 +279,7 @@ impl Scheduler for Bsd44x {
     fn timer(&mut self, cx: &mut Context<'_>, _: CpuId, token: u32) {
         match self.bsd.timer(cx, token as usize) {
             Due::Sample => {}
-            Due::Pass => self.bsd.pass(cx),
+            Due::Pass => self.bsd.pass(),
             Due::Quantum => self.end_turns(cx),
         }
     }

@@ -24,9 +24,9 @@ pub struct GlobalQueue<const LISTS: usize> {
     shared: PriorityLists<LISTS>,
     /// The queues of single processors, each with the number of tasks in it.
     own: Vec<(PriorityLists<LISTS>, u32)>,
-    /// The priority with which each task was last queued, and the processor whose queue it joined if it is bound.
+    /// The priority with which each task was last queued, and the processor whose queue it joined if it was bound.
     priorities: Vec<u16>,
-    homes: Vec<CpuId>,
+    homes: Vec<Option<CpuId>>,
     /// When a timer last woke a task: softclock runs on the first processor.
     timer: Nanos,
     /// A task that its new processor pulls keeps its place.
@@ -49,7 +49,7 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
     /// Whether a task may run on some processors only.
     #[inline]
     pub fn is_bound(&self, cx: &Context<'_>, task: TaskId) -> bool {
-        self.own.len() > 1 && cx.tasks[task as usize].allowed.count_ones() < self.own.len() as u32
+        self.own.len() > 1 && cx.tasks[task as usize].allowed.count() < self.own.len() as u32
     }
 
     /// A task joins, with that priority.
@@ -57,20 +57,17 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
     pub fn add(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, priority: u16, end: End) {
         if task as usize >= self.priorities.len() {
             self.priorities.resize(task as usize + 1, 0);
-            self.homes.resize(task as usize + 1, 0);
+            self.homes.resize(task as usize + 1, None);
         }
         self.priorities[task as usize] = priority;
-        if self.is_bound(cx, task) {
-            self.homes[task as usize] = self.shortest(cx, cpu, task);
-        }
-        self.insert(cx, task, end);
+        self.homes[task as usize] = self.is_bound(cx, task).then(|| self.shortest(cx, cpu, task));
+        self.insert(task, end);
     }
 
     #[inline(always)]
-    fn insert(&mut self, cx: &Context<'_>, task: TaskId, end: End) {
+    fn insert(&mut self, task: TaskId, end: End) {
         let priority = self.priorities[task as usize];
-        if self.is_bound(cx, task) {
-            let home = self.homes[task as usize];
+        if let Some(home) = self.homes[task as usize] {
             let (lists, length) = &mut self.own[usize::from(home)];
             lists.add(&mut self.links, task, priority, end);
             *length += 1;
@@ -81,10 +78,10 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
 
     /// A queued task leaves.
     #[inline(always)]
-    fn remove(&mut self, cx: &Context<'_>, task: TaskId) {
+    fn remove(&mut self, task: TaskId) {
         let priority = self.priorities[task as usize];
-        if self.is_bound(cx, task) {
-            let (lists, length) = &mut self.own[usize::from(self.homes[task as usize])];
+        if let Some(home) = self.homes[task as usize] {
+            let (lists, length) = &mut self.own[usize::from(home)];
             lists.remove(&mut self.links, task, priority);
             *length -= 1;
         } else {
@@ -93,23 +90,34 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
     }
 
     /// A queued task that may use some processors only leaves one of them; any other one stays, for the queue is the same.
-    pub fn take_bound(&mut self, cx: &Context<'_>, task: TaskId) {
-        if self.pulled != Some(task) && self.is_bound(cx, task) {
-            self.remove(cx, task);
+    pub fn take_bound(&mut self, task: TaskId) {
+        if self.pulled != Some(task) && self.has_home(task) {
+            self.remove(task);
         }
     }
 
-    /// It joins another one.
+    /// It joins another one. One that stayed leaves the queue of all if it may use some processors only by now.
     pub fn add_bound(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, priority: u16) {
-        if self.pulled.take() != Some(task) && self.is_bound(cx, task) {
-            self.add(cx, cpu, task, priority, End::Tail);
+        if self.pulled.take() == Some(task) {
+            return;
         }
+        let stayed = !self.has_home(task);
+        if stayed && self.is_bound(cx, task) {
+            self.remove(task);
+        } else if stayed {
+            return;
+        }
+        self.add(cx, cpu, task, priority, End::Tail);
+    }
+
+    /// Whether a task was bound when it was last queued, to a processor's own queue.
+    pub fn has_home(&self, task: TaskId) -> bool {
+        self.homes.get(task as usize).is_some_and(Option::is_some)
     }
 
     /// The processor whose queue a bound task joins (sched_pickcpu): that where it was, unless another has a shorter one.
     fn shortest(&self, cx: &Context<'_>, cpu: CpuId, task: TaskId) -> CpuId {
-        let allowed = cx.tasks[task as usize].allowed;
-        let may = (0..self.own.len() as CpuId).filter(|cpu| allowed >> cpu & 1 == 1);
+        let may = cx.tasks[task as usize].allowed.iter();
         may.min_by_key(|&other| (self.own[usize::from(other)].1, other != cpu)).unwrap_or(cpu)
     }
 
@@ -125,13 +133,13 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
 
     /// A queued task has another priority: it goes to the tail of its new list, or keeps its place if that is the old one.
     #[inline(never)]
-    pub fn change(&mut self, cx: &Context<'_>, task: TaskId, priority: u16) {
+    pub fn change(&mut self, task: TaskId, priority: u16) {
         if self.priorities[task as usize] / PER_LIST == priority / PER_LIST {
             self.priorities[task as usize] = priority;
         } else {
-            self.remove(cx, task);
+            self.remove(task);
             self.priorities[task as usize] = priority;
-            self.insert(cx, task, End::Tail);
+            self.insert(task, End::Tail);
         }
     }
 
@@ -156,7 +164,7 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
             None if self.own.len() > 1 => self.displaced(cx, cpu),
             None => None,
         }?;
-        self.remove(cx, task);
+        self.remove(task);
         Some(task)
     }
 
@@ -187,9 +195,8 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
     }
 
     /// A bound task that was put back has joined the queue of another processor: its home.
-    pub fn moved(&self, cx: &Context<'_>, cpu: CpuId, task: TaskId) -> Option<CpuId> {
-        let home = self.homes[task as usize];
-        (home != cpu && self.is_bound(cx, task)).then_some(home)
+    pub fn moved(&self, cpu: CpuId, task: TaskId) -> Option<CpuId> {
+        self.homes[task as usize].filter(|&home| home != cpu)
     }
 
     /// A task was queued that may run anywhere: every idle processor is asked to reschedule.

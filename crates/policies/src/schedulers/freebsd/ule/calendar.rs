@@ -26,6 +26,17 @@ pub enum Place {
     Day(u8),
 }
 
+/// Which batch threads another processor may have (runq_steal_from). Never the first one met, if there is another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spares {
+    /// Of 2007: of the first day from the day of removal on, and of the first of all.
+    Second,
+    /// Of 2011: likewise; the first one met, if there is no other.
+    SecondOrFirst,
+    /// Of 2023: of every day from the day of removal on, then of all.
+    EveryDay,
+}
+
 /// A processor's queued threads.
 #[derive(Debug, Clone)]
 pub struct Calendar {
@@ -158,22 +169,38 @@ impl Calendar {
         Some((list.head()?, place))
     }
 
+    /// The next thread after one is left out.
+    pub fn first_but(&self, links: &Links, out: TaskId) -> Option<TaskId> {
+        let first_of = |lists: &[List; DAYS as usize], full: u64, from: u8| {
+            let mut at = (0..DAYS).map(|n| (from + n) % DAYS).filter(move |at| full >> at & 1 == 1);
+            at.find_map(|at| lists[usize::from(at)].find(links, |task| task != out))
+        };
+        first_of(&self.lists, self.lists_before(), 0)
+            .or_else(|| first_of(&self.days, self.full_days, self.removing))
+            .or_else(|| first_of(&self.lists, self.lists_after(), 0))
+    }
+
     /// The thread that another processor may have: the first that `may` go, in order of service. Of the batch threads the
-    /// first one met stays; only the first day from the day of removal on is searched, then the first of all, so that a
-    /// thread that waits alone may go only if it is in the first part (runq_steal_from).
-    pub fn spare(&self, links: &Links, may: impl Fn(TaskId) -> bool) -> Option<TaskId> {
+    /// first one met stays. In 2007 only the first day from the day of removal on is searched, then the first of all, so that a
+    /// thread that waits alone may go only if it is in the first part.
+    pub fn spare(&self, links: &Links, spares: Spares, may: impl Fn(TaskId) -> bool) -> Option<TaskId> {
         let among_lists = |full: u64| {
             let mut full = (0..DAYS).filter(|at| full >> at & 1 == 1);
             full.find_map(|at| self.lists[usize::from(at)].find(links, &may))
         };
-        let mut met = false;
-        let mut on_first_day = |full: u64| {
-            let day = self.days.get(full.trailing_zeros() as usize)?;
-            day.iter(links).find(|&task| std::mem::replace(&mut met, true) && may(task))
+        let mut met = None;
+        let mut among_days = |full: u64| {
+            let searched = if spares == Spares::EveryDay { full } else { full & full.wrapping_neg() };
+            let mut days = (0..DAYS).filter(|at| searched >> at & 1 == 1);
+            days.find_map(|at| {
+                let day = &self.days[usize::from(at)];
+                day.iter(links).find(|&task| met.replace(task).is_some() && may(task))
+            })
         };
         among_lists(self.lists_before())
-            .or_else(|| on_first_day(self.full_days >> self.removing << self.removing))
-            .or_else(|| if self.removing > 0 { on_first_day(self.full_days) } else { None })
+            .or_else(|| among_days(self.full_days >> self.removing << self.removing))
+            .or_else(|| if self.removing > 0 { among_days(self.full_days) } else { None })
+            .or_else(|| met.filter(|&task| spares != Spares::Second && may(task)))
             .or_else(|| among_lists(self.lists_after()))
     }
 

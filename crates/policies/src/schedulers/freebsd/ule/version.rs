@@ -1,6 +1,6 @@
 //! What differs between the versions of ULE, and its parameters.
 
-use super::interactivity::Rules;
+use super::{calendar::Spares, interactivity::Rules};
 use schedlab_model::{
     info::{Domain, Parameter, Params},
     task::Wait,
@@ -50,8 +50,9 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "variant",
-        meaning: "FreeBSD 7 of October 2007, or 9 and later: other priorities, slices that shrink with load",
-        domain: Domain::Choice { names: &["2007", "2011"] },
+        meaning: "FreeBSD 7 of October 2007; 9 and 10: other priorities, slices that shrink with load, processors in groups; or 14: \
+                  as 9, with other rules for several processors",
+        domain: Domain::Choice { names: &["2007", "2011", "2023"] },
         default: Some("2007"),
         logarithmic: false,
         host: None,
@@ -78,6 +79,10 @@ pub struct Version {
     /// FreeBSD 7: a sleep's priority follows from what is waited for; slices are whole, and only timeshare threads have
     /// them; a preemption forgets the end of a slice.
     pub old: bool,
+    /// FreeBSD 14: timers wake threads in the interrupt itself, and there are other rules for several processors.
+    pub today: bool,
+    /// Which batch threads another processor may have.
+    pub spares: Spares,
 }
 
 /// Sleep priorities of FreeBSD 7.
@@ -114,7 +119,7 @@ impl Version {
     pub fn new(params: &Params) -> Version {
         let hz = params.real("hz");
         let increment = ((hz * 1024.0) as u64 / stathz(params) as u64).max(1);
-        let old = params.name("variant") == "2007";
+        let (old, today) = (params.name("variant") == "2007", params.name("variant") == "2023");
         let rules = Rules {
             hz: hz as i64,
             increment,
@@ -131,6 +136,12 @@ impl Version {
             first_kernel: if old { 64 } else { 80 },
             softclock: if old { 52 } else { 40 },
             old,
+            today,
+            spares: match (old, today) {
+                (true, _) => Spares::Second,
+                (_, true) => Spares::EveryDay,
+                _ => Spares::SecondOrFirst,
+            },
         }
     }
 }

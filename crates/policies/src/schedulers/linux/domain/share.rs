@@ -1,15 +1,13 @@
 //! What balancing knows of a processor: its load, when it looks, and which tasks are on their way.
 
+use super::levels::{Level, MOST_LEVELS};
 use schedlab_model::{
     MILLISECOND, Nanos,
     task::{CpuId, TaskId},
 };
 
-/// The interval between two looks of an idle processor, ms; it doubles after a look that found nothing to do, up to the second, or
-/// to the third where all tasks are pinned, and falls back after a try.
-pub const MIN_INTERVAL: u64 = 1;
-const MAX_INTERVAL: u64 = 4;
-const MAX_PINNED_INTERVAL: u64 = 512;
+/// The longest interval between two looks, ms, where all tasks are pinned.
+pub const MAX_PINNED_INTERVAL: u64 = 512;
 
 /// The load of a processor: weights of its tasks, now and averaged over ticks.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +15,8 @@ pub struct Load {
     pub now: u64,
     /// cpu_load: as of the last tick, and averaged over about two of them.
     averaged: [u64; 2],
+    /// Averaged over about four, which only machines of several domains look at.
+    slow: u64,
 }
 
 impl Load {
@@ -37,14 +37,37 @@ impl Load {
         }
     }
 
-    /// source_load: a low estimate, where a task may be pulled from here.
+    /// A tick, for the slowest average.
+    fn age_slowly(&mut self) {
+        // Rounded up while it grows, as well.
+        self.slow = (3 * self.slow + self.now + if self.now > self.slow { 3 } else { 0 }) / 4;
+    }
+
+    /// As [`Load::age_by`], for the slowest average.
+    fn age_slowly_by(&mut self, ticks: u64) {
+        let mut left = ticks;
+        while left > 0 && self.slow != self.now {
+            self.age_slowly();
+            left -= 1;
+        }
+    }
+
+    fn averaged(&self, index: usize) -> u64 {
+        match index {
+            0 => self.now,
+            3 => self.slow,
+            _ => self.averaged[index - 1],
+        }
+    }
+
+    /// source_load: a low estimate, where a task may be pulled from here. Index 0 is the load of now.
     pub fn low(&self, index: usize) -> u64 {
-        self.now.min(self.averaged[index - 1])
+        self.now.min(self.averaged(index))
     }
 
     /// target_load: a high estimate, where a task may be put.
     pub fn high(&self, index: usize) -> u64 {
-        self.now.max(self.averaged[index - 1])
+        self.now.max(self.averaged(index))
     }
 }
 
@@ -56,11 +79,11 @@ pub struct Share {
     pub load: Load,
     /// Ticks so far, where there are several processors.
     pub ticks: u64,
-    /// The tick of the last look, and the interval to the next.
-    pub last: u64,
-    pub interval: u64,
-    /// Looks in a row that found tasks and moved none (nr_balance_failed).
-    pub failed: u32,
+    /// Its looks at each of its domains, and whether there are several of these.
+    pub looks: [Looks; MOST_LEVELS],
+    pub deep: bool,
+    /// Where the looks of this tick have come to: the next level, and whether the processor counts as idle there.
+    pub tour: Option<(usize, bool)>,
     pub pull: Option<Pull>,
     /// The migration thread is to move a task to that processor (active_balance, push_cpu).
     pub push: Option<CpuId>,
@@ -68,9 +91,20 @@ pub struct Share {
     pub pushed: Option<(TaskId, CpuId)>,
 }
 
-/// Load to pull, and from where.
+/// The looks at a domain.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Looks {
+    /// The tick of the last, and the interval to the next.
+    pub last: u64,
+    pub interval: u64,
+    /// Looks in a row that found tasks and moved none (nr_balance_failed).
+    pub failed: u32,
+}
+
+/// Load to pull, from where, and for which domain.
 #[derive(Debug, Clone, Copy)]
 pub struct Pull {
+    pub level: usize,
     pub from: CpuId,
     pub load: u64,
     pub tasks: usize,
@@ -82,9 +116,9 @@ impl Default for Share {
             count: 0,
             load: Load::default(),
             ticks: 0,
-            last: 0,
-            interval: MIN_INTERVAL,
-            failed: 0,
+            looks: [Looks::default(); MOST_LEVELS],
+            deep: false,
+            tour: None,
             pull: None,
             push: None,
             pushed: None,
@@ -107,16 +141,22 @@ impl Share {
         self.load.now -= weight;
     }
 
+    /// Before the first tick: these are its domains.
+    pub fn begin(&mut self, levels: &[Level]) {
+        self.deep = levels.len() > 1;
+        for (looks, level) in self.looks.iter_mut().zip(levels) {
+            looks.interval = level.kind.min_interval;
+        }
+    }
+
     /// A tick.
     #[inline]
     pub fn tick(&mut self) {
         self.load.age();
+        if self.deep {
+            self.load.age_slowly();
+        }
         self.ticks += 1;
-    }
-
-    /// How many ticks there are between two looks, with an interval so many times as long.
-    pub fn ticks_between_looks(&self, factor: u64, tick: Nanos) -> u64 {
-        (self.interval * factor * MILLISECOND).div_ceil(tick).max(1)
     }
 
     /// Nothing runs or waits here, or is on its way.
@@ -125,24 +165,40 @@ impl Share {
     }
 
     /// As n times [`Share::tick`] while all processors are idle, where there are several: the looks at these ticks find nothing.
-    pub fn rest(&mut self, ticks: u64, tick: Nanos) {
+    pub fn rest(&mut self, ticks: u64, tick: Nanos, levels: &[Level]) {
         self.load.age_by(ticks);
         let end = self.ticks + ticks;
-        loop {
-            let between = self.ticks_between_looks(1, tick);
-            let look = (self.last + between).max(self.ticks + 1);
-            if look > end {
-                break;
-            }
-            let before = self.interval;
-            self.failed = 0;
-            self.wait_longer(false);
-            // Once the interval no longer grows, all further looks are that far apart.
-            let further = if self.interval == before { (end - look) / between } else { 0 };
-            self.last = look + further * between;
-            self.ticks = self.last;
+        if let [level] = levels {
+            self.looks[0].rest(self.ticks, end, tick, level);
+        } else {
+            self.load.age_slowly_by(ticks);
+            self.rest_at_levels(end, tick, levels);
         }
         self.ticks = end;
+    }
+
+    /// The same of several domains: the next tick at which any of them is due, and so on. Above a group of which another processor is the first, and
+    /// looks, this one does not look at the same tick.
+    fn rest_at_levels(&mut self, end: u64, tick: Nanos, levels: &[Level]) {
+        loop {
+            let due = |looks: &Looks| looks.last + looks.ticks_between(1, tick);
+            let Some(next) = self.looks[..levels.len()].iter().map(due).min() else { return };
+            let next = next.max(self.ticks + 1);
+            if next > end {
+                return;
+            }
+            self.ticks = next;
+            for (looks, level) in self.looks.iter_mut().zip(levels) {
+                if due(looks) <= next {
+                    looks.last = next;
+                    looks.failed = 0;
+                    looks.wait_longer(false, level);
+                    if !level.first {
+                        break;
+                    }
+                }
+            }
+        }
     }
 
     /// The running task waits or ends: the migration thread comes too late.
@@ -177,11 +233,37 @@ impl Share {
     pub fn load_per_task(&self, scale: u64) -> u64 {
         if self.count == 0 { scale } else { self.load.now / self.count as u64 }
     }
+}
+
+impl Looks {
+    /// How many ticks there are between two looks, with an interval multiplied by the factor.
+    pub fn ticks_between(&self, factor: u64, tick: Nanos) -> u64 {
+        (self.interval * factor * MILLISECOND).div_ceil(tick).max(1)
+    }
 
     /// There was nothing to do.
-    pub fn wait_longer(&mut self, pinned: bool) {
-        if self.interval < if pinned { MAX_PINNED_INTERVAL } else { MAX_INTERVAL } {
+    pub fn wait_longer(&mut self, pinned: bool, level: &Level) {
+        if self.interval < if pinned { MAX_PINNED_INTERVAL } else { level.max_interval } {
             self.interval *= 2;
+        }
+    }
+
+    /// Looks from one tick to another that find nothing, where there is but one domain.
+    fn rest(&mut self, begin: u64, end: u64, tick: Nanos, level: &Level) {
+        let mut ticks = begin;
+        loop {
+            let between = self.ticks_between(1, tick);
+            let look = (self.last + between).max(ticks + 1);
+            if look > end {
+                return;
+            }
+            let before = self.interval;
+            self.failed = 0;
+            self.wait_longer(false, level);
+            // Once the interval no longer grows, all further looks are that far apart.
+            let further = if self.interval == before { (end - look) / between } else { 0 };
+            self.last = look + further * between;
+            ticks = self.last;
         }
     }
 }

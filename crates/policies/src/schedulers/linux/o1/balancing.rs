@@ -3,7 +3,7 @@
 use super::O1;
 use crate::schedulers::{
     Context, Pick, Scheduler,
-    linux::domain::{self, Balanced, Share},
+    linux::domain::{self, Balanced, Domains, Share},
 };
 use schedlab_model::{
     Nanos,
@@ -11,6 +11,10 @@ use schedlab_model::{
 };
 
 impl Balanced for O1 {
+    fn domains(&self) -> &Domains {
+        &self.domains
+    }
+
     fn share(&self, cpu: CpuId) -> &Share {
         &self.queues[cpu as usize].share
     }

@@ -1,6 +1,6 @@
 //! Slices: how they end, and how parents and children share them.
 
-use super::{O1, credit::Credit, entity::Turns};
+use super::{O1, credit::Credit, entity::Turns, queue::Queue};
 use crate::schedulers::Context;
 use schedlab_model::{
     Nanos,
@@ -59,7 +59,10 @@ impl O1 {
         self.jiffies += ticks;
         match &mut self.queues[..] {
             [one] => one.share.load.age_by(ticks),
-            several => several.iter_mut().for_each(|queue| queue.share.rest(ticks, tick)),
+            several => {
+                let rest = |(cpu, queue): (_, &mut Queue)| queue.share.rest(ticks, tick, self.domains.of(cpu));
+                (0..).zip(several).for_each(rest);
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::schedulers::{
     Context, Pick, Scheduler,
-    linux::domain::{self, Balanced, Share},
+    linux::domain::{self, Balanced, Domains, Share},
 };
 use schedlab_model::{
     Nanos,
@@ -15,6 +15,10 @@ use schedlab_model::{
 };
 
 impl Balanced for Rsdl {
+    fn domains(&self) -> &Domains {
+        &self.domains
+    }
+
     fn share(&self, cpu: CpuId) -> &Share {
         &self.queues[cpu as usize].share
     }

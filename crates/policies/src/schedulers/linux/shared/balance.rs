@@ -2,15 +2,15 @@
 //! the next time.
 
 use super::{
-    balancer::{ATTEMPTS, Amount, MIGRATION_COST, NewIdle, Pull},
+    active::DESPAIR,
+    balancer::{Amount, Kernel, LONGEST_REST, MIGRATION_COST, Outcome, Pull},
     domains::{self, Domain},
     hierarchy::FairClass,
     linux::Linux,
-    loads::UTIL,
 };
-use crate::schedulers::{Balance, Context};
+use crate::schedulers::{Balance, Context, Ticks};
 use schedlab_model::{
-    MICROSECOND, MILLISECOND, Nanos,
+    MILLISECOND, Nanos,
     task::{CpuId, TaskId},
 };
 
@@ -20,26 +20,16 @@ const BUSY_FACTOR: u64 = 16;
 const LONGEST_PINNED: Nanos = 512 * MILLISECOND;
 /// The longest interval that is used, for each processor (max_load_balance_interval).
 const LONGEST: Nanos = 100 * MILLISECOND;
-/// After so much more failures than it takes to pull what is in the cache, even a running task is moved (need_active_balance).
-const DESPAIR: u32 = 2;
 /// Of a processor's tasks, at most as many are looked at (sysctl_sched_nr_migrate).
 const MOST: u32 = 32;
-/// What a look at a processor costs one that becomes idle.
-const LOOK: Nanos = 2 * MICROSECOND;
-/// What looking costs at most where failures make it dearer (sysctl_sched_migration_cost + 200).
-const DEAREST: Nanos = MIGRATION_COST + 200;
 
-/// How an attempt to pull ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    Moved,
-    /// There was something to pull, but nothing that may move.
-    Failed,
-    /// As before, and a running task is being moved.
-    Begun,
-    Balanced,
-    AllPinned,
-}
+/// What is promised of a processor that idles while a task waits elsewhere ([`Promise::FindsWork`](schedlab_model::info::Promise)): its
+/// looks are at most [`LONGEST`] times the processors apart. The first ones may find only what is in the cache, of as many tries as a
+/// domain has (cache_nice_tries, at most 2), and then only what runs.
+pub const FINDS_WORK: Nanos = (2 + DESPAIR as u64 + 1) * LONGEST;
+/// How often tasks that always run move, a second and processor: a busy processor looks at most every 28 ms in a domain of two, and half as
+/// often in one twice as large.
+pub const MOVES_AT_MOST: u32 = 2 * 36;
 
 impl<L: FairClass> Linux<L> {
     pub fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
@@ -58,118 +48,66 @@ impl<L: FairClass> Linux<L> {
         }
     }
 
-    /// A processor that has nothing to run pulls a task from the one with the most, in the smallest domain where there is one, as long as
-    /// looking costs less than it is idle on average.
-    fn newidle_balance(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
-        let state = &mut self.balancer.states[cpu as usize];
-        state.idle_since = Some(cx.now);
-        if !self.balancer.overloaded {
-            return None;
-        }
-        let mut spent = 0;
-        for level in 0..state.levels.len() {
-            let state = &mut self.balancer.states[cpu as usize];
-            state.levels[level].forget_cost(cx.now);
-            if state.mean_idle < spent + state.levels[level].cost {
-                return None;
-            }
-            let found = self.newidle_level(cx, cpu, level);
-            if found.is_some() {
-                self.balancer.states[cpu as usize].idle_since = None;
-                return found;
-            }
-            spent += self.domain(cpu, level).weight() * LOOK;
-        }
-        None
-    }
-
-    fn newidle_level(&mut self, cx: &mut Context<'_>, cpu: CpuId, level: usize) -> Option<TaskId> {
-        let chance = self.balancer.states[cpu as usize].levels[level].chance;
-        let drawn = if self.balancer.version.newidle == NewIdle::Proportional { cx.rng.below(1024) } else { 0 };
-        let looks = drawn <= chance + 1;
-        let mut pull = Pull::begin(level, true);
-        let found = if looks {
-            self.tree.update_blocked_averages(cpu);
-            self.load_balance(cx, cpu, &mut pull)
-        } else {
-            Err(Outcome::Failed)
-        };
-        self.learn(cpu, level, looks, found.is_ok());
-        let shortest = self.domain(cpu, level).weight() * MILLISECOND;
-        if looks && found == Err(Outcome::Balanced) {
-            self.set_hidden(cpu, level, false);
-        }
-        let state = &mut self.balancer.states[cpu as usize].levels[level];
-        match found {
-            Ok(_) => (state.failures, state.interval) = (0, shortest),
-            Err(Outcome::Balanced | Outcome::AllPinned) => state.failures = 0,
-            Err(_) if looks => state.interval = shortest,
-            Err(_) => {}
-        }
-        found.ok()
-    }
-
-    /// What an attempt when becoming idle has cost, and whether it paid.
-    fn learn(&mut self, cpu: CpuId, level: usize, looked: bool, found: bool) {
-        let (count, version) = (self.domain(cpu, level).weight(), self.balancer.version);
-        let state = &mut self.balancer.states[cpu as usize].levels[level];
-        if looked {
-            state.cost = state.cost.max(count * LOOK);
-        }
-        match version.newidle {
-            NewIdle::Affordable => {}
-            NewIdle::Dearer if found => {}
-            NewIdle::Dearer => state.cost = (state.cost * 3 / 2).min(DEAREST),
-            NewIdle::Proportional => {
-                let weight = state.chance + 1;
-                state.attempts += 1;
-                state.successes += if found { (1024 + weight / 2) / weight } else { 0 };
-                if state.attempts >= ATTEMPTS {
-                    (state.chance, state.attempts) = (state.successes, state.attempts / 2);
-                    state.successes /= 2;
-                }
-            }
-        }
-    }
-
     /// In each of its domains whose time has come, the smallest first, a processor evens out what its group and the busiest one have to
     /// do. Where it is another one's turn, the walk ends. Asked until there is no more.
     fn rebalance_domains(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
-        let under_way = self.balancer.states[cpu as usize].pulling.take();
-        let first = under_way.map_or(0, |pull| pull.level);
+        let mut pull = self.balancer.states[cpu as usize].pulling.take();
+        let under_way = pull.as_ref().map(|pull| pull.level);
         let idle = self.available_idle_cpu(cx, cpu);
-        let mut pull = under_way;
-        for level in first..self.balancer.states[cpu as usize].levels.len() {
-            if pull.is_none() && !self.is_due(cx, cpu, level, idle) {
-                continue;
-            }
-            let mut now = pull.take().unwrap_or_else(|| Pull::begin(level, idle));
-            let begins = under_way.is_none_or(|pull| pull.level != level);
-            if begins {
-                self.tree.update_blocked_averages(cpu);
-            }
-            let turn = !begins || self.is_its_turn(cx, cpu, level);
-            let found = if turn { self.load_balance(cx, cpu, &mut now) } else { Err(Outcome::Balanced) };
-            let outcome = match found {
-                Ok(task) => {
-                    self.balancer.states[cpu as usize].pulling = Some(now);
-                    return Some(task);
+        if under_way.is_none() && !self.begins_to_look(cx, cpu, idle) {
+            return None;
+        }
+        let mut next = pull.as_ref().map_or(cx.now + LONGEST_REST, |pull| pull.next);
+        for level in under_way.unwrap_or(0)..self.balancer.states[cpu as usize].levels.len() {
+            let mut turn = true;
+            if pull.is_some() || self.is_due(cx, cpu, level, idle) {
+                let now = pull.take().unwrap_or_else(|| Pull { next, ..Pull::begin(level, idle, false) });
+                match self.balance_level(cx, cpu, now, under_way == Some(level)) {
+                    Ok(task) => return Some(task),
+                    Err(ours) => turn = ours,
                 }
-                Err(outcome) => outcome,
-            };
-            let begun = outcome == Outcome::Failed && self.active_balance(cx, cpu, &now);
-            self.rest_until_next(cx.now, cpu, level, if begun { Outcome::Begun } else { outcome });
-            if outcome == Outcome::Balanced {
-                self.set_hidden(cpu, level, false);
             }
-            if !now.idle && matches!(outcome, Outcome::Moved | Outcome::Failed) {
-                self.vary_interval(cx, cpu, level);
-            }
+            next = next.min(self.next_of(cx, cpu, level, idle));
             if !turn {
                 break;
             }
         }
+        self.balancer.states[cpu as usize].next_balance = next;
+        self.has_looked(cx, cpu);
         None
+    }
+
+    /// A task to pull in a domain, or whether it was the processor's turn.
+    fn balance_level(
+        &mut self,
+        cx: &mut Context<'_>,
+        cpu: CpuId,
+        mut pull: Pull,
+        under_way: bool,
+    ) -> Result<TaskId, bool> {
+        let level = pull.level;
+        if !under_way {
+            self.tree.update_blocked_averages(cpu);
+        }
+        let turn = under_way || self.is_its_turn(cx, cpu, level);
+        let found = if turn { self.load_balance(cx, cpu, &mut pull) } else { Err(Outcome::Balanced) };
+        let outcome = match found {
+            Ok(task) => {
+                self.balancer.states[cpu as usize].pulling = Some(pull);
+                return Ok(task);
+            }
+            Err(Outcome::Failed) => {
+                let failures = self.balancer.states[cpu as usize].levels[level].failures + 1;
+                self.active_balance(cx, cpu, &pull, failures)
+            }
+            Err(outcome) => outcome,
+        };
+        self.balancer.states[cpu as usize].levels[level].balanced = cx.now;
+        self.rest_until_next(cpu, &pull, outcome);
+        if !pull.idle && matches!(outcome, Outcome::Moved | Outcome::Failed) {
+            self.vary_interval(cx, cpu, level);
+        }
+        Err(turn)
     }
 
     /// One of a processor's domains.
@@ -177,26 +115,30 @@ impl<L: FairClass> Linux<L> {
         &self.balancer.domains.chains[usize::from(cpu)][level]
     }
 
-    /// Whether an interval is over. For an idle processor of a single domain another must have something to give, or none would send
-    /// for it (nohz_balancer_kick); in several domains, running tasks may have to be spread, but it takes a busy processor to send.
+    /// Whether a domain's interval is over.
     fn is_due(&self, cx: &Context<'_>, cpu: CpuId, level: usize, idle: bool) -> bool {
-        let state = &self.balancer.states[cpu as usize];
-        let single = state.levels.len() == 1;
-        if idle && single && !self.balancer.overloaded {
-            return false;
-        }
-        let over =
-            cx.now + self.balancer.tick / 2 >= state.levels[level].balanced + self.interval(cx, cpu, level, idle);
-        over && (!idle || single || cx.processors.iter().any(|processor| processor.running.is_some()))
+        self.balancer.has_come(cx.now, self.next_of(cx, cpu, level, idle))
     }
 
-    /// Whether processors look for work at a tick while all of them are idle.
-    pub fn looks_while_idle(&self) -> bool {
-        self.balancer.overloaded && self.balancer.states.iter().any(|state| state.levels.len() == 1)
+    /// When it is.
+    pub fn next_of(&self, cx: &Context<'_>, cpu: CpuId, level: usize, idle: bool) -> Nanos {
+        self.balancer.states[cpu as usize].levels[level].balanced + self.interval(cx, cpu, level, idle)
+    }
+
+    /// The tick of an idle processor does nothing but look for work elsewhere, and nothing does that while all are idle.
+    pub fn idle_ticks(&self) -> Ticks {
+        let pulls = self.realtime.known && (0..self.cpus.len() as CpuId).any(|cpu| self.realtime.any(cpu));
+        if self.several() && pulls { Ticks::default() } else { Ticks::ALL }
+    }
+
+    /// An idle processor does not look for work at its own ticks: a busy one has to ask it to.
+    #[inline]
+    pub fn omits_tick(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
+        !self.realtime.some_overloaded() && self.available_idle_cpu(cx, cpu)
     }
 
     /// An interval, in whole ticks. (get_sd_balance_interval)
-    fn interval(&self, cx: &Context<'_>, cpu: CpuId, level: usize, idle: bool) -> Nanos {
+    pub fn interval(&self, cx: &Context<'_>, cpu: CpuId, level: usize, idle: bool) -> Nanos {
         let (own, tick) = (self.balancer.states[cpu as usize].levels[level].interval, self.balancer.tick);
         let busy = !idle && !self.is_idle(cx, cpu);
         let interval = if busy { own * BUSY_FACTOR } else { own };
@@ -204,18 +146,33 @@ impl<L: FairClass> Linux<L> {
         (interval.div_ceil(tick) - u64::from(busy)).clamp(1, longest) * tick
     }
 
-    /// The interval is short where something was to do, and grows as long as there is nothing.
-    fn rest_until_next(&mut self, now: Nanos, cpu: CpuId, level: usize, outcome: Outcome) {
-        let shortest = self.domain(cpu, level).weight() * MILLISECOND;
-        let state = &mut self.balancer.states[cpu as usize].levels[level];
-        state.balanced = now;
-        state.failures = if outcome == Outcome::Failed { state.failures + 1 } else { 0 };
-        match outcome {
-            Outcome::Begun => {}
-            Outcome::Moved | Outcome::Failed => state.interval = shortest,
-            Outcome::Balanced if state.interval < 2 * shortest => state.interval *= 2,
-            Outcome::AllPinned if state.interval < LONGEST_PINNED => state.interval *= 2,
-            Outcome::Balanced | Outcome::AllPinned => {}
+    /// What follows from an attempt for the next ones. The interval is short where something was to do, and grows as long as there is
+    /// nothing; attempts of a processor that becomes idle let it be, and are no failures.
+    pub fn rest_until_next(&mut self, cpu: CpuId, pull: &Pull, outcome: Outcome) {
+        let domain = self.domain(cpu, pull.level);
+        let (shortest, tries) = (domain.weight() * MILLISECOND, domain.cache_nice_tries());
+        let kernel = self.balancer.kernel;
+        let misfit = pull.from.is_some_and(|(_, amount)| matches!(amount, Amount::Misfit(_)));
+        let counts = !pull.newly && (kernel < Kernel::V6_12 || !misfit);
+        let state = &mut self.balancer.states[cpu as usize].levels[pull.level];
+        state.failures = match outcome {
+            Outcome::Moved | Outcome::Balanced | Outcome::AllPinned | Outcome::Begun { goes: true, .. } => 0,
+            Outcome::Begun { .. } | Outcome::Asked if kernel == Kernel::V5_10 => tries + 1,
+            _ => state.failures + u32::from(counts),
+        };
+        let longest = match outcome {
+            Outcome::Balanced | Outcome::OnePinned { among_others: true } => 2 * shortest,
+            Outcome::AllPinned | Outcome::OnePinned { among_others: false } => LONGEST_PINNED,
+            Outcome::Begun { needs_it: false, .. } if kernel == Kernel::V5_10 => 2 * shortest,
+            _ => 0,
+        };
+        if longest == 0 {
+            state.interval = shortest;
+        } else if counts && state.interval < longest {
+            state.interval *= 2;
+        }
+        if outcome == Outcome::Balanced {
+            self.set_hidden(cpu, pull.level, false);
         }
     }
 
@@ -241,54 +198,30 @@ impl<L: FairClass> Linux<L> {
         }
     }
 
-    /// After many failures the stopper of the busiest processor takes the running task away and moves the first of its tasks that may go.
-    /// (need_active_balance, active_load_balance_cpu_stop)
-    fn active_balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, pull: &Pull) -> bool {
-        let Some((from, Amount::Tasks(_))) = pull.from else { return false };
-        let tries = self.domain(cpu, pull.level).cache_nice_tries();
-        let failures = self.balancer.states[cpu as usize].levels[pull.level].failures + 1;
-        let running = cx.processors[from as usize].running;
-        let may = |task: TaskId| cx.tasks[task as usize].allowed >> cpu & 1 == 1;
-        if failures <= tries + DESPAIR || !running.is_some_and(may) {
-            return false;
-        }
-        let throttled = |task| self.tree.pools.exist() && self.tree.throttled_hierarchy(self.tree.of_task(task));
-        let goes =
-            self.balancer.oldest_first(from).find(|&task| may(task) && !throttled(task) && !self.is_delayed(task));
-        if let Some(task) = goes {
-            cx.move_to(task, cpu);
-        }
-        true
-    }
-
-    /// Whether a task sleeps, but stays in its queue.
-    fn is_delayed(&self, task: TaskId) -> bool {
-        L::sleeps(&self.tree.entities[self.tree.of_task(task) as usize].claim)
-    }
-
     /// A task to pull, or why there is none. Where all tasks of the busiest processor are bound, another one is looked for.
-    fn load_balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, pull: &mut Pull) -> Result<TaskId, Outcome> {
+    pub fn load_balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, pull: &mut Pull) -> Result<TaskId, Outcome> {
         let domain = self.domain(cpu, pull.level);
-        let others = domain.span & !domain.groups[0].span;
+        let others = domain.span.and_not(&domain.groups[0].span);
         loop {
             if pull.from.is_none() {
-                pull.from = self.find_busiest(cx, cpu, (pull.level, pull.idle), pull.excluded);
-                pull.looked = 0;
+                pull.from = self.find_busiest(cx, cpu, pull);
                 let Some((from, _)) = pull.from else {
                     return Err(if pull.all_pinned { Outcome::AllPinned } else { Outcome::Balanced });
                 };
-                pull.all_pinned = self.nr_running(from) > 1;
+                let tasks = self.nr_running(from);
+                (pull.looked, pull.most, pull.all_pinned) = (0, MOST.min(tasks), tasks > 1);
             }
             if let Some(task) = self.detach_task(cx, cpu, pull) {
                 (pull.pulled, pull.all_pinned) = (true, false);
                 return Ok(task);
             }
+            self.move_to_noted(cx, cpu, pull);
             self.note_hidden(cpu, pull);
             if pull.pulled || !pull.all_pinned {
                 return Err(if pull.pulled { Outcome::Moved } else { Outcome::Failed });
             }
-            pull.excluded |= pull.from.take().map_or(0, |(from, _)| 1 << from);
-            if others & !pull.excluded == 0 {
+            pull.from.take().into_iter().for_each(|(from, _)| pull.excluded.insert(from));
+            if others.iter_without(&pull.excluded).next().is_none() {
                 return Err(Outcome::AllPinned);
             }
         }
@@ -302,14 +235,14 @@ impl<L: FairClass> Linux<L> {
         }
         loop {
             let tasks = self.nr_running(from);
-            let beyond = pull.all_pinned && self.balancer.version.all_pinned;
-            if tasks < 2 || pull.looked >= if beyond { tasks } else { MOST.min(tasks) } {
+            let beyond = pull.all_pinned && self.balancer.kernel == Kernel::V6_1;
+            if tasks < 2 || pull.looked >= if beyond { tasks } else { pull.most } {
                 return None;
             }
             pull.looked += 1;
             let task = self.balancer.oldest(from)?;
-            if self.can_migrate_task(cx, cpu, from, task, pull)
-                && let Some(rest) = self.fits(cx.now, (cpu, pull.level), task, amount)
+            if self.can_migrate_task(cx, (cpu, cpu), (from, task), pull)
+                && let Some(rest) = self.fits(cx.now, (cpu, pull.level), (from, task), amount)
             {
                 amount = rest;
                 pull.from = Some((from, amount));
@@ -320,16 +253,53 @@ impl<L: FairClass> Linux<L> {
         }
     }
 
+    /// Tasks that may not come here go to another processor of the own group, if they may go there and an imbalance is left.
+    /// (LBF_DST_PINNED)
+    fn move_to_noted(&mut self, cx: &mut Context<'_>, cpu: CpuId, pull: &mut Pull) {
+        let (mut gone, mut last) = (Vec::new(), cpu);
+        while let (Some(to), Some((from, mut amount))) = (pull.noted.take(), pull.from) {
+            pull.excluded.insert(std::mem::replace(&mut last, to));
+            for _ in 0..pull.most {
+                let Some(task) = self.balancer.oldest(from) else { break };
+                self.balancer.unlist(from, task);
+                self.balancer.put_first(from, task);
+                let alone = self.nr_running(from) < 2 + gone.len() as u32;
+                if alone || amount.is_nothing() || gone.contains(&task) {
+                    continue;
+                }
+                if self.can_migrate_task(cx, (cpu, to), (from, task), pull)
+                    && let Some(rest) = self.fits(cx.now, (cpu, pull.level), (from, task), amount)
+                {
+                    (amount, pull.pulled) = (rest, true);
+                    cx.move_to(task, to);
+                    gone.push(task);
+                }
+            }
+            pull.from = Some((from, amount));
+        }
+    }
+
     /// What is left of an imbalance when a task has moved, if the task is not more than it. After each failure tasks may be twice as
     /// heavy.
-    fn fits(&self, now: Nanos, (cpu, level): (CpuId, usize), task: TaskId, amount: Amount) -> Option<Amount> {
+    fn fits(
+        &self,
+        now: Nanos,
+        (cpu, level): (CpuId, usize),
+        (from, task): (CpuId, TaskId),
+        amount: Amount,
+    ) -> Option<Amount> {
         let failures = self.balancer.states[cpu as usize].levels[level].failures.min(63);
         let entity = self.tree.of_task(task);
         match amount {
             Amount::Tasks(left) => Some(Amount::Tasks(left - 1)),
+            Amount::Misfit(_) => {
+                let misfit = !self.fits_capacity(now, self.task_util_est(now, task), from);
+                misfit.then_some(Amount::Misfit(0))
+            }
             Amount::Util(left) => {
-                let util = self.tree.loads.entities[entity as usize].values_at(now)[UTIL];
-                (util >> failures <= left).then(|| Amount::Util(left.saturating_sub(util)))
+                let util = self.task_util_est(now, task);
+                let shift = if self.balancer.kernel < Kernel::V6_12 { 0 } else { failures };
+                (util >> shift <= left).then(|| Amount::Util(left.saturating_sub(util)))
             }
             Amount::Load(left) => {
                 let load = self.tree.task_h_load(now, entity).max(1);
@@ -338,19 +308,30 @@ impl<L: FairClass> Linux<L> {
         }
     }
 
-    /// Whether a task may move and is worth it.
-    fn can_migrate_task(&mut self, cx: &Context<'_>, cpu: CpuId, from: CpuId, task: TaskId, pull: &mut Pull) -> bool {
+    /// Whether a task may move to a processor, for the one that balances, and is worth it.
+    fn can_migrate_task(
+        &mut self,
+        cx: &Context<'_>,
+        (cpu, to): (CpuId, CpuId),
+        (from, task): (CpuId, TaskId),
+        pull: &mut Pull,
+    ) -> bool {
         let entity = self.tree.of_task(task);
         if self.tree.pools.exist() && self.tree.throttled_hierarchy(entity) {
             return false;
         }
         let failures = self.balancer.states[cpu as usize].levels[pull.level].failures;
-        let others = self.tree.h_nr_running(cpu) > 0;
+        let others = self.tree.h_nr_running(to) > 0;
         if failures == 0 && others && self.class.is_ineligible(&mut self.tree, entity) {
             return false;
         }
-        if cx.tasks[task as usize].allowed >> cpu & 1 == 0 {
+        let allowed = &cx.view.tasks[task as usize].allowed;
+        if !allowed.has(to) {
             pull.some_pinned = true;
+            if !pull.newly && pull.noted.is_none() {
+                let near = &self.domain(cpu, pull.level).groups[0].span;
+                pull.noted = near.iter_both(allowed).find(|&near| near != to && !pull.excluded.has(near));
+            }
             return false;
         }
         pull.all_pinned = false;
@@ -369,7 +350,7 @@ impl<L: FairClass> Linux<L> {
         if entity.is_idle() {
             return false;
         }
-        let next = self.tree.queues[entity.queue as usize].next == self.tree.of_task(task);
-        others && next || ran > 0 && now - ran < MIGRATION_COST
+        let buddy = L::is_preferred(&self.tree.queues[entity.queue as usize], self.tree.of_task(task));
+        others && buddy || ran > 0 && now - ran < MIGRATION_COST
     }
 }

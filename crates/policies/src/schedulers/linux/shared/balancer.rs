@@ -1,58 +1,72 @@
 //! What balancing knows of processors and tasks.
 
-use super::domains::Domains;
+use super::{domains::Domains, past::Past};
 use crate::schedulers::{
     Dequeue,
     kit::queue::{Links, List},
 };
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
-    task::{CpuId, TaskId, Wait},
+    processors::CpuSet,
+    task::{CpuId, Task, TaskId, Wait},
     topology::Topology,
 };
 
 /// A task that ran this recently has its data in the processor's cache (sysctl_sched_migration_cost).
 pub const MIGRATION_COST: Nanos = MILLISECOND / 2;
-/// The longest idle time that counts in the mean (2 * max_idle_balance_cost).
-const LONGEST_IDLE: Nanos = 2 * MIGRATION_COST;
 /// Chances out of 1024 that a processor that becomes idle looks elsewhere, at first; and after how many attempts they become what
 /// has succeeded, of which half is forgotten then.
 const CHANCE: u64 = 512;
 pub const ATTEMPTS: u64 = 1024;
 
+/// A processor that has no domain to look at looks again after that time (60 * HZ).
+pub const LONGEST_REST: Nanos = 60 * SECOND;
 /// Once a second, what looking has cost is lowered to this many parts of 256.
 const LOWERED: Nanos = 253;
 
-/// When a processor that becomes idle looks for work elsewhere.
+/// The first kernel with the rules by which tasks are placed and balanced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kernel {
+    /// A processor that becomes idle looks for work elsewhere if it is idle for longer on average than a fixed time; a woken task looks
+    /// at as many processors as pays.
+    V5_10,
+    /// If it is idle for longer than looking takes; at as many processors as are likely to be idle.
+    V6_1,
+    /// Groups of threads are compared by their cores; of several groups that are just busy, the last is taken. The search for tasks ends at
+    /// its limit even where all are bound.
+    V6_12,
+    /// Failures make looking for work dearer.
+    V6_17,
+    /// It is done as often as that has paid, by chance.
+    V6_18,
+}
+
+impl Kernel {
+    pub fn by_cores(self) -> bool {
+        self >= Kernel::V6_12
+    }
+}
+
+/// How an attempt to pull ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NewIdle {
-    /// If it is idle for longer on average than looking takes (6.1 to 6.16).
-    Affordable,
-    /// As before, and failures make looking dearer (6.17).
-    Dearer,
-    /// As often as that has paid, by chance (6.18).
-    Proportional,
-}
-
-/// In what versions of the kernel differ.
-#[derive(Debug, Clone, Copy)]
-pub struct Version {
-    pub newidle: NewIdle,
-    /// Of several groups of processors that are just busy, the first is taken (6.1) or the last.
-    pub first_busy: bool,
-    /// Where all tasks that were tried are bound, the search goes on beyond the limit (6.1).
-    pub all_pinned: bool,
-    /// Groups of threads are compared by their cores (6.12).
-    pub by_cores: bool,
-}
-
-/// What is known of a task.
-#[derive(Debug, Clone, Copy)]
-pub struct Past {
-    /// When it last had a processor; 0 if it has not run since it moved.
-    pub ran: Nanos,
-    /// It waits for a message: the sender is likely to wait soon.
-    pub paired: bool,
+pub enum Outcome {
+    Moved,
+    /// There was something to pull, but nothing that may move.
+    Failed,
+    /// As before, and the stopper was asked to move a task, running or not: whether one goes, and whether that was asked for another
+    /// reason than failures.
+    Begun {
+        goes: bool,
+        needs_it: bool,
+    },
+    /// As before, but the stopper works for another one.
+    Asked,
+    /// As before, but the running task may not come here; whether others were looked at.
+    OnePinned {
+        among_others: bool,
+    },
+    Balanced,
+    AllPinned,
 }
 
 /// What a processor knows for balancing.
@@ -62,10 +76,47 @@ pub struct State {
     /// Looked for work in vain since then; how long it is idle on average.
     pub idle_since: Option<Nanos>,
     pub mean_idle: Nanos,
+    /// The most that looking for work in all its domains has cost when it became idle, but at least what is always granted
+    /// (max_idle_balance_cost).
+    pub longest_cost: Nanos,
+    /// Before that time it does not look at its domains at a tick (rq->next_balance).
+    pub next_balance: Nanos,
+    /// A busy processor has asked it, while it is idle, to look at them (NOHZ_BALANCE_KICK); and it does so now.
+    pub asked: bool,
+    pub answers: bool,
     /// Pulling at this tick.
     pub pulling: Option<Pull>,
+    /// What the fair tasks that can run here are likely to need.
+    pub util_est: u64,
+    /// When its stopper was last asked to move a task (active_balance).
+    pub stopped: Option<Nanos>,
+    /// The load of the running task if it needs more than this processor can do, and another could (misfit_task_load).
+    pub misfit: u64,
+    /// What looking for an idle processor has cost on average (avg_scan_cost).
+    pub scan_cost: Nanos,
     /// Of each of its domains.
     pub levels: Vec<Level>,
+}
+
+/// What the processors of a last-level cache know in common (sched_domain_shared).
+#[derive(Debug, Clone, Copy)]
+pub struct Shared {
+    /// At how many processors a woken task looks (nr_idle_scan).
+    pub idle_scan: u64,
+    /// There may be a core whose threads are all idle (has_idle_cores).
+    pub idle_cores: bool,
+}
+
+/// What idle processors have in common (nohz).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Nohz {
+    /// Before that time no busy processor asks them to look at their domains (next_balance).
+    pub next_balance: Nanos,
+    /// One has become idle since that time was worked out (needs_update).
+    pub needs_update: bool,
+    /// The one that works for all that were asked, and the earliest time of those that have looked since.
+    pub ilb: CpuId,
+    pub earliest: Nanos,
 }
 
 /// What a processor knows of one of its domains.
@@ -85,12 +136,14 @@ pub struct Level {
 }
 
 impl Level {
-    /// Once a second, what looking has cost is lowered.
-    pub fn forget_cost(&mut self, now: Nanos) {
+    /// Once a second, what looking has cost is lowered; whether it was.
+    pub fn forget_cost(&mut self, now: Nanos) -> bool {
+        let before = self.lowered;
         while now - self.lowered > SECOND && self.cost > 0 {
             self.cost = self.cost * LOWERED / 256;
             self.lowered = self.lowered.max(now.saturating_sub(2 * SECOND)) + SECOND;
         }
+        self.lowered > before
     }
 
     /// Of a domain of that number of processors.
@@ -109,41 +162,63 @@ impl Level {
 }
 
 /// What a processor pulls.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Pull {
-    /// The domain in which it looks, and whether it is idle.
+    /// The domain in which it looks, whether it is idle, and has just become so.
     pub level: usize,
     pub idle: bool,
+    pub newly: bool,
     /// From where, and how much more.
     pub from: Option<(CpuId, Amount)>,
     /// Tasks looked at there.
     pub looked: u32,
+    /// The limit of its tasks that are examined (loop_max).
+    pub most: u32,
     /// Something was pulled.
     pub pulled: bool,
+    /// A processor of the own group that a task may use which may not come here (new_dst_cpu).
+    pub noted: Option<CpuId>,
+    /// When the domains seen so far are to be looked at again.
+    pub next: Nanos,
     /// All, or some, that was looked at is bound to other processors.
     pub all_pinned: bool,
     pub some_pinned: bool,
-    /// Processors not to pull from, a bit each.
-    pub excluded: u64,
+    /// Processors not to pull from.
+    pub excluded: CpuSet,
 }
 
 impl Pull {
-    pub fn begin(level: usize, idle: bool) -> Self {
-        Pull { level, idle, from: None, looked: 0, pulled: false, all_pinned: false, some_pinned: false, excluded: 0 }
+    pub fn begin(level: usize, idle: bool, newly: bool) -> Self {
+        Pull {
+            level,
+            idle,
+            newly,
+            from: None,
+            looked: 0,
+            most: 0,
+            pulled: false,
+            noted: None,
+            next: Nanos::MAX,
+            all_pinned: false,
+            some_pinned: false,
+            excluded: CpuSet::none(),
+        }
     }
 }
 
 /// An imbalance (env.migration_type, env.imbalance).
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
     Tasks(u64),
     Util(u64),
     Load(u64),
+    /// A task that needs more than its processor can do.
+    Misfit(u64),
 }
 
 impl Amount {
     pub fn is_nothing(self) -> bool {
-        matches!(self, Amount::Tasks(0) | Amount::Util(0) | Amount::Load(0))
+        matches!(self, Amount::Tasks(0) | Amount::Util(0) | Amount::Load(0) | Amount::Misfit(0))
     }
 }
 
@@ -153,8 +228,11 @@ pub struct Balancer {
     pub tasks: Vec<Past>,
     pub states: Vec<State>,
     pub tick: Nanos,
-    pub version: Version,
+    pub kernel: Kernel,
     pub domains: Domains,
+    /// Of each cache, by its first processor.
+    pub shared: Vec<Shared>,
+    pub nohz: Nohz,
     /// Some processor may have more than one task (root_domain.overloaded).
     pub overloaded: bool,
     /// For each processor its fair tasks, the one first that came or was chosen last (cfs_tasks).
@@ -163,32 +241,55 @@ pub struct Balancer {
 }
 
 impl Balancer {
-    pub fn new(topology: &Topology, tick: Nanos, version: Version) -> Self {
+    pub fn new(topology: &Topology, tick: Nanos, kernel: Kernel) -> Self {
         let (domains, processors) = (Domains::new(topology), usize::from(topology.processors()));
-        let state = |levels| State { last: None, idle_since: None, mean_idle: LONGEST_IDLE, pulling: None, levels };
+        let state = |levels| State {
+            last: None,
+            idle_since: None,
+            mean_idle: 2 * MIGRATION_COST,
+            longest_cost: MIGRATION_COST,
+            next_balance: 0,
+            asked: false,
+            answers: false,
+            pulling: None,
+            util_est: 0,
+            stopped: None,
+            misfit: 0,
+            scan_cost: 0,
+            levels,
+        };
+        // As an idle machine has them.
+        let shared = |cache: &CpuSet| Shared { idle_scan: cache.count().into(), idle_cores: true };
         let chains = domains.chains.iter();
         let levels = chains.map(|chain| chain.iter().map(|domain| Level::new(domain.weight())).collect());
         Balancer {
             tasks: Vec::new(),
             states: levels.map(state).collect(),
             tick,
-            version,
+            kernel,
+            shared: domains.caches.iter().map(shared).collect(),
             domains,
+            nohz: Nohz::default(),
             overloaded: false,
             lists: vec![List::default(); processors],
             links: Links::default(),
         }
     }
 
-    /// Makes room for a task.
-    pub fn admit(&mut self, task: TaskId) {
-        let past = Past { ran: 0, paired: false };
-        self.tasks.resize(self.tasks.len().max(task as usize + 1), past);
+    /// Whether a time that was noted at a tick has come: ticks may be a little early.
+    pub fn has_come(&self, now: Nanos, time: Nanos) -> bool {
+        now + self.tick / 2 >= time
+    }
+
+    /// Makes room for a task, and for those before it.
+    pub fn admit(&mut self, tasks: &[Task], task: TaskId) {
+        self.tasks.extend(tasks.iter().take(task as usize + 1).skip(self.tasks.len()).map(Past::new));
     }
 
     /// A fair task can run on a processor.
     pub fn ready(&mut self, cpu: CpuId, task: TaskId) {
         self.tasks[task as usize].paired = false;
+        self.util_est_enqueue(cpu, task);
         self.put_first(cpu, task);
     }
 
@@ -199,6 +300,7 @@ impl Balancer {
         if why == Dequeue::Migrate {
             past.ran = 0;
         }
+        self.util_est_dequeue(cpu, task);
         self.unlist(cpu, task);
     }
 
@@ -207,7 +309,7 @@ impl Balancer {
         let state = &mut self.states[cpu as usize];
         if let Some(since) = state.idle_since.take() {
             let (mean, idle) = (state.mean_idle as i64, (now - since) as i64);
-            state.mean_idle = ((mean + (idle - mean) / 8) as Nanos).min(LONGEST_IDLE);
+            state.mean_idle = ((mean + (idle - mean) / 8) as Nanos).min(2 * state.longest_cost);
         }
     }
 

@@ -1,15 +1,18 @@
 //! Quotas of task groups, as CFS bandwidth control has them: a group's pool is filled up once a period, and its queue on each
-//! processor takes portions of 5 ms from it. A queue without any left waits for the next period.
+//! processor takes portions of 5 ms from it. A queue without any left waits for the next period, or for what others return.
 
 use super::{
     entity::{CfsRqId, Leave, NOBODY},
     hierarchy::{FairClass, Tree},
+    pools::PORTION,
 };
 use crate::schedulers::kit::timeline::EntityId;
-use schedlab_model::{MILLISECOND, Nanos, task::GroupId};
+use schedlab_model::{
+    MILLISECOND, Nanos,
+    processors::CpuSet,
+    task::{CpuId, GroupId},
+};
 
-/// What a queue takes from the pool at once (sysctl_sched_cfs_bandwidth_slice).
-const PORTION: i64 = 5 * MILLISECOND as i64;
 /// What a queue with nothing to run keeps (min_cfs_rq_runtime).
 const KEPT: i64 = MILLISECOND as i64;
 
@@ -43,16 +46,22 @@ impl<L: FairClass> Tree<L> {
     pub fn return_cfs_rq_runtime(&mut self, queue: CfsRqId) {
         let spare = self.queue(queue).runtime - KEPT;
         if spare > 0 {
-            let group = self.group(queue);
+            let (group, now) = (self.group(queue), self.now);
             self.queue(queue).runtime -= spare;
-            self.pools.of(group).left += spare;
+            self.pools.give_back(group, now, spare);
         }
     }
 
+    /// What queues have returned is distributed before the period is over. Returns as [`Tree::distribute_cfs_runtime`].
+    pub fn do_sched_cfs_slack_timer(&mut self, class: &L, group: GroupId) -> CpuSet {
+        let now = self.now;
+        if self.pools.slack_over(group, now) { self.distribute_cfs_runtime(class, group) } else { CpuSet::none() }
+    }
+
     /// A period of a group's quota begins: queues that wait get just enough to run, one after the other, as long as some
-    /// is left. Returns the processors on which the group may run again, a bit each.
-    pub fn distribute_cfs_runtime(&mut self, class: &L, group: GroupId) -> u64 {
-        let mut freed = 0;
+    /// is left. Returns the processors on which the group may run again.
+    pub fn distribute_cfs_runtime(&mut self, class: &L, group: GroupId) -> CpuSet {
+        let mut freed = CpuSet::none();
         for _ in 0..self.pools.of(group).waiting.len() {
             let queue = self.pools.of(group).waiting.remove(0);
             let (runtime, now) = (self.queue(queue).runtime, self.now);
@@ -60,7 +69,7 @@ impl<L: FairClass> Tree<L> {
             self.queue(queue).runtime += given;
             if runtime + given > 0 {
                 self.unthrottle_cfs_rq(class, queue);
-                freed |= 1 << self.cpu(queue);
+                freed.insert(self.cpu(queue) as CpuId);
             } else {
                 self.pools.wait(group, queue);
             }

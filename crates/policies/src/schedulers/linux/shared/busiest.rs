@@ -1,14 +1,16 @@
 //! From where a processor should pull, and how much: the statistics of the groups of a domain and their comparison.
 
 use super::{
-    balancer::Amount,
-    domains::{Domain, Group, Level, processors},
+    balancer::{Amount, Kernel, Pull},
+    capacity::{fits, is_greater},
+    crowded::is_overloaded,
+    domains::{Domain, Group, Level},
     hierarchy::FairClass,
     linux::Linux,
     loads::{FULL, LOAD, REALTIME, RUNNABLE, UTIL},
 };
 use crate::schedulers::Context;
-use schedlab_model::task::CpuId;
+use schedlab_model::{Nanos, processors::CpuSet, task::CpuId};
 
 /// The load of tasks that always run varies by this part: the kernel's averages are of whole periods.
 const PRECISION: u64 = 512;
@@ -20,6 +22,8 @@ const TOLERATED: u64 = 2;
 pub enum Kind {
     HasSpare,
     FullyBusy,
+    /// A task needs more than its processor can do, or has one alone that real-time tasks take a part of (group_misfit_task).
+    Misfit,
     /// Threads of a core compete while another core is idle (group_smt_balance).
     SharesCore,
     /// Bound tasks hide an imbalance in it (group_imbalanced).
@@ -41,6 +45,19 @@ pub struct Statistics {
     pub weight: u64,
     pub idle: u64,
     cores: u64,
+    /// What the least and the most able of its processors can do.
+    least: u64,
+    pub largest: u64,
+    /// The load of a task that would be better off elsewhere.
+    misfit: u64,
+}
+
+/// How one looks at a group: as an idle processor; what is excluded counts as capacity only; as at a group of others, whose misfits count.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    pub idle: bool,
+    pub excluded: &'a CpuSet,
+    pub others: bool,
 }
 
 impl Statistics {
@@ -49,29 +66,18 @@ impl Statistics {
         self.load * FULL / self.capacity
     }
 
-    /// Whether it is a better choice than another one that was seen before (update_sd_pick_busiest).
+    /// Whether it is a better choice than another one of its kind that was seen before (update_sd_pick_busiest).
     fn is_busier(&self, other: &Statistics, first_busy: bool) -> bool {
-        let spare = self.idle < other.idle || self.idle == other.idle && self.tasks > other.tasks;
-        self.kind > other.kind
-            || self.kind == other.kind
-                && match self.kind {
-                    Kind::Overloaded => self.mean() > other.mean(),
-                    Kind::Hidden => false,
-                    Kind::SharesCore if self.idle == 0 && other.idle == 0 => true,
-                    Kind::FullyBusy => !first_busy,
-                    Kind::SharesCore | Kind::HasSpare => spare,
-                }
-    }
-
-    /// Whether a new task had better go there than to another one. (update_pick_idlest)
-    pub fn is_idler(&self, other: &Statistics) -> bool {
-        self.kind < other.kind
-            || self.kind == other.kind
-                && match self.kind {
-                    Kind::Overloaded | Kind::FullyBusy => self.mean() < other.mean(),
-                    Kind::HasSpare => self.idle > other.idle || self.idle == other.idle && self.util < other.util,
-                    Kind::Hidden | Kind::SharesCore => false,
-                }
+        match self.kind {
+            Kind::Overloaded => self.mean() > other.mean(),
+            Kind::Hidden => false,
+            Kind::SharesCore if self.idle == 0 && other.idle == 0 => true,
+            Kind::FullyBusy => !first_busy,
+            Kind::Misfit => self.misfit > other.misfit,
+            Kind::SharesCore | Kind::HasSpare => {
+                self.idle < other.idle || self.idle == other.idle && self.tasks > other.tasks
+            }
+        }
     }
 
     /// By how many tasks another group has more than this one, as far as both have as many cores (sibling_imbalance).
@@ -95,16 +101,18 @@ struct Comparison<'a> {
     domain: &'a Domain,
     /// The processor that pulls is idle.
     idle: bool,
-    /// Groups of threads are compared by cores (6.12).
-    by_cores: bool,
+    kernel: Kernel,
 }
 
 impl Comparison<'_> {
     /// How much to pull; nothing if it is balanced. (find_busiest_group, calculate_imbalance)
     fn imbalance(&self) -> Amount {
         let (own, busiest) = (self.own, self.busiest);
-        if busiest.kind == Kind::Hidden {
-            return Amount::Tasks(1);
+        match busiest.kind {
+            Kind::Misfit if self.domain.asymmetric => return Amount::Misfit(1),
+            Kind::Misfit => return Amount::Load(busiest.misfit),
+            Kind::Hidden => return Amount::Tasks(1),
+            _ => {}
         }
         if own.kind > busiest.kind {
             return Amount::Tasks(0);
@@ -124,11 +132,11 @@ impl Comparison<'_> {
     }
 
     fn spreads(&self) -> bool {
-        self.domain.spreads && (self.idle || !self.by_cores)
+        self.domain.spreads && (self.idle || !self.kernel.by_cores())
     }
 
     fn fewer_by(&self) -> u64 {
-        self.own.fewer_by(self.busiest, self.by_cores)
+        self.own.fewer_by(self.busiest, self.kernel.by_cores())
     }
 
     /// The busiest group is not overloaded: a busy processor takes nothing, nor one whose group has hardly more idle ones.
@@ -150,9 +158,18 @@ impl Comparison<'_> {
             () if busiest.weight == 1 => busiest.tasks.saturating_sub(own.tasks),
             () => own.idle.saturating_sub(busiest.idle),
         };
-        let more =
-            if self.domain.is_between_nodes() { adjust(more, own.tasks + 1, self.domain.tolerated) } else { more };
-        Amount::Tasks(more / 2)
+        Amount::Tasks(match self.domain.is_between_nodes() {
+            // In 5.10 a pair of tasks stays where it is.
+            true if self.kernel == Kernel::V5_10 => {
+                if busiest.tasks <= TOLERATED {
+                    0
+                } else {
+                    more / 2
+                }
+            }
+            true => adjust(more, own.tasks + 1, self.domain.tolerated) / 2,
+            false => more / 2,
+        })
     }
 
     /// What makes both groups' loads the mean, if they are `unlike` enough.
@@ -170,52 +187,19 @@ pub fn adjust(difference: u64, running: u64, tolerated: u64) -> u64 {
     if running <= tolerated && difference <= TOLERATED { 0 } else { difference }
 }
 
-impl Domain {
-    /// Whether a new task leaves its group for the idlest one. (find_idlest_group)
-    pub fn leaves(&self, local: &Statistics, idlest: &Statistics) -> bool {
-        if local.kind != idlest.kind {
-            return local.kind > idlest.kind;
-        }
-        let pct = self.imbalance_pct();
-        let little = FULL * (pct - 100) / 100;
-        match local.kind {
-            Kind::Overloaded | Kind::FullyBusy => {
-                let (here, there) = (local.mean(), idlest.mean());
-                let alike = self.is_between_nodes() && there + little >= here;
-                !alike && there < here + little && 100 * here > pct * there
-            }
-            Kind::HasSpare if self.is_between_nodes() => {
-                let difference = local.idle.abs_diff(idlest.idle);
-                idlest.idle > local.idle && adjust(difference, local.tasks + 1, self.tolerated) > 0
-            }
-            Kind::HasSpare => idlest.idle > local.idle,
-            Kind::Hidden | Kind::SharesCore => false,
-        }
-    }
-}
-
 /// Whether a group is one core whose threads compete. (smt_balance)
 fn is_crowded_core(group: &Statistics) -> bool {
     group.cores == 1 && group.weight > 1 && group.fair > 1
 }
 
 impl<L: FairClass> Linux<L> {
-    /// The processor from which another should pull in one of its domains, and how much. (find_busiest_group, find_busiest_queue)
-    pub fn find_busiest(
-        &mut self,
-        cx: &mut Context<'_>,
-        cpu: CpuId,
-        (level, idle): (usize, bool),
-        excluded: u64,
-    ) -> Option<(CpuId, Amount)> {
-        if !self.balancer.overloaded && level == 0 && self.balancer.domains.chains[usize::from(cpu)].len() == 1 {
-            return None;
-        }
-        let domain = std::mem::take(&mut self.balancer.domains.chains[usize::from(cpu)][level].groups);
-        let found = self.busiest_group(cx, cpu, &domain, (level, idle), excluded);
-        self.balancer.domains.chains[usize::from(cpu)][level].groups = domain;
+    /// [`Linux::find_busiest`] by looking at all processors.
+    pub fn busiest_of_all(&mut self, cx: &mut Context<'_>, cpu: CpuId, pull: &Pull) -> Option<(CpuId, Amount)> {
+        let groups = std::mem::take(&mut self.balancer.domains.chains[usize::from(cpu)][pull.level].groups);
+        let found = self.busiest_group(cx, cpu, &groups, pull);
+        self.balancer.domains.chains[usize::from(cpu)][pull.level].groups = groups;
         let (group, amount) = found?;
-        Some((self.busiest_queue(cx, group, amount, excluded)?, amount))
+        Some((self.busiest_queue(cx, (cpu, pull), &group, amount)?, amount))
     }
 
     fn busiest_group(
@@ -223,70 +207,117 @@ impl<L: FairClass> Linux<L> {
         cx: &mut Context<'_>,
         cpu: CpuId,
         groups: &[Group],
-        (level, idle): (usize, bool),
-        excluded: u64,
-    ) -> Option<(u64, Amount)> {
-        let version = self.balancer.version;
-        let own = self.statistics(cx, cpu, level, &groups[0], (idle, 0));
-        let (mut load, mut capacity) = (own.load, own.capacity);
-        let mut busiest: Option<(u64, Statistics)> = None;
+        pull: &Pull,
+    ) -> Option<(CpuSet, Amount)> {
+        let (kernel, level, idle) = (self.balancer.kernel, pull.level, pull.idle);
+        let own = self.statistics(cx, cpu, level, &groups[0], Seen { idle, excluded: &CpuSet::none(), others: false });
+        let (mut load, mut capacity, mut util, mut misfit) = (own.load, own.capacity, own.util, 0);
+        let mut busiest: Option<(&CpuSet, Statistics)> = None;
         for group in &groups[1..] {
-            let mut statistics = self.statistics(cx, cpu, level, group, (idle, excluded));
-            if statistics.kind < Kind::SharesCore && idle && version.by_cores && is_crowded_core(&statistics) {
+            let seen = Seen { idle, excluded: &pull.excluded, others: true };
+            let mut statistics = self.statistics(cx, cpu, level, group, seen);
+            if statistics.kind < Kind::SharesCore && idle && kernel.by_cores() && is_crowded_core(&statistics) {
                 statistics.kind = Kind::SharesCore;
             }
-            (load, capacity) = (load + statistics.load, capacity + statistics.capacity);
-            let busier = |(_, busiest): (u64, Statistics)| statistics.is_busier(&busiest, version.first_busy);
-            if statistics.fair > 0 && busiest.is_none_or(busier) {
-                busiest = Some((group.span, statistics));
+            (load, capacity, util) = (load + statistics.load, capacity + statistics.capacity, util + statistics.util);
+            misfit = misfit.max(statistics.misfit);
+            if self.is_busiest(cx.now, (cpu, level), &own, &statistics, busiest.as_ref().map(|(_, before)| before)) {
+                busiest = Some((&group.span, statistics));
             }
         }
         let domain = &self.balancer.domains.chains[usize::from(cpu)][level];
+        let (pct, weight) = (domain.imbalance_pct(), domain.weight());
         if level + 1 == self.balancer.domains.chains[usize::from(cpu)].len() {
-            self.balancer.overloaded = processors(domain.span).any(|cpu| self.nr_running(cpu) > 1);
+            // What is excluded is not seen here either: its tasks are bound.
+            let several = domain.span.iter_without(&pull.excluded).any(|cpu| self.nr_running(cpu) > 1);
+            self.balancer.overloaded = several || domain.asymmetric && misfit > 0;
         }
+        if kernel > Kernel::V5_10 && !pull.newly && weight == self.cache_size(cpu) {
+            self.update_idle_cpu_scan(cpu, util, pct);
+        }
+        let domain = &self.balancer.domains.chains[usize::from(cpu)][level];
         let (span, busiest) = busiest?;
-        let (own, busiest, mean, by_cores) = (&own, &busiest, load * FULL / capacity, version.by_cores);
-        let amount = Comparison { own, busiest, mean, domain, idle, by_cores }.imbalance();
-        (!amount.is_nothing()).then_some((span, amount))
+        let (own, busiest, mean) = (&own, &busiest, load * FULL / capacity);
+        let amount = Comparison { own, busiest, mean, domain, idle, kernel }.imbalance();
+        (!amount.is_nothing()).then(|| (span.clone(), amount))
+    }
+
+    /// Whether a group is to be pulled from rather than from the busiest before. Where cores differ, not for a task that would not
+    /// be better off, nor from larger cores that are not overloaded. (update_sd_pick_busiest)
+    fn is_busiest(
+        &self,
+        now: Nanos,
+        (cpu, level): (CpuId, usize),
+        own: &Statistics,
+        group: &Statistics,
+        before: Option<&Statistics>,
+    ) -> bool {
+        if group.fair == 0 {
+            return false;
+        }
+        let asymmetric = self.domain(cpu, level).asymmetric;
+        let here = if asymmetric { self.capacity_of(now, cpu) } else { 0 };
+        let old = self.balancer.kernel == Kernel::V5_10;
+        if asymmetric && group.kind == Kind::Misfit {
+            let more = if old { fits(group.largest, own.largest) } else { is_greater(here, group.largest) };
+            if !more || own.kind != Kind::HasSpare {
+                return false;
+            }
+        }
+        let first_busy = !self.balancer.kernel.by_cores();
+        let kind = before.map_or(Kind::HasSpare, |before| before.kind);
+        if group.kind != kind {
+            return group.kind > kind;
+        }
+        let busier = before.is_none_or(|before| group.is_busier(before, first_busy));
+        let less = || if old { fits(own.least, group.least) } else { is_greater(group.least, here) };
+        busier && !(asymmetric && group.kind <= Kind::FullyBusy && less())
     }
 
     /// Of the processors of a group the one with the most of what is to be moved; the first of several. (find_busiest_queue)
-    fn busiest_queue(&self, cx: &Context<'_>, span: u64, amount: Amount, excluded: u64) -> Option<CpuId> {
+    fn busiest_queue(
+        &self,
+        cx: &Context<'_>,
+        (cpu, pull): (CpuId, &Pull),
+        span: &CpuSet,
+        amount: Amount,
+    ) -> Option<CpuId> {
+        let domain = self.domain(cpu, pull.level);
+        let here = self.capacity_of(cx.now, cpu);
         let mut busiest: Option<(CpuId, u64)> = None;
-        for cpu in processors(span & !excluded) {
+        for cpu in span.iter_without(&pull.excluded) {
             let (fair, loads) = (self.tree.h_nr_running(cpu), self.tree.loads_of(cx.now, cpu));
+            let capacity = self.capacity(cpu, loads[REALTIME]);
+            let alone = || fair == 1 && span.count() > 1 && self.nr_running(cpu) == 1;
             let much = match amount {
                 _ if fair == 0 => continue,
+                // Nothing goes from a core to one that is not larger only because it was alone.
+                _ if domain.asymmetric && fair == 1 && !self.has_more(here, capacity) => continue,
+                Amount::Misfit(_) => self.balancer.states[usize::from(cpu)].misfit,
                 Amount::Tasks(_) => fair.into(),
                 Amount::Util(_) if fair == 1 => continue,
-                Amount::Util(_) => loads[UTIL],
-                Amount::Load(most) if span.count_ones() > 1 && self.nr_running(cpu) == 1 && loads[LOAD] > most => {
+                Amount::Util(_) => self.cpu_util(cpu, loads[UTIL]),
+                Amount::Load(most) if alone() && loads[LOAD] > most && !self.is_reduced(cx.now, cpu, domain) => {
                     continue;
                 }
-                Amount::Load(_) => loads[LOAD] * FULL / self.capacity(cpu, loads[REALTIME]),
+                Amount::Load(_) => loads[LOAD] * FULL / capacity,
             };
-            if busiest.is_none_or(|(_, most)| much > most) {
+            if much > 0 && busiest.is_none_or(|(_, most)| much > most) {
                 busiest = Some((cpu, much));
             }
         }
         busiest.map(|(cpu, _)| cpu)
     }
 
-    /// What a processor can do for fair tasks.
-    pub fn capacity(&self, cpu: CpuId, realtime: u64) -> u64 {
-        self.balancer.domains.capacities[usize::from(cpu)].saturating_sub(realtime).max(1)
-    }
-
     /// Whether a group has more to do than it can, has just enough, or less. A busy processor compares loads, which vary a little.
-    /// What is excluded counts as capacity only.
+    /// (update_sg_lb_stats)
     pub fn statistics(
         &self,
         cx: &mut Context<'_>,
         cpu: CpuId,
         level: usize,
         group: &Group,
-        (idle, excluded): (bool, u64),
+        Seen { idle, excluded, others }: Seen<'_>,
     ) -> Statistics {
         let domain = &self.balancer.domains.chains[usize::from(cpu)][level];
         let mut sum = Statistics {
@@ -296,38 +327,56 @@ impl<L: FairClass> Linux<L> {
             capacity: 0,
             tasks: 0,
             fair: 0,
-            weight: group.span.count_ones().into(),
+            weight: group.span.count().into(),
             idle: 0,
             cores: group.cores,
+            least: u64::MAX,
+            largest: 0,
+            misfit: 0,
         };
         let mut runnable = 0;
-        for cpu in processors(group.span) {
+        for cpu in group.span.iter() {
             let loads = self.tree.loads_of(cx.now, cpu);
             let tasks = u64::from(self.nr_running(cpu));
             let less = if idle || tasks == 0 { 0 } else { cx.rng.below(loads[LOAD] / PRECISION + 1) };
-            sum.capacity += self.capacity(cpu, loads[REALTIME]);
-            if excluded >> cpu & 1 == 1 {
+            let capacity = self.capacity(cpu, loads[REALTIME]);
+            sum.capacity += capacity;
+            (sum.least, sum.largest) = (sum.least.min(capacity), sum.largest.max(capacity));
+            if excluded.has(cpu) {
                 continue;
             }
             sum.load += loads[LOAD] - less;
-            sum.util += loads[UTIL];
+            sum.util += self.cpu_util(cpu, loads[UTIL]);
             runnable += loads[RUNNABLE];
             sum.tasks += tasks;
-            sum.fair += u64::from(self.tree.h_nr_running(cpu));
+            let fair = u64::from(self.tree.h_nr_running(cpu));
+            sum.fair += fair;
             sum.idle += u64::from(tasks == 0);
+            let misfit = match domain.asymmetric {
+                true => self.balancer.states[usize::from(cpu)].misfit,
+                false if idle && fair == 1 && self.leaves_reduced(cx.now, cpu, domain) => loads[LOAD],
+                false => 0,
+            };
+            sum.misfit = sum.misfit.max(if others { misfit } else { 0 });
         }
         sum.kind = self.classify(&sum, runnable, domain, group);
         sum
     }
 
+    /// Whether a task had better leave a processor of which others take a part. In 5.10 only the last step of balancing knows that.
+    fn leaves_reduced(&self, now: Nanos, cpu: CpuId, domain: &Domain) -> bool {
+        self.realtime.known && self.balancer.kernel > Kernel::V5_10 && self.is_reduced(now, cpu, domain)
+    }
+
     /// How busy a group is. (group_classify)
     fn classify(&self, sum: &Statistics, runnable: u64, domain: &Domain, group: &Group) -> Kind {
         let (pct, capacity) = (domain.imbalance_pct(), sum.capacity);
-        let beyond = capacity * 100 < sum.util * pct || capacity * pct < runnable * 100;
+        let beyond = is_overloaded(capacity, sum.util, runnable, pct);
         let spare = capacity * pct >= runnable * 100 && capacity * 100 > sum.util * pct;
         match () {
             () if sum.tasks > sum.weight && beyond => Kind::Overloaded,
             () if self.balancer.domains.hidden[group.id] => Kind::Hidden,
+            () if sum.misfit > 0 => Kind::Misfit,
             () if sum.tasks < sum.weight || spare => Kind::HasSpare,
             () => Kind::FullyBusy,
         }
@@ -337,12 +386,12 @@ impl<L: FairClass> Linux<L> {
     /// (should_we_balance)
     pub fn is_its_turn(&self, cx: &Context<'_>, cpu: CpuId, level: usize) -> bool {
         let domain = &self.balancer.domains.chains[usize::from(cpu)][level];
-        let own = domain.groups[0].span;
+        let own = &domain.groups[0].span;
         let idle = |cpu: &CpuId| self.available_idle_cpu(cx, *cpu);
-        let whole = |cpu: &CpuId| processors(self.balancer.domains.threads[usize::from(*cpu)]).all(|cpu| idle(&cpu));
-        let by_cores = self.balancer.version.by_cores && domain.level != Level::Core;
-        let core = by_cores.then(|| processors(own).find(|cpu| idle(cpu) && whole(cpu))).flatten();
-        let first = || processors(own).find(idle).or(processors(own).next());
+        let whole = |cpu: &CpuId| self.balancer.domains.threads[usize::from(*cpu)].iter().all(|cpu| idle(&cpu));
+        let by_cores = self.balancer.kernel.by_cores() && domain.level != Level::Core;
+        let core = by_cores.then(|| own.iter().find(|cpu| idle(cpu) && whole(cpu))).flatten();
+        let first = || own.iter().find(idle).or(own.iter().next());
         core.or_else(first) == Some(cpu)
     }
 }

@@ -4,12 +4,12 @@
 use super::{
     entity::{Choice, Kind, Leave, Placing, SchedEntity},
     hierarchy::{FairClass, Tree},
-    linux::Linux,
+    linux::{Cpu, Linux},
     nice_weights,
-    realtime::is_realtime,
+    task_class::{is_deadline, is_fair},
 };
 use crate::schedulers::{Context, kit::timeline::EntityId};
-use schedlab_model::task::{CpuId, Task, TaskId};
+use schedlab_model::task::{CpuId, Policy, Task, TaskId};
 
 impl<L: FairClass> Linux<L> {
     pub fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &Task) {
@@ -22,37 +22,59 @@ impl<L: FairClass> Linux<L> {
         if L::sleeps(&self.tree.entity(entity).claim) {
             self.tree.dequeue_delayed(&self.class, Choice::of(entity));
         }
-        let resched = match (is_realtime(before), is_realtime(after)) {
-            (true, true) => runs && self.realtime.requeue(cx, cpu, task, before),
-            (true, false) => {
-                if runs {
-                    self.realtime.leave(cpu, before);
-                    self.cpus[cpu as usize].realtime = false;
-                }
+        let resched = match (is_fair(before), is_fair(after)) {
+            (false, false) => self.change_above(cx, cpu, (task, before), runs),
+            (false, true) => {
+                self.change_class(cx, cpu, (task, before), runs);
                 self.join_fair(cx, task, entity, runs);
                 if runs {
                     self.go_on(entity);
                 }
                 runs
             }
-            (false, true) => {
+            (true, false) => {
                 self.leave_fair(cpu, task, entity, runs);
                 if runs {
                     self.tree.put_prev_task_fair(&self.class, cpu.into());
                     self.realtime.enqueue(cx, cpu, task);
                     self.cpus[cpu as usize].realtime = true;
-                    if self.tree.queue(cpu.into()).tasks > 0 {
-                        self.realtime.others_came(cx, cpu);
-                    }
                 }
-                false
+                runs && self.has_fair(cpu) && self.realtime.others_came(cx, cpu)
             }
-            (false, false) => self.change_fair(after, entity, runs) || runs && after.nice > before.nice,
+            (true, true) => self.change_fair(after, entity, runs) || runs && after.nice > before.nice,
         };
         if runs && resched {
             self.resched(cx, cpu);
         }
         self.pass_on(cx, cpu);
+    }
+
+    /// A task of a class above the fair one stays above it. Whether another task may go before it now.
+    fn change_above(&mut self, cx: &mut Context<'_>, cpu: CpuId, (task, before): (TaskId, &Task), runs: bool) -> bool {
+        match (is_deadline(before), is_deadline(&cx.tasks[task as usize])) {
+            (false, false) => runs && self.realtime.requeue(cx, cpu, task, before),
+            (true, false) => {
+                self.change_class(cx, cpu, (task, before), runs);
+                if runs {
+                    self.realtime.enqueue(cx, cpu, task);
+                    self.cpus[cpu as usize].realtime = true;
+                }
+                runs
+            }
+            (_, true) => false,
+        }
+    }
+
+    /// A task leaves a class above the fair one.
+    fn change_class(&mut self, cx: &mut Context<'_>, cpu: CpuId, (task, before): (TaskId, &Task), runs: bool) {
+        if is_deadline(before) {
+            self.deadline.leave_class(cx, cpu, task, self.tree.h_nr_running(cpu) > 0);
+        } else if runs {
+            self.realtime.leave(cpu, before);
+        }
+        if runs {
+            self.cpus[cpu as usize] = Cpu::default();
+        }
     }
 
     /// A task stays in the fair class. Whether its group has changed, so that it competes anew. (sched_move_task)
@@ -84,8 +106,9 @@ impl<L: FairClass> Linux<L> {
     }
 
     /// Its kind, weight and slice.
-    fn read(&mut self, after: &Task, entity: EntityId) {
+    pub fn read(&mut self, after: &Task, entity: EntityId) {
         self.tree.entity(entity).kind = Kind::of(after.policy);
+        self.tree.idle_tasks |= after.policy == Policy::Idle;
         if after.slice.is_some() {
             self.tree.expect_slices();
         }
@@ -112,6 +135,7 @@ impl<L: FairClass> Linux<L> {
         if self.several() {
             self.tree.detach_entity_load_avg(&self.class, entity);
             if runs {
+                self.balancer.util_est_dequeue(cpu, task);
                 self.balancer.unlist(cpu, task);
             }
         }
@@ -132,6 +156,7 @@ impl<L: FairClass> Linux<L> {
             self.tree.init_entity_runnable_average(entity);
             self.tree.attach_entity_load_avg(entity);
             if runs {
+                self.balancer.util_est_enqueue(after.cpu, task);
                 self.balancer.put_first(after.cpu, task);
             }
         }

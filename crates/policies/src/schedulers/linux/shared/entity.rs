@@ -18,7 +18,7 @@ pub enum Kind {
     Batch,
     /// SCHED_IDLE.
     Idle,
-    /// A task of the other class, which never competes here.
+    /// A task of another class, of real time or with a reservation, which never competes here.
     Realtime,
 }
 
@@ -124,7 +124,7 @@ impl Kind {
         match policy {
             Policy::Batch => Kind::Batch,
             Policy::Idle => Kind::Idle,
-            Policy::Fifo | Policy::Rr => Kind::Realtime,
+            Policy::Fifo | Policy::Rr | Policy::Deadline => Kind::Realtime,
             _ => Kind::Normal,
         }
     }

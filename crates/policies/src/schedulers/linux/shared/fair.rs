@@ -58,7 +58,7 @@ impl<L: FairClass> Tree<L> {
         }
     }
 
-    /// A task leaves, or stays for a while although it sleeps. Either way it is not current any more.
+    /// A task leaves, or stays for a while although it sleeps: then it is current until the next choice, which may end its stay.
     #[inline(always)]
     pub fn dequeue_task_fair(&mut self, class: &L, task: EntityId, how: Leave) {
         let queue = self.entity(task).queue;
@@ -75,7 +75,7 @@ impl<L: FairClass> Tree<L> {
         self.dequeue_task_fair(class, task, how);
     }
 
-    /// An entity leaves its queue, or waits in it although it sleeps: false.
+    /// An entity leaves its queue, or stays in it although it sleeps: false.
     #[inline(always)]
     pub fn dequeue_entity(&mut self, class: &L, entity: EntityId, how: Leave) -> bool {
         let id = self.entity(entity).queue;
@@ -86,9 +86,6 @@ impl<L: FairClass> Tree<L> {
             queue = &mut self.queues[id as usize];
         }
         let gone = class.dequeue(&mut self.entities, queue, entity, how);
-        if !gone && queue.current == entity {
-            Self::requeue_current(&self.entities, queue);
-        }
         if self.processors > 1 {
             self.update_load_avg_of(entity);
         }
@@ -132,9 +129,13 @@ impl<L: FairClass> Tree<L> {
     /// The number of tasks that can run in a queue and below it changes (h_nr_running).
     #[inline(always)]
     pub fn add_nr_running(&mut self, id: CfsRqId, more: i32) {
+        let (root, several) = (self.is_root(id), self.processors > 1);
         let queue = self.queue(id);
         queue.tasks = queue.tasks.wrapping_add_signed(more);
-        if !queue.throttled && !self.is_root(id) {
+        let (tasks, throttled) = (queue.tasks, queue.throttled);
+        if root && several {
+            self.crowded.set(id as CpuId, tasks > 1);
+        } else if !root && !throttled {
             self.add_nr_running_above(id, more);
         }
     }

@@ -16,7 +16,7 @@ use super::{
 use crate::schedulers::kit::timeline::EntityId;
 use schedlab_model::{
     Nanos,
-    processors::PerProcessor,
+    processors::{CpuSet, PerProcessor},
     task::{CpuId, Group, GroupId, Task, TaskId},
 };
 
@@ -42,7 +42,7 @@ pub trait FairClass: Sized {
         how: Placing,
     );
     /// An entity of such a queue stops competing, and then is not current either; or it stays for a while although it
-    /// sleeps: false. It is neither preferred nor avoided any more.
+    /// sleeps: false, and is current until the next choice if it was. It is neither preferred nor avoided any more.
     fn dequeue(
         &self,
         entities: &mut [SchedEntity<Self::Claim>],
@@ -98,6 +98,10 @@ pub trait FairClass: Sized {
     fn is_buddy(queue: &CfsRq<Self::State>, entity: EntityId) -> bool {
         queue.next == entity
     }
+    /// Whether an entity is preferred when the next one is chosen.
+    fn is_preferred(queue: &CfsRq<Self::State>, entity: EntityId) -> bool {
+        queue.next == entity
+    }
     /// An entity that was preferred or avoided no longer is, nor are its groups on its behalf.
     fn clear_buddies(tree: &mut Tree<Self>, entity: EntityId) {
         tree.clear_next_buddy(entity);
@@ -120,6 +124,10 @@ pub struct Tree<L: FairClass> {
     /// The processor for which the hook was called should reschedule.
     pub resched: bool,
     pub processors: u32,
+    /// Whether there has been a task under SCHED_IDLE: else a processor that runs one is not free.
+    pub idle_tasks: bool,
+    /// Of several processors, those with more than one task that can run.
+    pub crowded: CpuSet,
     pub first_task: EntityId,
     /// For each group, its weight against its siblings.
     pub shares: Vec<u64>,
@@ -131,16 +139,18 @@ pub struct Tree<L: FairClass> {
 }
 
 impl<L: FairClass> Tree<L> {
-    pub fn new(processors: u16, autogroup: bool) -> Self {
+    pub fn new(processors: u16, autogroup: bool, loads: Loads) -> Self {
         Tree {
             entities: Vec::new(),
             queues: Vec::new(),
             clocks: PerProcessor::new(processors, |_| 0),
             pools: Pools::default(),
-            loads: Loads::default(),
+            loads,
             now: 0,
             resched: false,
             processors: processors.into(),
+            idle_tasks: false,
+            crowded: CpuSet::none(),
             first_task: 0,
             shares: Vec::new(),
             sessions: autogroup.then_some(0),
@@ -212,6 +222,7 @@ impl<L: FairClass> Tree<L> {
             let (kind, weight) = (Kind::of(task.policy), nice_weights::of(task));
             let queue = self.queue_of(task, task.cpu);
             let depth = self.depth(queue);
+            self.idle_tasks |= kind == Kind::Idle;
             self.entities.push(SchedEntity {
                 vruntime: 0,
                 weight,
@@ -279,6 +290,12 @@ impl<L: FairClass> Tree<L> {
             _ => task.group,
         };
         u32::from(group) * self.processors + u32::from(cpu)
+    }
+
+    /// Entities of a processor's first queue, those that sleep but stay included.
+    #[inline]
+    pub fn nr_queued(&self, cpu: CpuId) -> u32 {
+        self.queues.get(usize::from(cpu)).map_or(0, |root| root.count)
     }
 
     /// Fair tasks that can run on a processor, in all its groups.

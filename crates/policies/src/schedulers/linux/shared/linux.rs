@@ -1,22 +1,24 @@
-//! What the schedulers of Linux share: real-time tasks before fair ones on every processor, and the order in which the
-//! kernel's hooks reach either class. The fair class has its groups in a [`Tree`]; cfs and eevdf differ in their [`FairClass`].
+//! What the schedulers of Linux share: on every processor tasks with a reservation before real-time ones, and these before fair ones;
+//! and the order in which the kernel's hooks reach a class. The fair class has its groups in a [`Tree`]; cfs and eevdf differ in their
+//! [`FairClass`].
 
 use super::{
-    balancer::{Balancer, Version},
+    balancer::{Balancer, Kernel},
+    deadline::Deadline,
     entity::{Kind, Leave, Meeting, Placing},
     hierarchy::{FairClass, Tree},
-    realtime::{RT_PERIOD, Realtime, SERVER, is_realtime},
+    loads::Loads,
+    realtime::Realtime,
+    task_class::{is_deadline, is_fair, is_realtime},
 };
-use crate::schedulers::{Context, Dequeue, Enqueue, Pick, Preempt, Ticks, kit::timeline::EntityId};
+use crate::schedulers::{Context, Dequeue, Enqueue, Pick, Preempt, kit::timeline::EntityId};
 use schedlab_model::{
     Nanos,
     info::{Domain, Parameter, Params},
-    task::{CpuId, GroupId, TaskId},
+    processors::CpuSet,
+    task::{CpuId, TaskId},
     topology::Topology,
 };
-
-/// Timers of the quota of a group, by its number, after those of the real-time class.
-const QUOTA: u32 = 2;
 
 /// Whether every session is a group.
 pub const AUTOGROUP: Parameter = Parameter {
@@ -36,34 +38,40 @@ pub fn scale(processors: u16) -> u64 {
 /// What runs on a processor.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cpu {
-    /// The running task is a real-time one.
+    /// The running task is of a class above the fair one.
     pub realtime: bool,
+    /// It has a reservation.
+    pub deadline: bool,
 }
 
-/// Both classes on all processors.
+/// All classes on all processors.
 #[derive(Debug)]
 pub struct Linux<L: FairClass> {
     pub class: L,
     pub tree: Tree<L>,
     pub realtime: Realtime,
+    pub deadline: Deadline,
     pub cpus: Vec<Cpu>,
     pub balancer: Balancer,
-    /// Where a new choice has been requested, a bit for each processor.
-    asked: u64,
+    /// Processors where a new choice has been requested.
+    asked: CpuSet,
     /// The task that was enqueued last, if it is new.
     newest: Option<TaskId>,
 }
 
 impl<L: FairClass> Linux<L> {
-    pub fn new(class: L, params: &Params, topology: &Topology, tick: Nanos, version: Version) -> Self {
+    pub fn new(class: L, params: &Params, topology: &Topology, tick: Nanos, kernel: Kernel) -> Self {
         let processors = topology.processors();
+        let balancer = Balancer::new(topology, tick, kernel);
+        let loads = Loads::new(&balancer.domains.capacities);
         Linux {
             class,
-            tree: Tree::new(processors, params.switch("autogroup")),
-            realtime: Realtime::new(params, processors, tick),
+            tree: Tree::new(processors, params.switch("autogroup"), loads),
+            realtime: Realtime::new(params, processors, tick, kernel < Kernel::V6_18),
+            deadline: Deadline::new(params, balancer.domains.capacities.clone()),
             cpus: vec![Cpu::default(); processors.into()],
-            balancer: Balancer::new(topology, tick, version),
-            asked: 0,
+            balancer,
+            asked: CpuSet::none(),
             newest: None,
         }
     }
@@ -76,7 +84,7 @@ impl<L: FairClass> Linux<L> {
     /// Asks for a new choice.
     #[inline(always)]
     pub fn resched(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
-        self.asked |= 1 << cpu;
+        self.asked.insert(cpu);
         cx.resched(cpu);
     }
 
@@ -96,7 +104,8 @@ impl<L: FairClass> Linux<L> {
             return entity;
         }
         self.tree.admit(&self.class, &cx.tasks, &cx.groups, task);
-        self.balancer.admit(task);
+        self.balancer.admit(&cx.tasks, task);
+        self.realtime.known |= !self.several() && cx.tasks.iter().any(is_realtime);
         self.tree.of_task(task)
     }
 
@@ -142,8 +151,7 @@ impl<L: FairClass> Linux<L> {
         if self.several() && placing == Placing::Wakeup {
             self.balancer.woken(cx.now, cpu);
         }
-        if self.tree.entity(entity).kind == Kind::Realtime {
-            self.realtime.enqueue(cx, cpu, task);
+        if self.tree.entity(entity).kind == Kind::Realtime && self.join_above(cx, cpu, task, placing) {
             self.balancer.overloaded |= self.several() && self.nr_running(cpu) > 1;
             return;
         }
@@ -153,10 +161,11 @@ impl<L: FairClass> Linux<L> {
         if placing == Placing::New {
             self.inherit_from_parent(cx, cpu, task, entity);
         }
+        let first = self.realtime.known && self.tree.nr_queued(cpu) == 0;
         self.tree.enqueue_task_fair(&self.class, entity, placing);
         self.balancer.overloaded |= self.several() && self.nr_running(cpu) > 1;
-        if self.realtime.known && self.cpus[cpu as usize].realtime {
-            self.realtime.others_came(cx, cpu);
+        if first {
+            self.first_fair(cx, cpu);
         }
         self.pass_on(cx, cpu);
     }
@@ -176,6 +185,9 @@ impl<L: FairClass> Linux<L> {
         self.tree.now = cx.now;
         if is_realtime(&cx.tasks[task as usize]) {
             self.realtime.yield_task(cx, cpu, task);
+        } else if is_deadline(&cx.tasks[task as usize]) {
+            let fair = self.has_fair(cpu);
+            self.deadline.yield_task(cx, cpu, task, fair);
         } else if self.tree.queue(cpu.into()).tasks > 1 {
             let entity = self.tree.of_task(task);
             self.class.yield_task_fair(&mut self.tree, entity);
@@ -189,8 +201,8 @@ impl<L: FairClass> Linux<L> {
         if self.several() {
             self.leave_cpu(cx, cpu, task, why);
         }
-        if self.realtime.known && is_realtime(&cx.tasks[task as usize]) {
-            self.realtime.dequeue(cx, cpu, task);
+        if self.realtime.known && !is_fair(&cx.tasks[task as usize]) {
+            self.leave_above(cx, cpu, task, why);
             return;
         }
         let entity = self.tree.of_task(task);
@@ -213,14 +225,14 @@ impl<L: FairClass> Linux<L> {
     #[inline]
     pub fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         self.tree.now = cx.now;
-        let task = if self.realtime.known { self.pick_of_both(cx, cpu) } else { self.pick_fair(cpu) };
-        self.asked &= !(1 << cpu);
+        let task = if self.realtime.known { self.pick_of_all(cx, cpu) } else { self.pick_fair(cpu) };
+        self.asked.remove(cpu);
         self.tree.resched = false;
         if !self.tree.pools.alarms.is_empty() {
             self.set_alarms(cx, cpu);
         }
         if self.several() {
-            self.note_choice(cx.now, cpu, task);
+            self.note_choice(cx, cpu, task);
         }
         Some(Pick { task: task?, slice: None })
     }
@@ -230,24 +242,17 @@ impl<L: FairClass> Linux<L> {
         self.tree.pick_next_task_fair(&self.class, cpu).map(|entity| self.tree.task(entity))
     }
 
-    #[cold]
-    fn set_alarms(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
-        for (when, group) in self.tree.pools.alarms.drain(..) {
-            cx.set_timer(when, cpu, QUOTA + u32::from(group));
-        }
-    }
-
     #[inline(always)]
     pub fn charge(&mut self, cx: &mut Context<'_>, cpu: CpuId, ran: Nanos) {
         self.tree.clocks[usize::from(cpu)] += ran;
         if self.realtime.known {
-            self.charge_either(cx, cpu, ran);
+            self.charge_any(cx, cpu, ran);
         }
     }
 
     #[inline]
     pub fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
-        if self.asked >> cpu & 1 == 1 {
+        if self.asked.has(cpu) {
             return Preempt::No; // it has been requested already
         }
         let preempts = match self.realtime.known.then(|| self.decide(cx, cpu, running, woken)).flatten() {
@@ -255,7 +260,7 @@ impl<L: FairClass> Linux<L> {
             None => self.meet(running, woken),
         };
         self.pass_on(cx, cpu);
-        self.asked |= u64::from(preempts) << cpu;
+        self.asked.insert_if(cpu, preempts);
         preempts.into()
     }
 
@@ -280,49 +285,11 @@ impl<L: FairClass> Linux<L> {
         self.tree.now = cx.now;
         let Some(running) = cx.processors[cpu as usize].running else { return };
         if self.realtime.known {
-            self.tick_either(cx, cpu, running);
+            self.tick_any(cx, cpu, running);
         } else {
             self.tree.task_tick_fair(&self.class, cpu);
         }
         self.pass_on(cx, cpu);
-    }
-
-    /// The tick of an idle processor does nothing but look for work elsewhere, and nothing does that while all are idle, unless what was
-    /// to be pulled has not been looked for yet.
-    pub fn idle_ticks(&self) -> Ticks {
-        let pulls = self.realtime.known && (0..self.cpus.len() as CpuId).any(|cpu| self.realtime.any(cpu));
-        if self.several() && (pulls || self.looks_while_idle()) { Ticks::default() } else { Ticks::ALL }
-    }
-
-    pub fn timer(&mut self, cx: &mut Context<'_>, cpu: CpuId, token: u32) {
-        self.tree.now = cx.now;
-        match token {
-            RT_PERIOD => {
-                if self.realtime.period_over(cx, cpu) {
-                    self.resched(cx, cpu);
-                }
-            }
-            SERVER => {
-                let others = self.tree.queue(cpu.into()).tasks > 0;
-                if self.realtime.last_moment(cx, cpu, others) {
-                    self.resched(cx, cpu);
-                }
-            }
-            group => self.refill(cx, cpu, (group - QUOTA) as GroupId),
-        }
-    }
-
-    /// A group may run again where it was throttled; on an idle processor it does so at once.
-    fn refill(&mut self, cx: &mut Context<'_>, cpu: CpuId, group: GroupId) {
-        let freed = self.tree.distribute_cfs_runtime(&self.class, group);
-        for other in (0..self.cpus.len() as CpuId).filter(|other| freed >> other & 1 == 1) {
-            if cx.processors[other as usize].running.is_none() {
-                self.resched(cx, other);
-            }
-        }
-        self.balancer.overloaded |= freed != 0;
-        self.tree.resched = false;
-        self.set_alarms(cx, cpu);
     }
 }
 
@@ -375,9 +342,13 @@ macro_rules! hooks {
             self.0.idle_ticks()
         }
 
-        /// Reservations are refused: such a task is an ordinary one.
-        fn admits(&mut self, _: &mut Context<'_>, _: TaskId) -> bool {
-            false
+        #[inline]
+        fn omits_tick(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
+            self.0.omits_tick(cx, cpu)
+        }
+
+        fn admits(&mut self, cx: &mut Context<'_>, task: TaskId) -> bool {
+            self.0.admits(cx, task)
         }
 
         fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &schedlab_model::task::Task) {

@@ -16,13 +16,14 @@ impl<L: FairClass> Tree<L> {
     #[inline(never)]
     pub fn update_load_avg(&mut self, id: CfsRqId) {
         let queue = &self.queues[id as usize];
+        let now = self.loads.clock(self.now, queue.cpu);
         let load = &mut self.loads.queues[id as usize];
         if id < self.processors {
             let (able, runs) = (u64::from(queue.tasks) * FULL, u64::from(queue.current != NOBODY) * FULL);
-            load.averages.advance(self.now, [queue.weight, able, runs, u64::from(load.realtime) * FULL]);
+            load.averages.advance(now, [queue.weight, able, runs, u64::from(load.realtime) * FULL]);
             return;
         }
-        load.averages.advance(self.now, [queue.weight, 0, 0, 0]);
+        load.averages.advance(now, [queue.weight, 0, 0, 0]);
         let (value, group) = (load.averages.value(LOAD), (id / self.processors) as usize);
         if value.abs_diff(load.reported) > load.reported / REPORTED {
             let before = std::mem::replace(&mut load.reported, value);
@@ -35,8 +36,9 @@ impl<L: FairClass> Tree<L> {
     pub fn update_load_avg_of(&mut self, id: EntityId) {
         let SchedEntity { queue, queued, .. } = self.entities[id as usize];
         let runs = self.queues[queue as usize].current == id;
+        let now = self.loads.clock(self.now, self.cpu(queue));
         let (able, runs) = (u64::from(queued) * FULL, u64::from(runs) * FULL);
-        self.loads.entities[id as usize].advance(self.now, [able, able, runs]);
+        self.loads.entities[id as usize].advance(now, [able, able, runs]);
     }
 
     /// What an entity adds to the load of its queue, scaled.
@@ -49,11 +51,12 @@ impl<L: FairClass> Tree<L> {
     /// (post_init_entity_util_avg)
     pub fn init_entity_runnable_average(&mut self, id: EntityId) {
         let SchedEntity { queue, weight, .. } = self.entities[id as usize];
-        let [load, _, util, _] = self.loads.queues[self.cpu(queue)].averages.values_at(self.now);
-        let half = FULL.saturating_sub(util) / 2;
+        let now = self.loads.clock(self.now, self.cpu(queue));
+        let [load, _, util, _] = self.loads.queues[self.cpu(queue)].averages.values_at(now);
+        let half = self.loads.capacity(self.cpu(queue)).saturating_sub(util) / 2;
         let share = if util == 0 { half } else { (util * weight / (load + 1)).min(half) };
         let averages = &mut self.loads.entities[id as usize];
-        averages.advance(self.now, [0; 3]);
+        averages.advance(now, [0; 3]);
         averages.set(LOAD, WHOLE as u64);
         averages.set(RUNNABLE, share << FRACTION);
         averages.set(UTIL, share << FRACTION);
@@ -61,6 +64,9 @@ impl<L: FairClass> Tree<L> {
 
     /// A task that is not enqueued brings its averages to its queue. The groups above follow when it is enqueued.
     pub fn attach_entity_load_avg(&mut self, task: EntityId) {
+        let queue = self.entities[task as usize].queue;
+        let now = self.loads.clock(self.now, self.cpu(queue));
+        self.loads.entities[task as usize].rebase(now);
         self.shift_load(task, 1);
     }
 
@@ -181,12 +187,32 @@ impl<L: FairClass> Tree<L> {
 
     /// The load of a processor, the times for which tasks could run and did run there, and that of the real-time class.
     pub fn loads_of(&self, now: Nanos, cpu: CpuId) -> [u64; 4] {
+        let now = self.loads.clock(now, cpu.into());
         self.loads.queues.get(usize::from(cpu)).map_or([0; 4], |queue| queue.averages.values_at(now))
+    }
+
+    /// The times for which a task could run, and did. (task_runnable, task_util)
+    pub fn task_averages(&self, now: Nanos, task: EntityId) -> [u64; 2] {
+        let Some(entity) = self.entities.get(task as usize) else { return [0; 2] };
+        let now = self.loads.clock(now, self.cpu(entity.queue));
+        let [_, runnable, util] = self.loads.entities[task as usize].values_at(now);
+        [runnable, util]
+    }
+
+    /// The same, of a task that leaves now.
+    pub fn averages_of_leaving(&mut self, task: EntityId) -> [u64; 2] {
+        let queue = self.entities[task as usize].queue;
+        let now = self.loads.clock(self.now, self.cpu(queue));
+        let averages = &mut self.loads.entities[task as usize];
+        averages.reach(now);
+        let [_, runnable, util] = averages.values();
+        [runnable, util]
     }
 
     /// What a task adds to its processor's load: its own, as its groups count. (task_h_load)
     pub fn task_h_load(&self, now: Nanos, task: EntityId) -> u64 {
         let Some(entity) = self.entities.get(task as usize) else { return 0 };
+        let now = self.loads.clock(now, self.cpu(entity.queue));
         let own = entity.weight * self.loads.entities[task as usize].values_at(now)[LOAD] / FULL;
         self.part_of_h_load(now, own, entity.queue)
     }

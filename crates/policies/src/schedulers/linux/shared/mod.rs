@@ -1,21 +1,35 @@
-//! What the fair schedulers of Linux share: groups, bandwidth, load tracking, balancing, real-time classes.
+//! What the fair schedulers of Linux share: groups, bandwidth, load tracking, balancing, real-time and deadline classes.
 
+pub(super) mod active;
 pub(super) mod balance;
 pub(super) mod balancer;
 pub(super) mod bandwidth;
 pub(super) mod busiest;
+pub(super) mod capacity;
 pub(super) mod change;
 pub(super) mod classes;
+pub(super) mod cpudl;
+pub(super) mod crowded;
+pub(super) mod deadline;
+pub(super) mod dl_entity;
 pub(super) mod domains;
 pub(super) mod entity;
 pub(super) mod fair;
+pub(super) mod fair_server;
+pub(super) mod forks;
+pub(super) mod habits;
 pub(super) mod hierarchy;
 pub(super) mod linux;
 pub(super) mod load_avg;
 pub(super) mod loads;
+pub(super) mod newidle;
 pub(super) mod nice_weights;
+pub(super) mod past;
 pub(super) mod pelt;
 pub(super) mod placement;
 pub(super) mod pools;
 pub(super) mod realtime;
 pub(super) mod slice_tree;
+pub(super) mod task_class;
+pub(super) mod timers;
+pub(super) mod wakeups;

@@ -54,9 +54,10 @@ impl<const N: usize> Averages<N> {
     fn pass(&mut self, now: Nanos) {
         let kept = kept(now - std::mem::replace(&mut self.since, now));
         for (scaled, level) in self.scaled.iter_mut().zip(self.levels) {
-            let old = u128::from(*scaled) * u128::from(kept);
-            let new = u128::from(level << FRACTION) * u128::from((1 << 32) - kept);
-            *scaled = ((old + new) >> 32) as u64;
+            // What it differs from its level by is what fades.
+            let level = (level << FRACTION) as i64;
+            let rest = i128::from(*scaled as i64 - level) * i128::from(kept);
+            *scaled = (level + (rest >> 32) as i64) as u64;
         }
     }
 
@@ -84,10 +85,81 @@ impl<const N: usize> Averages<N> {
         self.scaled[which] = self.scaled[which].saturating_add_signed(part);
     }
 
+    /// From now on its time is that of another clock.
+    #[cfg(test)]
+    pub fn rebase(&mut self, now: Nanos) {
+        self.since = now;
+    }
+
+    /// An average is something else from now on.
+    #[cfg(test)]
+    pub fn set(&mut self, which: usize, scaled: u64) {
+        self.scaled[which] = scaled;
+    }
+}
+
+/// Parts of its time that an entity has, at most all of it, which is 1024. Half a line of a real processor's cache, since there are many.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(32))]
+pub struct Parts {
+    since: Nanos,
+    scaled: [u32; 3],
+    levels: [u16; 3],
+}
+
+const _: () = assert!(size_of::<Parts>() == 32);
+
+impl Parts {
+    /// As [`Averages::advance`].
+    #[inline]
+    pub fn advance(&mut self, now: Nanos, levels: [u64; 3]) {
+        self.reach(now);
+        self.levels = levels.map(|level| level as u16);
+    }
+
+    /// Takes in the time that has passed.
+    #[inline]
+    pub fn reach(&mut self, now: Nanos) {
+        if now > self.since {
+            self.pass(now);
+        }
+    }
+
+    fn pass(&mut self, now: Nanos) {
+        let kept = kept(now - std::mem::replace(&mut self.since, now)) as i64;
+        for (scaled, level) in self.scaled.iter_mut().zip(self.levels) {
+            let level = i64::from(level) << FRACTION;
+            *scaled = (level + (((i64::from(*scaled) - level) * kept) >> 32)) as u32;
+        }
+    }
+
+    /// As of the last advance.
+    #[inline]
+    pub fn scaled(&self, which: usize) -> u64 {
+        self.scaled[which].into()
+    }
+
+    /// As of the last advance, in whole units.
+    #[inline]
+    pub fn values(&self) -> [u64; 3] {
+        self.scaled.map(|scaled| u64::from(scaled >> FRACTION))
+    }
+
+    /// All of them at a later time, in whole units.
+    pub fn values_at(mut self, now: Nanos) -> [u64; 3] {
+        self.reach(now);
+        self.values()
+    }
+
+    /// From now on its time is that of another clock.
+    pub fn rebase(&mut self, now: Nanos) {
+        self.since = now;
+    }
+
     /// An average is something else from now on.
     #[inline]
     pub fn set(&mut self, which: usize, scaled: u64) {
-        self.scaled[which] = scaled;
+        self.scaled[which] = scaled as u32;
     }
 }
 
@@ -109,6 +181,19 @@ mod tests {
     use super::*;
 
     const HALF: Nanos = HALF_LIFE << PERIOD_BITS;
+
+    #[test]
+    fn parts_are_averages_of_levels_up_to_the_whole() {
+        let (mut parts, mut averages, mut now) = (Parts::default(), Averages::<3>::default(), 0);
+        for step in 0..2000u64 {
+            now += (step * 7_919 * 7_919) % (1 << (10 + step % 18));
+            let levels = [step % 3, step % 5, step % 7].map(|which| if which == 0 { 1024 } else { 0 });
+            parts.advance(now, levels);
+            averages.advance(now, levels);
+            assert_eq!([0, 1, 2].map(|which| parts.scaled(which)), averages.scaled, "at {now}");
+            assert_eq!(parts.values_at(now + 999_983), averages.values_at(now + 999_983));
+        }
+    }
 
     /// One quantity that has this average and level.
     fn at(average: u64, level: u64) -> Averages<1> {

@@ -1,10 +1,14 @@
 //! The real-time class of Linux: SCHED_FIFO and SCHED_RR tasks in a list for each priority, before all others. A preempted
 //! task stays at the head of its list, a woken one joins the tail. So that a real-time task that never waits leaves something
 //! to the others, either the whole class has a limit of time in each period (`group`), or a server runs the others above
-//! it when they have starved for nearly a period (`fair_server`).
+//! it when they have starved for nearly a period (`fair_server.rs`).
 //!
-//! Long, because the class and what keeps it in bounds are one thing.
+//! Long, because the class and its limit are one thing.
 
+use super::{
+    fair_server::FairServer,
+    task_class::{is_deadline, is_realtime},
+};
 use crate::schedulers::{
     Context,
     kit::queue::{Links, List},
@@ -12,14 +16,20 @@ use crate::schedulers::{
 use schedlab_model::{
     Nanos, SECOND,
     info::{Domain, Parameter, Params},
+    processors::CpuSet,
     task::{CpuId, Policy, Task, TaskId},
 };
 
-/// Timers: the end of the period of the class's limit, and the last moment of the server of the others.
+/// The timer of the end of the period of the class's limit.
 pub const RT_PERIOD: u32 = 0;
-pub const SERVER: u32 = 1;
 /// Priorities 1 to 99, the greater the better.
 const PRIORITIES: usize = 100;
+
+/// What real-time tasks may use, and of which period.
+pub fn limit(params: &Params) -> (Nanos, Nanos) {
+    let period = params.whole("rt_period");
+    (params.whole("rt_runtime").min(period), period)
+}
 
 /// Its parameters, with what keeps the class in bounds by default: it depends on the version of the kernel.
 pub const fn parameters(throttling: &'static str) -> [Parameter; 4] {
@@ -78,9 +88,9 @@ pub struct Realtime {
     /// By task, what is left of its slice.
     left: Vec<u64>,
     queues: Vec<Ready>,
-    /// Processors with more than one, a bit each.
-    overloaded: u64,
-    /// Whether there has ever been any; most often there has not, and nothing here is to be done.
+    /// Processors with more than one.
+    overloaded: CpuSet,
+    /// Whether there has ever been any, or any with a reservation; most often there has not, and nothing here is to be done.
     pub known: bool,
 }
 
@@ -95,19 +105,8 @@ struct Ready {
     used: Nanos,
     throttled: bool,
     armed: bool,
-    /// `fair_server`: by when the others must have had their part of a period, what is left of it, and whether they are
-    /// getting it now. No deadline: no task starves.
-    deadline: Option<Nanos>,
-    due: i64,
-    serving: bool,
-    /// When the timer for it expires that is not overtaken by another.
-    moment: Nanos,
-}
-
-/// Whether a task is of this class.
-#[inline(always)]
-pub fn is_realtime(task: &Task) -> bool {
-    matches!(task.policy, Policy::Fifo | Policy::Rr)
+    /// `fair_server`: what serves the others.
+    server: FairServer,
 }
 
 /// A priority as an index; tasks without one count as of the lowest.
@@ -117,7 +116,7 @@ fn level(task: &Task) -> usize {
 }
 
 impl Ready {
-    fn new() -> Self {
+    fn new(server: FairServer) -> Self {
         Ready {
             lists: [List::default(); PRIORITIES],
             filled: 0,
@@ -125,10 +124,7 @@ impl Ready {
             used: 0,
             throttled: false,
             armed: false,
-            deadline: None,
-            due: 0,
-            serving: false,
-            moment: 0,
+            server,
         }
     }
 
@@ -156,14 +152,6 @@ impl Ready {
         self.count -= 1;
     }
 
-    /// Sets the timer for the last moment at which the others can still get their part before a deadline.
-    fn set_moment(&mut self, cx: &mut Context<'_>, cpu: CpuId, deadline: Nanos) {
-        self.moment = deadline.saturating_sub(self.due.max(0) as Nanos);
-        if cx.now < self.moment {
-            cx.set_timer(self.moment, cpu, SERVER);
-        }
-    }
-
     fn best(&self) -> Option<TaskId> {
         match self.filled {
             0 => None,
@@ -173,8 +161,10 @@ impl Ready {
 }
 
 impl Realtime {
-    pub fn new(params: &Params, processors: u16, tick: Nanos) -> Self {
-        let period = params.whole("rt_period");
+    /// `renews`: the server of the others has the rule of a new start before 6.18.
+    pub fn new(params: &Params, processors: u16, tick: Nanos, renews: bool) -> Self {
+        let (runtime, period) = limit(params);
+        let server = FairServer::new(period - runtime, period, renews);
         Realtime {
             throttling: match params.name("rt_throttling") {
                 "group" => Throttling::Group,
@@ -182,12 +172,12 @@ impl Realtime {
                 _ => Throttling::Off,
             },
             turn: params.whole("rr_timeslice").div_ceil(tick),
-            runtime: params.whole("rt_runtime").min(period),
+            runtime,
             period,
             links: Links::default(),
             left: Vec::new(),
-            queues: vec![Ready::new(); processors.into()],
-            overloaded: 0,
+            queues: vec![Ready::new(server); processors.into()],
+            overloaded: CpuSet::none(),
             known: false,
         }
     }
@@ -206,13 +196,24 @@ impl Realtime {
 
     /// Whether there is more than one task of this class on a processor, and another processor to which it could go.
     pub fn is_overloaded(&self, cpu: CpuId) -> bool {
-        self.queues.len() > 1 && self.overloaded >> cpu & 1 == 1
+        self.queues.len() > 1 && self.overloaded.has(cpu)
+    }
+
+    /// Whether that is so of any processor.
+    pub fn some_overloaded(&self) -> bool {
+        !self.overloaded.is_empty()
     }
 
     /// The number of tasks on a processor has changed.
     fn note_count(&mut self, cpu: CpuId) {
-        let many = u64::from(self.count(cpu) > 1);
-        self.overloaded = self.overloaded & !(1 << cpu) | many << cpu;
+        self.overloaded.set(cpu, self.count(cpu) > 1);
+    }
+
+    /// There is a task of this class, or one with a reservation. Before the first of them nothing was looked after here.
+    pub fn note_known(&mut self, now: Nanos) {
+        if !std::mem::replace(&mut self.known, true) {
+            self.queues.iter_mut().for_each(|ready| ready.server.begin(now));
+        }
     }
 
     /// A task that was not on this processor's lists joins the tail of its priority's.
@@ -220,7 +221,7 @@ impl Realtime {
         if self.left.len() <= task as usize {
             self.left.resize(task as usize + 1, self.turn);
         }
-        self.known = true;
+        self.note_known(cx.now);
         let ready = &mut self.queues[cpu as usize];
         ready.push_tail(&mut self.links, &cx.tasks[task as usize]);
         if self.throttling == Throttling::Group && !ready.armed {
@@ -263,31 +264,30 @@ impl Realtime {
     /// The task of this class that runs, if the class may. `others`: whether a task of another class is ready.
     pub fn pick(&mut self, cx: &mut Context<'_>, cpu: CpuId, others: bool) -> Option<TaskId> {
         let ready = &mut self.queues[cpu as usize];
-        if ready.throttled || ready.serving && others {
+        if ready.throttled || ready.server.serves() && others {
             return None;
         }
         let best = ready.best()?;
-        if others {
-            self.others_came(cx, cpu);
+        if others && self.others_came(cx, cpu) {
+            return None;
         }
         Some(best)
     }
 
-    /// A task of another class became able to run: while a real-time task runs, it starves.
-    pub fn others_came(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
-        if self.throttling == Throttling::FairServer && self.queues[cpu as usize].deadline.is_none() {
-            self.begin_period(cx, cpu, cx.now + self.period);
-        }
+    /// A fair task became ready where there was none. Whether it goes before the tasks of this class.
+    pub fn others_came(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> bool {
+        self.throttling == Throttling::FairServer && self.queues[cpu as usize].server.start(cx, cpu)
     }
 
-    /// The others must have had their part by this time.
-    fn begin_period(&mut self, cx: &mut Context<'_>, cpu: CpuId, deadline: Nanos) {
-        let part = (self.period - self.runtime) as i64;
-        let ready = &mut self.queues[cpu as usize];
-        // What they had beyond their part counts in the next period.
-        ready.due = ready.due.min(0) + part;
-        ready.deadline = Some(deadline);
-        ready.set_moment(cx, cpu, deadline);
+    /// Whether the server of the others serves them.
+    #[inline(always)]
+    pub fn serves(&self, cpu: CpuId) -> bool {
+        self.queues[cpu as usize].server.serves()
+    }
+
+    /// None of the others is ready.
+    pub fn stop_serving(&mut self, cpu: CpuId) {
+        self.queues[cpu as usize].server.stop();
     }
 
     /// The running task of this class used `ran`.
@@ -296,37 +296,54 @@ impl Realtime {
         self.queues[cpu as usize].used += ran;
     }
 
+    /// A task with a reservation used `ran`. The limit counts that where it counts what real-time tasks use. (update_curr_dl)
+    #[inline(always)]
+    pub fn charge_reserved(&mut self, cpu: CpuId, ran: Nanos) {
+        let ready = &mut self.queues[cpu as usize];
+        ready.used += if ready.armed { ran } else { 0 };
+    }
+
+    /// Whether the server of the others serves them, and its deadline is before that.
+    pub fn serves_before(&self, cpu: CpuId, deadline: Nanos) -> bool {
+        let ready = &self.queues[cpu as usize];
+        ready.server.serves() && ready.server.deadline() < deadline
+    }
+
     /// A task of another class used `ran`.
     #[inline(always)]
     pub fn charge_others(&mut self, cx: &mut Context<'_>, cpu: CpuId, ran: Nanos) {
-        if self.queues[cpu as usize].deadline.is_some() {
-            self.pay_others(cx, cpu, ran);
+        self.queues[cpu as usize].server.charge(cx, cpu, ran);
+    }
+
+    /// A processor that may be idle has been so until now.
+    pub fn note_idle_time(&mut self, cx: &Context<'_>, cpu: CpuId) {
+        self.queues[cpu as usize].server.dl_server_update_idle_time(cx.now);
+    }
+
+    /// A processor becomes idle, or has something to run.
+    #[inline(always)]
+    pub fn note_idle(&mut self, cx: &Context<'_>, cpu: CpuId, idle: bool) {
+        let server = &mut self.queues[cpu as usize].server;
+        if idle {
+            server.idle_begins(cx.now);
+        } else {
+            server.idle_ends(cx.now);
         }
     }
 
-    #[cold]
-    fn pay_others(&mut self, cx: &mut Context<'_>, cpu: CpuId, ran: Nanos) {
-        let ready = &mut self.queues[cpu as usize];
-        ready.due -= ran as i64;
-        if ready.due <= 0 && !ready.serving {
-            self.begin_period(cx, cpu, cx.now + self.period);
-        }
-    }
-
-    /// No other task can run, so none starves.
-    pub fn idle(&mut self, cpu: CpuId) -> Option<TaskId> {
-        self.queues[cpu as usize].deadline = None;
-        self.queues[cpu as usize].serving = false;
-        None
-    }
-
-    /// A tick while a task of this class runs; whether another task should be chosen.
+    /// A tick while a task of this class runs; whether another task should be chosen. The tick at which the class has had its part is
+    /// one of the slice, too.
     pub fn tick(&mut self, cx: &Context<'_>, cpu: CpuId, running: TaskId) -> bool {
         let ready = &mut self.queues[cpu as usize];
         if self.throttling == Throttling::Group && ready.used > self.runtime && self.runtime < self.period {
             ready.throttled = true;
-            return true;
         }
+        let throttled = ready.throttled;
+        self.task_tick_rt(cx, cpu, running) || throttled
+    }
+
+    /// A tick of a slice under SCHED_RR; whether it was the last, and another task of this priority waits.
+    fn task_tick_rt(&mut self, cx: &Context<'_>, cpu: CpuId, running: TaskId) -> bool {
         let task = &cx.tasks[running as usize];
         if task.policy != Policy::Rr {
             return false;
@@ -337,7 +354,7 @@ impl Realtime {
             return false;
         }
         *left = self.turn;
-        let alone = ready.lists[level(task)].is_alone();
+        let alone = self.queues[cpu as usize].lists[level(task)].is_alone();
         if !alone {
             self.yield_task(cx, cpu, running);
         }
@@ -345,15 +362,8 @@ impl Realtime {
     }
 
     /// A tick while a task of another class runs; whether their part of the period is over.
-    pub fn tick_others(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> bool {
-        let ready = &mut self.queues[cpu as usize];
-        if !ready.serving || ready.due > 0 {
-            return false;
-        }
-        ready.serving = false;
-        let deadline = ready.deadline.unwrap_or(cx.now).max(cx.now - self.period) + self.period;
-        self.begin_period(cx, cpu, deadline);
-        true
+    pub fn tick_others(&mut self, cpu: CpuId) -> bool {
+        self.queues[cpu as usize].server.take_exhausted()
     }
 
     /// `group`: a period is over. Whether a task of this class may run again.
@@ -369,29 +379,16 @@ impl Realtime {
         freed && self.any(cpu)
     }
 
-    /// `fair_server`: the last moment may have come at which the others can still get their part before the deadline.
-    /// Whether it has.
-    pub fn last_moment(&mut self, cx: &mut Context<'_>, cpu: CpuId, others: bool) -> bool {
-        let ready = &mut self.queues[cpu as usize];
-        let Some(deadline) = ready.deadline else { return false };
-        if !others || ready.count == 0 {
-            ready.deadline = None;
-            return false;
-        }
-        if cx.now < ready.moment {
-            return false;
-        }
-        // What the others have had since the timer was set puts the moment off.
-        ready.set_moment(cx, cpu, deadline);
-        ready.serving = cx.now >= ready.moment;
-        ready.serving
+    /// `fair_server`: the timer of the server of the others has expired. Whether another task should be chosen.
+    pub fn server_timer(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> bool {
+        self.queues[cpu as usize].server.timer(cx, cpu)
     }
 
     /// Whether a woken task of this class goes before a running one.
     pub fn beats(&self, cx: &Context<'_>, cpu: CpuId, woken: TaskId, running: TaskId) -> bool {
         let (woken, running) = (&cx.tasks[woken as usize], &cx.tasks[running as usize]);
         let ready = &self.queues[cpu as usize];
-        if ready.throttled || ready.serving {
+        if ready.throttled || ready.server.serves() {
             return false;
         }
         !is_realtime(running) || level(woken) > level(running)
@@ -403,31 +400,30 @@ impl Realtime {
         let task = &cx.tasks[task as usize];
         let rank = |cpu: CpuId| match cx.processors[cpu as usize].running {
             Some(running) if is_realtime(&cx.tasks[running as usize]) => level(&cx.tasks[running as usize]) + 1,
+            Some(running) if is_deadline(&cx.tasks[running as usize]) => usize::MAX,
             Some(_) => 1,
             None => 0,
         };
-        if task.allowed >> last & 1 == 1 && rank(last) <= level(task) {
+        if task.allowed.has(last) && rank(last) <= level(task) {
             return last;
         }
-        let all = (0..cx.processors.len() as CpuId).filter(|cpu| task.allowed >> cpu & 1 == 1);
-        let lowest = all.min_by_key(|&cpu| (rank(cpu), cpu != last)).unwrap_or(last);
+        let lowest = task.allowed.iter().min_by_key(|&cpu| (rank(cpu), cpu != last)).unwrap_or(last);
         let better = rank(lowest) <= level(task);
-        if better || task.allowed >> last & 1 == 0 { lowest } else { last }
+        if better || !task.allowed.has(last) { lowest } else { last }
     }
 
     /// Sends tasks that wait on a processor, the best first, to others where what runs or waits is less urgent. (push_rt_tasks)
     pub fn push(&self, cx: &mut Context<'_>, cpu: CpuId, chosen: TaskId) {
         let ready = &self.queues[cpu as usize];
-        let (mut filled, mut taken) = (ready.filled, 1u64 << cpu);
+        let (mut filled, mut taken) = (ready.filled, CpuSet::only(cpu));
         while filled != 0 {
             let at = filled.ilog2() as usize;
             filled &= !(1 << at);
             for task in ready.lists[at].iter(&self.links).filter(|&task| task != chosen) {
-                let allowed = cx.tasks[task as usize].allowed & !taken;
-                let all = (0..self.queues.len() as CpuId).filter(|cpu| allowed >> cpu & 1 == 1);
+                let all = cx.tasks[task as usize].allowed.iter_without(&taken);
                 let Some(to) = all.min_by_key(|&cpu| self.rank(cx, cpu)) else { continue };
                 if self.rank(cx, to) <= at {
-                    taken |= 1 << to;
+                    taken.insert(to);
                     cx.move_to(task, to);
                 }
             }
@@ -437,32 +433,34 @@ impl Realtime {
     /// How urgent what runs or waits on a processor is: of this class above its level, of another 1, of none 0. A processor where this
     /// class may not run takes no task.
     fn rank(&self, cx: &Context<'_>, cpu: CpuId) -> usize {
-        let ready = &self.queues[cpu as usize];
+        let (ready, running) = (&self.queues[cpu as usize], cx.processors[cpu as usize].running);
         match ready.best() {
-            _ if ready.throttled || ready.serving => usize::MAX,
+            _ if ready.throttled || ready.server.serves() => usize::MAX,
+            _ if running.is_some_and(|running| is_deadline(&cx.tasks[running as usize])) => usize::MAX,
             Some(best) => level(&cx.tasks[best as usize]) + 1,
-            None => cx.processors[cpu as usize].running.is_some().into(),
+            None => running.is_some().into(),
         }
     }
 
     /// The best task that waits on another processor and goes before what runs on this one.
     pub fn pull(&self, cx: &Context<'_>, cpu: CpuId) -> Option<TaskId> {
         let here = &self.queues[cpu as usize];
-        if self.overloaded & !(1 << cpu) == 0 || here.throttled || here.serving {
+        if self.overloaded.iter().all(|other| other == cpu) || here.throttled || here.server.serves() {
+            return None;
+        }
+        if cx.processors[cpu as usize].running.is_some_and(|running| is_deadline(&cx.tasks[running as usize])) {
             return None;
         }
         let min_vruntime = here.best().map_or(0, |best| level(&cx.tasks[best as usize]));
         let mut found: Option<(usize, TaskId)> = None;
-        for (other, ready) in self.queues.iter().enumerate() {
-            if other == usize::from(cpu) || ready.count < 2 {
-                continue;
-            }
+        for other in self.overloaded.iter().map(usize::from).filter(|&other| other != usize::from(cpu)) {
+            let ready = &self.queues[other];
             let mut filled = ready.filled;
             while filled != 0 && filled.ilog2() as usize > found.map_or(min_vruntime, |(best, _)| best) {
                 let at = filled.ilog2() as usize;
                 filled &= !(1 << at);
                 let may = |task: &TaskId| {
-                    cx.tasks[*task as usize].allowed >> cpu & 1 == 1 && cx.processors[other].running != Some(*task)
+                    cx.tasks[*task as usize].allowed.has(cpu) && cx.processors[other].running != Some(*task)
                 };
                 if let Some(task) = ready.lists[at].iter(&self.links).find(may) {
                     found = Some((at, task));

@@ -1,0 +1,167 @@
+//! Where eevdf and cfs put woken and new tasks, and when they move a task because its processor does not suffice: by the rules of Linux,
+//! worked out by hand.
+
+use schedlab_model::{MILLISECOND, Nanos, SECOND, event::Kind, task::TaskId};
+use schedlab_policies::schedulers::{Cfs, Eevdf};
+use schedlab_testing::schedulers::{
+    Run,
+    figures::{hog, share, used},
+    run, scenario,
+};
+
+type Both = (Eevdf, Cfs);
+const EEVDF: [&str; 3] =
+    ["name = \"eevdf\"", "name = \"eevdf\", variant = \"6.12\"", "name = \"eevdf\", variant = \"6.17\""];
+const CFS: [&str; 2] = ["name = \"cfs\"", "name = \"cfs\", variant = \"5.10\""];
+
+fn all() -> impl Iterator<Item = &'static str> {
+    EEVDF.into_iter().chain(CFS)
+}
+
+fn on(machine: &str, scheduler: &str, seconds: u64, jobs: &str) -> Run {
+    let head = format!("machine = {{ preset = \"uniform\", clock = {{ hz = \"250/s\" }}, {machine} }}\n");
+    let text = format!("{head}scheduler = {{ {scheduler} }}\nduration = \"{seconds}s\"\n{jobs}");
+    run::<Both>(&scenario(&text), 1)
+}
+
+/// Where a task is woken after a time.
+fn woken_on(run: &Run, task: TaskId, after: Nanos) -> Vec<u16> {
+    run.of(Kind::Wakeup).filter(|event| event.task == task && event.time > after).map(|event| event.cpu).collect()
+}
+
+/// The times at which a task was moved, in ms.
+fn moved_at(run: &Run, task: TaskId) -> Vec<u64> {
+    run.of(Kind::Migrated).filter(|event| event.task == task).map(|event| event.time / MILLISECOND).collect()
+}
+
+/// Hogs on seven of eight processors, and a task that is on the eighth at first, is then bound to some of the others, and at last, when
+/// it is released, woken there while the eighth is idle. Where that is.
+fn woken_beside_seven_hogs(scheduler: &str, first: &str, bound: &str) -> u16 {
+    let hogs: String = (0..7).map(|cpu| hog(&format!("h{cpu}"), &format!("cpus = [{cpu}]"))).collect();
+    let jobs = format!(
+        "{hogs}workload.s = {{ cpus = [6, 7], steps = [{{ sleep = \"1s\" }}, {{ compute = \"1ms\" }}, {{ set = {{ cpus = {bound} }} }}, \
+         {{ sleep = \"1s\" }}, {{ compute = \"1ms\" }}, {{ set = {{ cpus = [0, 1, 2, 3, 4, 5, 6, 7] }} }}, {{ sleep = \"10ms\" }}, \
+         {{ compute = \"1ms\" }}] }}\n{first}"
+    );
+    let run = on("processors = 8", scheduler, 3, &jobs);
+    run.of(Kind::Wakeup).filter(|event| event.task == 7).last().expect("it was woken").cpu
+}
+
+/// With 7 of 8 busy the mean is 896, and 896 * 896 * 117 * 117 / 10240000 is more than 1024: at none is looked since 6.0. Before, at four
+/// at least, and here at all, since the processor has been idle for long.
+#[test]
+fn a_woken_task_does_not_look_for_the_last_idle_processor_of_a_busy_cache() {
+    for scheduler in all() {
+        let cpu = woken_beside_seven_hogs(scheduler, "", "[0, 1]");
+        assert_eq!(cpu == 7, scheduler.contains("5.10"), "{scheduler}: {cpu}");
+    }
+}
+
+/// As before; but when it was woken on the last processor that was busy, so that it has been noted (recent_used_cpu).
+#[test]
+fn a_woken_task_takes_an_idle_processor_that_it_used_before() {
+    let busy = "workload.w = { cpus = [7], start = \"0.99s\", steps = [{ compute = \"20ms\" }] }\n";
+    for scheduler in all() {
+        assert_eq!(woken_beside_seven_hogs(scheduler, busy, "[0]"), 7, "{scheduler}");
+    }
+}
+
+/// 0.6 of its processor are taken from 300 ms on: (1024 - 614) * 117 < 1024 * 100. The other one is asked at the next tick or the one after
+/// next, and looks every 4 to 8 ms.
+#[test]
+fn a_hog_leaves_a_processor_that_a_real_time_task_mostly_uses_and_does_not_come_back() {
+    for scheduler in all() {
+        let scheduler = format!("{scheduler}, rt_throttling = \"off\"");
+        let jobs = "workload.r = { policy = \"fifo\", priority = 10, cpus = [0], start = \"300ms\", passes = \"forever\", \
+                    steps = [{ compute = \"6ms\" }, { sleep = \"4ms\" }] }\n\
+                    workload.h = { cpus = [0], steps = [{ compute = \"200ms\" }, { set = { cpus = [0, 1] } }, { compute = \"100s\" }] }\n";
+        let run = on("processors = 2", &scheduler, 5, jobs);
+        let moves = moved_at(&run, 0); // tasks are numbered by the names of jobs
+        assert!(moves.len() == 1 && (300..330).contains(&moves[0]), "{scheduler}: {moves:?} ms");
+    }
+}
+
+const CORES: &str = "processors = 4, topology = { capacities = [400, 400, 1024, 1024] }";
+
+fn released(name: &str, cpu: u16, work: &str) -> String {
+    format!("workload.{name} = {{ cpus = [{cpu}], {work} }}\n")
+}
+
+/// 1024 * 1280 is more than 400 * 1024. Nothing waits, so the stopper moves it, within an interval of at most two ticks of the idle processor
+/// after the tick that finds it.
+#[test]
+fn a_hog_on_a_small_core_is_moved_to_an_idle_large_one() {
+    for scheduler in all() {
+        let free = "steps = [{ compute = \"400ms\" }, { set = { cpus = [0, 1, 2, 3] } }, { compute = \"100s\" }]";
+        let run = on(CORES, scheduler, 3, &released("h", 0, free));
+        let moves = moved_at(&run, 0);
+        // 400 ms of work take 1024 ms on a core of 400.
+        assert!(moves.len() == 1 && (1024..1024 + 20).contains(&moves[0]), "{scheduler}: {moves:?} ms");
+        let last = run.of(Kind::SwitchOut).filter(|event| event.task == 0).last().expect("it ran").cpu;
+        assert!(last >= 2, "{scheduler}: {last}");
+    }
+}
+
+/// 1 ms of work in 10 ms is 102 of 1024: 102 * 1280 is less than 400 * 1024.
+#[test]
+fn a_small_task_stays_on_a_small_core() {
+    for scheduler in all() {
+        let free = "passes = \"forever\", steps = [{ compute = \"1ms\" }, { sleep = \"9ms\" }, { set = { cpus = [0, 1, 2, 3] } }]";
+        let run = on(CORES, scheduler, 3, &released("s", 0, free));
+        assert_eq!(moved_at(&run, 0), [0; 0], "{scheduler}");
+        assert!(woken_on(&run, 0, SECOND).iter().all(|&cpu| cpu == 0), "{scheduler}");
+    }
+}
+
+/// As many hogs as large cores have one each, however they begin.
+#[test]
+fn hogs_have_the_large_cores_to_themselves() {
+    for scheduler in all() {
+        let run = on(CORES, scheduler, 10, &hog("h", "count = 2"));
+        let large: Nanos = run.of(Kind::SwitchOut).filter(|event| event.cpu >= 2).map(|event| event.a + event.b).sum();
+        assert!(large > 2 * 97 * run.end / 100, "{scheduler}: {large} of {}", run.end);
+    }
+}
+
+/// A hog that is bound to a processor at first, and after 100 ms to none.
+fn bound_first(name: &str, cpu: u16) -> String {
+    let free =
+        "steps = [{ compute = \"100ms\" }, { set = { cpus = [0, 1, 2, 3, 4, 5, 6, 7] } }, { compute = \"100s\" }]";
+    released(name, cpu, free)
+}
+
+/// No processor has two tasks, but their cache has two busy processors: the other cache's are asked to look (nr_busy_cpus), see that it has
+/// two tasks and they have none, and after four failures move a running one. These are intervals of 8 to 16 ms.
+#[test]
+fn two_hogs_that_run_in_one_cache_are_spread_over_two() {
+    for scheduler in all() {
+        let jobs = [bound_first("a", 0), bound_first("b", 1)].concat();
+        let run = on("processors = 8, topology = { cores_per_cache = 4 }", scheduler, 2, &jobs);
+        let moves: Vec<u64> = run.of(Kind::Migrated).map(|event| event.time / MILLISECOND).collect();
+        assert!(moves.len() == 1 && moves[0] < 200, "{scheduler}: {moves:?} ms");
+        let of =
+            |task: TaskId| run.of(Kind::SwitchOut).filter(|event| event.task == task).last().expect("it ran").cpu / 4;
+        assert_ne!(of(0), of(1), "{scheduler}");
+    }
+}
+
+/// Four processors of the other cache are idle and three here. Of those, the one whose task ended last.
+#[test]
+fn a_new_task_goes_to_the_processor_that_became_idle_last() {
+    for scheduler in all() {
+        let short = |cpu: u16, length: u16| {
+            format!("workload.s{cpu} = {{ cpus = [{cpu}], steps = [{{ compute = \"{length}ms\" }}] }}\n")
+        };
+        let jobs = hog("h", "cpus = [0]")
+            + &short(4, 30)
+            + &short(5, 10)
+            + &short(6, 40)
+            + &short(7, 20)
+            + "workload.n = { start = \"500ms\", steps = [{ compute = \"1ms\" }] }\n";
+        let run = on("processors = 8, topology = { cores_per_cache = 4 }", scheduler, 1, &jobs);
+        let first = run.of(Kind::SwitchIn).find(|event| event.task == 1).expect("it ran");
+        assert_eq!(first.cpu, 6, "{scheduler}");
+        assert_eq!(used(&run, 1), MILLISECOND);
+        assert!(share(&run, 0) > 99.0);
+    }
+}
