@@ -6,12 +6,15 @@ import pty
 import select
 import signal
 import subprocess
+import sys
+import threading
 import time
 
 import pytest
 from conftest import COMMAND, valid
 from test_live import host, log_of  # noqa: F401
 
+from schedlab.cli import judge
 from schedlab.results import Results
 
 SECONDS = 60
@@ -140,6 +143,30 @@ def test_ctrl_c_at_the_prompt_stops_in_order_and_the_next_time_goes_on(schedlab,
         person.type("6\n")
     assert "conclude from the letters" in person.end()
     assert len(host.asked("run")) == 5
+
+
+def test_ctrl_c_is_noticed_although_it_does_not_interrupt_the_wait(monkeypatch):
+    ours, theirs = pty.openpty()
+    noticed, too_late = threading.Event(), threading.Event()
+
+    def press():
+        # By now the wait has begun; a signal that another thread takes does not end it.
+        time.sleep(0.5)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        if not noticed.wait(SECONDS):
+            too_late.set()
+            os.write(ours, b"5\n")
+
+    presser = threading.Thread(target=press)
+    with os.fdopen(theirs) as keyboard:
+        monkeypatch.setattr(sys, "stdin", keyboard)
+        presser.start()
+        with judge._stoppable(), pytest.raises(KeyboardInterrupt):
+            judge._line()
+        noticed.set()
+        presser.join()
+    os.close(ours)
+    assert not too_late.is_set()
 
 
 def test_ctrl_c_in_a_session_stops_in_order(host, at_a_terminal):  # noqa: F811

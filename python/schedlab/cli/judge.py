@@ -15,6 +15,9 @@ from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
 NAME = "judge"
 EXAMPLE = "schedlab judge desktop.toml --sessions 4"
 
+#: The longest that a Ctrl-C can go unnoticed while a person is asked.
+WAIT_S = 0.2
+
 
 def verb(
     file: Annotated[Path, typer.Argument(help="The experiment file; its duration is that of a session.")],
@@ -82,8 +85,9 @@ def _is_at_its_end(stream: TextIO | None) -> bool:
 def asked(seen: dict[str, str], session: int, best: int) -> float:
     """A person's score for the session just over; asked again until it is one. Ctrl-C and the end of input stop all."""
     while True:
+        typer.echo(f"session {session} is over: your score, 0 (worst) to {best}: ", nl=False, err=True)
         with _stoppable():
-            answer = typer.prompt(f"session {session} is over: your score, 0 (worst) to {best}", err=True)
+            answer = _line()
         try:
             score = float(answer.replace(",", "."))
         except ValueError:
@@ -93,13 +97,25 @@ def asked(seen: dict[str, str], session: int, best: int) -> float:
         typer.echo(f"{answer!r} is no score: a number from 0 to {best}", err=True)
 
 
+def _line() -> str:
+    """The next line of input; its end counts as Ctrl-C.
+
+    Python does not notice a Ctrl-C that comes between its last look and the call that waits for the line, so at a
+    terminal each wait is short; there a line is ready as a whole.
+    """
+    while sys.stdin.isatty() and not select.select([sys.stdin], [], [], WAIT_S)[0]:
+        pass
+    line = sys.stdin.readline()
+    if not line:
+        raise KeyboardInterrupt
+    return line.strip()
+
+
 @contextmanager
 def _stoppable() -> Iterator[None]:
     """Elsewhere Ctrl-C sets a flag that is looked at between two steps; there are none while a person is asked."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
-    except typer.Abort:
-        raise KeyboardInterrupt from None
     finally:
         signal.signal(signal.SIGINT, before)
