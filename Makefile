@@ -98,14 +98,20 @@ man: setup
 SEED := 1990
 RUST_TESTS := --workspace --locked --exclude schedlab-python
 
-## test: every test, Rust first (it needs no Python); those of Python on all processors, but for those on the live kernel, of which what fails is tried again
+# What fails is tried again alone: terminals, browsers and Ctrl-C share the machine with other tests, and the live kernel with everything.
+# Both results are printed; a test that fails only next to others has a race, in itself or in what it tests, and is mended.
+AGAIN := --last-failed --last-failed-no-failures none
+PYTEST := $(BIN)/python -m pytest
+MODELLED := --hypothesis-seed=$(SEED) $(addprefix --ignore=,$(LIVE))
+
+## test: every test, Rust first (it needs no Python); those of Python on all processors, but for those on the live kernel
 test: export PROPTEST_RNG_SEED := $(SEED)
 test: setup
 	cargo test $(RUST_TESTS)
 	cargo test --locked --manifest-path examples/own_policies/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/examples
 	scripts/live-tests
-	$(BIN)/python -m pytest --hypothesis-seed=$(SEED) --numprocesses auto --dist loadfile $(addprefix --ignore=,$(LIVE))
-	$(BIN)/python -m pytest $(LIVE) || $(BIN)/python -m pytest $(LIVE) --last-failed --last-failed-no-failures none
+	$(PYTEST) $(MODELLED) --numprocesses auto --dist loadfile || $(PYTEST) $(MODELLED) $(AGAIN)
+	$(PYTEST) $(LIVE) || $(PYTEST) $(LIVE) $(AGAIN)
 
 ## explore: the random tests of Rust with scenarios never drawn before, TIMES (10) as many; a failure prints the scene and is a finding
 TIMES := 10
