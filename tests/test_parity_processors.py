@@ -60,12 +60,12 @@ def test_a_share_is_within_where_the_whole_interval_is(simulated, measured, expe
     ],
 )
 def test_a_count_is_within_by_a_factor(simulated, measured, expected):
-    assert verdict("migrations", simulated, measured) == expected
-    assert verdict("context_switches", simulated, measured) == expected
+    assert verdict("tasks.migrations", simulated, measured) == expected
+    assert verdict("tasks.context_switches", simulated, measured) == expected
 
 
 def test_the_difference_of_counts_is_a_factor_with_its_interval():
-    one = processors.judge("x", "migrations", processors.COUNTS, [20.0, 45.0], [10.0, 10.0])
+    one = processors.judge("x", "tasks.migrations", processors.COUNTS, [20.0, 45.0], [10.0, 10.0])
     assert one.is_factor
     # The geometric mean of 2 and 4.5, and half the distance of their logarithms times 12.706.
     assert one.difference.mean == pytest.approx(3.0)
@@ -98,7 +98,8 @@ def test_a_policy_compared_with_itself_is_within_wherever_its_repeats_agree(tmp_
     experiment = Experiment.from_toml(path, set=["seeds=4", "scheduler.name=eevdf", "duration=2s"])
     results = experiment.run(tmp_path, targets=targets(f"sim,{on}", experiment, 1, Conditions()))
     compared = {one.metric: one for one in processors.compare(results, on)}
-    assert set(compared) == {"context_switches", "migrations", "tasks.hogs.run_wait.p50", "tasks.hogs.share", "wasted"}
+    of_hogs = {"tasks.hogs.run_wait.p50", "tasks.hogs.share"}
+    assert set(compared) == {"tasks.context_switches", "tasks.migrations", "wasted", *of_hogs}
     assert {one.verdict for one in compared.values()} == {WITHIN}
     assert all(one.measured.n == one.simulated.n == 4 for one in compared.values())
 
@@ -115,7 +116,7 @@ def test_the_command_prints_every_number_with_its_verdict(schedlab):
     words = ["parity", "--on", "sim:cfs", "--only", "unpinning_8", "--repeats", "2"]
     found = schedlab.json(*words)
     assert found["reference"] == "sim:cfs"
-    assert {one["metric"] for one in found["comparisons"]} >= {"migrations", "until_balanced", "wasted"}
+    assert {one["metric"] for one in found["comparisons"]} >= {"tasks.migrations", "until_balanced", "wasted"}
     shown = schedlab(*words)
     assert shown.returncode == 0, shown.stderr
     assert "half of the 95 % interval" in shown.stdout

@@ -49,7 +49,6 @@ pub struct Setup {
 pub(crate) struct Counts {
     pub interrupts: u64,
     pub system_calls: u64,
-    pub migrations: u64,
     /// Circles of tasks that wait for each other's locks.
     pub deadlocks: u64,
     /// Events that name a task or a processor never announced.
@@ -306,7 +305,11 @@ impl Collector {
                     *charged = charged.saturating_add(e.a);
                 }
             }
-            Kind::Migrated => self.counts.migrations += 1,
+            Kind::Migrated => {
+                if let Some(job) = self.job(e) {
+                    job.migrations += 1;
+                }
+            }
             Kind::Allowed => self.allowed(e),
             Kind::CacheLookup | Kind::DiskQueued | Kind::DiskStart | Kind::DiskDone | Kind::MemoryUse => {
                 self.storage.observe(e);

@@ -98,6 +98,8 @@ pub(crate) struct Job {
     pub sampled: [Nanos; 3],
     /// Switch-outs, by [`Leave`].
     pub left: [u64; 6],
+    /// Times that one of its tasks moved to another processor.
+    pub migrations: u64,
     /// Waits in the runqueue, by [`Cause`]. Those that did not end on a processor, because the task or the run ended first, are
     /// censored.
     pub waits: [Distribution; 4],

@@ -178,7 +178,7 @@ const ENTRIES: &[Entry] = &[
         System(|c| sum(c, Job::involuntary_switches)),
         "times a task was preempted or used up its slice",
     ),
-    entry("migrations", "1", System(|c| count(c.counts.migrations)), "times a task moved to another processor"),
+    entry("migrations", "1", System(|c| sum(c, |j| j.migrations)), "times a task moved to another processor"),
     entry("interrupts", "1", System(|c| count(c.counts.interrupts)), "hardware interrupts"),
     entry("system_calls", "1", System(|c| count(c.counts.system_calls)), "times a task entered the kernel"),
     entry(
@@ -479,6 +479,7 @@ const ENTRIES: &[Entry] = &[
         Task(|j, _| count(j.involuntary_switches())),
         "times its tasks were preempted or used up their slice",
     ),
+    entry("migrations", "1", Task(|j, _| count(j.migrations)), "times its tasks moved to another processor"),
     entry(
         "stuck",
         "1",

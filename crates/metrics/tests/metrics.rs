@@ -441,6 +441,7 @@ fn cache_disk_and_kernel_entries_are_counted() {
             ("interrupts", 2.0),
             ("system_calls", 1.0),
             ("migrations", 1.0),
+            ("tasks.job.migrations", 1.0),
             ("cache_lookups", 4.0),
             ("cache_hit_ratio", 75.0),
             // In 50 ms.
