@@ -76,11 +76,11 @@ def test_a_guest_has_the_processors_of_its_name_and_no_more():
 
 @enough
 def test_the_simulator_compared_with_such_a_guest_has_its_processors():
-    assert factory._processors_of_guests(["sim", f"guest:{NAME}"], hogs()) == 2
-    assert factory._processors_of_guests(["sim", "guest:6.1"], hogs()) == 1
+    assert factory._processors_of_guests(["sim", f"guest:{NAME}"], hogs()) == TWO
+    assert factory._processors_of_guests(["sim", "guest:6.1"], hogs()) == qemu.Processors()
     with pytest.raises(UsageError, match="sim takes the machine of the guests, and these have 1 and 2"):
         factory.targets(f"guest:6.1,{NAME},sim", hogs(), None, Conditions())
-    assert factory._processors_of_guests(["guest:6.1", f"guest:{NAME}"], hogs()) == 1
+    assert factory._processors_of_guests(["guest:6.1", f"guest:{NAME}"], hogs()) == qemu.Processors()
 
 
 @enough

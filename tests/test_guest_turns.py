@@ -16,9 +16,11 @@ from schedlab.targets.factory import targets
 from schedlab.targets.guest import apt, emulation, kernels, machine, qemu, target
 from schedlab.targets.guest.refused import refuse_impossible
 from schedlab.targets.host.conditions import Conditions
+from schedlab.targets.translate import on_a_guests_machine
 
 NAME = "6.1@2-counted"
 TURNS = qemu.Processors(2)
+HOGS_OF_ONE = {"a": {"load": "spin", "compute": "1s"}}
 #: Under a second, so that little is executed.
 SECONDS = 0.5
 
@@ -39,6 +41,13 @@ def test_a_number_that_is_counted_is_of_processors_that_take_turns():
     assert TURNS.threads == 1
     assert not qemu.COUNTED.take_turns
     assert not qemu.Processors(2, counted=False).take_turns
+
+
+def test_the_simulated_machine_next_to_a_counted_guest_has_its_costs():
+    asked = Experiment.from_dict({"machine": "host", "duration": "1s", "workload": HOGS_OF_ONE}, "hogs")
+    counted, noisy = (on_a_guests_machine(asked, 2, own).definition["machine"] for own in (True, False))
+    assert (counted["preset"], counted["processors"]) == ("guest", 2)
+    assert (noisy["preset"], noisy["processors"]) == ("host", 2)
 
 
 @pytest.mark.parametrize("count", [0, 1, 17])

@@ -15,6 +15,7 @@ from schedlab.targets.simulator import Simulator
 from schedlab.targets.target import Target
 
 if TYPE_CHECKING:
+    from schedlab.targets.guest.qemu import Processors
     from schedlab.targets.host.target import Host
 
 
@@ -57,13 +58,14 @@ def refuse_unsimulated(names: Sequence[str], experiment: Specification) -> None:
         _simulator(name, experiment, 1, processors).cells(experiment.cells())
 
 
-def _processors_of_guests(names: Sequence[str], experiment: Specification) -> int | None:
-    """How many processors the guests have that a simulated machine is compared with; None without guests."""
+def _processors_of_guests(names: Sequence[str], experiment: Specification) -> "Processors | None":
+    """The processors of the guests that a simulated machine is compared with; None without guests."""
     if not any(name.startswith(GUEST) for name in names):
         return None
     from schedlab.targets.guest.qemu import processors
 
-    counts = {processors(name.removeprefix(GUEST))[1].count for name in names if name.startswith(GUEST)}
+    found = [processors(name.removeprefix(GUEST))[1] for name in names if name.startswith(GUEST)]
+    counts = {each.count for each in found}
     simulated = list(filter(is_simulated, names))
     if simulated and len(counts) > 1 and experiment.is_of_host:
         both = " and ".join(map(str, sorted(counts)))
@@ -71,11 +73,14 @@ def _processors_of_guests(names: Sequence[str], experiment: Specification) -> in
             f"--on: {simulated[0]} takes the machine of the guests, and these have {both} processors: name "
             "guests of one number, or set machine.processors"
         )
-    return min(counts, default=None)
+    return min(found, key=lambda each: (each.count, not each.counted))
 
 
-def _simulator(name: str, experiment: Specification, threads: int, processors: int | None) -> Simulator:
-    wanted = translate.on_a_guests_machine(experiment, processors) if processors else experiment
+def _simulator(name: str, experiment: Specification, threads: int, processors: "Processors | None") -> Simulator:
+    if processors:
+        wanted = translate.on_a_guests_machine(experiment, processors.count, processors.counted)
+    else:
+        wanted = experiment
     if name.startswith(POLICY):
         wanted = translate.with_policy(wanted, name.removeprefix(POLICY))
     return Simulator(threads, name, wanted if wanted is not experiment else None)

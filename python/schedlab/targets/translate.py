@@ -2,8 +2,8 @@
 
     sim:POLICY            the scheduler is POLICY; what the experiment gives of another one, or as a setting of a real
                           kernel, is the parameter of POLICY that means the same. What means nothing there is refused
-    next to a guest       the machine "host" is the preset "guest": its clock, and what its kernel's calls cost. Next to
-                          one of several processors, which runs in the host's time, it is the host with as many
+    next to a guest       the machine "host" is the preset "guest" with as many processors: its clock, and what its
+                          kernel's calls cost. Next to a guest that runs in the host's time it is the host with as many
 
 Only what is written is translated; the engine judges the outcome.
 """
@@ -38,14 +38,15 @@ def with_policy(experiment: Specification, policy: str) -> Specification:
     return Specification.from_dict(definition, experiment.name)
 
 
-def on_a_guests_machine(experiment: Specification, processors: int = 1) -> Specification:
-    """The experiment with a guest's processors, clock and costs, if its machine is the host."""
+def on_a_guests_machine(experiment: Specification, processors: int = 1, counted: bool = True) -> Specification:
+    """The experiment with a guest's processors, clock and, where its instructions are counted, costs, if its machine is
+    the host."""
     if not experiment.is_of_host:
         return experiment
     machine = experiment.definition["machine"]
     given = machine if isinstance(machine, dict) else {"preset": machine}
     clock = {**given.get("clock", {}), "hz": f"{HZ}/s"}
-    kind = {"preset": GUEST_MACHINE} if processors == 1 else {}
+    kind = {"preset": GUEST_MACHINE} if counted else {}
     translated = {**given, **kind, "title": "a guest's machine", "processors": processors, "clock": clock}
     # The machine "host" brings its kernel's scheduler along where none is named, the preset does not.
     named = {} if "scheduler" in experiment.definition else {"scheduler": _usual(experiment)}
