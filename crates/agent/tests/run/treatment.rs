@@ -124,6 +124,29 @@ fn a_quota_limits_a_group() {
     assert!((15.0..27.0).contains(&seen.get("tasks.hog.share")), "{}", seen.get("tasks.hog.share"));
 }
 
+/// 30 ms of every 330 or so in one go: a quota of 20 ms of each 100 takes the task off for 80 ms in the middle of them, unless the
+/// periods in which it sleeps leave it 20 ms for later.
+#[test]
+fn a_burst_lets_a_group_use_what_it_saved() {
+    if !is_root("a_burst_lets_a_group_use_what_it_saved") {
+        return;
+    }
+    let fixture = Fixture::new();
+    let pass_with = |burst: &str| {
+        let groups = json!({ "some": { "quota": "20ms", "period": "100ms", "burst": burst } });
+        let steps = json!([{ "compute": "30ms" }, { "sleep": "300ms" }]);
+        let worker = json!({ "steps": steps, "passes": "forever", "group": "some" });
+        let seen = fixture.run(json!({ "worker": worker }), json!({ "groups": groups, "duration": "2s" }));
+        (seen.get("tasks.worker.pass_time.p50"), seen.warnings())
+    };
+    let (saved, warnings) = pass_with("20ms");
+    if warnings.contains("group") {
+        return eprintln!("skipped: {warnings}");
+    }
+    let (lost, _) = pass_with("0s");
+    assert!(lost - saved > 0.03, "{saved} s with a burst, {lost} s without");
+}
+
 #[test]
 fn a_task_in_a_group_with_no_share_is_ready_and_can_be_ended() {
     if !is_root("a_task_in_a_group_with_no_share_is_ready_and_can_be_ended") {
