@@ -66,6 +66,19 @@ def test_numbers_read_by_column_are_those_of_the_frame(small, tmp_path):
         assert {one.unit} == set(rows["unit"])
 
 
+@pytest.mark.parametrize("by", ["seed", "metric", "value"])
+def test_rows_may_come_in_any_order(small, tmp_path, by):
+    found = Experiment.from_toml(small).run(tmp_path / "results")
+    (file,) = store.files(found.folder)
+    pl.read_parquet(file).sort(by, maintain_order=True).write_parquet(file, row_group_size=500)
+    again = Results.open(found.folder)
+    assert again.known_metrics == list(again.frame["metric"].unique(maintain_order=True))
+    assert [sorted(runs[2]) for runs in store.index(file).runs()] == [[1, 2, 3]] * 2
+    for (scenario, metric), one in again._values(again.known_metrics).items():
+        rows = again.frame.filter(pl.col("scenario") == scenario, pl.col("metric") == metric)
+        assert (one.seeds, one.values) == (rows["seed"].to_list(), rows["value"].to_list())
+
+
 def test_files_that_polars_wrote_are_known_read_and_gone_on_with(schedlab, small):
     """Results of before were written by polars."""
     schedlab("run", small)
@@ -208,13 +221,60 @@ def test_a_table_of_many_cells_is_shown_by_its_ends_and_printed_whole_for_progra
     assert (plan.count("cell: scheduler.slice"), "cells: 1 more; --json has all of them" in plan) == (200, True)
 
 
-def test_of_a_table_of_many_cells_only_the_rows_that_are_shown_are_made(small, tmp_path):
+class Columns:
+    """Columns of values that keep count of the cells of which values are taken out."""
+
+    def __init__(self):
+        self.columns, self.taken, self.files = _core.Columns(), 0, []
+
+    def get(self, scenario, metric):
+        self.taken += 1
+        return self.columns.get(scenario, metric)
+
+    def add(self, path, runs, metrics):
+        self.files.append(path)
+        self.columns.add(path, runs, metrics)
+
+    def __getattr__(self, name):
+        return getattr(self.columns, name)
+
+
+def counting(monkeypatch) -> tuple[list[Columns], list[str]]:
+    """All columns that are read from now on, and the files of which runs and metrics are looked up."""
+    made, looked_up = [], []
+    engine = {name: getattr(_core, name) for name in ("Index", "Runs", "Tail", "lacking")}
+    engine["Columns"] = lambda: made.append(Columns()) or made[-1]
+    engine["Index"] = lambda path: looked_up.append(path) or _core.Index(path)
+    monkeypatch.setattr(store, "_core", SimpleNamespace(**engine))
+    return made, looked_up
+
+
+def test_each_file_of_known_runs_is_read_twice_for_their_runs_and_for_the_values_that_are_shown(
+    small, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(store, "RUNS_PER_FILE", 2)
+    experiment = Experiment.from_text(small.read_text(), "known")
+    files = [str(file) for file in store.files(experiment.run(tmp_path / "results").folder)]
+    store._index.cache_clear()
+    made, looked_up = counting(monkeypatch)
+    again = experiment.run(tmp_path / "results")
+    assert (again.computed, len(files)) == (0, 3)
+    assert len(again.summary_tables()[0].rows) == 2
+    assert (again.stuck, again.missing) == (False, [])
+    assert looked_up == files
+    assert [values.files for values in made] == [files]
+
+
+def test_of_a_table_of_many_cells_only_the_rows_that_are_shown_are_made(small, tmp_path, monkeypatch):
     slices = ", ".join(f'"{17 * number}ms"' for number in range(1, 202))
     text = small.read_text().replace('"100ms", "18ms"', slices)
     found = Experiment.from_text(text, "many", set=["seeds=1"]).run(tmp_path / "results")
+    made, _ = counting(monkeypatch)
     shown, left = found.summary_tables()[0].shortened()
     assert (len(shown.rows), left) == (2 * END_ROWS + 1, "161 of 201 rows are not shown")
     assert 0 < len(found._shown._made) <= 2 * END_ROWS * len(found.shown_metrics)
+    (values,) = made
+    assert 0 < values.taken <= 2 * END_ROWS * len(found.shown_metrics)
     there = found.frame.filter(pl.col("metric").is_in(found.shown_metrics)).select("scenario", "metric").n_unique()
     assert len(found.entries()) == len(found._shown) == there > 201
 

@@ -115,13 +115,106 @@ fn labelled(experiment: &str, labels: Vec<Label>) -> Vec<results::Label> {
     labels.into_iter().map(label).collect()
 }
 
+/// Which runs are asked for: all of some scenarios with some seeds.
+#[pyclass(frozen)]
+struct Runs(results::Runs);
+
+#[pymethods]
+impl Runs {
+    #[new]
+    fn new(scenarios: Vec<String>, seeds: Vec<u64>) -> Runs {
+        Runs(results::Runs::new(scenarios, seeds))
+    }
+}
+
+/// Which runs a file of results has, and which metrics each has.
+#[pyclass(frozen)]
+struct Index(results::Index);
+
+#[pymethods]
+impl Index {
+    /// Reads it; no value is read.
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Index> {
+        released(py, || results::Index::read(&path)).map(Index)
+    }
+
+    /// Scenario, engine, seeds, and whether the runs depend on them.
+    fn runs(&self) -> Vec<results::Known> {
+        self.0.runs()
+    }
+
+    /// The scenarios whose only run stands for all seeds, and the seed of that run.
+    fn alike(&self) -> BTreeMap<String, u64> {
+        self.0.alike()
+    }
+
+    /// Whether the file has any of these runs.
+    fn has(&self, runs: &Runs) -> bool {
+        self.0.has(&runs.0)
+    }
+
+    /// The metrics that some runs have, in the order of the file.
+    fn metrics(&self, runs: &Runs) -> Vec<String> {
+        self.0.metrics(&runs.0)
+    }
+}
+
+/// Values of some metrics in some runs, as columns of numbers.
+#[pyclass]
+#[derive(Default)]
+struct Columns(results::Columns);
+
+#[pymethods]
+impl Columns {
+    #[new]
+    fn new() -> Columns {
+        Columns::default()
+    }
+
+    /// Adds the values that one more file has of these metrics in these runs.
+    fn add(&mut self, py: Python<'_>, path: PathBuf, runs: &Runs, metrics: HashSet<String>) -> PyResult<()> {
+        released(py, || self.0.add(&path, &runs.0, &metrics))
+    }
+
+    /// The unit of a metric, if it is known.
+    fn unit(&self, metric: &str) -> Option<&str> {
+        self.0.unit(metric)
+    }
+
+    /// Unit, seeds and values of a metric in the runs of a scenario.
+    fn get(&self, scenario: &str, metric: &str) -> Option<results::Found> {
+        self.0.get(scenario, metric)
+    }
+
+    /// Whether a scenario has runs with a metric.
+    fn has(&self, scenario: &str, metric: &str) -> bool {
+        self.0.has(scenario, metric)
+    }
+
+    /// Scenario and metric of all values, scenario by scenario.
+    fn keys(&self) -> Vec<(String, String)> {
+        self.0.keys()
+    }
+
+    /// The largest of a metric's values without their signs, in all runs.
+    fn largest(&self, metric: &str) -> Option<f64> {
+        self.0.largest(metric)
+    }
+
+    /// Whether no scenario has several runs with a metric.
+    fn is_of_single_runs(&self, metric: &str) -> bool {
+        self.0.is_of_single_runs(metric)
+    }
+}
+
 /// Bridge to the engine.
 #[pymodule]
 mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::{ScenarioError, Sweep, Tail};
+    use super::{Columns, Index, Runs, ScenarioError, Sweep, Tail};
 
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -203,28 +296,10 @@ mod _core {
         released(py, || results::about(stream))
     }
 
-    /// The runs in a file of results: scenario, engine, seeds, and whether the runs depend on them.
+    /// What files lack of these scenarios with these seeds: places of scenarios, each with the places of the seeds that it lacks.
     #[pyfunction]
-    fn known_runs(py: Python<'_>, path: PathBuf) -> PyResult<Vec<results::Known>> {
-        released(py, || results::known(&path))
-    }
-
-    /// The metrics that some runs of a file of results have, in its order.
-    #[pyfunction]
-    fn metrics_of(py: Python<'_>, path: PathBuf, scenarios: Vec<String>, seeds: Vec<u64>) -> PyResult<Vec<String>> {
-        released(py, || results::metrics(&path, &results::Runs::new(scenarios, seeds)))
-    }
-
-    /// The values of some metrics in some runs of a file of results: scenario, metric, unit, seeds and values.
-    #[pyfunction]
-    fn read_values(
-        py: Python<'_>,
-        path: PathBuf,
-        scenarios: Vec<String>,
-        seeds: Vec<u64>,
-        metrics: HashSet<String>,
-    ) -> PyResult<Vec<results::Series>> {
-        released(py, || results::series(&path, &results::Runs::new(scenarios, seeds), &metrics))
+    fn lacking(files: Vec<PyRef<'_, Index>>, scenarios: Vec<String>, seeds: Vec<u64>) -> Vec<(usize, Vec<usize>)> {
+        results::lacking(files.iter().map(|index| &index.0), &scenarios, &seeds)
     }
 
     /// Writes one run to a file, whole or not at all; see `recording` for the kinds.

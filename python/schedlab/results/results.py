@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedlab import stats
+from schedlab import _core, stats
 from schedlab.errors import UsageError, closest, nearest
 from schedlab.results import censored, folders, store, tables
 from schedlab.results.manifest import read_manifest
@@ -141,11 +141,16 @@ class Results:
     @cached_property
     def known_metrics(self) -> list[str]:
         """Names of the metrics that the runs have."""
-        return store.metrics(store.files(self.folder), self.scenarios, self.seeds)
+        return store.metrics(store.files(self.folder), self._runs)
 
     def _values(self, metrics: Iterable[str]) -> Series:
         """The values of some metrics, by scenario and metric."""
-        return store.values(store.files(self.folder), self.scenarios, self.seeds, metrics)
+        return store.values(store.files(self.folder), self._runs, metrics)
+
+    @cached_property
+    def _runs(self) -> _core.Runs:
+        """The runs of these scenarios and seeds, as the engine takes them."""
+        return _core.Runs(self.scenarios, self.seeds)
 
     @property
     def notes(self) -> list[str]:
@@ -512,4 +517,5 @@ def _is_meant(name: str, asked: str) -> bool:
 
 
 def _any_stuck(values: Series) -> bool:
-    return any((value or 0) > 0 for value in values.column(STUCK)[0])
+    # A number of tasks is never negative.
+    return (values.largest(STUCK) or 0) > 0

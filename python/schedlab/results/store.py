@@ -13,7 +13,7 @@ only run of its scenario: it stands for all seeds.
 import fcntl
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,8 +27,8 @@ from schedlab.specification import Cell
 from schedlab.system import leftovers, reading, writing
 
 RUNS_PER_FILE = 1000
-#: Files whose runs are remembered: a command asks for them several times.
-REMEMBERED = 64
+#: Files whose runs are remembered, more than a hundred thousand runs have: a command asks for them several times.
+REMEMBERED = 128
 FORMAT = 1
 #: What a manifest keeps when its experiment is run again.
 KEPT = ("created", "warnings", "seen")
@@ -83,20 +83,13 @@ class Store:
         for file in [*files(self.folder), self.folder / manifest.NAME]:
             file.unlink(missing_ok=True)
 
-    def lacking(self, cells: Iterable[Cell], seeds: Sequence[int]) -> list[tuple[Cell, int]]:
+    def lacking(self, cells: Sequence[Cell], seeds: Sequence[int]) -> list[tuple[Cell, int]]:
         """The runs of these cells with these seeds that are not in the folder."""
-        done: dict[str, Collection[int]] = {}
-        for file in self._files:
-            for scenario, _, known, seeded in runs(file):
-                done[scenario] = known if scenario not in done else {*done[scenario], *known}
-                if not seeded:
-                    self.alike[scenario] = known[0]
-        lacking = []
-        for cell in cells:
-            if cell.hash not in self.alike:
-                known = set(done.get(cell.hash, ()))
-                lacking += [(cell, seed) for seed in seeds if seed not in known]
-        return lacking
+        there = [index(file) for file in self._files]
+        for one in there:
+            self.alike.update(one.alike())
+        lacking = _core.lacking(there, [cell.hash for cell in cells], seeds)
+        return [(cells[cell], seeds[seed]) for cell, own in lacking for seed in own]
 
     def append(self, rows: bytes, labels: Labels) -> None:
         """Add whole runs, and their warnings. `rows` are as the engine gives them; see `frames.stream`."""
@@ -147,51 +140,37 @@ class Store:
         manifest.write_manifest(self.folder, self.manifest, self._lines)
 
 
-def runs(file: Path) -> list[tuple[str, str, list[int], bool]]:
-    """The runs in a file: scenario, engine, seeds, and whether the runs depend on them. Not to be changed:
-    what was read last is remembered.
-    """
+def index(file: Path) -> _core.Index:
+    """Which runs a file has, and which metrics each of them has. What was read last is remembered."""
     with _named(file):
         is_now = os.stat(file)
-        return _runs(str(file), is_now.st_dev, is_now.st_ino, is_now.st_mtime_ns, is_now.st_size)
+        return _index(str(file), is_now.st_dev, is_now.st_ino, is_now.st_mtime_ns, is_now.st_size)
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _runs(path: str, *_: int) -> list[tuple[str, str, list[int], bool]]:
+def _index(path: str, *_: int) -> _core.Index:
     """A file that is written again is another one."""
-    return _core.known_runs(path)
+    return _core.Index(path)
 
 
 def alike(files: Iterable[Path]) -> dict[str, int]:
     """The scenarios whose only run stands for all seeds, and the seed of that run."""
-    return {scenario: seeds[0] for file in files for scenario, _, seeds, seeded in runs(file) if not seeded}
+    return {scenario: seed for file in files for scenario, seed in index(file).alike().items()}
 
 
-def metrics(files: Iterable[Path], scenarios: list[str], seeds: list[int]) -> list[str]:
+def metrics(files: Iterable[Path], runs: _core.Runs) -> list[str]:
     """Names of the metrics that these runs have, in the order of the files."""
-    found: dict[str, None] = {}
-    for file, own in _having(files, scenarios):
-        with _named(file):
-            found |= dict.fromkeys(_core.metrics_of(str(file), own, seeds))
-    return list(found)
+    return list(dict.fromkeys(name for file in files for name in index(file).metrics(runs)))
 
 
-def values(files: Iterable[Path], scenarios: list[str], seeds: list[int], names: Iterable[str]) -> Series:
+def values(files: Iterable[Path], runs: _core.Runs, names: Iterable[str]) -> Series:
     """The values of these metrics in these runs, by scenario and metric; nothing else is read."""
-    found, wanted = Series(), set(names)
-    for file, own in _having(files, scenarios):
-        with _named(file):
-            found.add(_core.read_values(str(file), own, seeds, wanted))
-    return found
-
-
-def _having(files: Iterable[Path], scenarios: list[str]) -> Iterator[tuple[Path, list[str]]]:
-    """The files that may have any of the scenarios, and which: of many, those that the file has."""
-    asked = set(scenarios) if len(scenarios) > RUNS_PER_FILE else None
+    found, wanted = _core.Columns(), set(names)
     for file in files:
-        own = scenarios if asked is None else [scenario for scenario, *_ in runs(file) if scenario in asked]
-        if own:
-            yield file, own
+        if index(file).has(runs):
+            with _named(file):
+                found.add(str(file), runs, wanted)
+    return Series(found)
 
 
 def are_same(files: Iterable[Path], scenarios: list[str], seeds: list[int]) -> bool:
@@ -199,9 +178,9 @@ def are_same(files: Iterable[Path], scenarios: list[str], seeds: list[int]) -> b
     first: dict[tuple[str, str], float | None] = {}
     counts: dict[str, set[int]] = {scenario: set() for scenario in scenarios}
     have: dict[tuple[str, str], int] = {}
+    runs = _core.Runs(scenarios, seeds)
     for file in files:
-        names = metrics([file], scenarios, seeds)
-        for key, one in values([file], scenarios, seeds, names).items():
+        for key, one in values([file], runs, metrics([file], runs)).items():
             if set(one.values) != {first.setdefault(key, one.values[0])}:
                 return False
             have[key] = have.get(key, 0) + len(one.values)

@@ -50,16 +50,16 @@ class Means(Mapping[tuple[str, str], dict[str, Any]]):
 
     def readable_unit(self, metrics: Sequence[str]) -> str:
         """The unit in which a column of these means is read most easily."""
-        largest = max((abs(mean) for metric in metrics for mean in self._means(metric)), default=0.0)
-        return readable_unit(self.unit(metrics), largest)
+        return readable_unit(self.unit(metrics), max(map(self._largest, metrics), default=0.0))
 
-    def _means(self, metric: str) -> Iterator[float]:
-        values, scenarios = self._found.column(metric)
-        if len(values) > scenarios:
-            keys = ((scenario, metric) for scenario in self._cells)
-            values = [self[key]["mean"] for key in keys if key in self._found]
-        # Of one run the mean is known without a row.
-        return (mean for mean in values if mean is not None)
+    def _largest(self, metric: str) -> float:
+        """The largest of a metric's means without their signs."""
+        if self._found.is_of_single_runs(metric):
+            # Of one run the mean is known without a row.
+            return self._found.largest(metric) or 0.0
+        keys = ((scenario, metric) for scenario in self._cells)
+        means = (self[key]["mean"] for key in keys if key in self._found)
+        return max((abs(mean) for mean in means if mean is not None), default=0.0)
 
 
 def paired(values: Values, base: Values, alike: tuple[bool, bool] = (False, False)) -> tuple[list[float], list[float]]:

@@ -193,7 +193,7 @@ def _found(file: Path, wanted: set[tuple[str, int]], engines: dict[str, str]) ->
     lacking = {scenario for scenario, _ in wanted}
     return [
         (scenario, seed)
-        for scenario, engine, seeds, seeded in store.runs(file)
+        for scenario, engine, seeds, seeded in store.index(file).runs()
         if engines.get(scenario) == engine
         for seed in seeds
         if ((scenario, seed) in wanted if seeded else scenario in lacking)

@@ -21,7 +21,7 @@ from schedlab.targets.target import Chunk, Run
 #: Seconds that a chunk should take: short compared with a person's patience, long compared with the cost of saving it.
 CHUNK_SECONDS = 0.5
 #: Runs that are before the workers at a time. They are in memory until the ones before them are finished.
-AHEAD = 1024
+AHEAD = 512
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,6 @@ def _await_a_chunk(sweep: _core.Sweep, stop: threading.Event) -> None:
     while not stop.is_set():
         ready, under_way = sweep.wait(HEARD_SECONDS)
         late = time.monotonic() - began >= CHUNK_SECONDS
-        if ready and (late or ready == under_way or ready >= AHEAD // 4):
+        if ready and (late or ready == under_way or ready >= AHEAD // 2):
             return
     raise KeyboardInterrupt

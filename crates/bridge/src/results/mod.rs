@@ -1,10 +1,14 @@
 //! Files of results: a row for each run and metric, Parquet, read by column. In memory the rows are numbers; their texts, which
 //! repeat, are kept once.
 
+mod columns;
+mod index;
 mod read;
 mod tail;
 
-pub use read::{About, Known, Runs, Series, about, known, metrics, series};
+pub use columns::{Columns, Found};
+pub use index::{Index, Known, lacking};
+pub use read::{About, Runs, about};
 pub use tail::{Filled, Label, Tail};
 
 use arrow_array::{
@@ -19,7 +23,7 @@ use parquet::arrow::{
         ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
     },
 };
-use std::{fs::File, path::Path, sync::Arc};
+use std::{collections::HashMap, fs::File, path::Path, sync::Arc};
 
 /// Columns of every file, before those of the factors.
 const COLUMNS: [&str; 7] = ["experiment", "scenario", "engine", "seed", "metric", "unit", "value"];
@@ -121,23 +125,60 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// The number of a row's text, from 0 on and the same for equal numbers only: an index into what `each` gives.
-    fn key(&self, place: usize) -> usize {
+    /// The number of each row's text, from 0 on and the same for equal numbers only: an index into what `each` gives.
+    fn keys(&self, rows: usize) -> Vec<u32> {
         match *self {
-            Texts::Numbered { keys, texts } if !keys.is_valid(place) => texts.len(),
-            Texts::Numbered { keys, .. } => keys.value(place) as usize,
-            Texts::Plain(_) | Texts::Large(_) => place,
-            Texts::None => 0,
+            Texts::Numbered { keys, .. } if keys.null_count() == 0 => {
+                keys.values().iter().map(|&key| key as u32).collect()
+            }
+            Texts::Numbered { keys, texts } => {
+                keys.iter().map(|key| key.map_or(texts.len() as u32, |key| key as u32)).collect()
+            }
+            Texts::Plain(_) | Texts::Large(_) => (0..rows as u32).collect(),
+            Texts::None => vec![0; rows],
         }
     }
 
     /// What a function gives for each text, by its key, with no text as the last one.
-    fn each<T>(&self, of: impl Fn(Option<&str>) -> T) -> Vec<T> {
+    fn each<T>(&self, of: impl FnMut(Option<&'a str>) -> T) -> Vec<T> {
         match *self {
             Texts::Numbered { texts, .. } | Texts::Plain(texts) => texts.iter().chain([None]).map(of).collect(),
             Texts::Large(texts) => texts.iter().chain([None]).map(of).collect(),
-            Texts::None => vec![of(None)],
+            Texts::None => [None].into_iter().map(of).collect(),
         }
+    }
+}
+
+/// Texts by number, each once.
+#[derive(Debug, Default)]
+struct Words {
+    all: Vec<Arc<str>>,
+    numbers: HashMap<Arc<str>, u32>,
+}
+
+impl Words {
+    /// The number of a text, which gets one if it has none.
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.known(text) {
+            return number;
+        }
+        let (text, number): (Arc<str>, u32) = (text.into(), self.len());
+        self.all.push(Arc::clone(&text));
+        self.numbers.insert(text, number);
+        number
+    }
+
+    /// The number of a text that has one.
+    fn known(&self, text: &str) -> Option<u32> {
+        self.numbers.get(text).copied()
+    }
+
+    fn text(&self, number: u32) -> &str {
+        &self.all[number as usize]
+    }
+
+    fn len(&self) -> u32 {
+        self.all.len() as u32
     }
 }
 

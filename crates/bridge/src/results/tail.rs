@@ -1,6 +1,6 @@
 //! The last file of a folder of results, which grows with each chunk of runs.
 
-use super::{COLUMNS, Opened, SEEDED, Seeded, Texts, numbers, values};
+use super::{COLUMNS, Opened, SEEDED, Seeded, Texts, Words, numbers, values};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, UInt64Array,
     cast::AsArray,
@@ -14,25 +14,6 @@ use parquet::{
     file::properties::WriterProperties,
 };
 use std::{collections::HashMap, path::Path, sync::Arc};
-
-/// Texts by number, each once.
-#[derive(Debug, Default)]
-struct Words {
-    all: Vec<Arc<str>>,
-    numbers: HashMap<Arc<str>, u32>,
-}
-
-impl Words {
-    fn number(&mut self, text: &str) -> u32 {
-        if let Some(&number) = self.numbers.get(text) {
-            return number;
-        }
-        let (text, number): (Arc<str>, u32) = (text.into(), self.all.len() as u32);
-        self.all.push(Arc::clone(&text));
-        self.numbers.insert(text, number);
-        number
-    }
-}
 
 /// Whose rows they are: the labels of a run.
 #[derive(Debug, Clone)]
@@ -279,7 +260,7 @@ impl Tail {
             .map(|row| {
                 let word = word(row)?;
                 Some(*places.entry(word).or_insert_with(|| {
-                    all.push(&self.words.all[word as usize]);
+                    all.push(self.words.text(word));
                     all.len() as i32 - 1
                 }))
             })
