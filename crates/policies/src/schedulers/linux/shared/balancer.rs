@@ -1,5 +1,6 @@
 //! What balancing knows of processors and tasks.
 
+pub use super::kernel::Kernel;
 use super::{domains::Domains, past::Past};
 use crate::schedulers::{
     Dequeue,
@@ -23,29 +24,6 @@ pub const ATTEMPTS: u64 = 1024;
 pub const LONGEST_REST: Nanos = 60 * SECOND;
 /// Once a second, what looking has cost is lowered to this many parts of 256.
 const LOWERED: Nanos = 253;
-
-/// The first kernel with the rules by which tasks are placed and balanced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kernel {
-    /// A processor that becomes idle looks for work elsewhere if it is idle for longer on average than a fixed time; a woken task looks
-    /// at as many processors as pays.
-    V5_10,
-    /// If it is idle for longer than looking takes; at as many processors as are likely to be idle.
-    V6_1,
-    /// Groups of threads are compared by their cores; of several groups that are just busy, the last is taken. The search for tasks ends at
-    /// its limit even where all are bound.
-    V6_12,
-    /// Failures make looking for work dearer.
-    V6_17,
-    /// It is done as often as that has paid, by chance.
-    V6_18,
-}
-
-impl Kernel {
-    pub fn by_cores(self) -> bool {
-        self >= Kernel::V6_12
-    }
-}
 
 /// How an attempt to pull ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -242,7 +220,7 @@ pub struct Balancer {
 
 impl Balancer {
     pub fn new(topology: &Topology, tick: Nanos, kernel: Kernel) -> Self {
-        let (domains, processors) = (Domains::new(topology), usize::from(topology.processors()));
+        let (domains, processors) = (Domains::new(topology, kernel), usize::from(topology.processors()));
         let state = |levels| State {
             last: None,
             idle_since: None,
