@@ -323,3 +323,35 @@ impl Balancer {
         self.lists[cpu as usize].tail()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 253 / 256 of 1000 ns are 988, and of these 976.
+    #[test]
+    fn what_looking_has_cost_is_lowered_once_a_second() {
+        let mut level = Level::new(2);
+        level.cost = 1000;
+        assert!(!level.forget_cost(SECOND));
+        assert!(level.forget_cost(SECOND + 1));
+        assert_eq!(level.cost, 988);
+        assert!(!level.forget_cost(2 * SECOND));
+        assert!(level.forget_cost(100 * SECOND));
+        assert_eq!(level.cost, 976, "once, however long nothing has looked");
+    }
+
+    /// An eighth of what a time is longer than the mean so far, up to twice the longest look.
+    #[test]
+    fn idle_times_count_up_to_twice_the_longest_look() {
+        let mut balancer = Balancer::new(&Topology::uniform(2), 4 * MILLISECOND, Kernel::V6_1);
+        let mut woken = |longest: Nanos, idle: Nanos| {
+            (balancer.states[0].longest_cost, balancer.states[0].idle_since) = (longest, Some(0));
+            balancer.woken(idle, 0);
+            balancer.states[0].mean_idle
+        };
+        assert_eq!(woken(MIGRATION_COST, MILLISECOND / 5), MILLISECOND * 9 / 10);
+        assert_eq!(woken(MIGRATION_COST, 100 * MILLISECOND), 2 * MIGRATION_COST);
+        assert_eq!(woken(MILLISECOND, 100 * MILLISECOND), 2 * MILLISECOND);
+    }
+}
