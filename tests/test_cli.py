@@ -120,7 +120,7 @@ def test_a_program_reads_threads_caches_nodes_and_capacities_of_a_machine(schedl
     assert (epyc["processors"], epyc["thread_speed"], epyc["distances"]) == (64, 0.62, [[10]])
     caches = [cache for node in epyc["nodes"] for cache in node["caches"]]
     assert [len(cache["cores"]) for cache in caches] == [4] * 8
-    assert caches[1]["cores"][0] == {"core": 4, "capacity": 1024, "processors": [4, 36]}
+    assert caches[1]["cores"][0] == {"core": 4, "capacity": 1024, "priority": 0, "processors": [4, 36]}
     small = schedlab.json("describe", "thinkpad_x13s")["info"]["topology"]
     assert [core["capacity"] for core in small["nodes"][0]["caches"][0]["cores"]] == [490] * 4 + [1024] * 4
     assert small["thread_speed"] is None

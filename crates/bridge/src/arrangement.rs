@@ -38,6 +38,7 @@ struct Cache {
 struct Core {
     number: u16,
     capacity: u16,
+    priority: u16,
     processors: Vec<u16>,
 }
 
@@ -62,7 +63,12 @@ impl Arrangement {
         for (&number, place) in numbers.iter().zip((0..).map(|cpu| topology.place(cpu))) {
             let caches = &mut all[usize::from(place.node)].caches;
             let cache = entry(caches, |one| one.number == place.cache, || Cache { number: place.cache, cores: vec![] });
-            let core = || Core { number: place.core, capacity: place.capacity, processors: Vec::new() };
+            let core = || Core {
+                number: place.core,
+                capacity: place.capacity,
+                priority: place.priority,
+                processors: Vec::new(),
+            };
             entry(&mut cache.cores, |one| one.number == place.core, core).processors.push(number);
         }
         let places = 0..nodes.len() as u16;
@@ -73,6 +79,13 @@ impl Arrangement {
 
     fn cores(&self) -> impl Iterator<Item = &Core> {
         self.nodes.iter().flat_map(|node| &node.caches).flat_map(|cache| &cache.cores)
+    }
+
+    /// Whether something is the same of all cores.
+    fn all_alike(&self, what: impl Fn(&Core) -> u16) -> bool {
+        let mut all = self.cores().map(what);
+        let first = all.next();
+        all.all(|one| Some(one) == first)
     }
 
     /// Most processors of a core.
@@ -91,7 +104,7 @@ impl Arrangement {
 
     /// All of it, for programs.
     pub fn json(&self) -> Value {
-        let core = |one: &Core| json!({ "core": one.number, "capacity": one.capacity, "processors": one.processors });
+        let core = |Core { number, capacity, priority, processors }: &Core| json!({ "core": number, "capacity": capacity, "priority": priority, "processors": processors });
         let cache =
             |one: &Cache| json!({ "cache": one.number, "cores": one.cores.iter().map(core).collect::<Vec<_>>() });
         let node =
@@ -108,15 +121,18 @@ impl Arrangement {
     /// All of it, in lines for the eye.
     pub fn drawing(&self) -> String {
         let mut text = self.summary();
-        let full = self.cores().map(|core| core.capacity).max().unwrap_or(0);
-        let even = self.cores().all(|core| core.capacity == full);
+        let (even, equal) = (self.all_alike(|core| core.capacity), self.all_alike(|core| core.priority));
+        let shown = |core: &Core| (if even { 0 } else { core.capacity }, if equal { 0 } else { core.priority });
         for node in &self.nodes {
             let _ = write!(text, "\nnode {}\n", node.number);
             for cache in &node.caches {
                 let mut head = format!("  cache {:<3}", cache.number);
-                for alike in cache.cores.chunk_by(|one, next| even || one.capacity == next.capacity) {
+                for alike in cache.cores.chunk_by(|one, next| shown(one) == shown(next)) {
                     if !even {
                         let _ = write!(head, "capacity {:<5}", alike[0].capacity);
+                    }
+                    if !equal {
+                        let _ = write!(head, "priority {:<5}", alike[0].priority);
                     }
                     cores(&mut text, &head, alike);
                     head = " ".repeat(11);
@@ -203,7 +219,8 @@ mod tests {
 
     /// Processors at (core, cache, node, capacity).
     fn topology(places: &[(u16, u16, u16, u16)], distances: &[&[u16]]) -> Topology {
-        let place = |&(core, cache, node, capacity): &(u16, u16, u16, u16)| Place { core, cache, node, capacity };
+        let place =
+            |&(core, cache, node, capacity): &(u16, u16, u16, u16)| Place { core, cache, node, capacity, priority: 0 };
         let distances = distances.iter().map(|row| row.to_vec()).collect();
         Topology::new(places.iter().map(place).collect(), distances, 0.6)
     }
@@ -249,6 +266,26 @@ level    processors groups own group            flags
 MC                3      3 0                    SHARE_LLC ASYM_CPUCAPACITY
 ";
         assert_eq!(own.drawing(), drawing);
+    }
+
+    #[test]
+    fn cores_of_a_cache_are_drawn_by_priority_where_some_are_favoured() {
+        let place =
+            |cpu: u16| Place { core: cpu, cache: 0, node: 0, capacity: 1024, priority: [45, 40][usize::from(cpu / 2)] };
+        let own = Arrangement::of_machine(&Topology::new((0..4).map(place).collect(), vec![vec![10]], 1.0));
+        let drawing = "\
+4 processors: 1 node, 1 last-level cache, 4 cores
+
+node 0
+  cache 0  priority 45    [0] [1]
+           priority 40    [2] [3]
+
+domains of processor 0 under eevdf and cfs
+level    processors groups own group            flags
+MC                4      4 0                    SHARE_LLC ASYM_PACKING
+";
+        assert_eq!(own.drawing(), drawing);
+        assert_eq!(own.json()["nodes"][0]["caches"][0]["cores"][2]["priority"], 40);
     }
 
     #[test]

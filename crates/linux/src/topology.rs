@@ -1,5 +1,6 @@
 //! The processors of the running host and what they share, as its kernel reports it in sysfs. What a kernel does not report, in many
-//! virtual machines most of it, has a plain answer: each processor a core, one cache a package, one memory node, full capacity.
+//! virtual machines most of it, has a plain answer: each processor a core, one cache a package, one memory node, full capacity, no favoured
+//! core.
 
 use crate::Root;
 use schedlab_model::topology::{CAPACITY, Place, Topology};
@@ -16,6 +17,8 @@ const REMOTE: u16 = 20;
 
 const CPUS: &str = "/sys/devices/system/cpu";
 const NODES: &str = "/sys/devices/system/node";
+/// Whether the kernel prefers favoured cores, 1 or Y (arch/x86/kernel/itmt.c): a sysctl up to 6.13, since then in debugfs.
+const FAVOURS: [&str; 2] = ["/proc/sys/kernel/sched_itmt_enabled", "/sys/kernel/debug/x86/sched_itmt_enabled"];
 
 /// The processors that are online.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,11 +40,14 @@ pub fn read(root: &Root) -> Option<Host> {
     }
     let (node_of, nodes) = nodes(root, &numbers);
     let (mut cores, mut caches) = (Numbers::default(), Numbers::default());
+    let favours = FAVOURS.iter().any(|file| root.read(file).is_ok_and(|text| ["1", "Y"].contains(&text.trim())));
+    let priority = |cpu: u16| number(root, &format!("{CPUS}/cpu{cpu}/acpi_cppc/highest_perf")).filter(|_| favours);
     let place = |(&cpu, &node): (&u16, &u16)| Place {
         core: cores.of(first(root, &format!("cpu{cpu}/topology"), &["core_cpus_list", "thread_siblings_list"], cpu)),
         cache: caches.of(last_level(root, cpu, node)),
         node,
         capacity: number(root, &format!("{CPUS}/cpu{cpu}/cpu_capacity")).map_or(CAPACITY, |one| one.clamp(1, CAPACITY)),
+        priority: priority(cpu).unwrap_or(0),
     };
     let places = numbers.iter().zip(&node_of).map(place).collect();
     Some(Host { topology: Topology::new(places, distances(root, &nodes), 1.0), numbers, nodes })
@@ -146,11 +152,12 @@ mod tests {
     use super::*;
     use tempfile::TempDir;
 
-    /// A made-up host: files below /sys/devices/system and their texts.
+    /// A made-up host: files, those of relative paths below /sys/devices/system, and their texts.
     fn host(files: &[(&str, &str)]) -> (TempDir, Root) {
         let folder = TempDir::new().unwrap();
         for (path, text) in files {
-            let path = folder.path().join("sys/devices/system").join(path);
+            let below = path.strip_prefix('/').map_or_else(|| format!("sys/devices/system/{path}"), str::to_owned);
+            let path = folder.path().join(below);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
@@ -242,6 +249,26 @@ mod tests {
         ]);
         let capacities: Vec<u16> = places(&read(&root).unwrap()).iter().map(|place| place.3).collect();
         assert_eq!(capacities, [490, 1, 1024, 1024]);
+    }
+
+    /// What the firmware says counts only where the kernel follows it.
+    #[test]
+    fn cores_are_favoured_by_their_highest_performance_if_the_kernel_prefers_any() {
+        let priorities = |switch: &[(&str, &str)]| -> Vec<u16> {
+            let perf = |cpu: u16| format!("cpu/cpu{cpu}/acpi_cppc/highest_perf");
+            let paths = [perf(0), perf(1), perf(2)];
+            let texts = ["196\n", "231\n", "much\n"];
+            let mut files = vec![("cpu/online", "0-3\n")];
+            files.extend(paths.iter().map(String::as_str).zip(texts));
+            let host = read(&host(&[&files, switch].concat()).1).unwrap();
+            (0..4).map(|cpu| host.topology.place(cpu).priority).collect()
+        };
+        let [sysctl, debugfs] = FAVOURS;
+        assert_eq!(priorities(&[(sysctl, "1\n")]), [196, 231, 0, 0]);
+        assert_eq!(priorities(&[(debugfs, "Y\n")]), [196, 231, 0, 0]);
+        for off in [&[(sysctl, "0\n")][..], &[(debugfs, "N\n")], &[]] {
+            assert_eq!(priorities(off), [0; 4]);
+        }
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct Place {
     pub node: u16,
     /// What it can do when no other thread of its core runs, of [`CAPACITY`].
     pub capacity: u16,
+    /// How much the firmware favours its core: a higher one is preferred. 0 of all where none is favoured.
+    pub priority: u16,
 }
 
 /// All processors of a machine, by number.
@@ -40,7 +42,7 @@ impl Topology {
 
     /// Equal processors, a core each, with one cache and one memory node.
     pub fn uniform(processors: u16) -> Topology {
-        let place = |core| Place { core, cache: 0, node: 0, capacity: CAPACITY };
+        let place = |core| Place { core, cache: 0, node: 0, capacity: CAPACITY, priority: 0 };
         Topology::new((0..processors).map(place).collect(), vec![vec![10]], 1.0)
     }
 
@@ -96,6 +98,11 @@ impl Topology {
     /// The speed of a thread while another one of its core runs, of that of a thread alone.
     pub fn thread_speed(&self) -> f64 {
         self.thread_speed
+    }
+
+    /// Whether some cores are favoured over others.
+    pub fn has_favoured(&self) -> bool {
+        self.cpus.windows(2).any(|pair| pair[0].priority != pair[1].priority)
     }
 
     /// Whether every processor always runs at full speed.

@@ -38,6 +38,17 @@ fn a_shorter_list_of_capacities_is_repeated() {
     assert!(!topology.is_even());
 }
 
+/// Both threads of a core have its priority.
+#[test]
+fn cores_are_favoured_only_where_their_priorities_differ() {
+    let threads = json!({ "threads": 2, "thread_speed": 0.6, "priorities": [40, 30] });
+    let topology = of(6, 1, threads);
+    assert_eq!([0, 1, 2, 3, 4, 5].map(|cpu| topology.place(cpu).priority), [40, 30, 40, 40, 30, 40]);
+    assert!(topology.has_favoured());
+    assert!(!of(4, 1, json!({})).has_favoured() && !of(4, 1, json!({ "priorities": [40] })).has_favoured());
+    assert!(of(4, 1, json!({ "priorities": [40, 30] })).is_even(), "a priority makes no core faster");
+}
+
 #[test]
 fn processors_are_cores_with_one_cache_where_nothing_is_said() {
     assert_eq!(of(4, 1, json!({})), Topology::uniform(4));

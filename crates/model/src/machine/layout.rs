@@ -1,5 +1,5 @@
 //! How the processors of a machine are arranged, as a machine file says it: threads, cores, last-level caches, distances between
-//! memory nodes, capacities.
+//! memory nodes, capacities, favoured cores.
 
 use super::{Machine, Sourced};
 use crate::topology::{CAPACITY, Place, Topology};
@@ -46,6 +46,11 @@ pub struct Layout {
     /// repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacities: Option<Sourced<Vec<u16>>>,
+    /// How much each core is favoured, in the order of cores, as the firmware's highest performance says it (CPPC): idle cores of higher
+    /// priority take tasks from those of lower. None is favoured, if not given. A list that is shorter than the number of cores is
+    /// repeated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priorities: Option<Sourced<Vec<u16>>>,
 }
 
 fn is_default(numbering: &Numbering) -> bool {
@@ -86,7 +91,8 @@ impl Machine {
                     caches.push((node, 0));
                 }
                 caches.last_mut().expect("one was pushed").1 += 1;
-                Place { core, cache: caches.len() as u16 - 1, node, capacity: layout.capacity(core) }
+                let cache = caches.len() as u16 - 1;
+                Place { core, cache, node, capacity: layout.capacity(core), priority: layout.priority(core) }
             })
             .collect();
         let core = |cpu: u16| match layout.numbering {
@@ -100,8 +106,11 @@ impl Machine {
 
 impl Layout {
     fn capacity(&self, core: u16) -> u16 {
-        let given = self.capacities.as_ref().map_or(&[][..], |list| list.value());
-        if given.is_empty() { CAPACITY } else { given[usize::from(core) % given.len()] }
+        of_core(self.capacities.as_ref(), core).unwrap_or(CAPACITY)
+    }
+
+    fn priority(&self, core: u16) -> u16 {
+        of_core(self.priorities.as_ref(), core).unwrap_or(0)
     }
 
     fn all_distances(&self, nodes: u16) -> Vec<Vec<u16>> {
@@ -111,4 +120,9 @@ impl Layout {
             |from: u16, to: u16| given.map_or(usual(from, to), |rows| rows[usize::from(from)][usize::from(to)]);
         (0..nodes).map(|from| (0..nodes).map(|to| between(from, to)).collect()).collect()
     }
+}
+
+/// What a list says of a core, if there is one.
+fn of_core(list: Option<&Sourced<Vec<u16>>>, core: u16) -> Option<u16> {
+    list.and_then(|list| list.value().iter().cycle().nth(core.into()).copied())
 }

@@ -197,3 +197,53 @@ fn in_5_10_the_other_thread_of_a_core_is_looked_at_last() {
     };
     assert_eq!((cpu(OLD), cpu(NEW[0])), (4, 5));
 }
+
+/// The greater of two cores can do an eighth more. Since 5.12 that makes it larger (more than a twentieth: 1024 * 1024 > 900 * 1078); in 5.10
+/// it takes a quarter (900 * 1280 < 1024 * 1024 does not hold, 800 * 1280 does).
+#[test]
+fn in_5_10_a_core_that_can_do_an_eighth_more_is_no_larger_one() {
+    let moved = |scheduler: &str, small: u16| {
+        let machine = format!("processors = 2, topology = {{ capacities = [{small}, 1024] }}");
+        let run = on(&machine, scheduler, "2s", &released("h", 1, "[0]", "50ms", "[0, 1]"), 1);
+        moves(&run).iter().map(|moved| moved.2).collect::<Vec<_>>()
+    };
+    assert_eq!((moved(OLD, 900), moved(OLD, 800)), (vec![], vec![1]));
+    for scheduler in NEW {
+        assert_eq!((moved(scheduler, 900), moved(scheduler, 800)), (vec![1], vec![1]), "{scheduler}");
+    }
+}
+
+/// Two hogs run in one cache. After four failures the other one gets the first, which soon ends and wakes a third in its place, so that the same
+/// processor has to do it all again. It looks next after its interval, which is the shortest after active balance (8 ms of a node with 8
+/// processors), but in 5.10 twice as long; and three times more, 8 ms apart.
+#[test]
+fn in_5_10_the_interval_after_active_balance_is_twice_as_long() {
+    let all = "[0, 1, 2, 3, 4, 5, 6, 7]";
+    let jobs = |first: u64| {
+        let a = format!("{{ compute = \"{first}us\" }}, {{ send = \"p\" }}");
+        let b = "{ compute = \"100s\" }".to_owned();
+        let job = |name: &str, cpu: u16, then: &str| {
+            let free = format!("{{ sleep = \"100ms\" }}, {{ set = {{ cpus = {all} }} }}");
+            format!("workload.{name} = {{ cpus = [{cpu}], steps = [{free}, {then}] }}\n")
+        };
+        let third = format!("{{ receive = \"p\" }}, {{ set = {{ cpus = {all} }} }}, {{ compute = \"100s\" }}");
+        "shared.p = { queue = 1 }\n".to_owned()
+            + &job("a", 0, &a)
+            + &job("b", 1, &b)
+            + &format!("workload.c = {{ cpus = [0], steps = [{third}] }}\n")
+    };
+    let between = |scheduler: &str| {
+        let machine = "processors = 8, topology = { cores_per_cache = 4 }";
+        let of = |first: u64| moves(&on(machine, scheduler, "1s", &jobs(first), 1));
+        // It ends 2 ms after its move.
+        let moved = of(100_000_000)[0];
+        assert_eq!((moved.1, moved.2), (0, 4), "{scheduler}");
+        let again = of((moved.0 - 100 * MILLISECOND) / 1000 + 2000);
+        assert_eq!((again[0], again[1].2), (moved, 4), "{scheduler}: {again:?}");
+        (again[1].0 - moved.0) / MILLISECOND
+    };
+    assert_eq!(between(OLD), 40);
+    for scheduler in NEW {
+        assert_eq!(between(scheduler), 32, "{scheduler}");
+    }
+}

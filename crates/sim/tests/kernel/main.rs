@@ -14,6 +14,7 @@ mod inversion;
 mod least_turnaround;
 mod linux_balancing;
 mod linux_domains;
+mod linux_favoured;
 mod linux_placement;
 mod linux_rests;
 mod loads;

@@ -111,13 +111,17 @@ fn flat() -> BoxedStrategy<Value> {
     (2..=12u16).prop_map(|processors| json!({ "name": "any", "processors": processors })).boxed()
 }
 
-/// Every core has as many threads, every cache as many cores, every node as many caches.
+/// Every core has as many threads, every cache as many cores, every node as many caches. Cores may be favoured.
 fn layered() -> BoxedStrategy<Value> {
     let threads = prop_oneof![Just((1, 1.0)), (0.4..1.0f64).prop_map(|speed| (2, speed))];
-    let machine = (1..=2u16, 1..=2u16, 2..=4u16, threads).prop_map(|(nodes, caches, cores, (threads, speed))| {
+    let priorities = prop_oneof![Just(vec![]), prop::collection::vec(1..256u16, 1..5)];
+    let shape = (1..=2u16, 1..=2u16, 2..=4u16, threads, priorities);
+    let machine = shape.prop_map(|(nodes, caches, cores, (threads, speed), priorities)| {
         json!({
             "name": "any", "processors": nodes * caches * cores * threads, "nodes": nodes,
-            "topology": { "threads": threads, "thread_speed": speed, "cores_per_cache": cores },
+            "topology": {
+                "threads": threads, "thread_speed": speed, "cores_per_cache": cores, "priorities": priorities,
+            },
         })
     });
     machine.boxed()

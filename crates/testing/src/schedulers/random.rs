@@ -318,9 +318,10 @@ fn machine() -> impl Strategy<Value = (u16, Value)> {
 /// Memory nodes, and what they consist of.
 fn topology() -> impl Strategy<Value = (u16, Value)> {
     let numbering = prop::sample::select(vec!["threads_first", "cores_first"]);
-    (1..3u16, 1..3u16, 1..3u16, 0.3..1.0f64, 300..1024u16, numbering).prop_map(|(nodes, threads, cores, speed, small, numbering)| {
+    let kinds = (300..1024u16, prop::collection::vec(1..256u16, 0..4));
+    (1..3u16, 1..3u16, 1..3u16, 0.3..1.0f64, kinds, numbering).prop_map(|(nodes, threads, cores, speed, (small, priorities), numbering)| {
         let capacities = [1024, small];
-        (nodes, json!({ "threads": threads, "thread_speed": speed, "cores_per_cache": cores, "numbering": numbering, "capacities": capacities }))
+        (nodes, json!({ "threads": threads, "thread_speed": speed, "cores_per_cache": cores, "numbering": numbering, "capacities": capacities, "priorities": priorities }))
     })
 }
 

@@ -76,8 +76,9 @@
 //!   busy processor that compares loads sees them up to 1/512 smaller by chance, and its next interval is a tick longer or
 //!   shorter by chance where there was an imbalance. Of a group the load alone is kept.
 //! - Scheduling domains are built from the machine's threads, last-level caches, nodes and distances; there are none for clusters.
-//!   There is no energy model and there are no favoured cores (asym packing); idle states do not differ. Real-time tasks alone reduce
-//!   what a processor can do for others.
+//!   Cores are favoured (asym packing) as the machine's `priorities` say, at the levels at which x86 does it: within a last-level cache and
+//!   within a node (6.12: within one whose cores differ in capacity), not between nodes.
+//!   There is no energy model; idle states do not differ. Real-time tasks alone reduce what a processor can do for others.
 //! - A processor that becomes idle counts 2 us for each that it looks at.
 //! - Idle processors balance at the tick of the busy one that asks for it, after its own balancing; in the kernel the first of them does so for all,
 //!   itself last, while the busy one balances. A task that sleeps but stays in its queue does not move.

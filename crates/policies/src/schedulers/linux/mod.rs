@@ -17,4 +17,4 @@ pub use linux_1_0::Linux10;
 pub use muqss::Muqss;
 pub use o1::O1;
 pub use rsdl::Rsdl;
-pub use shared::domains::{NamedDomain, named_domains};
+pub use shared::named::{NamedDomain, named_domains};

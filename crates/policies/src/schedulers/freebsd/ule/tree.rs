@@ -111,7 +111,8 @@ mod tests {
 
     /// Processors whose core, cache and node are given.
     fn tree(places: &[(u16, u16, u16)]) -> Tree {
-        let place = |&(core, cache, node): &(u16, u16, u16)| Place { core, cache, node, capacity: CAPACITY };
+        let place =
+            |&(core, cache, node): &(u16, u16, u16)| Place { core, cache, node, capacity: CAPACITY, priority: 0 };
         Tree::new(&Topology::new(places.iter().map(place).collect(), vec![vec![10; 9]; 9], 1.0))
     }
 

@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn a_group_of_a_shared_core_or_cache_is_worth_one_processor_and_a_node_its_caches() {
         // Two nodes; in each two caches with two cores of two threads.
-        let place = |cpu: u16| Place { core: cpu / 2, cache: cpu / 4, node: cpu / 8, capacity: CAPACITY };
+        let place = |cpu: u16| Place { core: cpu / 2, cache: cpu / 4, node: cpu / 8, capacity: CAPACITY, priority: 0 };
         let domains = Domains::new(&Topology::new((0..16).map(place).collect(), vec![vec![10, 20], vec![20, 10]], 0.6));
         let levels = domains.of(5);
         let shapes: Vec<_> =
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn more_than_sixteen_nodes_have_a_level_of_their_own_that_is_looked_at_less_the_more_processors_there_are() {
-        let place = |cpu: u16| Place { core: cpu, cache: cpu, node: cpu, capacity: CAPACITY };
+        let place = |cpu: u16| Place { core: cpu, cache: cpu, node: cpu, capacity: CAPACITY, priority: 0 };
         let domains = Domains::new(&Topology::new((0..20).map(place).collect(), vec![vec![10; 20]; 20], 1.0));
         let shapes: Vec<_> = domains.of(19).iter().map(|level| (level.size, level.max_interval)).collect();
         assert_eq!(shapes, [(16, 32), (20, 1280)]);

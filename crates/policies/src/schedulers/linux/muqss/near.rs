@@ -127,7 +127,7 @@ mod tests {
 
     /// Two nodes of two caches of two cores of two threads, one after another.
     fn machine(rqshare: &str) -> Near {
-        let place = |cpu: u16| Place { core: cpu / 2, cache: cpu / 4, node: cpu / 8, capacity: CAPACITY };
+        let place = |cpu: u16| Place { core: cpu / 2, cache: cpu / 4, node: cpu / 8, capacity: CAPACITY, priority: 0 };
         Near::new(&Topology::new((0..16).map(place).collect(), vec![vec![10, 20], vec![20, 10]], 0.6), rqshare)
     }
 

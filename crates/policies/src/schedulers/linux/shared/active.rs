@@ -13,7 +13,7 @@ use schedlab_model::task::{CpuId, TaskId};
 pub const DESPAIR: u32 = 2;
 
 impl<L: FairClass> Linux<L> {
-    /// After many failures, or where its processor does not suffice for it, the stopper of the busiest processor takes the running task away
+    /// After many failures, or where its processor does not suffice for it or is less favoured, the stopper of the busiest processor takes the running task away
     /// and moves the first of its tasks that may go. What an attempt that has failed comes to. (need_active_balance,
     /// active_load_balance_cpu_stop)
     pub fn active_balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, pull: &Pull, failures: u32) -> Outcome {
@@ -21,7 +21,9 @@ impl<L: FairClass> Linux<L> {
         let (domain, old) = (self.domain(cpu, pull.level), self.balancer.kernel == Kernel::V5_10);
         let despairs = failures > domain.cache_nice_tries() + DESPAIR;
         let counts = matches!(amount, Amount::Tasks(_)) || old;
-        let needs_it = matches!(amount, Amount::Misfit(_)) || pull.idle && self.is_larger(cx, from, cpu, pull);
+        let needs_it = matches!(amount, Amount::Misfit(_))
+            || pull.idle && self.is_larger(cx, from, cpu, pull)
+            || self.takes_running(cx, cpu, from, pull);
         if !(needs_it || despairs && counts) {
             return Outcome::Failed;
         }
@@ -96,7 +98,7 @@ impl<L: FairClass> Linux<L> {
     }
 
     /// At its tick, a busy processor asks idle ones to balance if the time for it has come and a task waits here, if its processor does not
-    /// suffice for a running one, or if its cache has other busy processors, which might be spread.
+    /// suffice for a running one, if a more favoured one is idle, or if its cache has other busy processors, which might be spread.
     fn nohz_balancer_kick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         if self.balancer.has_come(cx.now, self.balancer.nohz.next_balance) && self.asks(cx, cpu) {
             self.kick_ilb(cx);
@@ -117,6 +119,7 @@ impl<L: FairClass> Linux<L> {
         };
         self.nr_running(cpu) >= 2
             || reduced()
+            || self.a_favoured_one_idles(cx, cpu)
             || match self.balancer.domains.unequal[usize::from(cpu)] {
                 Some(_) => self.balancer.states[usize::from(cpu)].misfit > 0,
                 None => self.busy_in_cache(cx, cpu).nth(1).is_some(),

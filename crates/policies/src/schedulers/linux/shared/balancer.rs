@@ -1,5 +1,6 @@
 //! What balancing knows of processors and tasks.
 
+pub use super::kernel::Kernel;
 use super::{domains::Domains, past::Past};
 use crate::schedulers::{
     Dequeue,
@@ -23,29 +24,6 @@ pub const ATTEMPTS: u64 = 1024;
 pub const LONGEST_REST: Nanos = 60 * SECOND;
 /// Once a second, what looking has cost is lowered to this many parts of 256.
 const LOWERED: Nanos = 253;
-
-/// The first kernel with the rules by which tasks are placed and balanced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kernel {
-    /// A processor that becomes idle looks for work elsewhere if it is idle for longer on average than a fixed time; a woken task looks
-    /// at as many processors as pays.
-    V5_10,
-    /// If it is idle for longer than looking takes; at as many processors as are likely to be idle.
-    V6_1,
-    /// Groups of threads are compared by their cores; of several groups that are just busy, the last is taken. The search for tasks ends at
-    /// its limit even where all are bound.
-    V6_12,
-    /// Failures make looking for work dearer.
-    V6_17,
-    /// It is done as often as that has paid, by chance.
-    V6_18,
-}
-
-impl Kernel {
-    pub fn by_cores(self) -> bool {
-        self >= Kernel::V6_12
-    }
-}
 
 /// How an attempt to pull ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -242,7 +220,7 @@ pub struct Balancer {
 
 impl Balancer {
     pub fn new(topology: &Topology, tick: Nanos, kernel: Kernel) -> Self {
-        let (domains, processors) = (Domains::new(topology), usize::from(topology.processors()));
+        let (domains, processors) = (Domains::new(topology, kernel), usize::from(topology.processors()));
         let state = |levels| State {
             last: None,
             idle_since: None,
@@ -343,5 +321,37 @@ impl Balancer {
     /// The fair task of a processor that came or was chosen least recently.
     pub fn oldest(&self, cpu: CpuId) -> Option<TaskId> {
         self.lists[cpu as usize].tail()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 253 / 256 of 1000 ns are 988, and of these 976.
+    #[test]
+    fn what_looking_has_cost_is_lowered_once_a_second() {
+        let mut level = Level::new(2);
+        level.cost = 1000;
+        assert!(!level.forget_cost(SECOND));
+        assert!(level.forget_cost(SECOND + 1));
+        assert_eq!(level.cost, 988);
+        assert!(!level.forget_cost(2 * SECOND));
+        assert!(level.forget_cost(100 * SECOND));
+        assert_eq!(level.cost, 976, "once, however long nothing has looked");
+    }
+
+    /// An eighth of what a time is longer than the mean so far, up to twice the longest look.
+    #[test]
+    fn idle_times_count_up_to_twice_the_longest_look() {
+        let mut balancer = Balancer::new(&Topology::uniform(2), 4 * MILLISECOND, Kernel::V6_1);
+        let mut woken = |longest: Nanos, idle: Nanos| {
+            (balancer.states[0].longest_cost, balancer.states[0].idle_since) = (longest, Some(0));
+            balancer.woken(idle, 0);
+            balancer.states[0].mean_idle
+        };
+        assert_eq!(woken(MIGRATION_COST, MILLISECOND / 5), MILLISECOND * 9 / 10);
+        assert_eq!(woken(MIGRATION_COST, 100 * MILLISECOND), 2 * MIGRATION_COST);
+        assert_eq!(woken(MILLISECOND, 100 * MILLISECOND), 2 * MILLISECOND);
     }
 }

@@ -1,4 +1,4 @@
-//! From where a processor should pull, and how much: the statistics of the groups of a domain and their comparison.
+//! From where a processor should pull: the statistics of the groups of a domain and their comparison.
 
 use super::{
     balancer::{Amount, Kernel, Pull},
@@ -6,51 +6,16 @@ use super::{
     crowded::is_overloaded,
     domains::{Domain, Group, Level},
     hierarchy::FairClass,
+    imbalance::Comparison,
     linux::Linux,
     loads::{FULL, LOAD, REALTIME, RUNNABLE, UTIL},
+    statistics::{Kind, Statistics},
 };
 use crate::schedulers::Context;
 use schedlab_model::{Nanos, processors::CpuSet, task::CpuId};
 
 /// The load of tasks that always run varies by this part: the kernel's averages are of whole periods.
 const PRECISION: u64 = 512;
-/// Nodes may differ by as many tasks as this, where a difference is tolerated (NUMA_IMBALANCE_MIN).
-const TOLERATED: u64 = 2;
-
-/// How busy a group is (group_type).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    HasSpare,
-    FullyBusy,
-    /// A task needs more than its processor can do, or has one alone that real-time tasks take a part of (group_misfit_task).
-    Misfit,
-    /// Threads of a core compete while another core is idle (group_smt_balance).
-    SharesCore,
-    /// Bound tasks hide an imbalance in it (group_imbalanced).
-    Hidden,
-    Overloaded,
-}
-
-/// A group as the others see it (sg_lb_stats).
-#[derive(Debug, Clone, Copy)]
-pub struct Statistics {
-    pub kind: Kind,
-    pub load: u64,
-    pub util: u64,
-    pub capacity: u64,
-    /// Tasks, and those of them that are fair.
-    pub tasks: u64,
-    pub fair: u64,
-    /// Processors, and those of them without a task.
-    pub weight: u64,
-    pub idle: u64,
-    cores: u64,
-    /// What the least and the most able of its processors can do.
-    least: u64,
-    pub largest: u64,
-    /// The load of a task that would be better off elsewhere.
-    misfit: u64,
-}
 
 /// How one looks at a group: as an idle processor; what is excluded counts as capacity only; as at a group of others, whose misfits count.
 #[derive(Debug, Clone, Copy)]
@@ -60,136 +25,9 @@ pub struct Seen<'a> {
     pub others: bool,
 }
 
-impl Statistics {
-    /// The load of as much as a whole processor.
-    pub fn mean(&self) -> u64 {
-        self.load * FULL / self.capacity
-    }
-
-    /// Whether it is a better choice than another one of its kind that was seen before (update_sd_pick_busiest).
-    fn is_busier(&self, other: &Statistics, first_busy: bool) -> bool {
-        match self.kind {
-            Kind::Overloaded => self.mean() > other.mean(),
-            Kind::Hidden => false,
-            Kind::SharesCore if self.idle == 0 && other.idle == 0 => true,
-            Kind::FullyBusy => !first_busy,
-            Kind::Misfit => self.misfit > other.misfit,
-            Kind::SharesCore | Kind::HasSpare => {
-                self.idle < other.idle || self.idle == other.idle && self.tasks > other.tasks
-            }
-        }
-    }
-
-    /// By how many tasks another group has more than this one, as far as both have as many cores (sibling_imbalance).
-    fn fewer_by(&self, other: &Statistics, by_cores: bool) -> u64 {
-        let (own, there) = (self.cores, other.cores);
-        if own == there || !by_cores {
-            return other.tasks.saturating_sub(self.tasks);
-        }
-        let more = (own * other.tasks).saturating_sub(there * self.tasks);
-        let scaled = (2 * more + own + there) / (own + there);
-        if scaled <= 1 && self.tasks == 0 && other.tasks > 1 { 2 } else { scaled }
-    }
-}
-
-/// What is compared with what.
-struct Comparison<'a> {
-    own: &'a Statistics,
-    busiest: &'a Statistics,
-    /// The load of as much as a whole processor, of the whole domain.
-    mean: u64,
-    domain: &'a Domain,
-    /// The processor that pulls is idle.
-    idle: bool,
-    kernel: Kernel,
-}
-
-impl Comparison<'_> {
-    /// How much to pull; nothing if it is balanced. (find_busiest_group, calculate_imbalance)
-    fn imbalance(&self) -> Amount {
-        let (own, busiest) = (self.own, self.busiest);
-        match busiest.kind {
-            Kind::Misfit if self.domain.asymmetric => return Amount::Misfit(1),
-            Kind::Misfit => return Amount::Load(busiest.misfit),
-            Kind::Hidden => return Amount::Tasks(1),
-            _ => {}
-        }
-        if own.kind > busiest.kind {
-            return Amount::Tasks(0);
-        }
-        if own.kind == Kind::Overloaded {
-            return self.of_loads(100 * busiest.mean() > self.domain.imbalance_pct() * own.mean());
-        }
-        let spreads = self.spreads() && own.kind == Kind::HasSpare && self.fewer_by() > 1;
-        if !spreads && busiest.kind != Kind::Overloaded && self.leaves_as_it_is() {
-            return Amount::Tasks(0);
-        }
-        match own.kind {
-            _ if busiest.kind == Kind::SharesCore => Amount::Tasks(1),
-            Kind::HasSpare => self.of_tasks(),
-            _ => self.of_loads(true),
-        }
-    }
-
-    fn spreads(&self) -> bool {
-        self.domain.spreads && (self.idle || !self.kernel.by_cores())
-    }
-
-    fn fewer_by(&self) -> u64 {
-        self.own.fewer_by(self.busiest, self.kernel.by_cores())
-    }
-
-    /// The busiest group is not overloaded: a busy processor takes nothing, nor one whose group has hardly more idle ones.
-    fn leaves_as_it_is(&self) -> bool {
-        let (own, busiest) = (self.own, self.busiest);
-        !self.idle || busiest.fair == 1 || busiest.weight > 1 && own.idle <= busiest.idle + 1
-    }
-
-    /// Half the difference, where the own group has time to spare.
-    fn of_tasks(&self) -> Amount {
-        let (own, busiest) = (self.own, self.busiest);
-        if busiest.kind > Kind::FullyBusy && !self.domain.shares_cache() {
-            let spare = own.capacity.saturating_sub(own.util);
-            return if spare == 0 && self.idle { Amount::Tasks(1) } else { Amount::Util(spare) };
-        }
-        let more = match () {
-            () if self.spreads() => self.fewer_by(),
-            () if self.domain.spreads => 0,
-            () if busiest.weight == 1 => busiest.tasks.saturating_sub(own.tasks),
-            () => own.idle.saturating_sub(busiest.idle),
-        };
-        Amount::Tasks(match self.domain.is_between_nodes() {
-            // In 5.10 a pair of tasks stays where it is.
-            true if self.kernel == Kernel::V5_10 => {
-                if busiest.tasks <= TOLERATED {
-                    0
-                } else {
-                    more / 2
-                }
-            }
-            true => adjust(more, own.tasks + 1, self.domain.tolerated) / 2,
-            false => more / 2,
-        })
-    }
-
-    /// What makes both groups' loads the mean, if they are `unlike` enough.
-    fn of_loads(&self, unlike: bool) -> Amount {
-        let (here, there, mean) = (self.own.mean(), self.busiest.mean(), self.mean);
-        if here >= there || here >= mean || !unlike {
-            return Amount::Load(0);
-        }
-        Amount::Load((there.saturating_sub(mean) * self.busiest.capacity).min((mean - here) * self.own.capacity) / FULL)
-    }
-}
-
-/// A difference between nodes, none if it is small and the own node has few tasks. (adjust_numa_imbalance)
-pub fn adjust(difference: u64, running: u64, tolerated: u64) -> u64 {
-    if running <= tolerated && difference <= TOLERATED { 0 } else { difference }
-}
-
 /// Whether a group is one core whose threads compete. (smt_balance)
 fn is_crowded_core(group: &Statistics) -> bool {
-    group.cores == 1 && group.weight > 1 && group.fair > 1
+    group.is_core_of_threads() && group.fair > 1
 }
 
 impl<L: FairClass> Linux<L> {
@@ -218,6 +56,12 @@ impl<L: FairClass> Linux<L> {
             let mut statistics = self.statistics(cx, cpu, level, group, seen);
             if statistics.kind < Kind::SharesCore && idle && kernel.by_cores() && is_crowded_core(&statistics) {
                 statistics.kind = Kind::SharesCore;
+            }
+            if idle
+                && statistics.kind < Kind::LessFavoured
+                && self.takes_over(cx, (cpu, level), &own, (group, &statistics))
+            {
+                statistics.kind = Kind::LessFavoured;
             }
             (load, capacity, util) = (load + statistics.load, capacity + statistics.capacity, util + statistics.util);
             misfit = misfit.max(statistics.misfit);
@@ -264,12 +108,11 @@ impl<L: FairClass> Linux<L> {
                 return false;
             }
         }
-        let first_busy = !self.balancer.kernel.by_cores();
         let kind = before.map_or(Kind::HasSpare, |before| before.kind);
         if group.kind != kind {
             return group.kind > kind;
         }
-        let busier = before.is_none_or(|before| group.is_busier(before, first_busy));
+        let busier = before.is_none_or(|before| group.is_busier(before, !self.balancer.kernel.by_cores()));
         let less = || if old { fits(own.least, group.least) } else { is_greater(group.least, here) };
         busier && !(asymmetric && group.kind <= Kind::FullyBusy && less())
     }
@@ -284,6 +127,7 @@ impl<L: FairClass> Linux<L> {
     ) -> Option<CpuId> {
         let domain = self.domain(cpu, pull.level);
         let here = self.capacity_of(cx.now, cpu);
+        let favoured = |other: CpuId| self.balancer.kernel > Kernel::V5_10 && self.goes_before(cx, domain, other, cpu);
         let mut busiest: Option<(CpuId, u64)> = None;
         for cpu in span.iter_without(&pull.excluded) {
             let (fair, loads) = (self.tree.h_nr_running(cpu), self.tree.loads_of(cx.now, cpu));
@@ -293,6 +137,8 @@ impl<L: FairClass> Linux<L> {
                 _ if fair == 0 => continue,
                 // Nothing goes from a core to one that is not larger only because it was alone.
                 _ if domain.asymmetric && fair == 1 && !self.has_more(here, capacity) => continue,
+                // Nor, since 5.16, from a more favoured processor.
+                _ if domain.packs && fair == 1 && favoured(cpu) => continue,
                 Amount::Misfit(_) => self.balancer.states[usize::from(cpu)].misfit,
                 Amount::Tasks(_) => fair.into(),
                 Amount::Util(_) if fair == 1 => continue,
@@ -332,6 +178,7 @@ impl<L: FairClass> Linux<L> {
             cores: group.cores,
             least: u64::MAX,
             largest: 0,
+            priority: self.balancer.domains.priorities[usize::from(group.preferred)],
             misfit: 0,
         };
         let mut runnable = 0;

@@ -38,7 +38,8 @@ impl<L: FairClass> Linux<L> {
             && domain.level == Level::Cache
             && domain.groups.len() as u64 == domain.weight()
             && !domain.spreads
-            && !domain.asymmetric;
+            && !domain.asymmetric
+            && !domain.packs;
         let plain = pull.newly && !self.realtime.known && pull.excluded.is_empty() && self.tree.h_nr_running(cpu) == 0;
         if !one_by_one || !plain {
             return None;

@@ -1,7 +1,7 @@
 //! Scheduling domains: for each processor the levels on which it balances, from the threads of its core to the whole machine, and
 //! the groups of processors that each level compares. (sched_init_numa, sd_init, build_sched_domains)
 
-use super::loads::FULL;
+use super::{kernel::Kernel, loads::FULL};
 use schedlab_model::{processors::CpuSet, task::CpuId, topology::Topology};
 use std::collections::BTreeMap;
 
@@ -21,6 +21,19 @@ pub enum Level {
     Machine(u16),
 }
 
+impl Level {
+    /// Whether favoured cores count at a level: of threads up to 6.5, of nodes since 6.6 where cores differ in capacity and since 6.14 in any
+    /// case. (x86_smt_flags, x86_core_flags, x86_die_flags)
+    fn packs(self, kernel: Kernel, hybrid: bool) -> bool {
+        match self {
+            Level::Core => !kernel.by_cores(),
+            Level::Cache => true,
+            Level::Node => kernel > Kernel::V6_12 || kernel == Kernel::V6_12 && hybrid,
+            Level::Machine(_) => false,
+        }
+    }
+}
+
 /// Processors that a level compares as one with others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
@@ -30,6 +43,8 @@ pub struct Group {
     pub id: usize,
     /// Cores of which it has threads.
     pub cores: u64,
+    /// The most favoured of its processors, the first of several (asym_prefer_cpu).
+    pub preferred: CpuId,
 }
 
 /// A level of a processor.
@@ -45,6 +60,8 @@ pub struct Domain {
     pub tolerated: u64,
     /// Whether its processors differ in what they can do (SD_ASYM_CPUCAPACITY).
     pub asymmetric: bool,
+    /// Whether tasks are to run on its favoured processors (SD_ASYM_PACKING).
+    pub packs: bool,
 }
 
 impl Domain {
@@ -91,6 +108,8 @@ pub struct Domains {
     pub caches: Vec<CpuSet>,
     /// For each processor, what it can do when nothing disturbs it, of the most that any can.
     pub capacities: Vec<u64>,
+    /// For each processor, how much it is favoured (sched_core_priority).
+    pub priorities: Vec<u32>,
     /// For each processor, the smallest domain with processors of every capacity there is, if they differ. (sd_asym_cpucapacity)
     pub unequal: Vec<Option<CpuSet>>,
     /// Whether bound tasks hide an imbalance in a group (sgc->imbalance).
@@ -103,7 +122,8 @@ pub fn around(set: &CpuSet, first: CpuId) -> impl Iterator<Item = CpuId> {
 }
 
 impl Domains {
-    pub fn new(topology: &Topology) -> Domains {
+    /// As a kernel builds them.
+    pub fn new(topology: &Topology, kernel: Kernel) -> Domains {
         let all = 0..topology.processors();
         let mut levels = vec![Level::Core, Level::Cache, Level::Node];
         levels.extend(topology.distances().into_iter().map(Level::Machine));
@@ -120,11 +140,15 @@ impl Domains {
         let capacities = all.clone().map(|cpu| u64::from(topology.place(cpu).capacity));
         let most = capacities.clone().max().unwrap_or(FULL).max(1);
         let mut domains = Domains {
+            priorities: priorities(topology, kernel, &spans[1]),
             threads: spans[1].clone(),
             caches: spans[2].clone(),
             capacities: capacities.map(|capacity| capacity * FULL / most).collect(),
             ..Domains::default()
         };
+        let hybrid = domains.are_unequal(&CpuSet::all(topology.processors().into()));
+        let packs = |level: Level| topology.has_favoured() && level.packs(kernel, hybrid);
+        let levels: Vec<(Level, bool)> = levels.into_iter().map(|level| (level, packs(level))).collect();
         let mut known = Known::default();
         domains.chains = all.map(|cpu| domains.chain(cpu, &levels, &spans, &mut known)).collect();
         domains.unequal = domains.chains.iter().map(|chain| domains.of_every_capacity(chain)).collect();
@@ -157,9 +181,9 @@ impl Domains {
     }
 
     /// The levels of a processor. One of the same processors as that below is left out.
-    fn chain(&self, cpu: CpuId, levels: &[Level], spans: &[Vec<CpuSet>], known: &mut Known) -> Vec<Domain> {
+    fn chain(&self, cpu: CpuId, levels: &[(Level, bool)], spans: &[Vec<CpuSet>], known: &mut Known) -> Vec<Domain> {
         let mut chain: Vec<Domain> = Vec::new();
-        for (below, &level) in levels.iter().enumerate() {
+        for (below, &(level, packs)) in levels.iter().enumerate() {
             let span = &spans[below + 1][usize::from(cpu)];
             if *span == spans[below][usize::from(cpu)] {
                 continue;
@@ -173,7 +197,7 @@ impl Domains {
                 Level::Node => tolerated(size(2), size(3)),
                 Level::Machine(_) => tolerated(size(2), size(3)) * (size(below + 1) / size(4)).max(1),
             };
-            chain.push(Domain { level, span: span.clone(), groups, spreads, tolerated, asymmetric });
+            chain.push(Domain { level, span: span.clone(), groups, spreads, tolerated, asymmetric, packs });
         }
         chain
     }
@@ -193,10 +217,32 @@ impl Domains {
             let id = known.id(level, &span);
             let first = |cpu: CpuId| self.threads[usize::from(cpu)].first_of_both(&span) == Some(cpu);
             let cores = span.iter().filter(|&cpu| first(cpu)).count() as u64;
-            groups.push(Group { span, id, cores });
+            groups.push(Group { preferred: self.most_favoured(&span), span, id, cores });
         }
         groups
     }
+
+    /// The first of the most favoured processors of a group. (init_sched_groups_capacity)
+    fn most_favoured(&self, span: &CpuSet) -> CpuId {
+        let priority = |cpu: CpuId| self.priorities[usize::from(cpu)];
+        span.iter().reduce(|best, cpu| if priority(cpu) > priority(best) { cpu } else { best }).unwrap_or(0)
+    }
+}
+
+/// How much each processor is favoured. Since 6.6 the threads of a core are equal. Before, the further ones are less favoured than its
+/// first: the i-th of n threads has n / i times the core's priority in 5.10, since 5.16 n / i^2 times. (sched_set_itmt_core_prio)
+fn priorities(topology: &Topology, kernel: Kernel, threads: &[CpuSet]) -> Vec<u32> {
+    let most = threads.iter().map(CpuSet::count).max().unwrap_or(1);
+    let priority = |(cpu, threads): (CpuId, &CpuSet)| {
+        let (own, place) =
+            (u32::from(topology.place(cpu).priority), threads.iter().take_while(|&one| one <= cpu).count());
+        match (kernel, place as u32) {
+            (Kernel::V5_10, place) => own * most / place,
+            (Kernel::V6_1, place) => own * most / (place * place),
+            _ => own,
+        }
+    };
+    (0..).zip(threads).map(priority).collect()
 }
 
 /// The groups that were met, by the level of their domain and their first processor, and their numbers.
@@ -226,47 +272,6 @@ fn tolerated(cache: u64, node: u64) -> u64 {
     if caches > 1 { caches } else { (node / 8).max(1) }
 }
 
-/// A level of the first processor's scheduling domains, under the kernel's names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedDomain {
-    /// SMT, MC, PKG or NUMA.
-    pub level: &'static str,
-    /// Of nodes, the distance.
-    pub distance: Option<u16>,
-    /// What it spans.
-    pub processors: Vec<CpuId>,
-    /// The processors of each group, the own one first.
-    pub groups: Vec<Vec<CpuId>>,
-    /// In what it differs from the others.
-    pub flags: Vec<&'static str>,
-}
-
-/// The scheduling domains of the first processor as `eevdf` and `cfs` build them, the smallest first.
-pub fn named_domains(topology: &Topology) -> Vec<NamedDomain> {
-    let named = |domain: &Domain| {
-        let (level, distance) = match domain.level {
-            Level::Core => ("SMT", None),
-            Level::Cache => ("MC", None),
-            Level::Node => ("PKG", None),
-            Level::Machine(distance) => ("NUMA", Some(distance)),
-        };
-        let flags = [
-            ("SHARE_CPUCAPACITY", domain.level == Level::Core),
-            ("SHARE_LLC", domain.shares_cache()),
-            ("ASYM_CPUCAPACITY", domain.asymmetric),
-            ("NUMA", domain.is_between_nodes()),
-        ];
-        NamedDomain {
-            level,
-            distance,
-            processors: domain.span.iter().collect(),
-            groups: domain.groups.iter().map(|group| group.span.iter().collect()).collect(),
-            flags: flags.into_iter().filter(|(_, has)| *has).map(|(flag, _)| flag).collect(),
-        }
-    };
-    Domains::new(topology).chains.first().map(|chain| chain.iter().map(named).collect()).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,10 +281,10 @@ mod tests {
     fn two_nodes() -> Domains {
         let place = |cpu: u16| {
             let core = cpu % 8;
-            Place { core, cache: core / 2, node: core / 4, capacity: CAPACITY }
+            Place { core, cache: core / 2, node: core / 4, capacity: CAPACITY, priority: 0 }
         };
         let distances = vec![vec![10, 32], vec![32, 10]];
-        Domains::new(&Topology::new((0..16).map(place).collect(), distances, 0.6))
+        Domains::new(&Topology::new((0..16).map(place).collect(), distances, 0.6), Kernel::V6_18)
     }
 
     #[test]
@@ -300,19 +305,19 @@ mod tests {
 
     #[test]
     fn a_level_of_the_same_processors_as_the_one_below_is_left_out() {
-        let domains = Domains::new(&Topology::uniform(4));
+        let domains = Domains::new(&Topology::uniform(4), Kernel::V6_18);
         assert_eq!(domains.chains[2].len(), 1);
         assert_eq!(domains.chains[2][0].level, Level::Cache);
         assert!(!domains.chains[2][0].spreads);
-        assert!(Domains::new(&Topology::uniform(1)).chains[0].is_empty());
+        assert!(Domains::new(&Topology::uniform(1), Kernel::V6_18).chains[0].is_empty());
     }
 
     /// Two nodes of sixteen processors and one cache: 16 / 8.
     #[test]
     fn nodes_of_one_cache_may_differ_by_a_task_for_eight_processors() {
-        let place = |cpu: u16| Place { core: cpu, cache: cpu / 16, node: cpu / 16, capacity: CAPACITY };
+        let place = |cpu: u16| Place { core: cpu, cache: cpu / 16, node: cpu / 16, capacity: CAPACITY, priority: 0 };
         let distances = vec![vec![10, 21], vec![21, 10]];
-        let domains = Domains::new(&Topology::new((0..32).map(place).collect(), distances, 1.0));
+        let domains = Domains::new(&Topology::new((0..32).map(place).collect(), distances, 1.0), Kernel::V6_18);
         let tolerated: Vec<u64> = domains.chains[0].iter().map(|domain| domain.tolerated).collect();
         assert_eq!(tolerated, [0, 2]);
     }
@@ -320,8 +325,8 @@ mod tests {
     #[test]
     fn processors_that_differ_make_a_domain_asymmetric_and_its_tasks_are_not_spread() {
         let capacity = |cpu: u16| if cpu < 4 { 400 } else { 800 };
-        let place = |cpu: u16| Place { core: cpu, cache: cpu / 4, node: 0, capacity: capacity(cpu) };
-        let domains = Domains::new(&Topology::new((0..8).map(place).collect(), vec![vec![10]], 1.0));
+        let place = |cpu: u16| Place { core: cpu, cache: cpu / 4, node: 0, capacity: capacity(cpu), priority: 0 };
+        let domains = Domains::new(&Topology::new((0..8).map(place).collect(), vec![vec![10]], 1.0), Kernel::V6_18);
         let seen: Vec<(bool, bool)> =
             domains.chains[0].iter().map(|domain| (domain.asymmetric, domain.spreads)).collect();
         assert_eq!(seen, [(false, false), (true, false)]);
@@ -334,5 +339,52 @@ mod tests {
         let domains = two_nodes();
         let tolerated: Vec<u64> = domains.chains[0].iter().map(|domain| domain.tolerated).collect();
         assert_eq!(tolerated, [0, 0, 2, 2]);
+    }
+
+    /// Two nodes of four cores with two threads, one cache for two cores. The last core is favoured.
+    fn favoured(kernel: Kernel, small: u16) -> Domains {
+        let place = |cpu: u16| {
+            let core = cpu % 8;
+            let (capacity, priority) = if core == 7 { (CAPACITY, 40) } else { (small, 30) };
+            Place { core, cache: core / 2, node: core / 4, capacity, priority }
+        };
+        let distances = vec![vec![10, 20], vec![20, 10]];
+        Domains::new(&Topology::new((0..16).map(place).collect(), distances, 0.6), kernel)
+    }
+
+    #[test]
+    fn favoured_cores_count_at_the_levels_at_which_they_do_in_each_kernel() {
+        let packs = |kernel: Kernel, small: u16| -> Vec<bool> {
+            favoured(kernel, small).chains[0].iter().map(|domain| domain.packs).collect()
+        };
+        for old in [Kernel::V5_10, Kernel::V6_1] {
+            assert_eq!(packs(old, CAPACITY), [true, true, false, false]);
+        }
+        assert_eq!(packs(Kernel::V6_12, CAPACITY), [false, true, false, false]);
+        for (kernel, small) in [(Kernel::V6_12, 600), (Kernel::V6_17, CAPACITY), (Kernel::V6_18, CAPACITY)] {
+            assert_eq!(packs(kernel, small), [false, true, true, false]);
+        }
+        assert!(two_nodes().chains[0].iter().all(|domain| !domain.packs), "none is favoured");
+    }
+
+    #[test]
+    fn further_threads_of_a_core_are_less_favoured_than_its_first_up_to_6_5() {
+        let of = |kernel: Kernel| {
+            let domains = favoured(kernel, CAPACITY);
+            [0, 8, 7, 15].map(|cpu| domains.priorities[cpu])
+        };
+        assert_eq!(of(Kernel::V5_10), [60, 30, 80, 40]);
+        assert_eq!(of(Kernel::V6_1), [60, 15, 80, 20]);
+        assert_eq!(of(Kernel::V6_12), [30, 30, 40, 40]);
+    }
+
+    #[test]
+    fn the_first_of_the_most_favoured_processors_stands_for_a_group() {
+        let preferred = |kernel: Kernel, cpu: usize, level: usize| -> Vec<CpuId> {
+            favoured(kernel, CAPACITY).chains[cpu][level].groups.iter().map(|group| group.preferred).collect()
+        };
+        assert_eq!(preferred(Kernel::V6_18, 4, 1), [4, 5]);
+        assert_eq!(preferred(Kernel::V6_18, 13, 2), [4, 7]);
+        assert_eq!(preferred(Kernel::V6_1, 15, 1), [7, 6]);
     }
 }

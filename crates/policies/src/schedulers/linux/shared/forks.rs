@@ -3,11 +3,13 @@
 
 use super::{
     balancer::Kernel,
-    busiest::{Kind, Seen, Statistics, adjust},
+    busiest::Seen,
     domains::{Domain, Group},
     hierarchy::FairClass,
+    imbalance::adjust,
     linux::Linux,
     loads::{FULL, LOAD},
+    statistics::{Kind, Statistics},
 };
 use crate::schedulers::Context;
 use schedlab_model::{
@@ -24,7 +26,7 @@ impl Statistics {
                     Kind::Overloaded | Kind::FullyBusy => self.mean() < other.mean(),
                     Kind::HasSpare => self.idle > other.idle || self.idle == other.idle && self.util < other.util,
                     Kind::Misfit => self.largest > other.largest,
-                    Kind::Hidden | Kind::SharesCore => false,
+                    Kind::Hidden | Kind::LessFavoured | Kind::SharesCore => false,
                 }
     }
 }
@@ -51,7 +53,7 @@ impl Domain {
             }
             Kind::HasSpare => idlest.idle > local.idle,
             Kind::Misfit => idlest.largest > local.largest,
-            Kind::Hidden | Kind::SharesCore => false,
+            Kind::Hidden | Kind::LessFavoured | Kind::SharesCore => false,
         }
     }
 }
