@@ -239,3 +239,25 @@ fn a_sleeper_that_wants_more_gets_no_more_than_its_fair_share() {
     }
     table.check();
 }
+
+/// A group all of whose tasks sleep, and which stays in its queue for its lag, may be over its quota when another preempts it. It has
+/// then left its queue for good, and its tasks run again after the next wakeup: each wants 0.3 ms of 4 ms. The two coincide in one run of
+/// about twenty.
+#[test]
+fn a_group_that_stays_for_its_lag_may_use_up_its_quota() {
+    let steps =
+        "{ compute = { uniform = [\"100us\", \"500us\"] } }, { sleep = { uniform = [\"1849us\", \"5549us\"] } }";
+    let job = |name: &str, group: &str| {
+        let steps = format!("[{{ repeat = {{ times = \"forever\", steps = [{steps}] }} }}]");
+        format!("workload.{name} = {{ group = \"{group}\", count = 3, gap = \"83us\", steps = {steps} }}\n")
+    };
+    let groups = "groups.one = { quota = \"3ms\", period = \"10ms\" }\ngroups.two = {}\n";
+    let load = job("a", "one") + &job("b", "two") + groups;
+    for seed in 1..=60 {
+        let run = measure::<Eevdf>(2, "name = \"eevdf\"", 3, &load, seed);
+        for task in 0..6 {
+            let share = share(&run, task);
+            assert!(share > 6.0, "task {task} has {share} % of a processor with seed {seed}");
+        }
+    }
+}

@@ -104,7 +104,9 @@ impl<L: FairClass> Tree<L> {
         let above = self.entity(owner).queue;
         // What was current in it may have had to wait for a quota of its own, so that nothing was left and it has left already.
         if self.entity(owner).queued {
-            self.dequeue_entity(class, owner, Leave::End);
+            // It may be there for its lag alone, all of its tasks asleep.
+            let how = if L::sleeps(&self.entity(owner).claim) { Leave::Delayed(None) } else { Leave::End };
+            self.dequeue_entity(class, owner, how);
             self.dequeue_ancestors(class, above, false, Leave::End);
         }
         self.update_groups(class, above);
