@@ -83,7 +83,7 @@ fn every_period_is_counted_once_and_few_are_missed_without_load() {
 #[test]
 fn an_overloaded_task_misses_periods_and_leaves_none_out() {
     let fixture = Fixture::new();
-    let busy = json!({ "load": "periodic", "run": "25ms", "period": "10ms", "periods": 20 });
+    let busy = json!({ "load": "periodic", "run": "35ms", "period": "10ms", "periods": 20 });
     let seen = fixture.run(json!({ "busy": busy }), json!({ "duration": "3s" }));
     let (all, missed) = (seen.get("tasks.busy.deadlines"), seen.get("tasks.busy.deadline_misses"));
     assert!(all <= seen.get("elapsed") / 0.01 + 1.0, "{all}: none is counted twice");
@@ -124,8 +124,8 @@ fn a_quota_limits_a_group() {
     assert!((15.0..27.0).contains(&seen.get("tasks.hog.share")), "{}", seen.get("tasks.hog.share"));
 }
 
-/// 30 ms of every 330 or so in one go: a quota of 20 ms of each 100 takes the task off for 80 ms in the middle of them, unless the
-/// periods in which it sleeps leave it 20 ms for later.
+/// 45 ms of every 345 or so in one go: a quota of 30 ms of each 100 takes the task off for most of a period in the middle of them, unless
+/// the periods in which it sleeps leave it 30 ms for later. So it is if the work takes 31 to 59 ms of this processor.
 #[test]
 fn a_burst_lets_a_group_use_what_it_saved() {
     if !is_root("a_burst_lets_a_group_use_what_it_saved") {
@@ -133,13 +133,13 @@ fn a_burst_lets_a_group_use_what_it_saved() {
     }
     let fixture = Fixture::new();
     let pass_with = |burst: &str| {
-        let groups = json!({ "some": { "quota": "20ms", "period": "100ms", "burst": burst } });
-        let steps = json!([{ "compute": "30ms" }, { "sleep": "300ms" }]);
+        let groups = json!({ "some": { "quota": "30ms", "period": "100ms", "burst": burst } });
+        let steps = json!([{ "compute": "45ms" }, { "sleep": "300ms" }]);
         let worker = json!({ "steps": steps, "passes": "forever", "group": "some" });
         let seen = fixture.run(json!({ "worker": worker }), json!({ "groups": groups, "duration": "2s" }));
         (seen.get("tasks.worker.pass_time.p50"), seen.warnings())
     };
-    let (saved, warnings) = pass_with("20ms");
+    let (saved, warnings) = pass_with("30ms");
     if warnings.contains("group") {
         return eprintln!("skipped: {warnings}");
     }
