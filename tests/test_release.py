@@ -1,6 +1,7 @@
 """A release: what the archive of the sources has, and the recipe of `make wheel`, with stand-ins for what compiles."""
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -53,7 +54,8 @@ def test_the_archive_of_the_sources_has_all_that_a_wheel_is_made_of(tmp_path):
     assert [name for name in names if not (sources / name).is_file()] == []
     # pip builds it with the versions of Cargo.lock, or not at all where that has crates that no member needs.
     assert tomllib.loads((sources / "pyproject.toml").read_text())["tool"]["maturin"]["locked"]
-    ask = ["cargo", "tree", "--locked", "--offline", "--package", "schedlab-python", "--edges", "normal"]
+    # Nor where a manifest names a file that is missing, such as a test: cargo looks for them before it fetches.
+    ask = ["cargo", "fetch", "--locked", "--offline", "--target", target(platform.machine())]
     done = subprocess.run(ask, cwd=sources, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
