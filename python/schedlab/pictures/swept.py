@@ -87,7 +87,7 @@ def of_distribution(cells: Sequence[Mapping], name: str, metrics: Sequence[str],
 
 
 def spread_over(cells: Sequence[Mapping], count: int) -> list[Mapping]:
-    """So many of them at equal steps, the first and the last among them."""
+    """That many cells at equal steps, the first and the last among them."""
     return [cells[place * (len(cells) - 1) // (count - 1)] for place in range(count)]
 
 

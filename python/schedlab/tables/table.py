@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-#: A table of more rows is shortened for the eye, to so many at either end.
+#: A table of more rows is shortened for the eye: the second number is how many of them are shown at either end.
 MOST_ROWS, END_ROWS = 200, 20
 
 

@@ -1,4 +1,4 @@
-//! Values of some metrics in some runs, kept as columns of numbers: whoever shows a few rows of a large sweep takes no more out.
+//! Values of some metrics in some runs, kept as columns of numbers, so that a table takes out only the rows that it shows.
 
 use super::{Opened, SEEDED, Seeded, Texts, Words, numbers, read::Runs, values};
 use arrow_array::Array;

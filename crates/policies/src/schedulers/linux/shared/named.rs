@@ -1,4 +1,4 @@
-//! Scheduling domains under the kernel's names, for whoever wants to see them.
+//! Scheduling domains under the kernel's names, for descriptions of a machine.
 
 use super::{
     domains::{Domain, Domains, Level},
