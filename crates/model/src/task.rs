@@ -101,6 +101,31 @@ pub struct Task {
 }
 
 impl Task {
+    /// An ordinary user's task with nothing asked for, in the root group. It was on processor 0 last, or was nowhere yet.
+    ///
+    /// ```
+    /// use schedlab_model::{processors::CpuSet, task::{Policy, Task}};
+    ///
+    /// let nicer = Task { nice: 5, ..Task::ordinary(3, CpuSet::all(2)) };
+    /// assert_eq!((nicer.id, nicer.nice, nicer.policy), (3, 5, Policy::Other));
+    /// ```
+    pub fn ordinary(id: TaskId, allowed: CpuSet) -> Self {
+        Task {
+            id,
+            class: Class::User,
+            policy: Policy::Other,
+            priority: 0,
+            nice: 0,
+            group: 0,
+            session: 0,
+            slice: None,
+            reservation: None,
+            allowed,
+            cpu: 0,
+            parent: None,
+        }
+    }
+
     /// The processor where it was last, or, if it may no longer run there, the first one that it may use.
     #[inline]
     pub fn last_or_first(&self) -> CpuId {

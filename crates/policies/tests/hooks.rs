@@ -22,20 +22,7 @@ struct Bench<S> {
 }
 
 fn task(id: TaskId, class: Class) -> Task {
-    Task {
-        id,
-        class,
-        policy: Default::default(),
-        priority: 0,
-        nice: 0,
-        group: 0,
-        session: 0,
-        slice: None,
-        reservation: None,
-        allowed: CpuSet::all(2),
-        cpu: 0,
-        parent: None,
-    }
+    Task { class, ..Task::ordinary(id, CpuSet::all(2)) }
 }
 
 impl<S: Scheduler> Bench<S> {

@@ -136,7 +136,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn create_servers(&mut self, job: usize) {
         for id in 0..KERNEL_TASKS {
             let class = if id < DRIVERS { Class::KernelTask } else { Class::Server };
-            self.view.tasks.push(Task { class, ..user_task(id, CpuSet::only(0)) });
+            self.view.tasks.push(Task { class, ..Task::ordinary(id, CpuSet::only(0)) });
             self.processes.push(Process::new(job as u16, 0, Rng::stream(self.seed, id.into())));
             let process = &mut self.processes[id as usize];
             (process.state, process.kernel) = (State::Waiting(Wait::Message), true);
@@ -194,23 +194,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 }
 
-pub(crate) fn user_task(id: TaskId, allowed: CpuSet) -> Task {
-    Task {
-        id,
-        class: Class::User,
-        policy: Default::default(),
-        priority: 0,
-        nice: 0,
-        group: 0,
-        session: 0,
-        slice: None,
-        reservation: None,
-        allowed,
-        cpu: 0,
-        parent: None,
-    }
-}
-
 pub(crate) fn task_of(job: &Job, id: TaskId, group: GroupId, all: &CpuSet) -> Task {
     let wished: CpuSet = job.cpus.iter().copied().collect();
     let allowed = if wished.is_empty() { all.clone() } else { wished.and(all) };
@@ -227,7 +210,7 @@ pub(crate) fn task_of(job: &Job, id: TaskId, group: GroupId, all: &CpuSet) -> Ta
         }),
         // New tasks are spread over the processors in turn; a policy may choose otherwise.
         cpu: nth_allowed(&allowed, id),
-        ..user_task(id, allowed)
+        ..Task::ordinary(id, allowed)
     }
 }
 

@@ -14,10 +14,7 @@
 
 mod story;
 
-use crate::{
-    boot::{task_of, user_task},
-    programs::check,
-};
+use crate::{boot::task_of, programs::check};
 use schedlab_model::{
     Nanos,
     event::{Event, Kind, Leave},
@@ -89,8 +86,8 @@ fn tasks(scenario: &Scenario, story: &Story<'_>) -> Vec<Task> {
     for event in story.events.iter().filter(|event| event.kind == Kind::Created) {
         let job = usize::try_from(event.a).ok().and_then(|job| scenario.workload.get(story.jobs.get(job)?));
         let nice = (i16::from(event.flag) - 128).clamp(-20, 19) as i8;
-        let stranger = |id| Task { nice, ..user_task(id, CpuSet::only(0)) };
-        (tasks.len()..=event.task as usize).for_each(|id| tasks.push(user_task(id as TaskId, CpuSet::only(0))));
+        let stranger = |id| Task { nice, ..Task::ordinary(id, CpuSet::only(0)) };
+        (tasks.len()..=event.task as usize).for_each(|id| tasks.push(Task::ordinary(id as TaskId, CpuSet::only(0))));
         tasks[event.task as usize] =
             job.map_or_else(|| stranger(event.task), |job| task_of(job, event.task, 0, &CpuSet::only(0)));
     }

@@ -2,28 +2,11 @@
 
 use super::*;
 use crate::schedulers::linux::shared::loads::Loads;
-use schedlab_model::{
-    processors::CpuSet,
-    task::{Class, Group},
-};
+use schedlab_model::{processors::CpuSet, task::Group};
 
 /// A queue of tasks that have these virtual times and deadlines.
 fn queue_of(rule: &Rule, tasks: &[(i64, i64)]) -> Tree<Rule> {
-    let ordinary = |id| Task {
-        id,
-        class: Class::User,
-        policy: Policy::Other,
-        priority: 0,
-        nice: 0,
-        group: 0,
-        session: 0,
-        slice: None,
-        reservation: None,
-        allowed: CpuSet::only(0),
-        cpu: 0,
-        parent: None,
-    };
-    let all: Vec<Task> = (0..tasks.len() as TaskId).map(ordinary).collect();
+    let all: Vec<Task> = (0..tasks.len() as TaskId).map(|id| Task::ordinary(id, CpuSet::only(0))).collect();
     let mut tree = Tree::new(1, false, Loads::new(&[1024]));
     for (task, &(vruntime, deadline)) in (0..).zip(tasks) {
         tree.admit(rule, &all, &[Group::ROOT], task);

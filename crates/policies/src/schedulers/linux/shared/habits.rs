@@ -54,30 +54,11 @@ impl Balancer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_model::{
-        MILLISECOND,
-        processors::CpuSet,
-        task::{Class, Policy, Task},
-        topology::Topology,
-    };
+    use schedlab_model::{MILLISECOND, processors::CpuSet, task::Task, topology::Topology};
 
     fn balancer(tasks: TaskId) -> Balancer {
         let mut balancer = Balancer::new(&Topology::uniform(8), 4 * MILLISECOND, Kernel::V6_1);
-        let task = |id| Task {
-            id,
-            class: Class::User,
-            policy: Policy::Other,
-            priority: 0,
-            nice: 0,
-            group: 0,
-            session: 0,
-            slice: None,
-            reservation: None,
-            allowed: CpuSet::all(8),
-            cpu: 0,
-            parent: None,
-        };
-        let all: Vec<Task> = (0..tasks).map(task).collect();
+        let all: Vec<Task> = (0..tasks).map(|id| Task::ordinary(id, CpuSet::all(8))).collect();
         balancer.admit(&all, tasks - 1);
         balancer
     }
