@@ -40,6 +40,10 @@ pub enum Promise {
     /// On several processors, while tasks only compute and none begins or ends: tasks change processors at most this number of times
     /// a second and processor, once they have been there for five seconds.
     MovesAtMost(u32),
+    /// A group's tasks, with those of the groups in it, have no more processor time than its quota of each period that has begun; a tick
+    /// more on each processor, which is taken from what comes next. A policy that makes tasks wait for a quota has to promise it, since
+    /// that alone excuses an idle processor.
+    LimitsGroups,
     /// Tasks run to their next wait; they are never preempted.
     RunsToBlock,
     /// It uses knowledge of the future, which no real system has: a bound to compare the others with.

@@ -32,6 +32,9 @@ macro_rules! test_scheduler {
             ]
         }
         $crate::each_law! {
+            $crate::schedulers::quotas, $crate::schedulers::Subject::of::<$policy>(), [no_task_of_a_group_is_lost]
+        }
+        $crate::each_law! {
             $crate::schedulers::treatment, $crate::schedulers::Subject::of::<$policy>(),
             [
                 a_change_counts_as_if_it_had_always_been, a_task_stays_where_it_is_bound,

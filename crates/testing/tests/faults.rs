@@ -38,6 +38,8 @@ const STARVES: u8 = 5;
 const NEVER_LOOKS: u8 = 6;
 /// At each tick a processor takes all tasks that wait elsewhere, and it promises that tasks hardly move.
 const STORMS: u8 = 7;
+/// It knows no groups, and promises that their quotas hold.
+const UNLIMITED: u8 = 8;
 
 impl<const FAULT: u8> Scheduler for Faulty<FAULT> {
     const INFO: Info = Info {
@@ -48,6 +50,7 @@ impl<const FAULT: u8> Scheduler for Faulty<FAULT> {
             STARVES => &[Promise::StarvationFree(Reach::EachProcessor)],
             NEVER_LOOKS => &[Promise::FindsWork(500_000_000)],
             STORMS => &[Promise::FindsWork(500_000_000), Promise::MovesAtMost(72)],
+            UNLIMITED => &[Promise::LimitsGroups],
             _ => &[],
         },
         source: concat!(include_str!("../../policies/src/schedulers/classic/fifo.rs"), "// Features { ticks: true }"),
@@ -109,6 +112,7 @@ mod of_schedulers {
         assert!(finds(|| laws::promises_are_kept(Subject::of::<Faulty<IDLES>>())), "an idle processor");
         assert!(finds(|| laws::promises_are_kept(Subject::of::<Faulty<PREEMPTS>>())), "a task is preempted");
         assert!(finds(|| laws::promises_are_kept(Subject::of::<Faulty<STARVES>>())), "a task starves");
+        assert!(finds(|| laws::promises_are_kept(Subject::of::<Faulty<UNLIMITED>>())), "a quota is exceeded");
     }
 
     #[test]

@@ -101,6 +101,7 @@ pub fn promises_are_kept(subject: Subject) {
             Promise::WorkConserving(_)
             | Promise::FindsWork(_)
             | Promise::MovesAtMost(_)
+            | Promise::LimitsGroups
             | Promise::RunsToBlock
             | Promise::Clairvoyant => {}
         }

@@ -1,7 +1,7 @@
 //! What every scheduler must do, and what its entry promises.
 
 use super::{
-    balancing,
+    balancing, quotas,
     random::{Programs, Written, any_choice, any_scenario, cases, without_chance},
     runs::{Run, holds_back, run_under, treatments},
     scenes::{self, Scene},
@@ -97,6 +97,7 @@ pub fn promises_are_kept(subject: Subject) {
             Promise::FairToEquals(reach) => found.extend(shares::unfair(subject, reach, 5)),
             Promise::FindsWork(within) => balancing::finds_work(subject, within),
             Promise::MovesAtMost(moves) => balancing::moves_at_most(subject, moves),
+            Promise::LimitsGroups => quotas::limits_groups(subject),
             Promise::RunsToBlock => preempts_no_task(subject),
             Promise::Clairvoyant => found.extend(asks_no_oracle(subject)),
         }

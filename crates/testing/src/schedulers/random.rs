@@ -1,6 +1,6 @@
 //! Random scenarios: any machine, any programs, any policy of the table with any parameters.
 
-use super::runs::read;
+use super::{groups::groups, runs::read};
 use proptest::prelude::*;
 use schedlab_model::{
     experiment::Format,
@@ -68,7 +68,7 @@ fn treatment(processors: u16) -> impl Strategy<Value = Value> {
         2 => policy,
         2 => (1..1u64 << processors).prop_map(move |mask| json!({ "cpus": bits(mask, processors) })),
         1 => prop_oneof![Just("0s".to_owned()), us(100..100_000)].prop_map(|slice| json!({ "slice": slice })),
-        1 => prop::sample::select(vec!["some", "/"]).prop_map(|group| json!({ "group": group })),
+        1 => prop::sample::select(vec!["some", "inner", "/"]).prop_map(|group| json!({ "group": group })),
         1 => io,
     ];
     let of_job = (1..1u64 << processors, prop::sample::select(vec!["a", "sender"]))
@@ -205,10 +205,11 @@ fn wish() -> impl Strategy<Value = Value> {
 
 fn job(programs: Programs, processors: u16) -> impl Strategy<Value = Value> {
     let starts = (prop::option::of(span()), prop::option::of(span()));
-    let who = (1..4u32, 1..3u32, -20..=20i8, any::<bool>(), 1..1u64 << processors);
+    let group = prop::option::of(prop::sample::select(vec!["some", "inner"]));
+    let who = (1..4u32, 1..3u32, -20..=20i8, group, 1..1u64 << processors);
     let asks = (wish(), prop::option::of(us(100..100_000)), any::<bool>());
     (steps(programs, processors), who, starts, asks).prop_map(move |(steps, who, (start, gap), asks)| {
-        let (count, passes, nice, grouped, cpus) = who;
+        let (count, passes, nice, group, cpus) = who;
         let (mut job, slice, shared) = asks;
         let cpus = bits(cpus, processors);
         let fixed = [
@@ -221,7 +222,7 @@ fn job(programs: Programs, processors: u16) -> impl Strategy<Value = Value> {
         let optional = [
             ("start", start),
             ("gap", gap),
-            ("group", grouped.then(|| json!("some"))),
+            ("group", group.map(Value::from)),
             ("slice", slice.map(Value::from)),
             ("session", shared.then(|| json!("shared"))),
         ];
@@ -351,16 +352,15 @@ pub fn any_scenario(programs: Programs) -> impl Strategy<Value = Written> {
         move || prop::option::of(us(1..300_000)).prop_map(move |limit| limit.filter(|_| programs == Programs::Wild));
     machine().prop_flat_map(move |(processors, machine)| {
         let sender = sender.clone();
-        let jobs = prop::collection::vec(job(programs, processors), 1..4);
-        (jobs, scheduler(), limit(), pipe.clone(), pool()).prop_map(move |(jobs, scheduler, limit, room, pool)| {
+        let jobs = (prop::collection::vec(job(programs, processors), 1..4), groups());
+        (jobs, scheduler(), limit(), pipe.clone(), pool()).prop_map(move |((jobs, groups), scheduler, limit, room, pool)| {
             let mut workload: Map<String, Value> = ["a", "b", "c"].map(str::to_owned).into_iter().zip(jobs).collect();
             workload.insert("sender".to_owned(), sender.clone());
             pool.into_iter().for_each(|pool| drop(workload.insert("pool".to_owned(), pool)));
             if limit.is_some() {
                 workload.insert("hog".to_owned(), json!({ "load": "spin", "compute": "7ms", "passes": "forever" }));
             }
-            let mut scenario = json!({ "machine": machine, "scheduler": scheduler, "workload": workload,
-                                       "groups": { "some": { "weight": 300 } },
+            let mut scenario = json!({ "machine": machine, "scheduler": scheduler, "workload": workload, "groups": groups,
                                        "shared": { "db": { "semaphore": 1 }, "gate": { "barrier": 2 },
                                                    "inherits0": { "lock": "inherit" }, "inherits1": { "lock": "inherit" } } });
             room.into_iter().for_each(|room| scenario["shared"]["pipe"] = json!({ "queue": room }));

@@ -151,7 +151,7 @@ pub(super) fn holds_back(info: &Info, scenario: &Scenario) -> bool {
     let realtime = |policy: Policy| matches!(policy, Policy::Fifo | Policy::Rr | Policy::Deadline);
     let at_first = || scenario.workload.values().any(|job| realtime(job.policy));
     let later = || treatments(scenario).into_iter().any(|change| change.policy.is_some_and(realtime));
-    scenario.groups.values().any(|group| group.quota.is_some())
+    info.promises.contains(&Promise::LimitsGroups) && scenario.groups.values().any(|group| group.quota.is_some())
         || info.parameter("rt_throttling").is_some() && (at_first() || later())
 }
 

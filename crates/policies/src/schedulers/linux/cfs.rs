@@ -468,6 +468,7 @@ impl Scheduler for Cfs {
             Promise::FairToEquals(Reach::EachProcessor),
             Promise::FindsWork(balance::FINDS_WORK),
             Promise::MovesAtMost(balance::MOVES_AT_MOST),
+            Promise::LimitsGroups,
         ],
         parameters: &[
             length(

@@ -680,6 +680,7 @@ impl Scheduler for Eevdf {
             Promise::FairToEquals(Reach::EachProcessor),
             Promise::FindsWork(balance::FINDS_WORK),
             Promise::MovesAtMost(balance::MOVES_AT_MOST),
+            Promise::LimitsGroups,
         ],
         parameters: &[
             Parameter {
