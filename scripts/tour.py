@@ -1,4 +1,4 @@
-"""Writes the outputs of docs/tour.md, with the guest kernels of the page: `.venv/bin/python scripts/tour.py`
+"""Writes the outputs of docs/tour.md and docs/comparing.md: `.venv/bin/python scripts/tour.py`
 
 Kinds of blocks as arguments renew only these: `scripts/tour.py console form guest`.
 
@@ -26,6 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "tour.md"
+COMPARING = ROOT / "docs" / "comparing.md"
 
 _BLOCK = re.compile(r"^```(?P<kind>console|toml)(?: (?P<where>\S+))?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"`([\w.]+)`:\s*\Z")
@@ -105,8 +106,13 @@ def renewed(shown: str, output: str) -> str:
 
 def main() -> None:
     """Run every command and write what it prints."""
-    wanted = sys.argv[1:] or ["console", "form", "host", "guest"]
-    text = PAGE.read_text(encoding="utf-8")
+    for page in (PAGE, COMPARING):
+        renew(page, sys.argv[1:] or ["console", "form", "host", "guest"])
+
+
+def renew(page: Path, wanted: list[str]) -> None:
+    """Write the outputs of the wanted kinds of blocks of a page anew."""
+    text = page.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(ROOT / "schema", folder / "schema")
@@ -116,11 +122,11 @@ def main() -> None:
             elif (step.where or "console").partition(":")[0] in wanted:
                 done = run(step.command, folder)
                 if done.returncode:
-                    raise SystemExit(f"{PAGE.name}:{step.line}: $ {step.command}\n{done.stdout}{done.stderr}")
+                    raise SystemExit(f"{page.name}:{step.line}: $ {step.command}\n{done.stdout}{done.stderr}")
                 before = f"$ {step.command}\n{step.shown}"
                 after = renewed(step.shown, trimmed(done.stdout) if done.stdout else "")
                 text = text.replace(before, f"$ {step.command}\n{after}", 1)
-                PAGE.write_text(text, encoding="utf-8")
+                page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ PRINTED = {
     "new": [("new", ["new", "fresh.toml"], "")],
     "lint": [("lint", ["lint", "small.toml"], "")],
     "run": [("run", ["run", "small.toml"], ""), ("plan", ["run", "small.toml", "--dry-run"], "")],
+    "compare": [("compare", ["compare", "results/small", "results/other", "--within", "2%"], "")],
     "matrix": [("matrix", ["matrix", "fifo", "--loads", "hogs", "--seeds", "2"], "")],
     "cache": [
         ("cache", ["cache", TRACE, "--policy", "lru,arc"], ""),
@@ -117,8 +118,11 @@ CASES = [
 @pytest.mark.parametrize(("name", "words", "what"), CASES)
 def test_a_document_has_its_version_and_is_as_its_schema_says(schedlab, small, name, words, what):
     needs(what, schedlab)
-    if words[0] == "report":
+    if words[0] in ("report", "compare"):
         schedlab("run", small)
+    if words[0] == "compare":
+        shutil.copy(small, schedlab.folder / "other.toml")
+        schedlab("run", "other.toml", "--set", "scheduler.ready_at=head")
     if words == ["guest", "fetch"]:
         from schedlab.targets.guest import kernels
 

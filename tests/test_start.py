@@ -60,7 +60,7 @@ def test_there_is_no_quantile_without_freedom_or_of_certainty(freedom, confidenc
 def test_numbers_read_by_column_are_those_of_the_frame(small, tmp_path):
     found = Experiment.from_toml(small).run(tmp_path / "results")
     assert found.known_metrics == list(found.frame["metric"].unique(maintain_order=True))
-    for (scenario, metric), one in found._values(found.known_metrics).items():
+    for (scenario, metric), one in found.values_of(found.known_metrics).items():
         rows = found.frame.filter(pl.col("scenario") == scenario, pl.col("metric") == metric)
         assert (one.seeds, one.values) == (rows["seed"].to_list(), rows["value"].to_list())
         assert {one.unit} == set(rows["unit"])
@@ -74,7 +74,7 @@ def test_rows_may_come_in_any_order(small, tmp_path, by):
     again = Results.open(found.folder)
     assert again.known_metrics == list(again.frame["metric"].unique(maintain_order=True))
     assert [sorted(runs[2]) for runs in store.index(file).runs()] == [[1, 2, 3]] * 2
-    for (scenario, metric), one in again._values(again.known_metrics).items():
+    for (scenario, metric), one in again.values_of(again.known_metrics).items():
         rows = again.frame.filter(pl.col("scenario") == scenario, pl.col("metric") == metric)
         assert (one.seeds, one.values) == (rows["seed"].to_list(), rows["value"].to_list())
 
@@ -284,7 +284,7 @@ def test_values_of_a_cell_that_goes_on_in_later_files_are_together(small, tmp_pa
     for seeds in (2, 3, 7):
         found = Experiment.from_toml(small, set=[f"seeds={seeds}"]).run(tmp_path / "results")
     assert len(store.files(found.folder)) == 5
-    for (scenario, metric), one in found._values(["tasks.io.real", "elapsed"]).items():
+    for (scenario, metric), one in found.values_of(["tasks.io.real", "elapsed"]).items():
         rows = found.frame.filter(pl.col("scenario") == scenario, pl.col("metric") == metric)
         assert (one.seeds, one.values) == (rows["seed"].to_list(), rows["value"].to_list())
         assert sorted(one.seeds) == list(range(1, 8))

@@ -1,4 +1,4 @@
-"""The first hour (docs/tour.md): its commands run in order, and print what is shown.
+"""The first hour (docs/tour.md) and docs/comparing.md: their commands run in order, and print what is shown.
 
 Write the outputs anew: .venv/bin/python scripts/tour.py
 """
@@ -68,6 +68,15 @@ def test_a_guest_prints_the_form_that_is_shown(step, folder):
             pytest.skip(str(why))
     output = carried_out(step, folder)
     assert TOUR["agrees"](step.shown, output, TOUR["form"]), f"$ {step.command}\n{output}"
+
+
+def test_the_page_on_comparing_prints_what_is_shown(tmp_path):
+    for step in TOUR["steps"](TOUR["COMPARING"].read_text()):
+        if step.is_file:
+            (tmp_path / step.where).write_text(step.shown)
+        else:
+            output = carried_out(step, tmp_path)
+            assert TOUR["agrees"](step.shown, output), f"$ {step.command}\n{output}"
 
 
 def test_what_takes_long_is_a_target_of_the_makefile():

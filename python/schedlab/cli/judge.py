@@ -68,7 +68,7 @@ def verb(
     results = experiment.run(out, targets=[BlindedHost(host, experiment, out)])
     results.metrics[:] = [SCORE, *results.metrics]
     if form is Form.JSON:
-        print_json(as_json(results, experiment, []), name="run")
+        print_json(as_json(results, []), name="run")
         return
     show(results, form)
     say(f"conclude from the letters, then: schedlab unseal {results.folder} --verdict ...")

@@ -13,7 +13,16 @@ from schedlab.tables.printed import console, print_laid_out, print_notes, print_
 if TYPE_CHECKING:
     from schedlab.tables import Table
 
-__all__ = ["console", "print_json", "print_notes", "print_result", "print_table", "progress_bar", "refuse_unwritable"]
+__all__ = [
+    "console",
+    "print_compared",
+    "print_json",
+    "print_notes",
+    "print_result",
+    "print_table",
+    "progress_bar",
+    "refuse_unwritable",
+]
 
 
 def print_result(
@@ -49,6 +58,25 @@ def print_result(
         if notes:
             print()
             print_notes(notes)
+
+
+def print_compared(form: Form, table: "Table", words: Sequence[str], notes: Sequence[str], first: bool = False) -> None:
+    """Print a comparison: its title and verdicts in words, then its table with notes below."""
+    from schedlab.system.terminal import say
+    from schedlab.tables import formats
+
+    if form is Form.CSV:
+        for line in words:
+            say(line)
+    elif form is Form.MARKDOWN:
+        print(
+            "\n".join([formats.meant_as_text(table.title), "", *(f"- {formats.meant_as_text(line)}" for line in words)])
+        )
+        print()
+    else:
+        print(f"{'' if first else chr(10)}{table.title}\n")
+        print_notes(words)
+    print_result(form, table.but(title="") if form is not Form.CSV else table, notes)
 
 
 @contextmanager

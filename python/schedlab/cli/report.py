@@ -34,7 +34,7 @@ def verb(
     if output is None and form in (Form.TEXT, Form.JSON):
         output = Path("report.html")
     refuse_unwritable(output=output)
-    results = Results.open(_find(result, out))
+    results = Results.open(find(result, out))
     if output:
         write(results, output)
     if form is Form.JSON:
@@ -45,7 +45,8 @@ def verb(
         show(results, form)
 
 
-def _find(result: str, out: Path) -> Path:
+def find(result: str, out: Path) -> Path:
+    """The folder of results that a user names; refused with the nearest if there is none."""
     from schedlab.errors import UsageError, nearest
     from schedlab.results import folders, manifest
 

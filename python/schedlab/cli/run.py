@@ -10,10 +10,9 @@ import typer
 from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from schedlab.experiment import Experiment
     from schedlab.results import Results
+    from schedlab.stats.comparison import Question
     from schedlab.tables import Table
     from schedlab.targets.host.conditions import Conditions
     from schedlab.targets.target import Target
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 NAME = "run"
 EXAMPLE = "schedlab run examples/quantum.toml --set scheduler.ready_at=head --seeds 30"
 HOST = "On a live host"
+COMPARING = "Comparing"
 
 
 def verb(
@@ -62,13 +62,38 @@ def verb(
             "sim:cfs,guest:5.10,6.1."
         ),
     ] = None,
-    baseline: Annotated[
-        str | None, typer.Option(help="Compare every cell with this one: KEY=VALUE[,KEY=VALUE] of what is swept.")
-    ] = None,
     trust: Annotated[
         bool, typer.Option("--trust", help="Agree to what the file runs and changes on this host; remembered.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the whole plan; run and write nothing.")] = False,
+    over: Annotated[
+        str | None,
+        typer.Option(
+            help="Sweep a field and compare with its first value: scheduler.name=cfs,eevdf; or on, the places of --on.",
+            rich_help_panel=COMPARING,
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            help="Compare every cell with this one: KEY=VALUE[,KEY=VALUE] of what is swept.", rich_help_panel=COMPARING
+        ),
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(help="Also say what is the same, or no worse, within this share: 2%.", rich_help_panel=COMPARING),
+    ] = None,
+    of: Annotated[
+        str, typer.Option(help="What to compare of the repeats: mean, median, p90.", rich_help_panel=COMPARING)
+    ] = "mean",
+    until_known: Annotated[
+        bool,
+        typer.Option(
+            "--until-known",
+            help="Repeat pair by pair until every answer is known, at most --seeds times.",
+            rich_help_panel=COMPARING,
+        ),
+    ] = False,
     quiet_below: Annotated[
         float,
         typer.Option(
@@ -102,6 +127,7 @@ def verb(
     The exit status is 1 if tasks of a run can never go on (a deadlock), and 2 if a metric that was asked for has no
     value in any run.
     """
+    from schedlab.cli import comparing
     from schedlab.cli.output import refuse_unwritable
     from schedlab.errors import UsageError
     from schedlab.experiment import Experiment
@@ -120,6 +146,9 @@ def verb(
     pictures = _pictures(trace, gantt)
     refuse_unwritable(trace=trace, gantt=gantt)
     experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
+    if over:
+        experiment, baseline, on = comparing.over(experiment, over, baseline, on)
+    question = comparing.question(within, of, until_known, baseline)
     if resume:
         _refuse_beginning(experiment.name, out, fresh)
     conditions = Conditions(quiet_below, patience, "off" if no_record else "auto", scratch, warm_up, drop_caches, dirty)
@@ -139,11 +168,15 @@ def verb(
         raise UsageError("--from, --to and --cell say what is drawn: add --gantt FILE.svg, or for --cell --trace")
     if baseline:
         read_baseline(baseline, [cell.factors for cell in placed(experiment, where)])
-    results = _run(experiment, out, threads, fresh, where)
+    if until_known:
+        one_more = lambda part, again: _run(part, out, threads, again, where)  # noqa: E731
+        results = comparing.until_known(experiment, fresh, one_more, baseline, question)
+    else:
+        results = _run(experiment, out, threads, fresh, where)
     drawn = [(path, kind, draw(experiment, where, path, kind, shown)) for path, kind in pictures]
-    of = f"the cell {escaped(cell)}" if cell else "the first cell"
-    said = [(path, kind, ", ".join(filter(None, [of, stretch and str(stretch)]))) for path, kind, stretch in drawn]
-    _tell(results, experiment, said, baseline, form)
+    which = f"the cell {escaped(cell)}" if cell else "the first cell"
+    said = [(path, kind, ", ".join(filter(None, [which, stretch and str(stretch)]))) for path, kind, stretch in drawn]
+    _tell(results, said, baseline, question, form)
     return _judge(results, unrecorded=no_record and "host" in names)
 
 
@@ -185,23 +218,24 @@ def _judge(results: "Results", unrecorded: bool) -> None:
 
 def _tell(
     results: "Results",
-    experiment: "Experiment",
     pictures: list[tuple[Path, str, str]],
     baseline: str | None,
+    question: "Question",
     form: Form,
 ) -> None:
     """Print the results. CSV has one table: the differences if a baseline was named."""
-    compared = results.differences(None, baseline) if baseline else None
+    from schedlab.cli import comparing
+
+    found = comparing.differences(results, baseline, question) if baseline else None
     if form is Form.JSON:
         from schedlab.cli.output import print_json
 
-        more = {} if compared is None else {"baseline": baseline, "differences": compared.to_dicts()}
-        print_json(as_json(results, experiment, pictures) | more)
+        print_json(as_json(results, pictures) | comparing.document(results, found, baseline, question))
         return
-    if compared is None or form is not Form.CSV:
+    if found is None or form is not Form.CSV:
         show(results, form, pictures)
-    if compared is not None:
-        _show_differences(results, compared, baseline, form)
+    if found is not None:
+        comparing.show(results, found, baseline, question, form)
 
 
 def _refuse_beginning(name: str, out: Path, fresh: bool) -> None:
@@ -281,23 +315,7 @@ def _which_run(results: "Results") -> str:
     return f" (a run of its own: {target} is noisy)" if target in results.noisy else ""
 
 
-def _show_differences(results: "Results", compared: "pl.DataFrame", baseline: str, form: Form) -> None:
-    """Print what differs from the baseline. No colour: what is not shown shall not look like something."""
-    from schedlab.cli.output import print_result
-
-    table = results.differences_table(compared)
-    judged = compared["adjusted"].drop_nulls().len()
-    lines = ["difference: mean of the pairs (same repeat) with its 95 % interval by Student's t"]
-    if judged > 1:
-        lines.append(
-            f"verdict: {judged} differences are judged together (Holm), at most a 5 % chance of any false 'real'"
-        )
-    if (compared["verdict"] == "too few").any():
-        lines.append("too few: so few repeats cannot tell chance from effect: --seeds 10")
-    print_result(form, table.but(title=f"compared with {baseline}"), lines)
-
-
-def as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[Path, str, str]]) -> dict:
+def as_json(results: "Results", pictures: list[tuple[Path, str, str]]) -> dict:
     """What --json prints."""
 
     shown = results.shown_metrics
@@ -306,11 +324,11 @@ def as_json(results: "Results", experiment: "Experiment", pictures: list[tuple[P
         if row["metric"] in shown:
             numbers = {key: row[key] for key in ("unit", "n", "mean", "low", "high")}
             measured[row["scenario"]][row["metric"]] = numbers
-    total = len(measured) * len(experiment.seeds)
+    total = len(measured) * len(results.seeds)
     known = total - results.computed - results.skipped
     return {
         "experiment": results.name,
-        "question": experiment.question,
+        "question": results.manifest["question"],
         "folder": str(results.folder),
         "runs": {"total": total, "computed": results.computed, "known": known, "skipped": results.skipped},
         "cells": [

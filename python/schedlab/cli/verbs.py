@@ -7,6 +7,8 @@ SUMMARIES = {
     "new": "Write a commented experiment file: by five questions, or by options.",
     "lint": "Check experiment files without running them, and name what may mislead.",
     "run": "Run an experiment file and print means with 95 % intervals; what was run before is not run again.",
+    "compare": "Compare results with others, pair by pair: what differs, what is the same, and how many more "
+    "repeats would tell.",
     "matrix": "Run every scheduler on a standard set of loads: fairness, latency, switches, throughput, "
     "missed deadlines.",
     "cache": "Run eviction policies over a trace of requests: miss ratios by size of the cache, in "

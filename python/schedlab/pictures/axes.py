@@ -138,7 +138,7 @@ def measured(values: Iterable[float], lows: Iterable[float] = ()) -> tuple[Axis,
         marks = log_ticks(min([min(found), *(low for low in lows if isfinite(low) and low >= min(found) / 3)]), high)
         return Axis(marks[0], marks[-1], True), marks
     low = min([0.0, *found])
-    marks = ticks(high) if low == 0 else _around_zero(low, high)
+    marks = ticks(high) if low == 0 else around_zero(low, high)
     return Axis(marks[0], marks[-1]), marks
 
 
@@ -150,7 +150,8 @@ def ticks(largest: float) -> list[float]:
     return [step * i for i in range(ceil(largest / step * 0.999) + 1)]
 
 
-def _around_zero(low: float, high: float) -> list[float]:
+def around_zero(low: float, high: float) -> list[float]:
+    """Round steps that have zero and both ends in them."""
     step = _step(max(high, 0.0) - low)
     return [step * i for i in range(floor(low / step), ceil(max(high, 0.0) / step) + 1)]
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from schedlab import _core, stats
 from schedlab.errors import UsageError, closest, nearest
-from schedlab.results import censored, folders, store, tables
+from schedlab.results import censored, compared, folders, store, tables
 from schedlab.results.manifest import read_manifest
 from schedlab.results.series import Series
-from schedlab.results.summary import Means, paired
+from schedlab.results.summary import Means
 from schedlab.specification import Cell, Specification
-from schedlab.stats.comparison import differences
+from schedlab.stats.comparison import Question
 from schedlab.tables import Table, layout
 from schedlab.tables.width import of_output
 from schedlab.units import counted
@@ -143,7 +143,7 @@ class Results:
         """Names of the metrics that the runs have."""
         return store.metrics(store.files(self.folder), self._runs)
 
-    def _values(self, metrics: Iterable[str]) -> Series:
+    def values_of(self, metrics: Iterable[str]) -> Series:
         """The values of some metrics, by scenario and metric."""
         return store.values(store.files(self.folder), self._runs, metrics)
 
@@ -222,7 +222,7 @@ class Results:
         meant = lambda one: asked | {self.alike.get(one["scenario"], self.seeds[0])}  # noqa: E731
         warnings = (one | {"seeds": sorted(meant(one).intersection(one["seeds"]))} for one in self.manifest["warnings"])
         said = [one for one in warnings if one["seeds"]]
-        return said + censored.warnings(self.known_metrics, self._values, self.shown_metrics)
+        return said + censored.warnings(self.known_metrics, self.values_of, self.shown_metrics)
 
     @property
     def missing(self) -> list[str]:
@@ -239,7 +239,7 @@ class Results:
     def _why_missing(self, name: str) -> str:
         """Why a metric has no value, or what to do where only its absence is known."""
         count = f"{name.rpartition('.')[0]}.count"
-        counts = [value for one in self._values([count]).values() for value in one.values]
+        counts = [value for one in self.values_of([count]).values() for value in one.values]
         if counts and not any(counts):
             return f" (there are no values: {count} is 0)"
         return " (nothing in these runs gives it a value: make them longer, or take it out of metrics)"
@@ -247,7 +247,7 @@ class Results:
     @cached_property
     def stuck(self) -> bool:
         """Whether tasks of a run wait for what can never come."""
-        return STUCK in self.known_metrics and _any_stuck(self._values([STUCK]))
+        return STUCK in self.known_metrics and _any_stuck(self.values_of([STUCK]))
 
     def summary(self, metrics: str | Sequence[str] | None = None) -> "pl.DataFrame":
         """Mean and 95 % interval over seeds: a row per cell and metric.
@@ -272,13 +272,13 @@ class Results:
         names = self.shown_metrics
         # The question whether tasks are stuck follows every table, and reading takes the time whatever the columns.
         known = [STUCK] if STUCK in self.known_metrics else []
-        found = self._values([*names, *known])
+        found = self.values_of([*names, *known])
         self.__dict__.setdefault("stuck", _any_stuck(found))
         return self._summary(names, found)
 
     def _means(self, metrics: str | Sequence[str]) -> Means:
-        names = self._meant([metrics] if isinstance(metrics, str) else metrics)
-        return self._summary(names, self._values(names))
+        names = self.meant([metrics] if isinstance(metrics, str) else metrics)
+        return self._summary(names, self.values_of(names))
 
     def _summary(self, names: Sequence[str], found: Series) -> Means:
         repeats = lambda scenario: 1 if scenario in self.alike else len(self.seeds)  # noqa: E731
@@ -306,61 +306,38 @@ class Results:
             raise UsageError(f"{self.name}: no run of this cell has {metric}")
         return rows
 
-    def differences(self, metric: str | list[str] | None, baseline: dict[str, str] | str) -> "pl.DataFrame":
-        """Every cell compared with its baseline, paired by seed: the mean difference, and whether it is chance.
+    def differences(
+        self,
+        metric: str | list[str] | None,
+        baseline: dict[str, str] | str,
+        within: float | None = None,
+        of: str = "mean",
+        sequence: bool = False,
+    ) -> "pl.DataFrame":
+        """Every cell compared with its baseline, paired by seed: the difference, and whether it is chance.
 
         `baseline` gives factors, `{"scheduler.slice": "100ms"}` or `"scheduler.slice=100ms"`. If only one cell has
         them, that is the baseline of all; else a cell's is the one that has them and the cell's own other factors.
-        `metric` is one, several, or None for those that the experiment shows. All rows are judged together: `adjusted`
-        is p after Holm.
+        `metric` is one, several, or None for those that the experiment shows. `within` is a share of the baseline
+        (0.02) up to which values count as the same; `of` what is compared of the repeats: "mean", "median", "p90".
+        All rows are judged together: `adjusted` is p of the family. `sequence`: so that one may look after every pair.
 
-        Columns: the factors, scenario, baseline (its scenario), metric, unit, n (pairs), mean, low, high (95 %, of each
-        row alone), relative (to the baseline's mean), p, adjusted, verdict ("real", "not shown", "too few").
+        Columns: the factors, scenario, baseline (its scenario), metric, unit, n (pairs), mean (the difference), low,
+        high (95 %, of each row alone), relative (to the baseline), p, adjusted, verdict ("real", "same", "no worse",
+        "not shown", "too few"), of, bounded ("same" or "no worse" if that holds, besides the verdict), more (about how
+        many more repeats would give a verdict), test ("swaps", "student", "bets", "certain").
         """
-        import polars as pl
-
         cells = [cell["factors"] for cell in self.manifest["cells"]]
-        compared = self._baselines(read_baseline(baseline, cells) if isinstance(baseline, str) else baseline)
+        pairs = self._baselines(read_baseline(baseline, cells) if isinstance(baseline, str) else baseline)
         metrics = self.shown_metrics if metric is None else [metric] if isinstance(metric, str) else metric
         self._know(metrics)
-        found = self._values(metrics)
-        asked = [
-            (cell, base, name)
-            for cell, base in compared
-            for name in metrics
-            if (cell["scenario"], name) in found and (base["scenario"], name) in found
+        found = self.values_of(metrics)
+        both = [
+            compared.Both(cell, base, found, found, (cell["scenario"] in self.alike, base["scenario"] in self.alike))
+            for cell, base in pairs
         ]
-        alike = [(cell["scenario"] in self.alike, base["scenario"] in self.alike) for cell, base, _ in asked]
-        pairs = [
-            paired(found[cell["scenario"], name], found[base["scenario"], name], which)
-            for (cell, base, name), which in zip(asked, alike, strict=True)
-        ]
-        certain = {place for place, which in enumerate(alike) if all(which)}
-        simulated = all(cell["on"] == "sim" for both in compared for cell in both)
-        rows = [
-            {
-                **cell["factors"],
-                "scenario": cell["scenario"],
-                "baseline": base["scenario"],
-                "metric": name,
-                "unit": found[cell["scenario"], name].unit if pair[0] else None,
-                "n": one.of.n,
-                "mean": one.of.mean,
-                "low": one.of.low,
-                "high": one.of.high,
-                "relative": one.relative,
-                "p": one.p,
-                "adjusted": one.adjusted,
-                "verdict": one.verdict,
-            }
-            for (cell, base, name), pair, one in zip(
-                asked, pairs, differences(pairs, simulated, certain),
-                strict=True,
-            )
-        ]  # fmt: skip
-        schema = {**dict.fromkeys([*self.factors, "scenario", "baseline", "metric", "unit"], pl.String), "n": pl.Int64}
-        numbers = dict.fromkeys(["mean", "low", "high", "relative", "p", "adjusted"], pl.Float64)
-        return pl.DataFrame(rows, schema=schema | numbers | {"verdict": pl.String}).fill_nan(None)
+        exact = all(cell["on"] == "sim" for of_both in pairs for cell in of_both)
+        return compared.frame(compared.rows(both, metrics, Question(of, within, exact, sequence)), self.factors)
 
     def _baselines(self, factors: dict[str, str]) -> list[tuple[dict, dict]]:
         """Each cell that is not a baseline, with the one it is compared with."""
@@ -379,7 +356,7 @@ class Results:
             if name not in self.known_metrics:
                 raise UsageError(f"{self.name} has no metric {name!r}; {nearest(name, self.known_metrics)}")
 
-    def _meant(self, metrics: Sequence[str]) -> list[str]:
+    def meant(self, metrics: Sequence[str]) -> list[str]:
         """The metrics that names with `*` match; refused if one matches none."""
         known = self.known_metrics
         self._know([name for name in metrics if not self._of([name], known)])
@@ -418,9 +395,9 @@ class Results:
         parts = tables.by_job(*given)
         return tables.summary(*given), [parts] if parts else []
 
-    def differences_table(self, found: "pl.DataFrame") -> Table:
-        """What `differences` found: the mean with its interval, as a share, and in a word."""
-        return tables.differences(self.factors, found.to_dicts(), len(self.seeds), self.alike)
+    def differences_table(self, found: "pl.DataFrame", within: float | None = None) -> Table:
+        """What `differences` found: the difference with its interval, as a share, and in a word."""
+        return tables.differences(self.factors, found.to_dicts(), len(self.seeds), self.alike, within)
 
     def figures(self, metrics: Sequence[str]) -> "list[Figure]":
         """A chart for each of the metrics if anything was swept, and all percentiles of each distribution."""
@@ -469,7 +446,7 @@ class Results:
             return Picture(schedule.drawn(run, stretch))
         percentiles = rf"{re.escape(what or '')}\.p\d+"
         of = [name for name in self.known_metrics if what and re.fullmatch(percentiles, name)]
-        figures = self.figures(of[:1] or (self._meant([what]) if what else self.shown_metrics))
+        figures = self.figures(of[:1] or (self.meant([what]) if what else self.shown_metrics))
         picked = figures[-1] if of else next(iter(figures), None)
         if picked is None:
             raise UsageError(f"{self.name}: nothing was swept: there is no chart of {what or 'a metric'}")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from schedlab import stats
-from schedlab.results.series import Series, Values
+from schedlab.results.series import Series
 from schedlab.units import readable_unit
 
 
@@ -60,20 +60,3 @@ class Means(Mapping[tuple[str, str], dict[str, Any]]):
         keys = ((scenario, metric) for scenario in self._cells)
         means = (self[key]["mean"] for key in keys if key in self._found)
         return max((abs(mean) for mean in means if mean is not None), default=0.0)
-
-
-def paired(values: Values, base: Values, alike: tuple[bool, bool] = (False, False)) -> tuple[list[float], list[float]]:
-    """The values of the seeds that both have, in the order of the seeds.
-
-    `alike` says which of them is the same under every seed: it is compared with every seed of the other. Two of them
-    make a single pair.
-    """
-    if all(alike):
-        return values.values[:1], base.values[:1]
-    first, second = (dict(zip(one.seeds, one.values, strict=True)) for one in (values, base))
-    if alike[0]:
-        first = dict.fromkeys(second, values.values[0])
-    if alike[1]:
-        second = dict.fromkeys(first, base.values[0])
-    both = sorted(first.keys() & second.keys())
-    return [first[seed] for seed in both], [second[seed] for seed in both]

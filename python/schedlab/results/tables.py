@@ -4,12 +4,15 @@ import json
 from collections.abc import Container, Mapping, Sequence
 from html import escape
 
+from schedlab.results.compared import verdict
 from schedlab.results.summary import Means
 from schedlab.system.escaped import escaped
 from schedlab.tables import Cell, Column, Table
 from schedlab.tables.table import rows_of
 from schedlab.units import convert, readable_unit, spread
 
+#: What a CSV file says of a verdict.
+JUDGED = ("p", "adjusted", "verdict", "bounded", "more", "test")
 #: How metrics of a job begin.
 OF_JOB = "tasks."
 
@@ -78,8 +81,14 @@ def by_job(cells: Sequence[dict], metrics: Sequence[str], entries: Means) -> lis
     return [Table(columns, rows), *([summary(cells, others, entries)] if others else [])]
 
 
-def differences(factors: list[str], found: Sequence[Mapping], seeds: int, alike: Container[str] = ()) -> Table:
-    """What `Results.differences` found: the mean with its interval, as a share, and in a word.
+def differences(
+    factors: list[str],
+    found: Sequence[Mapping],
+    seeds: int,
+    alike: Container[str] = (),
+    within: float | None = None,
+) -> Table:
+    """What was compared: the difference with its interval, as a share, and in a word.
 
     Scenarios in `alike` are the same under every seed: two of them make a single pair.
     """
@@ -90,7 +99,7 @@ def differences(factors: list[str], found: Sequence[Mapping], seeds: int, alike:
         Column("unit"),
         Column("relative", "%", numeric=True),
         Column("pairs", numeric=True),
-        Column("verdict", plain=("p", "adjusted", "verdict")),
+        Column("verdict", plain=JUDGED),
     ]
     rows = []
     for row in found:
@@ -106,7 +115,7 @@ def differences(factors: list[str], found: Sequence[Mapping], seeds: int, alike:
                 Cell("" if unit == "1" else unit, (row["unit"],)),
                 Cell(share, (relative,)),
                 Cell(pairs, (row["n"],)),
-                Cell(row["verdict"], (row["p"], row["adjusted"], row["verdict"])),
+                Cell(verdict(row, within), tuple(row[name] for name in JUDGED)),
             ]
         )
     return Table(columns, rows)

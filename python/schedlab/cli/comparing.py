@@ -1,0 +1,105 @@
+"""What `run` and `compare` share: the question of a comparison, its runs, and how it is printed."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from schedlab.cli.forms import Form
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from schedlab.experiment import Experiment
+    from schedlab.results import Results
+    from schedlab.stats.comparison import Question
+
+
+def over(
+    experiment: "Experiment", over: str, baseline: str | None, on: str | None
+) -> "tuple[Experiment, str, str | None]":
+    """The experiment swept over a field, its base, and where it runs."""
+    from schedlab.errors import UsageError
+    from schedlab.results import compared
+    from schedlab.targets.names import named
+
+    if baseline:
+        raise UsageError("--over compares with its first value: leave out --baseline, or sweep in the file")
+    field, given, listed = over.partition("=")
+    if field == "on":
+        places = named(listed if given else on, experiment)
+        if len(places) < 2:
+            raise UsageError(
+                "--over on compares places: name several, as --on guest:base/bzImage,guest:patched/bzImage"
+            )
+        return experiment, f"on={places[0]}", ",".join(places)
+    values = compared.read_levels(listed)
+    if not given or len(values) < 2:
+        raise UsageError(f"--over {over}: a field with two values or more, as scheduler.name=cfs,eevdf; or on")
+    swept = experiment.sweep({field: values})
+    return swept, f"{field}={swept.cells()[0].factors[field]}", on
+
+
+def question(within: str | None, of: str, until_known: bool, baseline: str | None) -> "Question":
+    """What the options ask of a comparison; refused where nothing is compared."""
+    from schedlab.errors import UsageError
+    from schedlab.results import compared
+    from schedlab.stats.comparison import Question
+
+    if not baseline and (within or until_known or of != "mean"):
+        raise UsageError("--within, --of and --until-known are about a comparison: add --over or --baseline")
+    if until_known and of != "mean":
+        raise UsageError("--until-known judges means: leave out --of")
+    return Question(compared.read_statistic(of), compared.read_within(within) if within else None, sequence=until_known)
+
+
+def until_known(
+    experiment: "Experiment",
+    fresh: bool,
+    run: "Callable[[Experiment, bool], Results]",
+    baseline: str,
+    question: "Question",
+) -> "Results":
+    """Run pair by pair until each difference has its answer; what was run before is not run again."""
+    from dataclasses import replace
+
+    from schedlab.results import compared
+
+    computed = 0
+    for count in range(1, len(experiment.seeds) + 1):
+        part = experiment.replace(seeds=experiment.seeds[:count])
+        results = run(part, fresh and count == 1)
+        computed += results.computed
+        if results.skipped == (count - 1) * len(results.scenarios) and count > 1:
+            break
+        if compared.known(differences(results, baseline, question).to_dicts()):
+            break
+    return replace(results, computed=computed)
+
+
+def differences(results: "Results", baseline: str, question: "Question") -> "pl.DataFrame":
+    """Every cell against its base, in the metrics that the experiment shows."""
+    return results.differences(None, baseline, question.within, question.of, question.sequence)
+
+
+def document(results: "Results", found: "pl.DataFrame | None", baseline: str | None, question: "Question") -> dict:
+    """What --json says of a comparison; nothing if there is none."""
+    from schedlab.results import compared
+
+    if found is None:
+        return {}
+    rows = found.to_dicts()
+    words = compared.words(rows, results.factors, question, baseline)
+    return {"baseline": baseline, "within": question.within, "words": words, "differences": rows}
+
+
+def show(results: "Results", found: "pl.DataFrame", base: str, question: "Question", form: Form) -> None:
+    """Print what differs from the base: words, then numbers.
+
+    No colour: what is not shown shall not look like something.
+    """
+    from schedlab.cli.output import print_compared
+    from schedlab.results import compared
+
+    rows = found.to_dicts()
+    said = compared.words(rows, results.factors, question, base)
+    table = results.differences_table(found, question.within)
+    print_compared(form, table.but(title=f"compared with {base}"), said, compared.notes(rows, question))

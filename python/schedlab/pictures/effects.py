@@ -1,0 +1,60 @@
+"""Differences with their intervals as shares of what they are compared with, the largest first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from schedlab.pictures import axes
+from schedlab.pictures.axes import Axis
+from schedlab.pictures.chart import TITLE, Drawing, below_axis, group, level_bar, line, marked, text
+from schedlab.units import digits
+
+#: Of a picture, and of a row of it.
+WIDTH, ROW = 480, 18.0
+#: The place of a series' colour: of what is real, the same within the bound, and neither.
+REAL, SAME, OPEN = 0, 1, 4
+KINDS = {REAL: "real", SAME: "same, or no worse", OPEN: "not shown"}
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A difference in % of the base, with its bounds (NaN if there are none), and which kind of verdict it has."""
+
+    label: str
+    mean: float
+    low: float
+    high: float
+    kind: int
+
+
+def effects(found: Sequence[Effect], base: str, within: float | None = None, width: float = WIDTH) -> Drawing:
+    """Draw them as rows, the largest first; `within` is the bound in %, drawn as two lines."""
+    rows = sorted(found, key=lambda one: -abs(one.mean))
+    ends = [end for one in rows for end in (one.mean, one.low, one.high) if isfinite(end)]
+    ends += [] if within is None else [-within, within]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    marks = axes.around_zero(low, high) if high > low else [-1.0, 0.0, 1.0]
+    axis = Axis(marks[0], marks[-1])
+    left = min(0.5 * width, max((axes.width(one.label) for one in rows), default=0.0) + 12)
+    right, top = width - 10, TITLE + 16
+    bottom = top + ROW * len(rows)
+
+    def x(value: float) -> float:
+        return left + (right - left) * axis.at(value)
+
+    parts = [text("title", 0, 11, f"difference from {base}, %", room=width)]
+    parts.append(
+        text("tick", 0, 26, f"bars: 95 % intervals{'' if within is None else f'; lines: ±{digits(within)} %'}")
+    )
+    parts += [line("grid", x(mark), top, x(mark), bottom) for mark in marks]
+    for mark in (0.0, *(() if within is None else (-within, within))):
+        parts.append(f'<path class="join" d="M{x(mark):.1f} {top:.1f}V{bottom:.1f}"/>')
+    parts += below_axis([digits(mark) for mark in marks], [x(mark) for mark in marks], left - 10, width, bottom)
+    for place, one in enumerate(rows):
+        y = top + ROW * (place + 0.5)
+        bar = level_bar(y, x(one.low), x(one.high)) if isfinite(one.low) else ""
+        bounds = f" [{digits(one.low)}, {digits(one.high)}]" if bar else ""
+        tip = f"{one.label}: {digits(one.mean)} %{bounds}, {KINDS[one.kind]}"
+        parts.append(text("level", left - 8, y + 4, one.label, "end", left - 8))
+        parts.append(group(one.kind, [marked(bar, x(one.mean), y, one.kind, tip)]))
+    return Drawing(f"differences from {base}", "".join(parts), width, bottom + 24)
