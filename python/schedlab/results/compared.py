@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from schedlab.errors import UsageError
 from schedlab.results.better import better
 from schedlab.results.series import Series
-from schedlab.stats import bootstrap
 from schedlab.stats.comparison import (
     BETS,
     CERTAIN,
@@ -252,6 +251,8 @@ def _more(found: Sequence[Mapping[str, Any]]) -> str:
 
 def notes(found: Sequence[Mapping[str, Any]], question: Question) -> list[str]:
     """What the numbers of the table are, and at what rate its verdicts are wrong."""
+    from schedlab.stats import bootstrap
+
     tests = {row["test"] for row in found}
     judged = sum(row["adjusted"] is not None for row in found)
     bound = None if question.within is None else share(question.within)

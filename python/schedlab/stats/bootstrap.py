@@ -15,7 +15,6 @@ either side of them (`statistic.fewest`); with fewer there is no interval.
 
 import math
 from functools import lru_cache
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from schedlab.stats import Interval, mean_interval, statistic
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 RESAMPLES = 2000
 #: Pairs from which on the interval of a mean has BCa in it.
 FEWEST = 6
-NORMAL = NormalDist()
 
 
 def interval(values: "np.ndarray", base: "np.ndarray", of: str = statistic.MEAN) -> Interval:
@@ -51,17 +49,18 @@ def interval(values: "np.ndarray", base: "np.ndarray", of: str = statistic.MEAN)
 def _bca(resamples: "np.ndarray", found: float, without_each: "np.ndarray", n: int) -> tuple[float, float]:
     """The bounds, from the statistic of the resamples, of all pairs, and of all pairs but each."""
     import numpy as np
+    from scipy.special import ndtr, ndtri
 
     rounding = 1e-12 * float(np.abs(resamples).max())
     equal = np.abs(resamples - found) <= rounding
     below = float(((resamples < found) & ~equal).mean() + equal.mean() / 2)
     edge = 0.5 / len(resamples)
-    bias = NORMAL.inv_cdf(min(max(below, edge), 1 - edge))
+    bias = float(ndtri(min(max(below, edge), 1 - edge)))
     falls = without_each.mean() - without_each
     squares = float((falls**2).sum())
     acceleration = float((falls**3).sum()) / (6 * squares**1.5) if squares > 0 else 0.0
     z = _expanded(n)
-    levels = [NORMAL.cdf(bias + (bias + end) / max(1 - acceleration * (bias + end), 1e-3)) for end in (-z, z)]
+    levels = [ndtr(bias + (bias + end) / max(1 - acceleration * (bias + end), 1e-3)) for end in (-z, z)]
     low, high = np.quantile(resamples, levels)
     return float(low), float(high)
 
