@@ -9,6 +9,7 @@ from schedlab.pictures.effects import OPEN, REAL, SAME, Effect, effects
 from schedlab.results import compared
 from schedlab.results.better import better
 from schedlab.results.matched import match
+from schedlab.stats.comparison import difference
 
 
 @pytest.fixture
@@ -23,6 +24,12 @@ def made(small, tmp_path):
     return make
 
 
+def alone(values, base):
+    """The p of a single difference, and the lower bound of its interval."""
+    found = difference(list(values), list(base))
+    return found.p, found.of.low
+
+
 def test_cells_are_matched_by_what_is_swept_and_runs_by_their_seeds(made):
     tail, head = made("tail"), made("head", "scheduler.ready_at=head")
     matched, metrics = match(tail, [head])
@@ -33,7 +40,7 @@ def test_cells_are_matched_by_what_is_swept_and_runs_by_their_seeds(made):
         one.values("tasks.io.real", {"scheduler.slice": "100ms"}).sort("seed")["value"] for one in (head, tail)
     )
     assert row["mean"] == pytest.approx((values - base).mean())
-    assert row["n"] == 8
+    assert (row["n"], row["p"], row["low"]) == (8, *alone(values, base))
     assert matched.notes == ["head: scheduler.ready_at is head, not given in tail"]
 
 

@@ -4,11 +4,18 @@ import math
 import warnings
 
 import numpy as np
+import polars as pl
 import pytest
 import scipy.stats
+from test_order import FILE as DRIFT
+from test_order import Clock, Drifting
 
+from schedlab.cli.comparing import until_known
+from schedlab.experiment import Experiment
+from schedlab.results import Results
 from schedlab.stats import comparison, sequence
 from schedlab.stats.comparison import BETS, REAL, SAME, Compared, Question, families
+from schedlab.targets.rows import ROW
 
 PAIRS = 60
 NOISE = {
@@ -114,6 +121,38 @@ def test_runs_stop_as_soon_as_every_answer_is_known(schedlab, file):
     assert again["differences"] == document["differences"]
 
 
+class Measuring(Drifting):
+    """A target whose second setting takes longer."""
+
+    def run(self, cell, seed):
+        longer = 0.5 if cell.factors["workload.hog.nice"] == "1" else 0.0
+        row = (0, "tasks.hog.real", "s", self.clock.tick(self.name) + longer, None)
+        return pl.DataFrame([row], schema=ROW, orient="row")
+
+
+def test_in_turns_one_session_makes_runs_until_the_answer_is_known(tmp_path):
+    clock = Clock(1)
+    experiment = Experiment.from_text(DRIFT, "drift.toml")
+    question = Question(sequence=True)
+    run = lambda part, **how: part.run(tmp_path, targets=[Measuring("one", clock)], **how)  # noqa: E731
+    found = until_known(experiment, False, run, True, "workload.hog.nice=0", question)
+    assert found.seeds == list(range(1, 8))
+    assert found.computed == len(clock.made) == 14
+    assert Results.open(found.folder).seeds == found.seeds
+    again = until_known(experiment, False, run, True, "workload.hog.nice=0", question)
+    assert (again.computed, again.seeds, len(clock.made)) == (0, found.seeds, 14)
+    every = until_known(experiment, False, run, True, "workload.hog.nice=0", Question(within=1e-9, sequence=True))
+    assert every.seeds == found.seeds, "what is real is known, whatever the bound"
+
+
+def test_in_turns_what_is_never_known_ends_with_the_seeds(tmp_path):
+    clock = Clock(2)
+    experiment = Experiment.from_text(DRIFT, "drift.toml", set=["seeds=9"])
+    run = lambda part, **how: part.run(tmp_path, targets=[Drifting("one", clock)], **how)  # noqa: E731
+    found = until_known(experiment, False, run, True, "workload.hog.nice=0", Question(sequence=True))
+    assert (len(found.seeds), found.computed) == (9, 18)
+
+
 def test_what_is_never_known_ends_with_the_seeds(schedlab, file):
     """A second start at the same moment is no difference."""
     words = ["--over", "workload.make.start=0s,1ns", "--until-known", "--seeds", "9"]
@@ -128,7 +167,8 @@ def test_what_no_seed_changes_is_known_at_once(schedlab, tmp_path):
         'metrics = ["tasks.a.turnaround.mean"]\n[workload]\na = { count = 2, steps = [{ compute = "9ms" }] }\n'
     )
     document = schedlab.json("run", path, "--over", "scheduler.name=fifo,round_robin", "--until-known")
-    assert document["runs"]["total"] <= 4
+    assert document["runs"]["computed"] == 2
+    assert [row["test"] for row in document["differences"]] == ["certain"]
 
 
 def test_only_a_comparison_can_be_known(schedlab, file):

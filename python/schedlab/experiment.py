@@ -34,6 +34,7 @@ class Experiment(Specification):
         progress: Callable[[int, int], None] | None = None,
         targets: "Sequence[Target]" = (),
         tell: Callable[[str], None] = lambda line: None,
+        enough: "Callable[[Results], bool] | None" = None,
     ) -> "Results":
         """Run what has not been run yet and return all results.
 
@@ -41,11 +42,12 @@ class Experiment(Specification):
         of runs done and the number of all. `targets` says where to run, the simulator if none is named:
         `schedlab.targets.simulator.Simulator`, `schedlab.targets.host.target.Host`,
         `schedlab.targets.guest.target.Guest`. `tell` is called before the first new run with a line for all that a
-        target ignores.
+        target ignores. `enough` is asked after each repeat of targets whose runs depend on their moment, with the
+        results of all whole repeats: if it says so, no more runs are made.
         """
         from schedlab.run.runner import run
 
-        return run(self, Path(out), threads, fresh, progress, targets, tell)
+        return run(self, Path(out), threads, fresh, progress, targets, tell, enough)
 
     def record(
         self, path: str | Path, kind: str, cell: int = 0, seed: int | None = None, first: float | None = None

@@ -54,23 +54,36 @@ def question(within: str | None, of: str, until_known: bool, baseline: str | Non
 def until_known(
     experiment: "Experiment",
     fresh: bool,
-    run: "Callable[[Experiment, bool], Results]",
+    run: "Callable[..., Results]",
+    in_turns: bool,
     baseline: str,
     question: "Question",
 ) -> "Results":
-    """Run pair by pair until each difference has its answer; what was run before is not run again."""
+    """Run until each difference has its answer; what was run before is not run again.
+
+    `in_turns`: runs depend on their moment, and are made pair by pair by one session. Of others some pairs are made
+    at a time: first as many as are needed at least.
+    """
     from dataclasses import replace
 
     from schedlab.results import compared
+    from schedlab.stats.sequence import FEWEST
 
-    computed = 0
-    for count in range(1, len(experiment.seeds) + 1):
-        part = experiment.replace(seeds=experiment.seeds[:count])
-        results = run(part, fresh and count == 1)
+    def known(results: "Results") -> bool:
+        return compared.known(differences(results, baseline, question).to_dicts())
+
+    seeds, computed = experiment.seeds, 0
+    if in_turns:
+        seen: list[Results] = []
+        found = run(experiment, fresh=fresh, enough=lambda results: seen.append(results) or known(results))
+        if not seen or seen[-1].seeds == seeds:
+            return found
+        # Known before the last repeat: the folder shall say which there are.
+        return replace(run(experiment.replace(seeds=seen[-1].seeds), fresh=False), computed=found.computed)
+    for count in range(min(FEWEST, len(seeds)), len(seeds) + 1):
+        results = run(experiment.replace(seeds=seeds[:count]), fresh=fresh and not computed)
         computed += results.computed
-        if results.skipped == (count - 1) * len(results.scenarios) and count > 1:
-            break
-        if compared.known(differences(results, baseline, question).to_dicts()):
+        if len(results.alike) == len(results.scenarios) or known(results):
             break
     return replace(results, computed=computed)
 

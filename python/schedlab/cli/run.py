@@ -1,7 +1,7 @@
 """`schedlab run`: an experiment file in, a table with intervals out. Long, because the verb declares every option."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -169,10 +169,11 @@ def verb(
     if baseline:
         read_baseline(baseline, [cell.factors for cell in placed(experiment, where)])
     if until_known:
-        one_more = lambda part, again: _run(part, out, threads, again, where)  # noqa: E731
-        results = comparing.until_known(experiment, fresh, one_more, baseline, question)
+        in_turns = not all(target.repeatable for target in where)
+        some = lambda part, **how: _run(part, out, threads, targets=where, **how)  # noqa: E731
+        results = comparing.until_known(experiment, fresh, some, in_turns, baseline, question)
     else:
-        results = _run(experiment, out, threads, fresh, where)
+        results = _run(experiment, out, threads, where, fresh)
     drawn = [(path, kind, draw(experiment, where, path, kind, shown)) for path, kind in pictures]
     which = f"the cell {escaped(cell)}" if cell else "the first cell"
     said = [(path, kind, ", ".join(filter(None, [which, stretch and str(stretch)]))) for path, kind, stretch in drawn]
@@ -260,15 +261,22 @@ def _pictures(trace: Path | None, gantt: Path | None) -> list[tuple[Path, str]]:
     return [(path, kind) for path, kind in wanted if path]
 
 
-def _run(experiment: "Experiment", out: Path, threads: int | None, fresh: bool, targets: "list[Target]") -> "Results":
+def _run(
+    experiment: "Experiment",
+    out: Path,
+    threads: int | None,
+    targets: "list[Target]",
+    fresh: bool,
+    enough: "Callable[[Results], bool] | None" = None,
+) -> "Results":
     from schedlab.system.terminal import say
 
     if not sys.stderr.isatty():
-        return experiment.run(out, threads, fresh, None, targets, say)
+        return experiment.run(out, threads, fresh, None, targets, say, enough)
     from schedlab.cli.output import progress_bar
 
     with progress_bar(experiment.name) as progress:
-        return experiment.run(out, threads, fresh, progress, targets, say)
+        return experiment.run(out, threads, fresh, progress, targets, say, enough)
 
 
 def show(results: "Results", form: Form = Form.TEXT, pictures: Sequence[tuple[Path, str, str]] = ()) -> None:

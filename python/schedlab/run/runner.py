@@ -13,11 +13,13 @@ import glob
 import os
 import platform
 import threading
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 
 from schedlab import _core
@@ -38,6 +40,7 @@ def run(
     progress: Callable[[int, int], None] | None = None,
     targets: Sequence[Target] = (),
     tell: Callable[[str], None] = lambda line: None,
+    enough: Callable[[Results], bool] | None = None,
 ) -> Results:
     """Run what is not in `out` yet; see `Experiment.run`. Raises `Interrupted` on Ctrl-C."""
     targets = targets or [Simulator(threads or os.cpu_count() or 1)]
@@ -54,8 +57,11 @@ def run(
         if pending and not fresh and _take_from_elsewhere(kept, experiment, pending, out, engines):
             pending = kept.lacking(cells, seeds)
         finished, made = total - len(pending), 0
+        lacking = Counter(seed for _, seed in pending)
         report = progress or (lambda done, total: None)
         report(finished, total)
+        if enough and not lacking[experiment.seeds[0]] and enough(_so_far(experiment, cells, kept, lacking)):
+            pending = []
         before = partial(_tell_ignored, kept.manifest, tell)
         try:
             with ctrl_c() as stop, closing(_chunks(targets, pending, folder, stop, before)) as chunks:
@@ -66,11 +72,22 @@ def run(
                     finished += len(chunk)
                     made += sum(kept.alike.get(cell.hash, seed) == seed for cell, seed in chunk)
                     report(finished, total)
+                    lacking.subtract(seed for _, seed in chunk)
+                    if enough and not lacking[chunk[-1][1]] and enough(_so_far(experiment, cells, kept, lacking)):
+                        break
         except KeyboardInterrupt:
             raise Interrupted(finished, total, folder) from None
     # What a kernel tells of itself is as a reader finds it only once it is written.
     about = kept.manifest if all(target.repeatable for target in targets) else None
     return Results.of(experiment, cells, folder, computed=made, manifest=about)
+
+
+def _so_far(experiment: Specification, cells: list[Cell], kept: store.Store, lacking: Counter) -> Results:
+    """The results of the repeats that every cell has, before the first that some lack."""
+    whole = list(takewhile(lambda seed: not lacking[seed], experiment.seeds))
+    part = experiment.replace(seeds=whole or experiment.seeds[:1])
+    about = kept.manifest | {"seeds": part.definition["seeds"], "experiment": part.definition}
+    return Results.of(part, cells, kept.folder, manifest=about)
 
 
 def _chunks(

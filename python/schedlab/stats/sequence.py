@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Sizes of the bets: of differences that are a fraction of their scatter, to those that hardly scatter.
 BETS = (0.25, 0.5, 1.0, 2.0, 8.0)
+#: Pairs that a single difference takes at least.
+FEWEST = 7
 #: Halvings of the stretch in which a bound is searched.
 HALVINGS = 40
 
