@@ -1,6 +1,6 @@
 """Parity on several processors: two places compared by the distributions of what repeats of the same scenarios give.
 
-    difference  =  mean over the repeats of  simulated - measured                with its 95 % interval (Student's t)
+    difference  =  mean over the repeats of  simulated - measured             with its 95 % interval (`stats.bootstrap`)
                    of counts, of their logarithms, so that it is a factor; fewer than one count as one
     bound       =  the larger of  `share` x the measured mean  and  `least`;     of counts  `factor`
     within         the whole interval lies inside of the bound
