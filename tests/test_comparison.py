@@ -1,4 +1,6 @@
-"""Whether a difference is real: how often noise is named one, in any order of runs and on any host."""
+"""Whether a difference is real: how often noise is named one, in any order of runs and on any host.
+Long, because tests, intervals and verdicts are held to the same simulated noise.
+"""
 
 import math
 import random
