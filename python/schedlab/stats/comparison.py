@@ -54,7 +54,8 @@ class Difference(NamedTuple):
 
     `p` and `adjusted` are None where nothing can be said. `relative` is the difference as a share of what it was
     compared with, None where that is zero. `bounded` is "same" or "no worse" if that was asked and is so, besides the
-    verdict. `more` is how many more pairs would about give a verdict; None if there is one, or it cannot be told.
+    verdict. `more` is how many more pairs would about give a verdict; None if there is one, or the
+    scatter is not known.
     """
 
     of: Interval

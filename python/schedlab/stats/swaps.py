@@ -40,7 +40,7 @@ class Stepped(NamedTuple):
 
 
 def least(pairs: int) -> float:
-    """The least p, of both sides, that so many pairs can have: all of one sign, and of the same size."""
+    """The least two-sided p of this number of pairs: all differences of one sign and size."""
     return 2.0 ** (1 - pairs) if pairs <= ENUMERATED else 1 / (1 + SAMPLED)
 
 
