@@ -9,7 +9,7 @@ from schedlab.pictures.effects import OPEN, REAL, SAME, Effect, effects
 from schedlab.results import compared
 from schedlab.results.better import better
 from schedlab.results.matched import match
-from schedlab.stats.comparison import difference
+from schedlab.stats.comparison import HIGHER, LOWER, difference
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_words_come_first_then_numbers_then_what_they_are(schedlab, small):
     assert lines[0] == "compared with small"
     assert lines[2].startswith("results=other, scheduler.slice=100ms against small: lower wakeup_latency.p99 by ")
     assert re.search(r"lower tasks\.io\.real by [\d.]+\s+%\s+\[", done.stdout)
-    assert "judged together by swaps within the pairs" in " ".join(done.stdout.split())
+    assert "judged together by permutation within the pairs" in " ".join(done.stdout.split())
     assert lines[-1] == "picture: effects.svg"
     assert (schedlab.folder / "effects.svg").read_text().startswith("<svg")
     head = schedlab("compare", "small", "other", "--csv").stdout.splitlines()[0]
@@ -135,7 +135,8 @@ def test_what_cannot_be_compared_is_refused_before_anything_runs(schedlab, small
 
 def test_it_is_known_of_waits_and_work_which_way_is_better_and_not_of_switches():
     found = {
-        name: better(name) for name in ("tasks.io.wakeup_latency.p99", "throughput", "context_switches", "longest_gap")
+        name: better(name, {})
+        for name in ("tasks.io.wakeup_latency.p99", "throughput", "context_switches", "longest_gap")
     }
     assert found == {
         "tasks.io.wakeup_latency.p99": "lower",
@@ -158,3 +159,19 @@ def test_a_picture_has_the_effects_with_their_intervals_the_largest_first():
     assert drawn.count('class="bar"') == 2
     assert "lines: ±2 %" in drawn
     assert effects([], "base").height > 0
+
+
+def test_the_goal_of_the_file_says_which_way_is_better():
+    goal = {"minimize": ["context_switches"], "maximize": ["tasks.io.wakeup_latency.p99"]}
+    found = {name: better(name, goal) for name in ("context_switches", "tasks.io.wakeup_latency.p99", "longest_gap")}
+    assert found == {"context_switches": LOWER, "tasks.io.wakeup_latency.p99": HIGHER, "longest_gap": LOWER}
+
+
+def test_no_worse_is_said_by_the_goal(made):
+    tail, head = made("tail"), made("head", "scheduler.ready_at=head")
+    found = {}
+    for field in ("minimize", "maximize"):
+        tail.manifest["experiment"]["goal"] = {field: ["tasks.io.real"]}
+        rows = match(tail, [head])[0].rows(compared.Question(within=0.01), ["tasks.io.real"])
+        found[field] = {(row["mean"] < 0, row["bounded"]) for row in rows if row["scheduler.slice"] == "100ms"}
+    assert found == {"minimize": {(True, "no worse")}, "maximize": {(True, None)}}

@@ -21,10 +21,10 @@ from schedlab.stats.comparison import (
     LOWER,
     NO_WORSE,
     NOT_SHOWN,
+    PERMUTATION,
     REAL,
     SAME,
     STUDENT,
-    SWAPS,
     TOO_FEW,
     Compared,
     Question,
@@ -44,7 +44,7 @@ def at_most(level: float, of: int) -> int:
     return int(scipy.stats.binom.ppf(0.999, of, level))
 
 
-def test_a_difference_of_too_few_pairs_for_swaps_is_judged_by_students_t():
+def test_a_difference_of_too_few_pairs_for_permutation_is_judged_by_students_t():
     rng = np.random.default_rng(1)
     for _ in range(200):
         a, b = rng.normal(size=5), rng.normal(0.7, size=5)
@@ -56,13 +56,13 @@ def test_a_difference_of_too_few_pairs_for_swaps_is_judged_by_students_t():
         assert found.real == (found.of.low > 0 or found.of.high < 0)
 
 
-def test_a_single_difference_is_judged_by_the_share_of_swaps_that_give_as_much():
+def test_a_single_difference_is_judged_by_the_share_of_permutations_that_give_as_much():
     rng = np.random.default_rng(2)
     for pairs in (6, 9, 12):
         a, b = rng.lognormal(size=pairs), rng.lognormal(0.7, size=pairs)
         each, found = b - a, difference(b, a)
         sums = [abs(sum(s * d for s, d in zip(signs, each, strict=True))) for signs in product((1, -1), repeat=pairs)]
-        assert found.test == SWAPS
+        assert found.test == PERMUTATION
         assert found.p == pytest.approx(np.mean(np.array(sums) >= abs(each.sum()) - 1e-9))
 
 

@@ -8,11 +8,11 @@ from conftest import agent_or_skip
 from schedlab.run.order import blocked
 from schedlab.specification import Cell
 from schedlab.stats import comparison
-from schedlab.stats.comparison import SWAPS, difference
+from schedlab.stats.comparison import PERMUTATION, difference
 from schedlab.targets import agent
 from schedlab.targets.host.preflight import WORK, plan
 
-#: Pairs of equal cells, and repeats of each: the fewest that are judged by swaps.
+#: Pairs of equal cells, and repeats of each: the fewest that are judged by permutation.
 PAIRS = 24
 REPEATS = 6
 
@@ -31,7 +31,7 @@ def test_24_live_pairs_that_do_not_differ_are_named_at_most_at_the_stated_rate()
     named = sum(one.real is True for one in found)
     widest = max(one.of.high - one.of.mean for one in found)
     print(f"{named} of {PAIRS} live pairs named; widest interval ±{1000 * widest:.1f} ms of 50 ms")
-    assert all(one.test == SWAPS for one in found)
+    assert all(one.test == PERMUTATION for one in found)
     assert named <= scipy.stats.binom.ppf(0.999, PAIRS, comparison.LEVEL)
 
 

@@ -14,7 +14,7 @@ from schedlab.cli.comparing import until_known
 from schedlab.experiment import Experiment
 from schedlab.results import Results
 from schedlab.stats import comparison, sequence
-from schedlab.stats.comparison import BETS, REAL, SAME, Compared, Question, families
+from schedlab.stats.comparison import E_PROCESS, REAL, SAME, Compared, Question, families
 from schedlab.targets.rows import ROW
 
 PAIRS = 60
@@ -86,7 +86,7 @@ def test_many_metrics_are_judged_together_and_what_is_the_same_becomes_known():
     cells = [[Compared(base * 1.1 + rng.normal(size=30), base), Compared(base + rng.normal(size=30), base)]]
     ((longer, same),) = families(cells, Question(within=0.02, sequence=True))
     assert (longer.verdict, same.verdict) == (REAL, SAME)
-    assert longer.test == BETS
+    assert longer.test == E_PROCESS
     assert longer.adjusted == pytest.approx(2 * longer.p)
 
 
@@ -114,7 +114,7 @@ def test_runs_stop_as_soon_as_every_answer_is_known(schedlab, file):
     document = schedlab.json(*words)
     made = document["runs"]["total"]
     assert 14 <= made < 80
-    assert {row["test"] for row in document["differences"]} == {BETS}
+    assert {row["test"] for row in document["differences"]} == {E_PROCESS}
     assert all(row["verdict"] in (REAL, SAME) for row in document["differences"])
     again = schedlab.json(*words)
     assert (again["runs"]["computed"], again["runs"]["total"]) == (0, made)

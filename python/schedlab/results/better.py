@@ -1,9 +1,11 @@
-"""Which values of a metric are better, where everybody agrees: shorter waits, fewer misses, more work done.
+"""Which values of a metric are better: as the experiment's `[goal]` says, else where there is no doubt.
 
-Nothing is said of the others: more switches or processor time of one job can be either.
+Shorter waits, fewer misses and more work done are better. Nothing is said of the others: more switches or processor
+time of one job can be either.
 """
 
 import re
+from collections.abc import Mapping, Sequence
 
 from schedlab.stats.comparison import HIGHER, LOWER
 
@@ -17,8 +19,11 @@ _HIGHER = "throughput|completed|passes|jain|jain_1s|cache_hit_ratio|rcache|wcach
 _STATISTIC = r"(\.(mean|min|max|p\d+))?"
 
 
-def better(metric: str) -> str | None:
-    """`lower` or `higher`; None where that is not known."""
+def better(metric: str, goal: Mapping[str, Sequence[str]]) -> str | None:
+    """`lower` or `higher`; None where that is not known. `goal` has the metrics to `minimize` and to `maximize`."""
+    for direction, field in ((LOWER, "minimize"), (HIGHER, "maximize")):
+        if metric in goal.get(field, ()):
+            return direction
     for direction, names in ((LOWER, _LOWER), (HIGHER, _HIGHER)):
         if re.fullmatch(rf"(.*\.)?({names}){_STATISTIC}", metric):
             return direction

@@ -9,14 +9,14 @@ from schedlab.errors import UsageError
 from schedlab.results.better import better
 from schedlab.results.series import Series
 from schedlab.stats.comparison import (
-    BETS,
     CERTAIN,
+    E_PROCESS,
     NO_WORSE,
     NOT_SHOWN,
+    PERMUTATION,
     REAL,
     SAME,
     STUDENT,
-    SWAPS,
     TOO_FEW,
     VERDICTS,
     Compared,
@@ -47,11 +47,16 @@ class Both:
     alike: tuple[bool, bool] = (False, False)
 
 
-def rows(both: Sequence[Both], metrics: Sequence[str], question: Question) -> list[dict[str, Any]]:
-    """A row for each pair of cells and metric that both have: what differs, and whether it is chance."""
+def rows(
+    both: Sequence[Both], metrics: Sequence[str], question: Question, goal: Mapping[str, Sequence[str]]
+) -> list[dict[str, Any]]:
+    """A row for each pair of cells and metric that both have: what differs, and whether it is chance.
+
+    `goal` is that of the experiment: which metrics should be less, and which more.
+    """
     asked = [(one, _common(one, metrics)) for one in both]
     asked = [(one, names) for one, names in asked if names]
-    found = families([_aligned(one, names) for one, names in asked], question)
+    found = families([_aligned(one, names, goal) for one, names in asked], question)
     return [
         _row(one, name, question, difference)
         for (one, names), differences in zip(asked, found, strict=True)
@@ -96,7 +101,7 @@ def _common(one: Both, metrics: Sequence[str]) -> list[str]:
     return [name for name in metrics if has(one.values, one.cell, name) and has(one.base_values, one.base, name)]
 
 
-def _aligned(one: Both, names: Sequence[str]) -> list[Compared]:
+def _aligned(one: Both, names: Sequence[str], goal: Mapping[str, Sequence[str]]) -> list[Compared]:
     """The values of these metrics by repeat. Two cells that are the same under every seed make a single pair."""
     sides = []
     for found, cell in ((one.values, one.cell), (one.base_values, one.base)):
@@ -113,7 +118,7 @@ def _aligned(one: Both, names: Sequence[str]) -> list[Compared]:
         if same and not certain:
             sides[place] = [dict.fromkeys(seeds, *list(by_seed.values())[:1]) for by_seed in sides[place]]
     return [
-        Compared([value.get(seed) for seed in seeds], [base.get(seed) for seed in seeds], certain, better(name))
+        Compared([value.get(seed) for seed in seeds], [base.get(seed) for seed in seeds], certain, better(name, goal))
         for name, value, base in zip(names, *sides, strict=True)
     ]
 
@@ -263,7 +268,11 @@ def notes(found: Sequence[Mapping[str, Any]], question: Question) -> list[str]:
         lines = ["difference: mean of the pairs with its 95 % confidence sequence, which holds whenever one stops"]
     else:
         lines = [f"difference: of the {what}, over pairs of the same repeat, with its 95 % interval by {means}"]
-    how = {SWAPS: "swaps within the pairs", STUDENT: "Student's t", BETS: "bets on the sign, after each pair"}
+    how = {
+        PERMUTATION: "permutation within the pairs",
+        STUDENT: "Student's t",
+        E_PROCESS: "an e-process, which may be looked at after each pair",
+    }
     by = " and ".join(how[one] for one in how if one in tests)
     if by:
         together = "1 difference is judged" if judged == 1 else f"{judged} differences are judged together"

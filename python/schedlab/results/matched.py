@@ -44,7 +44,7 @@ class Matched:
 
     def rows(self, question: Question, metrics: Sequence[str]) -> list[dict[str, Any]]:
         """What differs; see `compared.rows`."""
-        return rows(self.both, metrics, question)
+        return rows(self.both, metrics, question, self.base.goal)
 
 
 def match(base: Results, others: Sequence[Results], asked: Sequence[str] = ()) -> tuple[Matched, list[str]]:

@@ -122,6 +122,11 @@ class Results:
         """Names of the swept fields."""
         return list(self.manifest["cells"][0]["factors"])
 
+    @property
+    def goal(self) -> dict[str, list[str]]:
+        """The metrics that should be less (`minimize`) or more (`maximize`), as far as the experiment says."""
+        return self.manifest["experiment"].get("goal", {})
+
     @cached_property
     def seeds(self) -> list[int]:
         """The requested seeds."""
@@ -325,7 +330,7 @@ class Results:
         Columns: the factors, scenario, baseline (its scenario), metric, unit, n (pairs), mean (the difference), low,
         high (95 %, of each row alone), relative (to the baseline), p, adjusted, verdict ("real", "same", "no worse",
         "not shown", "too few"), of, bounded ("same" or "no worse" if that holds, besides the verdict), more (about how
-        many more repeats would give a verdict), test ("swaps", "student", "bets", "certain").
+        many more repeats would give a verdict), test ("permutation", "student", "e-process", "certain").
         """
         cells = [cell["factors"] for cell in self.manifest["cells"]]
         pairs = self._baselines(read_baseline(baseline, cells) if isinstance(baseline, str) else baseline)
@@ -337,7 +342,8 @@ class Results:
             for cell, base in pairs
         ]
         exact = all(cell["on"] == "sim" for of_both in pairs for cell in of_both)
-        return compared.frame(compared.rows(both, metrics, Question(of, within, exact, sequence)), self.factors)
+        rows = compared.rows(both, metrics, Question(of, within, exact, sequence), self.goal)
+        return compared.frame(rows, self.factors)
 
     def _baselines(self, factors: dict[str, str]) -> list[tuple[dict, dict]]:
         """Each cell that is not a baseline, with the one it is compared with."""

@@ -1,7 +1,7 @@
 """Whether cells differ: paired differences, many of them judged together, and what can be seen at all.
 
     d          =  value - base                   of each pair: the same repeat, measured next to each other
-    p          =  how often swaps give as much   `swaps`; where these cannot reach 5 %, by Student's t of d
+    p          =  how often permutations within the pairs give as much; where these cannot reach 5 %, Student's t of d
     adjusted   =  p of the whole family          metrics of two cells by steps of the largest; pairs of cells by Holm
     interval   =  95 %, of this one alone        `bootstrap`
     real       :  adjusted <= 0.05
@@ -9,7 +9,8 @@
     no worse   :  the one of the two that is on the bad side
 
 so at most one experiment in twenty in which nothing differs names any of its differences real, however many it has;
-and at most one in twenty calls anything the same, or no worse, that is not. Swaps reach 2^(1 - pairs) x pairs of cells.
+and at most one in twenty calls anything the same, or no worse, that is not. The least p of
+a permutation test is 2^(1 - pairs), and Holm multiplies it by the number of pairs of cells.
 """
 
 import math
@@ -40,8 +41,8 @@ VERDICTS = {
     NOT_SHOWN: "neither is shown",
     TOO_FEW: "so few pairs cannot tell chance from effect",
 }
-#: How p was found: by swaps, by Student's t, by bets (a sequence), or there is no chance in it.
-SWAPS, STUDENT, BETS, CERTAIN = "swaps", "student", "bets", "certain"
+#: How p was found: by a permutation test, by Student's t, by an e-process (a sequence), or there is no chance in it.
+PERMUTATION, STUDENT, E_PROCESS, CERTAIN = "permutation", "student", "e-process", "certain"
 
 #: A pair of samples: the values of a cell and those of its base, by repeat; NaN or None where there is none.
 Pair = tuple[Sequence[float | None], Sequence[float | None]]
@@ -213,7 +214,7 @@ def _steps(
     """Place, p, p of the step and how it was found: the metrics of a pair of cells, in the order of judgement."""
     import numpy as np
 
-    from schedlab.stats import sequence, swaps
+    from schedlab.stats import permutation, sequence
 
     chosen, p = [], {}
     for place, (one, (values, base)) in enumerate(zip(read, columns, strict=True)):
@@ -223,18 +224,18 @@ def _steps(
             continue
         if question.sequence:
             p[place] = sequence.chance(each, one_sided)
-        elif swaps.least(len(each)) * cells <= LEVEL:
+        elif permutation.least(len(each)) * cells <= LEVEL:
             chosen.append(place)
         elif (found := _of_student(each, question.of, one_sided)) is not None:
             p[place] = found
-    test = BETS if question.sequence else STUDENT
+    test = E_PROCESS if question.sequence else STUDENT
     judged = [(place, p[place], step, test) for place, step in zip(p, holm(list(p.values())), strict=True)]
     if chosen:
-        stepped = swaps.step_down([columns[place] for place in chosen], question.of, one_sided)
+        stepped = permutation.step_down([columns[place] for place in chosen], question.of, one_sided)
         # Two kinds of tests of one pair of cells share its level.
         share = 1 + bool(judged)
         judged = [(place, one, min(1.0, share * step), test) for place, one, step, test in judged]
-        judged += [(chosen[one.place], one.p, min(1.0, share * one.of_step), SWAPS) for one in stepped]
+        judged += [(chosen[one.place], one.p, min(1.0, share * one.of_step), PERMUTATION) for one in stepped]
     return sorted(judged, key=lambda one: one[2])
 
 
@@ -338,7 +339,7 @@ def _wanted(each: "np.ndarray", against: float, within: float | None, judged: in
 
 
 def _reach(judged: int) -> int:
-    """The fewest pairs whose swaps reach the level."""
+    """The fewest pairs with which a permutation test can reach the level."""
     return 1 + math.ceil(math.log2(judged / LEVEL))
 
 

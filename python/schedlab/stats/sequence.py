@@ -1,13 +1,14 @@
 """Differences that may be looked at after every pair: e-processes and confidence sequences.
 
-    bet        1 + tanh(k d / s)       on a difference d with s, the root mean square of it and all before it;
+    factor     1 + tanh(k d / s)       on a difference d with s, the root mean square of it and all before it;
                                        expected 1 if d is as likely to be -d, whatever its size
-    wealth     the product of the bets, averaged over several k and both signs
-    p          1 / the largest wealth so far (Ville 1939): at most a chance of x that it ever falls to x
+    e-value    the product of the factors, averaged over several k and both signs
+    p          1 / the largest e-value so far (Ville 1939): at most a chance of x that it ever falls to x
     interval   all shifts whose removal leaves a p above 5 %; of all looks together, so it holds whenever one stops
 
-A bet is decided when the size of a difference is known and its sign is not, so it may use all sizes seen so far. It
-takes at least seven pairs to know a single difference: each doubles the wealth at most, and half is on the other sign.
+A factor is fixed when the size of a difference is known and its sign is not, so it may use all sizes seen so far. It
+takes at least seven pairs to know a single difference: each doubles the e-value at most, and
+half of it is on the other sign.
 """
 
 import math
@@ -18,8 +19,8 @@ from schedlab.stats import Interval
 if TYPE_CHECKING:
     import numpy as np
 
-#: Sizes of the bets: of differences that are a fraction of their scatter, to those that hardly scatter.
-BETS = (0.25, 0.5, 1.0, 2.0, 8.0)
+#: Values of k: for differences that are a fraction of their scatter, to those that hardly scatter.
+RATES = (0.25, 0.5, 1.0, 2.0, 8.0)
 #: Pairs that a single difference takes at least.
 FEWEST = 7
 #: Halvings of the stretch in which a bound is searched.
@@ -33,13 +34,13 @@ def chance(each: "np.ndarray", one_sided: bool = False) -> float:
     squares = np.cumsum(each**2)
     if not len(each) or squares[-1] == 0:
         return 1.0
-    # Before the first that is not zero there is no scale, and nothing to bet on.
+    # Before the first that is not zero there is no scale, and no factor.
     scale = np.sqrt(squares / np.arange(1, len(each) + 1))
     unit = np.divide(each, scale, out=np.zeros(len(each)), where=scale > 0)
-    bets = np.array(BETS if one_sided else [*BETS, *(-one for one in BETS)])
+    rates = np.array(RATES if one_sided else [*RATES, *(-one for one in RATES)])
     # 1 + tanh(x) = 2 / (1 + exp(-2 x)), in logarithms.
-    wealth = np.cumsum(math.log(2) - np.logaddexp(0, -2 * np.outer(unit, bets)), axis=0)
-    largest = float((np.logaddexp.reduce(wealth, axis=1) - math.log(len(bets))).max())
+    e_values = np.cumsum(math.log(2) - np.logaddexp(0, -2 * np.outer(unit, rates)), axis=0)
+    largest = float((np.logaddexp.reduce(e_values, axis=1) - math.log(len(rates))).max())
     return min(1.0, math.exp(-max(largest, 0.0)))
 
 

@@ -1,4 +1,5 @@
-"""The test: how often a difference as large arises if in each pair either value is as likely to be of either cell.
+"""A permutation test of paired values: how often a difference as large arises if the cells do not differ at all,
+so that in each pair either value could be of either cell.
 
     swap         exchange the two values of some pairs, all metrics of a pair of runs together
     statistic    of the values less of the base, in its own standard deviations over the swaps;
