@@ -175,3 +175,15 @@ def test_no_worse_is_said_by_the_goal(made):
         rows = match(tail, [head])[0].rows(compared.Question(within=0.01), ["tasks.io.real"])
         found[field] = {(row["mean"] < 0, row["bounded"]) for row in rows if row["scheduler.slice"] == "100ms"}
     assert found == {"minimize": {(True, "no worse")}, "maximize": {(True, None)}}
+
+
+def test_what_is_equal_without_any_chance_is_said_once(schedlab, tmp_path):
+    path = tmp_path / "one.toml"
+    path.write_text(
+        'machine = "uniform"\nduration = "1s"\nmetrics = ["tasks.hog.share", "context_switches"]\n'
+        '[scheduler]\nname = "cfs"\n[workload]\nhog = { load = "spin", passes = "forever" }\n'
+    )
+    document = schedlab.json("run", path, "--over", "scheduler.name=cfs,eevdf", "--within", "2%")
+    assert document["words"] == [
+        "scheduler.name=eevdf against scheduler.name=cfs: equal tasks.hog.share, context_switches"
+    ]

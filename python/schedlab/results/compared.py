@@ -214,11 +214,12 @@ def _said(of: Sequence[Mapping[str, Any]], question: Question) -> list[str]:
     parts += [_effect(row, question) for row in real[:NAMED]]
     parts += [f"{counted(len(real) - NAMED, 'more real difference')}"] if len(real) > NAMED else []
     bound = "" if question.within is None else share(question.within)
+    equal = [row for row in of if row["test"] == CERTAIN and not row["mean"]]
+    others = [row for row in of if row not in equal]
     for name, said in ((SAME, f"the same within {bound}"), (NO_WORSE, f"no worse by {bound}")):
-        parts += [f"{said}: {_named(rows)}"] if (rows := [row for row in of if row["verdict"] == name]) else []
-    if equal := [row for row in of if row["test"] == CERTAIN and not row["mean"]]:
-        parts.append(f"equal {_named(equal)}")
-    if undecided := [row for row in of if row["verdict"] == NOT_SHOWN and row not in equal]:
+        parts += [f"{said}: {_named(rows)}"] if (rows := [row for row in others if row["verdict"] == name]) else []
+    parts += [f"equal {_named(equal)}"] if equal else []
+    if undecided := [row for row in others if row["verdict"] == NOT_SHOWN]:
         parts.append(f"nothing shown for {_named(undecided)}{_more(undecided)}")
     if few := [row for row in of if row["verdict"] == TOO_FEW]:
         parts.append(f"too few pairs for {_named(few)}")
