@@ -187,3 +187,9 @@ def test_what_is_equal_without_any_chance_is_said_once(schedlab, tmp_path):
     assert document["words"] == [
         "scheduler.name=eevdf against scheduler.name=cfs: equal tasks.hog.share, context_switches"
     ]
+
+
+def test_students_t_says_how_many_repeats_need_no_assumption(schedlab, small):
+    for sets, repeats in ((["--set", "scheduler.slice=36ms"], 6), ([], 7)):
+        done = schedlab("run", small, "--seeds", "3", "--over", "scheduler.ready_at=tail,head", *sets)
+        assert f"{repeats} repeats or more assume nothing" in " ".join(done.stdout.split()), done.stderr

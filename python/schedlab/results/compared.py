@@ -23,6 +23,7 @@ from schedlab.stats.comparison import (
     Difference,
     Question,
     families,
+    fewest,
 )
 from schedlab.units import counted, digits
 
@@ -280,7 +281,10 @@ def notes(found: Sequence[Mapping[str, Any]], question: Question) -> list[str]:
         others = f", and of any false '{SAME}' or '{NO_WORSE}'" if bound else ""
         lines.append(f"verdict: {together} by {by}, at most a 5 % chance of any false 'real'{others}")
     if STUDENT in tests:
-        lines.append("Student's t assumes that differences are about normal; from six repeats on nothing is assumed")
+        cells = len({(row["scenario"], row["baseline"]) for row in found})
+        lines.append(
+            f"Student's t assumes that differences are about normal; {fewest(cells)} repeats or more assume nothing"
+        )
     lines += [
         f"{name}: {VERDICTS[name].format(bound)}"
         for name in (SAME, NO_WORSE)

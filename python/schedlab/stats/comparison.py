@@ -333,13 +333,13 @@ def _wanted(each: "np.ndarray", against: float, within: float | None, judged: in
     wanted, freedom = float(n), n - 1
     for _ in range(8):
         t = stdtrit(freedom, 1 - LEVEL / 2 / judged) + stdtrit(freedom, POWER)
-        wanted = max((t * deviation / size) ** 2, _reach(judged))
+        wanted = max((t * deviation / size) ** 2, fewest(judged))
         freedom = max(1, math.ceil(wanted) - 1)
     return max(1, math.ceil(wanted) - n)
 
 
-def _reach(judged: int) -> int:
-    """The fewest pairs with which a permutation test can reach the level."""
+def fewest(judged: int) -> int:
+    """The fewest pairs with which a permutation test can reach the level, of this number of pairs of cells."""
     return 1 + math.ceil(math.log2(judged / LEVEL))
 
 
