@@ -10,7 +10,9 @@ import scipy.stats
 from test_order import FILE as DRIFT
 from test_order import Clock, Drifting
 
+from schedlab.cli import comparing
 from schedlab.cli.comparing import until_known
+from schedlab.errors import Interrupted
 from schedlab.experiment import Experiment
 from schedlab.results import Results
 from schedlab.stats import comparison, sequence
@@ -176,3 +178,15 @@ def test_only_a_comparison_can_be_known(schedlab, file):
         done = schedlab("run", file, *option)
         assert done.returncode == 2
         assert "add --over or --baseline" in done.stderr
+
+
+def test_ctrl_c_between_two_parts_says_what_is_kept(small, tmp_path, monkeypatch):
+    experiment = Experiment.from_toml(small, set=["seeds=30"])
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(comparing, "differences", interrupted)
+    run = lambda part, fresh: part.run(tmp_path, fresh=fresh)  # noqa: E731
+    with pytest.raises(Interrupted, match=r"after 14 of 60 runs; they are kept"):
+        until_known(experiment, False, run, False, "scheduler.slice=100ms", Question(sequence=True))

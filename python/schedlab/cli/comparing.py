@@ -62,10 +62,11 @@ def until_known(
     """Run until each difference has its answer; what was run before is not run again.
 
     `in_turns`: runs depend on their moment, and are made pair by pair by one session. Of others some pairs are made
-    at a time: first as many as are needed at least.
+    at a time: first as many as are needed at least, then a twentieth more. Raises `Interrupted` on Ctrl-C.
     """
     from dataclasses import replace
 
+    from schedlab.errors import Interrupted
     from schedlab.results import compared
     from schedlab.stats.sequence import FEWEST
 
@@ -80,12 +81,20 @@ def until_known(
             return found
         # Known before the last repeat: the folder shall say which there are.
         return replace(run(experiment.replace(seeds=seen[-1].seeds), fresh=False), computed=found.computed)
-    for count in range(min(FEWEST, len(seeds)), len(seeds) + 1):
-        results = run(experiment.replace(seeds=seeds[:count]), fresh=fresh and not computed)
-        computed += results.computed
-        if len(results.alike) == len(results.scenarios) or known(results):
-            break
-    return replace(results, computed=computed)
+    count, results = min(FEWEST, len(seeds)), None
+    try:
+        while True:
+            results = run(experiment.replace(seeds=seeds[:count]), fresh=fresh and not computed)
+            computed += results.computed
+            if count == len(seeds) or len(results.alike) == len(results.scenarios) or known(results):
+                return replace(results, computed=computed)
+            count = min(count + 1 + count // 20, len(seeds))
+    except KeyboardInterrupt:
+        # Between two parts, of which the last is kept.
+        if results is None:
+            raise
+        cells = len(results.scenarios)
+        raise Interrupted(len(results.seeds) * cells, len(seeds) * cells, results.folder) from None
 
 
 def differences(results: "Results", baseline: str, question: "Question") -> "pl.DataFrame":

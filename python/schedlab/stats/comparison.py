@@ -297,8 +297,8 @@ def _difference(
     values, base = one.there
     if not len(values):
         return Difference(Interval(math.nan, math.nan, math.nan, 0), None, None, None, TOO_FEW)
-    ordinary = bootstrap.interval(values, base, question.of)
-    of = sequence.interval(values - base, LEVEL) if question.sequence else ordinary
+    in_sequence = question.sequence
+    of = sequence.interval(values - base, LEVEL) if in_sequence else bootstrap.interval(values, base, question.of)
     against = float(statistic.of(base, question.of))
     relative = of.mean / abs(against) if against else None
     if adjusted is not None and adjusted <= LEVEL:
