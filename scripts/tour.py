@@ -1,4 +1,4 @@
-"""Writes the outputs of docs/tour.md and docs/comparing.md: `.venv/bin/python scripts/tour.py`
+"""Writes the outputs of docs/tour.md, docs/comparing.md and docs/tuning.md: `.venv/bin/python scripts/tour.py`
 
 Kinds of blocks as arguments renew only these: `scripts/tour.py console form guest`.
 
@@ -26,7 +26,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "tour.md"
-COMPARING = ROOT / "docs" / "comparing.md"
+#: Pages all of whose commands print the same everywhere.
+EXACT = [ROOT / "docs" / "comparing.md", ROOT / "docs" / "tuning.md"]
 
 _BLOCK = re.compile(r"^```(?P<kind>console|toml)(?: (?P<where>\S+))?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"`([\w.]+)`:\s*\Z")
@@ -106,7 +107,7 @@ def renewed(shown: str, output: str) -> str:
 
 def main() -> None:
     """Run every command and write what it prints."""
-    for page in (PAGE, COMPARING):
+    for page in (PAGE, *EXACT):
         renew(page, sys.argv[1:] or ["console", "form", "host", "guest"])
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.direct.diagnosed import _first_line, _mark
+from schedlab.direct.diagnosed import _mark, first_line
 from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
 from schedlab.observe import diagnose, remedy
@@ -129,7 +129,7 @@ def test_the_first_line_never_contradicts_the_marks_below_it():
             "system.fork": draw.choice([0, 900]),
         }
         findings = judged(**changed)
-        line, marks = _first_line(findings), [(f, _mark(f, e)) for f in findings for e in f.evidence]
+        line, marks = first_line(findings), [(f, _mark(f, e)) for f in findings for e in f.evidence]
         short = [finding.resource for finding in findings if finding.short]
         assert line.startswith("short of nothing") == (not short)
         assert all(name in line for name in short)

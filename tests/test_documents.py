@@ -22,6 +22,7 @@ PRINTED = {
     "lint": [("lint", ["lint", "small.toml"], "")],
     "run": [("run", ["run", "small.toml"], ""), ("plan", ["run", "small.toml", "--dry-run"], "")],
     "compare": [("compare", ["compare", "results/small", "results/other", "--within", "2%"], "")],
+    "tune": [("tune", ["tune", "small.toml", "--goal", "interactive", "--budget", "30"], "")],
     "matrix": [("matrix", ["matrix", "fifo", "--loads", "hogs", "--seeds", "2"], "")],
     "cache": [
         ("cache", ["cache", TRACE, "--policy", "lru,arc"], ""),
@@ -53,6 +54,7 @@ PRINTED = {
     "watch": [("watch", ["watch", "--every", "20ms"], "agent")],
     "time": [("time", ["time"], "agent"), ("time", ["time", "--repeat", "2"], "agent")],
     "diagnose": [("diagnose", ["diagnose", "--for", "200ms", "--every", "50ms"], "agent")],
+    "advise": [("advise", ["advise", "--for", "400ms", "--budget", "12"], "agent")],
     "guest list": [("guest-list", ["guest", "list", "--here"], "")],
     "guest fetch": [("guest-fetch", ["guest", "fetch"], "guest")],
     "guest boot": [("guest-boot", ["guest", "boot", "6.1"], "guest")],

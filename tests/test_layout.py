@@ -28,7 +28,8 @@ MAY: dict[str, set[str]] = {
     "results": ASKED | {"stats", "tables", "pictures"},
     "targets": KNOWN,
     "run": KNOWN | {"targets", "pictures"},
-    "experiment": KNOWN | {"tables", "targets", "run"},
+    "tune": KNOWN | {"targets", "run", "tables", "pictures"},
+    "experiment": KNOWN | {"tables", "targets", "run", "tune"},
     "caches": BASE | {"stats"},
     "matrix": KNOWN | {"experiment"},
     "parity": KNOWN | {"targets", "experiment"},
@@ -38,7 +39,7 @@ MAY: dict[str, set[str]] = {
     "report": KNOWN | {"caches", "matrix", "published", "tables", "pictures"},
     "cli": KNOWN
     | {"tables", "targets", "run", "experiment", "caches", "matrix", "parity", "published", "observe", "report"}
-    | {"direct"},
+    | {"direct", "tune"},
     "__main__": {"system", "cli", "direct"},
     "": {"experiment", "results", "errors", "_core"},
 }

@@ -1,4 +1,5 @@
-"""The first hour (docs/tour.md) and docs/comparing.md: their commands run in order, and print what is shown.
+"""The first hour (docs/tour.md) and the pages on comparing and tuning: their commands print what is shown.
+
 
 Write the outputs anew: .venv/bin/python scripts/tour.py
 """
@@ -70,8 +71,9 @@ def test_a_guest_prints_the_form_that_is_shown(step, folder):
     assert TOUR["agrees"](step.shown, output, TOUR["form"]), f"$ {step.command}\n{output}"
 
 
-def test_the_page_on_comparing_prints_what_is_shown(tmp_path):
-    for step in TOUR["steps"](TOUR["COMPARING"].read_text()):
+@pytest.mark.parametrize("page", TOUR["EXACT"], ids=lambda page: page.stem)
+def test_a_page_prints_what_is_shown(tmp_path, page):
+    for step in TOUR["steps"](page.read_text()):
         if step.is_file:
             (tmp_path / step.where).write_text(step.shown)
         else:

@@ -7,6 +7,7 @@
 """
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from schedlab.specification import Cell, Specification
 if TYPE_CHECKING:
     from schedlab.results import Results
     from schedlab.targets.target import Target
+    from schedlab.tune.tuning import Tuning
 
 __all__ = ["Cell", "Experiment"]
 
@@ -48,6 +50,26 @@ class Experiment(Specification):
         from schedlab.run.runner import run
 
         return run(self, Path(out), threads, fresh, progress, targets, tell, enough)
+
+    def tune(
+        self,
+        budget: int = 200,
+        out: str | Path = "results",
+        within: float | None = None,
+        start: int = 0,
+        threads: int | None = None,
+        fresh: bool = False,
+    ) -> "Tuning":
+        """Search the space of the experiment for what its goal says is best, with that many simulated runs.
+
+        `within` is the share of a counter's best (0.02) up to which a level is acceptable; None: what repeats cannot
+        tell apart. `start` begins another search of the same space. Runs that are known are not made again.
+        """
+        from schedlab.targets.simulator import Simulator
+        from schedlab.tune.tuning import tune
+
+        simulator = Simulator(threads or os.cpu_count() or 1)
+        return tune(self, budget, lambda part: simulator, Path(out), within, start, fresh)
 
     def record(
         self, path: str | Path, kind: str, cell: int = 0, seed: int | None = None, first: float | None = None

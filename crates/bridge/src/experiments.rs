@@ -66,3 +66,14 @@ pub fn outline(experiment_json: &str, first: u64, most: u64) -> Result<experimen
     };
     outlines.map_err(|problem| problem.to_string())
 }
+
+/// What a tuner may change of an experiment, and what has to hold, as JSON: `{"space": [Dimension], "keep": [Condition]}`.
+///
+/// # Errors
+/// What is wrong with the experiment.
+pub fn space(experiment_json: &str) -> Result<String, String> {
+    let experiment: Experiment = from_json("experiment", experiment_json)?;
+    let space = experiment::space(&experiment, &tables::CATALOGUE).map_err(|problem| problem.to_string())?;
+    let keep = experiment.goal.conditions(tables::CATALOGUE.metrics).map_err(|problem| problem.to_string())?;
+    json(&serde_json::json!({ "space": space, "keep": keep }))
+}

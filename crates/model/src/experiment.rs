@@ -12,6 +12,8 @@ mod cells;
 mod check;
 mod document;
 mod hash;
+mod keep;
+mod levels;
 mod metrics;
 mod path;
 mod problem;
@@ -21,16 +23,19 @@ mod resolve;
 mod schema;
 mod shape;
 mod snippet;
+mod space;
 mod spread;
 mod sweep;
 mod translate;
 
 pub use cells::{Cell, Outlines, Parameters, expand, expand_some, outline_read, outline_some, parameters};
 pub use hash::{Digest, hash};
+pub use keep::Condition;
 pub use problem::Problem;
 pub use read::{files, read, read_scenario, read_with};
 pub use recorded::Files;
 pub use schema::schema;
+pub use space::{Dimension, Space, Span, space};
 pub use sweep::{Lists, Sweep};
 
 use crate::info::{Info, MetricInfo};
@@ -124,6 +129,10 @@ pub struct Experiment {
     /// What is better.
     #[serde(default, skip_serializing_if = "no_goal")]
     pub goal: Goal,
+    /// What a tuner may change, by the path of the field: "scheduler.slice" = { low = "1ms", high = "1s" }, or a list of values. If
+    /// left out, the parameters of the policies that are named.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub space: Space,
 }
 
 fn nothing_swept(sweep: &Sweep) -> bool {
@@ -206,8 +215,8 @@ impl<'de> Deserialize<'de> for Seeds {
     }
 }
 
-/// Metrics of which less, or more, is better.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+/// Metrics of which less, or more, is better, and what has to hold meanwhile.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Goal {
     /// Less is better.
@@ -216,4 +225,20 @@ pub struct Goal {
     /// More is better.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub maximize: Vec<String>,
+    /// Conditions that a setting has to meet: "deadline_misses = 0", "tasks.hog.share >= 20%".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<String>,
+    /// How much each metric counts, if they shall not count alike: "wakeup_latency.p99" = 3.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub weights: BTreeMap<String, f64>,
+}
+
+impl Goal {
+    /// What has to hold, read. Fails only if the goal was not checked with the same table.
+    pub fn conditions(&self, table: &[MetricInfo]) -> Result<Vec<Condition>, Problem> {
+        let at = path::Path::top("goal").key("keep");
+        let read = |(place, text): (usize, &String)| keep::read(&at.index(place), text, table);
+        let all: Result<Vec<_>, _> = self.keep.iter().enumerate().map(read).collect();
+        all.map_err(|fault| fault.in_file("experiment", None, &Value::Null))
+    }
 }

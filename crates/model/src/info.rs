@@ -174,7 +174,7 @@ pub enum Scope {
 pub struct MetricInfo {
     /// The string a user types, without job, nice level or statistic.
     pub name: &'static str,
-    /// Unit of its numbers: "ns", "1" for a count or a ratio, "B", "1/s".
+    /// Unit of its numbers: "s", "1" for a count or a ratio, "%", "B", "KiB", "1/s", "KiB/s".
     pub unit: &'static str,
     /// One line: what it measures.
     pub meaning: &'static str,

@@ -39,7 +39,7 @@ seeds = 4", ":5: is not TOML: duplicate key"),
     ("seeds = 3", "seeds = 99999999999999999999", ":4: seeds: 99999999999999999999 is too large for a whole number"),
     ("seeds = 3", "seeds = nan", ":4: seeds: nan is not a finite number"),
     (r#"duration = "10s""#, "duration = 1979-05-27", ":5: duration: 1979-05-27 is a date, which no field takes"),
-    ("seeds", "sedes", r#":4: sedes: unknown field; did you mean "seeds"? (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, tunables, metrics, seeds, sweep, goal)"#),
+    ("seeds", "sedes", r#":4: sedes: unknown field; did you mean "seeds"? (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, tunables, metrics, seeds, sweep, goal, space)"#),
     (r#"question = "What?""#, "question = 4", ":1: question: 4 is not a text in quotes"),
     (r#"machine = "ideal"
 "#, "", ": machine: is missing"),
@@ -51,7 +51,7 @@ slice = "50ms"
 "#, "", ":6: scheduler.name: is missing"),
     (r#"[workload]
 hog = { load = "spin" }
-[workload.io]"#, "[load.io]", ":9: load: unknown field (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, tunables, metrics, seeds, sweep, goal)"),
+[workload.io]"#, "[load.io]", ":9: load: unknown field (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, tunables, metrics, seeds, sweep, goal, space)"),
     (r#"duration = "10s""#, r#"duration = "10 parsecs""#, r#":5: duration: "10 parsecs" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#"duration = "10s""#, "duration = 10", r#":5: duration: "10" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#"duration = "10s""#, r#"duration = "0s""#, ":5: duration: 0s is too short: a time longer than nothing is wanted"),
@@ -325,11 +325,61 @@ bus = { lock = "inherit" }
     (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["nice.5.laod1"]"#, r#":3: metrics[0]: "nice.5.laod1" is not a metric; did you mean "nice.5.load1"? (known: nice.5.load1, nice.5.niceness)"#),
     (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["nice.*.real"]"#, r#":3: metrics[0]: "nice.*.real": real belongs to tasks: write tasks.*.real, or a job for the *"#),
     (r#"metrics = ["tasks.io.real"]"#, r#"metrics = ["niceness"]"#, r#":3: metrics[0]: "niceness": niceness belongs to nice levels: write nice.*.niceness, or a level for the *"#),
-    ("minimize =", "minimise =", r#":19: goal.minimise: unknown field; did you mean "minimize"? (known: minimize, maximize)"#),
+    ("minimize =", "minimise =", r#":19: goal.minimise: unknown field; did you mean "minimize"? (known: minimize, maximize, keep, weights)"#),
     (r#"minimize = ["tasks.io.real"]"#, r#"minimize = ["tasks.*.real"]"#, r#":19: goal.minimize[0]: "tasks.*.real" is a number for each job; a goal names one job"#),
     (r#"minimize = ["tasks.io.real"]"#, r#"minimize = ["nice.*.load1"]"#, r#":19: goal.minimize[0]: "nice.*.load1" is a number for each nice level; a goal names one nice level"#),
     (r#"minimize = ["tasks.io.real"]"#, r#"minimize = ["tasks.io.real"]
 maximize = ["tasks.io.real"]"#, r#":20: goal.maximize[0]: "tasks.io.real" cannot be both less and more"#),
+    ("[goal]", r#"[goal]
+keep = ["tasks.io.real"]"#, r#":19: goal.keep[0]: "tasks.io.real" is no condition: write a metric, one of <= >= = < >, and a bound"#),
+    ("[goal]", r#"[goal]
+keep = ["tasks.io.real <= 4"]"#, r#":19: goal.keep[0]: "tasks.io.real <= 4": "4" is no bound of tasks.io.real: write a time like "5ms""#),
+    ("[goal]", r#"[goal]
+keep = ["tasks.*.real <= 4s"]"#, r#":19: goal.keep[0]: "tasks.*.real" is a number for each job; a goal names one job"#),
+    ("[goal]", r#"[goal]
+keep = ["tasks.io.wakeup_latency.count > some"]"#, r#":19: goal.keep[0]: "tasks.io.wakeup_latency.count > some": "some" is no bound of tasks.io.wakeup_latency.count: write a number or a share like "20%""#),
+    ("[goal]", r#"[goal]
+keep = ["tasks.io.wall = 1"]"#, r#":19: goal.keep[0]: "tasks.io.wall" is not a metric; did you mean "tasks.io.real"? (known: tasks.io.wakeup_latency, tasks.io.real, tasks.io.user)"#),
+    ("[goal]", r#"[goal]
+weights = { "tasks.io.user" = 2 }"#, r#":19: goal.weights."tasks.io.user": "tasks.io.user" is neither in minimize nor in maximize; did you mean "tasks.io.real"? (known: tasks.io.real)"#),
+    ("[goal]", r#"[goal]
+weights = { "tasks.io.real" = 0 }"#, r#":19: goal.weights."tasks.io.real": 0 is no weight: a number greater than 0 is wanted"#),
+    ("[goal]", r#"[space]
+"scheduler.slice" = "50ms"
+[goal]"#, r#":19: space."scheduler.slice": is neither a range nor a list; write "scheduler.slice" = { low = "1ms", high = "1s" } or [...]"#),
+    ("[goal]", r#"[space]
+"scheduler.slice" = { low = "50ms" }
+[goal]"#, r#":19: space."scheduler.slice": a range has low and high, and nothing else"#),
+    ("[goal]", r#"[space]
+"scheduler.slice" = { low = "50ms", high = "36ms" }
+[goal]"#, r#":19: space."scheduler.slice": low = "50ms" is not less than high = "36ms""#),
+    ("[goal]", r#"[space]
+"scheduler.slice" = { low = "50ms", high = "36KiB" }
+[goal]"#, r#":19: space."scheduler.slice": "50ms" and "36KiB" are not of one kind"#),
+    ("[goal]", r#"[space]
+"scheduler.slice" = { low = "head", high = "1s" }
+[goal]"#, r#":19: space."scheduler.slice".low: "head" is no quantity: a range is of times, sizes, rates or whole numbers"#),
+    ("[goal]", r#"[space]
+"scheduler.slice" = { low = "1ns", high = "1s" }
+[goal]"#, r#":19: space."scheduler.slice": "1ns": 1ns is out of range: from 1ms to 10s"#),
+    ("[goal]", r#"[space]
+"scheduler.slice" = ["1ms"]
+[goal]"#, r#":19: space."scheduler.slice": has length 1; a choice is among 2 to 1000 values"#),
+    ("[goal]", r#"[space]
+"scheduler.slice" = ["1s", "1000ms"]
+[goal]"#, r#":19: space."scheduler.slice"[1]: "1000ms" is there twice"#),
+    ("[goal]", r#"[space]
+"scheduler.ready_at" = ["head", "tial"]
+[goal]"#, r#":19: space."scheduler.ready_at": "tial": "tial" is not one of tail, head; did you mean "tail"?"#),
+    ("[goal]", r#"[space]
+"workload.hog.nice" = [0, 1]
+[goal]"#, r#":19: space."workload.hog.nice": workload.hog.nice is swept: leave it out of [sweep] or of [space]"#),
+    ("[goal]", r#"[space]
+"workload.hgo.nice" = [0, 1]
+[goal]"#, r#":19: space."workload.hgo.nice": there is no "hgo" in the workload; did you mean "hog"? (known: hog, io)"#),
+    ("[goal]", r#"[space]
+"workload.hog.steps" = [0, 1]
+[goal]"#, r#":19: space."workload.hog.steps": 0: workload.hog: has both load and steps; a job has one of them"#),
     (r#"minimize = ["tasks.io.real"]"#, r#"minimize = ["tasks.io.wall"]"#, r#":19: goal.minimize[0]: "tasks.io.wall" is not a metric; did you mean "tasks.io.real"? (known: tasks.io.wakeup_latency, tasks.io.real, tasks.io.user)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.slice" = ["50ms", "36ms", "18"]"#, r#":17: sweep."scheduler.slice"[2]: scheduler.slice: "18" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.slise" = ["50ms"]"#, r#":17: sweep."scheduler.slise"[0]: scheduler.slise: unknown field; did you mean "slice"? (known: name, slice, ready_at)"#),

@@ -283,6 +283,12 @@ mod _core {
         released(py, || experiments::outline(experiment_json, first, most))
     }
 
+    /// The fields of an experiment that a tuner may change, with their levels, and the conditions of its goal, as JSON.
+    #[pyfunction]
+    fn space(py: Python<'_>, experiment_json: &str) -> PyResult<String> {
+        released(py, || experiments::space(experiment_json))
+    }
+
     /// Runs a JSON list of scenario and seed on that many threads; see `batch` for the columns of the Arrow stream.
     #[pyfunction]
     fn run_batch<'py>(py: Python<'py>, runs_json: &str, threads: usize) -> PyResult<Bound<'py, PyBytes>> {

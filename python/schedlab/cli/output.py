@@ -80,8 +80,11 @@ def print_compared(form: Form, table: "Table", words: Sequence[str], notes: Sequ
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr if that is a terminal; yields the function that advances it to (done, total)."""
+def progress_bar(title: str) -> Iterator[Callable[..., None]]:
+    """A progress bar on stderr if that is a terminal; yields the function that advances it to (done, total).
+
+    A third argument, a text, is shown in place of the title.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -92,4 +95,6 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
     console = Console(file=escaped.raw(sys.stderr))
     with Progress(*columns, console=console, transient=True, disable=is_quiet() or not sys.stderr.isatty()) as bar:
         task = bar.add_task(escaped.escaped(title), total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield lambda done, total, said="": bar.update(
+            task, completed=done, total=total, description=escaped.escaped(said or title)
+        )

@@ -9,6 +9,7 @@ SUMMARIES = {
     "run": "Run an experiment file and print means with 95 % intervals; what was run before is not run again.",
     "compare": "Compare results with others, pair by pair: what differs, what is the same, and how many more "
     "repeats would tell.",
+    "tune": "Search for the best settings: what to set, what it is worth and costs, how far each field may move.",
     "matrix": "Run every scheduler on a standard set of loads: fairness, latency, switches, throughput, "
     "missed deadlines.",
     "cache": "Run eviction policies over a trace of requests: miss ratios by size of the cache, in "
@@ -27,6 +28,7 @@ SUMMARIES = {
     "report the means.",
     "time": "Run a command and say where its time went: user, system, waiting for processor, disk and memory, asleep.",
     "diagnose": "Watch this host and name the resource that is short, the evidence, and who uses it up.",
+    "advise": "Find what this host is short of, try settings that could matter, and say which to set, or to leave it.",
     "guest": "Real kernels on an emulated machine that counts instructions: schedlab run FILE --on guest:6.1. "
     "guest:6.1@2 has two processors and is noisy; with guest:6.1@2-counted they take turns. Every verb has --json.",
     "host": "Report what this host permits, and change its tunables; every change is restored. Every verb has --json.",

@@ -31,7 +31,7 @@ def run(
     refuse_several(json=json, csv=csv, markdown=markdown)
     refuse_unwritable(write=write)
     try:
-        findings, means, missing, whole = _watch(lasting, every)
+        findings, means, missing, whole = watch(lasting, every)
     except KeyboardInterrupt:
         raise Stopped("stopped while watching; nothing was judged") from None
     written, note = _write(findings[0], write) if write else (None, None)
@@ -67,12 +67,13 @@ def _print_plain(findings: list[Finding], csv: bool) -> None:
     table = Table.of_texts([Column(head, numeric=head in ("value", "short from")) for head in heads], rows)
     print(formats.csv(table) if csv else f"{formats.markdown(table)}\n", end="")
     print(
-        _first_line(findings) if csv else f"- {formats.meant_as_text(_first_line(findings))}",
+        first_line(findings) if csv else f"- {formats.meant_as_text(first_line(findings))}",
         file=stderr if csv else None,
     )
 
 
-def _watch(lasting: str, every: str) -> tuple[list[Finding], Means, list[dict], list[Task]]:
+def watch(lasting: str, every: str) -> tuple[list[Finding], Means, list[dict], list[Task]]:
+    """Watch the host: what was found of each resource, the means, what is not known, and tasks at full speed."""
     from schedlab.observe.watch import Request, samples
     from schedlab.targets.agent import Running
 
@@ -151,7 +152,7 @@ def _print_json(
 
     print_json(
         {
-            "summary": _first_line(findings),
+            "summary": first_line(findings),
             "short": [finding.resource for finding in findings if finding.short],
             "findings": [_as_json(finding) for finding in findings],
             "seconds": means.seconds,
@@ -168,7 +169,7 @@ def _print_json(
 def _print(findings: list[Finding], means: Means, missing: list[dict], whole: list[Task], note: str | None) -> None:
     from schedlab.tables.printed import print_notes, print_table
 
-    print(_first_line(findings))
+    print(first_line(findings))
     rows = [
         [
             finding.resource,
@@ -208,7 +209,7 @@ def _notes(
         yield note
 
 
-def _first_line(findings: list[Finding]) -> str:
+def first_line(findings: list[Finding]) -> str:
     """Says no more and no less than the marks in the table below."""
     short = [finding for finding in findings if finding.short]
     if short:

@@ -1,4 +1,4 @@
-"""An experiment that tries what could help a host that is short of something: a load like the one seen, on the host."""
+"""Experiments that try what could help a host that is short of something: a load like the one seen, or a command."""
 
 import json
 from typing import Any
@@ -7,6 +7,10 @@ from schedlab.observe.diagnose import Finding
 
 #: Hogs in an experiment at most.
 MOST_HOGS = 16
+#: Repeats of a good setting in a search: as few as a permutation test can judge.
+REPEATS = 6
+#: Metrics of which more is better, among those of the loads.
+MORE = ("tasks.hog.share",)
 
 
 def experiment(finding: Finding, tunables: list[dict]) -> dict[str, Any] | None:
@@ -20,6 +24,78 @@ def experiment(finding: Finding, tunables: list[dict]) -> dict[str, Any] | None:
     }.get(finding.resource)
     made = make(finding, here) if make else None
     return made and {"machine": "host", "seeds": 3, **made}
+
+
+def search(finding: Finding | None, tunables: list[dict], command: str | None = None) -> dict[str, Any] | None:
+    """The experiment in which settings are searched that could help: its goal and its space.
+
+    Of a command the elapsed time is to be less, and the settings are those of the resource that was short while it ran;
+    without one, the load of `experiment` takes its place. None where the lab has nothing to try.
+    """
+    here = {entry["name"]: entry for entry in tunables if entry["access"] in ("writable", "per_task")}
+    if command is not None:
+        return _of_command(command, _candidates(finding, here), here)
+    made = experiment(finding, tunables) if finding else None
+    if made is None:
+        return None
+    space = made.pop("sweep")
+    goal = {"minimize": [one for one in made["metrics"] if one not in MORE and not one.startswith("swap")]}
+    goal |= {"maximize": more} if (more := [one for one in made["metrics"] if one in MORE]) else {}
+    return {**_with_present(made, space, here), "seeds": REPEATS, "goal": goal, "space": space}
+
+
+def _of_command(command: str, space: dict[str, list], here: dict) -> dict[str, Any]:
+    """The command again and again, each time with other settings."""
+    made = {
+        "question": f"Which settings end {command} soonest on this host?",
+        "machine": "host",
+        "scheduler": {"name": "eevdf"},
+        "metrics": ["tasks.command.real", "context_switches"],
+        "seeds": REPEATS,
+        "workload": {"command": {"load": "command", "run": command, "policy": "other"}},
+    }
+    goal = {"minimize": ["tasks.command.real"]}
+    return {**_with_present(made, space, here), "goal": goal, "space": space}
+
+
+def _with_present(made: dict[str, Any], space: dict[str, list], here: dict) -> dict[str, Any]:
+    """The experiment with what the host has now of the tunables that are searched, which belongs to their lists."""
+    now = {}
+    for path, levels in space.items():
+        name = path.removeprefix("tunables.")
+        if name != path and here[name]["value"] is not None:
+            now[name] = _read(here[name]["value"])
+            levels += [] if now[name] in levels else [now[name]]
+    return {**made, "tunables": now} if now else made
+
+
+def _candidates(finding: Finding | None, here: dict) -> dict[str, list]:
+    """Settings that could matter to a command, by what was short while it ran; of nothing, those of the processor."""
+    device = finding.device if finding else None
+    of = {
+        "disk": {f"tunables.elevator@{device}": None, f"tunables.read_ahead@{device}": ["128KiB", "1MiB", "8MiB"]},
+        "memory and paging": {"tunables.swappiness": [10, 60, 150], "tunables.thp": None},
+    }
+    wanted = of.get(finding.resource if finding else "", {"tunables.autogroup": [True, False]})
+    space = {}
+    for path, levels in wanted.items():
+        entry = here.get(path.removeprefix("tunables."))
+        names = levels or (entry or {}).get("domain", {}).get("names", [])
+        if entry and len(names) > 1:
+            space[path] = list(names)
+    if not finding or finding.resource not in of:
+        space["workload.command.policy"] = ["other", "batch"]
+        if "slice" in here:
+            space["scheduler.base_slice"] = ["3ms", "10ms", "30ms"]
+    return space
+
+
+def _read(value: str) -> Any:
+    """A tunable's value as an experiment has it."""
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
 
 
 def _processor(finding: Finding, here: dict) -> dict[str, Any]:

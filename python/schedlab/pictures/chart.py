@@ -86,6 +86,16 @@ class Drawing:
         )
 
 
+def stacked(drawings: Sequence[Drawing], gap: float = 24.0) -> Drawing:
+    """Drawings one below the other."""
+    parts, y = [], 0.0
+    for one in drawings:
+        parts.append(f'<g transform="translate(0 {y:g})">{one.inner}</g>')
+        y += one.height + gap
+    name = "; ".join(one.name for one in drawings)
+    return Drawing(name, "".join(parts), max((one.width for one in drawings), default=0.0), max(0.0, y - gap))
+
+
 def panels(series: Sequence[Series]) -> list[list[Series]]:
     """As many series a chart as there are colours."""
     return [list(series[place : place + COLOURS]) for place in range(0, len(series), COLOURS)] or [[]]

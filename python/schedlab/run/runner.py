@@ -41,14 +41,18 @@ def run(
     targets: Sequence[Target] = (),
     tell: Callable[[str], None] = lambda line: None,
     enough: Callable[[Results], bool] | None = None,
+    folder: Path | None = None,
 ) -> Results:
-    """Run what is not in `out` yet; see `Experiment.run`. Raises `Interrupted` on Ctrl-C."""
+    """Run what is not in `out` yet; see `Experiment.run`. Raises `Interrupted` on Ctrl-C.
+
+    `folder` is where the results are kept, if not in the folder of this experiment's own name and cells.
+    """
     targets = targets or [Simulator(threads or os.cpu_count() or 1)]
     at = {target.name: target for target in targets}
     cells = placed(experiment, targets)
     of_target = {target.name: target.engine for target in targets}
     engines = {cell.hash: of_target[cell.on] for cell in cells}
-    folder = out / f"{experiment.name}-{store.folder_hash(engines)}"
+    folder = folder or out / f"{experiment.name}-{store.folder_hash(engines)}"
     seeds = experiment.seeds
     total = len(cells) * len(seeds)
     with store.locked(folder):

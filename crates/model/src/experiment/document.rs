@@ -47,7 +47,7 @@ fn parse_json(text: &str) -> Result<Value, Unreadable> {
 }
 
 /// A field that is null is a field left out.
-fn drop_nulls(tree: &mut Value) {
+pub(super) fn drop_nulls(tree: &mut Value) {
     match tree {
         Value::Object(table) => {
             table.retain(|_, value| !value.is_null());

@@ -100,6 +100,18 @@ pub(super) fn check(at: &Path, asked: &str, table: &[MetricInfo], known: &Known)
     known.value(at, asked, job, name)
 }
 
+/// The unit of a metric that is in the table: that of what is counted for numbers of values.
+pub(super) fn unit(asked: &str, table: &[MetricInfo]) -> Option<&'static str> {
+    let of_whom = asked.strip_prefix("nice.").or_else(|| asked.strip_prefix("tasks."));
+    let name = of_whom.map_or(Some(asked), |rest| rest.split_once('.').map(|(_, name)| name))?;
+    let find = |name: &str| table.iter().find(|info| info.name == name).map(|info| info.unit);
+    find(name).or_else(|| match name.rsplit_once('.') {
+        Some((_, "count" | "censored")) => Some("1"),
+        Some((metric, _)) => find(metric),
+        None => None,
+    })
+}
+
 /// Of a load it is not known here what its tasks do.
 fn may_end(job: &Job) -> bool {
     job.is_finite()

@@ -1,16 +1,18 @@
 //! Reading: text and overrides in, a checked experiment out, or the first problem with the place it comes from.
 
 use super::{
-    Catalogue, Experiment, Format,
+    Catalogue, Experiment, Format, Goal,
     cells::{self, Rejected},
     document::{self, Override},
     hash::{Digest, Hasher},
+    keep,
     metrics::{self, Known},
     path::Path,
     problem::{Fault, Problem},
     recorded::{self, Files, Wrong},
     resolve::Judge,
     snippet::snippet,
+    space,
     spread::spread,
     sweep::{Grid, SWEPT, put},
     translate::typed,
@@ -126,6 +128,7 @@ impl<'a> Reading<'a> {
         let experiment: Experiment = typed(&Path::default(), &tree).map_err(|fault| self.problem(fault, &tree, set))?;
         let (known, digests) = self.cells(&experiment, &tree, set, catalogue)?;
         check_metrics(&experiment, catalogue, &known).map_err(|fault| self.problem(fault, &tree, set))?;
+        check_space(&experiment, self.judge, catalogue).map_err(|fault| self.problem(fault, &tree, set))?;
         Ok((experiment, digests))
     }
 
@@ -235,20 +238,52 @@ fn check_metrics(experiment: &Experiment, catalogue: &Catalogue<'_>, known: &Kno
     for (i, name) in experiment.metrics.iter().flatten().enumerate() {
         metrics::check(&top.index(i), name, catalogue.metrics, known)?;
     }
-    let goal = &experiment.goal;
+    check_goal(&experiment.goal, catalogue, known)
+}
+
+fn check_goal(goal: &Goal, catalogue: &Catalogue<'_>, known: &Known) -> Result<(), Fault> {
+    let top = Path::top("goal");
+    let one = |at: &Path, name: &str| {
+        metrics::check(at, name, catalogue.metrics, known)?;
+        for (start, one) in [("tasks.*.", "job"), ("nice.*.", "nice level")] {
+            if name.starts_with(start) {
+                let reason = format!("{name:?} is a number for each {one}; a goal names one {one}");
+                return Err(Fault::new(at.clone(), reason));
+            }
+        }
+        Ok(())
+    };
     for (field, names) in [("minimize", &goal.minimize), ("maximize", &goal.maximize)] {
         for (i, name) in names.iter().enumerate() {
-            let at = Path::top("goal").key(field).index(i);
-            metrics::check(&at, name, catalogue.metrics, known)?;
-            for (start, one) in [("tasks.*.", "job"), ("nice.*.", "nice level")] {
-                if name.starts_with(start) {
-                    return Err(Fault::new(at, format!("{name:?} is a number for each {one}; a goal names one {one}")));
-                }
-            }
+            let at = top.key(field).index(i);
+            one(&at, name)?;
             if field == "maximize" && goal.minimize.contains(name) {
                 return Err(Fault::new(at, format!("{name:?} cannot be both less and more")));
             }
         }
     }
+    for (i, text) in goal.keep.iter().enumerate() {
+        let at = top.key("keep").index(i);
+        one(&at, &keep::read(&at, text, catalogue.metrics)?.metric)?;
+    }
+    for (name, weight) in &goal.weights {
+        let at = top.key("weights").key(name);
+        let mut goals = goal.minimize.iter().chain(&goal.maximize).map(String::as_str);
+        if !goals.clone().any(|goal| goal == name) {
+            let reason = format!("{name:?} is neither in minimize nor in maximize");
+            return Err(Fault::unknown(at, name, &reason, &mut goals));
+        }
+        if !(weight.is_finite() && *weight > 0.0) {
+            return Err(Fault::new(at, format!("{weight} is no weight: a number greater than 0 is wanted")));
+        }
+    }
     Ok(())
+}
+
+fn check_space(experiment: &Experiment, judge: &Judge<'_>, catalogue: &Catalogue<'_>) -> Result<(), Fault> {
+    if experiment.space.is_empty() {
+        return Ok(());
+    }
+    let grid = Grid::new(experiment)?;
+    space::dimensions(experiment, judge, &grid, catalogue).map(drop)
 }

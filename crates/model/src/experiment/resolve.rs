@@ -200,7 +200,7 @@ impl<'a> Judge<'a> {
 }
 
 /// Whether an experiment's machine is the one in front of the user.
-fn is_host(machine: &Value) -> bool {
+pub(super) fn is_host(machine: &Value) -> bool {
     machine == HOST || machine["preset"] == HOST
 }
 

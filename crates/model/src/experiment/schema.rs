@@ -57,6 +57,7 @@ pub fn schema(catalogue: &Catalogue<'_>) -> Value {
     properties["metrics"]["items"] = metric.clone();
     schema["$defs"]["Goal"]["properties"]["minimize"]["items"] = metric.clone();
     schema["$defs"]["Goal"]["properties"]["maximize"]["items"] = metric;
+    schema["$defs"]["Goal"]["properties"]["weights"]["propertyNames"] = json!({ "$ref": "#/$defs/Metric" });
     schema["$defs"]["Metric"] = any_metric(catalogue.metrics);
     sweep(&mut schema["$defs"]["Sweep"]);
     schema

@@ -8,7 +8,7 @@
 //!
 //! Cells come in the order of the keys' names, the first changing slowest, zips after the grid.
 
-use super::{Experiment, path::Path, problem::Fault, snippet::snippet};
+use super::{Experiment, document::drop_nulls, path::Path, problem::Fault, snippet::snippet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
@@ -108,9 +108,9 @@ impl<'de> Deserialize<'de> for Zips {
 }
 
 /// One key of the sweep, read.
-struct Key<'e> {
+pub(super) struct Key<'e> {
     written: &'e str,
-    path: Path,
+    pub(super) path: Path,
     /// Its path in the experiment.
     at: Path,
     values: &'e [Value],
@@ -139,6 +139,7 @@ impl Factor<'_> {
     pub(super) fn text(&self) -> String {
         match self.value {
             Value::String(text) => text.clone(),
+            Value::Null => "unset".to_owned(),
             other => other.to_string(),
         }
     }
@@ -196,6 +197,11 @@ impl<'e> Grid<'e> {
         Ok(())
     }
 
+    /// Whether a field is swept.
+    pub(super) fn sweeps(&self, path: &Path) -> bool {
+        self.axes.iter().flat_map(|axis| &axis.0).any(|key| key.path.is(path))
+    }
+
     /// For each axis, the numbers of the cells that differ in it alone, all other axes at their first values.
     pub(super) fn lines(&self) -> Vec<Vec<u64>> {
         let mut step = 1;
@@ -225,12 +231,15 @@ impl<'e> Grid<'e> {
         factors
     }
 
-    /// The scenario's tree with the factors put in.
+    /// The scenario's tree with the factors put in; a value of null leaves its field out.
     pub(super) fn tree(&self, factors: &[Factor<'_>]) -> Result<Value, Fault> {
         let mut tree = self.base.clone();
         for factor in factors {
             put(&mut tree, &factor.path, factor.value.clone())
                 .map_err(|fault| Fault { at: factor.at.clone(), ..fault })?;
+        }
+        if factors.iter().any(|factor| factor.value.is_null()) {
+            drop_nulls(&mut tree);
         }
         Ok(tree)
     }
@@ -257,7 +266,12 @@ fn base(experiment: &Experiment) -> Value {
     Value::Object(base)
 }
 
-fn read_key<'e>(base: &Value, above: &Path, written: &'e str, values: &'e [Value]) -> Result<Key<'e>, Fault> {
+pub(super) fn read_key<'e>(
+    base: &Value,
+    above: &Path,
+    written: &'e str,
+    values: &'e [Value],
+) -> Result<Key<'e>, Fault> {
     let at = above.key(written);
     let path = Path::parse(written).map_err(|why| Fault::new(at.clone(), why))?;
     let first = path.keys().first().copied().unwrap_or_default();

@@ -144,10 +144,10 @@ const fn metric(name: &'static str, unit: &'static str, scope: Scope, distributi
 
 const METRICS: &[MetricInfo] = &[
     metric("context_switches", "1", Scope::System, false),
-    metric("wakeup_latency", "ns", Scope::System, true),
-    metric("wakeup_latency", "ns", Scope::Task, true),
-    metric("real", "ns", Scope::Task, false),
-    metric("user", "ns", Scope::Task, false),
+    metric("wakeup_latency", "s", Scope::System, true),
+    metric("wakeup_latency", "s", Scope::Task, true),
+    metric("real", "s", Scope::Task, false),
+    metric("user", "s", Scope::Task, false),
     metric("load1", "1", Scope::System, false),
     metric("load1", "1", Scope::Nice, false),
     metric("niceness", "1", Scope::Nice, false),

@@ -1,0 +1,151 @@
+"""`schedlab tune`: a space and a goal in, the best settings out, with what they are worth and what they cost."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
+
+if TYPE_CHECKING:
+    from schedlab.experiment import Experiment
+    from schedlab.specification import Specification
+    from schedlab.targets.target import Target
+    from schedlab.tune.tuning import Tuning
+
+NAME = "tune"
+EXAMPLE = "schedlab tune examples/response.toml --budget 400 --svg ranges.svg"
+
+
+def verb(
+    file: Annotated[Path, typer.Argument(help="The experiment file (TOML), with [goal] and perhaps [space].")],
+    budget: Annotated[int, typer.Option(min=1, help="Runs that may be made in all.")] = 200,
+    set: Annotated[
+        list[str] | None, typer.Option("--set", help="Override a field: --set scheduler.slice=36ms; may be repeated.")
+    ] = None,
+    goal: Annotated[
+        str | None, typer.Option(help="A built-in goal, in place of the file's: interactive, throughput, cache.")
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            help="Accept levels within this share of the best: 2%. By default what repeats cannot tell apart."
+        ),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Repeats of a good setting.")] = None,
+    on: Annotated[str | None, typer.Option(help="Where to search: sim, sim:SCHEDULER, host, guest:KERNEL.")] = None,
+    confirm: Annotated[
+        str | None,
+        typer.Option(help="Ask a kernel as well: host, or guest:KERNEL. Its answer goes before the search's."),
+    ] = None,
+    start: Annotated[int, typer.Option(min=0, help="Begins another search of the same space.")] = 0,
+    out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what was run before.")] = False,
+    threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")] = None,
+    svg: Annotated[Path | None, typer.Option("--svg", help="Draw the acceptable ranges.")] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Agree to what the file runs and changes on this host; remembered.")
+    ] = False,
+    json: Json = False,
+    csv: Csv = False,
+    markdown: Markdown = False,
+) -> None:
+    """Search for the best settings: what to set, what it is worth and costs, how far each field may move.
+
+    The file says what is better in [goal], what has to hold in keep, and what may be changed in [space]; without a
+    space, the parameters of its policies are. What it sweeps are loads, under all of which a setting is tried. Runs
+    that are known are not made again, so the same command resumes a search that was stopped.
+    """
+    from schedlab.cli.output import print_json, refuse_unwritable
+    from schedlab.experiment import Experiment
+    from schedlab.results import compared
+    from schedlab.tune.document import document
+
+    form = chosen(json, csv, markdown)
+    refuse_unwritable(svg=svg)
+    bound = compared.read_within(within) if within else None
+    experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
+    if goal:
+        from schedlab.tune import goals
+
+        kept = {k: v for k, v in experiment.definition.get("goal", {}).items() if k == "keep"}
+        experiment = experiment.replace(goal={**goals.goal(goal), **kept})
+    place = _place(on, "--on", experiment, file, threads, trust)
+    reality = _place(confirm, "--confirm", experiment, file, threads, trust) if confirm else None
+    found = _tuned(experiment, budget, place, out, bound, start, fresh)
+    real = None
+    if reality and found.chosen != found.board.present:
+        from schedlab.system.terminal import say
+        from schedlab.tune.confirm import confirm as ask
+
+        real = ask(found, reality, out, say)
+    if svg:
+        _draw(found, svg)
+    if form is Form.JSON:
+        print_json({**document(found, real), "picture": str(svg) if svg else None})
+        return
+    _show(found, form, svg)
+    if real:
+        from schedlab.cli.output import print_compared
+        from schedlab.tune import told
+
+        table = told.confirmed_table(found, real)
+        print_compared(form, table, told.confirmed_words(found, real), [str(real.folder)])
+
+
+def _place(
+    on: str | None, option: str, experiment: "Experiment", file: Path, threads: int | None, trust: bool
+) -> "Callable[[Specification], Target]":
+    """Where an experiment runs, by the name of the place."""
+    from schedlab.errors import UsageError
+    from schedlab.run import effects
+    from schedlab.run.trust import permit
+    from schedlab.system.escaped import escaped
+    from schedlab.system.terminal import insist, say
+    from schedlab.targets.factory import targets
+    from schedlab.targets.host.conditions import Conditions
+    from schedlab.targets.names import named
+
+    names = named(on, experiment)
+    if len(names) > 1:
+        raise UsageError(f"{option} {on}: one place at a time")
+    if "host" in names:
+        permit(escaped(str(file)), effects.of(experiment.cells()), trust, insist)
+    return lambda part: targets(names[0], part, threads, Conditions(), None, say)[0]
+
+
+def _tuned(
+    experiment: "Experiment",
+    budget: int,
+    place: "Callable[[Specification], Target]",
+    out: Path,
+    within: float | None,
+    start: int,
+    fresh: bool,
+) -> "Tuning":
+    from schedlab.cli.output import progress_bar
+    from schedlab.system.terminal import say
+    from schedlab.tune.tuning import tune
+
+    with progress_bar(experiment.name) as progress:
+        return tune(experiment, budget, place, out, within, start, fresh, progress, say)
+
+
+def _show(found: "Tuning", form: Form, svg: Path | None) -> None:
+    from schedlab.cli.output import print_compared, print_result
+    from schedlab.tune import told
+
+    notes = [*told.notes(found), *([f"picture: {svg}"] if svg else [])]
+    table = told.front_table(found)
+    title = found.experiment.question or f"settings of {found.experiment.name}"
+    if not found.front:
+        print_result(form, table, [*told.words(found), *notes], first=True)
+    else:
+        print_compared(form, table.but(title=title), told.words(found), notes, first=True)
+
+
+def _draw(found: "Tuning", path: Path) -> None:
+    from schedlab.tune.drawn import picture
+
+    picture(found).write(path)

@@ -1,0 +1,121 @@
+"""The front: settings that no other dominates, how sure that is, and its knee.
+
+front            no other setting is as good in every counter and better in one
+membership       the share of bootstrap samples of the repeats in which a setting is on the front; the same repeats are
+                 drawn for all settings, since they share their chance
+by luck          it is on the front by the means, in fewer than SURE of the samples; or it has too few repeats to know
+knee             the setting of the front whose worst regret is least
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from schedlab import stats
+from schedlab.tune.board import Board, dominated
+from schedlab.tune.space import Setting
+
+SAMPLES = 1000
+#: A setting that is on the front in fewer of the samples may be there by chance.
+SURE = 0.8
+#: Fewer repeats say nothing of their spread.
+FEWEST = 3
+
+
+@dataclass(frozen=True)
+class Member:
+    """A setting of the front. `intervals` and `regrets` are by counter."""
+
+    setting: Setting
+    intervals: list[stats.Interval]
+    regrets: list[float]
+    worst: float
+    #: None where there are too few repeats to say.
+    membership: float | None
+    repeats: int
+
+    @property
+    def lucky(self) -> bool:
+        """Whether it may be on the front by chance."""
+        return self.membership is None or self.membership < SURE
+
+
+def front(board: Board, seed: int = 0) -> list[Member]:
+    """The members, the knee first, then by worst regret. Of settings with the same runs, one stands for all."""
+    allowed = board.allowed()
+    if not allowed:
+        return []
+    values = np.array([board.values(one) for one in allowed])
+    there = _different(board, [one for one, behind in zip(allowed, dominated(values), strict=True) if not behind])
+    share = _membership(board, allowed, seed)
+    members = [member(board, one, share[one]) for one in there]
+    return sorted(members, key=lambda one: (one.worst, one.setting))
+
+
+def member(board: Board, setting: Setting, share: float | None) -> Member:
+    """A setting as a row of a front; `share` is that of the samples in which it is on the front."""
+    measured = board.measured[setting]
+    regrets = board.regrets([setting])
+    known = measured.alike or measured.repeats >= FEWEST
+    return Member(
+        setting,
+        [_interval(row) for row in measured.values],
+        regrets[0].tolist(),
+        float(board.worst(regrets)[0]),
+        share if known else None,
+        measured.repeats,
+    )
+
+
+def _different(board: Board, settings: Sequence[Setting]) -> list[Setting]:
+    """One of those with the same values in every run: the one that changes least, and has the most runs."""
+    changes = lambda one: sum(place != now for place, now in zip(one, board.present, strict=True))  # noqa: E731
+    found: list[Setting] = []
+    for one in sorted(settings, key=lambda one: (-board.measured[one].repeats, changes(one), one)):
+        values = board.measured[one].values
+        for other in found:
+            count = min(values.shape[1], board.measured[other].repeats)
+            if np.array_equal(values[:, :count], board.measured[other].values[:, :count], equal_nan=True):
+                break
+        else:
+            found.append(one)
+    return found
+
+
+def _interval(row: np.ndarray) -> stats.Interval:
+    return stats.mean_interval([value for value in row.tolist() if value == value])
+
+
+def _membership(board: Board, settings: Sequence[Setting], seed: int) -> dict[Setting, float]:
+    """The share of bootstrap samples in which each setting is on the front."""
+    rng = np.random.default_rng(seed)
+    most = max(board.measured[one].repeats for one in settings)
+    samples = SAMPLES if most > 1 else 1
+    drawn = rng.integers(most, size=(samples, most))
+    means = np.empty((samples, len(settings), len(board.counters)))
+    base = board.signed(board.present)
+    for at, one in enumerate(settings):
+        own, count = board.signed(one), board.measured[one].repeats
+        if board.measured[one].alike or samples == 1:
+            means[:, at] = board.values(one)
+            continue
+        # Of fewer repeats the difference from the present setting is drawn: the repeats that both have are alike.
+        part = drawn % count
+        if count < base.shape[1]:
+            rest = np.nanmean(base[:, drawn % base.shape[1]], axis=2)
+            means[:, at] = (np.nanmean((own - base[:, :count])[:, part], axis=2) + rest).T
+        else:
+            means[:, at] = np.nanmean(own[:, part], axis=2).T
+    on = np.array([~dominated(sample) for sample in means])
+    return dict(zip(settings, on.mean(axis=0).tolist(), strict=True))
+
+
+def separable(board: Board, one: Setting, other: Setting) -> bool | None:
+    """Whether repeats tell two settings apart in any counter; None if there are too few."""
+    count = min(board.measured[one].repeats, board.measured[other].repeats)
+    if count < 2:
+        return None
+    apart = board.signed(one)[:, :count] - board.signed(other)[:, :count]
+    bounds = [_interval(row) for row in apart]
+    return any(bound.low > 0 or bound.high < 0 for bound in bounds)

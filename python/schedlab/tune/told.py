@@ -1,0 +1,325 @@
+"""A tuning in words and tables: what to set, what it is worth and costs, and how far it may move."""
+
+from collections.abc import Mapping, Sequence
+from shlex import quote
+from typing import Any
+
+from schedlab.results import compared
+from schedlab.stats.comparison import Question
+from schedlab.tables import Cell, Column, Table
+from schedlab.tune.board import LOAD, factors
+from schedlab.tune.confirm import Confirmed
+from schedlab.tune.front import Member
+from schedlab.tune.gain import SETTING, is_better
+from schedlab.tune.importance import Unknown
+from schedlab.tune.ranges import Range
+from schedlab.tune.space import said
+from schedlab.tune.tuning import Tuning
+from schedlab.units import convert, counted, digits, readable_unit, spread
+
+#: Members of the front that a table shows, and fields and pairs that a line names.
+SHOWN, NAMED = 12, 4
+#: More counters than this take more than the width of a terminal.
+WIDE = 3
+#: A smaller share of the variance is not named.
+SMALL = 0.01
+#: A prediction that is off by less than this share of the present value is none to speak of.
+OFF = 0.05
+
+
+def words(found: Tuning) -> list[str]:
+    """The verdict, then the price, the ranges, and what matters."""
+    return [*_verdict(found), *_changes(found), *_ranges(found), *_importances(found)]
+
+
+def _verdict(found: Tuning) -> list[str]:
+    if not found.keeps_conditions:
+        kept = " and ".join(one.text for one in found.space.conditions)
+        nearest = found.board.order(list(found.board.measured))[0]
+        return [
+            f"no setting that was tried keeps {kept} in every run; the nearest, {found.space.text(nearest)}, misses by "
+            f"{digits(100 * found.board.missed(nearest), 3)} %"
+        ]
+    if found.chosen == found.board.present:
+        now = ", ".join(f"{path} = {said(value)}" for path, value in found.space.fields(found.chosen).items())
+        return [f"leave it: no setting that was tried is better than the present one, {now}"]
+    return [f"set {_changed(found)}", *_free(found)]
+
+
+def _free(found: Tuning) -> list[str]:
+    """Where the chosen setting is a trade: the best one with which no goal gets worse."""
+    now = found.board.values(found.board.present)
+    if (found.board.values(found.chosen) <= now).all():
+        return []
+    others = [one.setting for one in found.front if one.setting != found.board.present and one.membership is not None]
+    free = next((one for one in others if (found.board.values(one) <= now).all()), None)
+    if free is None:
+        return [
+            "it is a trade: none that was tried is better than the present one in a goal and no worse in the others"
+        ]
+    return [f"it is a trade: no goal gets worse with {found.space.text(free)}"]
+
+
+def _changed(found: Tuning) -> str:
+    """The fields that change, each with what it is now."""
+    now = found.space.fields(found.board.present)
+    changed = found.space.changed(found.chosen)
+    return ", ".join(f"{path} = {said(value)} (now {said(now[path])})" for path, value in changed.items())
+
+
+def _changes(found: Tuning) -> list[str]:
+    if not found.changes:
+        return []
+    goal = found.experiment.definition.get("goal", {})
+    worse = [row for row in found.changes if is_better(row, goal) is False]
+    question = Question(within=found.within)
+    distinct = list(factors(found.loads)[0])
+    lines = compared.words(found.changes, distinct, question, "the present setting")
+    price = list(dict.fromkeys(row["metric"] for row in worse))
+    better = [row for row in found.changes if is_better(row, goal)]
+    if not better:
+        lines.insert(0, "with fresh seeds nothing is shown to be better: leave it, or give it a larger budget")
+    return [*lines, f"the price: {', '.join(price)} gets worse"] if price else lines
+
+
+def _ranges(found: Tuning) -> list[str]:
+    """The ranges of fields of which more than one level was measured."""
+    measured = [one for one in found.ranges if len(one.levels) > 1]
+    return [line for one in measured for line in range_words(one)]
+
+
+def range_words(one: Range) -> list[str]:
+    """The range of a field, with the cost at its ends; where there is none, the least regret and the conflict."""
+    if not all(one.allowed) and not any(one.allowed):
+        return [f"{one.path}: no level of it keeps the conditions"]
+    if one.ends is None:
+        level = said(one.levels[one.least])
+        lines = [
+            f"{one.path}: no level is acceptable for every counter; least regret at {level}, "
+            f"{digits(100 * one.costs[one.least], 3)} % worse than the best of {_costly(one, one.least)}"
+        ]
+        return lines + _conflicts(one)
+    if one.positions is None:
+        return [f"{one.path}: {one.text} acceptable for every counter"]
+    ends = [f"at {said(one.levels[at])} {cost(one, at)}" for at in dict.fromkeys(one.ends)]
+    if all(one.common):
+        return [f"{one.path}: any of {one.text} is acceptable for every counter; {'; '.join(ends)}"]
+    gap = "" if one.whole else ", between levels that were measured"
+    return [f"{one.path}: {one.text} acceptable for every counter{gap}; {'; '.join(ends)}"]
+
+
+def _conflicts(one: Range) -> list[str]:
+    """Which counters accept no level in common; of the same two metrics under several loads one line."""
+    found: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for pair in one.conflicts:
+        found.setdefault(tuple(sorted(name.partition(" (")[0] for name in pair)), []).append(pair)
+    lines = []
+    for metrics, pairs in list(found.items())[:NAMED]:
+        both = " and ".join(pairs[0] if len(pairs) == 1 else metrics)
+        loads = "" if len(pairs) == 1 else f", under {counted(len(pairs), 'pair')} of loads"
+        lines.append(f"{one.path}: {both} accept no level in common{loads}")
+    return lines
+
+
+def cost(one: Range, at: int) -> str:
+    """What a level costs: the counter that suffers most, and how much."""
+    if one.costs[at] < 5e-4:
+        return "nothing is lost"
+    return f"{digits(100 * one.costs[at], 3)} % of {_costly(one, at)} is lost"
+
+
+def _costly(one: Range, at: int) -> str:
+    return max(one.curves, key=lambda curve: curve.regrets[at]).counter
+
+
+def _importances(found: Tuning) -> list[str]:
+    lines = []
+    paths = [one.path for one in found.space.dimensions]
+    if len(paths) < 2:
+        return []
+    for counter, one in zip(found.board.counters, found.importances, strict=True):
+        if isinstance(one, Unknown):
+            lines.append(f"what matters to {counter.text} is not known: {one.why}")
+            continue
+        if not one.told:
+            tried = counted(len(found.board.measured), "setting")
+            lines.append(f"what matters to {counter.text} cannot be told from {tried}")
+            continue
+        shares = sorted(zip(one.fields, paths, strict=True), key=lambda each: -each[0].share)
+        parts = [f"{path} {_percent(share)}" for share, path in shares[:NAMED] if share.share >= SMALL]
+        pairs = sorted((pair for pair in one.pairs if pair.low > SMALL), key=lambda pair: -pair.share)
+        parts += [f"{paths[pair.i]} with {paths[pair.j]} {_percent(pair)}" for pair in pairs[:NAMED]]
+        parts += [f"{', '.join(paths[at] for at in one.nothing)} nothing"] if one.nothing else []
+        lines.append(f"share in what {counter.text} varies by: {'; '.join(parts)}")
+    return lines
+
+
+def _percent(share: Any) -> str:
+    low, high = (digits(100 * max(0.0, end), 2) for end in (share.low, share.high))
+    return f"{digits(100 * max(0.0, share.share), 2)} % [{low}, {high}]"
+
+
+def confirmed_words(found: Tuning, real: Confirmed) -> list[str]:
+    """What the kernel says, where it agrees with the simulator and where not."""
+    text = found.space.text
+    if real.chosen == found.chosen:
+        tried = counted(len(real.candidates) + 1, "setting")
+        lines = [f"{real.on} confirms it: {text(real.chosen)} is the best of {tried} there"]
+    elif real.chosen == found.board.present:
+        lines = [f"{real.on} does not confirm it: the present setting is the best there; leave it"]
+    else:
+        lines = [f"{real.on} does not confirm it: {text(real.chosen)} is the best there; set that"]
+    missed = [row for row in real.changes if _misses(row)]
+    for row in missed[:NAMED]:
+        of = f" with {row[SETTING]}" if SETTING in row else ""
+        lines.append(
+            f"{row['metric']}{of}: predicted {_signed(row['predicted'])}, on {real.on} {_signed(row['relative'])} "
+            f"[{', '.join(_signed(end) for end in _bounds(row))}]"
+        )
+    return lines
+
+
+def _misses(row: Mapping[str, Any]) -> bool:
+    """Whether a prediction lies outside of the measured interval and is off by more than a twentieth."""
+    bounds = _bounds(row)
+    if row["predicted"] is None or not bounds:
+        return False
+    outside = not bounds[0] <= row["predicted"] <= bounds[1]
+    return outside and abs(row["predicted"] - row["relative"]) > OFF
+
+
+def _bounds(row: Mapping[str, Any]) -> list[float]:
+    """The interval of a difference as shares of the base; empty if there is none."""
+    if row["relative"] is None or row["low"] is None or row["low"] != row["low"] or not row["mean"]:
+        return []
+    scale = row["relative"] / row["mean"]
+    return sorted([row["low"] * scale, row["high"] * scale])
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+.3g} %"
+
+
+def confirmed_table(found: Tuning, real: Confirmed) -> Table:
+    """Each candidate against the present setting: predicted and measured."""
+    distinct = list(factors(found.loads)[0])
+    keys = ([SETTING] if len(real.candidates) > 1 else []) + distinct
+    columns = [Column(name, key=True, prose=name == SETTING) for name in keys]
+    columns += [
+        Column("metric", key=True),
+        Column("predicted", "%", numeric=True),
+        Column("measured", "%", numeric=True, plain=("measured [%]", "low [%]", "high [%]")),
+        Column("pairs", numeric=True),
+        Column("verdict"),
+    ]
+    rows = []
+    for row in real.changes:
+        predicted, relative = row["predicted"], row["relative"]
+        bounds = [100 * end for end in _bounds(row)]
+        inside = f" [{digits(bounds[0], 3)}, {digits(bounds[1], 3)}]" if bounds else ""
+        measured = "" if relative is None else f"{100 * relative:+.3g}{inside}"
+        plain = (None if relative is None else 100 * relative, *(bounds or (None, None)))
+        rows.append(
+            [
+                *(Cell(str(row[name])) for name in keys),
+                Cell(row["metric"]),
+                Cell(
+                    "" if predicted is None else f"{100 * predicted:+.3g}",
+                    (None if predicted is None else 100 * predicted,),
+                ),
+                Cell(measured, plain),
+                Cell(str(row["n"])),
+                Cell(row["verdict"]),
+            ]
+        )
+    return Table(columns, rows, f"on {real.on}, against the present setting")
+
+
+def front_table(found: Tuning) -> Table:
+    """The front, the knee first."""
+    units = [_unit(found, at) for at in range(len(found.board.counters))]
+    columns = [Column("setting", key=True, prose=True)]
+    for counter, (unit, _) in zip(found.board.counters, units, strict=True):
+        columns.append(
+            Column(counter.text, "" if unit == "1" else unit, numeric=True, dotted=True, plain=_plain(counter))
+        )
+    columns += [
+        Column("worst regret", "%", numeric=True),
+        Column("repeats", numeric=True),
+        Column("on the front", "%", numeric=True),
+    ]
+    rows = [_row(found, member, units) for member in found.front[: _shown(found)]]
+    return Table(
+        columns, rows, "the front: no setting that was tried is better in one counter and as good in the others"
+    )
+
+
+def _shown(found: Tuning) -> int:
+    """Rows of the front that are shown: fewer, where each takes many lines."""
+    return SHOWN if len(found.board.counters) <= WIDE else SHOWN // 3
+
+
+def _plain(counter: Any) -> tuple[str, ...]:
+    return counter.text, f"{counter.text} low", f"{counter.text} high"
+
+
+def _row(found: Tuning, member: Member, units: Sequence[tuple[str, str]]) -> list[Cell]:
+    cells = [Cell(("→ " if member.setting == found.chosen else "") + found.space.text(member.setting))]
+    for interval, (unit, own) in zip(member.intervals, units, strict=True):
+        mean, half = (convert(value, own, unit) for value in (interval.mean, (interval.high - interval.low) / 2))
+        text = spread(mean, half if half == half else None)
+        cells.append(Cell(text, (interval.mean, interval.low, interval.high)))
+    worst = 100 * member.worst
+    cells.append(Cell(digits(worst, 3), (worst,)))
+    cells.append(Cell(str(member.repeats)))
+    if member.membership is None:
+        return [*cells, Cell("?", (None,))]
+    share = 100 * member.membership
+    return [*cells, Cell(digits(share, 3) + (" ?" if member.lucky else ""), (share,))]
+
+
+def _unit(found: Tuning, at: int) -> tuple[str, str]:
+    """The unit in which a counter is read most easily, and its own."""
+    own = found.units[at]
+    largest = max((abs(one.intervals[at].mean) for one in found.front), default=0.0)
+    return readable_unit(own, largest), own
+
+
+def notes(found: Tuning) -> list[str]:
+    """What the numbers are, and how to set what was found."""
+    numbered = [(of[LOAD], load) for of, load in zip(factors(found.loads), found.loads, strict=True) if LOAD in of]
+    lines = [
+        f"load {name}: {', '.join(f'{path} = {value}' for path, value in load.items())}" for name, load in numbered
+    ]
+    tried = len(found.board.measured)
+    known = found.spent - found.made
+    lines += [
+        f"{counted(tried, 'setting')} of {found.space.size} tried in {counted(found.spent, 'run')} "
+        f"({known} known before) on {found.on}; {found.folder}"
+    ]
+    if found.board.refused:
+        why = next(iter(found.board.refused.values()))
+        lines.append(f"{counted(len(found.board.refused), 'setting')} refused, as: {why}")
+    if (left := len(found.front) - _shown(found)) > 0:
+        lines.append(f"{counted(left, 'more setting')} on the front: --json prints all of them")
+    if any(one.lucky for one in found.front):
+        lines.append("?: in fewer than 80 % of bootstrap samples of the repeats, or too few repeats: perhaps by luck")
+    if found.changes:
+        pairs = max(row["n"] for row in found.changes)
+        lines.append(f"gain and price: {counted(pairs, 'pair')} of runs with seeds that the search has not seen")
+    lines += settings(found)
+    return lines
+
+
+def settings(found: Tuning) -> list[str]:
+    """The commands that set what was found."""
+    if found.chosen == found.board.present:
+        return []
+    changed = found.space.changed(found.chosen)
+    set = " ".join(f"--set {quote(f'{path}={said(value)}')}" for path, value in changed.items())
+    lines = [f"to run it: schedlab run {found.experiment.name}.toml {set}"]
+    if found.tunables:
+        lines.append("on a host: schedlab host apply " + " ".join(f"{k}={v}" for k, v in found.tunables.items()))
+    if found.without:
+        lines.append(f"no Linux kernel has {', '.join(found.without)}")
+    return lines
