@@ -17,8 +17,8 @@ Intervals are of 95 % and have two parts. What the settings happen to be: the st
 the settings. What the method does: a fit is taken for the truth, measured again with noise as large as what was left
 unexplained, and fitted again; the mean error is subtracted, its standard deviation counts.
 
-Measured on six known functions of five quantities and a field of names (additive, a product, Ishigami's, a valley, steps
-and a mixture), twelve samples each, where enough was explained; noise of 0.3 standard deviations of the values:
+Measured on six known functions of five quantities and a field of names (additive, a product, Ishigami's, a valley,
+steps and a mixture), twelve samples each, where enough was explained; noise of 0.3 standard deviations of the values:
 
     settings                     shares of fields covered    of interactions    of what is zero
     30                           157 of 165                  43 of 55           956 of 956
@@ -29,8 +29,9 @@ and a mixture), twelve samples each, where enough was explained; noise of 0.3 st
     200, with noise              204 of 204                  70 of 72           1236 of 1236
     200                          204 of 204                  72 of 72           1236 of 1236
 
-Most of what was missed are interactions of less than 2 % of the variance. No field with a total of 1 % was said to do
-nothing; with noise most of those that do nothing are not named.
+So with less than about 100 settings an interaction may be missed: of the 33 missed here 19 have 1.4 % of the variance,
+and 13 are the valley's with 20 %. No field with a total of 1 % or more was said to do nothing; with noise most of those
+that do nothing are not named.
 """
 
 from collections.abc import Sequence
