@@ -212,6 +212,68 @@ def test_the_words_the_table_and_json_say_the_same(tmp_path, schedlab):
     assert "| → scheduler.slice = 5600us |" in schedlab("tune", path, "--markdown").stdout
 
 
+POOL = """
+machine = { preset = "uniform", processors = 2 }
+metrics = ["tasks.server.message_latency.p99"]
+seeds = 4
+[scheduler]
+name = "eevdf"
+[workload.server]
+count = 2
+arrivals = { poisson = "300/s" }
+requests = 500
+steps = [{ compute = { exp = "1ms" } }, { sleep = { exp = "10ms" } }]
+[goal]
+minimize = ["tasks.server.message_latency.p99"]
+[space]
+"workload.server.count" = [2, 3, 4, 6, 9, 14]
+"""
+
+
+def test_another_kernel_is_asked_and_its_answer_goes_first(tmp_path, schedlab):
+    """The number of threads is found under eevdf and asked of fifo: both need more than two."""
+    document = schedlab.json("tune", file(tmp_path, POOL, "pool"), "--budget", "80", "--confirm", "sim:fifo")
+    real = document["confirmed"]
+    assert real["on"] == "sim:fifo"
+    assert int(real["chosen"]["workload.server.count"]) > 2
+    of_goal = [row for row in real["changes"] if row["predicted"] is not None]
+    assert of_goal
+    assert all(row["predicted"] < -0.5 and row["relative"] < -0.5 for row in of_goal)
+    assert "confirm" in real["words"][0]
+    shown = schedlab("tune", tmp_path / "pool.toml", "--budget", "80", "--confirm", "sim:fifo").stdout
+    assert "on sim:fifo, against the present setting" in shown
+    assert real["words"][0].partition(":")[0] in shown
+
+
+def test_a_real_kernel_confirms_what_the_simulator_finds(tmp_path, schedlab):
+    """Slices of eevdf on one processor: fewer switches with longer ones, in a guest of 6.17 as predicted."""
+    from test_guest import booting
+
+    booting("6.17")
+    text = """
+machine = "guest"
+seeds = 6
+scheduler = { name = "eevdf", variant = "6.17" }
+duration = "2s"
+metrics = ["context_switches"]
+[workload.hog]
+load = "spin"
+count = 3
+passes = "forever"
+[goal]
+minimize = ["context_switches"]
+[space]
+"scheduler.base_slice" = ["700us", "3ms", "12ms"]
+"""
+    real = schedlab.json("tune", file(tmp_path, text, "slices"), "--budget", "30", "--confirm", "guest:6.17")[
+        "confirmed"
+    ]
+    assert real["chosen"] == {"scheduler.base_slice": "12ms"}
+    (row,) = [one for one in real["changes"] if one.get("setting", "scheduler.base_slice = 12ms").endswith("12ms")]
+    assert row["verdict"] == "real"
+    assert abs(row["predicted"] - row["relative"]) < 0.1
+
+
 def test_what_a_search_needs_of_an_experiment_is_refused_early():
     experiment = Experiment.from_dict(
         {"machine": "uniform", "scheduler": {"name": "fifo"}, "workload": {"a": {"load": "spin"}}, "duration": "1s"}
