@@ -60,8 +60,7 @@ impl<K: Ord + Copy + Default> Ordered<K> {
     #[inline]
     pub fn next(&mut self, cpu: CpuId) -> Option<TaskId> {
         let line = &mut self.lines[cpu as usize];
-        let (first, _, spot) = line.waiting.first()?;
-        line.waiting.take(spot);
+        let first = line.waiting.take_first()?;
         line.count -= 1;
         Some(first)
     }

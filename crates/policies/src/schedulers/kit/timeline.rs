@@ -127,9 +127,10 @@ impl<K: Ord + Copy + Default> Timeline<K> {
     /// Puts an entity behind those of the same key.
     #[inline(always)]
     pub fn insert(&mut self, key: K, vruntime: i64, entity: EntityId) {
-        match self.blocks.last_mut() {
+        match &mut self.blocks[..] {
             // An entity that has just run often goes to the end.
-            Some(last) if last.end < MOST && (key >= last.last || last.is_empty()) => last.push(key, vruntime, entity),
+            [.., last] if last.end < MOST && (key >= last.last || last.is_empty()) => last.push(key, vruntime, entity),
+            [only] if !only.is_full() => only.insert(key, vruntime, entity),
             _ => self.insert_anywhere(key, vruntime, entity),
         }
     }
@@ -143,9 +144,6 @@ impl<K: Ord + Copy + Default> Timeline<K> {
     /// The block to which a key belongs, which has room.
     fn room_for(&mut self, key: K) -> usize {
         let count = self.blocks.len();
-        if count == 1 && !self.blocks[0].is_full() {
-            return 0;
-        }
         let at = self.blocks.partition_point(|block| block.last <= key);
         if at == count && (count == 0 || self.blocks[count - 1].is_full()) {
             self.open(count); // what grows at its end has full blocks
@@ -177,25 +175,26 @@ impl<K: Ord + Copy + Default> Timeline<K> {
     #[inline(always)]
     pub fn take(&mut self, spot: Spot) {
         let block = &mut self.blocks[spot.block as usize];
-        let next = block.start + 1;
-        if spot.place as usize + 1 == next && next < block.end {
-            block.start = next; // most often it is the first
-        } else {
-            self.take_anywhere(spot);
+        block.take(spot.place as usize);
+        if block.is_empty() {
+            self.close(spot.block as usize);
         }
     }
 
-    #[inline(never)]
-    fn take_anywhere(&mut self, spot: Spot) {
-        let at = spot.block as usize;
-        let block = &mut self.blocks[at];
-        block.take(spot.place as usize);
+    /// Takes out the first entity.
+    #[inline(always)]
+    pub fn take_first(&mut self) -> Option<EntityId> {
+        let block = self.blocks.first_mut()?;
+        let first = block.first()?.entity;
+        block.start += 1;
         if block.is_empty() {
-            self.close(at);
+            self.close(0);
         }
+        Some(first)
     }
 
     /// A block has become empty: it goes, unless it is the only one.
+    #[inline(never)]
     fn close(&mut self, at: usize) {
         if let [only] = &mut self.blocks[..] {
             (only.low, only.start, only.end) = (i64::MAX, 0, 0);

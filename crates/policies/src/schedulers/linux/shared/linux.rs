@@ -127,7 +127,7 @@ impl<L: FairClass> Linux<L> {
         self.newest = Some(task);
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn wake(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId) {
         self.join(cx, cpu, task, Placing::Wakeup);
     }
@@ -195,7 +195,7 @@ impl<L: FairClass> Linux<L> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
         self.tree.now = cx.now;
         if self.several() {
@@ -222,7 +222,7 @@ impl<L: FairClass> Linux<L> {
         self.tree.resched = false; // a choice follows anyway
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         self.tree.now = cx.now;
         let task = if self.realtime.known { self.pick_of_all(cx, cpu) } else { self.pick_fair(cpu) };
@@ -250,7 +250,7 @@ impl<L: FairClass> Linux<L> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         if self.asked.has(cpu) {
             return Preempt::No; // it has been requested already
@@ -312,12 +312,12 @@ macro_rules! hooks {
             self.0.enqueue(cx, cpu, task, why);
         }
 
-        #[inline]
+        #[inline(always)]
         fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
             self.0.dequeue(cx, cpu, task, why);
         }
 
-        #[inline]
+        #[inline(always)]
         fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
             self.0.pick_next(cx, cpu)
         }
@@ -327,7 +327,7 @@ macro_rules! hooks {
             self.0.charge(cx, cpu, ran);
         }
 
-        #[inline]
+        #[inline(always)]
         fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
             self.0.wakeup_preempts(cx, cpu, running, woken)
         }
