@@ -2,41 +2,49 @@
 //! does has changed. Few processors are looked at one after the other, which is faster ([`Kernel::earliest`](crate::kernel::Kernel)).
 
 use crate::cpu::Cpu;
-use schedlab_model::{Nanos, processors::PerProcessor};
+use schedlab_model::processors::PerProcessor;
 
 /// From this number of processors on, a tournament is faster.
 const MANY: usize = 16;
 
-/// The processors, paired in rounds.
-#[derive(Debug)]
-pub(crate) struct Earliest {
-    /// By processor, what it plays with; none beyond the last processor.
-    keys: Vec<Key>,
-    /// The winners of the games: the first is that of the tournament, game g is between the winners of 2 g and 2 g + 1.
-    winners: Vec<u16>,
-    /// Processors that have to play again.
-    changed: Vec<u16>,
+/// Players of a game. What they have is one line of a real processor's cache.
+const PLAYERS: usize = 4;
+
+/// When a processor has something to do, whether that is not the end of a burst, which goes before the end of a slice, and the number of
+/// the processor: of two, the lesser one is first.
+///
+///   time (64 bits), whether no burst ends (1), processor (16)
+type Key = u128;
+
+/// Behind every key.
+const NONE: Key = Key::MAX;
+
+fn key(cpu: &Cpu, number: u16) -> Key {
+    let next = cpu.next();
+    Key::from(next) << 17 | Key::from(cpu.burst_end != next) << 16 | Key::from(number)
 }
 
-/// When a processor has something to do, and whether that is not the end of a burst, which goes before the end of a slice.
-type Key = (Nanos, bool);
-
-const NONE: Key = (Nanos::MAX, true);
-
-fn key(cpu: &Cpu) -> Key {
-    let next = cpu.next();
-    (next, cpu.burst_end != next)
+/// The processors, in rounds of games of four.
+#[derive(Debug)]
+pub(crate) struct Earliest {
+    /// Game g of a round is between the winners of games 4 g to 4 g + 3 of the round before, in the first round between processors.
+    rounds: Vec<Vec<[Key; PLAYERS]>>,
+    /// The winner of the last game.
+    first: Key,
+    /// Processors that have to play again.
+    changed: Vec<u16>,
 }
 
 impl Earliest {
     /// For a machine of many processors, all of which have to play.
     pub fn of(processors: usize) -> Option<Box<Earliest>> {
-        let size = processors.next_power_of_two();
+        let (mut rounds, mut players) = (Vec::new(), processors);
+        while players > 1 {
+            players = players.div_ceil(PLAYERS);
+            rounds.push(vec![[NONE; PLAYERS]; players]);
+        }
         let changed = (0..processors as u16).collect();
-        // Before the first game each processor is the winner of its own part.
-        let leftmost = |game: usize| (game << (size.ilog2() - game.max(1).ilog2())) - size;
-        let winners = (0..size).map(|game| if game == 0 { 0 } else { leftmost(game) as u16 }).collect();
-        (processors >= MANY).then(|| Box::new(Earliest { keys: vec![NONE; size], winners, changed }))
+        (processors >= MANY).then(|| Box::new(Earliest { rounds, first: NONE, changed }))
     }
 
     /// What a processor does next may have changed.
@@ -48,32 +56,24 @@ impl Earliest {
     /// The processor with the earliest end, of equal ones that of a burst, of these the first.
     pub fn first(&mut self, cpus: &PerProcessor<Cpu>) -> usize {
         while let Some(cpu) = self.changed.pop() {
-            self.play(cpu.into(), key(&cpus[usize::from(cpu)]));
+            self.play(cpu.into(), key(&cpus[usize::from(cpu)], cpu));
         }
-        self.winners[1].into()
+        usize::from(self.first as u16)
     }
 
-    fn play(&mut self, cpu: usize, key: Key) {
-        if self.keys[cpu] == key {
-            return;
-        }
-        self.keys[cpu] = key;
-        let size = self.keys.len();
-        let mut game = (size + cpu) / 2;
-        let (mut left, mut right) = (cpu & !1, cpu | 1);
-        while game > 0 {
-            let winner = if self.keys[right] < self.keys[left] { right } else { left };
-            if winner != cpu && self.winners[game] == winner as u16 {
-                return; // as before, and what the winner does has not changed: the same games follow
+    /// A processor plays again, and the winners of its games play in the next round. Of a game all are compared, so that nothing has to
+    /// be guessed.
+    fn play(&mut self, mut player: usize, mut key: Key) {
+        for round in &mut self.rounds {
+            let game = &mut round[player / PLAYERS];
+            if std::mem::replace(&mut game[player % PLAYERS], key) == key {
+                return; // the same games follow
             }
-            self.winners[game] = winner as u16;
-            game /= 2;
-            (left, right) = (self.winner(2 * game), self.winner(2 * game + 1));
+            let &mut [a, b, c, d] = game;
+            key = a.min(b).min(c.min(d));
+            player /= PLAYERS;
         }
-    }
-
-    fn winner(&self, game: usize) -> usize {
-        self.winners[game % self.keys.len()].into()
+        self.first = key;
     }
 }
 
@@ -81,6 +81,7 @@ impl Earliest {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use schedlab_model::Nanos;
 
     proptest! {
         #[test]
@@ -95,7 +96,7 @@ mod tests {
                 let time = |number: u64| if number == 3 { Nanos::MAX } else { number };
                 (cpus[cpu].burst_end, cpus[cpu].slice_end) = (time(burst), time(slice));
                 earliest.changes(cpu);
-                let first = (0..processors).min_by_key(|&cpu| key(&cpus[cpu]));
+                let first = (0..processors).min_by_key(|&cpu| key(&cpus[cpu], 0));
                 prop_assert_eq!(Some(earliest.first(&cpus)), first);
             }
         }
