@@ -247,3 +247,31 @@ fn in_5_10_the_interval_after_active_balance_is_twice_as_long() {
         assert_eq!(between(scheduler), 32, "{scheduler}");
     }
 }
+
+/// Processors 1 and 2 idle and look at the same ticks, 4 ms apart (3 ms, rounded up). Of the three tasks of processor 0 only the running one, a, may
+/// leave, so that the stopper moves it after the fourth failure: for processor 2, which looks first. Processor 1 asks in vain. 1 ms later d takes
+/// the place of a. Processor 1 asks again at its next look, which fails for the fifth time; in 5.10, where asking in vain leaves two failures
+/// (cache_nice_tries + 1), one look later, which fails for the fourth time. (load_balance)
+#[test]
+fn in_5_10_a_processor_that_asked_in_vain_despairs_a_look_later() {
+    let jobs = |arrives: Nanos| {
+        released("a", 1, "[0]", "50ms", "[0, 1, 2]")
+            + &hog("b", "count = 2, cpus = [0], policy = \"idle\"")
+            + &format!(
+                "workload.d = {{ cpus = [0], steps = [{{ sleep = \"{arrives}ns\" }}, {{ set = {{ cpus = [0, 1, 2] }} }}, \
+                 {{ compute = \"100s\" }}] }}\n"
+            )
+    };
+    let between = |scheduler: &str| {
+        let of = |arrives| moves(&on("processors = 3", scheduler, "1s", &jobs(arrives), 1));
+        let first = of(100 * SECOND)[0];
+        assert_eq!((first.1, first.2), (0, 2), "{scheduler}");
+        let both = of(first.0 + MILLISECOND);
+        assert_eq!((both[0], both[1].1, both[1].2), (first, 3, 1), "{scheduler}: {both:?}");
+        (both[1].0 - first.0) / MILLISECOND
+    };
+    assert_eq!(between(OLD), 8);
+    for scheduler in NEW {
+        assert_eq!(between(scheduler), 4, "{scheduler}");
+    }
+}
