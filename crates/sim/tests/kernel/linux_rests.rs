@@ -275,3 +275,27 @@ fn in_5_10_a_processor_that_asked_in_vain_despairs_a_look_later() {
         assert_eq!(between(scheduler), 4, "{scheduler}");
     }
 }
+
+/// Next to two bound hogs a third one frees itself and waits. Processor 1 becomes idle every 1.5 ms, but its look at a tick has found bound tasks only, so that
+/// no processor counts as overloaded until another look at a tick (update_sd_lb_stats leaves out what load_balance has excluded). If they
+/// counted, it would take the hog when it becomes idle for the first or second time. From 6.18 on, whether it looks then is drawn.
+#[test]
+fn processors_whose_tasks_were_all_bound_do_not_count_as_overloaded() {
+    let jobs = hog("bound", "count = 2, cpus = [0]")
+        + &hog("other", "cpus = [2]")
+        + &released("released", 1, "[0]", "510ms", "[0, 1]")
+        + "workload.sleeper = { cpus = [1], passes = \"forever\", steps = [{ compute = \"0.5ms\" }, { sleep = \"1ms\" }] }\n";
+    for scheduler in NEW.into_iter().take(3).chain([OLD]) {
+        let run = on("processors = 3", scheduler, "3s", &jobs, 1);
+        let moved = moves(&run)[0];
+        assert_eq!((moved.1, moved.2), (3, 1), "{scheduler}");
+        let stops = |task: TaskId| {
+            run.of(Kind::SwitchOut)
+                .filter(move |event| event.task == task && event.time < moved.0)
+                .map(|event| event.time)
+        };
+        let waits = stops(3).last().expect("it ran");
+        let in_vain = stops(4).filter(|&time| time >= waits).count();
+        assert!((3..20).contains(&in_vain), "{scheduler}: idle {in_vain} times in vain");
+    }
+}
