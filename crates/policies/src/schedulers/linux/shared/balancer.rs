@@ -261,7 +261,13 @@ impl Balancer {
 
     /// Makes room for a task, and for those before it.
     pub fn admit(&mut self, tasks: &[Task], task: TaskId) {
-        self.tasks.extend(tasks.iter().take(task as usize + 1).skip(self.tasks.len()).map(Past::new));
+        for task in tasks.iter().take(task as usize + 1).skip(self.tasks.len()) {
+            let past = match task.parent {
+                Some(parent) => Past::of_child(task, &self.tasks[parent as usize]),
+                None => Past::new(task),
+            };
+            self.tasks.push(past);
+        }
     }
 
     /// A fair task can run on a processor.

@@ -76,6 +76,26 @@ mod tests {
         assert!((1..65).all(|worker| !balancer.wake_wide(0, worker, 8) && !balancer.wake_wide(worker, 0, 8)));
     }
 
+    /// Task 0 has woken ten others in turn, task 19 as many as given when it makes a child. With a cache of two, 0 and the child are wide only if that
+    /// is 3: 3 >= 2 and 10 >= 3 * 2; 0 < 2; 10 < 6 * 2.
+    #[test]
+    fn a_child_has_woken_as_many_as_its_parent_when_it_was_made() {
+        let mut balancer = balancer(20);
+        let mut tasks: Vec<Task> = (0..20).map(|id| Task::ordinary(id, CpuSet::all(8))).collect();
+        (1..11).for_each(|woken| balancer.record_wakee(0, 0, woken));
+        let mut wide_after = |flips: u64, child: TaskId| {
+            while balancer.tasks[19].flips < flips {
+                let next = balancer.tasks[19].flips as TaskId;
+                balancer.record_wakee(0, 19, next);
+            }
+            tasks.push(Task { parent: Some(19), ..Task::ordinary(child, CpuSet::all(8)) });
+            balancer.admit(&tasks, child);
+            assert_eq!(balancer.tasks[child as usize].flips, flips);
+            balancer.wake_wide(0, child, 2)
+        };
+        assert_eq!([wide_after(0, 20), wide_after(3, 21), wide_after(6, 22)], [false, true, false]);
+    }
+
     #[test]
     fn two_are_wide_if_one_wakes_8_others_and_the_other_8_times_as_many() {
         let mut balancer = balancer(80);

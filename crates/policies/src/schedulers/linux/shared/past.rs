@@ -26,4 +26,10 @@ impl Past {
     pub fn new(task: &Task) -> Past {
         Past { ran: 0, paired: false, util_est: 0, recent: task.cpu, wakee: None, flips: 0, halved: 0 }
     }
+
+    /// A new process is a copy of its parent and has woken as many as that one. (dup_task_struct; sched_fork resets none of this, in 5.10 as in 6.18)
+    pub fn of_child(task: &Task, parent: &Past) -> Past {
+        let &Past { wakee, flips, halved, .. } = parent;
+        Past { wakee, flips, halved, ..Past::new(task) }
+    }
 }
