@@ -239,8 +239,13 @@ def main() -> None:
             near = sum(end <= NEAR for end in ends)
             totals[way] += near
             cells.append(f"{near:>3} of {given.starts}, {100 * float(np.median(ends)):6.2f} %")
-        print(f"{name:22}{known.space.size:>9}{known.runs:>7}{budget:>8}  " + "".join(f"{c:>22}" for c in cells), flush=True)
-    print(f"{'all':48}" + "".join(f"{n:>10} of {given.starts * len(given.names or SCENARIOS)}" for n in totals.values()))
+        print(
+            f"{name:22}{known.space.size:>9}{known.runs:>7}{budget:>8}  " + "".join(f"{c:>22}" for c in cells),
+            flush=True,
+        )
+    print(
+        f"{'all':48}" + "".join(f"{n:>10} of {given.starts * len(given.names or SCENARIOS)}" for n in totals.values())
+    )
     print("columns: starts that end within 2 % of the best, and the median of what is lost")
 
 

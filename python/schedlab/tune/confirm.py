@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from schedlab.errors import UsageError
 from schedlab.specification import Specification
+from schedlab.targets.names import is_simulated
 from schedlab.tune import gain
 from schedlab.tune.board import factors
 from schedlab.tune.ledger import Ledger
@@ -51,7 +52,8 @@ def confirm(
     if not candidates:
         raise UsageError("nothing to confirm: no setting is better than the present one")
     target = place(found.experiment)
-    _refuse_unknown(found, candidates, target.name)
+    if not is_simulated(target.name):
+        _refuse_unknown(found, candidates, target.name)
     ledger = Ledger(found.experiment, found.space, place, out, tell=tell)
     settings = [present, *candidates]
     repeats = len(found.experiment.seeds)
