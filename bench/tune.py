@@ -2,8 +2,8 @@
 
     truth     the mean of each setting over all seeds, under the conditions; the grid's runs are settings x seeds
     asked     search with a fifth of the grid's runs, from ten starts: is what it ends with within 2 % of the best?
-    peers     at the same number of runs: random settings, and Optuna's TPE, both with as many repeats of each setting as a
-              careful person would make (three), and both ending with the setting of the best mean
+    peers     at the same number of runs: random settings, and Optuna's TPE, both with three repeats of each
+              setting, as a careful person would make, and both ending with the setting of the best mean
 
 The peers are replayed from the same runs. Nothing here depends on the time that anything takes.
 
@@ -101,6 +101,8 @@ SCENARIOS = {
 }
 #: Repeats of a setting by the peers.
 REPEATS = 3
+#: Known settings in a row after which a search has nothing more to ask.
+AGAIN = 50
 #: What counts as having found the best.
 NEAR = 0.02
 
@@ -109,6 +111,7 @@ class Known:
     """A space of which every run is known: measures as a ledger does, from a table."""
 
     def __init__(self, experiment: Experiment, out: Path):
+        """Run the whole space; what is in `out` is not run again."""
         self.experiment, self.space = experiment, Space.of(experiment)
         simulator = Simulator(threads=2)
         ledger = Ledger(experiment, self.space, lambda part: simulator, out)
@@ -198,13 +201,18 @@ def optuna_alone(known: Known, budget: int, start: int):
 
 def _best_mean(known: Known, settings, budget: int):
     """Measure settings until the budget is used, and give the one with the best mean that keeps the conditions."""
-    spent, means = 0, {}
+    spent, means, again = 0, {}, 0
     for asked in range(50 * budget):
         setting = next(settings, None) if not isinstance(settings, list) else (settings[asked : asked + 1] or [None])[0]
         if setting is None:
             break
         if setting in means or setting in known.whole.refused:
+            # What is known costs nothing; but TPE may ask for nothing else.
+            again += 1
+            if again > AGAIN:
+                break
             continue
+        again = 0
         whole = known.whole.measured[setting]
         cost = 1 if whole.alike else min(REPEATS, whole.repeats)
         if spent + cost > budget:
@@ -239,13 +247,10 @@ def main() -> None:
             near = sum(end <= NEAR for end in ends)
             totals[way] += near
             cells.append(f"{near:>3} of {given.starts}, {100 * float(np.median(ends)):6.2f} %")
-        print(
-            f"{name:22}{known.space.size:>9}{known.runs:>7}{budget:>8}  " + "".join(f"{c:>22}" for c in cells),
-            flush=True,
-        )
-    print(
-        f"{'all':48}" + "".join(f"{n:>10} of {given.starts * len(given.names or SCENARIOS)}" for n in totals.values())
-    )
+        head = f"{name:22}{known.space.size:>9}{known.runs:>7}{budget:>8}  "
+        print(head + "".join(f"{cell:>22}" for cell in cells), flush=True)
+    searches = given.starts * len(given.names or SCENARIOS)
+    print(f"{'all':48}" + "".join(f"{near:>10} of {searches}" for near in totals.values()))
     print("columns: starts that end within 2 % of the best, and the median of what is lost")
 
 
