@@ -101,6 +101,22 @@ def test_what_all_settings_share_of_a_repeat_is_no_noise():
     assert made.race(40) == (7,)
 
 
+@pytest.mark.parametrize(("common", "noise", "slope"), [(1.0, 0.01, 1.0), (0.0, 1.0, 0.0), (1.0, 1.0, 0.5)])
+def test_settings_are_corrected_by_as_much_as_they_share(common, noise, slope):
+    """Of two parts of the chance, one is common to all settings: the regression of one setting on another has the
+    slope common^2 / (common^2 + noise^2), and a setting of few repeats is corrected by no more.
+    """
+    found = []
+    for seed in range(10):
+        made = Made(space(40), [lambda s: 5.0], noise=noise, common=common, seed=seed, most=12)
+        made.measure([((0,), 12), *(((place,), 6) for place in range(1, 40))])
+        found.append(made.board.slopes()[0])
+        base, own = made.board.signed((0,))[0], made.board.signed((7,))[0]
+        corrected = own.mean() - found[-1] * (base[:6].mean() - base.mean())
+        assert made.board.values((7,))[0] == pytest.approx(corrected)
+    assert np.mean(found) == pytest.approx(slope, abs=0.12)
+
+
 def test_bad_settings_get_few_repeats_and_good_ones_many():
     made = Made(space(20, 20), [bowl(10, 10)], noise=0.05, seed=1)
     best = made.race(200)

@@ -2,8 +2,10 @@
 
 counter          a metric of the goal under one load (a cell of the experiment's own sweep); less is better here, so
                  that the values of what is to be maximised have their signs changed
-value            mean of (setting - present) over the repeats that both have, + the mean of the present setting:
-                 repeats of the same seed share their chance, so settings with few and many repeats compare
+value            mean of the setting - slope x (mean of the present setting over the same repeats - its mean over all):
+                 repeats of the same seed share some of their chance, so settings with few and many repeats compare
+slope            of a counter: how far a setting follows the present one from repeat to repeat, 0 to 1; the regression
+                 of all settings that have several repeats
 regret           (value - best) / scale, of a counter; scale is |best|, or |present| where the best is 0
 worst regret     the largest over the counters; with weights, their weighted mean
 missed           by how much the conditions are missed, in the run that misses most; 0: the setting is allowed
@@ -82,6 +84,7 @@ class Board:
         self.measured: dict[Setting, Measured] = {}
         #: Settings that cannot be: the experiment refuses them, or a run gave no value.
         self.refused: dict[Setting, str] = {}
+        self._slopes: tuple[int, np.ndarray] | None = None
         self._signs = np.array([one.sign for one in counters], float)[:, None]
         self._weights = np.array([one.weight for one in counters])
 
@@ -98,9 +101,28 @@ class Board:
         """The value of each counter; less is better."""
         own, base = self.signed(setting), self.signed(self.present)
         if own.shape[1] < base.shape[1] and not self.measured[setting].alike and not self.measured[self.present].alike:
-            with np.errstate(invalid="ignore"):
-                return _mean(own - base[:, : own.shape[1]]) + _mean(base)
+            return _mean(own) - self.slopes() * (_mean(base[:, : own.shape[1]]) - _mean(base))
         return _mean(own)
+
+    def slopes(self) -> np.ndarray:
+        """How far settings follow the present one from repeat to repeat, by counter; 1 where that is not known."""
+        state = sum(one.repeats for one in self.measured.values())
+        if self._slopes is None or self._slopes[0] != state:
+            self._slopes = state, self._regressed()
+        return self._slopes[1]
+
+    def _regressed(self) -> np.ndarray:
+        base = self.signed(self.present)
+        both, alone = np.zeros(len(self.counters)), np.zeros(len(self.counters))
+        for one, measured in self.measured.items():
+            if one != self.present and not measured.alike and 1 < measured.repeats <= base.shape[1]:
+                own, other = self.signed(one), base[:, : measured.repeats]
+                there = ~np.isnan(own) & ~np.isnan(other)
+                own, other = (_centred(values, there) for values in (own, other))
+                both += (own * other).sum(axis=1)
+                alone += (other * other).sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(alone > 0, np.clip(both / alone, 0.0, 1.0), 1.0)
 
     def missed(self, setting: Setting) -> float:
         """By how much the setting misses the conditions."""
@@ -155,6 +177,13 @@ def layers(values: np.ndarray) -> np.ndarray:
         found[left[~behind]] = number
         left, number = left[behind], number + 1
     return found
+
+
+def _centred(values: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """Each row less its mean over those that are there; 0 elsewhere."""
+    known = np.where(there, values, 0.0)
+    means = known.sum(axis=1) / np.maximum(there.sum(axis=1), 1)
+    return np.where(there, known - means[:, None], 0.0)
 
 
 def _mean(values: np.ndarray) -> np.ndarray:

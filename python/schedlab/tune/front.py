@@ -94,17 +94,17 @@ def _membership(board: Board, settings: Sequence[Setting], seed: int) -> dict[Se
     samples = SAMPLES if most > 1 else 1
     drawn = rng.integers(most, size=(samples, most))
     means = np.empty((samples, len(settings), len(board.counters)))
-    base = board.signed(board.present)
+    base, slopes = board.signed(board.present), board.slopes()[:, None]
     for at, one in enumerate(settings):
         own, count = board.signed(one), board.measured[one].repeats
         if board.measured[one].alike or samples == 1:
             means[:, at] = board.values(one)
             continue
-        # Of fewer repeats the difference from the present setting is drawn: the repeats that both have are alike.
+        # Of fewer repeats what they do not share with the present setting is drawn, and of that one all repeats.
         part = drawn % count
         if count < base.shape[1]:
             rest = np.nanmean(base[:, drawn % base.shape[1]], axis=2)
-            means[:, at] = (np.nanmean((own - base[:, :count])[:, part], axis=2) + rest).T
+            means[:, at] = (np.nanmean((own - slopes * base[:, :count])[:, part], axis=2) + slopes * rest).T
         else:
             means[:, at] = np.nanmean(own[:, part], axis=2).T
     on = np.array([~dominated(sample) for sample in means])
