@@ -1,6 +1,7 @@
 """`schedlab tune` as its users use it: files in, settings out, and what is said of them."""
 
 import json
+import shlex
 
 import pytest
 
@@ -210,6 +211,139 @@ def test_the_words_the_table_and_json_say_the_same(tmp_path, schedlab):
     head = schedlab("tune", path, "--csv").stdout.splitlines()[0]
     assert head.startswith("setting,tasks.request.turnaround.p50")
     assert "| → scheduler.slice = 5600us |" in schedlab("tune", path, "--markdown").stdout
+
+
+STARVING = """
+seeds = 4
+duration = "4s"
+machine = "uniform"
+scheduler = { name = "round_robin", slice = "10ms" }
+[workload.req]
+steps = [{ compute = { exp = "30ms" } }]
+count = 4
+gap = { exp = "100ms" }
+start = { exp = "200ms" }
+[workload.batch]
+load = "spin"
+count = 4
+passes = "forever"
+[goal]
+maximize = ["tasks.batch.share"]
+keep = ["tasks.req.turnaround.p99 < 500ms"]
+[space]
+"scheduler.slice" = ["1ms", "10ms", "2s", "5s"]
+"""
+
+
+def test_a_condition_on_what_never_ended_is_missed(tmp_path):
+    """With slices of seconds no request ends in time to have a turnaround: the share is best, the condition missed."""
+    found = tuned(tmp_path, STARVING, budget=60)
+    assert setting(found) in ("1ms", "10ms")
+    assert all(found.board.missed((place,)) for place in (2, 3) if (place,) in found.board.measured)
+
+
+def test_a_best_value_of_zero_is_one(tmp_path):
+    """On two processors nothing waits; the wait of now is what that is measured against."""
+    text = """
+metrics = ["wakeup_latency.p99"]
+seeds = 4
+duration = "3s"
+machine = { preset = "uniform", processors = 1 }
+scheduler = { name = "fifo" }
+[workload.io]
+steps = [{ sleep = { exp = "50ms" } }, { compute = "1ms" }]
+passes = "forever"
+[workload.hog]
+steps = [{ compute = "8ms" }, { sleep = { exp = "20ms" } }]
+passes = "forever"
+[goal]
+minimize = ["wakeup_latency.p99"]
+[space]
+"machine.processors" = [1, 2]
+"""
+    found = tuned(tmp_path, text, budget=60)
+    assert setting(found, "machine.processors") == 2
+
+
+def test_what_goes_back_does_not_add_up(tmp_path):
+    """Eight steps of which each may take a fourteenth less: one of them is worth little, all of them are not."""
+    steps = ", ".join(['{ compute = "10ms" }'] * 8)
+    space = "".join(f'"workload.x.steps[{at}].compute" = ["9300us", "10ms"]\n' for at in range(8))
+    text = f"""
+machine = "uniform"
+scheduler = {{ name = "fifo" }}
+[workload.x]
+steps = [{steps}]
+[goal]
+minimize = ["tasks.x.real"]
+[space]
+{space}"""
+    found = tuned(tmp_path, text, budget=200)
+    best = min(found.board.values(one)[0] for one in found.board.measured)
+    assert found.board.values(found.chosen)[0] <= 1.011 * best
+
+
+def test_few_fields_that_matter_are_found_among_many(tmp_path):
+    """Twelve jobs that come too late, whose levels do nothing, and the slice, which does."""
+    jobs = "".join(f'[workload.late{n}]\nload = "spin"\nstart = "10min"\n' for n in range(12))
+    space = SPACE + "".join(f'"workload.late{n}.nice" = [0, 5, 10]\n' for n in range(12))
+    found = tuned(tmp_path, BASE + jobs + GOAL + space, budget=400)
+    assert list(found.space.changed(found.chosen)) == ["scheduler.slice"]
+    assert not found.cut_short
+
+
+def test_a_level_that_draws_nothing_stands_for_all_repeats(tmp_path):
+    """Requests at equal times and at random ones: the first have one run, which is compared with each of the others."""
+    text = BASE.replace("count = 40", "count = 8") + GOAL
+    space = '[space]\n"workload.request.gap" = ["100ms", { exp = "100ms" }, { exp = "50ms" }]\n'
+    found = tuned(tmp_path, text.replace('gap = { exp = "100ms" }', 'gap = "100ms"') + space, budget=80, within=0.1)
+    (curve,) = found.ranges[0].curves
+    rows = load(found.folder)
+    rows = rows.filter((rows["metric"] == "tasks.request.turnaround.p50") & (rows["seed"] <= 8))
+    for level, mean in zip(found.ranges[0].levels, curve.means, strict=True):
+        text = level if isinstance(level, str) else json.dumps(level, separators=(",", ":"))
+        assert mean == pytest.approx(rows.filter(rows["workload.request.gap"] == text)["value"].mean(), rel=0.02)
+
+
+@pytest.mark.parametrize("budget", [10, 11, 15, 30])
+def test_the_budget_is_never_exceeded(tmp_path, budget):
+    assert tuned(tmp_path, BASE + GOAL + SPACE, budget=budget).spent <= budget
+
+
+def test_two_spellings_of_a_value_are_measured_once(tmp_path):
+    text = BASE + GOAL + '[space]\n"workload.request.gap" = [{ exp = "0.1s" }, { exp = "50ms" }]\n' + SPACE[9:]
+    found = tuned(tmp_path, text, budget=60)
+    assert len(found.board.measured) > 3
+    assert Results.open(found.folder).scenarios
+
+
+def test_any_start_is_one(tmp_path):
+    assert tuned(tmp_path, BASE + GOAL + SPACE, budget=60, start=10**12).spent
+
+
+def test_what_fresh_runs_break_is_said(tmp_path, schedlab):
+    text = BASE + GOAL + 'keep = ["tasks.request.turnaround.max < 90ms"]\n' + SPACE
+    document = schedlab.json("tune", file(tmp_path, text), "--budget", "150", "--seeds", "2")
+    rows = load(tmp_path / document["folder"])
+    rows = rows.filter((rows["metric"] == "tasks.request.turnaround.max") & (rows["seed"] > 2))
+    own = rows.filter(rows["scheduler.slice"] == document["chosen"]["scheduler.slice"])
+    assert document["broken"] == {"runs": int((own["value"] >= 0.09).sum()), "of": len(own)}
+    assert any("beware" in line for line in document["words"]) == (document["broken"]["runs"] > 0)
+
+
+def test_the_printed_command_runs_the_setting(tmp_path, schedlab):
+    """Overrides, a folder, a blank in the name and a table are part of it."""
+    (tmp_path / "a b").mkdir()
+    path = file(
+        tmp_path / "a b",
+        BASE + GOAL + '[space]\nscheduler = [{ name = "round_robin" }, { name = "round_robin", slice = "5600us" }]\n',
+    )
+    shown = schedlab("tune", path.relative_to(tmp_path), "--budget", "40", "--set", "workload.batch.count=1").stdout
+    (line,) = [line for line in " ".join(shown.split()).split("to run it: ")[1:]]
+    words = shlex.split(line.partition(" no Linux")[0].partition(" on a host")[0])
+    assert words[:3] == ["schedlab", "run", "a b/request.toml"]
+    done = schedlab(*words[1:], "--dry-run")
+    assert done.returncode == 0, done.stderr
 
 
 POOL = """

@@ -225,7 +225,7 @@ pub struct Goal {
     /// More is better.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub maximize: Vec<String>,
-    /// Conditions that a setting has to meet: "deadline_misses = 0", "tasks.hog.share >= 20%".
+    /// Conditions that a setting has to meet: "tasks.player.deadline_misses = 0", "tasks.hog.share >= 20%".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<String>,
     /// How much each metric counts, if they shall not count alike: "wakeup_latency.p99" = 3.

@@ -135,7 +135,7 @@ def _show(found: "Tuning", said: str, form: Form) -> None:
         form,
         told.front_table(found).but(title=found.experiment.question),
         words,
-        [*told.notes(found), kept],
+        [*told.notes(found, ""), kept],
         first=True,
     )
 

@@ -85,7 +85,7 @@ def verb(
     if form is Form.JSON:
         print_json({**document(found, real), "picture": str(svg) if svg else None})
         return
-    _show(found, form, svg)
+    _show(found, form, svg, _command(file, set))
     if real:
         from schedlab.cli.output import print_compared
         from schedlab.tune import told
@@ -132,11 +132,20 @@ def _tuned(
         return tune(experiment, budget, place, out, within, start, fresh, progress, say)
 
 
-def _show(found: "Tuning", form: Form, svg: Path | None) -> None:
+def _command(file: Path, set: list[str] | None) -> str:
+    """The command that runs the experiment as it is, in the words of a shell."""
+    from shlex import join
+
+    from schedlab.system.escaped import escaped
+
+    return escaped(join(["schedlab", "run", str(file), *(word for one in set or () for word in ("--set", one))]))
+
+
+def _show(found: "Tuning", form: Form, svg: Path | None, run: str) -> None:
     from schedlab.cli.output import print_compared, print_result
     from schedlab.tune import told
 
-    notes = [*told.notes(found), *([f"picture: {svg}"] if svg else [])]
+    notes = [*told.notes(found, run), *([f"picture: {svg}"] if svg else [])]
     table = told.front_table(found)
     title = found.experiment.question or f"settings of {found.experiment.name}"
     if not found.front:

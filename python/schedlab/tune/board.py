@@ -124,6 +124,23 @@ class Board:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(alone > 0, np.clip(both / alone, 0.0, 1.0), 1.0)
 
+    def pair(self, one: Setting, other: Setting) -> tuple[np.ndarray, np.ndarray]:
+        """The values of two settings in the repeats that both have; the only run of one that draws nothing is all of
+        them.
+        """
+        rows = [self.signed(setting) for setting in (one, other)]
+        alike = [self.measured[setting].alike for setting in (one, other)]
+        count = min([row.shape[1] for row, same in zip(rows, alike, strict=True) if not same] or [1])
+        return tuple(
+            np.repeat(row[:, :1], count, axis=1) if same else row[:, :count]
+            for row, same in zip(rows, alike, strict=True)
+        )
+
+    def scales(self, values: np.ndarray) -> np.ndarray:
+        """What a regret is a share of: each value without its sign, that of the present setting where it is 0."""
+        scale = np.where(values == 0, np.abs(self.values(self.present)), np.abs(values))
+        return np.where(scale == 0, 1.0, scale)
+
     def missed(self, setting: Setting) -> float:
         """By how much the setting misses the conditions."""
         return float(self.measured[setting].missed.max(initial=0.0))
@@ -136,9 +153,8 @@ class Board:
         """The regret of each of these settings (rows) in each counter (columns); the best are those of all allowed."""
         among = self.allowed() or list(self.measured)
         best = np.nanmin([self.values(one) for one in among], axis=0)
-        scale = np.where(best == 0, np.abs(self.values(self.present)), np.abs(best))
         values = np.array([self.values(one) for one in settings]).reshape(len(settings), len(self.counters))
-        return (values - best) / np.where(scale == 0, 1.0, scale)
+        return (values - best) / self.scales(best)
 
     def worst(self, regrets: np.ndarray) -> np.ndarray:
         """The worst regret of each row; with weights, the weighted mean."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from schedlab import stats
-from schedlab.tune.board import Board, dominated
+from schedlab.tune.board import Board, dominated, layers
 from schedlab.tune.space import Setting
 
 SAMPLES = 1000
@@ -21,6 +21,8 @@ SAMPLES = 1000
 SURE = 0.8
 #: Fewer repeats say nothing of their spread.
 FEWEST = 3
+#: Settings behind so many fronts are not on the first one in any sample to speak of.
+NEAR = 3
 
 
 @dataclass(frozen=True)
@@ -41,30 +43,45 @@ class Member:
         return self.membership is None or self.membership < SURE
 
 
-def front(board: Board, seed: int = 0) -> list[Member]:
-    """The members, the knee first, then by worst regret. Of settings with the same runs, one stands for all."""
+def members(board: Board) -> list[Setting]:
+    """The settings of the front, the knee first, then by worst regret. Of those with the same runs one is there."""
     allowed = board.allowed()
     if not allowed:
         return []
     values = np.array([board.values(one) for one in allowed])
     there = _different(board, [one for one, behind in zip(allowed, dominated(values), strict=True) if not behind])
-    share = _membership(board, allowed, seed)
-    members = [member(board, one, share[one]) for one in there]
-    return sorted(members, key=lambda one: (one.worst, one.setting))
+    worst = dict(zip(there, board.worst(board.regrets(there)).tolist(), strict=True))
+    return sorted(there, key=lambda one: (worst[one], one))
+
+
+def front(board: Board, seed: int = 0) -> list[Member]:
+    """The members in the same order, and how sure each is."""
+    there = members(board)
+    share = _membership(board, seed) if there else {}
+    return [member(board, one, share[one]) for one in there]
+
+
+def known(board: Board, setting: Setting) -> bool:
+    """Whether a setting has repeats enough to say how sure its values are."""
+    measured = board.measured[setting]
+    return measured.alike or repeats(board, setting) >= FEWEST
+
+
+def repeats(board: Board, setting: Setting) -> int:
+    """The runs in which every counter has a value."""
+    return int((~np.isnan(board.measured[setting].values)).all(axis=0).sum())
 
 
 def member(board: Board, setting: Setting, share: float | None) -> Member:
     """A setting as a row of a front; `share` is that of the samples in which it is on the front."""
-    measured = board.measured[setting]
     regrets = board.regrets([setting])
-    known = measured.alike or measured.repeats >= FEWEST
     return Member(
         setting,
-        [_interval(row) for row in measured.values],
+        [_interval(row) for row in board.measured[setting].values],
         regrets[0].tolist(),
         float(board.worst(regrets)[0]),
-        share if known else None,
-        measured.repeats,
+        share if known(board, setting) else None,
+        repeats(board, setting),
     )
 
 
@@ -87,8 +104,11 @@ def _interval(row: np.ndarray) -> stats.Interval:
     return stats.mean_interval([value for value in row.tolist() if value == value])
 
 
-def _membership(board: Board, settings: Sequence[Setting], seed: int) -> dict[Setting, float]:
-    """The share of bootstrap samples in which each setting is on the front."""
+def _membership(board: Board, seed: int) -> dict[Setting, float]:
+    """The share of bootstrap samples in which each setting is on the front; only those near it can be."""
+    allowed = board.allowed()
+    near = layers(np.array([board.values(one) for one in allowed])) < NEAR
+    settings = [one for one, fine in zip(allowed, near, strict=True) if fine]
     rng = np.random.default_rng(seed)
     most = max(board.measured[one].repeats for one in settings)
     samples = SAMPLES if most > 1 else 1
@@ -103,19 +123,26 @@ def _membership(board: Board, settings: Sequence[Setting], seed: int) -> dict[Se
         # Of fewer repeats what they do not share with the present setting is drawn, and of that one all repeats.
         part = drawn % count
         if count < base.shape[1]:
-            rest = np.nanmean(base[:, drawn % base.shape[1]], axis=2)
-            means[:, at] = (np.nanmean((own - slopes * base[:, :count])[:, part], axis=2) + slopes * rest).T
+            rest = _means(base[:, drawn % base.shape[1]])
+            means[:, at] = (_means((own - slopes * base[:, :count])[:, part]) + slopes * rest).T
         else:
-            means[:, at] = np.nanmean(own[:, part], axis=2).T
+            means[:, at] = _means(own[:, part]).T
     on = np.array([~dominated(sample) for sample in means])
     return dict(zip(settings, on.mean(axis=0).tolist(), strict=True))
 
 
+def _means(values: np.ndarray) -> np.ndarray:
+    """Means over the last axis without NaN; a sample without any value is the worst."""
+    there = ~np.isnan(values)
+    counts = there.sum(axis=-1)
+    sums = np.where(there, values, 0.0).sum(axis=-1)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.inf)
+
+
 def separable(board: Board, one: Setting, other: Setting) -> bool | None:
     """Whether repeats tell two settings apart in any counter; None if there are too few."""
-    count = min(board.measured[one].repeats, board.measured[other].repeats)
-    if count < 2:
+    own, base = board.pair(one, other)
+    if own.shape[1] < 2:
         return None
-    apart = board.signed(one)[:, :count] - board.signed(other)[:, :count]
-    bounds = [_interval(row) for row in apart]
+    bounds = [_interval(row) for row in own - base]
     return any(bound.low > 0 or bound.high < 0 for bound in bounds)

@@ -19,6 +19,7 @@ import numpy as np
 from schedlab import _core
 from schedlab.errors import UsageError
 from schedlab.results import Results, store
+from schedlab.results.series import Series, Values
 from schedlab.run import runner
 from schedlab.specification import Specification
 from schedlab.tune.board import Board, Counter, Measured, names
@@ -98,37 +99,47 @@ class Ledger:
         try:
             yield self
         finally:
-            tried = list(self.board.measured)
-            if tried:
-                most = max(one.repeats for one in self.board.measured.values())
-                whole = swept(self.experiment, self.space, tried).replace(seeds=self.experiment.seeds[:most])
-                targets = [self._place(whole)]
-                with store.locked(self.folder):
-                    store.Store(self.folder, runner.manifest(whole, runner.placed(whole, targets), targets))
+            if self.board.measured:
+                self._show_all()
+
+    def _show_all(self) -> None:
+        tried = list(self.board.measured)
+        seeds = self.experiment.seeds[: max(one.repeats for one in self.board.measured.values())]
+        try:
+            whole = swept(self.experiment, self.space, tried)
+        except _core.ScenarioError:
+            # Two of them are the same but for their spelling.
+            first = {swept(self.experiment, self.space, [one]).cells()[0].hash: one for one in reversed(tried)}
+            whole = swept(self.experiment, self.space, list(first.values())[::-1])
+        whole = whole.replace(seeds=seeds)
+        targets = [self._place(whole)]
+        with store.locked(self.folder):
+            store.Store(self.folder, runner.manifest(whole, runner.placed(whole, targets), targets))
 
     def _lacks(self, setting: Setting, repeats: int) -> bool:
         known = self.board.measured.get(setting)
         return known is None or (not known.alike and known.repeats < repeats)
 
     def _possible(self, settings: list[Setting]) -> Iterable[list[Setting]]:
-        """The settings that the experiment can have, together; what is wrong with the others is noted."""
+        """The settings that the experiment can have, together where that can be; what is wrong with others is noted."""
         if not settings:
             return
         try:
             swept(self.experiment, self.space, settings)
             yield settings
+            return
         except _core.ScenarioError:
-            able = []
-            for one in settings:
-                try:
-                    swept(self.experiment, self.space, [one])
-                    able.append(one)
-                except _core.ScenarioError as why:
-                    if one == self.board.present:
-                        raise
-                    self.board.refused[one] = str(why)
-            if able:
-                yield able
+            pass
+        for one in settings:
+            # One by one: two may be the same but for their spelling, and are no sweep.
+            try:
+                swept(self.experiment, self.space, [one])
+            except _core.ScenarioError as why:
+                if one == self.board.present:
+                    raise
+                self.board.refused[one] = str(why)
+                continue
+            yield [one]
 
     def _enter(self, settings: Sequence[Setting], results: Results) -> None:
         """Read the values of the settings from their runs."""
@@ -147,16 +158,20 @@ class Ledger:
                 _row(found.get((of[json.dumps(dict(one.load))], one.metric)), seeds, alike)
                 for one in self.board.counters
             ]
-            missed = np.zeros(len(seeds))
-            for condition in conditions:
-                for scenario in own:
-                    row = _row(found.get((scenario, condition.metric)), seeds, alike)
-                    by = [0.0 if np.isnan(value) else condition.missed(value) for value in row]
-                    missed = np.maximum(missed, by)
+            missed = self.missed(found, own, seeds, alike)
             if np.isnan(rows).all(axis=1).any():
                 self._refuse(setting, rows)
                 continue
             self.board.measured[setting] = Measured(np.array(rows), missed, alike)
+
+    def missed(self, found: Series, scenarios: Sequence[str], seeds: Sequence[int], alike: bool) -> np.ndarray:
+        """By how much each run misses the conditions under its worst load; a run without a value misses."""
+        missed = np.zeros(len(seeds))
+        for condition in self.space.conditions:
+            for scenario in scenarios:
+                row = _row(found.get((scenario, condition.metric)), seeds, alike)
+                missed = np.maximum(missed, [1.0 if np.isnan(value) else condition.missed(value) for value in row])
+        return missed
 
     def _refuse(self, setting: Setting, rows: Sequence[np.ndarray]) -> None:
         """A setting in whose runs a counter has no value cannot be judged; the present one has to be."""
@@ -172,7 +187,7 @@ def counters(experiment: Specification) -> list[Counter]:
     """Every metric of the goal under every load."""
     goal = experiment.definition.get("goal", {})
     weights = goal.get("weights", {})
-    signs = [(name, 1) for name in goal.get("minimize", ())] + [(name, -1) for name in goal.get("maximize", ())]
+    signs = {name: sign for field, sign in (("minimize", 1), ("maximize", -1)) for name in goal.get(field, ())}
     if not signs:
         raise UsageError(
             f"{experiment.name}: there is no goal; say what is better in [goal], as minimize = "
@@ -182,7 +197,7 @@ def counters(experiment: Specification) -> list[Counter]:
     return [
         Counter(name, sign, load, called, weights.get(name, 1.0))
         for load, called in zip(loads, names(loads), strict=True)
-        for name, sign in signs
+        for name, sign in signs.items()
     ]
 
 
@@ -198,7 +213,7 @@ def _loads(experiment: Specification) -> list[dict[str, str]]:
     return [cell.factors for cell in experiment.cells()]
 
 
-def _row(found: "store.Series | None", seeds: Sequence[int], alike: bool) -> np.ndarray:
+def _row(found: Values | None, seeds: Sequence[int], alike: bool) -> np.ndarray:
     """The values of some seeds, NaN where a run has none."""
     if found is None:
         return np.full(len(seeds), np.nan)

@@ -185,46 +185,43 @@ def of_line(
 
 
 def _curve(board: Board, settings: Sequence[Setting], number: int, within: float | None, unit: str) -> Curve:
-    rows = [board.signed(one)[number] for one in settings]
     values = [float(board.values(one)[number]) for one in settings]
     allowed = [at for at, one in enumerate(settings) if not board.missed(one)] or list(range(len(settings)))
     best = min(allowed, key=lambda at: values[at])
     size = abs(values[best])
-    apart = [_apart(row, rows[best]) for row in rows]
-    rooms = [within * size if within is not None else _spread(one, WITHOUT_CHANCE * size) for one in apart]
-    acceptable = [one.mean <= room or at == best for at, (one, room) in enumerate(zip(apart, rooms, strict=True))]
-    scale = size or abs(float(board.values(board.present)[number])) or 1.0
+    differences = [apart(board, one, settings[best])[number] for one in settings]
+    rooms = [within * size if within is not None else _spread(one, WITHOUT_CHANCE * size) for one in differences]
+    pairs = enumerate(zip(differences, rooms, strict=True))
+    acceptable = [at == best or one.mean <= room for at, (one, room) in pairs]
+    scale = float(board.scales(board.values(settings[best]))[number])
     typical = float(np.median([room for at, room in enumerate(rooms) if at != best] or [0.0]))
     # Of the best itself the interval is its own, of the others that of the difference.
-    ends = [(values[best] + one.low, values[best] + one.high) for one in apart]
-    own = stats.mean_interval([value for value in rows[best].tolist() if not math.isnan(value)])
+    ends = [(values[best] + one.low, values[best] + one.high) for one in differences]
+    own = stats.mean_interval(_there(board.signed(settings[best])[number]))
     ends[best] = (own.low, own.high)
     sign = board.counters[number].sign
     bounds = [sorted((sign * low, sign * high)) for low, high in ends]
     return Curve(
         board.counters[number].text,
         unit,
-        [sign * (values[best] + one.mean) for one in apart],
+        [sign * (values[best] + one.mean) for one in differences],
         [low for low, _ in bounds],
         [high for _, high in bounds],
         best,
         sign * (values[best] + typical),
         acceptable,
-        [max(0.0, one.mean / scale) for one in apart],
+        [max(0.0, one.mean / scale) for one in differences],
     )
 
 
 def apart(board: Board, one: Setting, other: Setting) -> list[stats.Interval]:
     """The paired difference of two settings in each counter; less is better."""
-    pairs = zip(board.signed(one), board.signed(other), strict=True)
-    return [_apart(row, base) for row, base in pairs]
+    own, base = board.pair(one, other)
+    return [stats.mean_interval(_there(row)) for row in own - base]
 
 
-def _apart(row: np.ndarray, best: np.ndarray) -> stats.Interval:
-    """The paired difference of a level from the best one."""
-    count = min(len(row), len(best))
-    apart = row[:count] - best[:count]
-    return stats.mean_interval([value for value in apart.tolist() if not math.isnan(value)])
+def _there(row: np.ndarray) -> list[float]:
+    return [value for value in row.tolist() if not math.isnan(value)]
 
 
 def _spread(apart: stats.Interval, floor: float) -> float:

@@ -24,6 +24,8 @@ THIRD = 3
 MOST_OBJECTIVES = 3
 #: Settings of the first design, for each field and in all.
 DESIGN, DESIGN_LEAST = 3, 6
+#: Seeds that numpy takes.
+SEEDS = 1 << 32
 #: How often TPE is asked, in a batch, for a setting that is not known yet.
 ASKED = 8
 
@@ -154,7 +156,7 @@ class Search:
             return
         values = self._objectives(settings)
         sampler = optuna.samplers.TPESampler(
-            n_startup_trials=1, multivariate=True, seed=self._seed * 1_000_003 + number
+            n_startup_trials=1, multivariate=True, seed=(self._seed * 1_000_003 + number) % SEEDS
         )
         study = optuna.create_study(directions=["minimize"] * values.shape[1], sampler=sampler)
         for one, row in zip(settings, values.tolist(), strict=True):

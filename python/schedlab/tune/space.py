@@ -15,7 +15,7 @@ from typing import Any
 
 from schedlab import _core
 from schedlab.errors import UsageError
-from schedlab.specification import Specification, spelled
+from schedlab.specification import Specification
 
 Setting = tuple[int, ...]
 OUTSIDE = -1
@@ -30,8 +30,17 @@ MISSED = {
 
 
 def said(value: Any) -> str:
-    """A value as a person writes it; what is not known is unset."""
-    return "unset" if value is None else spelled(value)
+    """A value as a person writes it, and as `--set` takes it; what is not known is unset."""
+    return "unset" if value is None else value if isinstance(value, str) else _toml(value)
+
+
+def _toml(value: Any) -> str:
+    """A value in one line of TOML."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from schedlab.tune.gain import SETTING, is_better
 from schedlab.tune.importance import Unknown
 from schedlab.tune.ranges import Range
 from schedlab.tune.space import said
-from schedlab.tune.tuning import Tuning
+from schedlab.tune.tuning import LITTLE, Tuning
 from schedlab.units import convert, counted, digits, readable_unit, spread
 
 #: Members of the front that a table shows, and fields and pairs that a line names.
@@ -33,17 +33,51 @@ def words(found: Tuning) -> list[str]:
 
 
 def _verdict(found: Tuning) -> list[str]:
+    board, space = found.board, found.space
+    kept = " and ".join(one.text for one in space.conditions)
     if not found.keeps_conditions:
-        kept = " and ".join(one.text for one in found.space.conditions)
-        nearest = found.board.order(list(found.board.measured))[0]
+        nearest = board.order(list(board.measured))[0]
         return [
-            f"no setting that was tried keeps {kept} in every run; the nearest, {found.space.text(nearest)}, misses by "
-            f"{digits(100 * found.board.missed(nearest), 3)} %"
+            f"no setting that was tried keeps {kept} in every run; the nearest, {space.text(nearest)}, misses by "
+            f"{digits(100 * board.missed(nearest), 3)} %"
         ]
-    if found.chosen == found.board.present:
-        now = ", ".join(f"{path} = {said(value)}" for path, value in found.space.fields(found.chosen).items())
-        return [f"leave it: no setting that was tried is better than the present one, {now}"]
-    return [f"set {_changed(found)}", *_free(found)]
+    broken = (
+        [f"the present setting misses {kept} by {digits(100 * now, 3)} %"]
+        if (now := board.missed(board.present))
+        else []
+    )
+    if found.chosen == board.present:
+        now = ", ".join(f"{path} = {said(value)}" for path, value in space.fields(found.chosen).items())
+        return [f"leave it: no setting that was tried is better than the present one by more than {LITTLE:.0%}, {now}"]
+    if not broken and not _gained(found):
+        return [f"leave it: {_changed(found)} looked best, but fresh seeds show no goal to be better with it"]
+    return [f"set {_changed(found)}", *broken, *_missing(found), *_free(found), *_unsure(found)]
+
+
+def _gained(found: Tuning) -> bool:
+    """Whether fresh seeds show a goal to be better."""
+    goal = found.experiment.definition.get("goal", {})
+    of_goal = {*goal.get("minimize", ()), *goal.get("maximize", ())}
+    return any(row["metric"] in of_goal and is_better(row, goal) for row in found.changes)
+
+
+def _missing(found: Tuning) -> list[str]:
+    """Whether fresh runs break what the runs of the search kept, and what may be left to simplify."""
+    number, runs = found.broken
+    kept = " and ".join(one.text for one in found.space.conditions)
+    lines = [f"beware: with fresh seeds it misses {kept} in {number} of {counted(runs, 'run')}"] if number else []
+    if found.cut_short and len(found.space.changed(found.chosen)) > 1:
+        lines.append("the budget ended before each of these fields was tried at what it is now: some may do nothing")
+    return lines
+
+
+def _unsure(found: Tuning) -> list[str]:
+    """Settings that look far better, and have too few repeats to be recommended."""
+    own = found.board.worst_of(found.chosen)
+    others = [one for one in found.front if one.membership is None and one.worst < own - OFF]
+    if not others:
+        return []
+    return [f"{found.space.text(others[0].setting)} looks better, by too few repeats; a larger budget would tell"]
 
 
 def _free(found: Tuning) -> list[str]:
@@ -55,7 +89,7 @@ def _free(found: Tuning) -> list[str]:
     free = next((one for one in others if (found.board.values(one) <= now).all()), None)
     if free is None:
         return [
-            "it is a trade: none that was tried is better than the present one in a goal and no worse in the others"
+            "it is a trade: none that is known well is better than the present one in a goal and no worse in the others"
         ]
     return [f"it is a trade: no goal gets worse with {found.space.text(free)}"]
 
@@ -76,9 +110,6 @@ def _changes(found: Tuning) -> list[str]:
     distinct = list(factors(found.loads)[0])
     lines = compared.words(found.changes, distinct, question, "the present setting")
     price = list(dict.fromkeys(row["metric"] for row in worse))
-    better = [row for row in found.changes if is_better(row, goal)]
-    if not better:
-        lines.insert(0, "with fresh seeds nothing is shown to be better: leave it, or give it a larger budget")
     return [*lines, f"the price: {', '.join(price)} gets worse"] if price else lines
 
 
@@ -244,7 +275,7 @@ def front_table(found: Tuning) -> Table:
             Column(counter.text, "" if unit == "1" else unit, numeric=True, dotted=True, plain=_plain(counter))
         )
     columns += [
-        Column("worst regret", "%", numeric=True),
+        Column("weighted regret" if found.board.weighted else "worst regret", "%", numeric=True),
         Column("repeats", numeric=True),
         Column("on the front", "%", numeric=True),
     ]
@@ -285,8 +316,8 @@ def _unit(found: Tuning, at: int) -> tuple[str, str]:
     return readable_unit(own, largest), own
 
 
-def notes(found: Tuning) -> list[str]:
-    """What the numbers are, and how to set what was found."""
+def notes(found: Tuning, run: str) -> list[str]:
+    """What the numbers are, and how to set what was found; `run` is the command that runs the experiment as it is."""
     numbered = [(of[LOAD], load) for of, load in zip(factors(found.loads), found.loads, strict=True) if LOAD in of]
     lines = [
         f"load {name}: {', '.join(f'{path} = {value}' for path, value in load.items())}" for name, load in numbered
@@ -307,17 +338,18 @@ def notes(found: Tuning) -> list[str]:
     if found.changes:
         pairs = max(row["n"] for row in found.changes)
         lines.append(f"gain and price: {counted(pairs, 'pair')} of runs with seeds that the search has not seen")
-    lines += settings(found)
+    lines += [f"warning: {text}" for text in found.warnings]
+    lines += settings(found, run)
     return lines
 
 
-def settings(found: Tuning) -> list[str]:
-    """The commands that set what was found."""
+def settings(found: Tuning, run: str) -> list[str]:
+    """The commands that set what was found; `run` is the one that runs the experiment as it is, if there is one."""
     if found.chosen == found.board.present:
         return []
     changed = found.space.changed(found.chosen)
     set = " ".join(f"--set {quote(f'{path}={said(value)}')}" for path, value in changed.items())
-    lines = [f"to run it: schedlab run {found.experiment.name}.toml {set}"]
+    lines = [f"to run it: {run} {set}"] if run else []
     if found.tunables:
         lines.append("on a host: schedlab host apply " + " ".join(f"{k}={v}" for k, v in found.tunables.items()))
     if found.without:

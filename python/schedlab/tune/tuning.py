@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from schedlab.errors import Interrupted, UsageError
+from schedlab.results import Results
 from schedlab.specification import Specification
 from schedlab.tune import gain, ranges
 from schedlab.tune.board import Board, factors
-from schedlab.tune.front import FEWEST, Member, front, member
+from schedlab.tune.front import FEWEST, Member, front, known, member, members
 from schedlab.tune.importance import Importance, Unknown, importance
 from schedlab.tune.ledger import Ledger, swept
 from schedlab.tune.search import Search
@@ -27,7 +28,11 @@ if TYPE_CHECKING:
     from schedlab.targets.target import Target
 
 #: Shares of the budget: what may be used when each part ends. The rest is for the gain.
-SEARCHED, SETTLED, SIMPLER, RANGED = 0.5, 0.6, 0.65, 0.8
+SEARCHED, SETTLED, SIMPLER = 0.5, 0.6, 0.7
+#: Settings of lines that can be given all repeats.
+SURE_OF = 2
+#: Pairs of fresh runs, at least.
+FEWEST_PAIRS = 2
 #: A field goes back if no counter gets worse by more than LITTLE of it, or what it loses has zero in its 95 % interval
 #: and is not more than SOME.
 LITTLE, SOME = 0.01, 0.05
@@ -65,6 +70,12 @@ class Tuning:
     made: int
     folder: Path
     within: float | None
+    #: In how many of the fresh runs the chosen setting misses a condition, and of how many.
+    broken: tuple[int, int] = (0, 0)
+    #: Whether the budget ended before every changed field was tried at what it is now.
+    cut_short: bool = False
+    #: What may mislead in the runs of the chosen setting.
+    warnings: list[str] = field(default_factory=list)
     #: What the settings are on a live host.
     tunables: dict[str, str] = field(default_factory=dict)
     #: Chosen fields that no host has.
@@ -102,13 +113,17 @@ def tune(
             if len(ledger.loads) > 1
             else f"--budget {budget} is too small: at least {least} runs are needed"
         )
+    # The gain has its runs, whatever the search has found.
+    most = budget - max(2 * FEWEST_PAIRS, min(2 * len(experiment.seeds), budget // (5 * len(ledger.loads)))) * len(
+        ledger.loads
+    )
     with ledger.kept(), _told_of_the_whole(ledger, budget):
         search(ledger, int(SEARCHED * budget), seed, lambda: said.__setitem__(0, _so_far(ledger)))
         settle(ledger, int(SETTLED * budget))
-        chosen = simplify(ledger, _best(ledger), int(SIMPLER * budget))
-        chosen = _ranges(ledger, chosen, int(RANGED * budget), within)
+        chosen, whole = simplify(ledger, _best(ledger), int(SIMPLER * budget))
+        chosen, whole = _ranges(ledger, chosen, whole, most, within)
         found = [_range(ledger, chosen, at, within) for at in range(len(chosen))]
-        changes = _gain(ledger, chosen, budget - ledger.spent, within)
+        fresh_runs = _fresh(ledger, chosen, budget - ledger.spent)
     tunables, without = on_a_host(experiment, space, chosen)
     return Tuning(
         experiment,
@@ -120,13 +135,16 @@ def tune(
         chosen,
         _with(ledger.board, chosen, front(ledger.board, seed)),
         found,
-        changes,
+        _changes(ledger, fresh_runs, within),
         importances(ledger.board, space, seed),
         budget,
         ledger.spent,
         ledger.made,
         ledger.folder,
         within,
+        _broken(ledger, fresh_runs),
+        not whole,
+        list(dict.fromkeys(one["warning"] for one in fresh_runs.warnings)) if fresh_runs else [],
         tunables,
         without,
     )
@@ -155,8 +173,8 @@ def settle(ledger: Ledger, budget: int) -> None:
     most = len(ledger.experiment.seeds)
     tried: set[Setting] = set()
     while True:
-        members = [one.setting for one in front(ledger.board)][:SETTLED_MEMBERS]
-        asked = [(one, most) for one in members if one not in tried and ledger.cost(one, most)]
+        there = members(ledger.board)[:SETTLED_MEMBERS]
+        asked = [(one, most) for one in there if one not in tried and ledger.cost(one, most)]
         if not (asked := _affordable(ledger, asked[:1], budget)):
             return
         tried.update(one for one, _ in asked)
@@ -182,58 +200,75 @@ def _affordable(ledger: Ledger, asked: Sequence[tuple[Setting, int]], budget: in
 
 def _best(ledger: Ledger) -> Setting:
     """The knee of the front, of settings with enough repeats if there are such; the present one if none is allowed."""
-    members = front(ledger.board)
-    sure = [one for one in members if one.membership is not None]
-    return (sure or members)[0].setting if members else ledger.board.present
+    there = members(ledger.board)
+    sure = [one for one in there if known(ledger.board, one)]
+    return (sure or there or [ledger.board.present])[0]
 
 
-def simplify(ledger: Ledger, chosen: Setting, budget: int) -> Setting:
-    """The setting with as many fields as possible at what they are now, none of which is worth its change."""
-    board = ledger.board
-    for at, now in enumerate(board.present):
-        if chosen[at] == now:
+def simplify(ledger: Ledger, best: Setting, budget: int) -> tuple[Setting, bool]:
+    """The setting with as many fields as possible at what they are now, none of which is worth its change.
+
+    Fields go back by halves, since most often few of many matter. Gives also whether the budget was enough.
+    """
+    changed = [at for at, now in enumerate(ledger.board.present) if best[at] != now]
+    half = len(changed) // 2
+    pending = [changed[:half], changed[half:]] if half else [changed]
+    chosen = best
+    while pending:
+        fields = pending.pop(0)
+        simpler = tuple(ledger.board.present[at] if at in fields else place for at, place in enumerate(chosen))
+        if not fields or simpler == chosen:
             continue
-        simpler = ranges.line(chosen, at, now)
-        repeats = max(FEWEST, board.measured[chosen].repeats)
-        asked = [one for one in (chosen, simpler) if ledger.cost(one, repeats) and one not in board.refused]
-        affordable = _affordable(ledger, [(one, repeats) for one in asked], budget)
-        if len(affordable) < len(asked):
-            return chosen
-        ledger.measure(affordable)
-        if simpler in board.measured and not board.missed(simpler) and _as_good(board, simpler, chosen):
+        if not _measured(ledger, [best, simpler], budget):
+            return chosen, False
+        if simpler in ledger.board.measured and _as_good(ledger.board, simpler, best):
             chosen = simpler
-    return chosen
+        elif len(fields) > 1:
+            pending += [fields[: len(fields) // 2], fields[len(fields) // 2 :]]
+    return chosen, True
+
+
+def _measured(ledger: Ledger, settings: Sequence[Setting], budget: int) -> bool:
+    """Give settings the repeats by which they can be compared, if the budget has the runs."""
+    repeats = max(FEWEST, *(one.repeats for at, one in ledger.board.measured.items() if at == settings[0]))
+    repeats = min(repeats, len(ledger.experiment.seeds))
+    asked = [(one, repeats) for one in settings if ledger.cost(one, repeats) and one not in ledger.board.refused]
+    affordable = _affordable(ledger, asked, budget)
+    if len(affordable) < len(asked):
+        return False
+    ledger.measure(affordable)
+    return True
 
 
 def _as_good(board: Board, one: Setting, other: Setting) -> bool:
-    """Whether a setting loses next to nothing against another in any counter."""
-    apart = ranges.apart(board, one, other)
-    scale = [abs(value) or 1.0 for value in board.values(other).tolist()]
-    loses = zip(apart, scale, strict=True)
-    return all(by.mean <= LITTLE * of or (by.low <= 0 and by.high <= SOME * of) for by, of in loses)
+    """Whether a setting keeps the conditions, and loses next to nothing against another in any counter."""
+    loses = zip(ranges.apart(board, one, other), board.scales(board.values(other)).tolist(), strict=True)
+    little = all(by.mean <= LITTLE * of or (by.low <= 0 and by.high <= SOME * of) for by, of in loses)
+    return little and not board.missed(one)
 
 
-def _ranges(ledger: Ledger, chosen: Setting, budget: int, within: float | None) -> Setting:
+def _ranges(ledger: Ledger, chosen: Setting, whole: bool, budget: int, within: float | None) -> tuple[Setting, bool]:
     """Measure the lines through the best setting, of the fields that change; again where one has a better setting."""
     board = ledger.board
+    # What is left makes sure of the best that the lines have.
+    lines = budget - SURE_OF * len(ledger.loads) * len(ledger.experiment.seeds)
     for _ in range(AGAIN):
         changed = [at for at, now in enumerate(board.present) if chosen[at] != now]
         for number, at in enumerate(changed or range(len(chosen))):
-            share = max(0, budget - ledger.spent) // (len(changed or chosen) - number)
+            share = max(0, lines - ledger.spent) // (len(changed or chosen) - number)
             _line(ledger, chosen, at, ledger.spent + share, within)
         settle(ledger, budget)
         best = _best(ledger)
         if board.worst_of(chosen) - board.worst_of(best) <= LITTLE:
             break
-        chosen = simplify(ledger, best, budget)
-    # Levels of lines are known by now, so that this costs little.
-    return simplify(ledger, chosen, budget)
+        chosen, whole = simplify(ledger, best, budget)
+    return chosen, whole
 
 
 def _line(ledger: Ledger, chosen: Setting, at: int, budget: int, within: float | None) -> None:
     """Measure levels of one field until the ends of its range are known, or the budget is used."""
     dimension = ledger.space.dimensions[at]
-    wanted = ranges.places(dimension, chosen[at], _known(ledger, chosen, at))
+    wanted = ranges.places(dimension, chosen[at], _places(ledger, chosen, at))
     room = max(0, budget - ledger.spent) // max(1, len(wanted) * len(ledger.loads))
     repeats = max(1, min(len(ledger.experiment.seeds), room))
     while wanted:
@@ -244,30 +279,44 @@ def _line(ledger: Ledger, chosen: Setting, at: int, budget: int, within: float |
         if not (asked := _affordable(ledger, asked, budget)):
             return
         ledger.measure(asked)
-        wanted = ranges.refined(_range(ledger, chosen, at, within), dimension, _known(ledger, chosen, at))
+        wanted = ranges.refined(_range(ledger, chosen, at, within), dimension, _places(ledger, chosen, at))
 
 
-def _known(ledger: Ledger, chosen: Setting, at: int) -> list[int]:
+def _places(ledger: Ledger, chosen: Setting, at: int) -> list[int]:
     """The levels of a line that were measured, in order."""
     return sorted(one[at] for one in ledger.board.measured if ranges.line(one, at, chosen[at]) == chosen)
 
 
 def _range(ledger: Ledger, chosen: Setting, at: int, within: float | None) -> ranges.Range:
-    there = _known(ledger, chosen, at)
+    there = _places(ledger, chosen, at)
     return ranges.of_line(ledger.board, ledger.space, chosen, at, there, within, ledger.units)
 
 
-def _gain(ledger: Ledger, chosen: Setting, left: int, within: float | None) -> list[dict[str, Any]]:
-    """The chosen and the present setting with seeds that the search has not seen."""
-    present = ledger.board.present
-    if chosen == present:
-        return []
+def _fresh(ledger: Ledger, chosen: Setting, left: int) -> Results | None:
+    """Runs of the present and the chosen setting with seeds that the search has not seen; None if they are one."""
+    if chosen == ledger.board.present:
+        return None
     seeds = ledger.experiment.seeds
-    most = max(2, min(len(seeds), left // (2 * len(ledger.loads))))
-    results = ledger.results([present, chosen], gain.fresh_seeds(seeds, most))
-    return gain.changes(
-        results, ["present", "chosen"], shown(ledger.experiment, ledger.space), within, factors(ledger.loads)
-    )
+    most = max(FEWEST_PAIRS, min(len(seeds), left // (2 * len(ledger.loads))))
+    return ledger.results([ledger.board.present, chosen], gain.fresh_seeds(seeds, most))
+
+
+def _changes(ledger: Ledger, runs: Results | None, within: float | None) -> list[dict[str, Any]]:
+    if runs is None:
+        return []
+    metrics = shown(ledger.experiment, ledger.space)
+    return gain.changes(runs, ["present", "chosen"], metrics, within, factors(ledger.loads))
+
+
+def _broken(ledger: Ledger, runs: Results | None) -> tuple[int, int]:
+    """In how many of the fresh runs the chosen setting misses a condition, and of how many."""
+    if runs is None or not ledger.space.conditions:
+        return 0, 0
+    found = runs.values_of(dict.fromkeys(one.metric for one in ledger.space.conditions))
+    own = [cell["scenario"] for cell in runs.manifest["cells"]][1::2]
+    alike = all(scenario in runs.alike for scenario in own)
+    missed = ledger.missed(found, own, runs.seeds[:1] if alike else runs.seeds, alike)
+    return int((missed > 0).sum()), len(missed)
 
 
 def shown(experiment: Specification, space: Space) -> list[str]:
@@ -290,11 +339,11 @@ def importances(board: Board, space: Space, seed: int = 0) -> list[Importance | 
     return [importance(levels, places, values[:, at], seed=seed, ordered=ordered) for at in range(values.shape[1])]
 
 
-def _with(board: Board, chosen: Setting, members: list[Member]) -> list[Member]:
+def _with(board: Board, chosen: Setting, there: list[Member]) -> list[Member]:
     """The front, led by the chosen setting: it may be a simpler one that is as good as a member."""
-    others = [one for one in members if one.setting != chosen]
-    own = next((one for one in members if one.setting == chosen), None)
-    return [own or member(board, chosen, 0.0), *others] if members else []
+    others = [one for one in there if one.setting != chosen]
+    own = next((one for one in there if one.setting == chosen), None)
+    return [own or member(board, chosen, 0.0), *others] if there else []
 
 
 def on_a_host(experiment: Specification, space: Space, setting: Setting) -> tuple[dict[str, str], list[str]]:

@@ -1,4 +1,4 @@
-//! Conditions of a goal: "deadline_misses = 0", "tasks.hog.share >= 20%", "wakeup_latency.p99 < 5ms".
+//! Conditions of a goal: "tasks.player.deadline_misses = 0", "tasks.hog.share >= 20%", "wakeup_latency.p99 < 5ms".
 
 use super::{metrics, path::Path, problem::Fault};
 use crate::{
