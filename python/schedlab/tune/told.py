@@ -21,6 +21,8 @@ from schedlab.units import convert, counted, digits, readable_unit, spread
 SHOWN, NAMED = 12, 4
 #: More counters than this take more than the width of a terminal.
 WIDE = 3
+#: Warnings that are printed.
+WARNED = 3
 #: A smaller share of the variance is not named.
 SMALL = 0.01
 #: A prediction that is off by less than this share of the present value is none to speak of.
@@ -49,13 +51,15 @@ def _verdict(found: Tuning) -> list[str]:
     if found.chosen == board.present:
         now = ", ".join(f"{path} = {said(value)}" for path, value in space.fields(found.chosen).items())
         return [f"leave it: no setting that was tried is better than the present one by more than {LITTLE:.0%}, {now}"]
-    if not broken and not _gained(found):
+    if not _recommended(found):
         return [f"leave it: {_changed(found)} looked best, but fresh seeds show no goal to be better with it"]
     return [f"set {_changed(found)}", *broken, *_missing(found), *_free(found), *_unsure(found)]
 
 
-def _gained(found: Tuning) -> bool:
-    """Whether fresh seeds show a goal to be better."""
+def _recommended(found: Tuning) -> bool:
+    """Whether to set the chosen setting: fresh seeds show a goal to be better, or the present one misses a condition."""
+    if found.chosen == found.board.present or found.board.missed(found.board.present):
+        return found.chosen != found.board.present
     goal = found.experiment.definition.get("goal", {})
     of_goal = {*goal.get("minimize", ()), *goal.get("maximize", ())}
     return any(row["metric"] in of_goal and is_better(row, goal) for row in found.changes)
@@ -338,14 +342,16 @@ def notes(found: Tuning, run: str) -> list[str]:
     if found.changes:
         pairs = max(row["n"] for row in found.changes)
         lines.append(f"gain and price: {counted(pairs, 'pair')} of runs with seeds that the search has not seen")
-    lines += [f"warning: {text}" for text in found.warnings]
+    lines += [f"warning: {text}" for text in found.warnings[:WARNED]]
+    if (left := len(found.warnings) - WARNED) > 0:
+        lines.append(f"{counted(left, 'more warning')}: --json prints all of them")
     lines += settings(found, run)
     return lines
 
 
 def settings(found: Tuning, run: str) -> list[str]:
     """The commands that set what was found; `run` is the one that runs the experiment as it is, if there is one."""
-    if found.chosen == found.board.present:
+    if not _recommended(found):
         return []
     changed = found.space.changed(found.chosen)
     set = " ".join(f"--set {quote(f'{path}={said(value)}')}" for path, value in changed.items())
