@@ -205,6 +205,7 @@ def test_the_words_the_table_and_json_say_the_same(tmp_path, schedlab):
     document = json.loads(schedlab("tune", path, "--json").stdout)
     assert document["chosen"] == {"scheduler.slice": "5600us"}
     assert document["front"][0]["setting"] == document["chosen"]
+    assert document["recommended"]
     assert [one["better"] for one in document["counters"]] == ["lower", "higher"]
     assert document["tunables"] == {"rr_slice": "5600us"}
     assert (tmp_path / "ranges.svg").read_text().startswith("<svg")

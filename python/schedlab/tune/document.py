@@ -8,7 +8,7 @@ from schedlab.tune.front import Member
 from schedlab.tune.importance import Importance, Unknown
 from schedlab.tune.ranges import Range
 from schedlab.tune.space import said
-from schedlab.tune.told import confirmed_words, words
+from schedlab.tune.told import confirmed_words, recommended, words
 from schedlab.tune.tuning import Tuning
 
 
@@ -26,6 +26,7 @@ def document(found: Tuning, real: Confirmed | None = None) -> dict[str, Any]:
         "warnings": found.warnings,
         "present": text(found.board.present),
         "chosen": text(found.chosen),
+        "recommended": recommended(found),
         "tunables": found.tunables,
         "counters": [
             {

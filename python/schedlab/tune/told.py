@@ -51,13 +51,13 @@ def _verdict(found: Tuning) -> list[str]:
     if found.chosen == board.present:
         now = ", ".join(f"{path} = {said(value)}" for path, value in space.fields(found.chosen).items())
         return [f"leave it: no setting that was tried is better than the present one by more than {LITTLE:.0%}, {now}"]
-    if not _recommended(found):
+    if not recommended(found):
         return [f"leave it: {_changed(found)} looked best, but fresh seeds show no goal to be better with it"]
     return [f"set {_changed(found)}", *broken, *_missing(found), *_free(found), *_unsure(found)]
 
 
-def _recommended(found: Tuning) -> bool:
-    """Whether to set the chosen setting: fresh seeds show a goal to be better, or the present one misses a condition."""
+def recommended(found: Tuning) -> bool:
+    """Whether to set the chosen one: fresh seeds show a goal to be better, or the present one misses a condition."""
     if found.chosen == found.board.present or found.board.missed(found.board.present):
         return found.chosen != found.board.present
     goal = found.experiment.definition.get("goal", {})
@@ -351,7 +351,7 @@ def notes(found: Tuning, run: str) -> list[str]:
 
 def settings(found: Tuning, run: str) -> list[str]:
     """The commands that set what was found; `run` is the one that runs the experiment as it is, if there is one."""
-    if not _recommended(found):
+    if not recommended(found):
         return []
     changed = found.space.changed(found.chosen)
     set = " ".join(f"--set {quote(f'{path}={said(value)}')}" for path, value in changed.items())
