@@ -1,4 +1,7 @@
-"""`schedlab tune` as its users use it: files in, settings out, and what is said of them."""
+"""`schedlab tune` as its users use it: files in, settings out, and what is said of them.
+
+Long, because each wrong answer that an outsider found has its file here.
+"""
 
 import json
 import shlex
