@@ -1,5 +1,4 @@
 """`schedlab tune` as its users use it: files in, settings out, and what is said of them.
-
 Long, because each wrong answer that an outsider found has its file here.
 """
 
