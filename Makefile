@@ -118,7 +118,7 @@ TIMES := 10
 explore:
 	CASES_TIMES=$(TIMES) PROPTEST_CASES=$$((256 * $(TIMES))) cargo test --release $(RUST_TESTS)
 
-## bench: switches per second, beside the ceiling and the peers, then bench-idle, bench-open, bench-storage, bench-host, bench-guests, bench-start and bench-tune (BENCH_QUICK=1: less of everything)
+## bench: switches per second, next to the ceiling and the peers, then bench-idle, bench-open, bench-storage, bench-host, bench-guests, bench-start and bench-tune (BENCH_QUICK=1: less of everything)
 bench: bench-switches bench-idle bench-open bench-storage bench-host bench-guests bench-start bench-tune
 
 bench-switches: .venv-bench-simpy/made .venv-bench-simso/made

@@ -1,4 +1,4 @@
-"""Which fields matter: shares that are known in closed form, intervals that cover them, and what cannot be told."""
+"""Which fields matter: shares that are known in closed form, intervals that cover them, and what cannot be inferred."""
 
 import itertools
 
@@ -108,13 +108,13 @@ def test_of_chance_alone_nothing_is_told():
     for seed in range(4):
         settings, _ = drawn(additive, 60, seed)
         result = importance(LEVELS, settings, np.random.default_rng(seed + 1).normal(size=60), ORDERED)
-        assert not result.told
+        assert not result.conclusive
         assert result.nothing == []
 
 
 def test_a_known_function_is_told_and_what_is_left_out_is_predicted_less_well_under_noise():
     clear, noisy = found(additive, 100), found(additive, 100, noise=0.5)
-    assert clear.told
+    assert clear.conclusive
     assert noisy.explained < clear.explained
     # Of a variance of 1.25 the noise has 0.25, which no fit can predict.
     assert noisy.explained < 0.85

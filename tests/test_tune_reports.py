@@ -50,7 +50,7 @@ def test_slice_size_of_irix_comes_out_as_by_running_everything(tmp_path, start):
 
 
 def test_the_quantum_of_1990_comes_out_as_by_running_everything(tmp_path):
-    """A reader beside a hog on the 286: the quanta with which it is within 30 % of its best."""
+    """A reader next to a hog on the 286: the quanta with which it is within 30 % of its best."""
     levels = ["17ms", "34ms", "50ms", "67ms", "84ms", "100ms", "150ms", "200ms"]
     file = ROOT / "examples" / "quantum.toml"
     whole = Experiment.from_toml(file, set=["seeds=8"]).replace(sweep={"scheduler.slice": levels})

@@ -127,15 +127,15 @@ def _tuned(experiment: Any, budget: int, out: Path, within: float | None) -> "Tu
 
 def _show(found: "Tuning", said: str, form: Form) -> None:
     from schedlab.cli.output import print_compared
-    from schedlab.tune import told
+    from schedlab.tune import summary
 
     kept = "nothing was kept on this host"
-    words = [said, *told.words(found)]
+    words = [said, *summary.words(found)]
     print_compared(
         form,
-        told.front_table(found).but(title=found.experiment.question),
+        summary.front_table(found).but(title=found.experiment.question),
         words,
-        [*told.notes(found, ""), kept],
+        [*summary.notes(found, ""), kept],
         first=True,
     )
 

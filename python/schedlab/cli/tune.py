@@ -88,10 +88,10 @@ def verb(
     _show(found, form, svg, _command(file, set))
     if real:
         from schedlab.cli.output import print_compared
-        from schedlab.tune import told
+        from schedlab.tune import summary
 
-        table = told.confirmed_table(found, real)
-        print_compared(form, table, told.confirmed_words(found, real), [str(real.folder)])
+        table = summary.confirmed_table(found, real)
+        print_compared(form, table, summary.confirmed_words(found, real), [str(real.folder)])
 
 
 def _place(
@@ -143,15 +143,15 @@ def _command(file: Path, set: list[str] | None) -> str:
 
 def _show(found: "Tuning", form: Form, svg: Path | None, run: str) -> None:
     from schedlab.cli.output import print_compared, print_result
-    from schedlab.tune import told
+    from schedlab.tune import summary
 
-    notes = [*told.notes(found, run), *([f"picture: {svg}"] if svg else [])]
-    table = told.front_table(found)
+    notes = [*summary.notes(found, run), *([f"picture: {svg}"] if svg else [])]
+    table = summary.front_table(found)
     title = found.experiment.question or f"settings of {found.experiment.name}"
     if not found.front:
-        print_result(form, table, [*told.words(found), *notes], first=True)
+        print_result(form, table, [*summary.words(found), *notes], first=True)
     else:
-        print_compared(form, table.but(title=title), told.words(found), notes, first=True)
+        print_compared(form, table.but(title=title), summary.words(found), notes, first=True)
 
 
 def _draw(found: "Tuning", path: Path) -> None:

@@ -227,13 +227,13 @@ def _panel(
     for at in shown:
         bounds = (curve.lows[at], curve.highs[at])
         bounded = all(map(isfinite, bounds)) and bounds[0] < bounds[1]
-        told = f"{field.labels[at]}: {digits(curve.means[at])}"
-        told += f" [{', '.join(map(digits, bounds))}]" if bounded else ""
+        label = f"{field.labels[at]}: {digits(curve.means[at])}"
+        label += f" [{', '.join(map(digits, bounds))}]" if bounded else ""
         bar = upright(levels.x[at], *map(y, bounds)) if bounded else ""
-        drawn.append(marked(bar, levels.x[at], y(curve.means[at]), MEAN, told))
+        drawn.append(marked(bar, levels.x[at], y(curve.means[at]), MEAN, label))
     if curve.best in shown:
-        told = f"best: {field.labels[curve.best]}"
-        drawn.append(diamond(levels.x[curve.best], y(curve.means[curve.best]), told))
+        label = f"best: {field.labels[curve.best]}"
+        drawn.append(diamond(levels.x[curve.best], y(curve.means[curve.best]), label))
     drawn += _bars(field, curve.acceptable, levels, bottom + ROW / 2, curve.counter)
     return [*parts, group(MEAN, drawn)]
 
@@ -243,16 +243,16 @@ def _bars(field: Field, accepted: Sequence[bool], levels: _Levels, y: float, who
     parts = [line("grid", levels.left, y, levels.right, y)]
     for low, high in field.runs(accepted):
         begin, end = levels.x[low] - levels.half, levels.x[high] + levels.half
-        told = " to ".join(dict.fromkeys((field.labels[low], field.labels[high])))
+        label = " to ".join(dict.fromkeys((field.labels[low], field.labels[high])))
         parts.append(
             f'<rect class="mark" x="{begin:.1f}" y="{y - THICK / 2:.1f}" width="{end - begin:.1f}" '
-            f'height="{THICK:g}" rx="2"><title>{escape(f"acceptable to {whose}: {told}")}</title></rect>'
+            f'height="{THICK:g}" rx="2"><title>{escape(f"acceptable to {whose}: {label}")}</title></rect>'
         )
     for at, fine in enumerate(accepted):
         if not fine:
-            told = escape(f"not acceptable to {whose}: {field.labels[at]}")
+            name = escape(f"not acceptable to {whose}: {field.labels[at]}")
             parts.append(
-                f'<circle class="published" cx="{levels.x[at]:.1f}" cy="{y:.1f}" r="2.6"><title>{told}</title></circle>'
+                f'<circle class="published" cx="{levels.x[at]:.1f}" cy="{y:.1f}" r="2.6"><title>{name}</title></circle>'
             )
     return parts
 

@@ -8,7 +8,7 @@ from schedlab.tune.front import Member
 from schedlab.tune.importance import Importance, Unknown
 from schedlab.tune.ranges import Range
 from schedlab.tune.space import said
-from schedlab.tune.told import confirmed_words, recommended, words
+from schedlab.tune.summary import confirmed_words, recommended, words
 from schedlab.tune.tuning import Tuning
 
 

@@ -3,7 +3,7 @@
 from schedlab.pictures import ranges as pictures
 from schedlab.pictures.chart import stacked
 from schedlab.pictures.picture import Picture
-from schedlab.tune import told
+from schedlab.tune import summary
 from schedlab.tune.ranges import Range
 from schedlab.tune.space import said
 from schedlab.tune.tuning import Tuning
@@ -23,7 +23,7 @@ def _field(one: Range) -> pictures.Field:
         for curve in one.curves
     ]
     labels = [said(level) for level in one.levels]
-    notes = [line.removeprefix(f"{one.path}: ") for line in told.range_words(one)]
+    notes = [line.removeprefix(f"{one.path}: ") for line in summary.range_words(one)]
     return pictures.Field(
         one.path, labels, one.positions, one.logarithmic, one.chosen, one.least, curves, one.common, notes
     )

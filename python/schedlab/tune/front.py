@@ -21,7 +21,7 @@ SAMPLES = 1000
 SURE = 0.8
 #: Fewer repeats say nothing of their spread.
 FEWEST = 3
-#: Settings behind so many fronts are not on the first one in any sample to speak of.
+#: Settings behind this number of fronts are hardly ever on the first one in a sample.
 NEAR = 3
 
 

@@ -40,9 +40,9 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-#: Settings that a fit needs; it takes at most so many, drawn at random.
+#: Settings that a fit needs; of more, MOST are drawn at random.
 LEAST, MOST = 10, 300
-#: Fits for each part of an interval, and Student's t for 95 % of so many.
+#: Fits for each part of an interval, and Student's t for 95 % of that number.
 REFITS, STUDENT = 15, 2.145
 #: Trees of a fit, and of a fit for an interval.
 TREES, FEWER = 64, 16
@@ -52,7 +52,7 @@ FLOOR = 0.005
 #: A field whose total is certainly below this share does nothing.
 NOTHING = 0.01
 #: Shares are not to be believed where less is explained.
-TOLD = 0.5
+CONCLUSIVE = 0.5
 #: How far the smooth curve of a quantity reaches, as a share of its levels.
 REACH = 0.3
 #: Rounds in which the smooth part learns how large each curve and surface is.
@@ -90,14 +90,14 @@ class Importance:
     explained: float
 
     @property
-    def told(self) -> bool:
+    def conclusive(self) -> bool:
         """Whether enough is explained to believe the shares."""
-        return self.explained >= TOLD
+        return self.explained >= CONCLUSIVE
 
     @property
     def nothing(self) -> list[int]:
         """The places of the fields that do nothing, nor in a pair with another."""
-        return [at for at, one in enumerate(self.totals) if self.told and one.high < NOTHING]
+        return [at for at, one in enumerate(self.totals) if self.conclusive and one.high < NOTHING]
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def importance(
     ordered: Sequence[bool] | None = None,
     seed: int = 0,
 ) -> Importance | Unknown:
-    """The shares of fields with so many `levels`, by the values of settings (a row of places for each).
+    """The shares of fields with these numbers of `levels`, by the values of settings (a row of places for each).
 
     Levels of fields that are not `ordered` are names. Settings with a place outside of the levels, or without a finite
     value, are left out.

@@ -63,7 +63,7 @@ class Ledger:
         return _loads(self.experiment)
 
     def cost(self, setting: Setting, repeats: int) -> int:
-        """The runs that are still needed for so many repeats of a setting."""
+        """The runs that are still needed for this number of repeats of a setting."""
         known = self.board.measured.get(setting)
         there = 0 if known is None else repeats if known.alike else known.repeats
         return max(0, repeats - there) * len(self.loads)

@@ -34,7 +34,7 @@ pub(super) fn read(at: &Path, text: &str, table: &[MetricInfo]) -> Result<Condit
     let (metric, rest) = (text[..place].trim(), &text[place..]);
     let relation = RELATIONS.into_iter().find(|relation| rest.starts_with(relation)).ok_or_else(wrong)?;
     let written = rest[relation.len()..].trim();
-    // An unknown metric is said by whoever checks the names.
+    // An unknown metric is refused where names are checked.
     let unit = metrics::unit(metric, table).unwrap_or("1");
     let bound = bound(written, unit).ok_or_else(|| {
         Fault::new(at.clone(), format!("{text:?}: {written:?} is no bound of {metric}: write {}", example(unit)))

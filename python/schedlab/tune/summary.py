@@ -176,9 +176,9 @@ def _importances(found: Tuning) -> list[str]:
         if isinstance(one, Unknown):
             lines.append(f"what matters to {counter.text} is not known: {one.why}")
             continue
-        if not one.told:
+        if not one.conclusive:
             tried = counted(len(found.board.measured), "setting")
-            lines.append(f"what matters to {counter.text} cannot be told from {tried}")
+            lines.append(f"what matters to {counter.text} cannot be inferred from {tried}")
             continue
         shares = sorted(zip(one.fields, paths, strict=True), key=lambda each: -each[0].share)
         parts = [f"{path} {_percent(share)}" for share, path in shares[:NAMED] if share.share >= SMALL]
