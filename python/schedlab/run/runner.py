@@ -45,13 +45,15 @@ def run(
 ) -> Results:
     """Run what is not in `out` yet; see `Experiment.run`. Raises `Interrupted` on Ctrl-C.
 
-    `folder` is where the results are kept, if not in the folder of this experiment's own name and cells.
+    `folder` is where the results are kept, if not in the folder of this experiment's own name and cells:
+    then it is a part of more runs, and Ctrl-C counts also when all of its own are done.
     """
     targets = targets or [Simulator(threads or os.cpu_count() or 1)]
     at = {target.name: target for target in targets}
     cells = placed(experiment, targets)
     of_target = {target.name: target.engine for target in targets}
     engines = {cell.hash: of_target[cell.on] for cell in cells}
+    is_part = folder is not None
     folder = folder or out / f"{experiment.name}-{store.folder_hash(engines)}"
     seeds = experiment.seeds
     total = len(cells) * len(seeds)
@@ -79,6 +81,9 @@ def run(
                     lacking.subtract(seed for _, seed in chunk)
                     if enough and not lacking[chunk[-1][1]] and enough(_so_far(experiment, cells, kept, lacking)):
                         break
+                if is_part and stop.is_set():
+                    # These runs are done, and others would follow.
+                    raise KeyboardInterrupt
         except KeyboardInterrupt:
             raise Interrupted(finished, total, folder) from None
     # What a kernel tells of itself is as a reader finds it only once it is written.
