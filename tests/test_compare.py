@@ -72,6 +72,24 @@ def test_what_is_not_alike_without_being_refused_is_said(made):
     assert matched.seeds == 5
 
 
+def test_what_may_mislead_in_either_results_is_said_next_to_their_comparison(schedlab, tmp_path):
+    path = tmp_path / "cut.toml"
+    # The run ends before most tasks do: their turnaround is cut off.
+    path.write_text(
+        'machine = "guest"\nseeds = 6\nduration = "2s"\nmetrics = ["tasks.hogs.turnaround.mean"]\n'
+        '[scheduler]\nname = "round_robin"\n'
+        '[workload]\nhogs = { steps = [{ compute = { exp = "600ms" } }], count = 6 }\n'
+    )
+    schedlab("run", path)
+    other = tmp_path / "other.toml"
+    other.write_text(path.read_text())
+    schedlab("run", other, "--set", "scheduler.slice=50ms")
+    lines = schedlab("compare", "cut", "other").stdout.splitlines()
+    assert {line.partition(": ")[0] for line in lines if ": warning: " in line} == {"cut", "other"}
+    notes = schedlab.json("compare", "cut", "other")["notes"]
+    assert {note.partition(": ")[0] for note in notes if ": warning: " in note} == {"cut", "other"}
+
+
 def test_words_come_first_then_numbers_then_what_they_are(schedlab, small):
     schedlab("run", small, "--seeds", "8")
     (schedlab.folder / "other.toml").write_text(small.read_text())
@@ -92,7 +110,11 @@ def test_words_come_first_then_numbers_then_what_they_are(schedlab, small):
 
 
 def test_over_sweeps_a_field_and_compares_with_its_first_value(schedlab, small):
-    document = schedlab.json("run", small, "--over", "scheduler.ready_at=tail,head", "--seeds", "6", "--within", "10%")
+    over = ["--over", "scheduler.ready_at=tail,head", "--seeds", "6", "--within", "10%"]
+    document = schedlab.json("run", small, *over, "--svg", "effects.svg")
+    assert document["picture"] == "effects.svg"
+    assert (schedlab.folder / "effects.svg").read_text().startswith("<svg")
+    assert schedlab("run", small, *over, "--svg", "again.svg").stdout.splitlines()[-1] == "picture: again.svg"
     assert document["baseline"] == "scheduler.ready_at=tail"
     assert len(document["cells"]) == 4
     assert {row["scheduler.ready_at"] for row in document["differences"]} == {"head"}
@@ -123,6 +145,7 @@ def test_over_on_compares_places(schedlab, tmp_path):
         (["--over", "scheduler.ready_at=tail,head", "--within", "2 meters"], "as 2% or 0.02"),
         (["--over", "scheduler.ready_at=tail,head", "--within", "0%"], "as 2% or 0.02"),
         (["--over", "scheduler.ready_at=tail,head", "--of", "mode"], "no statistic"),
+        (["--svg", "effects.svg"], "add --over or --baseline"),
         (["--over", "scheduler.ready_at=tail,head", "--of", "p90", "--until-known"], "judges means"),
     ],
 )

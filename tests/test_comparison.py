@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from schedlab import Experiment, UsageError
 from schedlab.run.order import blocked
 from schedlab.specification import Cell
-from schedlab.stats import comparison, statistic
+from schedlab.stats import bootstrap, comparison, statistic
 from schedlab.stats.comparison import (
     HIGHER,
     LOWER,
@@ -270,6 +270,24 @@ def test_with_about_as_many_more_pairs_as_are_said_a_verdict_is_likely():
     size, pairs = one.of.mean, 8 + one.more
     found = [difference(rng.normal(size, 1, pairs), np.zeros(pairs)).real for _ in range(400)]
     assert 0.6 < sum(found) / 400 < 0.97
+
+
+@pytest.mark.parametrize(("of", "pairs"), [("mean", 20), ("median", 20), ("p90", 60)])
+def test_the_scatter_from_which_more_pairs_are_reckoned_is_that_of_the_statistic(of, pairs):
+    rng = np.random.default_rng(7)
+    drawn = rng.lognormal(sigma=0.5, size=(4000, 2, pairs))
+    wanted = math.sqrt(pairs) * np.std(statistic.of(drawn[:, 0], of) - statistic.of(drawn[:, 1], of))
+    found = np.median([bootstrap.deviation(*both, of) for both in drawn[:200]])
+    assert found == pytest.approx(wanted, rel=0.2)
+
+
+def test_of_quantiles_it_is_said_how_many_more_pairs_would_tell_once_their_scatter_is_known():
+    rng = np.random.default_rng(3)
+    values, base = rng.lognormal(0.1, size=12), rng.lognormal(size=12)
+    ((known,),) = families([[Compared(values, base)]], Question("median"))
+    assert (known.verdict, known.more is not None) == (NOT_SHOWN, True)
+    ((few,),) = families([[Compared(values[:9], base[:9])]], Question("median"))
+    assert few.more is None
 
 
 def test_the_same_data_give_the_same_verdict_whatever_came_before():

@@ -1,11 +1,14 @@
 """`schedlab compare`: results of several folders against the first, in words, numbers and a picture."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
+
+if TYPE_CHECKING:
+    from schedlab.results import Results
 
 NAME = "compare"
 EXAMPLE = "schedlab compare results/cfs results/eevdf --within 2% --svg effects.svg"
@@ -50,6 +53,9 @@ def verb(
     said = compared.words(found, matched.factors, question, matched.name)
     if svg:
         compared.picture(found, matched.factors, question, matched.name).write(svg)
+    misleading = [
+        line for name, one in zip(matched.names, (first, *rest), strict=True) for line in _misleading(name, one)
+    ]
     if form is Form.JSON:
         print_json(
             {
@@ -57,7 +63,7 @@ def verb(
                 "compared": [str(one.folder) for one in rest],
                 "within": bound,
                 "words": said,
-                "notes": matched.notes,
+                "notes": [*matched.notes, *misleading],
                 "differences": found,
                 "picture": str(svg) if svg else None,
             }
@@ -70,6 +76,16 @@ def verb(
         if same
     }
     table = tables.differences(matched.factors, found, matched.seeds, alike, bound)
-    notes = [*compared.notes(found, question), *(f"note: {note}" for note in matched.notes)]
+    notes = [*compared.notes(found, question), *(f"note: {note}" for note in matched.notes), *misleading]
     notes += [f"picture: {svg}"] if svg else []
     print_compared(form, table.but(title=f"compared with {matched.name}"), said, notes, first=True)
+
+
+def _misleading(name: str, results: "Results") -> list[str]:
+    """What may mislead in one of the results, a line each."""
+    from schedlab.report.warnings import gathered
+    from schedlab.units import counted
+
+    ignored = [f"{name}: ignored on {place}: {'; '.join(what)}" for place, what in results.ignored.items()]
+    said = gathered(results.warnings).items()
+    return [*ignored, *(f"{name}: warning: {text} ({counted(runs, 'run')})" for text, runs in said)]

@@ -1,6 +1,7 @@
 """What `run` and `compare` share: the question of a comparison, its runs, and how it is printed."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.cli.forms import Form
@@ -38,14 +39,14 @@ def over(
     return swept, f"{field}={swept.cells()[0].factors[field]}", on
 
 
-def question(within: str | None, of: str, until_known: bool, baseline: str | None) -> "Question":
+def question(within: str | None, of: str, until_known: bool, baseline: str | None, svg: Path | None) -> "Question":
     """What the options ask of a comparison; refused where nothing is compared."""
     from schedlab.errors import UsageError
     from schedlab.results import compared
     from schedlab.stats.comparison import Question
 
-    if not baseline and (within or until_known or of != "mean"):
-        raise UsageError("--within, --of and --until-known are about a comparison: add --over or --baseline")
+    if not baseline and (within or until_known or of != "mean" or svg):
+        raise UsageError("--within, --of, --until-known and --svg are about a comparison: add --over or --baseline")
     if until_known and of != "mean":
         raise UsageError("--until-known judges means: leave out --of")
     return Question(compared.read_statistic(of), compared.read_within(within) if within else None, sequence=until_known)
@@ -102,7 +103,16 @@ def differences(results: "Results", baseline: str, question: "Question") -> "pl.
     return results.differences(None, baseline, question.within, question.of, question.sequence)
 
 
-def document(results: "Results", found: "pl.DataFrame | None", baseline: str | None, question: "Question") -> dict:
+def draw(results: "Results", found: "pl.DataFrame", base: str, question: "Question", path: Path) -> None:
+    """Draw what differs from the base, with its intervals."""
+    from schedlab.results import compared
+
+    compared.picture(found.to_dicts(), results.factors, question, base).write(path)
+
+
+def document(
+    results: "Results", found: "pl.DataFrame | None", baseline: str | None, question: "Question", svg: Path | None
+) -> dict:
     """What --json says of a comparison; nothing if there is none."""
     from schedlab.results import compared
 
@@ -110,10 +120,13 @@ def document(results: "Results", found: "pl.DataFrame | None", baseline: str | N
         return {}
     rows = found.to_dicts()
     words = compared.words(rows, results.factors, question, baseline)
-    return {"baseline": baseline, "within": question.within, "words": words, "differences": rows}
+    said = {"baseline": baseline, "within": question.within, "words": words, "differences": rows}
+    return said | ({"picture": str(svg)} if svg else {})
 
 
-def show(results: "Results", found: "pl.DataFrame", base: str, question: "Question", form: Form) -> None:
+def show(
+    results: "Results", found: "pl.DataFrame", base: str, question: "Question", form: Form, svg: Path | None
+) -> None:
     """Print what differs from the base: words, then numbers.
 
     No colour: what is not shown shall not look like something.
@@ -124,4 +137,5 @@ def show(results: "Results", found: "pl.DataFrame", base: str, question: "Questi
     rows = found.to_dicts()
     said = compared.words(rows, results.factors, question, base)
     table = results.differences_table(found, question.within)
-    print_compared(form, table.but(title=f"compared with {base}"), said, compared.notes(rows, question))
+    notes = compared.notes(rows, question) + ([f"picture: {svg}"] if svg else [])
+    print_compared(form, table.but(title=f"compared with {base}"), said, notes)

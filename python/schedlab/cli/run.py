@@ -94,6 +94,10 @@ def verb(
             rich_help_panel=COMPARING,
         ),
     ] = False,
+    svg: Annotated[
+        Path | None,
+        typer.Option(help="Draw the differences with their intervals.", rich_help_panel=COMPARING),
+    ] = None,
     quiet_below: Annotated[
         float,
         typer.Option(
@@ -144,11 +148,11 @@ def verb(
 
     form = chosen(json, csv, markdown)
     pictures = _pictures(trace, gantt)
-    refuse_unwritable(trace=trace, gantt=gantt)
+    refuse_unwritable(trace=trace, gantt=gantt, svg=svg)
     experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
     if over:
         experiment, baseline, on = comparing.over(experiment, over, baseline, on)
-    question = comparing.question(within, of, until_known, baseline)
+    question = comparing.question(within, of, until_known, baseline, svg)
     if resume:
         _refuse_beginning(experiment.name, out, fresh)
     conditions = Conditions(quiet_below, patience, "off" if no_record else "auto", scratch, warm_up, drop_caches, dirty)
@@ -177,7 +181,7 @@ def verb(
     drawn = [(path, kind, draw(experiment, where, path, kind, shown)) for path, kind in pictures]
     which = f"the cell {escaped(cell)}" if cell else "the first cell"
     said = [(path, kind, ", ".join(filter(None, [which, stretch and str(stretch)]))) for path, kind, stretch in drawn]
-    _tell(results, said, baseline, question, form)
+    _tell(results, said, baseline, question, form, svg)
     return _judge(results, unrecorded=no_record and "host" in names)
 
 
@@ -223,20 +227,23 @@ def _tell(
     baseline: str | None,
     question: "Question",
     form: Form,
+    svg: Path | None,
 ) -> None:
-    """Print the results. CSV has one table: the differences if a baseline was named."""
+    """Print the results, and draw what differs. CSV has one table: the differences if a baseline was named."""
     from schedlab.cli import comparing
 
     found = comparing.differences(results, baseline, question) if baseline else None
+    if svg:
+        comparing.draw(results, found, baseline, question, svg)
     if form is Form.JSON:
         from schedlab.cli.output import print_json
 
-        print_json(as_json(results, pictures) | comparing.document(results, found, baseline, question))
+        print_json(as_json(results, pictures) | comparing.document(results, found, baseline, question, svg))
         return
     if found is None or form is not Form.CSV:
         show(results, form, pictures)
     if found is not None:
-        comparing.show(results, found, baseline, question, form)
+        comparing.show(results, found, baseline, question, form, svg)
 
 
 def _refuse_beginning(name: str, out: Path, fresh: bool) -> None:

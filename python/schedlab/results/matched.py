@@ -33,9 +33,14 @@ class Matched:
     notes: list[str] = field(default_factory=list)
 
     @property
+    def names(self) -> list[str]:
+        """What the results are called, the base first."""
+        return _names([self.base, *self.others])
+
+    @property
     def name(self) -> str:
         """What all are compared with."""
-        return _names([self.base, *self.others])[0]
+        return self.names[0]
 
     @property
     def seeds(self) -> int:

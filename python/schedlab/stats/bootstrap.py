@@ -46,6 +46,13 @@ def interval(values: "np.ndarray", base: "np.ndarray", of: str = statistic.MEAN)
     return Interval(student.mean, min(low, student.low), max(high, student.high), n)
 
 
+def deviation(values: "np.ndarray", base: "np.ndarray", of: str = statistic.MEAN) -> float:
+    """The standard deviation that a statistic of n pairs has, times √n: of single differences, where it is a mean."""
+    if of == statistic.MEAN:
+        return float((values - base).std(ddof=1))
+    return math.sqrt(len(values)) * float(_resampled(values, base, of).std(ddof=1))
+
+
 def _bca(resamples: "np.ndarray", found: float, without_each: "np.ndarray", n: int) -> tuple[float, float]:
     """The bounds, from the statistic of the resamples, of all pairs, and of all pairs but each."""
     import numpy as np

@@ -306,28 +306,23 @@ def _difference(
     else:
         verdict = bounded or (TOO_FEW if adjusted is None else NOT_SHOWN)
     decided = verdict == REAL if question.within is None else bool(bounded) or verdict == REAL
-    wanted = (
-        None
-        if decided or one.certain or question.of != statistic.MEAN
-        else _wanted(values - base, against, question.within, judged)
-    )
+    known = decided or one.certain or of.n < statistic.fewest(question.of)
+    size = abs(of.mean)
+    if question.within is not None:
+        size = max(size, question.within * abs(against) - size)
+    wanted = None if known else _wanted(size, bootstrap.deviation(values, base, question.of), of.n, judged)
     return Difference(of, relative, p, adjusted, verdict, bounded, wanted, test)
 
 
-def _wanted(each: "np.ndarray", against: float, within: float | None, judged: int) -> int | None:
-    """About how many more pairs would show a difference as large as the one seen, or that it is within the bound.
+def _wanted(size: float, deviation: float, n: int, judged: int) -> int | None:
+    """About how many more pairs than these n would show a difference of this size, if single ones have this deviation.
 
-        n  =  ((t(1 - 0.025/m) + t(0.8)) s / size)²        size: the mean seen, or what is left of it to the bound
+        n  =  ((t(1 - 0.025/m) + t(0.8)) s / size)²        size: the difference seen, or what is left of it to the bound
 
-    of m differences judged together; None where the scatter is not known, or is more than a million times the size.
+    of m differences judged together; None where the deviation is more than a thousand times the size.
     """
     from scipy.special import stdtrit
 
-    n = len(each)
-    if n < 2:
-        return None
-    mean, deviation = abs(float(each.mean())), float(each.std(ddof=1))
-    size = max(mean, within * abs(against) - mean) if within is not None else mean
     if not size > 1e-3 * deviation:
         return None
     wanted, freedom = float(n), n - 1
