@@ -9,7 +9,7 @@ AGENT := python/schedlab/targets/bin/schedlab-agent
 LIVE := $(patsubst %,tests/test_%.py,diagnose guest guest_noisy guest_turns host live_alike live_arrivals live_faults time tour volume watch)
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
-.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-guests bench-start bench-tune mutants docs new-scheduler lock
+.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-guests bench-start bench-tune bench-scale mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -21,6 +21,11 @@ $(VENV)/tools: requirements.lock
 	@$(PYTHON) -m venv --clear $(VENV) || \
 		{ echo "Python cannot make a virtual environment; on Debian: apt-get install python3-venv" >&2; rm -rf $(VENV); exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+# The libraries of clusters, which tests, pages and benches need, and schedlab only where they are asked for.
+$(VENV)/cluster: requirements-cluster.lock $(VENV)/tools
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
 define install
@@ -106,7 +111,7 @@ MODELLED := --hypothesis-seed=$(SEED) $(addprefix --ignore=,$(LIVE))
 
 ## test: every test, Rust first (it needs no Python); those of Python on all processors, but for those on the live kernel
 test: export PROPTEST_RNG_SEED := $(SEED)
-test: setup
+test: setup $(VENV)/cluster
 	cargo test $(RUST_TESTS)
 	cargo test --locked --manifest-path examples/own_policies/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/examples
 	scripts/live-tests
@@ -118,8 +123,8 @@ TIMES := 10
 explore:
 	CASES_TIMES=$(TIMES) PROPTEST_CASES=$$((256 * $(TIMES))) cargo test --release $(RUST_TESTS)
 
-## bench: switches per second, next to the ceiling and the peers, then bench-idle, bench-open, bench-storage, bench-host, bench-guests, bench-start and bench-tune (BENCH_QUICK=1: less of everything)
-bench: bench-switches bench-idle bench-open bench-storage bench-host bench-guests bench-start bench-tune
+## bench: switches per second, next to the ceiling and the peers, then bench-idle, bench-open, bench-storage, bench-host, bench-guests, bench-start, bench-tune and bench-scale (BENCH_QUICK=1: less of everything)
+bench: bench-switches bench-idle bench-open bench-storage bench-host bench-guests bench-start bench-tune bench-scale
 
 bench-switches: .venv-bench-simpy/made .venv-bench-simso/made
 	cargo build --quiet --release --locked -p schedlab-bench
@@ -167,19 +172,25 @@ bench-start: setup .venv-bench-pandas/made
 bench-tune: setup
 	$(BIN)/python bench/tune.py
 
+## bench-scale: 2,000 runs of the desktop on this computer's threads, and on clusters of Dask and Ray on it: processors used, overhead a run
+bench-scale: setup $(VENV)/cluster
+	$(BIN)/python bench/scale.py
+
 ## mutants: planted faults that the tests must catch
 mutants:
 	@$(PYTHON) scripts/mutants
 
 ## docs: the pages of every policy, the schema of experiment files, the recorded output of the examples, the matrix
-docs: setup
+docs: setup $(VENV)/cluster
 	$(BIN)/python scripts/docs.py
 
 ## new-scheduler NAME=...: a file to start from, and its line in the table
 new-scheduler:
 	scripts/new-scheduler $(NAME)
 
-## lock: choose the versions in requirements.lock anew
+## lock: choose the versions in requirements.lock and requirements-cluster.lock anew
 lock:
 	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--custom-compile-command "make lock" --upgrade -o requirements.lock
+	uv pip compile pyproject.toml --extra ray --extra dask --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--custom-compile-command "make lock" --upgrade -c requirements.lock -o requirements-cluster.lock

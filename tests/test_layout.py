@@ -26,10 +26,11 @@ MAY: dict[str, set[str]] = {
     "pictures": BASE,
     "specification": BASE,
     "results": ASKED | {"stats", "tables", "pictures"},
-    "targets": KNOWN,
+    "executors": KNOWN,
+    "targets": KNOWN | {"executors"},
     "run": KNOWN | {"targets", "pictures"},
     "tune": KNOWN | {"targets", "run", "tables", "pictures"},
-    "experiment": KNOWN | {"tables", "targets", "run", "tune"},
+    "experiment": KNOWN | {"tables", "executors", "targets", "run", "tune"},
     "caches": BASE | {"stats"},
     "matrix": KNOWN | {"experiment"},
     "parity": KNOWN | {"targets", "experiment"},
@@ -39,7 +40,7 @@ MAY: dict[str, set[str]] = {
     "report": KNOWN | {"caches", "matrix", "published", "tables", "pictures"},
     "cli": KNOWN
     | {"tables", "targets", "run", "experiment", "caches", "matrix", "parity", "published", "observe", "report"}
-    | {"direct", "tune"},
+    | {"direct", "tune", "executors"},
     "__main__": {"system", "cli", "direct"},
     "": {"experiment", "results", "errors", "_core"},
 }

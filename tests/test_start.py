@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 
 from schedlab import Experiment, _core, results, specification
 from schedlab.errors import UsageError
+from schedlab.executors import local
 from schedlab.results import frames, manifest, store
 from schedlab.results.results import Results
 from schedlab.specification import Specification
@@ -154,8 +155,9 @@ def test_no_more_runs_are_held_than_the_queue_has_room_for(small, tmp_path, monk
             self.under_way -= count
             return count, rows
 
-    monkeypatch.setattr(simulator, "AHEAD", 8)
-    monkeypatch.setattr(simulator._core, "Sweep", Counting)
+    for module in (simulator, local):
+        monkeypatch.setattr(module, "AHEAD", 8)
+    monkeypatch.setattr(local._core, "Sweep", Counting)
     found = Experiment.from_toml(small, set=["seeds=50"]).run(tmp_path / "results")
     assert found.computed == 100
     assert max(held) <= 8

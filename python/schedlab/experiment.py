@@ -17,6 +17,7 @@ from schedlab import _core
 from schedlab.specification import Cell, Specification
 
 if TYPE_CHECKING:
+    from schedlab.executors.executor import Executor
     from schedlab.results import Results
     from schedlab.targets.target import Target
     from schedlab.tune.tuning import Tuning
@@ -37,6 +38,7 @@ class Experiment(Specification):
         targets: "Sequence[Target]" = (),
         tell: Callable[[str], None] = lambda line: None,
         enough: "Callable[[Results], bool] | None" = None,
+        executor: "Executor | None" = None,
     ) -> "Results":
         """Run what has not been run yet and return all results.
 
@@ -45,10 +47,15 @@ class Experiment(Specification):
         `schedlab.targets.simulator.Simulator`, `schedlab.targets.host.target.Host`,
         `schedlab.targets.guest.target.Guest`. `tell` is called before the first new run with a line for all that a
         target ignores. `enough` is asked after each repeat of targets whose runs depend on their moment, with the
-        results of all whole repeats: if it says so, no more runs are made.
+        results of all whole repeats: if it says so, no more runs are made. `executor` makes the simulated runs in place
+        of this computer's processors, with the same results: `schedlab.executors.cluster.cluster("dask", ADDRESS)`.
         """
         from schedlab.run.runner import run
 
+        if executor:
+            from schedlab.targets.simulator import Simulator, on_cluster
+
+            targets = on_cluster(targets or [Simulator(threads or os.cpu_count() or 1)], executor)
         return run(self, Path(out), threads, fresh, progress, targets, tell, enough)
 
     def tune(
@@ -59,16 +66,18 @@ class Experiment(Specification):
         start: int = 0,
         threads: int | None = None,
         fresh: bool = False,
+        executor: "Executor | None" = None,
     ) -> "Tuning":
         """Search the space of the experiment for what its goal says is best, with that many simulated runs.
 
         `within` is the share of a counter's best (0.02) up to which a level is acceptable; None: what repeats cannot
         tell apart. `start` begins another search of the same space. Runs that are known are not made again.
+        `executor` is as for `run`.
         """
         from schedlab.targets.simulator import Simulator
         from schedlab.tune.tuning import tune
 
-        simulator = Simulator(threads or os.cpu_count() or 1)
+        simulator = Simulator(threads or os.cpu_count() or 1, executor=executor)
         return tune(self, budget, lambda part: simulator, Path(out), within, start, fresh)
 
     def record(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from schedlab.cli.executing import Address, Executor
 from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def verb(
         bool, typer.Option("--resume", help="Require existing results; finished runs are always reused.")
     ] = False,
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")] = None,
+    executor: Executor = None,
+    address: Address = None,
     json: Json = False,
     csv: Csv = False,
     markdown: Markdown = False,
@@ -131,7 +134,7 @@ def verb(
     The exit status is 1 if tasks of a run can never go on (a deadlock), and 2 if a metric that was asked for has no
     value in any run.
     """
-    from schedlab.cli import comparing
+    from schedlab.cli import comparing, executing
     from schedlab.cli.output import refuse_unwritable
     from schedlab.errors import UsageError
     from schedlab.experiment import Experiment
@@ -157,11 +160,12 @@ def verb(
         _refuse_beginning(experiment.name, out, fresh)
     conditions = Conditions(quiet_below, patience, "off" if no_record else "auto", scratch, warm_up, drop_caches, dirty)
     names = named(on, experiment)
+    cluster = executing.cluster(executor, address, threads, names)
     if dry_run:
         return _show_plan(experiment, names, conditions, file, blind, form)
     if "host" in names:
         permit(escaped(str(file)), effects.of(experiment.cells()), trust, insist)
-    where = targets(on, experiment, threads, conditions, out if blind else None, say)
+    where = executing.on(cluster, targets(on, experiment, threads, conditions, out if blind else None, say))
     refuse_impossible(pictures, where[0])
     shown = Shown(cell, begin, end, first)
     if pictures:
@@ -172,12 +176,13 @@ def verb(
         raise UsageError("--from, --to and --cell say what is drawn: add --gantt FILE.svg, or for --cell --trace")
     if baseline:
         read_baseline(baseline, [cell.factors for cell in placed(experiment, where)])
-    if until_known:
-        in_turns = not all(target.repeatable for target in where)
-        some = lambda part, **how: _run(part, out, threads, targets=where, **how)  # noqa: E731
-        results = comparing.until_known(experiment, fresh, some, in_turns, baseline, question)
-    else:
-        results = _run(experiment, out, threads, where, fresh)
+    with executing.connected(cluster):
+        if until_known:
+            in_turns = not all(target.repeatable for target in where)
+            some = lambda part, **how: _run(part, out, threads, targets=where, **how)  # noqa: E731
+            results = comparing.until_known(experiment, fresh, some, in_turns, baseline, question)
+        else:
+            results = _run(experiment, out, threads, where, fresh)
     drawn = [(path, kind, draw(experiment, where, path, kind, shown)) for path, kind in pictures]
     which = f"the cell {escaped(cell)}" if cell else "the first cell"
     said = [(path, kind, ", ".join(filter(None, [which, stretch and str(stretch)]))) for path, kind, stretch in drawn]

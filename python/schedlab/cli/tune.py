@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from schedlab.cli.executing import Address, Executor
 from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def verb(
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again what was run before.")] = False,
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processors to use; all by default.")] = None,
+    executor: Executor = None,
+    address: Address = None,
     svg: Annotated[Path | None, typer.Option("--svg", help="Draw the acceptable ranges.")] = None,
     trust: Annotated[
         bool, typer.Option("--trust", help="Agree to what the file runs and changes on this host; remembered.")
@@ -57,9 +60,11 @@ def verb(
     space, the parameters of its policies are. What it sweeps are loads, under all of which a setting is tried. Runs
     that are known are not made again, so the same command resumes a search that was stopped.
     """
+    from schedlab.cli import executing
     from schedlab.cli.output import print_json, refuse_unwritable
     from schedlab.experiment import Experiment
     from schedlab.results import compared
+    from schedlab.targets.names import named
     from schedlab.tune.document import document
 
     form = chosen(json, csv, markdown)
@@ -71,9 +76,12 @@ def verb(
 
         kept = {k: v for k, v in experiment.definition.get("goal", {}).items() if k == "keep"}
         experiment = experiment.replace(goal={**goals.goal(goal), **kept})
-    place = _place(on, "--on", experiment, file, threads, trust)
+    cluster = executing.cluster(executor, address, threads, named(on, experiment))
+    somewhere = _place(on, "--on", experiment, file, threads, trust)
+    place = lambda part: executing.on(cluster, [somewhere(part)])[0]  # noqa: E731
     reality = _place(confirm, "--confirm", experiment, file, threads, trust) if confirm else None
-    found = _tuned(experiment, budget, place, out, bound, start, fresh)
+    with executing.connected(cluster):
+        found = _tuned(experiment, budget, place, out, bound, start, fresh)
     real = None
     if reality and found.chosen != found.board.present:
         from schedlab.system.terminal import say

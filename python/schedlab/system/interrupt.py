@@ -30,6 +30,11 @@ def ctrl_c() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
 
 
+def deaf() -> None:
+    """Do not hear Ctrl-C in this thread, nor in what it starts: a terminal sends it to all processes of a command."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+
 def result(future: "Future", stop: threading.Event) -> Any:
     """What comes of it; KeyboardInterrupt as soon as `stop` is set."""
     from concurrent.futures import wait
