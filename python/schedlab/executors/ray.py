@@ -20,8 +20,8 @@ from schedlab.system import leftovers
 #: Said before Ray is imported, unless the user says otherwise: nothing is reported to its makers.
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0"}
 #: The same for a cluster on this computer. With the first it listens to this computer alone; with the second, and a
-#: token that is made for it, to its own user.
-OWN = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token"}
+#: token that is made for it, to its own user. Its workers are as nice as the command, where Ray makes them nicer by 15.
+OWN = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token", "RAY_worker_niceness": "0"}
 #: Above every level of Ray's messages: what matters is in its exceptions.
 SILENT = logging.CRITICAL + 1
 #: Seconds that an answer may take which no run has to be made for.
