@@ -13,7 +13,7 @@ import time
 import pytest
 
 from schedlab.targets.host import seal
-from schedlab.targets.host.target import ATTEMPTS
+from schedlab.targets.host.session import ATTEMPTS
 from schedlab.targets.target import LOG
 
 AGENT = """#!{python}

@@ -16,7 +16,7 @@ import pytest
 from conftest import COMMAND, agent_or_skip, settings_to_ourselves
 
 from schedlab.results import Results
-from schedlab.targets.host.target import ATTEMPTS
+from schedlab.targets.host.session import ATTEMPTS
 from schedlab.targets.target import LOG
 
 KNOB = Path("/proc/sys/vm/vfs_cache_pressure")

@@ -16,7 +16,7 @@ from schedlab.run.order import blocked
 from schedlab.stats.comparison import differences
 from schedlab.targets.rows import ROW
 from schedlab.targets.simulator import Simulator
-from schedlab.targets.target import LOG
+from schedlab.targets.target import HERE, LOG
 
 FILE = """
 machine = "uniform"
@@ -48,7 +48,7 @@ class Drifting(Simulator):
     """A target that measures nothing but when it measures."""
 
     repeatable = False
-    processors = 10**6
+    machine, processors = HERE, 10**6
 
     def __init__(self, name: str, clock: Clock):
         super().__init__(1, name)
@@ -70,6 +70,7 @@ class Drifting(Simulator):
 class Counting:
     """A session whose runs take a number of processors; it reports how many were taken at once."""
 
+    machine = HERE
     taken, most, lock = 0, 0, threading.Lock()
 
     def __init__(self, processors):

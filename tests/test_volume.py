@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from schedlab.experiment import Experiment
+from schedlab.targets.host.cell import volume
 from schedlab.targets.host.conditions import Conditions
-from schedlab.targets.host.target import volume
 
 PLAIN = """
 machine = {machine}

@@ -138,6 +138,13 @@ class Specification:
         return "host" in (machine, machine.get("preset") if isinstance(machine, dict) else None)
 
     @property
+    def names_processors(self) -> bool:
+        """Whether it says how many processors its machine has, or sweeps over their number."""
+        machine, path = self.definition["machine"], "machine.processors"
+        given = isinstance(machine, dict) and "processors" in machine
+        return given or any(path in cell.factors for cell in self.cells()[:1])
+
+    @property
     def seeds(self) -> list[int]:
         """The seeds; each makes one run of every cell."""
         seeds = self.definition["seeds"]

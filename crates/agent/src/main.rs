@@ -5,7 +5,7 @@
 use clap::{Parser, Subcommand};
 use schedlab_linux::{Fault, Root, machine, shown};
 use std::process::ExitCode;
-use verbs::{background, record, run, sample, settings, suspects, time, volume};
+use verbs::{attend, background, record, run, sample, settings, suspects, time, volume};
 
 mod guest;
 mod verbs;
@@ -51,6 +51,9 @@ enum Verb {
     Hold(settings::Hold),
     /// Print a systemd unit that restores at boot.
     Unit(settings::Unit),
+    /// Do what somebody on another computer asks for, as long as the connection lasts.
+    #[command(hide = true)]
+    Attend(attend::Attend),
     /// Wait for a process's death and put back what it had changed.
     #[command(hide = true)]
     Restorer(background::Restorer),
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         Verb::Confirm(it) => it.run(),
         Verb::Hold(it) => it.run(),
         Verb::Unit(it) => it.run(),
+        Verb::Attend(it) => it.run(),
         Verb::Restorer(it) => it.run(),
         Verb::Trial(it) => it.run(),
         Verb::SlowDisk(it) => it.run(),

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 NAME = "host"
 EXAMPLE = "schedlab host check --json"
+#: This computer, among hosts.
+HOST = "host"
 
 app = typer.Typer(
     help="Report what this host permits, and change its tunables; every change is restored. Every verb has --json.",
@@ -19,6 +21,7 @@ app = typer.Typer(
 )
 
 Journal = Annotated[Path | None, typer.Option("--journal", help="Folder of the journal.")]
+On = Annotated[str, typer.Option("--on", help="host, or another: host@NAME, over ssh.")]
 Settings = Annotated[list[str], typer.Argument(help="NAME=VALUE: swappiness=10, elevator@vda=bfq, rr_slice=36ms.")]
 
 #: How each answer is shown.
@@ -29,6 +32,7 @@ STYLES = {"yes": "green", "limited": "yellow", "no": "red", "unknown": "dim"}
 def check(
     look: Annotated[str, typer.Option("--look", help="How long to watch for other activity.")] = "500ms",
     journal: Journal = None,
+    on: On = HOST,
     json: Json = False,
     csv: Csv = False,
     markdown: Markdown = False,
@@ -39,7 +43,7 @@ def check(
     from schedlab.targets.host import control
 
     form = chosen(json, csv, markdown)
-    lines = control.check(look, journal)
+    lines = control.check(look, journal, on)
     if form is Form.JSON:
         print_json({"answers": lines})
         return
@@ -55,6 +59,7 @@ def check(
 @app.command("tunables", epilog="Example: schedlab host tunables swappiness elevator@vda")
 def tunables(
     names: Annotated[list[str] | None, typer.Argument(help="Names of tunables; all by default.")] = None,
+    on: On = HOST,
     json: Json = False,
     csv: Csv = False,
     markdown: Markdown = False,
@@ -64,7 +69,7 @@ def tunables(
     from schedlab.targets.host import control
 
     form = chosen(json, csv, markdown)
-    rows = control.tunables(names or [])
+    rows = control.tunables(names or [], on)
     if form is Form.JSON:
         print_json({"tunables": rows})
     elif form is Form.CSV or (form is Form.MARKDOWN and names):
@@ -155,37 +160,40 @@ def apply(
         bool, typer.Option("--dry-run", help="Write nothing; print the commands that set and restore the values.")
     ] = False,
     journal: Journal = None,
+    on: On = HOST,
     json: Json = False,
 ) -> None:
     """Set tunables until the next boot. They are restored unless `schedlab host confirm` is run in time."""
     from schedlab.cli.output import print_json
     from schedlab.targets.host import control
 
-    done = control.plan(settings) if dry_run else control.apply(settings, confirm_within, journal)
+    done = control.plan(settings, on) if dry_run else control.apply(settings, confirm_within, journal, on)
     if json:
         print_json(done, name="host-plan" if dry_run else None)
     elif dry_run:
         print("\n".join(["# set:", *done["set"], "# to restore:", *done["back"]]))
     else:
-        _print_trial(done)
+        _print_trial(done, on)
 
 
-def _print_trial(done: dict) -> None:
+def _print_trial(done: dict, on: str) -> None:
     for name, value in done["settings"].items():
         print(f"{name} = {value}")
     for one in done["rounded"]:
         print(f"warning: {one['path']}: wanted {one['expected']}, reads {one['actual']}")
-    print(f"schedlab host confirm within {done['within_seconds']} s keeps it; schedlab host restore undoes it now.")
+    where = "" if on == HOST else f" --on {on}"
+    within = f"schedlab host confirm{where} within {done['within_seconds']} s"
+    print(f"{within} keeps it; schedlab host restore{where} undoes it now.")
     print("It holds until the next boot; for longer, put it where this system sets up its kernel (sysctl.d, udev).")
 
 
 @app.command("confirm", epilog="Example: schedlab host confirm")
-def confirm(journal: Journal = None, json: Json = False) -> None:
+def confirm(journal: Journal = None, on: On = HOST, json: Json = False) -> None:
     """Keep the settings that are on trial."""
     from schedlab.cli.output import print_json
     from schedlab.targets.host import control
 
-    confirmed = control.confirm(journal)
+    confirmed = control.confirm(journal, on)
     if json:
         print_json({"confirmed": confirmed})
     else:
@@ -205,13 +213,14 @@ LISTS = {
 def restore(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be restored.")] = False,
     journal: Journal = None,
+    on: On = HOST,
     json: Json = False,
 ) -> None:
     """Restore settings and remove objects that dead runs left, and end trials; living runs are left alone."""
     from schedlab.cli.output import print_json
     from schedlab.targets.host import control
 
-    done = control.restore(dry_run, journal)
+    done = control.restore(dry_run, journal, on)
     if json:
         print_json(done)
         return

@@ -49,7 +49,8 @@ def verb(
     from schedlab.system.terminal import insist, say
     from schedlab.targets.host.blinded import BlindedHost
     from schedlab.targets.host.conditions import Conditions
-    from schedlab.targets.host.target import SCORE, Host
+    from schedlab.targets.host.session import SCORE
+    from schedlab.targets.host.target import Host
 
     form = chosen(json, csv, markdown)
     experiment = Experiment.from_toml(file, set=[*(set or []), f"seeds={sessions}"])

@@ -61,8 +61,8 @@ def verb(
     on: Annotated[
         str | None,
         typer.Option(
-            help="sim, sim:SCHEDULER, host, guest:KERNEL, guest:KERNEL@PROCESSORS (noisy); side by side: "
-            "sim:cfs,guest:5.10,6.1."
+            help="sim, sim:SCHEDULER, host, host@NAME (over ssh), guest:KERNEL, guest:KERNEL@PROCESSORS (noisy); side "
+            "by side: sim:cfs,guest:5.10,6.1."
         ),
     ] = None,
     trust: Annotated[
@@ -147,7 +147,7 @@ def verb(
     from schedlab.system.terminal import insist, say
     from schedlab.targets.factory import targets
     from schedlab.targets.host.conditions import Conditions
-    from schedlab.targets.names import named
+    from schedlab.targets.names import is_live, named
 
     form = chosen(json, csv, markdown)
     pictures = _pictures(trace, gantt)
@@ -163,8 +163,8 @@ def verb(
     cluster = executing.cluster(executor, address, threads, names)
     if dry_run:
         return _show_plan(experiment, names, conditions, file, blind, form)
-    if "host" in names:
-        permit(escaped(str(file)), effects.of(experiment.cells()), trust, insist)
+    for name in filter(is_live, names):
+        permit(escaped(str(file)), effects.of(experiment.cells(), name), trust, insist, name)
     where = executing.on(cluster, targets(on, experiment, threads, conditions, out if blind else None, say))
     refuse_impossible(pictures, where[0])
     shown = Shown(cell, begin, end, first)
@@ -187,7 +187,7 @@ def verb(
     which = f"the cell {escaped(cell)}" if cell else "the first cell"
     said = [(path, kind, ", ".join(filter(None, [which, stretch and str(stretch)]))) for path, kind, stretch in drawn]
     _tell(results, said, baseline, question, form, svg)
-    return _judge(results, unrecorded=no_record and "host" in names)
+    return _judge(results, unrecorded=no_record and any(map(is_live, names)))
 
 
 def _show_plan(

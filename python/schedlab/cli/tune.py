@@ -35,10 +35,14 @@ def verb(
         ),
     ] = None,
     seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Repeats of a good setting.")] = None,
-    on: Annotated[str | None, typer.Option(help="Where to search: sim, sim:SCHEDULER, host, guest:KERNEL.")] = None,
+    on: Annotated[
+        str | None, typer.Option(help="Where to search: sim, sim:SCHEDULER, host, host@NAME, guest:KERNEL.")
+    ] = None,
     confirm: Annotated[
         str | None,
-        typer.Option(help="Ask a kernel as well: host, or guest:KERNEL. Its answer goes before the search's."),
+        typer.Option(
+            help="Ask a kernel as well: host, host@NAME, or guest:KERNEL. Its answer goes before the search's."
+        ),
     ] = None,
     start: Annotated[int, typer.Option(min=0, help="Begins another search of the same space.")] = 0,
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
@@ -113,13 +117,13 @@ def _place(
     from schedlab.system.terminal import insist, say
     from schedlab.targets.factory import targets
     from schedlab.targets.host.conditions import Conditions
-    from schedlab.targets.names import named
+    from schedlab.targets.names import is_live, named
 
     names = named(on, experiment)
     if len(names) > 1:
         raise UsageError(f"{option} {on}: one place at a time")
-    if "host" in names:
-        permit(escaped(str(file)), effects.of(experiment.cells()), trust, insist)
+    for name in filter(is_live, names):
+        permit(escaped(str(file)), effects.of(experiment.cells(), name), trust, insist, name)
     return lambda part: targets(names[0], part, threads, Conditions(), None, say)[0]
 
 

@@ -29,6 +29,7 @@ from schedlab.results import Results
 from schedlab.specification import plain
 from schedlab.stats import Interval, mean_interval
 from schedlab.stats.comparison import difference
+from schedlab.targets.linux import scheduler
 from schedlab.targets.names import GUEST, HOST, POLICY, SIM
 
 Say = Callable[[str], None]
@@ -107,10 +108,10 @@ def overrides(on: str, repeats: int, say: Say = lambda text: None) -> list[str]:
     """What makes a scenario one of this reference. A guest's kernel decides the rules; it is fetched if need be."""
     if not on.startswith(GUEST):
         return [f"seeds={repeats}"]
-    from schedlab.targets.guest import machine, target
+    from schedlab.targets.guest import machine
 
     name = on.removeprefix(GUEST)
-    rules: dict[str, Any] = {"name": target.scheduler(machine.ready(name, say).kernel.release)}
+    rules: dict[str, Any] = {"name": scheduler(machine.ready(name, say).kernel.release)}
     rules |= next((one.scheduler for one in REFERENCES if one.kernel == name.partition("@")[0]), {})
     return [
         f"seeds={repeats}",

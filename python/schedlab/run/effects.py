@@ -15,7 +15,7 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from schedlab.errors import UsageError
 from schedlab.specification import Cell, plain, treatments
 from schedlab.system import reading
 from schedlab.targets.linux import REAL_TIME, SLICE
+from schedlab.targets.names import HOST
 
 COMMAND, SETTING, TASKS, STORAGE = "command", "setting", "tasks", "storage"
 #: Programs here are the system's: a user who can change them needs no experiment file to run commands.
@@ -38,16 +39,22 @@ class Effect:
     text: str
     #: What else decides what it does.
     detail: str = ""
+    #: The other host on which it happens; none is this computer.
+    on: str = ""
 
     @property
     def digest(self) -> str:
-        """Equal for what does the same."""
-        return hashlib.sha256(json.dumps([self.kind, self.text, self.detail]).encode()).hexdigest()
+        """Equal for what does the same in the same place."""
+        what = [self.kind, self.text, self.detail, *([self.on] if self.on else [])]
+        return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
 
-def of(cells: Sequence[Cell]) -> list[Effect]:
-    """All effects of these cells on a live host, each once."""
-    return list(dict.fromkeys(effect for cell in cells for effect in _of(cell)))
+def of(cells: Sequence[Cell], on: str = HOST) -> list[Effect]:
+    """All effects of these cells on a live host, each once. Scripts that are on another host are not looked at."""
+    found = dict.fromkeys(effect for cell in cells for effect in _of(cell))
+    if on == HOST:
+        return list(found)
+    return [replace(effect, on=on, detail="" if effect.kind == COMMAND else effect.detail) for effect in found]
 
 
 def _of(cell: Cell) -> Iterator[Effect]:

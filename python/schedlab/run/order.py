@@ -4,6 +4,9 @@
 
 If one target makes all its runs before the next, the two are compared across that time, and under lasting noise equal
 targets differ. So each target opens a *session* at the beginning, and the runner says which one makes the next run.
+
+Each computer has a *lane*: its part of the order. What runs on one computer takes turns, or fits next to each other;
+what runs on different ones goes on at the same time.
 """
 
 import json
@@ -14,8 +17,10 @@ import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from itertools import takewhile
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from schedlab.results.frames import stream
@@ -25,6 +30,9 @@ from schedlab.targets.target import LOG, Chunk, Run, Session, Target
 
 if TYPE_CHECKING:
     import polars as pl
+
+#: A finished run, alone in a list as in a chunk, and its rows.
+Made = tuple[list[Run], "pl.DataFrame"]
 
 
 def blocked(pending: Sequence[Run], rng: random.Random) -> list[Run]:
@@ -44,6 +52,8 @@ def interleaved(
 
     `stop` ends it by KeyboardInterrupt.
     """
+    if not pending:
+        return
     with ExitStack() as stack:
         of = {target.name: [run for run in pending if run[0].on == target.name] for target in targets}
         sessions = {
@@ -52,27 +62,72 @@ def interleaved(
             if of[target.name]
         }
         order = blocked(pending, random.Random(folder.name))
-        for made, rows in _made(sessions, _noted(order, folder / LOG), stop):
-            yield made, stream(rows)
+        with closing(_lanes(sessions, order, folder / LOG, stop)) as found:
+            for made, rows in found:
+                yield made, stream(rows)
 
 
-def _noted(order: list[Run], log: Path) -> Iterator[Run]:
-    """The runs; each is a line of the log as it begins."""
-    for number, (cell, seed) in enumerate(order, 1):
-        line = {"time": time.time(), "order": number, "of": len(order), "on": cell.on, "seed": seed}
+def _lanes(
+    sessions: Mapping[str, Session], order: Sequence[Run], log: Path, stop: threading.Event
+) -> Generator[Made, None, None]:
+    """The runs of each computer in their order, those of different ones at the same time."""
+    of: dict[str, list[tuple[int, Run]]] = {}
+    for number, run in enumerate(order, 1):
+        of.setdefault(sessions[run[0].on].machine, []).append((number, run))
+    over = threading.Event()
+    noted = [takewhile(lambda _: not over.is_set(), _noted(runs, len(order), log)) for runs in of.values()]
+    lanes = [_made(sessions, runs, stop) for runs in noted]
+    # A single one stays in this thread: only here can a person be asked something.
+    return _merged(lanes, over) if len(lanes) > 1 else lanes[0]
+
+
+def _merged(lanes: Sequence[Generator[Made, None, None]], over: threading.Event) -> Generator[Made, None, None]:
+    """What comes of all lanes, as it comes. When one fails, `over` has the others end with the runs that they have
+    begun, and these count, too."""
+    made: SimpleQueue[Made | None] = SimpleQueue()
+
+    def drain(lane: Generator[Made, None, None]) -> None:
+        try:
+            for one in lane:
+                made.put(one)
+        except BaseException:
+            over.set()
+            raise
+        finally:
+            made.put(None)
+
+    pool = ThreadPoolExecutor(len(lanes), "lane")
+    try:
+        futures = [pool.submit(drain, lane) for lane in lanes]
+        left = len(lanes)
+        while left:
+            one = made.get()
+            if one is None:
+                left -= 1
+            else:
+                yield one
+    finally:
+        over.set()
+        pool.shutdown(wait=True)
+    for future in futures:
+        future.result()
+
+
+def _noted(runs: Sequence[tuple[int, Run]], total: int, log: Path) -> Iterator[Run]:
+    """The runs, each with its number among all; each is a line of the log as it begins."""
+    for number, (cell, seed) in runs:
+        line = {"time": time.time(), "order": number, "of": total, "on": cell.on, "seed": seed}
         writing.extend(log, json.dumps(line | {"scenario": cell.hash, "factors": cell.factors}).encode() + b"\n")
         yield cell, seed
 
 
-def _made(
-    sessions: Mapping[str, Session], order: Iterable[Run], stop: threading.Event
-) -> Generator[tuple[list[Run], "pl.DataFrame"], None, None]:
+def _made(sessions: Mapping[str, Session], order: Iterable[Run], stop: threading.Event) -> Generator[Made, None, None]:
     """The runs, begun one after the other, each as soon as it fits next to those that have not ended."""
     room = len(os.sched_getaffinity(0))
     pool = ThreadPoolExecutor(room, "run")
     under_way: deque[tuple[Run, int, Future]] = deque()
 
-    def oldest() -> tuple[list[Run], "pl.DataFrame"]:
+    def oldest() -> Made:
         run, _, future = under_way.popleft()
         return [run], result(future, stop)
 
@@ -83,7 +138,7 @@ def _made(
             while under_way and sum(taken for _, taken, _ in under_way) + takes > room:
                 yield oldest()
             if takes == room:
-                # Alone, so in this thread: only here can a person be asked something.
+                # Alone, so in this thread; see `_lanes`.
                 yield [run], session.run(*run)
             else:
                 under_way.append((run, takes, pool.submit(session.run, *run)))

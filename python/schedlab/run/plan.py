@@ -12,14 +12,17 @@ from schedlab.targets.factory import refuse_unsimulated
 from schedlab.targets.guest.qemu import processors
 from schedlab.targets.guest.refused import refuse_impossible
 from schedlab.targets.host import target as on_host
+from schedlab.targets.host.cell import settings, volume
 from schedlab.targets.host.conditions import Conditions
-from schedlab.targets.names import GUEST, HOST
+from schedlab.targets.names import GUEST, HOST, is_live
 from schedlab.units import counted, seconds
 
 #: Policies of a simulated kernel other than the scheduler. A cache that is not named may follow from reclaim.
 POLICIES = ("elevator", "cache", "reclaim")
 #: Cells of which the plan has lines.
 MOST_CELLS = 200
+#: What is not known of another host, because a plan connects to none.
+UNSEEN = "no connection was made: whether it can be reached, has these settings, and how many processors"
 
 
 def document(experiment: Specification, names: Sequence[str], conditions: Conditions) -> dict[str, Any]:
@@ -47,9 +50,11 @@ def _target(name: str, experiment: Specification, cells: list[Cell], conditions:
     if name == HOST:
         host = on_host.Host(conditions)
         placed = host.cells(cells)
-        on_host.refuse_impossible(placed, conditions)
-        happens = [vars(effect) | {"digest": effect.digest} for effect in effects.of(placed)]
-        return {"effects": happens, "settings": _settings(placed, conditions), "ignored": host.ignores(experiment)}
+        on_host.refuse_impossible(placed, conditions, host.place)
+        settings = _settings(placed, conditions)
+        return {"effects": _effects(placed, name), "settings": settings, "ignored": host.ignores(experiment)}
+    if is_live(name):
+        return {"effects": _effects(cells, name), "unseen": UNSEEN}
     if name.startswith(GUEST):
         kernel, own = processors(name.removeprefix(GUEST))
         ignored.refuse_alike(cells, name, lambda cell: ignored.of_kernel(cell, ignored.OF_A_GUEST))
@@ -59,9 +64,14 @@ def _target(name: str, experiment: Specification, cells: list[Cell], conditions:
     return {}
 
 
+def _effects(cells: list[Cell], on: str) -> list[dict[str, str]]:
+    found = effects.of(cells, on)
+    return [{"kind": one.kind, "text": one.text, "detail": one.detail, "digest": one.digest} for one in found]
+
+
 def _settings(cells: Sequence[Cell], conditions: Conditions) -> list[dict[str, list[str]]]:
     """For each different set of settings the commands that do the same, and those that take it back."""
-    requests = [on_host.settings(cell) for cell in cells if on_host.volume(cell, conditions) is None]
+    requests = [settings(cell) for cell in cells if volume(cell, conditions) is None]
     distinct = {json.dumps(request, sort_keys=True): request for request in requests if request}.values()
     plans = [agent.ask(["apply", "--dry-run", "--", *(f"{k}={v}" for k, v in request.items())]) for request in distinct]
     return [plan for plan in plans if plan]
@@ -101,7 +111,7 @@ def _longest(cells: Sequence[Cell]) -> float | None:
 
 
 def _order(names: Sequence[str]) -> str:
-    noisy = [name for name in names if name == HOST or _is_noisy_guest(name)]
+    noisy = [name for name in names if is_live(name) or _is_noisy_guest(name)]
     return f"{', '.join(noisy)}: repeat by repeat, all cells shuffled" if noisy else "as in the file"
 
 
@@ -143,4 +153,5 @@ def lines(plan: Mapping[str, Any], file: Path) -> list[str]:
             text += [f"on {name}: set:  {command}" for command in setting["set"]]
             text += [f"on {name}: back: {command}" for command in setting["back"]]
         text += [f"on {name}: ignored: {what}" for what in found.get("ignored", [])]
+        text += [f"on {name}: not looked at: {found['unseen']}"] if "unseen" in found else []
     return [*text, "nothing was run, fetched or written"]

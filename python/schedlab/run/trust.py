@@ -13,12 +13,14 @@ import stat
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from schedlab.errors import UsageError
 from schedlab.run.effects import COMMAND, Effect
 from schedlab.system import reading
 from schedlab.system.writing import extend
+from schedlab.targets.names import HOST
 
 SHIPPED = Path(__file__).parent / "shipped.txt"
 
@@ -35,7 +37,7 @@ def record() -> Path:
 
 def unknown(effects: Sequence[Effect]) -> list[Effect]:
     """Those to which this user has not agreed."""
-    if together(effects) in _digests(SHIPPED):
+    if together([replace(effect, on="") for effect in effects]) in _digests(SHIPPED):
         return []
     known: set[str] = set()
     with suppress(FileNotFoundError):
@@ -59,10 +61,11 @@ def remember(effects: Sequence[Effect]) -> None:
     extend(path, "".join(f"{effect.digest}\n" for effect in effects).encode())
 
 
-def permit(file: str, effects: Sequence[Effect], trusted: bool, say: Callable[[str], None]) -> None:
-    """Let effects happen that were agreed to; else show them and ask, or refuse where there is no terminal.
+def permit(file: str, effects: Sequence[Effect], trusted: bool, say: Callable[[str], None], on: str = HOST) -> None:
+    """Let effects happen that were agreed to on that host; else show them and ask, or refuse without a terminal.
 
-    Commands are never asked about as root: the answer would be given too quickly.
+    Commands are never asked about as root: the answer would be given too quickly. On another host they run as whom ssh
+    logs in, which may be root.
     """
     new = unknown(effects)
     if not new:
@@ -70,11 +73,13 @@ def permit(file: str, effects: Sequence[Effect], trusted: bool, say: Callable[[s
     if trusted:
         remember(new)
         return
-    say(f"{file} is a program. On this machine, as {_who()}, it would:")
+    where, who = ("this machine", _who()) if on == HOST else (on, "the user that ssh logs in")
+    say(f"{file} is a program. On {where}, as {who}, it would:")
     for effect in effects:
         say(f"  {'new  ' if effect in new else 'known'} {effect.kind:8} {effect.text}")
-    if os.geteuid() == 0 and any(effect.kind == COMMAND for effect in new):
-        raise UsageError(f"{file}: it runs commands as root that were not run before; read them, then add --trust")
+    if (os.geteuid() == 0 or on != HOST) and any(effect.kind == COMMAND for effect in new):
+        of_whom = "as root" if on == HOST else f"on {on}"
+        raise UsageError(f"{file}: it runs commands {of_whom} that were not run before; read them, then add --trust")
     if not sys.stdin.isatty():
         raise UsageError(f"{file}: not run before, and no terminal to ask on; read what it does, then add --trust")
     if not _agreed():

@@ -75,12 +75,36 @@ class Child:
     def give(self, text: str = "") -> None:
         """All of its standard input."""
         with self._given:
-            left = memoryview(text.encode())
-            try:
-                while left:
-                    left = left[self._given.write(left) :]
-            except BrokenPipeError:
-                pass
+            self.send(text.encode())
+
+    def send(self, piece: bytes) -> None:
+        """A piece of its standard input; nothing if it reads none any more."""
+        left = memoryview(piece)
+        try:
+            while left:
+                left = left[self._given.write(left) :]
+        except BrokenPipeError:
+            pass
+
+    def hang_up(self) -> None:
+        """The end of its standard input."""
+        self._given.close()
+
+    def said(self, last: str, seconds: float) -> list[str] | None:
+        """The lines of its output before the line `last`; None if that does not come within so many seconds."""
+        import select
+
+        poll, text, end = select.poll(), b"", time.monotonic() + seconds
+        poll.register(self._out.fileno(), select.POLLIN)
+        while (left := end - time.monotonic()) > 0 and len(text) < PIECE:
+            for stream, _ in poll.poll(1000 * left):
+                if not (piece := os.read(stream, PIECE)):
+                    return None
+                text += piece
+            lines = text.decode(errors="replace").splitlines()
+            if last in lines:
+                return lines[: lines.index(last)]
+        return None
 
     def lines(self) -> Iterator[str]:
         """The lines of its output as they come, with their ends."""

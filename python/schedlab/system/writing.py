@@ -6,11 +6,15 @@ of a log is there whole or not at all.
 
 import os
 import sys
+import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from schedlab.system import leftovers
 from schedlab.system.terminal import detail
+
+#: Threads extend the same log: one line after the other, or a failing one would cut off another's.
+_extending = threading.Lock()
 
 
 def replace(path: Path, content: bytes) -> None:
@@ -70,7 +74,7 @@ def _stream(path: Path) -> str | int:
 
 def extend(path: Path, line: bytes) -> None:
     """Add a line to a log, all of it or nothing, and have it on the disk before going on."""
-    with named(path), open(path, "ab", buffering=0) as log:
+    with named(path), _extending, open(path, "ab", buffering=0) as log:
         before = log.tell()
         try:
             _write(log, line)

@@ -10,7 +10,7 @@ from schedlab.system.child import Child, ended, spawn
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -20,6 +20,10 @@ ELSEWHERE = "SCHEDLAB_AGENT"
 GRACE_SECONDS = 30
 #: Seconds that the restorer of a killed agent has to do it.
 RESTORER_SECONDS = 15
+#: What a restore finds that dead agents have left.
+LEFT = ("back", "unreadable", "strays")
+#: How to go on after a run that came to nothing.
+GO_ON = "finished runs are kept, and the same command goes on from there"
 
 
 def program() -> Path:
@@ -69,7 +73,7 @@ class Running:
         else:
             answer, errors = self._child.all()
         self._refuse_failure(errors)
-        return _loads(answer) if answer.strip() else None
+        return read(answer) if answer.strip() else None
 
     def texts(self) -> Iterator[str]:
         """Its lines as they come, with their ends, until it has ended."""
@@ -86,10 +90,7 @@ class Running:
         verb = self._arguments[0]
         if status > 0:
             raise UsageError(f"schedlab-agent {verb} ended with status {status}: {said}")
-        raise UsageError(
-            f"schedlab-agent {verb} was ended by signal {-status}: {said}; {_left_behind()}; finished runs are "
-            "kept, and the same command goes on from there"
-        )
+        raise UsageError(f"schedlab-agent {verb} was ended by signal {-status}: {said}; {_left_here()}; {GO_ON}")
 
 
 def ask(arguments: Sequence[str], given: Any = None, stop: threading.Event | None = None) -> Any:
@@ -106,7 +107,7 @@ def lines(arguments: Sequence[str], given: Any = None) -> Iterator[Any]:
     """The agent's answers one by one, a JSON line each, as they come; closing the iterator stops the agent."""
     with Running(arguments, given) as agent:
         for text in agent.texts():
-            yield _loads(text)
+            yield read(text)
 
 
 def texts(arguments: Sequence[str], given: Any = None) -> Iterator[str]:
@@ -137,32 +138,37 @@ def through(arguments: Sequence[str], aside: bool = False) -> int:
             signal.signal(number, before)
 
 
-def _left_behind() -> str:
-    """What a killed agent has left on the host, once its restorer has had time to put it back."""
+def left_behind(
+    restore: Callable[[], Any], remedy: str, seconds: float = RESTORER_SECONDS, may_live: bool = False
+) -> str:
+    """What an agent that is gone has left on its host, once others had `seconds` to put it back. `restore` asks what
+    a restore would find, and `remedy` is the command that does it. With `may_live` it may still be at its end itself.
+    """
     import time
 
     from schedlab.system.interrupt import HEARD_SECONDS
 
-    end = time.monotonic() + RESTORER_SECONDS
+    end = time.monotonic() + seconds
     while True:
-        restorer = Child([_program(), "restore", "--dry-run"])
-        try:
-            restorer.give()
-            answer, errors = restorer.all()
-            if restorer.wait():
-                return f"what it has left could not be found out ({errors.strip()})"
-        finally:
-            restorer.close(GRACE_SECONDS)
-        try:
-            found = _loads(answer)
-        except ValueError:
-            return "what it has left could not be found out (restore gave no answer)"
-        left = [*found["back"], *found["unreadable"], *found["strays"]]
-        if not left:
+        found = restore()
+        if not isinstance(found, dict):
+            raise UsageError("restore gave no answer")
+        left = [text for name in LEFT for text in found[name]]
+        held = found["living"] if may_live else []
+        if not left and not held:
             return "nothing that it had changed is left"
         if time.monotonic() > end:
-            return f"it has left {', '.join(left)}: see schedlab host restore"
+            if left:
+                return f"it has left {', '.join(left)}: see {remedy}"
+            return f"nothing is left but what runs that live hold ({'; '.join(held)}): see {remedy}"
         time.sleep(HEARD_SECONDS)
+
+
+def _left_here() -> str:
+    try:
+        return left_behind(lambda: ask(["restore", "--dry-run"]), "schedlab host restore")
+    except (UsageError, ValueError) as why:
+        return f"what it has left could not be found out ({why})"
 
 
 def _dumps(value: Any) -> str:
@@ -171,7 +177,8 @@ def _dumps(value: Any) -> str:
     return dumps(value)
 
 
-def _loads(text: str) -> Any:
+def read(text: str) -> Any:
+    """An answer, read as JSON."""
     from json import loads
 
     return loads(text)

@@ -10,7 +10,7 @@ from schedlab.specification import Specification
 from schedlab.system.terminal import say
 from schedlab.targets import translate
 from schedlab.targets.host.conditions import Conditions
-from schedlab.targets.names import GUEST, HOST, POLICY, is_simulated, named
+from schedlab.targets.names import GUEST, HOST, POLICY, is_live, is_simulated, named
 from schedlab.targets.simulator import Simulator
 from schedlab.targets.target import Target
 
@@ -36,8 +36,8 @@ def targets(
     processors = _processors_of_guests(names, experiment)
 
     def target(name: str) -> Target:
-        if name == HOST:
-            return _host(conditions, tell)
+        if is_live(name):
+            return _host(name, experiment, conditions, tell)
         if name.startswith(GUEST):
             return _guest(name, experiment, conditions)
         return _simulator(name, experiment, threads or os.cpu_count() or 1, processors)
@@ -48,7 +48,7 @@ def targets(
         raise UsageError(f"--blind is for --on host alone, not {','.join(names)}: a simulated run needs no hiding")
     from schedlab.targets.host.blinded import BlindedHost
 
-    return [BlindedHost(_host(conditions, tell), experiment, blind)]
+    return [BlindedHost(_host(HOST, experiment, conditions, tell), experiment, blind)]
 
 
 def refuse_unsimulated(names: Sequence[str], experiment: Specification) -> None:
@@ -86,10 +86,16 @@ def _simulator(name: str, experiment: Specification, threads: int, processors: "
     return Simulator(threads, name, wanted if wanted is not experiment else None)
 
 
-def _host(conditions: Conditions, tell: Callable[[str], None]) -> "Host":
+def _host(name: str, experiment: Specification, conditions: Conditions, tell: Callable[[str], None]) -> "Host":
     from schedlab.targets.host.target import Host
 
-    return Host(conditions, tell=tell)
+    if name == HOST:
+        return Host(conditions, tell=tell)
+    from schedlab.targets.host.there import there
+
+    # The engine has read the machine "host" from this computer.
+    takes_all = experiment.is_of_host and not experiment.names_processors
+    return Host(conditions, None, lambda line: tell(f"{name}: {line}"), there(name), takes_all)
 
 
 def _guest(name: str, experiment: Specification, conditions: Conditions) -> Target:

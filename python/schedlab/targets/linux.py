@@ -1,5 +1,7 @@
 """Names that Linux uses, and what its kernels have in common, on the host and in guests."""
 
+import re
+
 #: Ticks of the kernels' clocks, a second (CONFIG_HZ of the distributions').
 HZ = 250
 #: Policies of tasks that are real time.
@@ -17,3 +19,11 @@ OTHER_NAME = {BASE_SLICE: "min_granularity", "min_granularity": BASE_SLICE}
 ELEVATOR = "elevator"
 #: What an elevator of the simulator is called by a kernel, where its name differs.
 ELEVATORS = {"fifo": "none"}
+#: The first Linux with EEVDF.
+EEVDF_SINCE = (6, 6)
+
+
+def scheduler(release: str) -> str:
+    """What Linux of that release schedules ordinary tasks with."""
+    upstream = release.partition("-")[0]
+    return "eevdf" if tuple(map(int, re.findall(r"\d+", upstream))) >= EEVDF_SINCE else "cfs"

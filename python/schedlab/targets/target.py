@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: A cell, and its seed.
 Run = tuple[Cell, int]
+#: The computer on which this runs, among those whose processors runs take.
+HERE = ""
 #: Finished runs, and their rows as an Arrow stream: run (index in the list), metric, unit, value, warning.
 Chunk = tuple[list[Run], bytes]
 #: The log of every attempt at a run that depends on its moment, and of their order, in the folder of the results.
@@ -26,7 +28,9 @@ LOG = "attempts.jsonl"
 class Session(Protocol):
     """A target at work, from its first run to its last."""
 
-    #: Processors of this computer that a run takes. Only runs that fit next to each other are made at once.
+    #: Whose processors its runs take: HERE, or what tells that computer from others.
+    machine: str
+    #: Processors of it that a run takes. Only runs that fit next to each other are made at once.
     processors: int
 
     def run(self, cell: Cell, seed: int) -> "pl.DataFrame":

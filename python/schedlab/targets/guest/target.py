@@ -27,6 +27,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import polars as pl
 
@@ -38,16 +39,15 @@ from schedlab.system.interrupt import result
 from schedlab.targets import ignored
 from schedlab.targets.guest import build, cache, ext, machine, qemu, setup, volume
 from schedlab.targets.guest.apt import Say
-from schedlab.targets.guest.kernels import order
 from schedlab.targets.guest.machine import Machine, Report
 from schedlab.targets.guest.qemu import Processors
 from schedlab.targets.guest.refused import refuse_impossible
 from schedlab.targets.guest.volume import Volume, elevators
 from schedlab.targets.guest.vote import Vote
-from schedlab.targets.linux import BASE_SLICE, HZ, KERNEL_WORDS, REQUEST_TIME, SCHED_EXT, SLICE
+from schedlab.targets.linux import BASE_SLICE, HZ, KERNEL_WORDS, REQUEST_TIME, SCHED_EXT, SLICE, scheduler
 from schedlab.targets.names import GUEST
 from schedlab.targets.rows import rows
-from schedlab.targets.target import Chunk, Run, cautions
+from schedlab.targets.target import HERE, Chunk, Run, cautions
 
 #: Each run is done so often before its answers are compared, where instructions are counted.
 TIMES = 2
@@ -77,8 +77,6 @@ LARGEST_PACKED, LARGEST_RECORDING = 24 << 20, 1 << 30
 LOG = "guests.jsonl"
 #: Settings that decide what a guest is, and are no settings of its kernel's.
 OF_THE_SETUP = (KERNEL_WORDS, REQUEST_TIME, SCHED_EXT)
-#: The first Linux with EEVDF.
-EEVDF_SINCE = (6, 6)
 #: In place of one, where nothing runs.
 NO_CALIBRATION = {"rounds_per_second": 1e9, "calls_per_second": 1e6, "spread": 0.0}
 
@@ -283,6 +281,7 @@ class _Noisy:
     folder: Path
     calibration: dict
     stop: threading.Event
+    machine: ClassVar[str] = HERE
 
     @property
     def processors(self) -> int:
@@ -319,11 +318,6 @@ def _plan(cell: Cell, seed: int, calibration: dict, trace: str, drive: Volume | 
         "options": {"scratch": SCRATCH, "trace": trace, "at_most": AT_MOST, "strict": True}
         | ({"volume": drive.volume} if drive else {}),
     }
-
-
-def scheduler(release: str) -> str:
-    """What Linux of that release schedules ordinary tasks with."""
-    return "eevdf" if order(release)[0] >= EEVDF_SINCE else "cfs"
 
 
 def unpacked(text: str, name: str) -> bytes:

@@ -1,46 +1,66 @@
-"""What the agent says of this host: what it permits, its tunables, and settings on trial. Nothing is decided here."""
+"""What the agent says of a host: what it permits, its tunables, and settings on trial. Nothing is decided here.
+
+`on` is this computer's `host`, or another `host@NAME`.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from schedlab.targets.agent import ask
+from schedlab.errors import UsageError
+from schedlab.targets.host.place import Here, Place
+from schedlab.targets.names import HOST, OTHER, destination
 
 
-def check(look: str = "500ms", journal: Path | None = None) -> list[dict[str, Any]]:
+def check(look: str = "500ms", journal: Path | None = None, on: str = HOST) -> list[dict[str, Any]]:
     """What the host permits: a line each of `what`, `answer` (yes, limited, no, unknown), `seen` and `advice`."""
-    return ask(["check", "--look", look, *_at(journal)])
+    return _place(on).ask(["check", "--look", look, *_at(journal, on)])
 
 
-def tunables(names: Sequence[str] = ()) -> list[dict[str, Any]]:
+def tunables(names: Sequence[str] = (), on: str = HOST) -> list[dict[str, Any]]:
     """The tunables, or those of these names (`swappiness`, `elevator@vda`), with present value, range and meaning."""
-    return ask(["tunables", "--", *names])
+    return _place(on).ask(["tunables", "--", *names])
 
 
-def plan(settings: Sequence[str]) -> dict[str, list[str]]:
+def plan(settings: Sequence[str], on: str = HOST) -> dict[str, list[str]]:
     """The shell commands that bring settings (`NAME=VALUE`) about, `set`, and back, `back`. Writes nothing."""
-    return ask(["apply", "--dry-run", "--", *settings])
+    return _place(on).ask(["apply", "--dry-run", "--", *settings])
 
 
-def apply(settings: Sequence[str], confirm_within: str = "60s", journal: Path | None = None) -> dict[str, Any]:
+def apply(
+    settings: Sequence[str], confirm_within: str = "60s", journal: Path | None = None, on: str = HOST
+) -> dict[str, Any]:
     """Set (`NAME=VALUE`) and take back after that time, unless confirmed; the process that holds them outlives ours."""
-    return ask(["apply", "--confirm-within", confirm_within, *_at(journal), "--", *settings])
+    return _place(on).ask(["apply", "--confirm-within", confirm_within, *_at(journal, on), "--", *settings])
 
 
-def confirm(journal: Path | None = None) -> list[int]:
+def confirm(journal: Path | None = None, on: str = HOST) -> list[int]:
     """Make what is on trial stay. Gives the processes that held it."""
-    return ask(["confirm", *_at(journal)])["confirmed"]
+    return _place(on).ask(["confirm", *_at(journal, on)])["confirmed"]
 
 
-def restore(dry_run: bool = False, journal: Path | None = None) -> dict[str, Any]:
+def restore(dry_run: bool = False, journal: Path | None = None, on: str = HOST) -> dict[str, Any]:
     """Put back what dead runs have left changed, and end trials; with `dry_run`, only say what that would be."""
-    return ask(["restore", *(["--dry-run"] if dry_run else []), *_at(journal)])
+    return _place(on).ask(["restore", *(["--dry-run"] if dry_run else []), *_at(journal, on)])
 
 
 def unit() -> str:
     """The text of a systemd unit that restores at boot."""
-    return ask(["unit"])["unit"]
+    return Here().ask(["unit"])["unit"]
 
 
-def _at(journal: Path | None) -> list[str]:
+def _at(journal: Path | None, on: str) -> list[str]:
+    if journal and on != HOST and not journal.is_absolute():
+        raise UsageError(f"--journal {journal}: is a folder on {on}: give its whole path")
     return ["--journal", str(journal.absolute())] if journal else []
+
+
+def _place(on: str) -> Place:
+    if on == HOST:
+        return Here()
+    if not on.startswith(OTHER):
+        raise UsageError(f"--on {on}: is no host; leave it out for this one, or write host@NAME")
+    destination(on)
+    from schedlab.targets.host.there import there
+
+    return there(on)

@@ -137,11 +137,6 @@ def plan(calibration: dict, processor: int, number: int) -> dict[str, Any]:
     return {"scenario": scenario, "seed": number, "calibration": calibration, "options": options}
 
 
-def scheduler() -> str:
-    """The scheduler that this host's kernel has, as the catalogue calls it."""
-    return Specification.from_text(PIECE, "preflight.toml").cells()[0].scenario["scheduler"]["name"]
-
-
 def duration(cell: Cell) -> float | None:
     """How long a run lasts at most, s; None if it ends when its jobs do."""
     given = cell.scenario.get("duration")
