@@ -138,17 +138,15 @@ def through(arguments: Sequence[str], aside: bool = False) -> int:
             signal.signal(number, before)
 
 
-def left_behind(
-    restore: Callable[[], Any], remedy: str, seconds: float = RESTORER_SECONDS, may_live: bool = False
-) -> str:
-    """What an agent that is gone has left on its host, once others had `seconds` to put it back. `restore` asks what
-    a restore would find, and `remedy` is the command that does it. With `may_live` it may still be at its end itself.
+def left_behind(restore: Callable[[], Any], remedy: str, may_live: float = 0.0) -> str:
+    """What an agent that is gone has left on its host, once its restorer had time to put it back. `restore` asks what
+    a restore would find, and `remedy` is the command that does it. The agent itself may live for so many seconds more.
     """
     import time
 
     from schedlab.system.interrupt import HEARD_SECONDS
 
-    end = time.monotonic() + seconds
+    begun = time.monotonic()
     while True:
         found = restore()
         if not isinstance(found, dict):
@@ -157,9 +155,10 @@ def left_behind(
         held = found["living"] if may_live else []
         if not left and not held:
             return "nothing that it had changed is left"
-        if time.monotonic() > end:
-            if left:
-                return f"it has left {', '.join(left)}: see {remedy}"
+        passed = time.monotonic() - begun
+        if left and passed > RESTORER_SECONDS:
+            return f"it has left {', '.join(left)}: see {remedy}"
+        if not left and passed > RESTORER_SECONDS + may_live:
             return f"nothing is left but what runs that live hold ({'; '.join(held)}): see {remedy}"
         time.sleep(HEARD_SECONDS)
 

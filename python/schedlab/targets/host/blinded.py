@@ -74,6 +74,10 @@ class _Sealed:
     blind: BlindedHost
 
     @property
+    def machine(self) -> str:
+        return self.session.machine
+
+    @property
     def processors(self) -> int:
         return self.session.processors
 

@@ -133,7 +133,7 @@ class Connection:
 
     def _why_not(self) -> str:
         """What ssh says, and what helps."""
-        if self._master.wait(0) is None:
+        if self._master.wait(GRACE_SECONDS) is None:
             return f"{self.name}: no greeting came within {GREETING_SECONDS} s; does `{self.by_hand} true` work?"
         words = " ".join(self._master.errors().split())
         advice = next((advice for what, advice in ADVICE.items() if what in words), "try: {by_hand} true")

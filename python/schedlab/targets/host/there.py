@@ -48,6 +48,8 @@ GREETING = "; ".join(
         f"echo folder {AGENTS}",
     ]
 )
+#: Said of a lost connection where ssh says nothing.
+KILLED = "ssh, or the agent there, was killed"
 #: What would be restored.
 LEFTOVERS = ("restore", "--dry-run")
 #: Statuses of a shell that could not start a program, and the first that says that a signal ended one.
@@ -167,7 +169,7 @@ class There:
         if status in (NOT_STARTED, NOT_FOUND):
             raise UsageError(f"{self.name}: the agent there cannot be started any more ({words}); start again")
         if status < 0 or status == ssh.FAILED:
-            raise _Lost(words or "ssh was ended")
+            raise _Lost(words or KILLED)
         said = f"{self.name}: {words.removeprefix('error: ') or 'the agent said nothing'}"
         if status == 2:
             raise UsageError(said)
@@ -186,9 +188,8 @@ class There:
     def _state(self, stop: threading.Event | None) -> str:
         """What is known of it after a connection was lost, once the agent there has had time to notice."""
         self._is_brought = False
-        ask, patience = lambda: self._asked(LEFTOVERS, None, stop), SILENCE_SECONDS + agent.RESTORER_SECONDS
         try:
-            return agent.left_behind(ask, self._restore, patience, may_live=True)
+            return agent.left_behind(lambda: self._asked(LEFTOVERS, None, stop), self._restore, SILENCE_SECONDS)
         except (UsageError, _Lost) as why:
             gone = str(why).removeprefix(f"{self.name}: ")
             return (
@@ -252,7 +253,7 @@ class There:
         finally:
             child.close(ssh.GRACE_SECONDS)
         if status == ssh.FAILED or status < 0:
-            raise _Lost(" ".join(errors.split()) or "ssh was ended")
+            raise _Lost(" ".join(errors.split()) or KILLED)
         return status, answer, errors
 
 
