@@ -180,3 +180,55 @@ def test_ctrl_c_stops_between_two_runs(tmp_path):
     (cell,) = Experiment.from_text(FILE, "x.toml", set=["workload.hog.nice=0"]).cells()
     with pytest.raises(KeyboardInterrupt):
         list(order._made({"sim": Stopping(1)}, [(cell, 1), (cell, 2)], stop))
+
+
+def turns(*names):
+    """Four runs for each of these targets, in turns."""
+    (cell,) = Experiment.from_text(FILE, "x.toml", set=["workload.hog.nice=0"]).cells()
+    return [(cell.but(on=on), seed) for seed in range(4) for on in names]
+
+
+def test_different_computers_work_at_the_same_time(tmp_path):
+    meeting = threading.Barrier(2)
+
+    class Meeting(Counting):
+        def run(self, cell, seed):
+            meeting.wait(20)
+            return seed
+
+    sessions = {on: Meeting(10**6) for on in ("one", "two")}
+    for on, session in sessions.items():
+        session.machine = on
+    runs = turns("one", "two")
+    done = list(order._lanes(sessions, runs, tmp_path / LOG, threading.Event()))
+    for on in sessions:
+        assert [run for (run,), _ in done if run[0].on == on] == [run for run in runs if run[0].on == on]
+    lines = [json.loads(line) for line in (tmp_path / LOG).read_text().splitlines()]
+    assert {(line["order"], line["on"]) for line in lines} == {(n, run[0].on) for n, run in enumerate(runs, 1)}
+
+
+def test_when_one_computer_fails_what_others_have_begun_is_kept(tmp_path):
+    failed = threading.Event()
+
+    class Failing(Counting):
+        machine = "one"
+
+        def run(self, cell, seed):
+            failed.set()
+            raise ValueError("it burns")
+
+    class Lasting(Counting):
+        machine = "two"
+
+        def run(self, cell, seed):
+            assert failed.wait(20)
+            threading.Event().wait(0.2)
+            return seed
+
+    lanes = order._lanes(
+        {"one": Failing(1), "two": Lasting(10**6)}, turns("one", "two"), tmp_path / LOG, threading.Event()
+    )
+    kept = []
+    with pytest.raises(ValueError, match="it burns"):
+        kept.extend(lanes)
+    assert [run[0].on for (run,), _ in kept] == ["two"]

@@ -10,7 +10,7 @@ from schedlab.specification import Specification
 from schedlab.system.terminal import say
 from schedlab.targets import translate
 from schedlab.targets.host.conditions import Conditions
-from schedlab.targets.names import GUEST, HOST, POLICY, is_live, is_simulated, named
+from schedlab.targets.names import GUEST, HOST, OTHER, POLICY, is_live, is_simulated, named
 from schedlab.targets.simulator import Simulator
 from schedlab.targets.target import Target
 
@@ -33,6 +33,8 @@ def targets(
     observation made before the first run.
     """
     names = named(on, experiment)
+    if experiment.is_of_host and any(map(is_simulated, names)) and any(name.startswith(OTHER) for name in names):
+        tell('machine = "host" is this computer on sim, and each other host itself')
     processors = _processors_of_guests(names, experiment)
 
     def target(name: str) -> Target:
