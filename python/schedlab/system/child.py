@@ -132,7 +132,7 @@ class Child:
                     open_ones.remove(stream)
             if stop and stop.is_set():
                 raise KeyboardInterrupt
-        out, errors = (b"".join(pieces).decode() for pieces in found.values())
+        out, errors = (b"".join(pieces).decode(errors="replace") for pieces in found.values())
         return out, errors
 
     def wait(self, seconds: float | None = None) -> int | None:

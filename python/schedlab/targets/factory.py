@@ -47,7 +47,7 @@ def targets(
     if blind is None:
         return [target(name) for name in names]
     if names != [HOST]:
-        raise UsageError(f"--blind is for --on host alone, not {','.join(names)}: a simulated run needs no hiding")
+        raise UsageError(f"--blind is for --on host alone, not {','.join(names)}: it hides what is at work here")
     from schedlab.targets.host.blinded import BlindedHost
 
     return [BlindedHost(_host(HOST, experiment, conditions, tell), experiment, blind)]

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -81,7 +82,7 @@ class Here:
     calibration = "calibration.json"
     machine = HERE
 
-    @property
+    @cached_property
     def facts(self) -> Facts:
         """What it is."""
         system = os.uname()

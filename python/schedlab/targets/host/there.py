@@ -19,7 +19,7 @@ from typing import Any
 from schedlab.errors import UsageError
 from schedlab.system.child import Child
 from schedlab.system.interrupt import HEARD_SECONDS
-from schedlab.system.terminal import detail
+from schedlab.system.terminal import say
 from schedlab.targets import agent
 from schedlab.targets.host import ssh
 from schedlab.targets.host.place import BOOT, DROP_CACHES, RT_PERIOD, Facts, boot
@@ -52,6 +52,8 @@ GREETING = "; ".join(
 KILLED = "ssh, or the agent there, was killed"
 #: What would be restored.
 LEFTOVERS = ("restore", "--dry-run")
+#: No Linux has more processors (NR_CPUS in arch/x86/Kconfig).
+MOST_PROCESSORS = 8192
 #: Statuses of a shell that could not start a program, and the first that says that a signal ended one.
 NOT_STARTED, NOT_FOUND, SIGNALLED = 126, 127, 128
 
@@ -88,16 +90,19 @@ class There:
         """What it is."""
         found = self._greeted
         period = found.get("rt_period", "")
-        return Facts(
-            node=found["node"],
-            release=found["release"],
-            version=found["version"],
-            boot=found["boot"],
-            processors=_numbers(found["processors"].rpartition(":")[2]),
-            loops=tuple(sorted(name for name in found["loops"].split() if name.startswith("loop"))),
-            rt_period_us=int(period) if period.isdecimal() else None,
-            drops_caches="drops_caches" in found,
-        )
+        try:
+            return Facts(
+                node=found["node"],
+                release=found["release"],
+                version=found["version"],
+                boot=found["boot"],
+                processors=_numbers(found["processors"].rpartition(":")[2]),
+                loops=tuple(sorted(name for name in found["loops"].split() if name.startswith("loop"))),
+                rt_period_us=int(period) if period.isdecimal() else None,
+                drops_caches="drops_caches" in found,
+            )
+        except (KeyError, ValueError) as why:
+            raise UsageError(f"{self.name}: what it says of itself cannot be read ({why}); is /proc mounted?") from None
 
     @property
     def machine(self) -> str:
@@ -142,7 +147,7 @@ class There:
 
     def drop_caches(self) -> None:
         """Have the kernel there forget its clean caches."""
-        status, _, errors = self._noticing(None, lambda: self._done(f"sync; echo 3 >{DROP_CACHES}"))
+        status, _, errors = self._noticing(None, lambda: self._done(f"sync; echo 3 >{DROP_CACHES}", None))
         if status:
             raise UsageError(f"{self.name}: --drop-caches: {errors.strip()}; it needs root there")
 
@@ -157,14 +162,17 @@ class There:
             ) from None
 
     def _asked(self, arguments: Sequence[str], given: Any, stop: threading.Event | None) -> Any:
-        self._bring()
+        self._bring(stop)
         request = {"words": list(arguments), "given": "" if given is None else dumps(given)}
         child = self._connection.start(f"exec {self._agent} attend --silence {SILENCE_SECONDS}s")
         with _Attended(child, f"{dumps(request)}\n".encode()):
-            answer, errors = child.all(stop, HEARD_SECONDS) if stop else child.all()
+            answer, errors = child.all(stop, HEARD_SECONDS)
             status = child.wait()
         if status == 0:
-            return agent.read(answer) if answer.strip() else None
+            try:
+                return agent.read(answer) if answer.strip() else None
+            except ValueError as why:
+                raise UsageError(f"{self.name}: the answer of the agent there cannot be read ({why})") from None
         words = " ".join(errors.split())
         if status in (NOT_STARTED, NOT_FOUND):
             raise UsageError(f"{self.name}: the agent there cannot be started any more ({words}); start again")
@@ -197,16 +205,15 @@ class There:
                 f"run and puts back what was set; to make sure, once it can be reached: {self._restore}"
             )
 
-    def _bring(self) -> None:
+    def _bring(self, stop: threading.Event | None) -> None:
         """Have the agent there, and make sure that it is this one."""
         with self._bringing:
             if self._is_brought:
                 return
             digest, folder = self.agent_digest, self._greeted["folder"]
-            if self._found() != digest:
-                detail(f"{self.name}: {self._program} goes to {folder}/{digest}")
-                self._send(digest)
-            status, _, errors = self._done(f"exec {self._agent} --version")
+            if self._found(stop) != digest:
+                self._send(digest, stop)
+            status, _, errors = self._done(f"exec {self._agent} --version", stop)
             if status:
                 words = " ".join(errors.split()) or f"status {status}"
                 raise UsageError(
@@ -215,18 +222,15 @@ class There:
                 )
             self._is_brought = True
 
-    def _found(self) -> str:
+    def _found(self, stop: threading.Event | None) -> str:
         """The digest of what is there under the agent's name."""
-        status, said, errors = self._done(
-            f"f={self._agent}; test -f $f || exit 0; chmod 700 {AGENTS} $f && touch $f && sha256sum <$f".replace(
-                "$f", '"$f"'
-            )
-        )
+        looks = f"f={self._agent}; test -f $f || exit 0; chmod 700 {AGENTS} $f && touch $f && sha256sum <$f"
+        status, said, errors = self._done(looks.replace("$f", '"$f"'), stop)
         if status:
             raise UsageError(f"{self.name}: {' '.join(errors.split())}; sha256sum and a folder of one's own are needed")
         return said.split()[0] if said.strip() else ""
 
-    def _send(self, digest: str) -> None:
+    def _send(self, digest: str, stop: threading.Event | None) -> None:
         """Write it under another name, and rename it if it has come whole."""
         steps = [
             f"umask 077; d={AGENTS}; mkdir -p $d && chmod 700 $d && t=$d/.new.$$ || exit 2",
@@ -236,22 +240,24 @@ class There:
             "rm -f $t; echo it has not come whole >&2; exit 2",
         ]
         script = "; ".join(steps).replace("$d", '"$d"').replace("$t", '"$t"')
-        status, _, errors = self._done(script, self._program.read_bytes())
+        program = self._program.read_bytes()
+        say(f"{self.name}: the agent is copied there ({len(program) >> 20} MiB)")
+        status, _, errors = self._done(script, stop, program)
         if status:
             words = " ".join(errors.split()) or f"status {status}"
             raise UsageError(f"{self.name}: the agent cannot be put into {self._greeted['folder']} there: {words}")
 
-    def _done(self, script: str, given: bytes = b"") -> tuple[int, str, str]:
+    def _done(self, script: str, stop: threading.Event | None, given: bytes = b"") -> tuple[int, str, str]:
         """Status, output and standard error of a script there."""
         child = self._connection.start(script)
         try:
             writer = threading.Thread(target=_give_all, args=(child, given), daemon=True)
             writer.start()
-            answer, errors = child.all()
+            answer, errors = child.all(stop, HEARD_SECONDS)
             status = child.wait()
-            writer.join()
         finally:
             child.close(ssh.GRACE_SECONDS)
+            writer.join()
         if status == ssh.FAILED or status < 0:
             raise _Lost(" ".join(errors.split()) or KILLED)
         return status, answer, errors
@@ -301,5 +307,7 @@ def _numbers(ranges: str) -> tuple[int, ...]:
     found: list[int] = []
     for each in ranges.strip().split(","):
         first, _, last = each.partition("-")
+        if int(last or first) >= MOST_PROCESSORS:
+            raise ValueError(f"processors {each}")
         found += range(int(first), int(last or first) + 1)
     return tuple(found)
