@@ -9,6 +9,7 @@ and experiments go by standard input. If this process is killed, the inputs of a
 
 import atexit
 import os
+import re
 import shlex
 import shutil
 import tempfile
@@ -32,6 +33,7 @@ GRACE_SECONDS = 3
 FAILED = 255
 #: Where sockets are, and how long the path of one may be: ssh adds 17 bytes, and the kernel takes 108.
 FOLDER, LONGEST = "schedlab-ssh-", 80
+PLAIN = re.compile(r"[\w./-]+", re.ASCII)
 #: For configurations that would make ssh another program than a pipe. Old versions do not know the last three.
 OPTIONS = {
     "BatchMode": "yes",
@@ -149,8 +151,7 @@ class Connection:
         return [*(["-p", self._port] if self._port else []), self._address]
 
     def _words(self, master: str, script: str) -> list[str]:
-        path = str(self._folder / "socket").replace("%", "%%")
-        options = {**OPTIONS, "ControlMaster": master, "ControlPath": path}
+        options = {**OPTIONS, "ControlMaster": master, "ControlPath": self._folder / "socket"}
         given = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
         words = _program()
         program = shutil.which(words[0])
@@ -172,7 +173,9 @@ def _quoted(words: str) -> str:
 def _own_folder() -> Path:
     """A folder for a socket; those of killed processes are removed."""
     base = tempfile.gettempdir()
-    base = base if len(base) + len(FOLDER) + 16 <= LONGEST else "/tmp"
+    # ssh would take a blank in it, or a %, for something else.
+    if len(base) + len(FOLDER) + 16 > LONGEST or not PLAIN.fullmatch(base):
+        base = "/tmp"
     leftovers.remove_left(Path(base).glob(f"{FOLDER}*"))
     folder = Path(tempfile.mkdtemp(prefix=FOLDER, dir=base))
     leftovers.mark(folder)
