@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 from itertools import pairwise
 from pathlib import Path
 
@@ -423,6 +424,29 @@ def test_what_a_file_does_is_agreed_to_host_by_host(schedlab, hosts):
     assert schedlab("run", path, "--on", "host@one", *plain).returncode == 0
     done = schedlab("run", path, "--on", "host@two", *plain)
     refused(done, "On host@two, as the user that ssh logs in, it would", "runs commands on host@two", "--trust")
+
+
+@pytest.fixture
+def of_nobody():
+    """A folder of the user nobody's, outside of those of root's tests."""
+    if os.geteuid() or not shutil.which("setpriv"):
+        pytest.skip("only root can log in somebody else")
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    shutil.chown(folder, 65534, 65534)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_without_root_there_what_is_allowed_works_and_settings_are_refused(schedlab, hosts, of_nobody):
+    user = "setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all"
+    forced = f'cd {of_nobody}; HOME={of_nobody} XDG_STATE_HOME={of_nobody} exec {user} sh -c "$SSH_ORIGINAL_COMMAND"'
+    daemon = hosts.host("nobody", more=f"ForceCommand {forced}")
+    hosts.alias("plain", daemon, cache=of_nobody / "cache")
+    refused(schedlab("run", written(schedlab, SETTING), "--on", "host@plain", *ANYHOW), "host@plain: ", "as root")
+    done = schedlab.json("run", written(schedlab, PLAIN), "--on", "host@plain", "--set", "seeds=1", *ANYHOW)
+    assert done["cells"][0]["metrics"]["tasks.hog.share"]["mean"] > 0
+    assert any("ran as an ordinary task" in warning["warning"] for warning in done["warnings"])
+    assert {path.stat().st_uid for path in of_nobody.rglob("*")} == {65534}
 
 
 def test_a_plan_connects_to_no_host(schedlab):
