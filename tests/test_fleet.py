@@ -1,5 +1,6 @@
 """Runs on other hosts over ssh: with daemons of our own on the loopback, the true agent, and settings that change
 nothing of note. Whatever ends the connection, what was set is back, and nothing is left but the agent in its cache.
+Long, because all of them share the daemons.
 """
 
 import json
