@@ -17,26 +17,37 @@ def verb(
     ],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The page to write: report.html.")] = None,
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            help="What cells are compared with: KEY=VALUE[,KEY=VALUE] of what is swept; by default the first of the "
+            "same work."
+        ),
+    ] = None,
+    within: Annotated[
+        str | None, typer.Option(help="Count as acceptable also what is worse by less than this share: 2%.")
+    ] = None,
     json: Json = False,
     csv: Csv = False,
     markdown: Markdown = False,
 ) -> None:
-    """Write one HTML page about a result: tables and pictures, light and dark, no network needed.
+    """Write one HTML page about a result: verdict first, then tables, pictures and method; no network needed.
 
     With --csv or --markdown the table of its means is printed, and no page is written unless -o names one.
     """
     from schedlab.cli.output import print_json, refuse_unwritable
     from schedlab.cli.run import show
     from schedlab.report.measured import write
-    from schedlab.results import Results
+    from schedlab.results import Results, compared
 
     form = chosen(json, csv, markdown)
     if output is None and form in (Form.TEXT, Form.JSON):
         output = Path("report.html")
     refuse_unwritable(output=output)
+    bound = compared.read_within(within) if within else None
     results = Results.open(find(result, out))
     if output:
-        write(results, output)
+        write(results, output, baseline, bound)
     if form is Form.JSON:
         print_json({"result": str(results.folder), "page": str(output)})
     elif form is Form.TEXT:

@@ -18,7 +18,7 @@ SUMMARIES = {
     "describe": "Show the page of a scheduler, elevator, eviction policy, workload, machine, metric, step "
     "or reproduction.",
     "reproduce": "Rebuild published results: claim, published, predicted with its 95 % interval, error, verdict.",
-    "report": "Write one HTML page about a result: tables and pictures, light and dark, no network needed.",
+    "report": "Write one HTML page about a result: verdict first, then tables, pictures and method; no network needed.",
     "schema": "Print the JSON Schema of experiment files, or write it to a file for your editor.",
     "parity": "Run every scenario of the suite on the simulator and on this host, or in guests, and report "
     "where they agree.",

@@ -1,14 +1,16 @@
-"""The page about one result: its table, a chart for each metric, the tails of its distributions, and a schedule."""
+"""The page about one result: the verdict, its table, pictures of the numbers, a schedule, and how to run it again."""
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from schedlab.errors import UsageError
 from schedlab.pictures import schedule
-from schedlab.report import page
+from schedlab.report import method, page
 from schedlab.report.page import Column
 from schedlab.report.warnings import gathered
-from schedlab.results import Results
+from schedlab.results import Results, verdict
+from schedlab.results.best import Judged
 from schedlab.results.tables import level_name
 from schedlab.tables import Table
 from schedlab.units import counted
@@ -17,13 +19,18 @@ from schedlab.units import counted
 MOST_MACHINES = 20
 
 
-def write(results: Results, path: Path) -> None:
-    """Write the page. Raises `UsageError` for sealed results: a page shows settings."""
+def write(results: Results, path: Path, baseline: str | None = None, within: float | None = None) -> None:
+    """Write the page. `baseline` and `within` are those of its verdict, as `Results.judged` takes them.
+
+    Raises `UsageError` for sealed results: a page shows settings.
+    """
     if (results.folder / "seal").exists():
         raise UsageError(f"{results.folder} is sealed; conclude first, then: schedlab unseal {results.folder}")
+    judged = results.judged(baseline, within)
+    bests = page.of_table(verdict.table(judged), "best")
     figures, drawn = _figures(results), _schedule(results)
     machines = results.manifest["machines"]
-    contents = [("numbers", "The numbers"), *((f["id"], f["title"]) for f in figures), (drawn["id"], "A schedule")]
+    file, text = method.file(results)
     page.write(
         "measured.html",
         path,
@@ -32,28 +39,43 @@ def write(results: Results, path: Path) -> None:
         results=results,
         counted=counted,
         warnings=gathered(results.warnings),
-        contents=[*contents, ("sources", "Where the numbers come from")],
-        table=_table(results),
+        verdict=verdict.lines(judged),
+        bests=bests,
+        contents=[
+            ("verdict", "Verdict"),
+            *([("best", "The best in each metric")] if bests.rows else []),
+            ("numbers", "The numbers"),
+            *((f["id"], f["title"]) for f in figures),
+            (drawn["id"], "A schedule"),
+            ("method", "Method"),
+            ("again", "To run it again"),
+            ("sources", "Where the numbers come from"),
+        ],
+        table=page.of_table(results.summary_tables()[0], "row"),
         figures=figures,
         schedule=drawn,
+        method=_method(results, judged),
+        file=file,
+        text=text,
+        address=f"data:application/toml;charset=utf-8,{quote(text)}",
+        command=method.command(results),
         machines=[(m, page.machine_table(m)) for m in machines[:MOST_MACHINES]],
         more_machines=max(0, len(machines) - MOST_MACHINES),
         scenarios=_scenarios(results),
     )
 
 
-def _table(results: Results) -> page.Grid:
-    table, left = results.summary_tables()[0].shortened()
-    columns = [Column(column.heading, column.numeric, column.key) for column in table.columns]
-    return page.grid(columns, [[cell.text for cell in row] for row in table.rows], left)
+def _method(results: Results, judged: Judged) -> page.Grid:
+    columns = [Column("part", key=True), Column("how", prose=True)]
+    return page.grid(columns, method.rows(results, judged), name="method")
 
 
 def _scenarios(results: Results) -> page.Grid:
     cells = results.manifest["cells"]
     rows = [[cell["scenario"], _where(cell)] for cell in cells]
-    columns = [Column("scenario", style="id"), Column("factors", prose=True)]
+    columns = [Column("scenario", key=True, style="id"), Column("factors", prose=True)]
     table, left = Table.of_texts(columns, rows).shortened()
-    return page.grid(columns, [[cell.text for cell in row] for row in table.rows], left)
+    return page.grid(columns, [[cell.text for cell in row] for row in table.rows], left, "scenario")
 
 
 def _where(cell: dict[str, Any]) -> str:

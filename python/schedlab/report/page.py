@@ -13,6 +13,7 @@ from schedlab.pictures.style import CHART, DARK, LIGHT, variables
 from schedlab.specification import spelled
 from schedlab.system.escaped import escaped
 from schedlab.system.writing import replace
+from schedlab.tables import Table
 
 #: A caption names this many scenarios at most; the page's table of scenarios has all.
 NAMED = 3
@@ -22,6 +23,8 @@ BREAKS = (20, 24, 28, 32, 36, 40, 46, 52, 60, 68, 76, 84, 999)
 CHARACTER, SPACE = 0.56, 0.95
 #: Prose takes this much at least, in characters.
 PROSE = 28
+#: The style of a column that is wrapped like prose and keeps its heading in a block.
+WRAPPED = "wrapped"
 
 
 @dataclass(frozen=True)
@@ -53,13 +56,35 @@ class Grid:
     rem: int
     #: Which rows are not shown, in words.
     left: str = ""
+    #: The address of each row in the page; empty where rows have none.
+    addresses: Sequence[str] = ()
 
 
-def grid(columns: Sequence[Column], rows: Sequence[Sequence[Any]], left: str = "") -> Grid:
-    """A table of texts; a text may come with a style of its own, as a pair."""
+def grid(columns: Sequence[Column], rows: Sequence[Sequence[Any]], left: str = "", name: str = "") -> Grid:
+    """A table of texts; a text may come with a style of its own, as a pair. With a name its rows have addresses."""
     cells = [[_cell(value, column) for value, column in zip(row, columns, strict=True)] for row in rows]
     need = sum(CHARACTER * _widest(column, place, cells) + SPACE for place, column in enumerate(columns))
-    return Grid(columns, cells, rem(need), left)
+    return Grid(columns, cells, rem(need), left, _addresses(columns, cells, name) if name else ())
+
+
+def of_table(table: Table, name: str = "") -> Grid:
+    """A table as it is shown on a page: shortened if it is long."""
+    shown, left = table.shortened()
+    columns = [Column(one.heading, one.numeric, one.key, style=WRAPPED if one.prose else "") for one in shown.columns]
+    return grid(columns, [[cell.text for cell in row] for row in shown.rows], left, name)
+
+
+def _addresses(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], name: str) -> list[str]:
+    """An address for each row by what names it: the same as long as that is so; numbered where two are the same."""
+    seen: dict[str, int] = {}
+    found = []
+    for row in rows:
+        keys = [cell.text for cell, column in zip(row, columns, strict=True) if column.key]
+        address = anchor(" ".join([name, *keys]))
+        seen[address] = seen.get(address, 0) + 1
+        # No text gives an underscore, so that what is numbered is never another row's.
+        found.append(address if seen[address] == 1 else f"{address}_{seen[address]}")
+    return found
 
 
 def rem(need: float) -> int:
@@ -78,7 +103,7 @@ def _widest(column: Column, place: int, rows: Sequence[Sequence[Cell]]) -> int:
     heading = max(map(len, re.split(rf"{BREAK}|(?<= )", column.heading)), default=0)
     if column.prose:
         return max(heading, PROSE)
-    if column.style == "id" and not column.key:
+    if column.style in ("id", WRAPPED) and not column.key:
         return max([heading, *(min(len(row[place].text), PROSE) for row in rows)])
     return max([heading, *(len(row[place].text) for row in rows)])
 

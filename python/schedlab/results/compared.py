@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 #: Metrics that a line names, and lines of words.
 NAMED, LINES = 4, 12
+#: Parts of an experiment that decide what is done: cells in which these differ are of other work.
+WORK = ("workload", "machine", "duration", "warm_up")
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,14 @@ def rows(
 
     `goal` is that of the experiment: which metrics should be less, and which more.
     """
-    asked = [(one, _common(one, metrics)) for one in both]
+    return rows_of([(one, metrics) for one in both], question, goal)
+
+
+def rows_of(
+    both: Sequence[tuple[Both, Sequence[str]]], question: Question, goal: Mapping[str, Sequence[str]]
+) -> list[dict[str, Any]]:
+    """The same, where each pair of cells has metrics of its own."""
+    asked = [(one, _common(one, metrics)) for one, metrics in both]
     asked = [(one, names) for one, names in asked if names]
     found = families([_aligned(one, names, goal) for one, names in asked], question)
     return [
@@ -212,7 +221,7 @@ def words(found: Sequence[Mapping[str, Any]], factors: Sequence[str], question: 
 def _said(of: Sequence[Mapping[str, Any]], question: Question) -> list[str]:
     parts = []
     real = sorted((row for row in of if row["verdict"] == REAL), key=lambda row: -abs(row["relative"] or 0.0))
-    parts += [_effect(row, question) for row in real[:NAMED]]
+    parts += [effect(row, question) for row in real[:NAMED]]
     parts += [f"{counted(len(real) - NAMED, 'more real difference')}"] if len(real) > NAMED else []
     bound = "" if question.within is None else share(question.within)
     equal = [row for row in of if row["test"] == CERTAIN and not row["mean"]]
@@ -227,7 +236,7 @@ def _said(of: Sequence[Mapping[str, Any]], question: Question) -> list[str]:
     return parts
 
 
-def _effect(row: Mapping[str, Any], question: Question) -> str:
+def effect(row: Mapping[str, Any], question: Question) -> str:
     """`lower tasks.io.real by 53 % [50, 56]`: bounds as shares of the base, too."""
     direction = "higher" if row["mean"] > 0 else "lower"
     of = "" if question.of == "mean" else f"{question.of} of "

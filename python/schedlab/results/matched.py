@@ -5,15 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schedlab.errors import UsageError
-from schedlab.results.compared import Both, rows
+from schedlab.results.compared import WORK, Both, rows
 from schedlab.results.results import Results
 from schedlab.specification import spelled
 from schedlab.stats.comparison import Question
 
 #: The factor that says whose cells they are.
 RESULTS = "results"
-#: Parts of an experiment that decide what is done: results in which these differ are of other work.
-WORK = ("workload", "machine", "duration", "warm_up")
 #: Parts that do not decide what a run gives.
 ASIDE = ("question", "seeds", "metrics", "sweep")
 #: What is absent in one of two experiments.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from schedlab.pictures.picture import Picture
     from schedlab.pictures.swept import Figure
+    from schedlab.results.best import Judged
 
 #: Shown when an experiment names no metrics, as far as its runs have them.
 USUAL_OF_JOB = ("real", "user", "sys")
@@ -344,6 +345,30 @@ class Results:
         exact = all(cell["on"] == "sim" for of_both in pairs for cell in of_both)
         rows = compared.rows(both, metrics, Question(of, within, exact, sequence), self.goal)
         return compared.frame(rows, self.factors)
+
+    def judged(self, baseline: dict[str, str] | str | None = None, within: float | None = None) -> "Judged":
+        """Which cell is best in each metric that is shown or in the goal, by how much, and whether that is shown.
+
+        `baseline` and `within` are as in `differences`; without a baseline cells of the same work (workload, machine,
+        duration) are compared with the first of them. `schedlab.results.verdict` says it in words.
+        """
+        from schedlab.results import best
+
+        cells = self.manifest["cells"]
+        own = best.groups(cells)
+        if baseline is not None:
+            levels = [cell["factors"] for cell in cells]
+            own = best.groups_of(
+                self._baselines(read_baseline(baseline, levels) if isinstance(baseline, str) else baseline)
+            )
+        asked = [*self.goal.get("minimize", ()), *self.goal.get("maximize", ())]
+        metrics = list(dict.fromkeys([*self._of(asked, self.known_metrics), *self.shown_metrics]))
+        bounds = {f"{name}_low": name for name in metrics if f"{name}_low" in self.known_metrics}
+        found = self.values_of([*metrics, *bounds])
+        cut = {name: sum((one, low) in found for one in self.scenarios) for low, name in bounds.items()}
+        question = Question(within=within, exact=all(cell["on"] == "sim" for cell in cells))
+        means = self._summary(metrics, found)
+        return best.judged(cells, own, metrics, found, means, self.alike, self.repeats, question, self.goal, cut)
 
     def _baselines(self, factors: dict[str, str]) -> list[tuple[dict, dict]]:
         """Each cell that is not a baseline, with the one it is compared with."""

@@ -25,6 +25,13 @@ def column_names(factors: list[str]) -> list[str]:
     return [_end(factor, factors) if len(factor.split(".")) > LONG_PATH else factor for factor in factors]
 
 
+def short_names(factors: Sequence[str]) -> list[str]:
+    """Factors as sentences name them: `slice`, `hog.count`; whole where two would have the same name."""
+    parts = [factor.split(".") for factor in factors]
+    ends = [one[-1] if len(one) <= 2 and one[-1] != "name" else ".".join(one[-2:]) for one in parts]
+    return [end if ends.count(end) == 1 else factor for end, factor in zip(ends, factors, strict=True)]
+
+
 def level_name(level: str) -> str:
     """A value of a factor as rows show it: a policy by its name and parameters, steps and distributions in words."""
     if level.startswith('{"name":'):
