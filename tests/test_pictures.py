@@ -229,9 +229,10 @@ def test_a_chart_for_each_metric_and_a_tail_for_each_distribution():
         *(f"tasks.io.wait.{name}" for name in ("count", "mean", "min", "p50", "p99", "p999", "max")),
     ]
     found = figures(CELLS, ["tasks.io.real", "tasks.io.wait.p99"], known, rows)
-    assert [figure.title for figure in found] == ["real", "wait.p99", "tasks.io.wait: all percentiles"]
+    maps = ["tasks.io.real by slice and gap.exp", "tasks.io.wait.p99 by slice and gap.exp"]
+    assert [figure.title for figure in found] == ["real", "wait.p99", *maps, "tasks.io.wait: all percentiles"]
     assert [words for words, *_ in labels(found[0].drawings[0], "name")] == ["io, gap.exp 2 ms", "io, gap.exp 4 ms"]
-    assert [figure.points for figure in found] == ["", "", KEPT]
+    assert [figure.points for figure in found] == ["", "", "", "", KEPT]
     assert distributions(["tasks.io.wait.p99"], known) == {"tasks.io.wait": [*known[3:]]}
 
 

@@ -4,7 +4,7 @@ Numbers have an axis to scale, and a curve joins them. Names are rows, in the or
 between two names, so no line joins them. Every point stands at its own place; series differ by colour and by shape.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from math import isfinite
@@ -35,6 +35,8 @@ DIAMOND = "M0 -6l6 6l-6 6l-6 -6z"
 LINE, BAND = 15.0, 11.0
 #: Height of a title above its axis.
 TITLE = 22.0
+#: How far the shade of acceptable levels reaches beyond the first and the last of them.
+BESIDE = 5.0
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Series:
     name: str
     points: list[Point]
     published: list[tuple[int, float]] = field(default_factory=list)
+    #: The places of acceptable points; None where that is not known.
+    accepted: Collection[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -108,18 +112,22 @@ def chart(
     y_title: str,
     width: float = WIDTH,
     among: Sequence[Series] = (),
+    heading: str = "",
 ) -> Drawing:
     """Draw at most `COLOURS` series over levels; texts are read as numbers where all of them are.
 
-    The axis has room for the series `among` which they are, so that several charts have the same.
+    The axis has room for the series `among` which they are, so that several charts have the same; `heading` then says
+    which one this is. Acceptable points are shaded, and the levels that are acceptable in all series.
     """
     texts = [one for one in levels if isinstance(one, str)]
     places = axes.levels(texts) if len(texts) == len(levels) else [one for one in levels if isinstance(one, Level)]
     name = f"{y_title} over {x_title}" if x_title else y_title
-    legend, below = legend_of(series, width, 11.0)
+    above = text("heading", 0, 11, heading, room=width) if heading else ""
+    legend, below = legend_of(series, width, 11.0 + (LINE if heading else 0.0))
+    below = below or (LINE if heading else 0.0)
     draw = _curves if places and all(one.value is not None for one in places) else _rows
     inner, height = draw(places, series, scale(among or series), x_title, y_title, width, below)
-    return Drawing(name, legend + inner, width, height)
+    return Drawing(f"{heading}: {name}" if heading else name, above + legend + inner, width, height)
 
 
 def scale(series: Sequence[Series]) -> tuple[Axis, list[float]]:
@@ -158,12 +166,20 @@ def _curves(
         parts.append(line("grid", left, y(mark), right, y(mark)))
         parts.append(text("tick", left - 6, y(mark) + 4, words, "end"))
     parts += below_axis([one.label for one in levels], [x(i) for i in range(len(levels))], left, right, bottom)
+    order = sorted(range(len(levels)), key=lambda i: levels[i].value)
+    shared = common(series)
+    for run in runs(order, shared) if len(shared) < len(levels) else ():
+        begin, end = x(run[0]) - BESIDE, x(run[-1]) + BESIDE
+        parts.append(f'<rect class="shade" x="{begin:.1f}" y="{top:.1f}" width="{end - begin:.1f}" height="{HEIGHT}"/>')
     words = x_title + (", log scale" if x_axis.log else "")
     parts.append(text("title", width / 2, bottom + 34, words, "middle", width))
     for index, one in enumerate(series):
         points = sorted(one.points, key=lambda point: levels[point.x].value)
         curve = " ".join(f"{x(p.x):.1f},{y(p.mean):.1f}" for p in points)
         drawn = [f'<polyline class="join" points="{curve}"/>'] if len(points) > 1 else []
+        at = {p.x: p for p in points}
+        for run in runs(order, [place for place in one.accepted or () if place in at]):
+            drawn.append(halo([(x(place), y(at[place].mean)) for place in run]))
         for p in points:
             bar = upright(x(p.x), y(max(p.low, min(y_axis.low, y_axis.high))), y(p.high)) if isfinite(p.low) else ""
             drawn.append(marked(bar, x(p.x), y(p.mean), index, _tip(one.name, levels[p.x].label, p)))
@@ -211,7 +227,7 @@ def _rows(
     words = y_title + (", log scale" if axis.log else "")
     parts.append(text("title", width / 2, bottom + 34, words, "middle", width))
     for index, one in enumerate(series):
-        drawn = []
+        drawn = [halo([(x(p.mean), y(p.x, index))]) for p in one.points if p.x in (one.accepted or ())]
         for p in one.points:
             bar = ""
             if isfinite(p.low):
@@ -286,6 +302,30 @@ def marked(bar: str, x: float, y: float, index: int, tip: str) -> str:
     """A point with its interval."""
     mark = f'<path class="mark" transform="translate({x:.1f} {y:.1f})" d="{SHAPES[index % COLOURS]}"/>'
     return f"<g>{bar}{mark}<title>{escape(tip)}</title></g>"
+
+
+def common(series: Sequence[Series]) -> set[int]:
+    """The places that all series accept of which that is known."""
+    known = [set(one.accepted) for one in series if one.accepted is not None]
+    return set.intersection(*known) if known else set()
+
+
+def runs(order: Sequence[int], accepted: Collection[int]) -> list[list[int]]:
+    """Accepted places that are next to each other in that order."""
+    found: list[list[int]] = []
+    for before, place in zip([None, *order], order, strict=False):
+        if place in accepted:
+            if before in accepted and found:
+                found[-1].append(place)
+            else:
+                found.append([place])
+    return found
+
+
+def halo(places: Sequence[tuple[float, float]]) -> str:
+    """A shade around acceptable points."""
+    first, *others = (f"{x:.1f} {y:.1f}" for x, y in places)
+    return f'<path class="halo" d="M{first}{"".join(f"L{one}" for one in others) or "h0"}"/>'
 
 
 def diamond(x: float, y: float, tip: str) -> str:

@@ -6,6 +6,9 @@ SERIES = ("s0", "s1", "s2", "s3", "s4", "s5")
 STATES = ("user", "system", "ready", "wait", "idle", "io")
 #: Verdicts, which stand in words too.
 VERDICTS = ("good", "bad", "fair")
+#: Steps of a heat map from the least to the most, and the ink that is read on each.
+HEAT = ("h0", "h1", "h2", "h3", "h4", "h5", "h6")
+INK = ("i0", "i1", "i2", "i3", "i4", "i5", "i6")
 
 LIGHT = {
     "bg": "#fdfdfc",
@@ -28,6 +31,20 @@ LIGHT = {
     "wait": "#9c98c0",
     "idle": "#dde6ea",
     "io": "#86806f",
+    "h0": "#f6f7f2",
+    "h1": "#e9eec9",
+    "h2": "#f8dc8c",
+    "h3": "#f6b556",
+    "h4": "#e98a3c",
+    "h5": "#b0450f",
+    "h6": "#6d2405",
+    "i0": "#1d1f23",
+    "i1": "#1d1f23",
+    "i2": "#1d1f23",
+    "i3": "#1d1f23",
+    "i4": "#1d1f23",
+    "i5": "#ffffff",
+    "i6": "#ffffff",
 }
 DARK = {
     "bg": "#16181b",
@@ -50,6 +67,20 @@ DARK = {
     "wait": "#6c7888",
     "idle": "#342c5c",
     "io": "#6e2c1c",
+    "h0": "#1b1e21",
+    "h1": "#2b2a1c",
+    "h2": "#45371a",
+    "h3": "#6d4a14",
+    "h4": "#ba771c",
+    "h5": "#e0953a",
+    "h6": "#ffd590",
+    "i0": "#e6e7e9",
+    "i1": "#e6e7e9",
+    "i2": "#f0eee8",
+    "i3": "#ffffff",
+    "i4": "#0c0d0e",
+    "i5": "#0c0d0e",
+    "i6": "#0c0d0e",
 }
 
 
@@ -65,7 +96,13 @@ CHART = (
 .chart .join { stroke: currentColor; stroke-width: 1.5; fill: none; opacity: .6; }
 .chart .bar { stroke: currentColor; stroke-width: 1.4; fill: none; } .chart .mark { fill: currentColor; }
 .chart .published { fill: none; stroke: currentColor; stroke-width: 1.6; }
+.chart .halo { stroke: currentColor; stroke-width: 11; stroke-linecap: round; stroke-linejoin: round; fill: none; }
+.chart .halo { opacity: .3; }
+.chart .shade { fill: var(--dim); opacity: .16; } .chart .heading { font-weight: 600; }
+.chart .best { fill: none; stroke: var(--ink); stroke-width: 2; } .chart .dot { stroke: none; }
 """
     + " ".join(f".chart .{name} {{ color: var(--{name}); }}" for name in SERIES)
+    + "\n"
+    + " ".join(f".chart .{name} {{ fill: var(--{name}); }}" for name in (*HEAT, *INK))
     + "\n"
 )

@@ -1,25 +1,38 @@
-"""Which pictures show the numbers of a sweep: a chart for each metric, and the tail of each distribution.
+"""Which pictures show the numbers of a sweep: charts, heat maps, and the tail of each distribution.
 
 Given as tables are: cells of a manifest, rows of `Results.summary` by scenario and metric.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isfinite
+from types import MappingProxyType
+from typing import TypeVar
 
-from schedlab.pictures import axes
+from schedlab.pictures import axes, heat
 from schedlab.pictures.chart import COLOURS, Drawing, Point, Series, chart, panels
 from schedlab.pictures.tail import Percentile, longer, spelled, tail
-from schedlab.units import convert, readable_unit
+from schedlab.units import convert, digits, readable_unit
+
+T = TypeVar("T")
 
 #: A row of `Results.summary` by scenario and metric.
 Entries = Mapping[tuple[str, str], Mapping]
+#: What is said of a scenario in a metric: `heat.BEST`, `heat.ACCEPTABLE`, or nothing.
+Marks = Mapping[tuple[str, str], str]
 #: A statistic of a distribution, at the end of a metric's name.
 STATISTIC = re.compile(r"(.+)\.(min|max|p\d+)")
 #: What a drawn distribution consists of: results keep no single values.
 KEPT = "points: the percentiles that results keep, each the mean over the seeds; lines only join them"
 #: Cells whose distributions are drawn: of more, as many spread over the sweep.
 MOST_CURVES = 40
+#: Charts of a figure, and levels of a heat map in either direction: of more, as many spread over the sweep.
+MOST_PANELS, MOST_LEVELS = 24, 24
+#: Above the chart of a metric of no job, next to those of jobs.
+ALL = "all tasks"
+#: What the shades of a chart are.
+SHADED = "shaded: not shown to be worse than the best; from top to bottom: so in every curve that has such points"
 
 
 @dataclass(frozen=True)
@@ -37,21 +50,25 @@ def figures(
     shown: Sequence[str],
     known: Sequence[str],
     rows: Callable[[Sequence[str]], Iterable[Mapping]],
+    marks: Marks = MappingProxyType({}),
 ) -> list[Figure]:
     """All pictures of the `shown` metrics; `rows` gives the rows of `Results.summary` for some of the `known` ones."""
     tails = distributions(shown, known)
     wanted = [*shown, *(metric for name, of in tails.items() for metric in [*of, f"{name}.count"] if metric in known)]
     entries = {(row["scenario"], row["metric"]): row for row in rows(list(dict.fromkeys(wanted)))}
-    charts = of_metrics(cells, shown, entries) if len(cells) > 1 else []
+    charts = of_metrics(cells, shown, entries, marks) if len(cells) > 1 else []
+    charts += maps(cells, shown, entries, marks)
     return charts + [of_distribution(cells, name, of, entries) for name, of in tails.items()]
 
 
-def of_metrics(cells: Sequence[Mapping], metrics: Sequence[str], entries: Entries) -> list[Figure]:
+def of_metrics(
+    cells: Sequence[Mapping], metrics: Sequence[str], entries: Entries, marks: Marks = MappingProxyType({})
+) -> list[Figure]:
     """A chart for each metric; the same metric of several jobs or nice levels shares one."""
     groups: dict[str, list[str]] = {}
     for metric in metrics:
         groups.setdefault(_split(metric)[1], []).append(metric)
-    return [_means(cells, name, of, entries) for name, of in groups.items()]
+    return [_means(cells, name, of, entries, marks) for name, of in groups.items()]
 
 
 def distributions(metrics: Sequence[str], known: Sequence[str]) -> dict[str, list[str]]:
@@ -86,8 +103,10 @@ def of_distribution(cells: Sequence[Mapping], name: str, metrics: Sequence[str],
     return Figure(f"{name}: all percentiles{of}", [tail(part, title, among=curves) for part in parts], KEPT)
 
 
-def spread_over(cells: Sequence[Mapping], count: int) -> list[Mapping]:
-    """That many cells at equal steps, the first and the last among them."""
+def spread_over(cells: Sequence[T], count: int) -> list[T]:
+    """That many of them at equal steps, the first and the last among them."""
+    if count >= len(cells):
+        return list(cells)
     return [cells[place * (len(cells) - 1) // (count - 1)] for place in range(count)]
 
 
@@ -100,28 +119,125 @@ def _split(metric: str) -> tuple[str, str]:
     return (one if whose == "tasks" else f"nice {one}"), name
 
 
-def _means(cells: Sequence[Mapping], title: str, metrics: Sequence[str], entries: Entries) -> Figure:
-    values = {factor: list(dict.fromkeys(cell["factors"][factor] for cell in cells)) for factor in cells[0]["factors"]}
-    first = max(values, key=lambda factor: len(values[factor]), default="")
+def _means(cells: Sequence[Mapping], title: str, metrics: Sequence[str], entries: Entries, marks: Marks) -> Figure:
+    """Curves over one factor, one for each level of a second; a chart for each level of further ones."""
+    values = _levels(cells)
+    first = max(values, key=lambda factor: _rank(values[factor]), default="")
     levels = values[first] if first else [""]
     places = {level: place for place, level in enumerate(levels)}
     # What the first factor determines (they were swept together), or what never changes, distinguishes no series.
     others = [f for f in values if f != first and not _follows(cells, first, f)]
+    second = max(others, key=lambda f: (len(values[f]) <= COLOURS, len(values[f])), default=None)
+    further = [factor for factor in others if factor != second]
+    jobs = {_split(metric)[0] for metric in metrics}
+    apart = len(jobs) > 1 and second is not None and len(jobs) * len(values[second]) > COLOURS
     unit = _unit(metrics, entries)
-    lines: dict[str, list[Point]] = {}
+    charts: dict[str, dict[str, list[tuple[Point, str | None]]]] = {}
     for metric in metrics:
         for cell in cells:
             entry = entries.get((cell["scenario"], metric))
             if entry is None or entry["mean"] is None:
                 continue
-            name = ", ".join(filter(None, [_split(metric)[0], _named(cell, others)]))
+            job = _split(metric)[0]
+            heading = ", ".join(filter(None, [(job or ALL) if apart else "", _named(cell, further)]))
+            name = ", ".join(filter(None, ["" if apart else job, _named(cell, [second] if second else [])]))
             place = places[cell["factors"][first]] if first else 0
-            lines.setdefault(name, []).append(Point(place, *_in_unit(entry, unit)))
-    series = [Series(name if len(lines) > 1 else "", points) for name, points in lines.items()]
+            found = Point(place, *_in_unit(entry, unit)), marks.get((cell["scenario"], metric))
+            charts.setdefault(heading, {}).setdefault(name, []).append(found)
+    known = {metric for _, metric in marks}
+    accepting = any(metric in known for metric in metrics)
+    lines = {heading: [_series(n, points, accepting) for n, points in of.items()] for heading, of in charts.items()}
+    names = {one.name for of in lines.values() for one in of}
+    if len(names) == 1:
+        lines = {heading: [replace(one, name="") for one in of] for heading, of in lines.items()}
     y_title = f"{title} [{unit}]" if unit != "1" else title
-    if len(lines) == 1 and next(iter(lines)):
-        y_title = f"{next(iter(lines))}: {y_title}"
-    return Figure(title, [chart(levels, part, first, y_title, among=series) for part in panels(series)])
+    if len(names) == 1 and (name := names.pop()):
+        y_title = f"{name}: {y_title}"
+    among = [one for of in lines.values() for one in of]
+    shown = list(lines.items())[:MOST_PANELS]
+    left = f"{len(lines) - MOST_PANELS} more charts are not shown" if len(lines) > MOST_PANELS else ""
+    drawings = [
+        chart(levels, part, first, y_title, among=among, heading=heading)
+        for heading, of in shown
+        for part in panels(of)
+    ]
+    points = [left, SHADED if any(one.accepted for one in among) else ""]
+    return Figure(title, drawings, "; ".join(filter(None, points)))
+
+
+def _series(name: str, points: Sequence[tuple[Point, str | None]], accepting: bool) -> Series:
+    """A series; nothing is said of what is acceptable where no point has a mark."""
+    accepted = {point.x for point, mark in points if mark} if accepting else set()
+    return Series(name, [point for point, _ in points], accepted=accepted or None)
+
+
+def _levels(cells: Sequence[Mapping]) -> dict[str, list[str]]:
+    """The levels of each factor, in the order of the experiment."""
+    return {factor: list(dict.fromkeys(cell["factors"][factor] for cell in cells)) for factor in cells[0]["factors"]}
+
+
+def _rank(levels: Sequence[str]) -> tuple[bool, int]:
+    """How well levels serve as an axis: three or more numbers first, then the more the better."""
+    return len(levels) > 2 and _are_numbers(levels), len(levels)
+
+
+def _are_numbers(levels: Sequence[str]) -> bool:
+    return len(levels) > 1 and all(level.value is not None for level in axes.levels(levels))
+
+
+def maps(cells: Sequence[Mapping], metrics: Sequence[str], entries: Entries, marks: Marks) -> list[Figure]:
+    """A heat map for each metric over two factors of which one has numbers; one for each level of further factors."""
+    values = {factor: levels for factor, levels in _levels(cells).items() if len(levels) > 1}
+    ranked = sorted(values, key=lambda factor: (_are_numbers(values[factor]), len(values[factor])), reverse=True)
+    pairs = ((x, y) for place, x in enumerate(ranked) for y in ranked[place + 1 :])
+    free = ((x, y) for x, y in pairs if not _follows(cells, x, y) and not _follows(cells, y, x))
+    x, y = next(free, ("", ""))
+    if not x or not (_are_numbers(values[x]) or _are_numbers(values[y])):
+        return []
+    if len(values[x]) > heat.COLUMNS >= len(values[y]):
+        x, y = y, x
+    return list(filter(None, (_map(cells, metric, x, y, values, entries, marks) for metric in metrics)))
+
+
+def _map(
+    cells: Sequence[Mapping],
+    metric: str,
+    x: str,
+    y: str,
+    values: Mapping[str, Sequence[str]],
+    entries: Entries,
+    marks: Marks,
+) -> Figure | None:
+    """The heat maps of a metric, on one scale."""
+    columns, rows = (spread_over(values[factor], min(MOST_LEVELS, len(values[factor]))) for factor in (x, y))
+    at = [{level: place for place, level in enumerate(levels)} for levels in (columns, rows)]
+    further = [f for f in values if f not in (x, y) and not _follows(cells, x, f) and not _follows(cells, y, f)]
+    unit = _unit([metric], entries)
+    found: dict[str, list[heat.Tile]] = {}
+    for cell in cells:
+        entry, own = entries.get((cell["scenario"], metric)), cell["factors"]
+        if entry is not None and entry["mean"] is not None and own[x] in at[0] and own[y] in at[1]:
+            mean, low, high = _in_unit(entry, unit)
+            bounds = f" [{digits(low)}, {digits(high)}]" if isfinite(low) else ""
+            mark = marks.get((cell["scenario"], metric), "")
+            tip = ", ".join(filter(None, [f"{_named(cell, [x, y])}: {digits(mean)}{bounds}", mark]))
+            tile = heat.Tile(at[0][own[x]], at[1][own[y]], mean, tip, mark)
+            found.setdefault(_named(cell, further), []).append(tile)
+    if not found:
+        return None
+    scale = heat.Scale.of([tile.value for tiles in found.values() for tile in tiles])
+    titles = (x, y, f"{metric} [{unit}]" if unit != "1" else metric)
+    shown = list(found.items())[:MOST_PANELS]
+    drawings = [
+        heat.heat(axes.levels(columns), axes.levels(rows), tiles, titles, scale, heading) for heading, tiles in shown
+    ]
+    said = [
+        f"{len(levels)} of {len(values[factor])} levels of {factor}"
+        for factor, levels in ((x, columns), (y, rows))
+        if len(levels) < len(values[factor])
+    ]
+    said += [f"{len(found) - MOST_PANELS} more maps are not shown"] if len(found) > MOST_PANELS else []
+    return Figure(f"{metric} by {_short(x)} and {_short(y)}", drawings, "; ".join(said))
 
 
 def _follows(cells: Sequence[Mapping], first: str, factor: str) -> bool:

@@ -28,7 +28,7 @@ def write(results: Results, path: Path, baseline: str | None = None, within: flo
         raise UsageError(f"{results.folder} is sealed; conclude first, then: schedlab unseal {results.folder}")
     judged = results.judged(baseline, within)
     bests = page.of_table(verdict.table(judged), "best")
-    figures, drawn = _figures(results), _schedule(results)
+    figures, drawn = _figures(results, judged), _schedule(results)
     machines = results.manifest["machines"]
     file, text = method.file(results)
     page.write(
@@ -97,7 +97,7 @@ def _schedule(results: Results) -> dict[str, str]:
     }
 
 
-def _figures(results: Results) -> list[dict[str, Any]]:
+def _figures(results: Results, judged: Judged) -> list[dict[str, Any]]:
     """One chart for each metric if anything was swept, and the tail of each distribution."""
     scenarios = [cell["scenario"] for cell in results.manifest["cells"]]
     caption = page.origin(results.name, scenarios, f"{counted(len(results.seeds), 'seed')} each")
@@ -108,5 +108,5 @@ def _figures(results: Results) -> list[dict[str, Any]]:
             "pictures": [drawing.embedded() for drawing in figure.drawings],
             "origin": f"{figure.points}; {caption}" if figure.points else caption,
         }
-        for figure in results.figures(results.shown_metrics)
+        for figure in results.figures(results.shown_metrics, judged)
     ]

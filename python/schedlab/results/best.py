@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from schedlab.pictures import heat
 from schedlab.results import compared
 from schedlab.results.better import better
 from schedlab.results.compared import WORK, Both
@@ -124,6 +125,17 @@ class Judged:
         """What the cells are compared with, in words."""
         names = {self.named(group.base) for group in self.groups}
         return names.pop() if len(names) == 1 else "the first of each load"
+
+    @property
+    def marks(self) -> dict[tuple[str, str], str]:
+        """What a picture marks, by scenario and metric. Where every cell is acceptable, none is marked so."""
+        found = {}
+        for best in self.bests:
+            accepted = best.acceptable or []
+            if 1 < len(accepted) < len(best.group.cells):
+                found |= {(cell["scenario"], best.metric): heat.ACCEPTABLE for cell in accepted}
+            found[best.cell["scenario"], best.metric] = heat.BEST
+        return found
 
     def named(self, cell: Entry, factors: Sequence[str] | None = None) -> str:
         """A cell by its settings, or by other factors."""

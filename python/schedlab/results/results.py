@@ -430,11 +430,15 @@ class Results:
         """What `differences` found: the difference with its interval, as a share, and in a word."""
         return tables.differences(self.factors, found.to_dicts(), len(self.seeds), self.alike, within)
 
-    def figures(self, metrics: Sequence[str]) -> "list[Figure]":
-        """A chart for each of the metrics if anything was swept, and all percentiles of each distribution."""
+    def figures(self, metrics: Sequence[str], judged: "Judged | None" = None) -> "list[Figure]":
+        """Charts and heat maps of the metrics if anything was swept, and all percentiles of each distribution.
+
+        With a judgement the best and the acceptable cells are marked.
+        """
         from schedlab.pictures import swept
 
-        return swept.figures(self.manifest["cells"], metrics, self.known_metrics, self.entries)
+        marks = judged.marks if judged else {}
+        return swept.figures(self.manifest["cells"], metrics, self.known_metrics, self.entries, marks)
 
     def scenario(self, cell: dict[str, Any]) -> dict[str, Any]:
         """The scenario of a manifest's cell, its machine put back.

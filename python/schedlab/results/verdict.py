@@ -7,7 +7,7 @@ from typing import Any
 from schedlab.results import compared
 from schedlab.results.best import Best, Entry, Judged
 from schedlab.results.compared import NAMED
-from schedlab.results.tables import column_names, level_name, short_names, spelled
+from schedlab.results.tables import level_name, short_names, spelled
 from schedlab.stats.comparison import LOWER, REAL
 from schedlab.tables import Column, Table
 from schedlab.units import counted, digits, readable_unit
@@ -223,7 +223,7 @@ def notes(judged: Judged) -> list[str]:
 def table(judged: Judged) -> Table:
     """A row for each metric and group."""
     columns = [
-        *(Column(name, key=True) for name in column_names(judged.given)),
+        *(Column(name, key=True) for name in short_names(judged.given)),
         Column("metric", key=True, dotted=True),
         Column("better"),
         Column("best", prose=True),
