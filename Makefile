@@ -9,7 +9,7 @@ AGENT := python/schedlab/targets/bin/schedlab-agent
 LIVE := $(patsubst %,tests/test_%.py,diagnose fleet guest guest_noisy guest_turns host live_alike live_arrivals live_faults time tour volume watch)
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
-.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-guests bench-start bench-tune bench-scale mutants docs new-scheduler lock
+.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-guests bench-start bench-report bench-tune bench-scale mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -123,8 +123,8 @@ TIMES := 10
 explore:
 	CASES_TIMES=$(TIMES) PROPTEST_CASES=$$((256 * $(TIMES))) cargo test --release $(RUST_TESTS)
 
-## bench: switches per second, next to the ceiling and the peers, then bench-idle, bench-open, bench-storage, bench-host, bench-guests, bench-start, bench-tune and bench-scale (BENCH_QUICK=1: less of everything)
-bench: bench-switches bench-idle bench-open bench-storage bench-host bench-guests bench-start bench-tune bench-scale
+## bench: switches per second, next to the ceiling and the peers, then bench-idle, bench-open, bench-storage, bench-host, bench-guests, bench-start, bench-report, bench-tune and bench-scale (BENCH_QUICK=1: less of everything)
+bench: bench-switches bench-idle bench-open bench-storage bench-host bench-guests bench-start bench-report bench-tune bench-scale
 
 bench-switches: .venv-bench-simpy/made .venv-bench-simso/made
 	cargo build --quiet --release --locked -p schedlab-bench
@@ -167,6 +167,10 @@ bench-guests: setup
 bench-start: setup .venv-bench-pandas/made
 	$(BIN)/python bench/start.py --schedlab $(BIN)/schedlab --agent $(AGENT) \
 		$$(test -e .venv-bench-pandas/made && echo --pandas .venv-bench-pandas/bin/python)
+
+## bench-report: the page of a sweep of 20,000 runs and five metrics, next to polars reading the same alone
+bench-report: setup
+	$(PYTHON) bench/report.py --schedlab $(BIN)/schedlab
 
 ## bench-tune: ten scenarios whose every setting was run, searched with a fifth of the runs; next to random settings and Optuna alone
 bench-tune: setup

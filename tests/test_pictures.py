@@ -208,9 +208,9 @@ CELLS = [
 ]
 
 
-def rows(names):
-    return [
-        {
+def means(names):
+    return {
+        (cell["scenario"], name): {
             "scenario": cell["scenario"],
             "metric": name,
             "unit": "s",
@@ -220,7 +220,7 @@ def rows(names):
         }
         for name in names
         for place, cell in enumerate(CELLS)
-    ]
+    }
 
 
 def test_a_chart_for_each_metric_and_a_tail_for_each_distribution():
@@ -228,7 +228,7 @@ def test_a_chart_for_each_metric_and_a_tail_for_each_distribution():
         "tasks.io.real",
         *(f"tasks.io.wait.{name}" for name in ("count", "mean", "min", "p50", "p99", "p999", "max")),
     ]
-    found = figures(CELLS, ["tasks.io.real", "tasks.io.wait.p99"], known, rows)
+    found = figures(CELLS, ["tasks.io.real", "tasks.io.wait.p99"], known, means)
     maps = ["tasks.io.real by slice and gap.exp", "tasks.io.wait.p99 by slice and gap.exp"]
     assert [figure.title for figure in found] == ["real", "wait.p99", *maps, "tasks.io.wait: all percentiles"]
     assert [words for words, *_ in labels(found[0].drawings[0], "name")] == ["io, gap.exp 2 ms", "io, gap.exp 4 ms"]
@@ -240,11 +240,11 @@ def test_of_many_cells_some_distributions_are_drawn_and_the_title_says_so():
     cells = [{"scenario": str(n), "on": "sim", "factors": {"scheduler.slice": f"{n}ms"}} for n in range(1, 101)]
     known = [f"wakeup_latency.{one}" for one in ("p50", "p99", "max", "count")]
 
-    def rows_of(names):
+    def means_of(names):
         value = {"unit": "s", "mean": 1.0, "low": None, "high": None}
-        return [{"scenario": cell["scenario"], "metric": name} | value for cell in cells for name in names]
+        return {(cell["scenario"], name): value for cell in cells for name in names}
 
-    found = figures(cells, known[:1], known, rows_of)
+    found = figures(cells, known[:1], known, means_of)
     assert found[-1].title == "wakeup_latency: all percentiles of 40 of 100 cells"
     drawn = spread_over(cells, 40)
     assert (len(drawn), drawn[0], drawn[-1]) == (40, cells[0], cells[-1])
@@ -253,7 +253,7 @@ def test_of_many_cells_some_distributions_are_drawn_and_the_title_says_so():
 
 def test_factors_that_were_swept_together_make_one_series():
     cells = [{"scenario": n, "factors": {"count": n, "gap": m}} for n, m in (("1", "a"), ("2", "b"), ("4", "c"))]
-    entries = [{"scenario": n, "metric": "real", "unit": "s", "mean": 1.0, "low": None, "high": None} for n in "124"]
+    entries = {(n, "real"): {"unit": "s", "mean": 1.0, "low": None, "high": None} for n in "124"}
     (figure,) = figures(cells, ["real"], ["real"], lambda names: entries)
     assert len(marks(figure.drawings[0])) == 3
 

@@ -64,11 +64,23 @@ def test_a_report_is_one_page_with_tables_and_pictures(schedlab, result):
     done = schedlab("report", result.name[:6], "-o", "page.html")
     assert done.returncode == 0, done.stderr
     page = read(schedlab.folder / "page.html")
-    assert page.tags.count("svg") == 5, "a chart for each metric, the tail of the latency, and the schedule"
+    assert page.tags.count("svg") == 8, "a chart for each metric, its effects, the tail of the latency, a schedule"
     text = " ".join(page.text)
     assert "Which slice" in text
     assert "18ms" in text
     assert "Minix 1.5 HZ" in text, "values of the machine stand there with their source"
+
+
+def test_effects_are_drawn_the_largest_first_with_their_intervals(schedlab, small):
+    schedlab("run", small, "--set", "seeds=6", "--set", "sweep={'scheduler.slice'=['100ms','50ms','18ms']}")
+    schedlab("report", "results/small", "-o", "page.html", "--baseline", "scheduler.slice=50ms", "--within", "1%")
+    page = (schedlab.folder / "page.html").read_text()
+    figure = re.search(r'<figure id="effects-tasks-io-real">.*?</figure>', page, re.DOTALL)[0]
+    tips = re.findall(r"<title>(.*?): (-?[\d.]+) % \[.*?\], (.*?)</title>", figure)
+    assert [label for label, *_ in tips] == ["slice 100 ms", "slice 18 ms"]
+    assert abs(float(tips[0][1])) > abs(float(tips[1][1]))
+    assert "difference from slice=50ms, %" in figure
+    assert "lines: ±1 %" in figure
 
 
 def test_every_figure_names_its_scenarios_and_seeds(schedlab, result):

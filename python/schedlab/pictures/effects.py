@@ -6,7 +6,7 @@ from math import isfinite
 
 from schedlab.pictures import axes
 from schedlab.pictures.axes import Axis
-from schedlab.pictures.chart import TITLE, Drawing, below_axis, group, level_bar, line, marked, text
+from schedlab.pictures.chart import LINE, SHAPES, TITLE, Drawing, below_axis, group, level_bar, line, marked, text
 from schedlab.units import digits
 
 #: Of a picture, and of a row of it.
@@ -37,15 +37,15 @@ def effects(found: Sequence[Effect], base: str, within: float | None = None, wid
     axis = Axis(marks[0], marks[-1])
     left = min(0.5 * width, max((axes.width(one.label) for one in rows), default=0.0) + 12)
     right, top = width - 10, TITLE + 16
-    bottom = top + ROW * len(rows)
 
     def x(value: float) -> float:
         return left + (right - left) * axis.at(value)
 
     parts = [text("title", 0, 11, f"difference from {base}, %", room=width)]
-    parts.append(
-        text("tick", 0, 26, f"bars: 95 % intervals{'' if within is None else f'; lines: ±{digits(within)} %'}")
-    )
+    legend = f"bars: 95 % intervals{'' if within is None else f'; lines: ±{digits(within)} %'}"
+    parts.append(text("tick", 0, 26, legend))
+    top += _legend(parts, sorted({one.kind for one in rows}), 26.0 + LINE)
+    bottom = top + ROW * len(rows)
     parts += [line("grid", x(mark), top, x(mark), bottom) for mark in marks]
     for mark in (0.0, *(() if within is None else (-within, within))):
         parts.append(f'<path class="join" d="M{x(mark):.1f} {top:.1f}V{bottom:.1f}"/>')
@@ -58,3 +58,14 @@ def effects(found: Sequence[Effect], base: str, within: float | None = None, wid
         parts.append(text("level", left - 8, y + 4, one.label, "end", left - 8))
         parts.append(group(one.kind, [marked(bar, x(one.mean), y, one.kind, tip)]))
     return Drawing(f"differences from {base}", "".join(parts), width, bottom + 24)
+
+
+def _legend(parts: list[str], kinds: Sequence[int], y: float) -> float:
+    """A mark and the words of each kind of verdict; the height that they take."""
+    x = 0.0
+    for kind in kinds:
+        shape = f'<path class="mark" transform="translate({x + 6:.1f} {y - 4:.1f})" d="{SHAPES[kind]}"/>'
+        parts.append(group(kind, [shape]))
+        parts.append(text("name", x + 16, y, KINDS[kind]))
+        x += 16 + axes.width(KINDS[kind]) + 12
+    return LINE if kinds else 0.0

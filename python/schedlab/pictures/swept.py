@@ -4,7 +4,7 @@ Given as tables are: cells of a manifest, rows of `Results.summary` by scenario 
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from types import MappingProxyType
@@ -27,6 +27,8 @@ STATISTIC = re.compile(r"(.+)\.(min|max|p\d+)")
 KEPT = "points: the percentiles that results keep, each the mean over the seeds; lines only join them"
 #: Cells whose distributions are drawn: of more, as many spread over the sweep.
 MOST_CURVES = 40
+#: Levels on the axis of a chart: of more, as many spread over the sweep.
+MOST_PLACES = 200
 #: Charts of a figure, and levels of a heat map in either direction: of more, as many spread over the sweep.
 MOST_PANELS, MOST_LEVELS = 24, 24
 #: Above the chart of a metric of no job, next to those of jobs.
@@ -49,13 +51,13 @@ def figures(
     cells: Sequence[Mapping],
     shown: Sequence[str],
     known: Sequence[str],
-    rows: Callable[[Sequence[str]], Iterable[Mapping]],
+    means: Callable[[Sequence[str]], Entries],
     marks: Marks = MappingProxyType({}),
 ) -> list[Figure]:
-    """All pictures of the `shown` metrics; `rows` gives the rows of `Results.summary` for some of the `known` ones."""
+    """All pictures of the `shown` metrics; `means` gives the rows of `Results.summary` for some of the `known` ones."""
     tails = distributions(shown, known)
     wanted = [*shown, *(metric for name, of in tails.items() for metric in [*of, f"{name}.count"] if metric in known)]
-    entries = {(row["scenario"], row["metric"]): row for row in rows(list(dict.fromkeys(wanted)))}
+    entries = means(list(dict.fromkeys(wanted)))
     charts = of_metrics(cells, shown, entries, marks) if len(cells) > 1 else []
     charts += maps(cells, shown, entries, marks)
     return charts + [of_distribution(cells, name, of, entries) for name, of in tails.items()]
@@ -80,10 +82,10 @@ def distributions(metrics: Sequence[str], known: Sequence[str]) -> dict[str, lis
 
 def of_distribution(cells: Sequence[Mapping], name: str, metrics: Sequence[str], entries: Entries) -> Figure:
     """All percentiles of a distribution, a curve for each cell. The entries have `NAME.count` too."""
-    unit = _unit(metrics, entries)
     factors = [factor for factor in cells[0]["factors"] if len({cell["factors"][factor] for cell in cells}) > 1]
     curves = []
     drawn = cells if len(cells) <= MOST_CURVES else spread_over(cells, MOST_CURVES)
+    unit = _unit(drawn, metrics, entries)
     for cell in drawn:
         of_cell = {metric: entries.get((cell["scenario"], metric)) for metric in metrics}
         counted = entries.get((cell["scenario"], f"{name}.count"))
@@ -96,7 +98,7 @@ def of_distribution(cells: Sequence[Mapping], name: str, metrics: Sequence[str],
             if (share := longer(statistic, count)) is not None
         ]
         if curve:
-            curves.append((_named(cell, factors), curve))
+            curves.append((named(cell, factors), curve))
     title = f"{name} [{unit}]" if unit != "1" else name
     parts = [curves[place : place + COLOURS] for place in range(0, len(curves), COLOURS)]
     of = "" if drawn is cells else f" of {len(drawn)} of {len(cells):,} cells"
@@ -123,7 +125,7 @@ def _means(cells: Sequence[Mapping], title: str, metrics: Sequence[str], entries
     """Curves over one factor, one for each level of a second; a chart for each level of further ones."""
     values = _levels(cells)
     first = max(values, key=lambda factor: _rank(values[factor]), default="")
-    levels = values[first] if first else [""]
+    levels = spread_over(values[first], MOST_PLACES) if first else [""]
     places = {level: place for place, level in enumerate(levels)}
     # What the first factor determines (they were swept together), or what never changes, distinguishes no series.
     others = [f for f in values if f != first and not _follows(cells, first, f)]
@@ -131,16 +133,17 @@ def _means(cells: Sequence[Mapping], title: str, metrics: Sequence[str], entries
     further = [factor for factor in others if factor != second]
     jobs = {_split(metric)[0] for metric in metrics}
     apart = len(jobs) > 1 and second is not None and len(jobs) * len(values[second]) > COLOURS
-    unit = _unit(metrics, entries)
     charts: dict[str, dict[str, list[tuple[Point, str | None]]]] = {}
+    drawn = [cell for cell in cells if not first or cell["factors"][first] in places]
+    unit = _unit(drawn, metrics, entries)
     for metric in metrics:
-        for cell in cells:
+        for cell in drawn:
             entry = entries.get((cell["scenario"], metric))
             if entry is None or entry["mean"] is None:
                 continue
             job = _split(metric)[0]
-            heading = ", ".join(filter(None, [(job or ALL) if apart else "", _named(cell, further)]))
-            name = ", ".join(filter(None, ["" if apart else job, _named(cell, [second] if second else [])]))
+            heading = ", ".join(filter(None, [(job or ALL) if apart else "", named(cell, further)]))
+            name = ", ".join(filter(None, ["" if apart else job, named(cell, [second] if second else [])]))
             place = places[cell["factors"][first]] if first else 0
             found = Point(place, *_in_unit(entry, unit)), marks.get((cell["scenario"], metric))
             charts.setdefault(heading, {}).setdefault(name, []).append(found)
@@ -161,7 +164,12 @@ def _means(cells: Sequence[Mapping], title: str, metrics: Sequence[str], entries
         for heading, of in shown
         for part in panels(of)
     ]
-    points = [left, SHADED if any(one.accepted for one in among) else ""]
+    few = (
+        f"{len(levels)} of {len(values[first]):,} levels of {first}"
+        if first and len(levels) < len(values[first])
+        else ""
+    )
+    points = [few, left, SHADED if any(one.accepted for one in among) else ""]
     return Figure(title, drawings, "; ".join(filter(None, points)))
 
 
@@ -212,17 +220,18 @@ def _map(
     columns, rows = (spread_over(values[factor], min(MOST_LEVELS, len(values[factor]))) for factor in (x, y))
     at = [{level: place for place, level in enumerate(levels)} for levels in (columns, rows)]
     further = [f for f in values if f not in (x, y) and not _follows(cells, x, f) and not _follows(cells, y, f)]
-    unit = _unit([metric], entries)
+    drawn = [cell for cell in cells if cell["factors"][x] in at[0] and cell["factors"][y] in at[1]]
+    unit = _unit(drawn, [metric], entries)
     found: dict[str, list[heat.Tile]] = {}
-    for cell in cells:
+    for cell in drawn:
         entry, own = entries.get((cell["scenario"], metric)), cell["factors"]
-        if entry is not None and entry["mean"] is not None and own[x] in at[0] and own[y] in at[1]:
+        if entry is not None and entry["mean"] is not None:
             mean, low, high = _in_unit(entry, unit)
             bounds = f" [{digits(low)}, {digits(high)}]" if isfinite(low) else ""
             mark = marks.get((cell["scenario"], metric), "")
-            tip = ", ".join(filter(None, [f"{_named(cell, [x, y])}: {digits(mean)}{bounds}", mark]))
+            tip = ", ".join(filter(None, [f"{named(cell, [x, y])}: {digits(mean)}{bounds}", mark]))
             tile = heat.Tile(at[0][own[x]], at[1][own[y]], mean, tip, mark)
-            found.setdefault(_named(cell, further), []).append(tile)
+            found.setdefault(named(cell, further), []).append(tile)
     if not found:
         return None
     scale = heat.Scale.of([tile.value for tiles in found.values() for tile in tiles])
@@ -246,7 +255,7 @@ def _follows(cells: Sequence[Mapping], first: str, factor: str) -> bool:
     return len(pairs) == len({level for level, _ in pairs})
 
 
-def _named(cell: Mapping, factors: Sequence[str]) -> str:
+def named(cell: Mapping, factors: Sequence[str]) -> str:
     """A cell by some of its factors; what is no number needs no name in front of it."""
     found = [(factor, axes.level(cell["factors"][factor])) for factor in factors]
     return ", ".join(one.label if one.value is None else f"{_short(name)} {one.label}" for name, one in found)
@@ -258,8 +267,10 @@ def _short(factor: str) -> str:
     return ".".join(parts[-2:]) if len(parts) > 3 else parts[-1]
 
 
-def _unit(metrics: Sequence[str], entries: Entries) -> str:
-    found = [entry for (_, metric), entry in entries.items() if metric in metrics and entry["mean"] is not None]
+def _unit(cells: Sequence[Mapping], metrics: Sequence[str], entries: Entries) -> str:
+    """The unit in which these means are read most easily."""
+    found = [entry for cell in cells for metric in metrics if (entry := entries.get((cell["scenario"], metric)))]
+    found = [entry for entry in found if entry["mean"] is not None]
     return readable_unit(found[0]["unit"], max(abs(entry["mean"]) for entry in found)) if found else "1"
 
 

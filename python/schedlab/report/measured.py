@@ -5,18 +5,21 @@ from typing import Any
 from urllib.parse import quote
 
 from schedlab.errors import UsageError
-from schedlab.pictures import schedule
+from schedlab.pictures import effects, schedule, swept
+from schedlab.pictures.chart import WIDTH
 from schedlab.report import method, page
 from schedlab.report.page import Column
 from schedlab.report.warnings import gathered
-from schedlab.results import Results, verdict
+from schedlab.results import Results, compared, verdict
 from schedlab.results.best import Judged
 from schedlab.results.tables import level_name
-from schedlab.tables import Table
+from schedlab.tables import table as tables
 from schedlab.units import counted
 
 #: Machines that a page describes.
 MOST_MACHINES = 20
+#: Differences of a metric that are drawn, the largest.
+MOST_EFFECTS = 40
 
 
 def write(results: Results, path: Path, baseline: str | None = None, within: float | None = None) -> None:
@@ -28,7 +31,7 @@ def write(results: Results, path: Path, baseline: str | None = None, within: flo
         raise UsageError(f"{results.folder} is sealed; conclude first, then: schedlab unseal {results.folder}")
     judged = results.judged(baseline, within)
     bests = page.of_table(verdict.table(judged), "best")
-    figures, drawn = _figures(results, judged), _schedule(results)
+    figures, changed, drawn = _figures(results, judged), _effects(results, judged), _schedule(results)
     machines = results.manifest["machines"]
     file, text = method.file(results)
     page.write(
@@ -46,6 +49,7 @@ def write(results: Results, path: Path, baseline: str | None = None, within: flo
             *([("best", "The best in each metric")] if bests.rows else []),
             ("numbers", "The numbers"),
             *((f["id"], f["title"]) for f in figures),
+            *((f["id"], f["title"]) for f in changed),
             (drawn["id"], "A schedule"),
             ("method", "Method"),
             ("again", "To run it again"),
@@ -53,6 +57,7 @@ def write(results: Results, path: Path, baseline: str | None = None, within: flo
         ],
         table=page.of_table(results.summary_tables()[0], "row"),
         figures=figures,
+        effects=changed,
         schedule=drawn,
         method=_method(results, judged),
         file=file,
@@ -71,11 +76,15 @@ def _method(results: Results, judged: Judged) -> page.Grid:
 
 
 def _scenarios(results: Results) -> page.Grid:
-    cells = results.manifest["cells"]
-    rows = [[cell["scenario"], _where(cell)] for cell in cells]
-    columns = [Column("scenario", key=True, style="id"), Column("factors", prose=True)]
-    table, left = Table.of_texts(columns, rows).shortened()
-    return page.grid(columns, [[cell.text for cell in row] for row in table.rows], left, "scenario")
+    """Each scenario by the short name that captions use, and what makes it differ from the others."""
+    columns = [Column("scenario", key=True), Column("factors", prose=True), Column("hash", style="id")]
+
+    def row(cell: dict[str, Any]) -> list[tables.Cell]:
+        return [tables.Cell(text) for text in (cell["scenario"][: page.SHORT], _where(cell), cell["scenario"])]
+
+    rows = tables.rows_of(results.manifest["cells"], row)
+    shown, left = tables.Table([tables.Column(one.heading) for one in columns], rows).shortened()
+    return page.grid(columns, [[cell.text for cell in row] for row in shown.rows], left, "scenario")
 
 
 def _where(cell: dict[str, Any]) -> str:
@@ -100,7 +109,7 @@ def _schedule(results: Results) -> dict[str, str]:
 def _figures(results: Results, judged: Judged) -> list[dict[str, Any]]:
     """One chart for each metric if anything was swept, and the tail of each distribution."""
     scenarios = [cell["scenario"] for cell in results.manifest["cells"]]
-    caption = page.origin(results.name, scenarios, f"{counted(len(results.seeds), 'seed')} each")
+    caption = page.origin(results.name, scenarios, _seeds(results))
     return [
         {
             "id": page.anchor(figure.title),
@@ -110,3 +119,34 @@ def _figures(results: Results, judged: Judged) -> list[dict[str, Any]]:
         }
         for figure in results.figures(results.shown_metrics, judged)
     ]
+
+
+def _effects(results: Results, judged: Judged) -> list[dict[str, Any]]:
+    """For each metric all cells compared with their base, the largest differences first."""
+    shown = [*judged.given, *judged.settings]
+    cells = {cell["scenario"]: cell for cell in results.manifest["cells"]}
+    within = None if judged.question.within is None else 100 * judged.question.within
+    figures = []
+    for metric in [*judged.metrics, *judged.undirected]:
+        rows = [row for row in judged.differences if row["metric"] == metric and row["relative"] is not None]
+        rows.sort(key=lambda row: -abs(row["relative"]))
+        drawn = [compared.effect_of(row, swept.named(cells[row["scenario"]], shown)) for row in rows[:MOST_EFFECTS]]
+        if drawn:
+            left = len(rows) - len(drawn)
+            of = page.origin(results.name, [row["scenario"] for row in rows], _seeds(results))
+            said = (
+                f"the largest {len(drawn)} of {len(rows):,} differences" if left else counted(len(rows), "difference")
+            )
+            figures.append(
+                {
+                    "id": page.anchor(f"effects {metric}"),
+                    "title": f"{metric}: effects",
+                    "pictures": [effects.effects(drawn, judged.base, within, WIDTH).embedded()],
+                    "origin": f"{said}; {of}",
+                }
+            )
+    return figures
+
+
+def _seeds(results: Results) -> str:
+    return f"{counted(len(results.seeds), 'seed')} each"

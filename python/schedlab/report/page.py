@@ -17,6 +17,8 @@ from schedlab.tables import Table
 
 #: A caption names this many scenarios at most; the page's table of scenarios has all.
 NAMED = 3
+#: It names them by this many characters.
+SHORT = 12
 #: Widths in rem below which a table becomes a block for each row; the last is wider than any page.
 BREAKS = (20, 24, 28, 32, 36, 40, 46, 52, 60, 68, 76, 84, 999)
 #: About how wide a character of a table is, and the space after a column, in rem.
@@ -143,7 +145,7 @@ def write(template: str, path: Path, **values: Any) -> None:
 
 def origin(name: str, scenarios: list[str], seeds: str) -> str:
     """The origin of a figure: experiment, scenarios and seeds."""
-    short = [scenario[:12] for scenario in dict.fromkeys(scenarios)]
+    short = [scenario[:SHORT] for scenario in dict.fromkeys(scenarios)]
     more = f" and {len(short) - NAMED} more" if len(short) > NAMED else ""
     return f"{name}: scenario {', '.join(short[:NAMED])}{more}; {seeds}"
 

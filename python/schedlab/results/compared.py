@@ -30,6 +30,7 @@ from schedlab.units import counted, digits
 if TYPE_CHECKING:
     import polars as pl
 
+    from schedlab.pictures.effects import Effect
     from schedlab.pictures.picture import Picture
 
 #: Metrics that a line names, and lines of words.
@@ -138,17 +139,21 @@ def picture(found: Sequence[Mapping[str, Any]], factors: Sequence[str], question
     from schedlab.pictures import effects
     from schedlab.pictures.picture import Picture
 
-    kinds = {REAL: effects.REAL, SAME: effects.SAME, NO_WORSE: effects.SAME}
-    drawn = []
-    for row in found:
-        if row["relative"] is not None:
-            scale = 100 * row["relative"] / row["mean"] if row["mean"] else 0.0
-            low, high = (float("nan") if row[end] is None else scale * row[end] for end in ("low", "high"))
-            label = " ".join([row["metric"], *(row[name] for name in factors)])
-            kind = kinds.get(row["verdict"], effects.OPEN)
-            drawn.append(effects.Effect(label, 100 * row["relative"], low, high, kind))
+    drawn = [effect_of(row, " ".join([row["metric"], *(row[name] for name in factors)])) for row in found]
     within = None if question.within is None else 100 * question.within
-    return Picture(effects.effects(drawn, base, within).document())
+    return Picture(effects.effects(list(filter(None, drawn)), base, within).document())
+
+
+def effect_of(row: Mapping[str, Any], label: str) -> "Effect | None":
+    """A difference as a picture shows it; None of one from zero."""
+    from schedlab.pictures import effects
+
+    if row["relative"] is None:
+        return None
+    kinds = {REAL: effects.REAL, SAME: effects.SAME, NO_WORSE: effects.SAME}
+    scale = 100 * row["relative"] / row["mean"] if row["mean"] else 0.0
+    low, high = (float("nan") if row[end] is None else scale * row[end] for end in ("low", "high"))
+    return effects.Effect(label, 100 * row["relative"], low, high, kinds.get(row["verdict"], effects.OPEN))
 
 
 def share(within: float) -> str:

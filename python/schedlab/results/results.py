@@ -438,7 +438,7 @@ class Results:
         from schedlab.pictures import swept
 
         marks = judged.marks if judged else {}
-        return swept.figures(self.manifest["cells"], metrics, self.known_metrics, self.entries, marks)
+        return swept.figures(self.manifest["cells"], metrics, self.known_metrics, self._means, marks)
 
     def scenario(self, cell: dict[str, Any]) -> dict[str, Any]:
         """The scenario of a manifest's cell, its machine put back.
