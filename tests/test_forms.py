@@ -266,10 +266,11 @@ def test_notes_below_a_table_are_as_wide_as_the_table_may_be(schedlab, small, wi
 
 
 def test_the_table_of_results_is_printed_again_by_report(schedlab, queue):
-    for form in ("--csv", "--markdown"):
-        printed = schedlab("report", "results/queue", form)
-        assert printed.returncode == 0, printed.stderr
-        assert printed.stdout.splitlines()[:4] == schedlab(*queue, form).stdout.splitlines()[:4]
+    printed = schedlab("report", "results/queue", "--csv")
+    assert printed.returncode == 0, printed.stderr
+    assert printed.stdout == schedlab(*queue, "--csv").stdout
+    rows = [line for line in schedlab(*queue, "--markdown").stdout.splitlines() if line.startswith("|")]
+    assert "\n".join(rows) in schedlab("report", "results/queue", "--markdown").stdout
     assert not (schedlab.folder / "report.html").exists()
     assert schedlab("report", "results/queue", "--csv", "-o", "page.html").returncode == 0
     assert (schedlab.folder / "page.html").exists()

@@ -33,7 +33,8 @@ def verb(
 ) -> None:
     """Write one HTML page about a result: verdict first, then tables, pictures and method; no network needed.
 
-    With --csv or --markdown the table of its means is printed, and no page is written unless -o names one.
+    With --csv the table of its means is printed, with --markdown a text for a pull request: verdict, table, method. No
+    page is written then, unless -o names one.
     """
     from schedlab.cli.output import print_json, refuse_unwritable
     from schedlab.cli.run import show
@@ -52,6 +53,10 @@ def verb(
         print_json({"result": str(results.folder), "page": str(output)})
     elif form is Form.TEXT:
         print(f"wrote {output}, the page about {results.folder}")
+    elif form is Form.MARKDOWN:
+        from schedlab.report import text
+
+        print(text.markdown(results, results.judged(baseline, bound)), end="")
     else:
         show(results, form)
 

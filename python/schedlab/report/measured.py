@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from schedlab.errors import UsageError
 from schedlab.pictures import effects, schedule, swept
 from schedlab.pictures.chart import WIDTH
 from schedlab.report import method, page
@@ -27,13 +26,11 @@ def write(results: Results, path: Path, baseline: str | None = None, within: flo
 
     Raises `UsageError` for sealed results: a page shows settings.
     """
-    if (results.folder / "seal").exists():
-        raise UsageError(f"{results.folder} is sealed; conclude first, then: schedlab unseal {results.folder}")
+    file, text = method.file(results)
     judged = results.judged(baseline, within)
     bests = page.of_table(verdict.table(judged), "best")
     figures, changed, drawn = _figures(results, judged), _effects(results, judged), _schedule(results)
     machines = results.manifest["machines"]
-    file, text = method.file(results)
     page.write(
         "measured.html",
         path,

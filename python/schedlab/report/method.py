@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from schedlab.errors import UsageError
 from schedlab.report import toml
 from schedlab.report.page import over_seeds
 from schedlab.results import Results, verdict
@@ -108,7 +109,12 @@ def _number(value: Any) -> float | None:
 
 
 def file(results: Results) -> tuple[str, str]:
-    """The name of an experiment file that asks the same, and its text."""
+    """The name of an experiment file that asks the same, and its text.
+
+    Raises `UsageError` for sealed results: it shows settings.
+    """
+    if (results.folder / "seal").exists():
+        raise UsageError(f"{results.folder} is sealed; conclude first, then: schedlab unseal {results.folder}")
     return f"{results.name}.toml", toml.text(results.manifest["experiment"])
 
 

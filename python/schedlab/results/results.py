@@ -504,9 +504,13 @@ class Results:
         return f"{head}\n  metrics: {', '.join(self.shown_metrics)}\n  their means and intervals: summary()"
 
     def _repr_html_(self) -> str:
+        from schedlab.results import notebook
+
+        judged = self.judged()
         table, left = self.summary_tables()[0].shortened()
         notes = [*self.notes, *([f"{left}: summary() has all of them"] if left else [])]
-        return tables.html_table(table, self.manifest["question"] or self.name, notes)
+        figures = self.figures(self.shown_metrics, judged)
+        return notebook.html(judged, figures, table, self.manifest["question"] or self.name, notes)
 
 
 def read_baseline(text: str, cells: list[dict[str, str]]) -> dict[str, str]:
