@@ -133,6 +133,34 @@ def test_a_cell_with_some_of_its_values_is_named(planted):
     assert f"{REAL}: 1 of 5 cells have values of some of their runs only" in verdict.lines(found)
 
 
+def test_runs_that_others_spoilt_are_counted_in_the_verdict(planted):
+    results = planted(lambda slice, seed, noise: 10 + noise)
+    scenario = results.manifest["cells"][0]["scenario"]
+    texts = {"void in 3 of 3 attempts, so there are no numbers": [1], "disturbed in 3 of 3 attempts": [2, 3]}
+    results.manifest["warnings"] += [{"scenario": scenario, "warning": t, "seeds": s} for t, s in texts.items()]
+    said = verdict.lines(results.judged())
+    assert {"1 run void, see the warnings", "2 runs disturbed, see the warnings"} <= set(said)
+
+
+def test_values_that_the_end_of_a_run_cut_off_are_counted_in_the_verdict(tmp_path):
+    text = """
+machine = "uniform"
+seeds = 2
+duration = "200ms"
+metrics = ["wakeup_latency.p99"]
+[scheduler]
+name = "round_robin"
+[workload]
+a = { count = 9, steps = [{ compute = { exp = "10ms" } }, { sleep = "3ms" }], passes = "forever" }
+[sweep]
+"scheduler.slice" = ["10ms", "20ms"]
+"""
+    results = Experiment.from_text(text, "cut").run(tmp_path)
+    of = [line for line in verdict.lines(results.judged()) if "cut values off" in line]
+    assert len(of) == 1
+    assert of[0].startswith("wakeup_latency.p99: the end of the run cut values off in ")
+
+
 def test_each_load_has_a_best_setting_of_its_own(planted):
     def real(slice, count, seed, noise):
         return {"1": 10, "2": 100}[count] + 5 * (slice != ("2ms" if count == "1" else "10ms")) + 0.01 * noise

@@ -91,7 +91,7 @@ def of_distribution(cells: Sequence[Mapping], name: str, metrics: Sequence[str],
         counted = entries.get((cell["scenario"], f"{name}.count"))
         count = (counted and counted["mean"]) or 1.0
         curve = [
-            Percentile(spelled(statistic), share, *_in_unit(entry, unit))
+            Percentile(spelled(statistic), share, *in_unit(entry, unit))
             for metric, entry in of_cell.items()
             if entry and entry["mean"] is not None
             for statistic in [metric.rpartition(".")[2]]
@@ -145,7 +145,7 @@ def _means(cells: Sequence[Mapping], title: str, metrics: Sequence[str], entries
             heading = ", ".join(filter(None, [(job or ALL) if apart else "", named(cell, further)]))
             name = ", ".join(filter(None, ["" if apart else job, named(cell, [second] if second else [])]))
             place = places[cell["factors"][first]] if first else 0
-            found = Point(place, *_in_unit(entry, unit)), marks.get((cell["scenario"], metric))
+            found = Point(place, *in_unit(entry, unit)), marks.get((cell["scenario"], metric))
             charts.setdefault(heading, {}).setdefault(name, []).append(found)
     known = {metric for _, metric in marks}
     accepting = any(metric in known for metric in metrics)
@@ -226,7 +226,7 @@ def _map(
     for cell in drawn:
         entry, own = entries.get((cell["scenario"], metric)), cell["factors"]
         if entry is not None and entry["mean"] is not None:
-            mean, low, high = _in_unit(entry, unit)
+            mean, low, high = in_unit(entry, unit)
             bounds = f" [{digits(low)}, {digits(high)}]" if isfinite(low) else ""
             mark = marks.get((cell["scenario"], metric), "")
             tip = ", ".join(filter(None, [f"{named(cell, [x, y])}: {digits(mean)}{bounds}", mark]))
@@ -274,6 +274,7 @@ def _unit(cells: Sequence[Mapping], metrics: Sequence[str], entries: Entries) ->
     return readable_unit(found[0]["unit"], max(abs(entry["mean"]) for entry in found)) if found else "1"
 
 
-def _in_unit(entry: Mapping, unit: str) -> tuple[float, float, float]:
+def in_unit(entry: Mapping, unit: str) -> tuple[float, float, float]:
+    """A mean and its bounds in a unit; NaN for what there is not."""
     mean, low, high = (float("nan") if entry[key] is None else entry[key] for key in ("mean", "low", "high"))
     return tuple(convert(value, entry["unit"], unit) for value in (mean, low, high))

@@ -1,19 +1,22 @@
 """The page about one result: the verdict, its table, pictures of the numbers, a schedule, and how to run it again."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from schedlab.pictures import effects, schedule, swept
-from schedlab.pictures.chart import WIDTH
+from schedlab.pictures import predicted as diagonal
+from schedlab.pictures.chart import COLOURS, WIDTH
 from schedlab.report import method, page
 from schedlab.report.page import Column
 from schedlab.report.warnings import gathered
-from schedlab.results import Results, compared, verdict
+from schedlab.results import Results, compared, predicted, verdict
 from schedlab.results.best import Judged
+from schedlab.results.predicted import Prediction
 from schedlab.results.tables import level_name
 from schedlab.tables import table as tables
-from schedlab.units import counted
+from schedlab.units import counted, readable_unit
 
 #: Machines that a page describes.
 MOST_MACHINES = 20
@@ -28,6 +31,7 @@ def write(results: Results, path: Path, baseline: str | None = None, within: flo
     """
     file, text = method.file(results)
     judged = results.judged(baseline, within)
+    foreseen = results.predictions(within)
     bests = page.of_table(verdict.table(judged), "best")
     figures, changed, drawn = _figures(results, judged), _effects(results, judged), _schedule(results)
     machines = results.manifest["machines"]
@@ -39,11 +43,14 @@ def write(results: Results, path: Path, baseline: str | None = None, within: flo
         results=results,
         counted=counted,
         warnings=gathered(results.warnings),
-        verdict=verdict.lines(judged),
+        verdict=[*predicted.lines(foreseen), *verdict.lines(judged)],
+        predictions=page.of_table(predicted.table(foreseen), "predicted"),
+        predicted=_predicted(results, foreseen),
         bests=bests,
         contents=[
             ("verdict", "Verdict"),
             *([("best", "The best in each metric")] if bests.rows else []),
+            *([("predicted", "Predicted against measured")] if foreseen else []),
             ("numbers", "The numbers"),
             *((f["id"], f["title"]) for f in figures),
             *((f["id"], f["title"]) for f in changed),
@@ -143,6 +150,35 @@ def _effects(results: Results, judged: Judged) -> list[dict[str, Any]]:
                 }
             )
     return figures
+
+
+def _predicted(results: Results, found: Sequence[Prediction]) -> list[dict[str, Any]]:
+    """For each metric what was predicted over what was measured, a colour for each place."""
+    figures = []
+    for metric in dict.fromkeys(one.metric for one in found):
+        own = [one for one in found if one.metric == metric]
+        unit = readable_unit(own[0].found["unit"], max(abs(one.found["mean"]) for one in own))
+        places = dict.fromkeys(one.measured["on"] for one in own)
+        groups = [(on, [_spot(one, unit) for one in own if one.measured["on"] == on]) for on in places]
+        drawings = [
+            diagonal.predicted(groups[at : at + COLOURS], f"{metric} [{unit}]" if unit != "1" else metric)
+            for at in range(0, len(groups), COLOURS)
+        ]
+        scenarios = [cell["scenario"] for one in own for cell in (one.simulated, one.measured)]
+        figures.append(
+            {
+                "id": page.anchor(f"predicted {metric}"),
+                "title": f"{metric}: predicted over measured",
+                "pictures": [drawing.embedded() for drawing in drawings],
+                "origin": f"line: the same; {page.origin(results.name, scenarios, _seeds(results))}",
+            }
+        )
+    return figures
+
+
+def _spot(one: Prediction, unit: str) -> diagonal.Spot:
+    label = swept.named(one.measured, list(one.measured["factors"]))
+    return diagonal.Spot(label, *(swept.in_unit(row, unit) for row in (one.found, one.predicted)))
 
 
 def _seeds(results: Results) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from schedlab.report import method
 from schedlab.report.warnings import gathered
-from schedlab.results import Results, verdict
+from schedlab.results import Results, predicted, verdict
 from schedlab.results.best import Judged
 from schedlab.tables import Table, formats
 from schedlab.tables.formats import meant_as_text
@@ -16,12 +16,16 @@ MOST_ROWS = 12
 
 def markdown(results: Results, judged: Judged) -> str:
     """The whole text."""
-    lines = [f"- {meant_as_text(line)}" for line in verdict.lines(judged)]
+    foreseen = results.predictions(judged.question.within)
+    said = [*predicted.lines(foreseen), *verdict.lines(judged)]
+    lines = [f"- {meant_as_text(line)}" for line in said]
     parts = [f"**{meant_as_text(results.manifest['question'] or results.name)}**", "\n".join(lines)]
     bests = verdict.table(judged)
     if bests.rows:
         text, left = _table(bests)
         parts.append(text if len(bests.rows) <= MOST_ROWS else _folded("The best in each metric and load", text, left))
+    if foreseen:
+        parts.append(_folded("Predicted against measured", *_table(predicted.table(foreseen))))
     table = results.summary_tables()[0]
     parts.append(_folded(counted(len(table.rows), "cell"), *_table(table)))
     if said := [

@@ -108,6 +108,8 @@ class Judged:
     comparable: bool
     #: In how many cells the end of a run cut off values of a metric.
     cut: Mapping[str, int] = field(default_factory=dict)
+    #: How many runs are void, without numbers, or disturbed, with numbers that others slowed down.
+    marred: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def settings(self) -> list[str]:
@@ -176,6 +178,7 @@ def judged(
     question: Question,
     goal: Mapping[str, Sequence[str]],
     cut: Mapping[str, int],
+    marred: Mapping[str, int],
 ) -> Judged:
     """Judge the cells of a result in these metrics."""
     directed = [name for name in metrics if better(name, goal)]
@@ -213,7 +216,7 @@ def judged(
         )
         for (at, name), found in best.items()
     ]
-    return Judged(own, directed, undirected, differences, bests, question, means, comparable, cut)
+    return Judged(own, directed, undirected, differences, bests, question, means, comparable, cut, marred)
 
 
 def _best(cells: Sequence[Entry], metric: str, means: Means, lower: bool) -> Entry | None:

@@ -26,12 +26,15 @@ if TYPE_CHECKING:
     from schedlab.pictures.picture import Picture
     from schedlab.pictures.swept import Figure
     from schedlab.results.best import Judged
+    from schedlab.results.predicted import Prediction
 
 #: Shown when an experiment names no metrics, as far as its runs have them.
 USUAL_OF_JOB = ("real", "user", "sys")
 USUAL_OF_SYSTEM = ("context_switches", "wakeup_latency.p99", "longest_gap")
 #: How the warning of a run begins whose switches and wakeups are not known.
 UNRECORDED = "the scheduler's events were not recorded"
+#: How the warnings of runs begin that others have spoilt.
+MARRED = ("void", "disturbed")
 #: What is said where runs draw no random number, and each such cell was run once.
 ALIKE = "the seeds change nothing{}: {} in place of {}; there is no interval of one run"
 #: What is said where all runs of a cell are the same, though they draw random numbers.
@@ -368,7 +371,20 @@ class Results:
         cut = {name: sum((one, low) in found for one in self.scenarios) for low, name in bounds.items()}
         question = Question(within=within, exact=all(cell["on"] == "sim" for cell in cells))
         means = self._summary(metrics, found)
-        return best.judged(cells, own, metrics, found, means, self.alike, self.repeats, question, self.goal, cut)
+        said = [(one["warning"], len(one["seeds"])) for one in self.manifest["warnings"]]
+        marred = {word: sum(runs for text, runs in said if text.startswith(f"{word} in")) for word in MARRED}
+        about = (self.alike, self.repeats, question, self.goal, cut, marred)
+        return best.judged(cells, own, metrics, found, means, *about)
+
+    def predictions(self, within: float | None = None) -> "list[Prediction]":
+        """The simulator's numbers next to those of kernels with the same factors; see `schedlab.results.predicted`."""
+        from schedlab.results import predicted
+
+        cells, metrics = self.manifest["cells"], self.shown_metrics
+        if not any(predicted.pairs(cells)):
+            return []
+        found = self.values_of(metrics)
+        return predicted.predictions(cells, metrics, found, self._summary(metrics, found), self.alike, within)
 
     def _baselines(self, factors: dict[str, str]) -> list[tuple[dict, dict]]:
         """Each cell that is not a baseline, with the one it is compared with."""

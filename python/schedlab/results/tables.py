@@ -170,6 +170,12 @@ def spelled(entry: dict | None, unit: str) -> str:
     return spread(mean, half) + (f" ({entry['n']} of {entry['of']})" if entry["n"] < entry["of"] else "")
 
 
+def mean_of(entry: Mapping) -> str:
+    """A mean with half its interval, in a unit of its own."""
+    unit = readable_unit(entry["unit"], entry["mean"] or 0.0)
+    return f"{spelled(entry, unit)}{'' if unit == '1' else f' {unit}'}"
+
+
 def html_table(table: Table, caption: str = "", notes: Sequence[str] = ()) -> str:
     """A plain HTML table for notebooks, with notes below it."""
     text = lambda cell: escape(escaped(str(cell)))  # noqa: E731

@@ -7,10 +7,10 @@ from typing import Any
 from schedlab.results import compared
 from schedlab.results.best import Best, Entry, Judged
 from schedlab.results.compared import NAMED
-from schedlab.results.tables import level_name, short_names, spelled
+from schedlab.results.tables import level_name, mean_of, short_names
 from schedlab.stats.comparison import LOWER, REAL
 from schedlab.tables import Column, Table
-from schedlab.units import counted, digits, readable_unit
+from schedlab.units import counted, digits
 
 #: Metrics that the verdict names one by one.
 MOST_LINES = 8
@@ -34,7 +34,7 @@ def lines(judged: Judged) -> list[str]:
 def _of_one_cell(cell: Entry, judged: Judged) -> list[str]:
     """The main numbers in a sentence."""
     rows = [(name, judged.means.get((cell["scenario"], name))) for name in [*judged.metrics, *judged.undirected]]
-    known = [f"{name} is {value(row)}" for name, row in rows if row and row["mean"] is not None]
+    known = [f"{name} is {mean_of(row)}" for name, row in rows if row and row["mean"] is not None]
     more = f"; {counted(len(known) - NAMED, 'more number')} below" if len(known) > NAMED else ""
     return [*([f"{', '.join(known[:NAMED])}{more}"] if known else []), *_missing(judged, [cell])]
 
@@ -58,7 +58,7 @@ def _of_metric(judged: Judged, metric: str) -> str:
             said += f"; and {len(named) - NAMED} others" if len(named) > NAMED else ""
         return f"{metric}: {word} with {said}{_gains(judged, bests)}"
     (best,) = bests
-    parts = [f"{metric}: {word} with {judged.named(best.cell)}, {value(best.entry)}"]
+    parts = [f"{metric}: {word} with {judged.named(best.cell)}, {mean_of(best.entry)}"]
     parts += [gained(judged, best)] if gained(judged, best) else []
     accepted = accepted_in(judged, best)
     return ", ".join(parts) + (f"; acceptable: {accepted}" if accepted else "")
@@ -116,16 +116,16 @@ def _undirected(judged: Judged, metric: str, cells: Sequence[Entry]) -> str:
         return f"{metric}: no run gave a value"
     low, high = min(found, key=lambda one: one[0]), max(found, key=lambda one: one[0])
     if low[0] == high[0]:
-        return f"{metric}: {value(low[2])} in every cell"
+        return f"{metric}: {mean_of(low[2])} in every cell"
     factors = [*judged.given, *judged.settings]
-    ends = [f"{value(row)} ({judged.named(cell, factors)})" for _, cell, row in (low, high)]
+    ends = [f"{mean_of(row)} ({judged.named(cell, factors)})" for _, cell, row in (low, high)]
     return f"{metric}: from {ends[0]} to {ends[1]}; name it in [goal] to have its best cell judged"
 
 
 def _missing(judged: Judged, cells: Sequence[Entry]) -> list[str]:
-    """What the numbers lack, by metric: values that were cut off, cells with fewer values than runs."""
+    """What the numbers lack: runs that others spoilt, values that were cut off, cells with fewer values than runs."""
     of = counted(len(cells), "cell")
-    found = []
+    found = [f"{counted(runs, 'run')} {word}, see the warnings" for word, runs in judged.marred.items() if runs]
     for metric in [*judged.metrics, *judged.undirected]:
         if metric in judged.cut:
             found.append(
@@ -245,7 +245,7 @@ def _row(judged: Judged, best: Best) -> list[str]:
         best.metric,
         best.better,
         judged.named(best.cell),
-        value(best.entry),
+        mean_of(best.entry),
         size,
         compared.verdict(gain, judged.question.within) if gain else "–",
         accepted_in(judged, best) or "–",
@@ -258,9 +258,3 @@ def _bounds(row: Mapping[str, Any]) -> str:
         return ""
     scale = 100 * row["relative"] / row["mean"]
     return f" [{digits(scale * row['low'], 3)}, {digits(scale * row['high'], 3)}]"
-
-
-def value(entry: Mapping[str, Any]) -> str:
-    """A mean with half its interval and its unit."""
-    unit = readable_unit(entry["unit"], entry["mean"] or 0.0)
-    return f"{spelled(entry, unit)}{'' if unit == '1' else f' {unit}'}"
