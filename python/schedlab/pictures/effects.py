@@ -35,7 +35,10 @@ def effects(found: Sequence[Effect], base: str, within: float | None = None, wid
     low, high = min([0.0, *ends]), max([0.0, *ends])
     marks = axes.around_zero(low, high) if high > low else [-1.0, 0.0, 1.0]
     axis = Axis(marks[0], marks[-1])
-    left = min(0.5 * width, max((axes.width(one.label) for one in rows), default=0.0) + 12)
+    longest = max((axes.width(one.label) for one in rows), default=0.0) + 12
+    # Long labels stand above their bars.
+    above = longest > 0.5 * width
+    left, row = (10.0, ROW + LINE) if above else (longest, ROW)
     right, top = width - 10, TITLE + 16
 
     def x(value: float) -> float:
@@ -45,17 +48,20 @@ def effects(found: Sequence[Effect], base: str, within: float | None = None, wid
     legend = f"bars: 95 % intervals{'' if within is None else f'; lines: ±{digits(within)} %'}"
     parts.append(text("tick", 0, 26, legend))
     top += _legend(parts, sorted({one.kind for one in rows}), 26.0 + LINE)
-    bottom = top + ROW * len(rows)
+    bottom = top + row * len(rows)
     parts += [line("grid", x(mark), top, x(mark), bottom) for mark in marks]
     for mark in (0.0, *(() if within is None else (-within, within))):
         parts.append(f'<path class="join" d="M{x(mark):.1f} {top:.1f}V{bottom:.1f}"/>')
     parts += below_axis([digits(mark) for mark in marks], [x(mark) for mark in marks], left - 10, width, bottom)
     for place, one in enumerate(rows):
-        y = top + ROW * (place + 0.5)
+        y = top + row * (place + 1) - ROW / 2
         bar = level_bar(y, x(one.low), x(one.high)) if isfinite(one.low) else ""
         bounds = f" [{digits(one.low)}, {digits(one.high)}]" if bar else ""
         tip = f"{one.label}: {digits(one.mean)} %{bounds}, {KINDS[one.kind]}"
-        parts.append(text("level", left - 8, y + 4, one.label, "end", left - 8))
+        if above:
+            parts.append(text("level", 0, y - 10, one.label, room=width))
+        else:
+            parts.append(text("level", left - 8, y + 4, one.label, "end"))
         parts.append(group(one.kind, [marked(bar, x(one.mean), y, one.kind, tip)]))
     return Drawing(f"differences from {base}", "".join(parts), width, bottom + 24)
 

@@ -99,6 +99,7 @@ CHART = (
 .chart .halo { stroke: currentColor; stroke-width: 11; stroke-linecap: round; stroke-linejoin: round; fill: none; }
 .chart .halo { opacity: .3; }
 .chart .shade { fill: var(--dim); opacity: .16; } .chart .heading { font-weight: 600; }
+.chart .level { paint-order: stroke; stroke: var(--card); stroke-width: 3; }
 .chart .best { fill: none; stroke: var(--ink); stroke-width: 2; } .chart .dot { stroke: none; }
 """
     + " ".join(f".chart .{name} {{ color: var(--{name}); }}" for name in SERIES)

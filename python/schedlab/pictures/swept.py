@@ -257,8 +257,13 @@ def _follows(cells: Sequence[Mapping], first: str, factor: str) -> bool:
 
 def named(cell: Mapping, factors: Sequence[str]) -> str:
     """A cell by some of its factors; what is no number needs no name in front of it."""
-    found = [(factor, axes.level(cell["factors"][factor])) for factor in factors]
-    return ", ".join(one.label if one.value is None else f"{_short(name)} {one.label}" for name, one in found)
+    ends = [_short(name) for name in cell["factors"]]
+    names = {
+        name: end if ends.count(end) == 1 else ".".join(name.split(".")[-2:])
+        for name, end in zip(cell["factors"], ends, strict=True)
+    }
+    found = [(names[factor], axes.level(cell["factors"][factor])) for factor in factors]
+    return ", ".join(one.label if one.value is None else f"{name} {one.label}" for name, one in found)
 
 
 def _short(factor: str) -> str:

@@ -21,7 +21,7 @@ from schedlab.units import counted, readable_unit
 #: Machines that a page describes.
 MOST_MACHINES = 20
 #: Differences of a metric that are drawn, the largest.
-MOST_EFFECTS = 40
+MOST_EFFECTS = 24
 
 
 def write(results: Results, path: Path, baseline: str | None = None, within: float | None = None) -> None:
