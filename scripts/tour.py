@@ -1,4 +1,4 @@
-"""Writes the outputs of docs/tour.md, docs/comparing.md, docs/tuning.md and docs/clusters.md: `.venv/bin/python scripts/tour.py`
+"""Writes the outputs of docs/tour.md and of the pages in EXACT: `.venv/bin/python scripts/tour.py`
 
 Kinds of blocks as arguments renew only these: `scripts/tour.py console form guest`.
 
@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "tour.md"
 #: Pages all of whose commands print the same everywhere.
-EXACT = [ROOT / "docs" / "comparing.md", ROOT / "docs" / "tuning.md", ROOT / "docs" / "clusters.md"]
+EXACT = [ROOT / "docs" / name for name in ("clusters.md", "comparing.md", "reports.md", "tuning.md")]
 
 _BLOCK = re.compile(r"^```(?P<kind>console|toml)(?: (?P<where>\S+))?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"`([\w.]+)`:\s*\Z")

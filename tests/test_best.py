@@ -104,6 +104,15 @@ def test_metrics_without_an_acceptable_setting_in_common_are_a_conflict(planted)
     assert first == f"no setting is acceptable in all metrics: {REAL} and {SHARE} have no acceptable setting in common"
 
 
+def test_a_conflict_of_several_loads_is_named_once(planted):
+    place = {"1ms": 1, "2ms": 2, "5ms": 3, "10ms": 4, "20ms": 5}
+    value = lambda slice, count, seed, noise: int(count) * place[slice] + 0.01 * noise  # noqa: E731
+    first = verdict.lines(planted(value, value, sweep=LOADS).judged())[0]
+    assert first == (
+        f"no setting is acceptable in all metrics and loads: {REAL} and {SHARE} have no acceptable setting in common"
+    )
+
+
 def test_what_is_acceptable_in_all_metrics_comes_first(planted):
     place = {"1ms": 1, "2ms": 1, "5ms": 1, "10ms": 4, "20ms": 5}
     other = {"1ms": 1, "2ms": 4, "5ms": 4, "10ms": 4, "20ms": 5}

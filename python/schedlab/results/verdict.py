@@ -98,8 +98,9 @@ def _common(judged: Judged) -> list[str]:
     if common:
         factors = [cell["factors"] for cell in common]
         return [f"acceptable in {everything}: {several(judged, factors, list(settings.values()))}"]
+    place = {metric: at for at, metric in enumerate(judged.metrics)}
     apart = {
-        (one.metric, other.metric): None
+        tuple(sorted((one.metric, other.metric), key=place.__getitem__)): None
         for (one, own), (other, others) in combinations(zip(judged.bests, accepted, strict=True), 2)
         if not own & others
     }
