@@ -20,7 +20,7 @@ NAMED = 3
 #: It names them by this many characters.
 SHORT = 12
 #: Widths in rem below which a table becomes a block for each row; the last is wider than any page.
-BREAKS = (20, 24, 28, 32, 36, 40, 46, 52, 60, 68, 76, 84, 999)
+BREAKS = (20, 24, 28, 32, 36, 40, 46, 52, 60, 64, 68, 72, 76, 84, 999)
 #: About how wide a character of a table is, and the space after a column, in rem.
 CHARACTER, SPACE = 0.56, 0.95
 #: Prose takes this much at least, in characters.

@@ -222,21 +222,22 @@ def notes(judged: Judged) -> list[str]:
 
 
 def table(judged: Judged) -> Table:
-    """A row for each metric and group."""
+    """A row for each metric and group. Of a single setting the heading has the name."""
+    only = short_names(judged.settings)[0] if len(judged.settings) == 1 else ""
     columns = [
         *(Column(name, key=True) for name in short_names(judged.given)),
         Column("metric", key=True, dotted=True),
         Column("better"),
-        Column("best", prose=True),
+        Column(f"best {only}" if only else "best", prose=True),
         Column("mean", numeric=True),
         Column(f"against {judged.base}", "%", numeric=True),
         Column("verdict"),
         Column("acceptable", prose=True),
     ]
-    return Table.of_texts(columns, [_row(judged, best) for best in judged.bests])
+    return Table.of_texts(columns, [_row(judged, best, f"{only}=" if only else "") for best in judged.bests])
 
 
-def _row(judged: Judged, best: Best) -> list[str]:
+def _row(judged: Judged, best: Best, name: str) -> list[str]:
     gain = best.gain
     size = "base" if best.cell is best.group.base else "–"
     if gain and gain["relative"] is not None:
@@ -245,11 +246,11 @@ def _row(judged: Judged, best: Best) -> list[str]:
         *(level_name(best.cell["factors"][name]) for name in judged.given),
         best.metric,
         best.better,
-        judged.named(best.cell),
+        judged.named(best.cell).removeprefix(name),
         mean_of(best.entry),
         size,
         compared.verdict(gain, judged.question.within) if gain else "–",
-        accepted_in(judged, best) or "–",
+        accepted_in(judged, best).removeprefix(name) or "–",
     ]
 
 
