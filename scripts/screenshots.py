@@ -30,6 +30,7 @@ PAGES = {
     "schedule": ["report", "examples/queue", "-o", "schedule.html"],
     "matrix": ["matrix", "fifo", "minix", "cfs", "--seeds", "2", "--html", "matrix.html"],
     "cache": ["cache", str(TRACE), "--html", "cache.html"],
+    "tuned": ["tune", str(ROOT / "examples" / "response.toml"), "--budget", "200", "--html", "tuned.html"],
 }
 
 

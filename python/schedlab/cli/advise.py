@@ -57,9 +57,10 @@ def verb(
         _print(said, "leave it: nothing is short that settings could help", json)
         return
     if write:
+        from schedlab.system.toml import toml
         from schedlab.system.writing import replace
 
-        replace(write, remedy.toml(definition, f"{said}\nschedlab tune {write} --budget {budget}").encode())
+        replace(write, toml(definition, f"{said}\nschedlab tune {write} --budget {budget}").encode())
         _print(said, f"written: {write}; schedlab tune {write} --budget {budget} searches", json, write)
         return
     found = _tuned(Experiment.from_dict(definition, "advice"), budget, out, bound)
@@ -131,11 +132,12 @@ def _show(found: "Tuning", said: str, form: Form) -> None:
 
     kept = "nothing was kept on this host"
     words = [said, *summary.words(found)]
+    commands = summary.commands(found, "", found.chosen) if summary.recommended(found) else []
     print_compared(
         form,
         summary.front_table(found).but(title=found.experiment.question),
         words,
-        [*summary.notes(found, ""), kept],
+        [*summary.notes(found), *commands, kept],
         first=True,
     )
 

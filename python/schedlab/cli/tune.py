@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from schedlab.experiment import Experiment
     from schedlab.specification import Specification
     from schedlab.targets.target import Target
+    from schedlab.tune.confirm import Confirmed
     from schedlab.tune.tuning import Tuning
 
 NAME = "tune"
-EXAMPLE = "schedlab tune examples/response.toml --budget 400 --svg ranges.svg"
+EXAMPLE = "schedlab tune examples/response.toml --budget 400 --html tuned.html"
 
 
 def verb(
@@ -51,6 +52,9 @@ def verb(
     executor: Executor = None,
     address: Address = None,
     svg: Annotated[Path | None, typer.Option("--svg", help="Draw the acceptable ranges.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write one page: the verdict, the front, the ranges, all settings.")
+    ] = None,
     trust: Annotated[
         bool, typer.Option("--trust", help="Agree to what the file runs and changes on this host; remembered.")
     ] = False,
@@ -72,7 +76,7 @@ def verb(
     from schedlab.tune.document import document
 
     form = chosen(json, csv, markdown)
-    refuse_unwritable(svg=svg)
+    refuse_unwritable(svg=svg, html=html)
     bound = compared.read_within(within) if within else None
     experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
     if goal:
@@ -92,18 +96,19 @@ def verb(
         from schedlab.tune.confirm import confirm as ask
 
         real = ask(found, reality, out, say)
+    command = _command(file, set)
     if svg:
         _draw(found, svg)
-    if form is Form.JSON:
-        print_json({**document(found, real), "picture": str(svg) if svg else None})
-        return
-    _show(found, form, svg, _command(file, set))
-    if real:
-        from schedlab.cli.output import print_compared
-        from schedlab.tune import summary
+    if html:
+        from schedlab.report.tuned import write
 
-        table = summary.confirmed_table(found, real)
-        print_compared(form, table, summary.confirmed_words(found, real), [str(real.folder)])
+        write(found, html, command, real)
+    if form is Form.JSON:
+        written = {"picture": str(svg) if svg else None, "page": str(html) if html else None}
+        print_json({**document(found, real), **written})
+        return
+    files = [f"{what}: {path}" for what, path in (("picture", svg), ("page", html)) if path]
+    _show(found, form, command, real, files)
 
 
 def _place(
@@ -153,17 +158,24 @@ def _command(file: Path, set: list[str] | None) -> str:
     return escaped(join(["schedlab", "run", str(file), *(word for one in set or () for word in ("--set", one))]))
 
 
-def _show(found: "Tuning", form: Form, svg: Path | None, run: str) -> None:
+def _show(found: "Tuning", form: Form, run: str, real: "Confirmed | None", files: list[str]) -> None:
+    """Print what was found; what a kernel says of it goes first."""
     from schedlab.cli.output import print_compared, print_result
-    from schedlab.tune import summary
+    from schedlab.tune import confirmed, summary
 
-    notes = [*summary.notes(found, run), *([f"picture: {svg}"] if svg else [])]
+    words = [*(confirmed.confirmed_words(found, real) if real else []), *summary.words(found)]
+    setting = confirmed.settled(found, real)
+    commands = summary.commands(found, run, setting) if setting != found.board.present else []
+    notes = [*summary.notes(found), *commands, *files]
     table = summary.front_table(found)
     title = found.experiment.question or f"settings of {found.experiment.name}"
     if not found.front:
-        print_result(form, table, [*summary.words(found), *notes], first=True)
+        print_result(form, table, [*words, *notes], first=True)
     else:
-        print_compared(form, table.but(title=title), summary.words(found), notes, first=True)
+        print_compared(form, table.but(title=title), words, notes, first=True)
+    if real:
+        table = confirmed.confirmed_table(found, real)
+        print_result(form, table, [str(real.folder)])
 
 
 def _draw(found: "Tuning", path: Path) -> None:

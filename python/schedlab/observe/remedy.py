@@ -142,25 +142,3 @@ def _memory(finding: Finding, here: dict) -> dict[str, Any] | None:
         },
         "sweep": {"tunables.swappiness": [10, 60, 150]},
     }
-
-
-def toml(definition: dict[str, Any], head: str) -> str:
-    """The text of an experiment, with comment lines before it."""
-    lines = [f"# {line}".rstrip() for line in head.splitlines()]
-    tables = {name: value for name, value in definition.items() if isinstance(value, dict)}
-    lines += [f"{name} = {_value(value)}" for name, value in definition.items() if name not in tables]
-    for name, table in tables.items():
-        lines += ["", f"[{name}]", *(f"{_key(key)} = {_value(value)}" for key, value in table.items())]
-    return "\n".join(lines) + "\n"
-
-
-def _key(name: str) -> str:
-    return name if name.replace("_", "").replace("-", "").isalnum() else json.dumps(name)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)

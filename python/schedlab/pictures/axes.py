@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, floor, isfinite, log10
 
-from schedlab.units import seconds
+from schedlab.units import digits, seconds
 
 #: Width of a character of a label, in units of a drawing.
 CHARACTER = 7.0
@@ -15,6 +15,8 @@ CHARACTER = 7.0
 APART = 4.0
 #: A vertical axis is logarithmic if its largest value is this many times its smallest.
 SPREAD = 50.0
+#: The same of an axis that begins near its least value.
+WIDE = 10.0
 #: Less than this is nothing.
 LEAST = 1e-290
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|TiB|%|/s|/min)?")
@@ -140,6 +142,25 @@ def measured(values: Iterable[float], lows: Iterable[float] = ()) -> tuple[Axis,
     low = min([0.0, *found])
     marks = ticks(high) if low == 0 else around_zero(low, high)
     return Axis(marks[0], marks[-1]), marks
+
+
+def around(values: Iterable[float]) -> tuple[Axis, list[float], list[str]]:
+    """An axis close around values, for differences of a few per cent; with its marks and their labels.
+
+    It is logarithmic if the largest value is WIDE times the smallest.
+    """
+    found = [value for value in values if isfinite(value)]
+    low, high = min(found, default=0.0), max(found, default=1.0)
+    if low > LEAST and high >= WIDE * low:
+        marks = log_ticks(low, high)
+        return Axis(marks[0], marks[-1], True), marks, [digits(mark) for mark in marks]
+    # What is equal but for rounding is drawn as a level line, not as its rounding.
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
+        low, high = low - (abs(low) / 2 or 1.0), high + (abs(high) / 2 or 1.0)
+    step = ticks(high - low)[1]
+    marks = [step * at for at in range(floor(low / step + 1e-3), ceil(high / step - 1e-3) + 1)]
+    exact = next(n for n in range(4, 18) if n == 17 or len({digits(mark, n) for mark in marks}) == len(marks))
+    return Axis(marks[0], marks[-1]), marks, [digits(mark, exact) for mark in marks]
 
 
 def ticks(largest: float) -> list[float]:

@@ -261,6 +261,21 @@ def legend_of(series: Sequence[Series], width: float, top: float) -> tuple[str, 
     return "".join(parts), (y + 6 if entries else 0.0)
 
 
+def keys(entries: Sequence[tuple[int, str, str]], width: float) -> tuple[list[str], float]:
+    """What each mark means, as many a line as fit; and where the lines end. An entry is the place of its colour, the
+    mark around (0, 0), and the words.
+    """
+    parts, x, y = [], 0.0, 11.0
+    for index, shape, words in entries:
+        wide = 16 + axes.width(words) + 12
+        if x and x + wide - 12 > width:
+            x, y = 0.0, y + LINE
+        parts.append(f'<g transform="translate({x + 6:.1f} {y - 4:.1f})">{group(index, [shape])}</g>')
+        parts.append(text("name", x + 16, y, words))
+        x += wide
+    return parts, y + 8
+
+
 def below_axis(labels: Sequence[str], places: Sequence[float], left: float, right: float, bottom: float) -> list[str]:
     """A mark under the axis for each place, and those labels that fit."""
     parts = [line("grid", place, bottom, place, bottom + 4) for place in places]

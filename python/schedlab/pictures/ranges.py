@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
-from math import ceil, floor, inf, isfinite
+from math import inf, isfinite
 
 from schedlab.pictures import axes
 from schedlab.pictures.axes import Axis
@@ -21,6 +21,7 @@ from schedlab.pictures.chart import (
     below_axis,
     diamond,
     group,
+    keys,
     line,
     marked,
     text,
@@ -36,8 +37,6 @@ DESCENT = 4.0
 THICK, BEYOND = 8.0, 5.0
 #: Space between the edges of a plot and its first and last level, as a share of its width.
 MARGIN = 0.05
-#: The axis of a counter is logarithmic if its largest value is this many times its smallest.
-SPREAD = 10.0
 #: The place of a series' colour: of means, of limits, and of the levels that all counters accept.
 MEAN, LIMIT, COMMON = 0, 2, 1
 
@@ -158,18 +157,7 @@ def ranges(field: Field, width: float = WIDTH) -> Drawing:
 
 def _scale(curve: Curve) -> tuple[Axis, list[float], list[str]]:
     """The axis of a counter around all that is drawn of it, with its marks and their labels."""
-    values = [value for value in [*curve.means, *curve.lows, *curve.highs, curve.limit] if isfinite(value)]
-    low, high = min(values, default=0.0), max(values, default=1.0)
-    if low > axes.LEAST and high >= SPREAD * low:
-        marks = axes.log_ticks(low, high)
-        return Axis(marks[0], marks[-1], True), marks, [digits(mark) for mark in marks]
-    # What is equal but for rounding is drawn as a level line, not as its rounding.
-    if high - low <= 1e-9 * max(abs(low), abs(high)):
-        low, high = low - (abs(low) / 2 or 1.0), high + (abs(high) / 2 or 1.0)
-    step = axes.ticks(high - low)[1]
-    marks = [step * at for at in range(floor(low / step + 1e-3), ceil(high / step - 1e-3) + 1)]
-    exact = next(n for n in range(4, 18) if n == 17 or len({digits(mark, n) for mark in marks}) == len(marks))
-    return Axis(marks[0], marks[-1]), marks, [digits(mark, exact) for mark in marks]
+    return axes.around([*curve.means, *curve.lows, *curve.highs, curve.limit])
 
 
 def _words(curve: Curve, axis: Axis) -> tuple[str, str]:
@@ -339,12 +327,4 @@ def _legend(width: float) -> tuple[list[str], float]:
         (MEAN, bar, "acceptable"),
         (MEAN, ring, "not acceptable"),
     ]
-    parts, x, y = [], 0.0, 11.0
-    for index, shape, words in entries:
-        wide = 16 + axes.width(words) + 12
-        if x and x + wide - 12 > width:
-            x, y = 0.0, y + LINE
-        parts.append(f'<g transform="translate({x + 6:.1f} {y - 4:.1f})">{group(index, [shape])}</g>')
-        parts.append(text("name", x + 16, y, words))
-        x += wide
-    return parts, y + 8
+    return keys(entries, width)

@@ -30,6 +30,7 @@ from schedlab.units import counted, digits
 if TYPE_CHECKING:
     import polars as pl
 
+    from schedlab.pictures.chart import Drawing
     from schedlab.pictures.effects import Effect
     from schedlab.pictures.picture import Picture
 
@@ -135,13 +136,25 @@ def _aligned(one: Both, names: Sequence[str], goal: Mapping[str, Sequence[str]])
 
 
 def picture(found: Sequence[Mapping[str, Any]], factors: Sequence[str], question: Question, base: str) -> "Picture":
+    """The effects as a picture of their own."""
+    from schedlab.pictures.picture import Picture
+
+    return Picture(drawing(found, factors, question, base).document())
+
+
+def drawing(
+    found: Sequence[Mapping[str, Any]],
+    factors: Sequence[str],
+    question: Question,
+    base: str,
+    width: float = 480,
+) -> "Drawing":
     """The effects with their intervals, the largest first; those from zero have no share, and are left out."""
     from schedlab.pictures import effects
-    from schedlab.pictures.picture import Picture
 
     drawn = [effect_of(row, " ".join([row["metric"], *(row[name] for name in factors)])) for row in found]
     within = None if question.within is None else 100 * question.within
-    return Picture(effects.effects(list(filter(None, drawn)), base, within).document())
+    return effects.effects(list(filter(None, drawn)), base, within, width)
 
 
 def effect_of(row: Mapping[str, Any], label: str) -> "Effect | None":

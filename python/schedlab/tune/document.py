@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from schedlab.tune.confirm import Confirmed
+from schedlab.tune.confirmed import confirmed_words
 from schedlab.tune.front import Member
 from schedlab.tune.importance import Importance, Unknown
 from schedlab.tune.ranges import Range
 from schedlab.tune.space import said
-from schedlab.tune.summary import confirmed_words, recommended, words
+from schedlab.tune.summary import recommended, words
 from schedlab.tune.tuning import Tuning
 
 
@@ -41,6 +42,7 @@ def document(found: Tuning, real: Confirmed | None = None) -> dict[str, Any]:
         "ranges": [_range(one) for one in found.ranges],
         "importance": [_importance(found, one) for one in found.importances],
         "changes": found.changes,
+        "progress": [{"runs": runs, "best": text(best)} for runs, best in found.history],
         "refused": [{"setting": text(one), "reason": why} for one, why in found.board.refused.items()],
         "confirmed": real
         and {

@@ -7,7 +7,7 @@ by luck          it is on the front by the means, in fewer than SURE of the samp
 knee             the setting of the front whose worst regret is least
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,9 @@ NEAR = 3
 
 @dataclass(frozen=True)
 class Member:
-    """A setting of the front. `intervals` and `regrets` are by counter."""
+    """A setting of the front. `intervals` and `regrets` are by counter; the means of the intervals are its values, with
+    the signs as measured.
+    """
 
     setting: Setting
     intervals: list[stats.Interval]
@@ -74,15 +76,23 @@ def repeats(board: Board, setting: Setting) -> int:
 
 def member(board: Board, setting: Setting, share: float | None) -> Member:
     """A setting as a row of a front; `share` is that of the samples in which it is on the front."""
-    regrets = board.regrets([setting])
-    return Member(
-        setting,
-        [_interval(row) for row in board.measured[setting].values],
-        regrets[0].tolist(),
-        float(board.worst(regrets)[0]),
-        share if known(board, setting) else None,
-        repeats(board, setting),
-    )
+    return all_of(board, [setting], {setting: share})[0]
+
+
+def all_of(board: Board, settings: Sequence[Setting], shares: Mapping[Setting, float | None]) -> list[Member]:
+    """Settings as rows; `shares` has those of the samples in which they are on the front."""
+    regrets = board.regrets(settings)
+    return [
+        Member(
+            one,
+            _intervals(board, one),
+            own.tolist(),
+            float(worst),
+            shares.get(one) if known(board, one) else None,
+            repeats(board, one),
+        )
+        for one, own, worst in zip(settings, regrets, board.worst(regrets), strict=True)
+    ]
 
 
 def _different(board: Board, settings: Sequence[Setting]) -> list[Setting]:
@@ -97,6 +107,17 @@ def _different(board: Board, settings: Sequence[Setting]) -> list[Setting]:
                 break
         else:
             found.append(one)
+    return found
+
+
+def _intervals(board: Board, setting: Setting) -> list[stats.Interval]:
+    """The values of a setting with the intervals of its own repeats around them."""
+    signs = [one.sign for one in board.counters]
+    found = []
+    for sign, value, row in zip(signs, board.values(setting).tolist(), board.measured[setting].values, strict=True):
+        own = _interval(row)
+        shift = sign * value - own.mean
+        found.append(stats.Interval(own.mean + shift, own.low + shift, own.high + shift, own.n))
     return found
 
 

@@ -51,6 +51,8 @@ class Ledger:
         self._place, self._out, self._report, self._tell = place, out, report, tell
         self._fresh = fresh
         self._asked: set[tuple[str, int]] = set()
+        #: After how many runs which setting looked best: an entry for each change.
+        self.history: list[tuple[int, Setting]] = []
 
     @property
     def spent(self) -> int:
@@ -78,6 +80,10 @@ class Ledger:
             settings = [one for one, number in wanted.items() if number == repeats and self._lacks(one, repeats)]
             for some in self._possible(settings):
                 self._enter(some, self.results(some, self.experiment.seeds[:repeats]))
+        if self.board.measured:
+            best = self.board.order(list(self.board.measured))[0]
+            if not self.history or self.history[-1][1] != best:
+                self.history.append((self.spent, best))
 
     def results(self, settings: Sequence[Setting], seeds: Sequence[int]) -> Results:
         """Make the runs of settings with these seeds that are not known; the cells of a load are next to each other."""

@@ -16,6 +16,7 @@ from typing import Any
 from schedlab import _core
 from schedlab.errors import UsageError
 from schedlab.specification import Specification
+from schedlab.system.toml import inline
 
 Setting = tuple[int, ...]
 OUTSIDE = -1
@@ -31,16 +32,7 @@ MISSED = {
 
 def said(value: Any) -> str:
     """A value as a person writes it, and as `--set` takes it; what is not known is unset."""
-    return "unset" if value is None else value if isinstance(value, str) else _toml(value)
-
-
-def _toml(value: Any) -> str:
-    """A value in one line of TOML."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_toml(inner)}" for key, inner in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
+    return "unset" if value is None else value if isinstance(value, str) else inline(value)
 
 
 @dataclass(frozen=True)

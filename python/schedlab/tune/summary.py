@@ -1,6 +1,6 @@
 """A tuning in words and tables: what to set, what it is worth and costs, and how far it may move."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from shlex import quote
 from typing import Any
 
@@ -8,13 +8,12 @@ from schedlab.results import compared
 from schedlab.stats.comparison import Question
 from schedlab.tables import Cell, Column, Table
 from schedlab.tune.board import LOAD, factors
-from schedlab.tune.confirm import Confirmed
 from schedlab.tune.front import Member
-from schedlab.tune.gain import SETTING, is_better
+from schedlab.tune.gain import is_better
 from schedlab.tune.importance import Unknown
 from schedlab.tune.ranges import Range
-from schedlab.tune.space import said
-from schedlab.tune.tuning import LITTLE, Tuning
+from schedlab.tune.space import Setting, said
+from schedlab.tune.tuning import LITTLE, Tuning, on_a_host
 from schedlab.units import convert, counted, digits, readable_unit, spread
 
 #: Members of the front that a table shows, and fields and pairs that a line names.
@@ -31,10 +30,11 @@ OFF = 0.05
 
 def words(found: Tuning) -> list[str]:
     """The verdict, then the price, the ranges, and what matters."""
-    return [*_verdict(found), *_changes(found), *_ranges(found), *_importances(found)]
+    return [*verdict(found), *gain_words(found), *ranges_words(found), *importance_words(found)]
 
 
-def _verdict(found: Tuning) -> list[str]:
+def verdict(found: Tuning) -> list[str]:
+    """What to set, or to leave it; what it breaks, and whether it is a trade."""
     board, space = found.board, found.space
     kept = " and ".join(one.text for one in space.conditions)
     if not found.keeps_conditions:
@@ -105,7 +105,8 @@ def _changed(found: Tuning) -> str:
     return ", ".join(f"{path} = {said(value)} (now {said(now[path])})" for path, value in changed.items())
 
 
-def _changes(found: Tuning) -> list[str]:
+def gain_words(found: Tuning) -> list[str]:
+    """The gain and the price of the chosen setting."""
     if not found.changes:
         return []
     goal = found.experiment.definition.get("goal", {})
@@ -117,7 +118,7 @@ def _changes(found: Tuning) -> list[str]:
     return [*lines, f"the price: {', '.join(price)} gets worse"] if price else lines
 
 
-def _ranges(found: Tuning) -> list[str]:
+def ranges_words(found: Tuning) -> list[str]:
     """The ranges of fields of which more than one level was measured."""
     measured = [one for one in found.ranges if len(one.levels) > 1]
     return [line for one in measured for line in range_words(one)]
@@ -167,7 +168,8 @@ def _costly(one: Range, at: int) -> str:
     return max(one.curves, key=lambda curve: curve.regrets[at]).counter
 
 
-def _importances(found: Tuning) -> list[str]:
+def importance_words(found: Tuning) -> list[str]:
+    """What each counter varies by; nothing where there is only one field."""
     lines = []
     paths = [one.path for one in found.space.dimensions]
     if len(paths) < 2:
@@ -194,85 +196,15 @@ def _percent(share: Any) -> str:
     return f"{digits(100 * max(0.0, share.share), 2)} % [{low}, {high}]"
 
 
-def confirmed_words(found: Tuning, real: Confirmed) -> list[str]:
-    """What the kernel says, where it agrees with the simulator and where not."""
-    text = found.space.text
-    if real.chosen == found.chosen:
-        tried = counted(len(real.candidates) + 1, "setting")
-        lines = [f"{real.on} confirms it: {text(real.chosen)} is the best of {tried} there"]
-    elif real.chosen == found.board.present:
-        lines = [f"{real.on} does not confirm it: the present setting is the best there; leave it"]
-    else:
-        lines = [f"{real.on} does not confirm it: {text(real.chosen)} is the best there; set that"]
-    missed = [row for row in real.changes if _misses(row)]
-    for row in missed[:NAMED]:
-        of = f" with {row[SETTING]}" if SETTING in row else ""
-        lines.append(
-            f"{row['metric']}{of}: predicted {_signed(row['predicted'])}, on {real.on} {_signed(row['relative'])} "
-            f"[{', '.join(_signed(end) for end in _bounds(row))}]"
-        )
-    return lines
-
-
-def _misses(row: Mapping[str, Any]) -> bool:
-    """Whether a prediction lies outside of the measured interval and is off by more than a twentieth."""
-    bounds = _bounds(row)
-    if row["predicted"] is None or not bounds:
-        return False
-    outside = not bounds[0] <= row["predicted"] <= bounds[1]
-    return outside and abs(row["predicted"] - row["relative"]) > OFF
-
-
-def _bounds(row: Mapping[str, Any]) -> list[float]:
-    """The interval of a difference as shares of the base; empty if there is none."""
-    if row["relative"] is None or row["low"] is None or row["low"] != row["low"] or not row["mean"]:
-        return []
-    scale = row["relative"] / row["mean"]
-    return sorted([row["low"] * scale, row["high"] * scale])
-
-
-def _signed(share: float) -> str:
-    return f"{100 * share:+.3g} %"
-
-
-def confirmed_table(found: Tuning, real: Confirmed) -> Table:
-    """Each candidate against the present setting: predicted and measured."""
-    distinct = list(factors(found.loads)[0])
-    keys = ([SETTING] if len(real.candidates) > 1 else []) + distinct
-    columns = [Column(name, key=True, prose=name == SETTING) for name in keys]
-    columns += [
-        Column("metric", key=True),
-        Column("predicted", "%", numeric=True),
-        Column("measured", "%", numeric=True, plain=("measured [%]", "low [%]", "high [%]")),
-        Column("pairs", numeric=True),
-        Column("verdict"),
-    ]
-    rows = []
-    for row in real.changes:
-        predicted, relative = row["predicted"], row["relative"]
-        bounds = [100 * end for end in _bounds(row)]
-        inside = f" [{digits(bounds[0], 3)}, {digits(bounds[1], 3)}]" if bounds else ""
-        measured = "" if relative is None else f"{100 * relative:+.3g}{inside}"
-        plain = (None if relative is None else 100 * relative, *(bounds or (None, None)))
-        rows.append(
-            [
-                *(Cell(str(row[name])) for name in keys),
-                Cell(row["metric"]),
-                Cell(
-                    "" if predicted is None else f"{100 * predicted:+.3g}",
-                    (None if predicted is None else 100 * predicted,),
-                ),
-                Cell(measured, plain),
-                Cell(str(row["n"])),
-                Cell(row["verdict"]),
-            ]
-        )
-    return Table(columns, rows, f"on {real.on}, against the present setting")
-
-
 def front_table(found: Tuning) -> Table:
     """The front, the knee first."""
-    units = [_unit(found, at) for at in range(len(found.board.counters))]
+    title = "the front: no setting that was tried is better in one counter and as good in the others"
+    return settings_table(found, found.front[: shown(found)], title)
+
+
+def settings_table(found: Tuning, members: Sequence[Member], title: str = "") -> Table:
+    """Settings with their values; by how much they miss the conditions, where one of them does."""
+    units = [_unit(found, at, found.front or members) for at in range(len(found.board.counters))]
     columns = [Column("setting", key=True, prose=True)]
     for counter, (unit, _) in zip(found.board.counters, units, strict=True):
         columns.append(
@@ -283,13 +215,17 @@ def front_table(found: Tuning) -> Table:
         Column("repeats", numeric=True),
         Column("on the front", "%", numeric=True),
     ]
-    rows = [_row(found, member, units) for member in found.front[: _shown(found)]]
-    return Table(
-        columns, rows, "the front: no setting that was tried is better in one counter and as good in the others"
-    )
+    there = {one.setting for one in found.front}
+    rows = [_row(found, member, units, member.setting in there) for member in members]
+    missed = [100 * found.board.missed(one.setting) for one in members]
+    if any(missed):
+        columns.append(Column("misses conditions by", "%", numeric=True))
+        for row, by in zip(rows, missed, strict=True):
+            row.append(Cell(digits(by, 3) if by else "", (by,)))
+    return Table(columns, rows, title)
 
 
-def _shown(found: Tuning) -> int:
+def shown(found: Tuning) -> int:
     """Rows of the front that are shown: fewer, where each takes many lines."""
     return SHOWN if len(found.board.counters) <= WIDE else SHOWN // 3
 
@@ -298,7 +234,7 @@ def _plain(counter: Any) -> tuple[str, ...]:
     return counter.text, f"{counter.text} low", f"{counter.text} high"
 
 
-def _row(found: Tuning, member: Member, units: Sequence[tuple[str, str]]) -> list[Cell]:
+def _row(found: Tuning, member: Member, units: Sequence[tuple[str, str]], on_front: bool) -> list[Cell]:
     cells = [Cell(("→ " if member.setting == found.chosen else "") + found.space.text(member.setting))]
     for interval, (unit, own) in zip(member.intervals, units, strict=True):
         mean, half = (convert(value, own, unit) for value in (interval.mean, (interval.high - interval.low) / 2))
@@ -307,57 +243,74 @@ def _row(found: Tuning, member: Member, units: Sequence[tuple[str, str]]) -> lis
     worst = 100 * member.worst
     cells.append(Cell(digits(worst, 3), (worst,)))
     cells.append(Cell(str(member.repeats)))
+    if not on_front:
+        return [*cells, Cell("", (None,))]
     if member.membership is None:
         return [*cells, Cell("?", (None,))]
     share = 100 * member.membership
     return [*cells, Cell(digits(share, 3) + (" ?" if member.lucky else ""), (share,))]
 
 
-def _unit(found: Tuning, at: int) -> tuple[str, str]:
+def _unit(found: Tuning, at: int, among: Sequence[Member]) -> tuple[str, str]:
     """The unit in which a counter is read most easily, and its own."""
     own = found.units[at]
-    largest = max((abs(one.intervals[at].mean) for one in found.front), default=0.0)
+    largest = max((abs(one.intervals[at].mean) for one in among), default=0.0)
     return readable_unit(own, largest), own
 
 
-def notes(found: Tuning, run: str) -> list[str]:
-    """What the numbers are, and how to set what was found; `run` is the command that runs the experiment as it is."""
+def notes(found: Tuning) -> list[str]:
+    """What the numbers are, and what is not printed."""
+    more = []
+    if (left := len(found.front) - shown(found)) > 0:
+        more.append(f"{counted(left, 'more setting')} on the front: --json prints all of them")
+    warned = [f"warning: {text}" for text in found.warnings[:WARNED]]
+    if (left := len(found.warnings) - WARNED) > 0:
+        warned.append(f"{counted(left, 'more warning')}: --json prints all of them")
+    return [*load_words(found), *run_words(found), *more, *mark_words(found), *fresh_words(found), *warned]
+
+
+def load_words(found: Tuning) -> list[str]:
+    """What the loads are that tables number."""
     numbered = [(of[LOAD], load) for of, load in zip(factors(found.loads), found.loads, strict=True) if LOAD in of]
+    return [f"load {name}: {', '.join(f'{path} = {value}' for path, value in load.items())}" for name, load in numbered]
+
+
+def run_words(found: Tuning) -> list[str]:
+    """How many settings were tried in how many runs, and what was refused."""
+    tried, known = len(found.board.measured), found.spent - found.made
     lines = [
-        f"load {name}: {', '.join(f'{path} = {value}' for path, value in load.items())}" for name, load in numbered
-    ]
-    tried = len(found.board.measured)
-    known = found.spent - found.made
-    lines += [
         f"{counted(tried, 'setting')} of {found.space.size} tried in {counted(found.spent, 'run')} "
         f"({known} known before) on {found.on}; {found.folder}"
     ]
     if found.board.refused:
         why = next(iter(found.board.refused.values()))
         lines.append(f"{counted(len(found.board.refused), 'setting')} refused, as: {why}")
-    if (left := len(found.front) - _shown(found)) > 0:
-        lines.append(f"{counted(left, 'more setting')} on the front: --json prints all of them")
-    if any(one.lucky for one in found.front):
-        lines.append("?: in fewer than 80 % of bootstrap samples of the repeats, or too few repeats: perhaps by luck")
-    if found.changes:
-        pairs = max(row["n"] for row in found.changes)
-        lines.append(f"gain and price: {counted(pairs, 'pair')} of runs with seeds that the search has not seen")
-    lines += [f"warning: {text}" for text in found.warnings[:WARNED]]
-    if (left := len(found.warnings) - WARNED) > 0:
-        lines.append(f"{counted(left, 'more warning')}: --json prints all of them")
-    lines += settings(found, run)
     return lines
 
 
-def settings(found: Tuning, run: str) -> list[str]:
-    """The commands that set what was found; `run` is the one that runs the experiment as it is, if there is one."""
-    if not recommended(found):
+def mark_words(found: Tuning) -> list[str]:
+    """What a question mark in the table of the front means, where there is one."""
+    if not any(one.lucky for one in found.front):
         return []
-    changed = found.space.changed(found.chosen)
+    return ["?: in fewer than 80 % of bootstrap samples of the repeats, or too few repeats: perhaps by luck"]
+
+
+def fresh_words(found: Tuning) -> list[str]:
+    """What gain and price are of."""
+    if not found.changes:
+        return []
+    pairs = max(row["n"] for row in found.changes)
+    return [f"gain and price: {counted(pairs, 'pair')} of runs with seeds that the search has not seen"]
+
+
+def commands(found: Tuning, run: str, setting: Setting) -> list[str]:
+    """The commands that set a setting in place of the present one."""
+    changed = found.space.changed(setting)
     set = " ".join(f"--set {quote(f'{path}={said(value)}')}" for path, value in changed.items())
+    tunables, without = on_a_host(found.experiment, found.space, setting)
     lines = [f"to run it: {run} {set}"] if run else []
-    if found.tunables:
-        lines.append("on a host: schedlab host apply " + " ".join(f"{k}={v}" for k, v in found.tunables.items()))
-    if found.without:
-        lines.append(f"no Linux kernel has {', '.join(found.without)}")
+    if tunables:
+        lines.append("on a host: schedlab host apply " + " ".join(f"{k}={v}" for k, v in tunables.items()))
+    if without:
+        lines.append(f"no Linux kernel has {', '.join(without)}")
     return lines

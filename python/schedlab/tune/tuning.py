@@ -78,8 +78,10 @@ class Tuning:
     warnings: list[str] = field(default_factory=list)
     #: What the settings are on a live host.
     tunables: dict[str, str] = field(default_factory=dict)
-    #: Chosen fields that no host has.
-    without: list[str] = field(default_factory=list)
+    #: After how many runs which setting looked best: an entry for each change.
+    history: list[tuple[int, Setting]] = field(default_factory=list)
+    #: Which search of the space it was.
+    start: int = 0
 
     @property
     def keeps_conditions(self) -> bool:
@@ -124,7 +126,6 @@ def tune(
         chosen, whole = _ranges(ledger, chosen, whole, most, within)
         found = [_range(ledger, chosen, at, within) for at in range(len(chosen))]
         fresh_runs = _fresh(ledger, chosen, budget - ledger.spent)
-    tunables, without = on_a_host(experiment, space, chosen)
     return Tuning(
         experiment,
         space,
@@ -145,8 +146,9 @@ def tune(
         _broken(ledger, fresh_runs),
         not whole,
         list(dict.fromkeys(one["warning"] for one in fresh_runs.warnings)) if fresh_runs else [],
-        tunables,
-        without,
+        on_a_host(experiment, space, chosen)[0],
+        ledger.history,
+        seed,
     )
 
 
