@@ -1,15 +1,18 @@
 """Every kind of page in a real browser: nothing is wider than its window or cut, and the demo is short on paper."""
 
+import json
 import re
 import runpy
 import shutil
 import subprocess
+from html import unescape
 
 import pytest
 from conftest import ROOT
 from test_report import look, with_browser
 
 from schedlab import Experiment
+from schedlab.published import reproductions
 from schedlab.report import measured, page
 
 SHOTS = runpy.run_path(str(ROOT / "scripts" / "screenshots.py"))
@@ -54,6 +57,38 @@ def test_the_demo_prints_on_few_sheets(pages):
     if shutil.which("pdfinfo"):
         info = subprocess.run(["pdfinfo", folder / "demo.pdf"], capture_output=True, text=True).stdout
         assert re.search(rf"^Pages: +{sheets}$", info, re.MULTILINE)
+
+
+#: In a frame: where the rows of the demo's first table and its picture end, px, and how its rows are laid out.
+FIRST = """<script>
+addEventListener("load", () => {
+  const rows = [...document.querySelectorAll(".scores tbody tr")];
+  const ends = [...rows, document.querySelector(".first figure")];
+  parent.postMessage(JSON.stringify({
+    ends: ends.map(e => e.getBoundingClientRect().bottom), layout: getComputedStyle(rows[0]).display,
+  }), "*");
+});
+</script>"""
+
+
+def first_screen(page, width):
+    """What `FIRST` says of the demo in a frame of a width."""
+    page.with_name("first.html").write_text(page.read_text().replace("</body>", FIRST + "</body>"))
+    frame = page.with_name("first-frame.html")
+    frame.write_text(
+        f'<body><iframe src="first.html" style="border:0;height:800px;width:{width}px"></iframe><pre id="found"></pre>'
+        '<script>addEventListener("message", e => document.getElementById("found").textContent = e.data)</script>'
+    )
+    shown = SHOTS["browse"](page.parent, "--virtual-time-budget=4000", "--dump-dom", frame.as_uri())
+    return json.loads(unescape(re.search(r'<pre id="found">(.+?)</pre>', shown, re.DOTALL)[1]))
+
+
+def test_the_demo_opens_with_one_screen_of_all_reports(pages):
+    found = first_screen(pages["demo"], 1280)
+    assert len(found["ends"]) == len(reproductions.names()) + 2, "each report, all of them, and the picture"
+    assert max(found["ends"]) <= 800
+    assert found["layout"] == "table-row"
+    assert first_screen(pages["demo"], 360)["layout"] == "block"
 
 
 def test_a_picture_has_the_theme_and_the_width_that_are_asked_for(pages):

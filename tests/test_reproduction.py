@@ -226,7 +226,7 @@ def test_the_page_of_a_report_holds_rows_pictures_claims_and_sources(report, tmp
     write([reproduce("test-2026", {"out": tmp_path / "results"})], tmp_path / "page.html")
     page = read(tmp_path / "page.html")
     text = " ".join(page.text)
-    assert page.tags.count("svg") == 3, "the figure, also on the first screen, and the schedule"
+    assert page.tags.count("svg") == 3, "the figure, the values on the first screen, and the schedule"
     for words in ("missed", "not checked", "a shorter quantum is quicker", "published", "Minix 1.5 HZ"):
         assert words in text
 
@@ -402,6 +402,38 @@ def test_the_first_screen_and_the_totals_of_the_page_are_those_of_the_rows(repor
         assert len(re.findall(rf'<td class="[^"]*verdict {verdict}"', section)) == 1
     footer = text[text.index("<footer>") :]
     assert "follows from others by a rule" in footer
+
+
+def test_each_value_that_was_kept_back_is_a_point_and_each_miss_a_name(report, tmp_path):
+    from schedlab.report.reproduced import _ratios, write
+
+    outcome = reproduce("test-2026", {"out": tmp_path / "results"})
+    found = _ratios(outcome)
+    kept = {row.spec.id: row for row in outcome.rows if row.spec.use == "test"}
+    # A published value of zero has no ratio.
+    zero = [row for row in kept.values() if not row.spec.published]
+    assert len(zero) == 1
+    assert len(found) == outcome.kept_back.judged - len(zero)
+    assert sum(value.met for value in found) == outcome.kept_back.predicted - len(zero)
+    for value in found:
+        row = kept[value.label]
+        assert value.ratio == row.predicted / row.spec.published
+        # The tolerance of the picture is the one that judges.
+        assert value.met == (value.low <= value.ratio <= value.high)
+    write([outcome], tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert "1 of zero left out" in text
+    (picture,) = re.findall(r'aria-label="predicted / published, log scale">(.*?)</svg>', text)
+    assert picture.count("<title>") >= len(found)
+    for value in found:
+        assert (f">{value.label}<" in picture) == (not value.met)
+
+
+def test_every_report_says_what_it_asked_in_a_line():
+    for name in reproductions.names():
+        question = Report.load(name).question
+        assert question.endswith("?")
+        assert len(question) <= 80
 
 
 def test_a_value_that_was_not_printed_is_apart_from_those_that_are_judged(report, tmp_path):

@@ -201,11 +201,11 @@ def _print(outcome: "Outcome", form: Form = Form.TEXT) -> None:
 
 def _print_scores(outcomes: "list[Outcome]", form: Form = Form.TEXT, html: Path | None = None) -> None:
     from schedlab.cli.output import print_result
-    from schedlab.report.reproduced import score_texts
+    from schedlab.report.reproduced import SCORES, score_texts
     from schedlab.tables import Column, Table
 
     columns = [Column("report", key=True)]
-    columns += [Column(name, numeric=True) for name in ("kept back: predicted", "judged blind", "fitted")]
+    columns += [Column(name, numeric=True) for name in SCORES]
     title = "published rows, by what was known when they were predicted"
     written = [f"The page with the pictures: {html}"] if html else []
     print_result(form, Table.of_texts(columns, score_texts(outcomes), title), written)

@@ -26,7 +26,8 @@ A row that follows from others has, in place of `cell` and `metric`, a `rule`: t
 rows above it and the `ReportRunner`, and returns a value with the bounds of its range.
 `[[figure]]` and `[[schedule]]` are for the page: see `schedlab.report.reproduced`.
 
-`[blind]` says how many rows were judged before their published values were known here, and how many were predicted.
+`question` is what the report asked, in a line. `[blind]` says how many rows were judged before their published values
+were known here, and how many were predicted.
 
 `claims.py` has a function for each claim, named as its id with underscores; it takes the computed rows by id and a
 `ReportRunner` for further experiments, and returns a `Finding`. A claim or rule whose bounds were set after the numbers
@@ -132,6 +133,8 @@ class Report:
     schedules: list[dict[str, Any]]
     #: As judged before the published values of these rows were known here; rows are counted as they were then.
     blind: Score | None = None
+    #: What it asked, in a line.
+    question: str = ""
 
     @classmethod
     def load(cls, name: str) -> "Report":
@@ -144,7 +147,7 @@ class Report:
         rows = [row for entry in spec["row"] for row in expand(entry, published, tolerances)]
         pictures = spec.get("figure", []), spec.get("schedule", [])
         blind = Score(**spec["blind"]) if "blind" in spec else None
-        return cls(folder.name.replace("_", "-"), folder, published, rows, *pictures, blind)
+        return cls(folder.name.replace("_", "-"), folder, published, rows, *pictures, blind, spec.get("question", ""))
 
     @property
     def fit_rows(self) -> list[RowSpec]:

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from schedlab.pictures.chart import Point, Series, chart
+from schedlab.pictures.judged import Group, Value, judged
 from schedlab.pictures.schedule import Stretch, of_job
 from schedlab.published.reproduction import Finding, Outcome, tally, with_mark
 from schedlab.published.rows import Row, Score, total
 from schedlab.report import page
 from schedlab.tables import Cell, Column, Table
-from schedlab.units import alike, counted
+from schedlab.units import alike, counted, digits
 
 
 def write(outcomes: list[Outcome], path: Path) -> None:
@@ -30,17 +31,14 @@ def write(outcomes: list[Outcome], path: Path) -> None:
         reports=reports,
         blind=total(blind) if blind else None,
         kept_back=total(outcome.kept_back for outcome in outcomes),
-        lead=next((_lead(report, figure) for report in reports for figure in report["figures"]), None),
+        judged=_judged(outcomes),
         scores=_scores(outcomes),
         counted=counted,
     )
 
 
-def _lead(report: dict, figure: dict) -> dict:
-    """The first figure again, for the first screen."""
-    return {**figure, "id": "lead", "title": f"{report['name']}: {figure['title']}"}
-
-
+#: What the scores of a report are, in the order of `score_texts`.
+SCORES = ("kept back: predicted", "judged blind", "fitted")
 #: What the page's numbers are. A rule's range is no interval of Student's.
 BASIS = (
     "A predicted value is a mean over seeds with its 95 % interval by Student's t; that of a row which follows from "
@@ -48,10 +46,41 @@ BASIS = (
 )
 
 
-def _scores(outcomes: list[Outcome]) -> page.Grid:
-    columns = [page.Column("report", key=True)]
-    columns += [page.Column(name, numeric=True) for name in ("kept back: predicted", "judged blind", "fitted")]
-    return page.grid(columns, score_texts(outcomes))
+def _scores(outcomes: list[Outcome]) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """A row for each report, and one for all: its name, its question, and its scores with their headings."""
+    questions = {outcome.report.name: outcome.report.question for outcome in outcomes}
+    return [
+        (name, questions.get(name, ""), list(zip(SCORES, scores, strict=True)))
+        for name, *scores in score_texts(outcomes)
+    ]
+
+
+def _judged(outcomes: list[Outcome]) -> dict | None:
+    """Every value that was kept back, as a share of what was published; nothing where there is none."""
+    groups = [Group(one.report.name, values) for one in outcomes if (values := _ratios(one))]
+    if not groups:
+        return None
+    kept = total(outcome.kept_back for outcome in outcomes).judged
+    left = kept - sum(len(one.values) for one in groups)
+    zero = f"; {left} of zero left out" if left else ""
+    picture = judged(groups, "predicted / published, log scale").embedded()
+    return {"picture": picture, "words": f"Values that were kept back, misses by name{zero}; an arrow: beyond the axis"}
+
+
+def _ratios(outcome: Outcome) -> list[Value]:
+    """The values of a report that were kept back and have a ratio."""
+    found = []
+    for row in outcome.rows:
+        nearest = row.spec.published and row.spec.nearest_published(row.predicted)
+        if row.spec.use != "test" or not nearest:
+            continue
+        tolerance = row.spec.tolerance
+        room = tolerance.relative if tolerance.relative is not None else tolerance.absolute / abs(nearest)
+        ratio = row.predicted / nearest
+        tip = f"{row.spec.id}: predicted {digits(row.predicted)}, published {_printed(row)}, {_allowed(row)}"
+        met = row.verdict != "missed"
+        found.append(Value(row.spec.id, ratio, 1 - room, 1 + room, met, f"{tip}: {row.verdict}"))
+    return found
 
 
 def score_texts(outcomes: list[Outcome]) -> list[list[str]]:
