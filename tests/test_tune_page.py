@@ -1,8 +1,13 @@
-"""The page of a tuning: what it says is what JSON says, it leads everywhere it names, and a browser shows it whole."""
+"""The page of a tuning, its notebook cell and its progress: they say what JSON says, and a browser shows all of it.
+
+Long, because each kind of tuning has a page of its own.
+"""
 
 import base64
 import dataclasses
 import json
+import os
+import pty
 import re
 import shlex
 from html import unescape
@@ -13,10 +18,13 @@ from conftest import Command
 from test_report import Checker, look, with_browser
 
 from schedlab import Experiment
+from schedlab.cli.output import progress_bar
 from schedlab.pictures import front as fronts
 from schedlab.report import tuned
-from schedlab.tune import confirmed, drawn
+from schedlab.tune import confirmed, drawn, summary
 from schedlab.tune.confirm import Confirmed
+from schedlab.tune.front import members
+from schedlab.tune.progress import so_far
 from schedlab.units import convert, digits, spread
 
 BASE = """
@@ -294,6 +302,51 @@ def test_every_setting_is_drawn_with_what_it_is(found):
     there = {found.chosen, found.board.present}
     knee = min(found.front, key=lambda one: one.worst).setting
     assert kinds.count(fronts.LUCKY) == sum(one.setting not in there | {knee} for one in lucky)
+
+
+def test_a_notebook_shows_the_verdict_the_front_and_the_ranges(found):
+    cell = found._repr_html_()
+    checker = Page()
+    checker.feed(cell)
+    checker.close()
+    assert checker.open == []
+    assert checker.tags.count("svg") == 2
+    said = "".join(checker.text)
+    for line in summary.words(found):
+        assert line in said
+    assert repr(found).startswith("Tuned('set scheduler.slice = 5600us (now 100ms)")
+    hostile = dataclasses.replace(found, warnings=["<script>alert(1)</script>\x1b[31m"])
+    assert "<script>" not in hostile._repr_html_()
+    assert "\x1b" not in hostile._repr_html_()
+
+
+def test_the_progress_has_the_front_so_far(found):
+    """The numbers of the end, when all that was measured is on the board."""
+    first, *lines = so_far(found.board, found.space, found.units).splitlines()
+    there = members(found.board)
+    assert first.startswith(f"{len(there)} of {len(found.board.measured)} settings on the front; its knee: ")
+    assert first.endswith(found.space.text(there[0]))
+    assert len(lines) == len(found.board.counters) == 2
+    best = min(found.board.values(one)[0] for one in there)
+    assert lines[0].startswith(f"best {digits(1000 * best)} ms, knee ")
+    assert lines[1].endswith(": tasks.batch.share")
+    assert "no setting keeps the conditions yet" not in first
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_lines_of_the_progress_fit_the_terminal(columns, monkeypatch):
+    """Each line takes one row, whatever its length, and is shown below the bar."""
+    master, terminal = pty.openpty()
+    monkeypatch.setattr("sys.stderr", os.fdopen(terminal, "w"))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with progress_bar("a search") as progress:
+        progress(3, 10, "best 26 ms: tasks.request.turnaround.p50\n" + "x" * 200)
+    shown = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", os.read(master, 1 << 16)).decode()
+    rows = [row for row in re.split(r"[\r\n]+", shown) if row.strip()]
+    assert any("best 26 ms" in row for row in rows)
+    assert any(row.startswith("xxx") and row.rstrip().endswith("…") for row in rows)
+    assert max(map(len, rows)) <= columns
 
 
 @with_browser

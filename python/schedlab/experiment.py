@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from schedlab.executors.executor import Executor
     from schedlab.results import Results
     from schedlab.targets.target import Target
-    from schedlab.tune.tuning import Tuning
+    from schedlab.tune.notebook import Tuned
 
 __all__ = ["Cell", "Experiment"]
 
@@ -67,18 +67,19 @@ class Experiment(Specification):
         threads: int | None = None,
         fresh: bool = False,
         executor: "Executor | None" = None,
-    ) -> "Tuning":
+    ) -> "Tuned":
         """Search the space of the experiment for what its goal says is best, with that many simulated runs.
 
         `within` is the share of a counter's best (0.02) up to which a level is acceptable; None: what repeats cannot
-        tell apart. `start` begins another search of the same space. Runs that are known are not made again.
-        `executor` is as for `run`.
+        tell apart. `start` begins another search of the same space. Runs that are known are not made again. A notebook
+        shows what is found. `executor` is as for `run`.
         """
         from schedlab.targets.simulator import Simulator
+        from schedlab.tune.notebook import Tuned
         from schedlab.tune.tuning import tune
 
         simulator = Simulator(threads or os.cpu_count() or 1, executor=executor)
-        return tune(self, budget, lambda part: simulator, Path(out), within, start, fresh)
+        return Tuned.of(tune(self, budget, lambda part: simulator, Path(out), within, start, fresh))
 
     def record(
         self, path: str | Path, kind: str, cell: int = 0, seed: int | None = None, first: float | None = None

@@ -83,18 +83,32 @@ def print_compared(form: Form, table: "Table", words: Sequence[str], notes: Sequ
 def progress_bar(title: str) -> Iterator[Callable[..., None]]:
     """A progress bar on stderr if that is a terminal; yields the function that advances it to (done, total).
 
-    A third argument, a text, is shown in place of the title.
+    A third argument, a text, is shown below the bar, each of its lines cut to the width of the terminal.
     """
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.text import Text
 
     from schedlab.system.terminal import is_quiet
+
+    class WithLines(Progress):
+        """A bar with lines below it."""
+
+        lines: Sequence[str] = ()
+
+        def get_renderables(self) -> Iterator[RenderableType]:
+            yield from super().get_renderables()
+            for one in self.lines:
+                yield Text(one, no_wrap=True, overflow="ellipsis")
 
     shown = TextColumn("{task.description}", markup=False)
     columns = (shown, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(file=escaped.raw(sys.stderr))
-    with Progress(*columns, console=console, transient=True, disable=is_quiet() or not sys.stderr.isatty()) as bar:
+    with WithLines(*columns, console=console, transient=True, disable=is_quiet() or not sys.stderr.isatty()) as bar:
         task = bar.add_task(escaped.escaped(title), total=None)
-        yield lambda done, total, said="": bar.update(
-            task, completed=done, total=total, description=escaped.escaped(said or title)
-        )
+
+        def advance(done: int, total: int, said: str = "") -> None:
+            bar.lines = escaped.escaped(said).splitlines()
+            bar.update(task, completed=done, total=total)
+
+        yield advance

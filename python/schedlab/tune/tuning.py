@@ -21,6 +21,7 @@ from schedlab.tune.board import Board, factors
 from schedlab.tune.front import FEWEST, Member, front, known, member, members
 from schedlab.tune.importance import Importance, Unknown, importance
 from schedlab.tune.ledger import Ledger, swept
+from schedlab.tune.progress import so_far
 from schedlab.tune.search import Search
 from schedlab.tune.space import Setting, Space
 
@@ -102,7 +103,7 @@ def tune(
 ) -> Tuning:
     """Search the experiment's space with that many runs; what was run before is not run again.
 
-    `place` gives where an experiment runs. `progress` gets the runs so far, the budget, and the front in words.
+    `place` gives where an experiment runs. `progress` gets the runs so far, the budget, and lines on the front.
     Raises `Interrupted` on Ctrl-C; the same call goes on from there.
     """
     space = Space.of(experiment)
@@ -120,7 +121,12 @@ def tune(
         ledger.loads
     )
     with ledger.kept(), _told_of_the_whole(ledger, budget):
-        search(ledger, int(SEARCHED * budget), seed, lambda: said.__setitem__(0, _so_far(ledger)))
+        search(
+            ledger,
+            int(SEARCHED * budget),
+            seed,
+            lambda: said.__setitem__(0, so_far(ledger.board, ledger.space, ledger.units)),
+        )
         settle(ledger, int(SETTLED * budget))
         chosen, whole = simplify(ledger, _best(ledger), int(SIMPLER * budget))
         chosen, whole = _ranges(ledger, chosen, whole, most, within)
@@ -353,9 +359,3 @@ def on_a_host(experiment: Specification, space: Space, setting: Setting) -> tupl
     now, then = (swept(experiment, space, [one]).cells()[0].host for one in (space.present, setting))
     tunables = {name: value for name, value in then["tunables"].items() if now["tunables"].get(name) != value}
     return tunables, [path for path in then["without"] if path in space.changed(setting)]
-
-
-def _so_far(ledger: Ledger) -> str:
-    """The best setting so far."""
-    best = ledger.board.order(list(ledger.board.measured))[0]
-    return ledger.space.text(best)
