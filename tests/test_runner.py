@@ -17,7 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedlab import Experiment, UsageError, results
+from schedlab.errors import Interrupted
 from schedlab.results import frames, store
+from schedlab.run import runner
 from schedlab.system import writing
 from schedlab.targets.rows import ROW
 from schedlab.targets.simulator import Simulator
@@ -220,6 +222,42 @@ def test_progress_is_reported_from_the_known_runs_to_all(small, tmp_path):
     assert calls[0] == (0, 6)
     assert calls[-1] == (6, 6)
     assert calls == sorted(calls)
+
+
+def interrupting(done, total):
+    """As progress: Ctrl-C exactly when the last run has been kept."""
+    if done == total:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_ctrl_c_as_the_last_run_ends_counts_where_more_runs_follow(small, tmp_path):
+    experiment = Experiment.from_toml(small)
+    whole = runner.run(experiment, tmp_path / "whole", progress=interrupting)
+    assert whole.computed == 6, "nothing was left to stop"
+    with pytest.raises(Interrupted) as stopped:
+        runner.run(experiment, tmp_path / "part", progress=interrupting, folder=tmp_path / "part" / "search")
+    assert "6 of 6" in str(stopped.value)
+    again = runner.run(experiment, tmp_path / "part", folder=tmp_path / "part" / "search")
+    assert again.computed == 0, "what was made is kept"
+
+
+def test_ctrl_c_as_a_batch_of_a_search_ends_stops_the_search(small, tmp_path, monkeypatch):
+    run, batches = runner.run, []
+
+    def planted(*given, **named):
+        batches.append(given)
+        return run(*given, **named, progress=interrupting if len(batches) == 3 else None)
+
+    asked = Experiment.from_toml(small).replace(
+        sweep={}, goal={"minimize": ["tasks.io.real"]}, space={"scheduler.slice": ["18ms", "36ms", "50ms", "100ms"]}
+    )
+    monkeypatch.setattr(runner, "run", planted)
+    with pytest.raises(Interrupted, match="of 60 runs"):
+        asked.tune(60, out=tmp_path)
+    assert len(batches) == 3
+    monkeypatch.setattr(runner, "run", run)
+    found = asked.tune(60, out=tmp_path)
+    assert 0 < found.made < found.spent
 
 
 class Preparing(Simulator):

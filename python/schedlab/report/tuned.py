@@ -36,10 +36,10 @@ def write(found: Tuning, path: Path, run: str = "", real: Confirmed | None = Non
     numbers = {setting: number for number, setting in enumerate(found.board.measured, 1)}
     parts = {
         "verdict": _verdict(found, run, real),
+        "confirmed": _confirmed(found, real),
         "front": _front(found, numbers),
         "ranges": _ranges(found),
         "matters": _matters(found),
-        "confirmed": _confirmed(found, real),
         "search": _search(found),
         "settings": _settings(found, numbers),
         "method": _method(found),
