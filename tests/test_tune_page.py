@@ -14,13 +14,14 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from conftest import Command
+from conftest import ROOT, Command
 from test_report import Checker, look, with_browser
 
 from schedlab import Experiment
 from schedlab.cli.output import progress_bar
 from schedlab.pictures import front as fronts
 from schedlab.report import tuned
+from schedlab.system.toml import toml
 from schedlab.tune import confirmed, drawn, summary
 from schedlab.tune.confirm import Confirmed
 from schedlab.tune.front import members
@@ -177,6 +178,14 @@ def test_the_file_on_the_page_is_the_search_again(made, tmp_path):
     again = schedlab.json(*command[1:], "--out", page.parent / "results")
     assert [again[key] for key in ("words", "front", "runs")] == [document[key] for key in ("words", "front", "runs")]
     assert Path(again["folder"]).name == Path(document["folder"]).name
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.stem)
+def test_every_example_asks_the_same_after_it_was_written(path):
+    experiment = Experiment.from_toml(path)
+    text = toml(experiment.definition, "a head\nof two lines")
+    assert text.startswith("# a head\n# of two lines\n")
+    assert Experiment.from_text(text, experiment.name, folder=path.parent) == experiment
 
 
 def test_one_counter_has_no_front_and_shows_the_best(made):

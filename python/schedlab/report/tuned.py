@@ -11,6 +11,7 @@ from schedlab.pictures.axes import Level
 from schedlab.pictures.chart import Drawing, Point, Series, chart
 from schedlab.report import page
 from schedlab.report.page import Column
+from schedlab.report.warnings import gathered
 from schedlab.results import compared, tables
 from schedlab.stats.comparison import Question
 from schedlab.system.toml import toml
@@ -83,33 +84,37 @@ _GOALS = {"minimize": "less is better:", "maximize": "more is better:"}
 def _verdict(found: Tuning, run: str, real: Confirmed | None) -> dict[str, Any]:
     """What to set and what it is worth: what a kernel says goes before what the search says."""
     lines = [*(confirmed.confirmed_words(found, real) if real else []), *summary.verdict(found)]
-    question = Question(within=found.within)
-    distinct = list(factors(found.loads)[0])
-    base = "the present setting"
     setting = confirmed.settled(found, real)
-    left = setting == found.board.present
-    back = ["schedlab host confirm keeps it, schedlab host restore takes it back"]
-    commands = [] if left else summary.commands(found, run, setting)
-    on_host = any(line.startswith("on a host: ") for line in commands)
+    leave = setting == found.board.present
     return {
         "title": "The verdict",
         "first": lines[0],
         "lines": lines[1:],
-        "leave": left,
+        "leave": leave,
         "gain": summary.gain_words(found),
-        "commands": [*commands, *(back if on_host else [])],
-        "table": _changes(found, distinct) if found.changes else None,
-        "picture": compared.drawing(found.changes, distinct, question, base, WIDTH).embedded() if found.changes else "",
-        "notes": compared.notes(found.changes, question) if found.changes else [],
-        "warnings": found.warnings,
+        "commands": [] if leave else _commands(found, run, setting),
+        "changes": _changes(found) if found.changes else None,
+        "warnings": list(gathered({"warning": text, "seeds": ()} for text in found.warnings)),
     }
 
 
-def _changes(found: Tuning, distinct: list[str]) -> page.Grid:
-    """The gain and the price as a table."""
+def _commands(found: Tuning, run: str, setting: Setting) -> list[str]:
+    """The commands that set it and take it back."""
+    commands = summary.commands(found, run, setting)
+    on_host = any(line.startswith("on a host: ") for line in commands)
+    return [*commands, *(["schedlab host confirm keeps it, schedlab host restore takes it back"] if on_host else [])]
+
+
+def _changes(found: Tuning) -> dict[str, Any]:
+    """The gain and the price as a table and as a picture."""
+    distinct, question = list(factors(found.loads)[0]), Question(within=found.within)
     known = [{key: None if value != value else value for key, value in row.items()} for row in found.changes]
     pairs = max(row["n"] for row in found.changes)
-    return _grid(tables.differences(distinct, known, pairs, within=found.within))
+    return {
+        "table": _grid(tables.differences(distinct, known, pairs, within=found.within)),
+        "picture": compared.drawing(found.changes, distinct, question, "the present setting", WIDTH).embedded(),
+        "notes": compared.notes(found.changes, question),
+    }
 
 
 def _grid(table: Table) -> page.Grid:
@@ -269,5 +274,5 @@ def _how(found: Tuning) -> list[str]:
         f"--start {found.start}: another number begins another search of the same space",
     ]
     if found.space.conditions:
-        lines.append("conditions have to hold in every run: a setting that misses one in any run is never recommended")
+        lines.append("conditions: a setting that misses one in any run of the search is never recommended")
     return lines
