@@ -128,7 +128,7 @@ def tune(
             lambda: said.__setitem__(0, so_far(ledger.board, ledger.space, ledger.units)),
         )
         settle(ledger, int(SETTLED * budget))
-        chosen, whole = simplify(ledger, _best(ledger), int(SIMPLER * budget))
+        chosen, whole = simplify(ledger, leading(ledger), int(SIMPLER * budget))
         chosen, whole = _ranges(ledger, chosen, whole, most, within)
         found = [_range(ledger, chosen, at, within) for at in range(len(chosen))]
         fresh_runs = _fresh(ledger, chosen, budget - ledger.spent)
@@ -206,7 +206,7 @@ def _affordable(ledger: Ledger, asked: Sequence[tuple[Setting, int]], budget: in
     return found
 
 
-def _best(ledger: Ledger) -> Setting:
+def leading(ledger: Ledger) -> Setting:
     """The knee of the front, of settings with enough repeats if there are such; the present one if none is allowed."""
     there = members(ledger.board)
     sure = [one for one in there if known(ledger.board, one)]
@@ -266,7 +266,7 @@ def _ranges(ledger: Ledger, chosen: Setting, whole: bool, budget: int, within: f
             share = max(0, lines - ledger.spent) // (len(changed or chosen) - number)
             _line(ledger, chosen, at, ledger.spent + share, within)
         settle(ledger, budget)
-        best = _best(ledger)
+        best = leading(ledger)
         if board.worst_of(chosen) - board.worst_of(best) <= LITTLE:
             break
         chosen, whole = simplify(ledger, best, budget)
