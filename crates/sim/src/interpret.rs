@@ -317,8 +317,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Served::Woke(tasks) => Flow::Burst(self.costs.wake.saturating_mul(tasks.into()), Mode::System),
             Served::Moved => Flow::Stop,
             Served::Ended { cut_off } => {
-                self.block_rarely(cpu, State::Dead);
                 self.bury(task, cut_off);
+                self.block_rarely(cpu, State::Dead);
                 Flow::Stop
             }
             Served::Waits(wait) => {

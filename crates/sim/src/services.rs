@@ -217,7 +217,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if life.children > 0 { Served::Waits(Wait::Child) } else { Served::Done }
     }
 
-    /// The task has ended: its memory is noted, its locks go on, its parent learns of it.
+    /// The task ends: its memory is noted, its locks go on, its parent learns of it. Every kernel that has calls in the caller's context
+    /// wakes the parent while the child still runs (`exit_notify` before `do_task_dead` in Linux, `wakeup` before `thread_exit` in FreeBSD's
+    /// `exit1`, before `swtch` in older ones), so the caller of this takes it off its processor afterwards.
     pub fn bury(&mut self, task: TaskId, cut_off: bool) {
         let process = &mut self.processes[task as usize];
         process.state = State::Dead;
@@ -237,12 +239,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let Some(parent) = self.view.tasks[task as usize].parent else { return };
         let process = &mut self.processes[parent as usize];
         process.life.children -= 1;
-        match process.state {
-            State::Waiting(Wait::Child) => {
-                self.scheduler.reaped(&mut context!(self), parent, task);
-                self.complete(parent);
-            }
-            _ => process.life.zombies.push(task),
+        process.life.zombies.push(task);
+        if process.state == State::Waiting(Wait::Child) {
+            process.plan([Action::Serve(parent, Call::Wait)]); // its call goes on when it runs
+            self.complete(parent);
         }
     }
 

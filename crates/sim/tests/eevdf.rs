@@ -1,8 +1,10 @@
 //! eevdf against what a prototype of its rules, and Linux 6.18 itself, gave for the same loads: shares, run lengths, latencies.
 
+use schedlab_model::{event::Kind, task::TaskId};
 use schedlab_policies::schedulers::Eevdf;
-use schedlab_testing::schedulers::figures::{
-    Table, hog, latencies, mean, measure, quantile, run_lengths, s10, share, sleeper,
+use schedlab_testing::schedulers::{
+    figures::{Table, hog, latencies, mean, measure, quantile, run_lengths, s10, share, sleeper},
+    run, scenario,
 };
 
 schedlab_testing::test_scheduler!(Eevdf);
@@ -260,4 +262,33 @@ fn a_group_that_stays_for_its_lag_may_use_up_its_quota() {
             assert!(share > 6.0, "task {task} has {share} % of a processor with seed {seed}");
         }
     }
+}
+
+/// `exit_notify` before `do_task_dead`.
+#[test]
+fn a_parent_is_woken_before_its_child_leaves_the_processor() {
+    let text = "machine = \"uniform\"\nscheduler = { name = \"eevdf\" }\n\
+        workload.a.steps = [{ fork = [{ compute = \"5ms\" }] }, \"wait\"]\n";
+    let run = run::<Eevdf>(&scenario(text), 1);
+    let last = |kind: Kind, task: TaskId| run.events.iter().rposition(|it| it.kind == kind && it.task == task);
+    let (ended, woken, left) = (last(Kind::Exited, 1), last(Kind::Wakeup, 0), last(Kind::SwitchOut, 1));
+    assert!(ended < woken && woken < left, "{ended:?} {woken:?} {left:?}");
+}
+
+/// The parent is placed by a mean in which the child still counts with all that it has used. So what children have used is not forgotten as
+/// they end: a hog competes with two at most, the parent, which keeps its place, and one child, and a third is due to it. A parent that is woken after
+/// its child has left would be placed next to the hog again, however much its children have had: 0.5 % were left.
+#[test]
+fn one_that_forks_and_waits_leaves_a_third_to_a_hog() {
+    let mut table = Table::default();
+    for variant in ["6.12", "6.17", "6.18"] {
+        let load = "workload.hog = { passes = \"forever\", steps = [{ compute = \"17ms\" }, { sleep = \"1ms\" }] }\n\
+            workload.forker = { passes = \"forever\", steps = [{ fork = [{ compute = \"200us\" }] }, \"wait\"] }\n";
+        let head = format!(
+            "machine = {{ preset = \"uniform\", clock = {{ hz = \"250/s\" }} }}\n\
+             scheduler = {{ name = \"eevdf\", variant = \"{variant}\" }}\nduration = \"10s\"\n"
+        );
+        table.row(variant, 100.0 / 3.0, 1.0, share(&run::<Eevdf>(&scenario(&(head + load)), 1), 1));
+    }
+    table.check();
 }

@@ -58,7 +58,7 @@ pub enum Enqueue {
 pub enum Dequeue {
     /// It waits for that.
     Sleep(Wait),
-    /// It ended.
+    /// It ended. A parent that waits for it has been woken before.
     Exit,
     /// It goes to another processor, or its record changes.
     Migrate,
@@ -386,8 +386,9 @@ pub trait Scheduler: Sized {
     #[inline]
     fn changed(&mut self, _cx: &mut Context<'_>, _cpu: CpuId, _task: TaskId, _before: &Task) {}
 
-    /// A parent has learned of the end of one of its children by waiting for it. The child was reported as
-    /// [`Dequeue::Exit`] when it ended; in a message-passing kernel, as a sleep, for it asks a server to end it and waits.
+    /// A parent learns of the end of one of its children by waiting for it: in its own call, which goes on when it runs after the child
+    /// has woken it. The child has left its processor ([`Dequeue::Exit`]); in a message-passing kernel it sleeps, for it asks a server to end
+    /// it and waits.
     fn reaped(&mut self, _cx: &mut Context<'_>, _parent: TaskId, _child: TaskId) {}
 
     /// Whether this tick's work is more than the interrupt itself may do, so that it must be left to the kernel's

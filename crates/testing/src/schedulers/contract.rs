@@ -4,7 +4,7 @@
 use schedlab_model::{
     Nanos,
     info::{Info, Params},
-    task::{CpuId, Task, TaskId},
+    task::{CpuId, Task, TaskId, Wait},
     topology::Topology,
 };
 use schedlab_policies::schedulers::{Balance, Clocks, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler};
@@ -14,7 +14,7 @@ enum Place {
     Unborn,
     Ready(CpuId),
     Running(CpuId),
-    Asleep,
+    Asleep(Wait),
     Moving,
     Ended,
 }
@@ -78,7 +78,7 @@ impl<S: Scheduler> Scheduler for Contract<S> {
             Enqueue::New => place == Place::Unborn,
             Enqueue::Migrate => matches!(place, Place::Ready(cpu) if !cx.tasks[task as usize].allowed.has(cpu)),
             // The kernel's own tasks are never new: they are woken first.
-            _ => matches!(place, Place::Asleep | Place::Unborn),
+            _ => matches!(place, Place::Asleep(_) | Place::Unborn),
         };
         assert!(right, "{task} is {place:?}, {why:?}");
         let cpu = self.inner.select_cpu(cx, task, why);
@@ -92,7 +92,7 @@ impl<S: Scheduler> Scheduler for Contract<S> {
         let place = *self.place(task);
         let right = match why {
             Enqueue::New => place == Place::Unborn,
-            Enqueue::Wakeup => matches!(place, Place::Asleep | Place::Unborn),
+            Enqueue::Wakeup => matches!(place, Place::Asleep(_) | Place::Unborn),
             Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield => place == Place::Running(cpu),
             Enqueue::Migrate => place == Place::Moving,
         };
@@ -104,11 +104,14 @@ impl<S: Scheduler> Scheduler for Contract<S> {
     fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
         self.enter(cx);
         let (expected, next) = match why {
-            Dequeue::Sleep(_) => (Place::Running(cpu), Place::Asleep),
+            Dequeue::Sleep(wait) => (Place::Running(cpu), Place::Asleep(wait)),
             Dequeue::Exit => (Place::Running(cpu), Place::Ended),
             Dequeue::Migrate => (Place::Ready(cpu), Place::Moving),
         };
         assert_eq!(*self.place(task), expected, "{task} dequeued for {why:?}");
+        if let (Dequeue::Exit, Some(parent)) = (why, cx.tasks[task as usize].parent) {
+            assert_ne!(*self.place(parent), Place::Asleep(Wait::Child), "{task} leaves before its parent is woken");
+        }
         *self.place(task) = next;
         self.inner.dequeue(cx, cpu, task, why);
     }
@@ -174,10 +177,11 @@ impl<S: Scheduler> Scheduler for Contract<S> {
         self.enter(cx);
         // Under a message-passing kernel a task ends while it waits for the answer to its call of exit.
         assert!(
-            matches!(self.place(child), Place::Ended | Place::Asleep),
+            matches!(self.place(child), Place::Ended | Place::Asleep(_)),
             "{child} is {:?}, reaped",
             self.place(child)
         );
+        assert!(!matches!(self.place(parent), Place::Ready(_)), "{parent} waits for a processor, and reaps");
         self.inner.reaped(cx, parent, child);
     }
 

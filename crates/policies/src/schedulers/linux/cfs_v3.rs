@@ -89,7 +89,7 @@ use crate::schedulers::{
 use schedlab_model::{
     MICROSECOND, MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
-    task::{CpuId, Policy, Task, TaskId, Wait},
+    task::{CpuId, Policy, Task, TaskId},
     topology::Topology,
 };
 
@@ -119,9 +119,9 @@ struct Entity {
     /// The fair clock of its processor when it began to wait or to sleep.
     since: i64,
     cpu: CpuId,
-    /// When it last ran, where there are several processors, or fell asleep, and whether it waits for a message in a pipe.
+    /// When it last ran, where there are several processors, or fell asleep, and whether the task that wakes it is about to leave its processor.
     last_ran: Nanos,
-    pipe: bool,
+    sync: bool,
     /// Its parent has just forked it and is to let it run first.
     forked: bool,
     /// Ticks left of a SCHED_RR slice.
@@ -377,7 +377,7 @@ impl Scheduler for CfsV3 {
         let pushed = queue.share.was_pushed(task);
         queue.share.leave(entity.weight as u64);
         if let Dequeue::Sleep(wait) = why {
-            (entity.pipe, entity.last_ran) = (wait == Wait::Pipe, cx.now);
+            (entity.sync, entity.last_ran) = (domain::sync(wait), cx.now);
             queue.share.stop();
         }
         if let Some(priority) = entity.priority {

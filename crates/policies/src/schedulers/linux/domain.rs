@@ -13,7 +13,7 @@ pub use placing::select;
 use schedlab_model::{
     MILLISECOND, Nanos,
     processors::CpuSet,
-    task::{CpuId, TaskId},
+    task::{CpuId, TaskId, Wait},
 };
 pub use share::Share;
 use share::{MAX_PINNED_INTERVAL, Pull};
@@ -42,13 +42,19 @@ pub trait Balanced {
     fn weight(&self, task: TaskId) -> Option<u64>;
     /// When a task last ran.
     fn last_ran(&self, task: TaskId) -> Nanos;
-    /// Whether a sleeping task waits for a message in a pipe: its sender is about to wait, too (a sync wakeup).
-    fn awaits_pipe(&self, task: TaskId) -> bool;
+    /// Whether the [`sync`] of its last wait is so.
+    fn wakes_in_sync(&self, task: TaskId) -> bool;
     /// Visits the tasks of a processor, the running one included, in the order in which others take them, with their priority (0 is
     /// the best), until one is taken.
     fn visit(&self, cx: &Context<'_>, cpu: CpuId, takes: &mut dyn FnMut(TaskId, usize) -> bool) -> Option<TaskId>;
     /// Takes a ready task out of its list; it still counts.
     fn take_out(&mut self, cpu: CpuId, task: TaskId);
+}
+
+/// Whether a wait ends with a sync wakeup, by a task that is about to leave its processor: it waits for the answer to its message (`pipe_write`), or
+/// it ends, and wakes its parent (`__wake_up_parent`).
+pub fn sync(wait: Wait) -> bool {
+    matches!(wait, Wait::Pipe | Wait::Child)
 }
 
 /// A task for a processor that looks for work.

@@ -67,7 +67,8 @@
 //!   they are SCHED_NORMAL. Groups and their quotas came later, and are ignored; so is nice 20, which is 19 here.
 //! - Real-time tasks are not throttled: the limit of 95 % came with 2.6.25.
 //! - A wakeup by an interrupt is assumed to happen on the processor where the task last ran. With a waker on another processor,
-//!   the rule of the kernel decides between the two. A sync wakeup is one by a message in a pipe.
+//!   the rule of the kernel decides between the two. A sync wakeup is one by a message in a pipe or by the end
+//!   of a child.
 //! - Domains are those of x86-64: threads of a core, cores that share a cache, processors of a node, the 16 nearest nodes, all nodes. A task
 //!   that starts goes to the least loaded group and processor, as by exec, by the load of now. A processor that has just become idle
 //!   pulls one task at once and the others, if the kernel moves several, at its next tick. The migration thread, which moves a
@@ -308,7 +309,7 @@ impl Scheduler for O1 {
             Dequeue::Sleep(wait) => {
                 self.account(cx.now, task);
                 let entity = &mut self.tasks[task as usize];
-                entity.pipe = wait == Wait::Pipe;
+                entity.sync = domain::sync(wait);
                 if matches!(wait, Wait::Disk | Wait::Pipe) {
                     entity.account.sleep = Sleep::NonInteractive;
                 }
@@ -335,27 +336,20 @@ impl Scheduler for O1 {
         let entity = &mut self.tasks[task as usize];
         entity.since = cx.now;
         entity.last_ran = cx.now;
-        if let Some(child) = entity.reaps.take() {
-            self.reap(cx, task, child);
-        }
         Some(Pick { task, slice: None })
     }
 
-    /// A task that sends a message through a pipe is about to wait for another, so a task that it wakes on its own
-    /// processor waits too.
+    /// A task that sends a message through a pipe is about to wait for another, and one that ends is about to leave, so a task that it wakes on its
+    /// own processor waits too.
     #[inline]
     fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         let (running, woken) = (&self.tasks[running as usize], &self.tasks[woken as usize]);
-        let sync = woken.pipe && cx.waker.is_some_and(|waker| cx.tasks[waker as usize].cpu == cpu);
+        let sync = woken.sync && cx.waker.is_some_and(|waker| cx.tasks[waker as usize].cpu == cpu);
         (woken.prio < running.prio && !sync).into()
     }
 
     fn reaped(&mut self, cx: &mut Context<'_>, parent: TaskId, child: TaskId) {
-        if cx.processors[cx.tasks[parent as usize].cpu as usize].running == Some(parent) {
-            self.reap(cx, parent, child);
-        } else {
-            self.tasks[parent as usize].reaps = Some(child);
-        }
+        self.reap(cx, parent, child);
     }
 
     fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {

@@ -300,7 +300,7 @@ impl Scheduler for Rsdl {
         match why {
             Dequeue::Sleep(wait) => {
                 entity.from_disk = wait == Wait::Disk;
-                entity.from_pipe = wait == Wait::Pipe;
+                entity.sync = domain::sync(wait);
                 entity.last_ran = cx.now;
                 queue.share.stop();
             }

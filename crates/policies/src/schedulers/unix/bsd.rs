@@ -227,7 +227,7 @@ impl<const LISTS: usize> Bsd<LISTS> {
             thread.state = State::Ended;
             return;
         };
-        thread.state = State::Asleep(wait == Wait::Child);
+        thread.state = State::Asleep;
         thread.asleep = 0;
         if (thread.timeshare || asleep_in_any_class)
             && let Some(priority) = asleep(wait)
@@ -238,11 +238,8 @@ impl<const LISTS: usize> Bsd<LISTS> {
 
     /// A child's usage is charged to its parent, unless that has ended.
     pub fn charge_parent(&mut self, parent: TaskId, child: TaskId) {
-        // The kernel wakes a parent that waits for the child first, and then charges it.
-        match self.threads.all[parent as usize].state {
-            State::Ended | State::Unborn => return,
-            State::Asleep(true) => self.unwind(parent),
-            _ => {}
+        if matches!(self.threads.all[parent as usize].state, State::Ended | State::Unborn) {
+            return;
         }
         let of_child = self.threads.all[child as usize].estimate;
         let estimator = self.rules.estimator;

@@ -39,8 +39,8 @@ impl Balanced for CfsV3 {
         self.entities[task as usize].last_ran
     }
 
-    fn awaits_pipe(&self, task: TaskId) -> bool {
-        self.entities[task as usize].pipe
+    fn wakes_in_sync(&self, task: TaskId) -> bool {
+        self.entities[task as usize].sync
     }
 
     /// Real-time tasks, then the tree from the left. The running ordinary task is not in it here.

@@ -40,7 +40,7 @@ fn drawn(policy: &impl Balanced, cx: &Context<'_>, task: TaskId, was: CpuId) -> 
     }
     let Some(Level { kind, .. }) = policy.domains().spanning(here, was) else { return false };
     let Some((weight, wakers)) = policy.weight(task).zip(policy.weight(waker)) else { return false };
-    let leaves = if policy.awaits_pipe(task) { wakers } else { 0 };
+    let leaves = if policy.wakes_in_sync(task) { wakers } else { 0 };
     let (there, this) = (policy.share(was), policy.share(here));
     let (load, target) = (there.load.low(kind.wake_index), this.load.high(kind.wake_index));
     let imbalance = 100 + (kind.imbalance_pct - 100) / 2;

@@ -39,8 +39,8 @@ impl Balanced for O1 {
         self.tasks[task as usize].last_ran
     }
 
-    fn awaits_pipe(&self, task: TaskId) -> bool {
-        self.tasks[task as usize].pipe
+    fn wakes_in_sync(&self, task: TaskId) -> bool {
+        self.tasks[task as usize].sync
     }
 
     fn visit(&self, _: &Context<'_>, cpu: CpuId, takes: &mut dyn FnMut(TaskId, usize) -> bool) -> Option<TaskId> {

@@ -3,7 +3,7 @@
 use super::credit::{Account, Credit, MAX_RT_PRIO, Sleep};
 use schedlab_model::{
     Nanos,
-    task::{Class, Policy, Task, TaskId},
+    task::{Class, Policy, Task},
 };
 
 /// What the scheduler keeps of a task, in one line of the cache.
@@ -20,16 +20,14 @@ pub struct Entity {
     /// It has the slice that its parent gave it.
     pub first_slice: bool,
     pub turns: Turns,
-    /// It waits for a message in a pipe: the sender is about to sleep.
-    pub pipe: bool,
+    /// The task that wakes it is about to leave its processor.
+    pub sync: bool,
     /// When it was last queued, picked or accounted for.
     pub since: Nanos,
     pub last_ran: Nanos,
     pub weight: u64,
     /// It moves between processors, from an expired array to an expired array.
     pub moves_expired: bool,
-    /// A child of whose end it learns as soon as it runs.
-    pub reaps: Option<TaskId>,
 }
 
 /// What ends its CPU burst.
@@ -53,12 +51,11 @@ impl Entity {
             slice: 0,
             first_slice: false,
             turns: Turns::Shared,
-            pipe: false,
+            sync: false,
             since: 0,
             last_ran: 0,
             weight: 0,
             moves_expired: false,
-            reaps: None,
         };
         entity.read(credit, task);
         entity.slice = credit.slice(entity.account.static_prio);

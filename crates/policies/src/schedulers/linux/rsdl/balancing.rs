@@ -44,8 +44,8 @@ impl Balanced for Rsdl {
         self.entities[task as usize].last_ran
     }
 
-    fn awaits_pipe(&self, task: TaskId) -> bool {
-        self.entities[task as usize].from_pipe
+    fn wakes_in_sync(&self, task: TaskId) -> bool {
+        self.entities[task as usize].sync
     }
 
     fn visit(&self, _: &Context<'_>, cpu: CpuId, takes: &mut dyn FnMut(TaskId, usize) -> bool) -> Option<TaskId> {

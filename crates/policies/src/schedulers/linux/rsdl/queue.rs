@@ -51,9 +51,10 @@ pub struct Entity {
     pub newborn: bool,
     /// It is queued before its parent, and has not run.
     pub ahead: bool,
-    /// It last waited for a drive, or for a message in a pipe.
+    /// It last waited for a drive.
     pub from_disk: bool,
-    pub from_pipe: bool,
+    /// The task that wakes it is about to leave its processor.
+    pub sync: bool,
     /// When it last ran, where there are several processors, or fell asleep.
     pub last_ran: Nanos,
     /// Where it was last queued, and, if it is moving, whether it is in the rotation under way there and in which array.

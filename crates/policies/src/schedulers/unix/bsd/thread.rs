@@ -8,8 +8,7 @@ pub enum State {
     Unborn,
     Queued,
     Running,
-    /// And whether for the end of a child.
-    Asleep(bool),
+    Asleep,
     Ended,
 }
 
@@ -111,7 +110,7 @@ impl Thread {
                 self.decay(rules, left);
                 false
             }
-            State::Asleep(_) => {
+            State::Asleep => {
                 let awake = std::mem::take(&mut self.ran) && rules.ran_is_awake;
                 self.asleep = if awake { 0 } else { self.asleep.saturating_add(1) };
                 if self.asleep <= 1 {
