@@ -8,7 +8,7 @@ use crate::{
 use schedlab_model::{
     Nanos,
     event::{Irq, Kind, Observer},
-    task::{TaskId, Wait},
+    task::{CpuId, TaskId, Wait},
 };
 use schedlab_policies::schedulers::{Context, Enqueue, Scheduler};
 
@@ -32,12 +32,20 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Some(Expiry::Wake { .. } | Expiry::Awake { .. }) | None => {}
             Some(Expiry::Start { task }) => self.begin(task),
             Some(Expiry::Drive) => self.drive_interrupt(),
-            Some(Expiry::Scheduler { cpu, token }) => self.scheduler.timer(&mut context!(self), cpu, token),
+            Some(Expiry::Scheduler { cpu, token }) => self.timer_of_scheduler(cpu, token),
             Some(Expiry::Device { device }) => self.device_interrupt(device),
             Some(Expiry::Stat) => self.stat_tick(),
             Some(Expiry::WriteBack) => self.write_back(),
             Some(Expiry::Arrival { pool }) => self.request_arrives(pool),
         }
+    }
+
+    /// A timer of the policy's may make tasks ready on any processor, where it compares them with the running one by up-to-date times.
+    fn timer_of_scheduler(&mut self, cpu: CpuId, token: u32) {
+        if S::FEATURES.charges_at_wakeups {
+            (0..self.cpus.len()).for_each(|cpu| self.settle(cpu));
+        }
+        self.scheduler.timer(&mut context!(self), cpu, token);
     }
 
     /// Whether a task waits for the timer of this number, and not for a later one.

@@ -249,7 +249,8 @@ pub struct Features {
     /// [`Scheduler::return_to_user`].
     pub user_returns: bool,
     /// The running task is charged up to the instant before [`Scheduler::enqueue`] and [`Scheduler::wakeup_preempts`] are
-    /// called for a woken one. Otherwise it has been charged up to its last event, which is cheaper.
+    /// called for a woken one, and the running tasks of all processors before [`Scheduler::timer`]. Otherwise a task has been charged up to
+    /// its last event, which is cheaper.
     pub charges_at_wakeups: bool,
     /// [`Scheduler::quiet_ticks`] and [`Scheduler::pass_ticks`]. Between ticks that were passed over, processor time is charged
     /// in one piece, which must have the same effect as several.

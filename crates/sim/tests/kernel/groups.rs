@@ -163,14 +163,18 @@ fn a_quota_holds_for_all_processors_together_and_for_groups_inside() {
     table.check();
 }
 
+/// Under eevdf the outer group and the other hog take turns of one tick, of which a period has 25. Where 12 of them are the group's, it has 48 ms, and
+/// what is left of its quota lapses; where it has more than 50, the next period pays. The periods have 48.0, 50.8 and 49.2 ms in turn, or the
+/// last two: 49.5 in the mean. A guest of 6.17 gives the same groups 49.75 ± 0.21 % and the hog 50.19 ± 0.20 (6 runs), one of 6.1 49.94 and
+/// 50.00 ± 0.01.
 #[test]
 fn quotas_inside_one_another_hold_each() {
     let mut table = Table::default();
     let groups = "groups.outer = { quota = \"50ms\" }\ngroups.inner = { parent = \"outer\", quota = \"10ms\" }\n";
-    for scheduler in BOTH {
+    for (scheduler, lapses) in [(EEVDF, 0.5), (CFS, 0.0)] {
         let jobs = hog("a", "group = \"inner\"") + &hog("b", "group = \"outer\"") + &hog("c", "") + groups;
         let run = measure::<All>(1, scheduler, 20, &jobs, 1);
-        for (task, expected) in [(0, 10.0), (1, 40.0), (2, 50.0)] {
+        for (task, expected) in [(0, 10.0), (1, 40.0 - lapses), (2, 50.0 + lapses)] {
             table.row(&format!("{scheduler}: {task}"), expected, 0.5, share(&run, task));
         }
     }
