@@ -1,8 +1,8 @@
 //! Tests of `eevdf.rs`.
 
 use super::*;
-use crate::schedulers::linux::shared::loads::Loads;
-use schedlab_model::{processors::CpuSet, task::Group};
+use crate::schedulers::{View, Wishes, linux::shared::loads::Loads};
+use schedlab_model::{processors::CpuSet, rng::Rng, task::Group};
 
 /// A queue of tasks that have these virtual times and deadlines.
 fn queue_of(rule: &Rule, tasks: &[(i64, i64)]) -> Tree<Rule> {
@@ -47,4 +47,21 @@ fn a_task_that_falls_asleep_in_debt_is_current_and_protected_at_the_next_choice(
     assert!(!tree.entity(stays).queued);
     assert!(!tree.entity(sleeper).queued, "it owes nothing, and leaves");
     assert_eq!(tree.queue(0).count, 2);
+}
+
+/// What a look has found to be bound since the second one came is not looked at again for a third. (add_nr_running)
+#[test]
+fn a_processor_counts_as_overloaded_when_its_second_task_comes_and_not_when_others_do() {
+    let params = Params::check(&Eevdf::INFO, []).expect("it has defaults");
+    let topology = Topology::uniform(2);
+    let mut eevdf = Eevdf::new(&params, &topology, 4 * MILLISECOND);
+    let tasks = (0..4).map(|id| Task::ordinary(id, CpuSet::only(0))).collect();
+    let view = View { tasks, groups: vec![Group::ROOT], topology, ..View::of(2) };
+    let (mut rng, mut wishes) = (Rng::stream(0, 0), Wishes::default());
+    let comes = |task| {
+        let mut cx = Context { now: 0, view: &view, rng: &mut rng, wishes: &mut wishes };
+        eevdf.enqueue(&mut cx, 0, task, Enqueue::New);
+        std::mem::take(&mut eevdf.0.balancer.overloaded)
+    };
+    assert_eq!([0, 1, 2, 3].map(comes), [false, true, false, false]);
 }

@@ -148,11 +148,12 @@ impl<L: FairClass> Linux<L> {
         self.tree.now = cx.now;
         self.newest = None;
         let entity = self.entity(cx, task);
+        let before = self.crowd(cpu);
         if self.several() && placing == Placing::Wakeup {
             self.balancer.woken(cx.now, cpu);
         }
         if self.tree.entity(entity).kind == Kind::Realtime && self.join_above(cx, cpu, task, placing) {
-            self.balancer.overloaded |= self.several() && self.nr_running(cpu) > 1;
+            self.add_nr_running(cpu, before);
             return;
         }
         if self.several() {
@@ -163,7 +164,7 @@ impl<L: FairClass> Linux<L> {
         }
         let first = self.realtime.known && self.tree.nr_queued(cpu) == 0;
         self.tree.enqueue_task_fair(&self.class, entity, placing);
-        self.balancer.overloaded |= self.several() && self.nr_running(cpu) > 1;
+        self.add_nr_running(cpu, before);
         if first {
             self.first_fair(cx, cpu);
         }

@@ -46,6 +46,19 @@ impl<L: FairClass> Linux<L> {
         self.tree.h_nr_running(cpu) + self.realtime.count(cpu) + self.deadline.count(cpu)
     }
 
+    /// The same of one of several processors, before it gets more.
+    #[inline(always)]
+    pub fn crowd(&self, cpu: CpuId) -> Option<u32> {
+        self.several().then(|| self.nr_running(cpu))
+    }
+
+    /// Of a processor that had at most one task and has more now it is known that tasks wait. One that had more changes nothing: they may
+    /// have been found to be bound. (add_nr_running)
+    #[inline(always)]
+    pub fn add_nr_running(&mut self, cpu: CpuId, before: Option<u32>) {
+        self.balancer.overloaded |= before.is_some_and(|before| before < 2 && self.nr_running(cpu) >= 2);
+    }
+
     /// What is noted of a task that leaves one of several processors.
     #[inline(never)]
     pub fn leave_cpu(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {

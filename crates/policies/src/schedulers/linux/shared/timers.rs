@@ -64,11 +64,12 @@ impl<L: FairClass> Linux<L> {
             self.deadline.inactive_task_timer(cx.now, task);
             return;
         }
+        let cpu = cx.tasks[task as usize].cpu;
+        let before = self.crowd(cpu);
         if !self.deadline.dl_task_timer(cx, task) {
             return;
         }
-        let cpu = cx.tasks[task as usize].cpu;
-        self.balancer.overloaded |= self.several() && self.nr_running(cpu) > 1;
+        self.add_nr_running(cpu, before);
         let running = cx.processors[cpu as usize].running;
         let reserved = running.filter(|&running| is_deadline(&cx.tasks[running as usize]));
         let before = |running| self.deadline.deadline(task) < self.deadline.deadline(running);
