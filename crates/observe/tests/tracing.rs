@@ -271,6 +271,27 @@ fn an_unrecorded_switch_is_recovered_from_the_last_charge() {
     assert_eq!(row(&recorded, &roster, "tasks.job10.share"), Some(20.0));
 }
 
+/// While 10 has processor 0, that one puts a task into the runqueue of processor 1, and charges 20, which runs there.
+#[test]
+fn a_charge_belongs_to_the_processor_that_the_task_has() {
+    let (mut here, mut there) = (Ring::new(&layout()), Ring::new(&layout()));
+    here.switch(MS, 0, R, 10);
+    there.switch(2 * MS, 0, R, 20);
+    here.event(4 * MS, 10, EventKind::Runtime, &[20, 2 * MS as i64]);
+    here.waking(5 * MS, 10, 30, 0);
+    here.event(6 * MS, 10, EventKind::Runtime, &[10, 5 * MS as i64]);
+    [&mut here, &mut there].into_iter().for_each(Ring::flush);
+    let pages = vec![(0, here.bytes), (1, there.bytes)];
+    let recorded = Recorded::decoded(&layout(), pages, &[], (0, 1 << 50), true);
+    let roster = roster(&[10, 20], &[0, 1], (0, 10 * MS));
+    assert_eq!((recorded.lost(), recorded.mended()), (0, 0), "no switch is missing");
+    assert_eq!(row(&recorded, &roster, "tasks.job10.share"), Some(45.0), "of both processors");
+    assert_eq!(row(&recorded, &roster, "tasks.job20.share"), Some(40.0));
+    let charges = events_of(&recorded, &roster, Kind::Charged);
+    let charges: Vec<_> = charges.iter().map(|it| (it.time / MS, it.cpu, it.task, it.a / MS)).collect();
+    assert_eq!(charges, [(4, 1, 1, 2), (6, 0, 0, 5)]);
+}
+
 #[test]
 fn a_recording_of_it_can_be_read() {
     let (recorded, roster) = a_wait();

@@ -185,7 +185,8 @@ impl Recorded {
         Self::decoded(layout, pages, overruns, between, false)
     }
 
-    fn decoded(
+    /// The same; `charges`: what tasks were charged is among the events.
+    pub fn decoded(
         layout: &Layout,
         pages: Vec<(u16, Vec<u8>)>,
         overruns: &[u64],

@@ -42,7 +42,7 @@ pub enum What {
     Migrate,
     /// `pid` made `other`.
     Fork,
-    /// `pid`, which runs, was charged with `other` ns. Reported only if it is wanted ([`Decoder::charges`]).
+    /// `pid`, which runs there or on another processor, was charged with `other` ns. Reported only if it is wanted ([`Decoder::charges`]).
     Charged,
     /// Here the recording of this processor begins, and `pid` has had it up to now.
     Start,
@@ -123,7 +123,7 @@ pub struct Decoder<'a> {
     gap: Option<Gap>,
     /// The index of an unrecorded switch among the raw events, until its time is known.
     torn: Option<usize>,
-    /// Time of the previous record, and whether it charged the running task, as the last record before a switch does.
+    /// Time of the previous record, and whether it charged the task that has this processor, as the last record before a switch does.
     heard: (u64, bool),
     /// Whether charges are recorded.
     pub charges: bool,
@@ -245,10 +245,15 @@ impl<'a> Decoder<'a> {
         if let Some(gap) = self.gap.take() {
             self.report_gap(gap, RawEvent { pid: now_has, other: 0, prio: u8::MAX, ..happening }, all);
         }
-        self.heard = (self.time, event.kind == EventKind::Runtime);
+        // A processor may charge the running task of another one, as it puts a task into its runqueue (update_curr).
+        let own = event.kind == EventKind::Runtime && happening.pid == now_has;
+        self.heard = (self.time, own);
         if event.kind == EventKind::Runtime {
             let ran = event.fields[1].of(data)?;
-            self.mend(happening.pid, ran as u64, all);
+            self.running = Some(now_has);
+            if own {
+                self.mend(now_has, ran as u64, all);
+            }
             if self.charges {
                 all.push(RawEvent { what: What::Charged, other: i32::try_from(ran).ok()?, ..happening });
             }
@@ -280,7 +285,6 @@ impl<'a> Decoder<'a> {
 
     /// The run time of the running task since its switch-in: if that switch was not recorded, this gives its time.
     fn mend(&mut self, pid: i32, ran: u64, all: &mut [RawEvent]) {
-        self.running = Some(pid);
         let Some(at) = self.torn.take() else { return };
         let [before @ .., torn] = &mut all[..=at] else { return };
         if torn.pid == pid {

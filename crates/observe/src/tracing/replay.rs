@@ -327,9 +327,11 @@ impl<'a, O: Observer> Replay<'a, O> {
         }
     }
 
+    /// A charge belongs to the processor that the task has, whichever processor recorded it.
     fn charged(&mut self, it: &RawEvent) {
-        if let Some(slot) = self.processors[usize::from(it.cpu)].slot.filter(|_| self.open) {
-            let task = self.task(it.pid, u8::MAX);
+        let task = self.task(it.pid, u8::MAX);
+        let has_it = self.processors.iter().find(|processor| processor.task == Some(task));
+        if let Some(slot) = has_it.unwrap_or(&self.processors[usize::from(it.cpu)]).slot.filter(|_| self.open) {
             self.say(Kind::Charged, task, slot, 0, it.other.unsigned_abs().into());
         }
     }
