@@ -258,7 +258,7 @@ def test_a_kernel_that_disagrees_goes_first_and_takes_the_command_away(found, tm
     said = read(tmp_path / "page.html")
     first = said.index("host does not confirm it: the present setting is the best there; leave it")
     wrong = said.index("tasks.batch.share: predicted -50 %, on host")
-    assert first < wrong < said.index("set scheduler.slice")
+    assert first < wrong < said.index("on sim alone: set scheduler.slice")
     assert "schedlab run" not in said
 
 

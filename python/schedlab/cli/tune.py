@@ -163,7 +163,7 @@ def _show(found: "Tuning", form: Form, run: str, real: "Confirmed | None", files
     from schedlab.cli.output import print_compared, print_result
     from schedlab.tune import confirmed, summary
 
-    words = [*(confirmed.confirmed_words(found, real) if real else []), *summary.words(found)]
+    words = [*confirmed.verdict(found, real), *summary.reasons(found)]
     setting = confirmed.settled(found, real)
     commands = summary.commands(found, run, setting) if setting != found.board.present else []
     notes = [*summary.notes(found), *commands, *files]

@@ -83,7 +83,7 @@ _GOALS = {"minimize": "less is better:", "maximize": "more is better:"}
 
 def _verdict(found: Tuning, run: str, real: Confirmed | None) -> dict[str, Any]:
     """What to set and what it is worth: what a kernel says goes before what the search says."""
-    lines = [*(confirmed.confirmed_words(found, real) if real else []), *summary.verdict(found)]
+    lines = confirmed.verdict(found, real)
     setting = confirmed.settled(found, real)
     leave = setting == found.board.present
     return {

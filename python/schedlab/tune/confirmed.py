@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from schedlab.tables import Cell, Column, Table
+from schedlab.tune import summary
 from schedlab.tune.board import factors
 from schedlab.tune.confirm import Confirmed
 from schedlab.tune.gain import SETTING
 from schedlab.tune.space import Setting
-from schedlab.tune.summary import recommended
 from schedlab.tune.tuning import Tuning
 from schedlab.units import counted, digits
 
@@ -22,7 +22,17 @@ def settled(found: Tuning, real: Confirmed | None) -> Setting:
     """What to set in the end, the present setting to leave it: a kernel's answer goes before the search's."""
     if real:
         return real.chosen
-    return found.chosen if recommended(found) else found.board.present
+    return found.chosen if summary.recommended(found) else found.board.present
+
+
+def verdict(found: Tuning, real: Confirmed | None) -> list[str]:
+    """What to do: what a kernel says first, then what the search says; where they differ, of which place that is."""
+    own = summary.verdict(found)
+    if real is None:
+        return own
+    if real.chosen != found.chosen:
+        own = [f"on {found.on} alone: {own[0]}", *own[1:]]
+    return [*confirmed_words(found, real), *own]
 
 
 def confirmed_words(found: Tuning, real: Confirmed) -> list[str]:

@@ -30,7 +30,12 @@ OFF = 0.05
 
 def words(found: Tuning) -> list[str]:
     """The verdict, then the price, the ranges, and what matters."""
-    return [*verdict(found), *gain_words(found), *ranges_words(found), *importance_words(found)]
+    return [*verdict(found), *reasons(found)]
+
+
+def reasons(found: Tuning) -> list[str]:
+    """The gain and the price, the ranges, and what matters."""
+    return [*gain_words(found), *ranges_words(found), *importance_words(found)]
 
 
 def verdict(found: Tuning) -> list[str]:
