@@ -123,6 +123,23 @@ def test_what_is_acceptable_in_all_metrics_comes_first(planted):
     assert verdict.lines(found)[0] == "acceptable in all metrics: slice=5ms"
 
 
+def test_only_cells_in_which_the_conditions_hold_may_be_best(planted):
+    means = {"1ms": 100, "2ms": 50, "5ms": 51, "10ms": 110, "20ms": 120}
+    results = planted(
+        lambda slice, seed, noise: means[slice] + 0.01 * noise,
+        lambda slice, seed, noise: 5.0 if slice == "2ms" and seed == 3 else 50.0,
+    )
+    results.manifest["experiment"]["goal"]["keep"] = ["tasks.a.share >= 10"]
+    found = results.judged()
+    (one,) = [one for one in found.bests if one.metric == REAL]
+    assert one.cell["factors"]["scheduler.slice"] == "5ms"
+    assert levels(found) == ["5ms"]
+    assert "tasks.a.share >= 10: holds in every run of 4 of 5 cells, only these may be best" in verdict.lines(found)
+    results.manifest["experiment"]["goal"]["keep"] = ["tasks.a.share >= 90"]
+    (one,) = [one for one in results.judged().bests if one.metric == REAL]
+    assert one.cell["factors"]["scheduler.slice"] == "2ms"
+
+
 def test_one_seed_names_the_least_but_claims_nothing(planted):
     found = planted(lambda slice, seed, noise: 10 + noise, seeds=1).judged()
     said = verdict.lines(found)

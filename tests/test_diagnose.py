@@ -18,7 +18,7 @@ from schedlab.errors import UsageError
 from schedlab.experiment import Experiment
 from schedlab.observe import diagnose, remedy
 from schedlab.observe.watch import Means
-from schedlab.system.toml import toml
+from schedlab.system.toml import headed
 from schedlab.targets import agent
 
 COMMAND = [sys.executable, "-c", "from schedlab.cli import main; main()", "diagnose"]
@@ -174,7 +174,7 @@ def test_every_experiment_that_is_proposed_can_be_run(resource, tmp_path):
         assert made is None
         return
     path = tmp_path / "try.toml"
-    path.write_text(toml(made, "first line\nsecond"))
+    path.write_text(headed(made, "first line\nsecond"))
     experiment = Experiment.from_toml(path)
     assert experiment.is_of_host
     assert len(experiment.cells()) > 1

@@ -9,9 +9,10 @@ import pytest
 from conftest import ROOT
 
 from schedlab import Experiment
-from schedlab.report import measured, method, toml
+from schedlab.report import measured, method
 from schedlab.results import Results
 from schedlab.specification import Specification
+from schedlab.system import toml
 
 FILES = [*sorted((ROOT / "examples").glob("*.toml")), *sorted((ROOT / "python/schedlab/published").rglob("*.toml"))]
 EXPERIMENTS = [file for file in FILES if re.search(r"^\[workload", file.read_text(), re.MULTILINE)]

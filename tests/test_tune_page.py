@@ -21,7 +21,7 @@ from schedlab import Experiment
 from schedlab.cli.output import progress_bar
 from schedlab.pictures import front as fronts
 from schedlab.report import tuned
-from schedlab.system.toml import toml
+from schedlab.system.toml import headed
 from schedlab.tune import confirmed, drawn, summary
 from schedlab.tune.confirm import Confirmed
 from schedlab.tune.front import members
@@ -183,7 +183,7 @@ def test_the_file_on_the_page_is_the_search_again(made, tmp_path):
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.stem)
 def test_every_example_asks_the_same_after_it_was_written(path):
     experiment = Experiment.from_toml(path)
-    text = toml(experiment.definition, "a head\nof two lines")
+    text = headed(experiment.definition, "a head\nof two lines")
     assert text.startswith("# a head\n# of two lines\n")
     assert Experiment.from_text(text, experiment.name, folder=path.parent) == experiment
 

@@ -57,10 +57,10 @@ def verb(
         _print(said, "leave it: nothing is short that settings could help", json)
         return
     if write:
-        from schedlab.system.toml import toml
+        from schedlab.system.toml import headed
         from schedlab.system.writing import replace
 
-        replace(write, toml(definition, f"{said}\nschedlab tune {write} --budget {budget}").encode())
+        replace(write, headed(definition, f"{said}\nschedlab tune {write} --budget {budget}").encode())
         _print(said, f"written: {write}; schedlab tune {write} --budget {budget} searches", json, write)
         return
     found = _tuned(Experiment.from_dict(definition, "advice"), budget, out, bound)

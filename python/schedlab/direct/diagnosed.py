@@ -117,7 +117,7 @@ def _seen(suspects: Running) -> tuple[dict, list[dict]]:
 def _write(finding: Finding, path: Path) -> tuple[str | None, str]:
     from schedlab.experiment import Experiment
     from schedlab.observe import remedy
-    from schedlab.system.toml import toml
+    from schedlab.system.toml import headed
     from schedlab.system.writing import replace
     from schedlab.targets import agent
 
@@ -134,7 +134,7 @@ def _write(finding: Finding, path: Path) -> tuple[str | None, str]:
         f'The load resembles what was seen and is not it: put your own in its place (load = "command").\n'
         f"  schedlab run {path.name}"
     )
-    replace(path, toml(definition, head).encode())
+    replace(path, headed(definition, head).encode())
     return str(path), f"an experiment that tries what may help: {path}"
 
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from schedlab.errors import UsageError
-from schedlab.report import toml
 from schedlab.report.page import over_seeds
 from schedlab.results import Results, verdict
 from schedlab.results.best import Judged
+from schedlab.system import toml
 from schedlab.units import counted, digits
 
 #: Seeds that are listed one by one.

@@ -14,7 +14,7 @@ from schedlab.report.page import Column
 from schedlab.report.warnings import gathered
 from schedlab.results import compared, tables
 from schedlab.stats.comparison import Question
-from schedlab.system.toml import toml
+from schedlab.system.toml import headed
 from schedlab.tables import Table
 from schedlab.tune import confirmed, drawn, summary
 from schedlab.tune.board import factors
@@ -241,7 +241,7 @@ def _settings(found: Tuning, numbers: Mapping[Setting, int]) -> dict[str, Any]:
 
 
 def _method(found: Tuning) -> dict[str, Any]:
-    text = toml(found.experiment.definition, f"{_again(found)}\nThe experiment as it was searched, with all overrides.")
+    text = headed(found.experiment.definition, f"{_again(found)}\nThe experiment as it was searched, with all overrides.")
     name = f"{found.experiment.name}.toml"
     return {
         "title": "Method, and how to run it again",

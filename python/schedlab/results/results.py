@@ -355,7 +355,7 @@ class Results:
         `baseline` and `within` are as in `differences`; without a baseline cells of the same work (workload, machine,
         duration) are compared with the first of them. `schedlab.results.verdict` says it in words.
         """
-        from schedlab.results import best
+        from schedlab.results import best, conditions
 
         cells = self.manifest["cells"]
         own = best.groups(cells)
@@ -367,13 +367,16 @@ class Results:
         asked = [*self.goal.get("minimize", ()), *self.goal.get("maximize", ())]
         metrics = list(dict.fromkeys([*self._of(asked, self.known_metrics), *self.shown_metrics]))
         bounds = {f"{name}_low": name for name in metrics if f"{name}_low" in self.known_metrics}
-        found = self.values_of([*metrics, *bounds])
+        keep = conditions.of(self.manifest["experiment"])
+        found = self.values_of([*metrics, *bounds, *(one.metric for one in keep)])
         cut = {name: sum((one, low) in found for one in self.scenarios) for low, name in bounds.items()}
         question = Question(within=within, exact=all(cell["on"] == "sim" for cell in cells))
         means = self._summary(metrics, found)
         said = [(one["warning"], len(one["seeds"])) for one in self.manifest["warnings"]]
         marred = {word: sum(runs for text, runs in said if text.startswith(f"{word} in")) for word in MARRED}
-        about = (self.alike, self.repeats, question, self.goal, cut, marred)
+        words = " and ".join(one.text for one in keep)
+        kept = (words, conditions.holding(keep, self.scenarios, found)) if keep else None
+        about = (self.alike, self.repeats, question, self.goal, cut, marred, kept)
         return best.judged(cells, own, metrics, found, means, *about)
 
     def predictions(self, within: float | None = None) -> "list[Prediction]":

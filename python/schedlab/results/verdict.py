@@ -26,6 +26,10 @@ def lines(judged: Judged) -> list[str]:
     found += [f"and {counted(left, 'more metric')}: see the table"] if left > 0 else []
     found = [*_common(judged), *filter(None, found)]
     found += [_undirected(judged, name, cells) for name in judged.undirected[:NAMED]]
+    if judged.kept:
+        holding = len({cell["scenario"] for cell in cells} & set(judged.kept[1]))
+        only = "only these may be best" if holding else "so every cell may be best"
+        found.append(f"{judged.kept[0]}: holds in every run of {holding} of {counted(len(cells), 'cell')}, {only}")
     if not judged.comparable:
         found.append("one run of each cell: whether a difference is chance cannot be told; --seeds 10")
     return [*found, *_missing(judged, cells)]

@@ -1,28 +1,37 @@
-"""The text of an experiment as TOML: what `schedlab` writes, `Experiment.from_toml` reads."""
+"""Values as TOML: the text of an experiment file from its definition, which gives the same definition again."""
 
 import json
 from typing import Any
 
 
-def toml(definition: dict[str, Any], head: str) -> str:
-    """The text of an experiment, with comment lines before it."""
-    lines = [f"# {line}".rstrip() for line in head.splitlines()]
-    tables = {name: value for name, value in definition.items() if isinstance(value, dict)}
-    lines += [f"{name} = {inline(value)}" for name, value in definition.items() if name not in tables]
-    for name, table in tables.items():
-        lines += ["", f"[{name}]", *(f"{_key(key)} = {inline(value)}" for key, value in table.items())]
-    return "\n".join(lines) + "\n"
+def text(definition: dict[str, Any]) -> str:
+    """The file: plain fields first, then a section for each table. What is None is left out."""
+    known = {name: found for name, found in definition.items() if found is not None}
+    lines = [f"{key(name)} = {value(found)}" for name, found in known.items() if not isinstance(found, dict)]
+    for name, table in known.items():
+        if isinstance(table, dict):
+            fields = [f"{key(field)} = {value(found)}" for field, found in table.items() if found is not None]
+            lines += ["", f"[{key(name)}]", *fields]
+    return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def inline(value: Any) -> str:
-    """A value in one line of TOML."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(key)} = {inline(inner)}" for key, inner in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(inline, value)) + "]"
-    # JSON leaves DEL as it is, which TOML does not allow.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+def headed(definition: dict[str, Any], head: str) -> str:
+    """The file with comment lines before it."""
+    return "\n".join(f"# {line}".rstrip() for line in head.splitlines()) + "\n" + text(definition)
 
 
-def _key(name: str) -> str:
-    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else inline(name)
+def key(name: str) -> str:
+    """A key, quoted where it has to be."""
+    plain = name.replace("_", "").replace("-", "")
+    return name if name and (plain == "" or plain.isalnum()) and name.isascii() else value(name)
+
+
+def value(found: Any) -> str:
+    """A value on one line: tables within tables are inline."""
+    if isinstance(found, dict):
+        inner = ", ".join(f"{key(name)} = {value(one)}" for name, one in found.items() if one is not None)
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(found, list):
+        return f"[{', '.join(map(value, found))}]"
+    # A basic string is as JSON writes it, but that TOML has no DEL in it either.
+    return json.dumps(found, ensure_ascii=False).replace("\x7f", "\\u007F")

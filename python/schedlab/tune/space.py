@@ -15,40 +15,17 @@ from typing import Any
 
 from schedlab import _core
 from schedlab.errors import UsageError
+from schedlab.results.conditions import Condition
 from schedlab.specification import Specification
-from schedlab.system.toml import inline
+from schedlab.system import toml
 
 Setting = tuple[int, ...]
 OUTSIDE = -1
-#: How a value may lie to its bound, and by how much it misses it.
-MISSED = {
-    "<=": lambda value, bound: value - bound,
-    "<": lambda value, bound: value - bound if value != bound else math.ulp(bound),
-    ">=": lambda value, bound: bound - value,
-    ">": lambda value, bound: bound - value if value != bound else math.ulp(bound),
-    "=": lambda value, bound: abs(value - bound),
-}
 
 
 def said(value: Any) -> str:
     """A value as a person writes it, and as `--set` takes it; what is not known is unset."""
-    return "unset" if value is None else value if isinstance(value, str) else inline(value)
-
-
-@dataclass(frozen=True)
-class Condition:
-    """What has to hold in every run: a metric, how it lies to a bound, and the bound in the metric's unit."""
-
-    metric: str
-    relation: str
-    bound: float
-    #: As the file has it.
-    text: str
-
-    def missed(self, value: float) -> float:
-        """By how much a value misses the bound, as a share of it; 0 where the condition holds."""
-        by = MISSED[self.relation](value, self.bound)
-        return max(0.0, by / (abs(self.bound) or 1.0))
+    return "unset" if value is None else value if isinstance(value, str) else toml.value(value)
 
 
 @dataclass(frozen=True)
