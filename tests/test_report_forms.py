@@ -72,6 +72,15 @@ def test_report_prints_that_text_and_takes_a_baseline_and_a_bound(schedlab, smal
     assert "no cell has scheduler.slice = '1ms'" in wrong.stderr
 
 
+def test_options_of_the_verdict_are_refused_where_none_is_printed(schedlab, small):
+    schedlab("run", small)
+    for option in (("--baseline", "scheduler.slice=18ms"), ("--within", "2%")):
+        done = schedlab("report", "small", "--csv", *option)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "which --csv does not print: add -o, or --markdown" in done.stderr
+        assert schedlab("report", "small", "--csv", "-o", "page.html", *option).returncode == 0
+
+
 def test_sealed_results_have_no_text(results):
     (results.folder / "seal").write_text("")
     with pytest.raises(UsageError, match="is sealed"):

@@ -38,12 +38,17 @@ def verb(
     """
     from schedlab.cli.output import print_json, refuse_unwritable
     from schedlab.cli.run import show
+    from schedlab.errors import UsageError
     from schedlab.report.measured import write
     from schedlab.results import Results, compared
 
     form = chosen(json, csv, markdown)
     if output is None and form in (Form.TEXT, Form.JSON):
         output = Path("report.html")
+    if form is Form.CSV and output is None and (baseline or within):
+        raise UsageError(
+            "--baseline and --within are of the verdict, which --csv does not print: add -o, or --markdown"
+        )
     refuse_unwritable(output=output)
     bound = compared.read_within(within) if within else None
     results = Results.open(find(result, out))
