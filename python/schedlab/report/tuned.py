@@ -241,7 +241,9 @@ def _settings(found: Tuning, numbers: Mapping[Setting, int]) -> dict[str, Any]:
 
 
 def _method(found: Tuning) -> dict[str, Any]:
-    text = headed(found.experiment.definition, f"{_again(found)}\nThe experiment as it was searched, with all overrides.")
+    text = headed(
+        found.experiment.definition, f"{_again(found)}\nThe experiment as it was searched, with all overrides."
+    )
     name = f"{found.experiment.name}.toml"
     return {
         "title": "Method, and how to run it again",
