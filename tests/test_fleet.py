@@ -23,6 +23,8 @@ from schedlab.targets.target import LOG
 
 #: As on hosts where others work too: these tests are not about noise.
 ANYHOW = ("--trust", "--dirty", "--patience", "0.7", "--quiet-below", "100")
+#: Processes of an agent at work, its tasks apart: the attendant, the restorer, and both of the run.
+AT_WORK = 4
 #: Where the odd host looks for what is odd about it.
 ODD = 'ForceCommand test -z "$ODD" || . "$ODD"; eval "$SSH_ORIGINAL_COMMAND"'
 
@@ -67,7 +69,11 @@ def hosts(fleet, schedlab, monkeypatch):
     """The hosts, for the command; after a test nothing of it may be left."""
     monkeypatch.setenv("SCHEDLAB_SSH", fleet.command)
     monkeypatch.setenv("TMPDIR", str(schedlab.folder))
+    fleet.started = []
     yield fleet
+    for process in fleet.started:
+        process.kill()
+        process.communicate()
     until(lambda: not commands(str(fleet.config)), 10)
     until(lambda: not agents(fleet.folder), 30)
 
@@ -162,15 +168,16 @@ def overlap(lines: list[dict]) -> bool:
     return any(a[0] < b[1] and b[0] < a[1] for a in one for b in two)
 
 
-def begun(schedlab, path: Path, on: str = "host@one") -> subprocess.Popen:
-    """The command, once its run there has set the knob."""
-    process = schedlab.start("run", path, "--on", on, *ANYHOW)
+def begun(schedlab, hosts, on: str = "host@one") -> subprocess.Popen:
+    """The command, once its run there has set the knob and its tasks are at work."""
+    process = schedlab.start("run", written(schedlab, SETTING), "--on", on, *ANYHOW)
+    hosts.started.append(process)
 
-    def is_set() -> bool:
+    def is_at_work() -> bool:
         assert process.poll() is None, process.communicate()
-        return KNOB.read_text().strip() == "101"
+        return KNOB.read_text().strip() == "101" and len(agents(hosts.folder)) >= AT_WORK
 
-    until(is_set, 60)
+    until(is_at_work, 60)
     return process
 
 
@@ -206,7 +213,7 @@ def killed(hosts, process):
     ],
 )
 def test_whatever_ends_the_connection_the_settings_are_back(schedlab, hosts, put_back, end, status, words):
-    process = begun(schedlab, written(schedlab, SETTING))
+    process = begun(schedlab, hosts)
     end(hosts, process)
     until(lambda: KNOB.read_text() == put_back, 10)
     _, errors = process.communicate(timeout=60)
@@ -234,7 +241,7 @@ def test_a_link_that_goes_silent_ends_the_run_there(schedlab, hosts, put_back, t
                 pytest.skip(f"no link can be made here: {words}")
         inside = ["ip", "netns", "exec", name, *as_another_machine(tmp_path / "far")]
         hosts.host("far", *inside, address="10.213.7.2")
-        process = begun(schedlab, written(schedlab, SETTING), "host@far")
+        process = begun(schedlab, hosts, "host@far")
         subprocess.run(["ip", "link", "set", f"{name}a", "down"], check=True)
         until(lambda: KNOB.read_text() == put_back, 30)
         _, errors = process.communicate(timeout=60)
@@ -247,9 +254,9 @@ def test_a_link_that_goes_silent_ends_the_run_there(schedlab, hosts, put_back, t
 
 
 def test_what_all_killed_agents_left_there_is_restored_over_ssh(schedlab, hosts, put_back):
-    process = begun(schedlab, written(schedlab, SETTING))
+    process = begun(schedlab, hosts)
     there = agents(hosts.cache("one"))
-    assert len(there) >= 4, "attendant, both of the run, its tasks, the restorer"
+    assert len(there) >= AT_WORK
     for pid in there:
         os.kill(pid, signal.SIGSTOP)
     for pid in there:
