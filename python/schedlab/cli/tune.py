@@ -1,4 +1,6 @@
-"""`schedlab tune`: a space and a goal in, the best settings out, with what they are worth and what they cost."""
+"""`schedlab tune`: a space and a goal in, the best settings out, with what they are worth and what they cost.
+Long, because the verb declares every option.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
