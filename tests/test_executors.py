@@ -1,5 +1,5 @@
-"""Simulated runs on clusters: the same bytes wherever they were made and whatever dies, or clear words. Long, because
-two libraries are tested with true processes on loopback, and what a sweep does with what comes back with a made-up one.
+"""Simulated runs on clusters: the same bytes wherever they were made and whatever dies, or clear words.
+Long, because two libraries are tested with true processes on loopback, and what a sweep does with a made-up one.
 """
 
 import json
