@@ -4,13 +4,16 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from schedlab.report import method
 from schedlab.report import page as pages
+from schedlab.results import Results
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 VOID = {"meta", "br", "link", "img", "input", "hr", "wbr"}
@@ -94,6 +97,22 @@ def test_every_figure_names_its_scenarios_and_seeds(schedlab, result):
 def test_a_report_as_json_says_what_was_written(schedlab, result):
     said = schedlab.json("report", result, "-o", "page.html")
     assert said == {"schema": "schedlab/report/1", "result": str(result), "page": "page.html"}
+
+
+def test_a_folder_without_runs_is_refused_and_lacking_ones_are_counted(schedlab, small):
+    schedlab("run", small, "--seeds", "4")
+    (folder,) = (schedlab.folder / "results").glob("small-*")
+    results = Results.open(folder)
+    assert (results.runs, results.lacking) == (8, 0)
+    half = replace(results, manifest=results.manifest | {"experiment": results.manifest["experiment"] | {"seeds": 6}})
+    assert (half.runs, half.lacking) == (8, 4)
+    assert method.seeds_each(half) == "up to 6 seeds each"
+    for file in folder.glob("*.parquet"):
+        file.unlink()
+    done = schedlab("report", "small", "-o", "page.html")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "has no runs" in done.stderr
+    assert not (schedlab.folder / "page.html").exists()
 
 
 def test_the_beginning_of_several_names_is_refused(schedlab, small, result):

@@ -198,10 +198,18 @@ def test_a_report_answers_to_the_name_of_its_folder_too(report):
 def test_a_rule_that_finds_no_value_says_null(report, tmp_path, monkeypatch):
     for module in ("schedlab.published.reproductions.test_2026", "schedlab.published.reproductions.test_2026.claims"):
         monkeypatch.delitem(sys.modules, module, raising=False)
-    (report / "rows.toml").write_text(ROWS.replace("[[figure]]", RULE + "[[figure]]"))
+    from schedlab.report.reproduced import write
+
+    known = 'published = { match = { job = "io", quantum_s = "18ms" }, value = "loaded.real" }\n'
+    (report / "rows.toml").write_text(ROWS.replace("[[figure]]", RULE + known + "[[figure]]"))
     (report / "claims.py").write_text(CLAIMS.replace("times[-1], times[0], times[-1]", '(float("nan"),) * 3'))
-    row = reproduce("test-2026", {"out": tmp_path / "results"}).as_json()["rows"][-1]
+    outcome = reproduce("test-2026", {"out": tmp_path / "results"})
+    row = outcome.as_json()["rows"][-1]
     assert (row["id"], row["predicted"], row["low"], row["high"]) == ("the-worst", None, None, None)
+    write([outcome], tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert not re.search(r'="(nan|[^"]* nan)', text)
+    assert "the-worst: predicted none" in text
 
 
 def test_a_row_may_be_a_sum_of_metrics_in_a_unit_of_the_reports_own(report, tmp_path):

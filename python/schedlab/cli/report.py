@@ -52,6 +52,8 @@ def verb(
     refuse_unwritable(output=output)
     bound = compared.read_within(within) if within else None
     results = Results.open(find(result, out))
+    if not results.runs and not results.warnings:
+        raise UsageError(f"{results.folder} has no runs: none was finished, or its files are gone; run it again")
     if output:
         write(results, output, baseline, bound)
     if form is Form.JSON:

@@ -41,6 +41,7 @@ def write(results: Results, path: Path, baseline: str | None = None, within: flo
         title=results.manifest["question"] or results.name,
         basis=page.over_seeds(results.repeats),
         results=results,
+        seeds=method.seeds_each(results),
         counted=counted,
         warnings=gathered(results.warnings),
         verdict=[*predicted.lines(foreseen), *verdict.lines(judged)],
@@ -113,7 +114,7 @@ def _schedule(results: Results) -> dict[str, str]:
 def _figures(results: Results, judged: Judged) -> list[dict[str, Any]]:
     """One chart for each metric if anything was swept, and the tail of each distribution."""
     scenarios = [cell["scenario"] for cell in results.manifest["cells"]]
-    caption = page.origin(results.name, scenarios, _seeds(results))
+    caption = page.origin(results.name, scenarios, method.seeds_each(results))
     return [
         {
             "id": page.anchor(figure.title),
@@ -137,7 +138,7 @@ def _effects(results: Results, judged: Judged) -> list[dict[str, Any]]:
         drawn = [compared.effect_of(row, swept.named(cells[row["scenario"]], shown)) for row in rows[:MOST_EFFECTS]]
         if drawn:
             left = len(rows) - len(drawn)
-            of = page.origin(results.name, [row["scenario"] for row in rows], _seeds(results))
+            of = page.origin(results.name, [row["scenario"] for row in rows], method.seeds_each(results))
             said = (
                 f"the largest {len(drawn)} of {len(rows):,} differences" if left else counted(len(rows), "difference")
             )
@@ -170,7 +171,7 @@ def _predicted(results: Results, found: Sequence[Prediction]) -> list[dict[str, 
                 "id": page.anchor(f"predicted {metric}"),
                 "title": f"{metric}: predicted over measured",
                 "pictures": [drawing.embedded() for drawing in drawings],
-                "origin": f"line: the same; {page.origin(results.name, scenarios, _seeds(results))}",
+                "origin": f"line: the same; {page.origin(results.name, scenarios, method.seeds_each(results))}",
             }
         )
     return figures
@@ -179,7 +180,3 @@ def _predicted(results: Results, found: Sequence[Prediction]) -> list[dict[str, 
 def _spot(one: Prediction, unit: str) -> diagonal.Spot:
     label = swept.named(one.measured, list(one.measured["factors"]))
     return diagonal.Spot(label, *(swept.in_unit(row, unit) for row in (one.found, one.predicted)))
-
-
-def _seeds(results: Results) -> str:
-    return f"{counted(len(results.seeds), 'seed')} each"

@@ -48,10 +48,18 @@ def _split(note: str) -> tuple[str, str]:
 
 def _runs(results: Results) -> str:
     cells, seeds = len(results.manifest["cells"]), len(results.seeds)
-    words = f"{counted(cells, 'cell')}, {counted(seeds, 'seed')} each"
+    words = f"{counted(cells, 'cell')}, {seeds_each(results)}"
+    if results.lacking:
+        words += f"; {results.lacking} of {cells * seeds} runs are not there"
     if results.skipped:
         words += f"; {cells * seeds - results.skipped} of {cells * seeds} runs, since the others would be the same"
     return words
+
+
+def seeds_each(results: Results) -> str:
+    """How many seeds each cell has."""
+    words = f"{counted(len(results.seeds), 'seed')} each"
+    return f"up to {words}" if results.lacking else words
 
 
 def _seeds(seeds: list[int]) -> str:

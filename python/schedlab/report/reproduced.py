@@ -71,13 +71,15 @@ def _ratios(outcome: Outcome) -> list[Value]:
     """The values of a report that were kept back and have a ratio."""
     found = []
     for row in outcome.rows:
-        nearest = row.spec.published and row.spec.nearest_published(row.predicted)
+        known = math.isfinite(row.predicted)
+        nearest = row.spec.published and (row.spec.nearest_published(row.predicted) if known else row.spec.published)
         if row.spec.use != "test" or not nearest:
             continue
         tolerance = row.spec.tolerance
         room = tolerance.relative if tolerance.relative is not None else tolerance.absolute / abs(nearest)
         ratio = row.predicted / nearest
-        tip = f"{row.spec.id}: predicted {digits(row.predicted)}, published {_printed(row)}, {_allowed(row)}"
+        predicted = digits(row.predicted) if known else "none"
+        tip = f"{row.spec.id}: predicted {predicted}, published {_printed(row)}, {_allowed(row)}"
         met = row.verdict != "missed"
         found.append(Value(row.spec.id, ratio, 1 - room, 1 + room, met, f"{tip}: {row.verdict}"))
     return found

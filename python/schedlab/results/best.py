@@ -1,9 +1,11 @@
 """Which cell is best in each metric, by how much, which others are acceptable, and whether that is shown.
 
     group        cells of the same work: a sweep of settings and of loads has a group for each load
-    best         of a metric in a group: the cell with the best mean
+    best         of a metric in a group: the cell with the best mean over the repeats that all cells have; cells with
+                 fewer than half as many as others are not considered, as those that a search gave up
     gain         the best cell compared with the base of its group, as `compared` compares all cells with it
-    acceptable   cells that are not shown to be worse than the best one, or are shown to be worse by less than `within`
+    acceptable   cells that are not shown to be worse than the best one, or are shown to be worse by less than `within`;
+                 of which there are repeats enough to show that
     range        the acceptable levels around the best cell's, all other settings as there
 
 A best cell is chosen by the same runs by which it is judged. The verdict on its gain holds all the same, since all
@@ -12,16 +14,17 @@ another, which is a false `real` of that family (in at most 2 % of 400 drawn exp
 20 repeats, normal and lognormal). The size of the gain is flattered where many cells are about equal.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import fmean
 from typing import Any
 
 from schedlab.pictures import heat
 from schedlab.results import compared
 from schedlab.results.better import better
 from schedlab.results.compared import WORK, Both
-from schedlab.results.series import Series
+from schedlab.results.series import Series, Values
 from schedlab.results.summary import Means
 from schedlab.results.tables import level_name, short_names
 from schedlab.stats.comparison import CERTAIN, LOWER, REAL, TOO_FEW, Question
@@ -200,7 +203,8 @@ def judged(
         (at, name): found
         for at, group in enumerate(own)
         for name in directed
-        if len(group.cells) > 1 and (found := _best(_allowed(group, kept), name, means, better(name, goal) == LOWER))
+        if len(group.cells) > 1
+        and (found := _best(_allowed(group, kept), name, values, alike, better(name, goal) == LOWER))
     }
     against = [
         (both(cell, found), [name]) for (at, name), found in best.items() for cell in own[at].cells if cell is not found
@@ -228,11 +232,35 @@ def _allowed(group: Group, kept: tuple[str, Collection[str]] | None) -> Sequence
     return [cell for cell in group.cells if kept is None or cell["scenario"] in kept[1]] or group.cells
 
 
-def _best(cells: Sequence[Entry], metric: str, means: Means, lower: bool) -> Entry | None:
-    """The cell with the best mean, the first of equal ones; None if no cell has a value."""
-    found = [(entry["mean"], cell) for cell in cells if (entry := means.get((cell["scenario"], metric)))]
-    found = [(mean, cell) for mean, cell in found if mean is not None]
-    return (min if lower else max)(found, key=lambda one: one[0])[1] if found else None
+def _best(cells: Sequence[Entry], metric: str, values: Series, alike: Container[str], lower: bool) -> Entry | None:
+    """The cell with the best mean over the repeats that all have, the first of equal ones; None if none has a value.
+
+    Scenarios in `alike` are the same under every seed.
+    """
+    found = {cell["scenario"]: _by_seed(values.get((cell["scenario"], metric))) for cell in cells}
+    drawn = [scenario for scenario in found if scenario not in alike]
+    most = max((len(found[scenario]) for scenario in drawn), default=0)
+    fair = [cell for cell in cells if (own := found[cell["scenario"]]) and _is_enough(cell, own, most, alike)]
+    shared = [found[cell["scenario"]].keys() for cell in fair if cell["scenario"] not in alike]
+    seeds = set.intersection(*map(set, shared)) if shared else set()
+
+    def mean(cell: Entry) -> float:
+        own = found[cell["scenario"]]
+        kept = [value for seed, value in own.items() if seed in seeds] if cell["scenario"] not in alike else []
+        return fmean(kept or own.values())
+
+    return (min if lower else max)(fair, key=mean) if fair else None
+
+
+def _is_enough(cell: Entry, own: Mapping[int, float], most: int, alike: Container[str]) -> bool:
+    return cell["scenario"] in alike or 2 * len(own) >= most
+
+
+def _by_seed(found: Values | None) -> dict[int, float]:
+    """The values that there are, by seed."""
+    if found is None:
+        return {}
+    return {seed: value for seed, value in zip(found.seeds, found.values, strict=True) if value is not None}
 
 
 def _acceptable(
@@ -255,5 +283,7 @@ def _acceptable(
 
 
 def _is_acceptable(row: Mapping[str, Any] | None) -> bool:
-    """A cell without a value is not acceptable."""
-    return row is not None and row["n"] > 0 and (row["verdict"] != REAL or row["bounded"] is not None)
+    """A cell without a value, or with too few, is not acceptable."""
+    if row is None or not row["n"] or (row["verdict"] == TOO_FEW and row["test"] != CERTAIN):
+        return False
+    return row["verdict"] != REAL or row["bounded"] is not None

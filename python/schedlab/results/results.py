@@ -188,6 +188,17 @@ class Results:
         """How many of the requested runs are not there, since another seed's stands for them."""
         return (len(self.seeds) - 1) * len(self.alike)
 
+    @cached_property
+    def lacking(self) -> int:
+        """How many of the requested runs are not there, and no other one stands for them."""
+        there = [store.index(file) for file in store.files(self.folder)]
+        return sum(len(own) for _, own in _core.lacking(there, self.scenarios, self.seeds))
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are."""
+        return len(self.manifest["cells"]) * len(self.seeds) - self.skipped - self.lacking
+
     @property
     def repeats(self) -> int:
         """The runs of each cell; of some cells there is only one."""

@@ -82,7 +82,14 @@ def _gains(judged: Judged, bests: Sequence[Best]) -> str:
     ends = [digits(100 * abs(row["relative"]), 3) for row in sorted(found, key=lambda row: abs(row["relative"]))]
     size = " to ".join(dict.fromkeys((ends[0], ends[-1])))
     real = sum(row["verdict"] == REAL for row in found)
-    return f", {bests[0].better} by {size} % than {judged.base}: {REAL} in {real} of {counted(len(bests), 'load')}"
+    return f", {bests[0].better} by {size} % than {judged.base}: {REAL} in {real} of {_loads(len(found), len(bests))}"
+
+
+def _loads(others: int, all_of_them: int) -> str:
+    """The loads in which the base is not the best itself."""
+    if others == all_of_them:
+        return counted(others, "load")
+    return f"the {counted(others, 'load')} in which that is not the best itself"
 
 
 def _common(judged: Judged) -> list[str]:
@@ -142,7 +149,10 @@ def _missing(judged: Judged, cells: Sequence[Entry]) -> list[str]:
         if none:
             found.append(f"{metric}: {none} of {of} have no value, and are not judged")
         if some:
-            found.append(f"{metric}: {some} of {of} have values of some of their runs only")
+            found.append(
+                f"{metric}: {some} of {of} have values of some of their runs only; cells are compared over the repeats "
+                "that they share, and those with fewer than half of them are not named best"
+            )
     return found
 
 

@@ -157,7 +157,8 @@ def _read(one: Compared, question: Question) -> _Read:
     values[gone] = base[gone] = math.nan
     found = _Read(values, base, one.certain, one.better)
     kept = found.there
-    constant = question.exact and len(kept[0]) > 1 and all(side.min() == side.max() for side in kept)
+    # Fewer equal values can be equal by chance: those of a count, say.
+    constant = question.exact and len(kept[0]) >= fewest(1) and all(side.min() == side.max() for side in kept)
     return found._replace(certain=len(kept[0]) > 0 and (one.certain or constant))
 
 
