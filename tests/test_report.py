@@ -96,7 +96,11 @@ def test_every_figure_names_its_scenarios_and_seeds(schedlab, result):
 
 def test_a_report_as_json_says_what_was_written(schedlab, result):
     said = schedlab.json("report", result, "-o", "page.html")
+    verdict = said.pop("verdict")
     assert said == {"schema": "schedlab/report/1", "result": str(result), "page": "page.html"}
+    assert verdict
+    shown = unescape(re.sub(r"<wbr>|<[^>]*>", "", (schedlab.folder / "page.html").read_text()))
+    assert all(line in shown for line in verdict)
 
 
 def test_a_folder_without_runs_is_refused_and_lacking_ones_are_counted(schedlab, small):

@@ -40,7 +40,7 @@ def verb(
     from schedlab.cli.run import show
     from schedlab.errors import UsageError
     from schedlab.report.measured import write
-    from schedlab.results import Results, compared
+    from schedlab.results import Results, compared, verdict
 
     form = chosen(json, csv, markdown)
     if output is None and form in (Form.TEXT, Form.JSON):
@@ -57,7 +57,8 @@ def verb(
     if output:
         write(results, output, baseline, bound)
     if form is Form.JSON:
-        print_json({"result": str(results.folder), "page": str(output)})
+        said = verdict.lines(results.judged(baseline, bound))
+        print_json({"result": str(results.folder), "page": str(output), "verdict": said})
     elif form is Form.TEXT:
         print(f"wrote {output}, the page about {results.folder}")
     elif form is Form.MARKDOWN:

@@ -139,6 +139,8 @@ def _front(found: Tuning, numbers: Mapping[Setting, int]) -> dict[str, Any] | No
         "key": key.embedded() if key else "",
         "panels": [(_load(counters, *pair), one.embedded()) for pair, one in zip(pairs, panels, strict=False)],
         "caption": "; ".join(_front_words(counters, dots, len(pairs) - len(panels))) if several else "",
+        "note": "Values of settings with fewer repeats than the present one are corrected by what that one has in the "
+        "same repeats; conditions are judged by the runs as they are.",
         "table": _linked(table, [numbers[one.setting] for one in shown]),
         "left": f"{counted(left, 'more setting')} on the front: they are among all settings" if left else "",
         "words": [table.title, *summary.mark_words(found)],
@@ -200,7 +202,11 @@ def _ranges(found: Tuning) -> dict[str, Any] | None:
         }
         for one in drawn.measured(found)
     ]
-    return {"title": "Acceptable ranges", "figures": figures} if figures else None
+    note = (
+        "Each curve has the value of its best level, and at every other level that value with their difference added, "
+        "over the repeats that both have."
+    )
+    return {"title": "Acceptable ranges", "note": note, "figures": figures} if figures else None
 
 
 def _matters(found: Tuning) -> dict[str, Any] | None:
@@ -233,6 +239,8 @@ def _settings(found: Tuning, numbers: Mapping[Setting, int]) -> dict[str, Any]:
     return {
         "title": "All settings",
         "summary": f"{counted(len(found.board.measured), 'setting')} in the order of their worth",
+        "note": "Values of settings with fewer repeats than the present one are corrected by what that one has in the "
+        "same repeats; conditions are judged by the runs as they are.",
         "table": _linked(table, [numbers[one.setting] for one in shown]),
         "left": f"{counted(left, 'more setting')}: the folder of results has all of them" if left else "",
         "refused": [f"{found.space.text(one)}: {why}" for one, why in list(found.board.refused.items())[:BEST]],
