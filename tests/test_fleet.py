@@ -265,12 +265,24 @@ def test_what_all_killed_agents_left_there_is_restored_over_ssh(schedlab, hosts,
     assert process.returncode == 2
     assert "host@one: the connection broke (ssh, or the agent there, was killed)" in errors
     assert re.search(rf"it has left [^;]*vfs_cache_pressure[^;]* to {put_back.strip()}", errors), errors
+    assert "process" not in errors.partition("it has left ")[2].partition(";")[0], "those that were killed have ended"
     assert "schedlab host restore --on host@one" in errors
     assert KNOB.read_text().strip() == "101"
     would = schedlab.json("host", "restore", "--on", "host@one", "--dry-run")
     assert any("vfs_cache_pressure" in text for text in would["back"])
     assert "vfs_cache_pressure" in schedlab("host", "restore", "--on", "host@one").stdout
     assert KNOB.read_text() == put_back
+
+
+def test_the_restorer_there_puts_back_what_a_killed_agent_cannot(schedlab, hosts, put_back):
+    process = begun(schedlab, hosts)
+    words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1] for pid in agents(hosts.cache("one"))}
+    assert b"restorer" in words.values()
+    # The one that has set the knob; the other runs the tasks.
+    os.kill(min(pid for pid, verb in words.items() if verb == b"run"), signal.SIGKILL)
+    until(lambda: KNOB.read_text() == put_back, 10)
+    process.communicate(timeout=60)
+    assert process.returncode == 2
 
 
 def test_the_verbs_of_the_host_work_there(schedlab, hosts, put_back):

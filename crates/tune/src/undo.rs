@@ -180,7 +180,7 @@ pub fn recover_those(root: &Root, folder: &Path, whose: impl Fn(&Owner) -> bool)
     journal.sweep(|owner| !owner.lives());
     let (entries, unreadable) = journal.entries()?;
     report.unreadable = unreadable;
-    let busy: BTreeSet<Owner> = entries.iter().filter(|e| is_busy_member(e)).map(|e| e.owner.clone()).collect();
+    let busy = busy_owners(&entries);
     let (living, dead): (Vec<_>, Vec<_>) =
         entries.into_iter().filter(|e| whose(&e.owner)).partition(|e| e.owner.lives() || busy.contains(&e.owner));
     report.living = living.iter().map(held_by).collect();
@@ -192,6 +192,11 @@ pub fn recover_those(root: &Root, folder: &Path, whose: impl Fn(&Owner) -> bool)
 fn is_busy_member(entry: &Entry) -> bool {
     let Object::Member { pid, start } = &entry.object else { return false };
     entry.owner.of_this_boot() && schedlab_linux::proc::task::start_of(*pid) == Some(*start)
+}
+
+/// Owners for whom a process still acts.
+fn busy_owners(entries: &[Entry]) -> BTreeSet<Owner> {
+    entries.iter().filter(|e| is_busy_member(e)).map(|e| e.owner.clone()).collect()
 }
 
 fn held_by(entry: &Entry) -> String {
@@ -206,10 +211,12 @@ pub fn would_undo(root: &Root, folder: &Path) -> Result<Undo, Fault> {
     }
     let (entries, unreadable) = Journal::open(folder)?.entries()?;
     report.unreadable = unreadable;
+    let busy = busy_owners(&entries);
     for entry in entries.iter().rev() {
-        if entry.owner.lives() {
+        if entry.owner.lives() || busy.contains(&entry.owner) {
             report.living.push(held_by(entry));
-        } else {
+        } else if !matches!(entry.object, Object::Member { .. }) {
+            // A process of a dead owner that has ended has left nothing of itself.
             let old = if let Object::Value(change) = &entry.object {
                 format!(" to {}", change.old.trim_end())
             } else {

@@ -54,7 +54,8 @@ class Dask:
 
     def connect(self) -> None:
         """Find the scheduler, or start one."""
-        logging.getLogger("distributed").setLevel(SILENT)
+        _silence()
+        self._refuse_without_certificates()
         try:
             address = self._address or self._start()
             self._client = distributed.Client(address, timeout=PATIENCE_SECONDS, set_as_default=False)
@@ -62,6 +63,15 @@ class Dask:
         except (OSError, TimeoutError, ValueError, RuntimeError, CommClosedError) as why:
             found = "it has no workers" if self._client else f"no scheduler of Dask answers there ({_first_line(why)})"
             raise UsageError(f"--executor dask: {self._address or 'this computer'}: {found}") from None
+
+    def _refuse_without_certificates(self) -> None:
+        """TLS needs those of Dask's configuration; without, a client fails in the middle of its making."""
+        is_tls = (self._address or "").startswith("tls://")
+        if is_tls and not distributed.Security().get_connection_args("client").get("ssl_context"):
+            raise UsageError(
+                f"--address {self._address}: TLS needs certificates: give distributed.comm.tls.ca-file and "
+                "distributed.comm.tls.client in Dask's configuration"
+            )
 
     def _start(self) -> distributed.LocalCluster:
         """A scheduler in this process and workers in others, all of them for this computer alone."""
@@ -158,6 +168,13 @@ class Dask:
         return UsageError(
             f"--executor dask: the scheduler of {where} is lost ({_first_line(why)}); finished runs are kept"
         )
+
+
+def _silence() -> None:
+    """No message of Dask's; its parts have levels of their own."""
+    for name in [*logging.root.manager.loggerDict, "distributed"]:
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(SILENT)
 
 
 def _first_line(why: BaseException) -> str:

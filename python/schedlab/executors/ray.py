@@ -63,6 +63,7 @@ class Ray:
             self._refuse_others()
         where = {"address": self._address} if self._address else self._started()
         quiet = {"logging_level": SILENT, "log_to_driver": False}
+        _silence()
         try:
             ray.init(**where, **quiet)
         except Exception as why:
@@ -172,6 +173,16 @@ class Ray:
         return UsageError(
             f"--executor ray: the cluster of {where} is lost ({_first_line(why)}); finished runs are kept"
         )
+
+
+def _silence() -> None:
+    """What nodes report, as the death of a worker, Ray prints on standard output, whatever its levels: there are our
+    tables.
+    """
+    with suppress(ImportError):
+        from ray._private import worker
+
+        worker.print_to_stdstream = lambda *_, **__: None
 
 
 def _token() -> list[tuple[str, str]]:

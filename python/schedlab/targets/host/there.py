@@ -11,6 +11,7 @@ import os
 import platform
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from json import dumps
 from pathlib import Path
@@ -30,6 +31,8 @@ from schedlab.targets.target import HERE
 BEAT_SECONDS, SILENCE_SECONDS = 3, 15
 #: Where the agents of this user are, there.
 AGENTS = '"${XDG_CACHE_HOME:-$HOME/.cache}/schedlab/agents"'
+#: What the name of an agent there begins with; its digest follows.
+AGENT = "schedlab-agent-"
 #: Days after which an agent that was not used is removed when another comes.
 UNUSED_DAYS = 30
 #: What is known of a host: a name and its value a line.
@@ -131,7 +134,8 @@ class There:
 
     @property
     def _agent(self) -> str:
-        return f"{AGENTS}/{self.agent_digest}"
+        # By a name that begins so an agent knows that it is one: then it has a restorer.
+        return f"{AGENTS}/{AGENT}{self.agent_digest}"
 
     def ask(self, arguments: Sequence[str], given: Any = None, stop: threading.Event | None = None) -> Any:
         """Have the agent there do this; see `agent.ask`. A lost connection is a UsageError that says what is known."""
@@ -236,7 +240,7 @@ class There:
             f"umask 077; d={AGENTS}; mkdir -p $d && chmod 700 $d && t=$d/.new.$$ || exit 2",
             f"find $d -type f -mtime +{UNUSED_DAYS} -exec rm -f {{}} +",
             "cat >$t && chmod 700 $t && s=$(sha256sum <$t) || { rm -f $t; exit 2; }",
-            f'test "${{s%% *}}" = {digest} && mv -f $t $d/{digest} && exit 0',
+            f'test "${{s%% *}}" = {digest} && mv -f $t $d/{AGENT}{digest} && exit 0',
             "rm -f $t; echo it has not come whole >&2; exit 2",
         ]
         script = "; ".join(steps).replace("$d", '"$d"').replace("$t", '"$t"')
@@ -298,8 +302,10 @@ class _Attended:
 
 
 def _give_all(child: Child, given: bytes) -> None:
-    child.send(given)
-    child.hang_up()
+    # Closed, if the child ended before it had read all.
+    with suppress(ValueError):
+        child.send(given)
+        child.hang_up()
 
 
 def _numbers(ranges: str) -> tuple[int, ...]:
