@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from schedlab import Experiment, Interrupted, results
+from schedlab.executors import local
 from schedlab.results import store
 from schedlab.results.results import Results
 from schedlab.targets import simulator
@@ -112,7 +113,8 @@ def test_files_are_the_same_on_any_number_of_threads_and_after_a_stop(half, tmp_
             raise KeyboardInterrupt
 
     stops = 0
-    monkeypatch.setattr(simulator, "AHEAD", 2)
+    for module in (simulator, local):
+        monkeypatch.setattr(module, "AHEAD", 2)
     while True:
         reported = []
         try:

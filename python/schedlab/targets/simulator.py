@@ -100,7 +100,7 @@ def _compute(pending: list[Run], executor: Executor, stop: threading.Event) -> G
                 began = time.monotonic()
                 yield pending[taken : taken + count], rows
                 taken, saving = taken + count, time.monotonic() - began
-            if stop.is_set():
+            if stop.is_set() and taken < len(pending):
                 raise KeyboardInterrupt
 
 
