@@ -706,6 +706,42 @@ def test_a_cluster_is_found_by_its_address_and_refused_if_its_engine_is_another(
         subprocess.run(["rm", "-rf", f"/tmp/t{os.getpid()}"], check=True)
 
 
+@pytest.mark.parametrize(
+    ("name", "made", "head"),
+    [("dask", dask_cluster, b"dask_scheduler"), ("ray", ray_cluster, b"gcs_server")],
+    ids=["dask", "ray"],
+)
+def test_a_cluster_whose_head_dies_is_refused_in_a_line_and_what_is_finished_is_kept(tmp_path, name, made, head):
+    cluster_of_processes, addresses = made(tmp_path)
+    with cluster_of_processes:
+        words = [
+            COMMAND,
+            "run",
+            ROOT / "examples" / "desktop.toml",
+            *SLOW,
+            "--executor",
+            name,
+            "--address",
+            addresses[0],
+        ]
+        process = subprocess.Popen(
+            words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+        )
+        wait_for(lambda: list(tmp_path.glob("results/*/runs-*.parquet")) or process.poll() is not None)
+        heads = [one for one in children(os.getpid()) if head in Path(f"/proc/{one}/cmdline").read_bytes()]
+        assert heads
+        for one in heads:
+            os.kill(one, signal.SIGKILL)
+        out, said = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
+    assert f"--executor {name}: the " in said
+    assert "is lost" in said
+    assert "finished runs are kept" in said
+    # Of a batch that cannot be taken back Ray's part in C++ has a line of its own, whatever its levels.
+    assert len([line for line in said.splitlines() if not line.startswith("[20")]) == 1
+    assert list(tmp_path.glob("results/*/runs-*.parquet"))
+
+
 def test_what_an_executor_is_holds_for_each(mixed):
     """Both have what the simulator asks for."""
     for one in (executor.Executor, cluster.Cluster):

@@ -5,6 +5,7 @@ import os
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 from schedlab.errors import UsageError
 from schedlab.executors import work
-from schedlab.executors.address import WORD_SECONDS
+from schedlab.executors.address import WORD_SECONDS, knock
 from schedlab.executors.sweep import Died
 from schedlab.executors.work import Part
 from schedlab.system import leftovers
@@ -26,6 +27,8 @@ OWN = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token", "RAY_
 SILENT = logging.CRITICAL + 1
 #: Seconds that an answer may take which no run has to be made for.
 PATIENCE_SECONDS = 10.0
+#: Seconds between two looks at whether the cluster is still there.
+LOOK_SECONDS = 5.0
 #: What an address begins with through which computers outside of the cluster reach it.
 CLIENT = "ray://"
 #: Questions that every Ray answers, without and with that: methods of gRPC.
@@ -47,6 +50,7 @@ class Ray:
         """Nothing is started yet."""
         self._address, self._count = address, workers
         self._folder: Path | None = None
+        self._looked, self._is_lost = time.monotonic(), False
         for name, value in QUIET.items():
             os.environ.setdefault(name, value)
         if address is None:
@@ -124,6 +128,7 @@ class Ray:
 
     def workers(self) -> int:
         """The processors of all nodes."""
+        self._look()
         return int(self._asked(lambda: self._ray.cluster_resources().get("CPU", 0)))
 
     def submit(self, engine: str, parts: list[Part]) -> Any:
@@ -132,8 +137,20 @@ class Ray:
 
     def finished(self, given: list[Any], seconds: float) -> Iterable[Any]:
         """Those that are finished."""
+        if time.monotonic() - self._looked > LOOK_SECONDS:
+            self._look()
         first, _ = self._asked(lambda: self._ray.wait(given, num_returns=1, timeout=seconds))
         return self._asked(lambda: self._ray.wait(given, num_returns=len(given), timeout=0))[0] if first else []
+
+    def _look(self) -> None:
+        """Refuse a cluster whose head is gone: workers go on, questions wait, and after a minute Ray would end us."""
+        self._looked = time.monotonic()
+        try:
+            if self._address not in (None, "auto"):
+                knock(self.name, self._address)
+        except UsageError as why:
+            self._is_lost = True
+            raise self._lost(why) from None
 
     def result(self, one: Any) -> Any:
         """What a batch gave."""
@@ -158,8 +175,9 @@ class Ray:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Leave; end what was started."""
-        self._ray.shutdown()
+        """Leave; end what was started. One that is lost cannot be left: Ray would wait for it."""
+        if not self._is_lost:
+            self._ray.shutdown()
         self.abandon()
 
     def _asked(self, question: Any) -> Any:
