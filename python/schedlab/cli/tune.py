@@ -171,10 +171,7 @@ def _show(found: "Tuning", form: Form, run: str, real: "Confirmed | None", files
     notes = [*summary.notes(found), *commands, *files]
     table = summary.front_table(found)
     title = found.experiment.question or f"settings of {found.experiment.name}"
-    if not found.front:
-        print_result(form, table, [*words, *notes], first=True)
-    else:
-        print_compared(form, table.but(title=title), words, notes, first=True)
+    print_compared(form, table.but(title=title), words, notes, first=True)
     if real:
         table = confirmed.confirmed_table(found, real)
         print_result(form, table, [str(real.folder)])

@@ -8,11 +8,11 @@ from schedlab.results import compared
 from schedlab.stats.comparison import Question
 from schedlab.tables import Cell, Column, Table
 from schedlab.tune.board import LOAD, factors
-from schedlab.tune.front import Member
+from schedlab.tune.front import Member, all_of
 from schedlab.tune.gain import is_better
 from schedlab.tune.importance import Unknown
 from schedlab.tune.ranges import Range
-from schedlab.tune.space import Setting, said
+from schedlab.tune.space import OUTSIDE, Setting, said
 from schedlab.tune.tuning import LITTLE, Tuning, on_a_host
 from schedlab.units import convert, counted, digits, readable_unit, spread
 
@@ -202,7 +202,12 @@ def _percent(share: Any) -> str:
 
 
 def front_table(found: Tuning) -> Table:
-    """The front, the knee first."""
+    """The front, the knee first; the settings that are nearest to the conditions, where none keeps them."""
+    if not found.front:
+        nearest = found.board.order(list(found.board.measured))[: shown(found)]
+        return settings_table(
+            found, all_of(found.board, nearest, {}), "the settings that are nearest to the conditions"
+        )
     title = "the front: no setting that was tried is better in one counter and as good in the others"
     return settings_table(found, found.front[: shown(found)], title)
 
@@ -283,8 +288,10 @@ def load_words(found: Tuning) -> list[str]:
 def run_words(found: Tuning) -> list[str]:
     """How many settings were tried in how many runs, and what was refused."""
     tried, known = len(found.board.measured), found.spent - found.made
+    # The present setting need not be one of the space.
+    there = found.space.size + (OUTSIDE in found.board.present)
     lines = [
-        f"{counted(tried, 'setting')} of {found.space.size} tried in {counted(found.spent, 'run')} "
+        f"{counted(tried, 'setting')} of {there} tried in {counted(found.spent, 'run')} "
         f"({known} known before) on {found.on}; {found.folder}"
     ]
     if found.board.refused:
