@@ -27,6 +27,8 @@ OWN = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token", "RAY_
 SILENT = logging.CRITICAL + 1
 #: Seconds that an answer may take which no run has to be made for.
 PATIENCE_SECONDS = 10.0
+#: How often a connection through such a door is tried.
+DOOR_TRIES = 2
 #: Seconds between two looks at whether the cluster is still there.
 LOOK_SECONDS = 5.0
 #: What an address begins with through which computers outside of the cluster reach it.
@@ -68,11 +70,16 @@ class Ray:
         where = {"address": self._address} if self._address else self._started()
         quiet = {"logging_level": SILENT, "log_to_driver": False}
         _silence()
-        try:
-            ray.init(**where, **quiet)
-        except Exception as why:
-            found = f"no cluster of Ray answers there ({_first_line(why)})"
-            raise UsageError(f"--executor ray: {self._address or 'this computer'}: {found}") from None
+        # A busy cluster may fail to start the process behind its door in Ray's own time.
+        tries = DOOR_TRIES if str(self._address).startswith(CLIENT) else 1
+        for left in reversed(range(tries)):
+            try:
+                ray.init(**where, **quiet)
+                return
+            except Exception as why:
+                if not left:
+                    found = f"no cluster of Ray answers there ({_first_line(why)})"
+                    raise UsageError(f"--executor ray: {self._address or 'this computer'}: {found}") from None
 
     def _refuse_others(self) -> None:
         """Refuse what is no Ray, or wants another token: Ray itself would try for a minute."""
@@ -222,7 +229,10 @@ def _meaning(code: str) -> str:
 
 
 def _first_line(why: BaseException) -> str:
-    return str(why).strip().partition("\n")[0][:200] or type(why).__name__
+    """What it says, up to its second line where the first one only announces it."""
+    lines = str(why).strip().splitlines()
+    said = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1])
+    return said[:200] or type(why).__name__
 
 
 def _last_line(why: BaseException) -> str:
