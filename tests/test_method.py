@@ -63,13 +63,13 @@ def test_what_was_done_on_a_host_is_told(small, tmp_path):
     seen = {"preflight": {"foreign_percent": 1.25, "steal_percent": 0.5, "scatter": 0.01, "visible": 0.02}}
     results = about(small, tmp_path, places={"host": place}, seen={"host": seen})
     rows = method.rows(results, results.judged())
-    told = dict(rows)
-    assert told["order"].startswith("random within each repeat")
-    assert told["warm-up"] == "2 unmeasured runs of each cell on host"
-    assert "kernel 6.1.0 #1 SMP" in told["place host"]
-    assert "others used 1.2 % of the busiest processor" in told["noise on host"]
-    assert "same work repeated within 1 %" in told["noise on host"]
-    assert told["ignored on host"] == "prices"
+    found = dict(rows)
+    assert found["order"].startswith("random within each repeat")
+    assert found["warm-up"] == "2 unmeasured runs of each cell on host"
+    assert "kernel 6.1.0 #1 SMP" in found["place host"]
+    assert "others used 1.2 % of the busiest processor" in found["noise on host"]
+    assert "same work repeated within 1 %" in found["noise on host"]
+    assert found["ignored on host"] == "prices"
     assert method.command(results) == (
         "schedlab run small.toml --on host --quiet-below 5.0 --patience 30.0 --warm-up 2 --dirty"
     )
@@ -77,10 +77,10 @@ def test_what_was_done_on_a_host_is_told(small, tmp_path):
 
 def test_simulated_runs_have_no_order_and_no_noise(small, tmp_path):
     results = Experiment.from_toml(small).run(out=tmp_path / "results")
-    told = dict(method.rows(results, results.judged()))
-    assert told["order"] == "does not matter: a run is decided by its scenario and its seed"
-    assert told["seeds"] == "1 to 3"
-    assert not any(name.startswith("noise") for name in told)
+    found = dict(method.rows(results, results.judged()))
+    assert found["order"] == "does not matter: a run is decided by its scenario and its seed"
+    assert found["seeds"] == "1 to 3"
+    assert not any(name.startswith("noise") for name in found)
 
 
 def test_a_manifest_of_another_shape_breaks_no_page(small, tmp_path):

@@ -1,7 +1,7 @@
-"""Addresses of clusters: their forms, and whether somebody of the kind answers there.
+"""Addresses of clusters: their forms, and whether a cluster of the kind answers there.
 
-The libraries try for a minute and more where nobody answers, or somebody else, and say much meanwhile. So first a
-connection is made here, and a word is read.
+The libraries try for a minute and more where there is no answer, or one of another program, and log much meanwhile. So
+a connection is made here first, and the first bytes are read.
 """
 
 import re
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from schedlab.errors import UsageError
 
-#: Seconds after which nobody counts as being there, and those after which somebody should have said a word.
+#: Seconds until a connection counts as impossible, and until the first bytes of a scheduler should have come.
 REACHED_SECONDS, WORD_SECONDS = 5.0, 4.0
 #: A host's name or address, and a port.
 PLACE = r"(?P<host>[^/:\[\]\s]+|\[[0-9a-fA-F:]+\]):(?P<port>\d{1,5})"
@@ -28,7 +28,7 @@ class Kind:
     form: re.Pattern
     #: The form in words.
     example: str
-    #: Whether whoever is there speaks first, and so that we can read it.
+    #: Whether the server sends first, unencrypted.
     speaks: Callable[[str], bool]
 
 
@@ -57,7 +57,7 @@ def refuse_malformed(name: str, address: str) -> None:
 
 
 def knock(name: str, address: str) -> None:
-    """Refuse an address where nobody answers, or nobody of this kind; within `REACHED_SECONDS` and `WORD_SECONDS`."""
+    """Refuse an address without a server, or with one of another kind; within `REACHED_SECONDS` and `WORD_SECONDS`."""
     kind = KINDS[name]
     found = kind.form.fullmatch(address)
     if not found or not found["host"]:

@@ -125,7 +125,7 @@ class Aside:
     """
 
     def __init__(self) -> None:
-        """Start it. It keeps nobody from ending."""
+        """Start it. It does not keep the process from ending."""
         self._work: queue.SimpleQueue[Callable | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
         threading.Thread(target=self._serve, name="cluster", daemon=True).start()

@@ -10,7 +10,7 @@ from schedlab.executors.executor import AHEAD
 
 @dataclass(frozen=True)
 class Local:
-    """So many threads."""
+    """A number of threads."""
 
     threads: int
 

@@ -44,14 +44,14 @@ def _run_queue(view: View) -> bool:
     held = over(indicators.CPU_HELD, view)
     if held is None:
         return some(indicators.READY)(view)
-    idle = over(indicators.IDLE_BESIDE, view) and not over(indicators.THROTTLED, view)
+    idle = over(indicators.IDLE_MARGIN, view) and not over(indicators.THROTTLED, view)
     return held and bool(over(indicators.READY, view) or idle)
 
 
 def _processor(view: View) -> bool:
     """Used up, whether or not tasks wait already: the next one will. Or tasks wait, and little is left idle."""
     return bool(
-        over(indicators.BUSY, view) or (over(indicators.CPU_HELD, view) and not over(indicators.IDLE_BESIDE, view))
+        over(indicators.BUSY, view) or (over(indicators.CPU_HELD, view) and not over(indicators.IDLE_MARGIN, view))
     )
 
 
@@ -149,7 +149,7 @@ RESOURCES = (
     ),
     Resource(
         "run queue",
-        (indicators.CPU_HELD, indicators.READY, indicators.IDLE_BESIDE),
+        (indicators.CPU_HELD, indicators.READY, indicators.IDLE_MARGIN),
         _run_queue,
         lambda view, by: by.processor(),
         "% of a processor",

@@ -169,7 +169,7 @@ READY = Indicator(
     "a task that becomes ready waits for the slices of two others, or more",
     _ready,
 )
-IDLE_BESIDE = Indicator(
+IDLE_MARGIN = Indicator(
     "idle while tasks wait",
     "%",
     25,

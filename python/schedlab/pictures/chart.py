@@ -36,7 +36,7 @@ LINE, BAND = 15.0, 11.0
 #: Height of a title above its axis.
 TITLE = 22.0
 #: How far the shade of acceptable levels reaches beyond the first and the last of them.
-BESIDE = 5.0
+MARGIN = 5.0
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def _curves(
     order = sorted(range(len(levels)), key=lambda i: levels[i].value)
     shared = common(series)
     for run in runs(order, shared) if len(shared) < len(levels) else ():
-        begin, end = x(run[0]) - BESIDE, x(run[-1]) + BESIDE
+        begin, end = x(run[0]) - MARGIN, x(run[-1]) + MARGIN
         parts.append(f'<rect class="shade" x="{begin:.1f}" y="{top:.1f}" width="{end - begin:.1f}" height="{HEIGHT}"/>')
     words = x_title + (", log scale" if x_axis.log else "")
     parts.append(text("title", width / 2, bottom + 34, words, "middle", width))

@@ -20,7 +20,7 @@ WIDTH, MET, MISSED, NAME = 330, 3.4, 11.5, 15.0
 LEFT = 186.0
 #: The axis has at least these ends, and at most those.
 NEAR, FAR = (0.5, 2.0), (0.1, 10.0)
-#: Names are of small letters, narrower than others: so many times as long a name has room.
+#: Names are of small letters, narrower than others: the factor by which a name may be longer.
 NARROW = 1.13
 #: The place of a series' colour: of what is met, and of what is missed.
 BLUE, RED = 0, 2

@@ -91,7 +91,7 @@ class Child:
         self._given.close()
 
     def said(self, last: str, seconds: float) -> list[str] | None:
-        """The lines of its output before the line `last`; None if that does not come within so many seconds."""
+        """The lines of its output before the line `last`; None if that does not come within `seconds`."""
         import select
 
         poll, text, end = select.poll(), b"", time.monotonic() + seconds

@@ -140,7 +140,7 @@ def through(arguments: Sequence[str], aside: bool = False) -> int:
 
 def left_behind(restore: Callable[[], Any], remedy: str, may_live: float = 0.0) -> str:
     """What an agent that is gone has left on its host, once its restorer had time to put it back. `restore` asks what
-    a restore would find, and `remedy` is the command that does it. The agent itself may live for so many seconds more.
+    a restore would find, and `remedy` is the command that does it. The agent itself may live `may_live` seconds more.
     """
     import time
 
