@@ -1,6 +1,6 @@
 """Another host, over ssh: the agent is brought there, asked there, and ends there what is no longer waited for.
 
-its program   schedlab-agent-SHA-256 in ~/.cache/schedlab/agents there (or below $XDG_CACHE_HOME), checked before use, mode 0700
+its program   ~/.cache/schedlab/agents/schedlab-agent-SHA-256 there (or below $XDG_CACHE_HOME), checked, mode 0700
 a request     `schedlab-agent attend` reads it from its standard input, with a byte every few seconds after it
 the end       of that input, or of the bytes: the connection or this process is gone. The agent ends the run and puts
               everything back, by the same journal as of a run on this computer
