@@ -21,14 +21,19 @@ const WALLS: &[(&str, &[&str])] = &[
     ("sim", &["model", "policies", "workloads", "metrics", "disk", "memory"]),
     ("runs", &["model", "policies", "metrics", "sim"]),
     ("testing", &["model", "policies", "workloads", "metrics", "traces", "curves", "sim"]),
+    ("explain", &["traces"]),
+    ("whatif", &["model", "traces"]),
     ("linux", &["model"]),
     ("tune", &["model", "linux"]),
     ("observe", &["model", "metrics", "traces", "linux", "tune"]),
     ("play", &["model", "workloads", "metrics", "linux", "tune", "observe"]),
     ("agent", &["model", "linux", "tune", "observe", "play"]),
-    ("bridge", &["model", "policies", "workloads", "metrics", "traces", "sim", "runs", "curves", "linux"]),
+    (
+        "bridge",
+        &["model", "policies", "workloads", "metrics", "traces", "explain", "whatif", "sim", "runs", "curves", "linux"],
+    ),
     ("python", &["bridge"]),
-    ("bench", &["model", "policies", "workloads", "metrics", "traces", "sim", "disk", "curves"]),
+    ("bench", &["model", "policies", "workloads", "metrics", "traces", "explain", "sim", "disk", "curves"]),
 ];
 /// Libraries that only some crates may use.
 const RESERVED: &[(&str, &[&str])] = &[

@@ -5,6 +5,7 @@
 //! - [`chrome`]: the same as JSON, which chrome://tracing shows too
 //! - [`gantt`]: the first moments of a run as text or SVG
 //! - [`turns`]: the running tasks over time
+//! - [`kernel`]: recordings of kernels by any tool (perf, trace-cmd, ftrace, Perfetto), as one stream of events
 //! - [`requests`]: plain traces of requests to a cache, made by other tools
 //!
 //! [`WriteBehind`] around a file keeps a run from waiting for it.
@@ -12,6 +13,7 @@
 mod blocks;
 pub mod chrome;
 pub mod gantt;
+pub mod kernel;
 mod names;
 pub mod perfetto;
 pub mod recording;
