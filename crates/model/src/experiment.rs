@@ -114,6 +114,9 @@ pub struct Experiment {
     /// A run ends at this time at the latest; else when every job that ends has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Value>,
+    /// Recorded work that jobs replay: { file = "mine.work", sha256 = "..." }, as `schedlab whatif --write` writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recording: Option<Value>,
     /// Settings of a real machine by the names of its tunables: { swappiness = 10, "elevator@vda" = "mq-deadline" }.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tunables: BTreeMap<String, Value>,

@@ -8,6 +8,7 @@ pub mod machine;
 pub mod page;
 pub mod processors;
 pub mod program;
+pub mod replay;
 pub mod request;
 pub mod rng;
 pub mod scenario;

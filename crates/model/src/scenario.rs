@@ -3,13 +3,14 @@
 use crate::{
     machine::Machine,
     program::{Forever, Span, Step, Times},
+    replay::Replay,
     request::IoClass,
     task::Policy,
     units::{Duration, Rate, Size},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 /// A value of a policy's or load's parameter, as written.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -75,6 +76,9 @@ pub struct Job {
     /// The program, step by step, instead of a load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<Vec<Step>>,
+    /// Tasks of a recording, which do again what they did there: those that the recording has under this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<String>,
     /// Tasks that run the program.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -314,4 +318,21 @@ pub struct Scenario {
     /// its policies.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tunables: BTreeMap<String, Setting>,
+    /// The recording whose tasks its jobs replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recording: Option<Recording>,
+}
+
+/// Recorded work that jobs replay: a file that `schedlab whatif --write` has written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Recording {
+    /// Its name, from the folder of the experiment file.
+    pub file: String,
+    /// The SHA-256 of its content, in hexadecimal digits: results depend on what is in the file.
+    #[schemars(length(equal = 64))]
+    pub sha256: String,
+    /// What is in it, once it was read.
+    #[serde(skip)]
+    pub work: Option<Arc<Replay>>,
 }

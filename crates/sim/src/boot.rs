@@ -11,6 +11,7 @@ use crate::{
     kernel::{FOREVER, Kernel},
     process::{Process, State},
     programs::{check, compile},
+    replay::Replayed,
     resources::{Barrier, Change, Device, Lock, Pipe, Pool, Resources, Semaphore, io_priority},
     servers::{DRIVERS, KERNEL_TASKS},
     speeds::Speeds,
@@ -87,6 +88,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             device_rng: Rng::stream(seed, DEVICE_STREAM),
             perpetual: 0,
             resources: resources(scenario, &programs),
+            replayed: Replayed::of(scenario),
             programs,
             finite: scenario.workload.values().map(Job::is_finite).collect(),
             awaited: 0,
@@ -161,6 +163,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn create_jobs(&mut self, scenario: &Scenario, groups: &BTreeMap<String, GroupId>) {
         let all = CpuSet::all(self.cpus.len());
         let jobs: Vec<(&String, &Job)> = scenario.workload.iter().collect();
+        let streams = self.replayed.as_ref().map(|replayed| replayed.by_job()).unwrap_or_default();
         for Entry { job: index, copy, start, session } in roster::tasks(&scenario.workload, self.seed) {
             let (name, job) = jobs[index];
             let id = self.view.tasks.len() as TaskId;
@@ -172,7 +175,14 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             let draws = draws::of_task(self.seed, name, copy);
             self.processes.push(Process::new(index as u16, index as u32, draws));
             self.processes[id as usize].life.io = io_priority(job.io_class, job.io_level);
-            self.timers.set(start, Expiry::Start { task: id });
+            let stream = job.replay.as_ref().and_then(|name| streams.get(name)?.get(copy as usize).copied());
+            let begins = match (&mut self.replayed, stream) {
+                (Some(replayed), Some(stream)) => replayed.assign(id, stream),
+                _ => true,
+            };
+            if begins {
+                self.timers.set(start, Expiry::Start { task: id });
+            }
             self.awaited += u32::from(self.finite[index]);
         }
     }

@@ -186,6 +186,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let process = &mut self.processes[task as usize];
         let call = match instruction {
             Instruction::Period(length) => return self.period(cpu, task, length),
+            Instruction::Replay => {
+                process.next_instruction -= 1;
+                return self.replay(cpu, task);
+            }
             Instruction::Yield => {
                 self.cpus[cpu].leaving = Enqueue::Yield;
                 self.wishes.resched.insert(cpu as CpuId);
@@ -267,7 +271,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// The program enters the kernel.
     #[inline(always)]
-    fn call(&mut self, cpu: usize, task: TaskId, call: Call) -> Flow {
+    pub fn call(&mut self, cpu: usize, task: TaskId, call: Call) -> Flow {
         self.emit(Kind::SystemCall, 0, cpu as CpuId, task, 0, 0);
         if S::FEATURES.user_returns {
             self.cpus[cpu].mode = Mode::System;

@@ -7,6 +7,7 @@ use crate::{
     cpu::Cpu,
     earliest::Earliest,
     process::Process,
+    replay::Replayed,
     resources::{Device, Resources},
     servers::Servers,
     speeds::Speeds,
@@ -83,6 +84,8 @@ pub(crate) struct Kernel<S, O> {
     pub endless: bool,
     pub personality: Personality,
     pub resources: Resources,
+    /// What tasks of a recording do again, if there are any.
+    pub replayed: Option<Box<Replayed>>,
     /// Tasks that wait for the drive.
     pub disk_waiters: u32,
     /// The task that runs without advancing the clock.

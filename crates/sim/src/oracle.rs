@@ -15,10 +15,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if self.view.bursts.len() <= task as usize {
             self.view.bursts.resize(task as usize + 1, 0);
         }
-        self.view.bursts[task as usize] = self.foreseen(&self.processes[task as usize]);
+        self.view.bursts[task as usize] = self.foreseen(task);
     }
 
-    fn foreseen(&self, process: &Process) -> Nanos {
+    fn foreseen(&self, task: TaskId) -> Nanos {
+        let process = &self.processes[task as usize];
         let program = &self.programs.programs[process.program as usize];
         let (mut rng, mut loops) = (process.rng.clone(), process.life.loops);
         let (mut at, mut total) = (process.next_instruction as usize, process.left);
@@ -34,6 +35,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                     if loops[depth as usize] < times {
                         at = start as usize;
                     }
+                }
+                Instruction::Replay => {
+                    return total.saturating_add(self.replayed.as_ref().map_or(0, |replayed| replayed.burst(task)));
                 }
                 Instruction::Sleep { .. } | Instruction::Period(_) | Instruction::Receive(_) => return total,
                 Instruction::Wait | Instruction::Pause | Instruction::Lock(_) | Instruction::Exit => return total,

@@ -1,1 +1,32 @@
 //! A recording of a kernel as a workload that can be run again under other settings.
+//!
+//!   history   what each task did: computing, waits, and what ended each wait
+//!   causes    what ended a wait: another task, a timer, a device, something outside
+//!   timers    whether a task's timers are absolute or relative
+//!   treatment nice, policy and processors of each task, as far as the recording shows them
+//!   work      histories as streams of acts (`model::replay`)
+//!   tick      the length of the kernel's clock tick, from when it preempted
+//!   document  work as an experiment
+//!   file      work as a file
+//!   events    a simulated run as the events of a recorded one
+//!
+//! docs/what-if.md states the model, and what it cannot know.
+
+mod causes;
+mod document;
+mod events;
+pub mod file;
+mod history;
+mod tick;
+mod timers;
+mod treatment;
+mod work;
+
+pub use causes::{Cause, Override};
+pub use document::{Host, document};
+pub use events::AsRecorded;
+pub use history::{History, Recording, Step, Task};
+pub use tick::tick;
+pub use timers::Timers;
+pub use treatment::{Policy, Treatment};
+pub use work::{Causes, Work, work};

@@ -112,6 +112,8 @@ pub enum Instruction {
         /// How often in all.
         times: u32,
     },
+    /// Does what a task of a recording did, up to its end.
+    Replay,
     /// A pass of the job is done.
     Pass,
     /// The task ends.
@@ -269,6 +271,12 @@ impl Programs {
         all.permits = permits.into_iter().map(Option::unwrap_or_default).collect();
         all.parties = parties.into_iter().map(|parties| parties.unwrap_or(1)).collect();
         all
+    }
+
+    /// Makes the program of a job one that does what tasks of a recording did.
+    pub fn replay(&mut self, job: usize) {
+        self.programs[job] = vec![Instruction::Replay, Instruction::Exit];
+        self.loops[job].clear();
     }
 
     /// The length of a program's periods, if all are of one length.

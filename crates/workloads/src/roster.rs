@@ -84,10 +84,16 @@ pub fn programs(scenario: &Scenario, steps: &[Vec<Step>]) -> Programs {
         let requests = job.arrivals.is_some().then(|| name.clone());
         (steps.as_slice(), job.passes(), requests)
     });
-    Programs::sharing(jobs, &scenario.shared)
+    let mut programs = Programs::sharing(jobs, &scenario.shared);
+    let replays = scenario.workload.values().enumerate().filter(|(_, job)| job.replay.is_some());
+    replays.for_each(|(index, _)| programs.replay(index));
+    programs
 }
 
 fn steps_of_job(name: &str, job: &Job) -> Result<Vec<Step>, NoSteps> {
+    if job.replay.is_some() {
+        return Ok(Vec::new());
+    }
     if let Some(steps) = &job.steps {
         return Ok(steps.clone());
     }

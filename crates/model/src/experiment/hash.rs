@@ -35,8 +35,19 @@ pub(super) struct Hasher {
 impl Hasher {
     /// [`hash`] of a scenario, not written out.
     pub(super) fn digest(&mut self, scenario: &Scenario) -> Digest {
-        let Scenario { machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, tunables } =
-            scenario;
+        let Scenario {
+            machine,
+            scheduler,
+            elevator,
+            cache,
+            reclaim,
+            workload,
+            groups,
+            shared,
+            duration,
+            tunables,
+            recording,
+        } = scenario;
         let given = |choice: &Option<_>| choice.as_ref().map(|choice| Cow::Owned(text(choice)));
         // By name, without those that are left out where nothing is given.
         let fields = [
@@ -46,6 +57,8 @@ impl Hasher {
             ("groups", (!groups.is_empty()).then(|| Cow::Owned(text(groups)))),
             ("machine", Some(Cow::Borrowed(self.machine.text(machine, machine_text)))),
             ("reclaim", given(reclaim)),
+            // Wherever the file is, the same work gives the same results.
+            ("recording", recording.as_ref().map(|recording| Cow::Owned(text(&recording.sha256)))),
             ("scheduler", Some(Cow::Owned(text(scheduler)))),
             ("shared", (!shared.is_empty()).then(|| Cow::Owned(text(shared)))),
             ("tunables", (!tunables.is_empty()).then(|| Cow::Owned(text(tunables)))),

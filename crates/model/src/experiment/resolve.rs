@@ -12,7 +12,7 @@ use super::{
 use crate::{
     info::{self, Domain, Info, Promise},
     machine::Machine,
-    scenario::{Choice, GroupSpec, Job, RECLAIM, Scenario, Setting, Shared},
+    scenario::{Choice, GroupSpec, Job, RECLAIM, Recording, Scenario, Setting, Shared},
     units::{Duration, spell_duration, spell_rate, spell_size},
 };
 use serde_json::{Map, Value};
@@ -64,6 +64,7 @@ impl<'a> Judge<'a> {
             shared: BTreeMap::new(),
             duration: None,
             tunables: BTreeMap::new(),
+            recording: None,
         };
         if let Some(groups) = tree.get("groups") {
             scenario.groups = typed::<BTreeMap<String, GroupSpec>>(&Path::top("groups"), groups)?;
@@ -76,6 +77,9 @@ impl<'a> Judge<'a> {
         }
         if let Some(tunables) = tree.get("tunables") {
             scenario.tunables = typed::<BTreeMap<String, Setting>>(&Path::top("tunables"), tunables)?;
+        }
+        if let Some(recording) = tree.get("recording") {
+            scenario.recording = Some(typed::<Recording>(&Path::top("recording"), recording)?);
         }
         if !is_checked {
             check::machine::check(&scenario.machine)?;
@@ -183,6 +187,10 @@ impl<'a> Judge<'a> {
             None => only_known(at, table, own.iter().copied()).map(|()| BTreeMap::new())?,
         };
         match (load, table.get("steps")) {
+            (None, None) if table.contains_key("replay") => {}
+            (Some(_), _) | (_, Some(_)) if table.contains_key("replay") => {
+                return Err(Fault::new(at.key("replay"), "stands next to a load or steps; a job has one of them"));
+            }
             (None, None) => return Err(Fault::new(at.clone(), "has neither load nor steps; a job has one of them")),
             (Some(_), Some(_)) => return Err(Fault::new(at.clone(), "has both load and steps; a job has one of them")),
             (None, Some(steps)) => shape::steps(&at.key("steps"), steps)?,

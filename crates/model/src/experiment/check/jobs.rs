@@ -30,6 +30,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
         numbers(&at, job)?;
         priority(&at, job)?;
         places(&at, job, scenario)?;
+        replay(&at, job, scenario)?;
         reservation(&at, job)?;
         tasks += u64::from(job.count);
         between(|| at.key("count"), tasks, 1, MOST_TASKS)
@@ -108,6 +109,24 @@ fn reservation(at: &Path, job: &Job) -> Result<(), Fault> {
     lasting(&at.key("period"), wish.period)?;
     bounded(&at.key("deadline"), deadline, wish.period.0)?;
     bounded(&at.key("runtime"), wish.runtime, deadline.0)
+}
+
+/// Recorded tasks are a recording's, and keep its times.
+fn replay(at: &Path, job: &Job, scenario: &Scenario) -> Result<(), Fault> {
+    if job.replay.is_none() {
+        return Ok(());
+    }
+    if scenario.recording.is_none() {
+        let reason =
+            "replays tasks of a recording, but the experiment has none: recording = { file = ..., sha256 = ... }";
+        return Err(Fault::new(at.key("replay"), reason));
+    }
+    match job.arrivals {
+        Some(_) => {
+            Err(Fault::new(at.key("arrivals"), "is for tasks that serve requests; recorded tasks have their own times"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn places(at: &Path, job: &Job, scenario: &Scenario) -> Result<(), Fault> {

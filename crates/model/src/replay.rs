@@ -1,0 +1,194 @@
+//! Recorded work: what tasks of a recording did, step by step, to be done again under another scheduler.
+//!
+//! A stream is one task. It computes as long as the recorded task did, reports its progress to tasks that waited for it, and waits for
+//! what the recorded task waited for:
+//!
+//! ```text
+//! compute    processor time, ns
+//! signal     the edge of that number is there
+//! wait       until the edge is there; at once if it is
+//! until      a time of the recording's own (an arrival, a periodic timer); at once if it has passed
+//! sleep      so long from now on (a relative timer, a device)
+//! begin      the stream of that number is created, as a child
+//! exit       the task ends
+//! ```
+//!
+//! An *edge* is one recorded wakeup of one task by another. A stream without an exit begins anew when it is through, one *pass* later: its
+//! edges are counted, and its times move on by the length of the recording. So a pass of one stream needs the same pass of those
+//! that it waits for, and no order of the recording can be turned round.
+
+use crate::Nanos;
+use std::{collections::BTreeMap, fmt};
+
+/// What a task does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// Uses the processor for so many ns.
+    Compute(Nanos),
+    /// The edge of that number is there.
+    Signal(u32),
+    /// Waits for the edge.
+    Wait(u32),
+    /// Waits until this time of the recording, ns since its start.
+    Until(Nanos),
+    /// Waits for so many ns.
+    Sleep(Nanos),
+    /// Creates the task of that stream.
+    Begin(u32),
+    /// Ends.
+    Exit,
+}
+
+/// An [`Act`] in eight bytes: the kind in the top three bits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Packed(u64);
+
+/// Bits of an act's number: 2^61 ns are 73 years.
+const BITS: u32 = 61;
+const NUMBER: u64 = (1 << BITS) - 1;
+
+impl From<Act> for Packed {
+    fn from(act: Act) -> Packed {
+        let (kind, number) = match act {
+            Act::Compute(length) => (0, length),
+            Act::Signal(edge) => (1, edge.into()),
+            Act::Wait(edge) => (2, edge.into()),
+            Act::Until(time) => (3, time),
+            Act::Sleep(length) => (4, length),
+            Act::Begin(stream) => (5, stream.into()),
+            Act::Exit => (6, 0),
+        };
+        Packed(kind << BITS | number.min(NUMBER))
+    }
+}
+
+impl Packed {
+    /// As it is written to files.
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// From a file; bits that no act has are an exit.
+    pub fn of_bits(bits: u64) -> Packed {
+        Packed(bits)
+    }
+
+    /// What it stands for.
+    #[inline]
+    pub fn act(self) -> Act {
+        let number = self.0 & NUMBER;
+        match self.0 >> BITS {
+            0 => Act::Compute(number),
+            1 => Act::Signal(number as u32),
+            2 => Act::Wait(number as u32),
+            3 => Act::Until(number),
+            4 => Act::Sleep(number),
+            5 => Act::Begin(number as u32),
+            _ => Act::Exit,
+        }
+    }
+}
+
+impl fmt::Debug for Packed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.act().fmt(f)
+    }
+}
+
+/// One task of the recording.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Stream {
+    /// Its number in the recording.
+    pub pid: i32,
+    /// Its name there.
+    pub name: String,
+    /// The job of a scenario whose task does this: its copies take the streams of that job in order.
+    pub job: String,
+    /// Whether it is created by another stream, and not there from the start.
+    pub begun: bool,
+    /// What it does.
+    pub acts: Vec<Packed>,
+}
+
+/// By how much runs of different seeds differ from the recording, to either side, each value as likely as the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Jitter {
+    /// Of each computation, a thousandth of it.
+    pub compute_permille: u32,
+    /// Of times and lengths of waits, ns; of a length at most a twentieth.
+    pub time: Nanos,
+}
+
+/// A recording as work.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Replay {
+    /// Its tasks.
+    pub streams: Vec<Stream>,
+    /// Edges are numbered from 0 to below this.
+    pub edges: u32,
+    /// Length of the recording, ns: what a pass adds to times.
+    pub span: Nanos,
+    /// What an idle processor took from a wakeup to the switch to the woken task, ns: quantiles at equal distances, least first. Each
+    /// wakeup on an idle processor takes one of them by chance.
+    pub idle_exits: Vec<u32>,
+    /// How runs differ.
+    pub jitter: Jitter,
+}
+
+impl Replay {
+    /// The streams of each job, in order.
+    pub fn by_job(&self) -> BTreeMap<&str, Vec<u32>> {
+        let mut jobs: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+        for (number, stream) in (0..).zip(&self.streams) {
+            jobs.entry(&stream.job).or_default().push(number);
+        }
+        jobs
+    }
+
+    /// How long an idle processor takes to begin with a woken task: the n-th wakeup of that task in a run of that seed. The simulated
+    /// kernel and those who listen to it ask both, so it is no draw from a stream.
+    #[inline]
+    pub fn idle_exit(&self, seed: u64, task: u32, n: u32) -> Nanos {
+        if self.idle_exits.is_empty() {
+            return 0;
+        }
+        // The finaliser of splitmix64 spreads the three numbers over 64 bits.
+        let mut x = seed ^ u64::from(task) << 32 ^ u64::from(n);
+        x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^= x >> 31;
+        self.idle_exits[(x % self.idle_exits.len() as u64) as usize].into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn acts_come_back_from_eight_bytes() {
+        let all = [
+            Act::Compute(0),
+            Act::Compute(NUMBER),
+            Act::Signal(u32::MAX),
+            Act::Wait(7),
+            Act::Until(1 << 60),
+            Act::Sleep(1),
+            Act::Begin(3),
+            Act::Exit,
+        ];
+        for act in all {
+            assert_eq!(Packed::from(act).act(), act);
+        }
+        assert_eq!(Packed::from(Act::Compute(u64::MAX)).act(), Act::Compute(NUMBER), "no number reaches the kind");
+    }
+
+    #[test]
+    fn an_idle_exit_is_one_of_the_recorded_ones_and_each_comes() {
+        let replay = Replay { idle_exits: vec![5, 6, 7, 8], ..Replay::default() };
+        let drawn: std::collections::BTreeSet<_> = (0..100).map(|n| replay.idle_exit(1, 2, n)).collect();
+        assert_eq!(drawn, [5, 6, 7, 8].into());
+        assert_eq!(Replay::default().idle_exit(1, 2, 3), 0);
+    }
+}

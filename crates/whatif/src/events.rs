@@ -1,0 +1,139 @@
+//! A simulated run as the events of a recorded one, so that both are measured by the same rules and in the words of the same tasks.
+//!
+//! A recorded wakeup on an idle processor ends with the switch, after the processor has left idle. The simulated kernel switches at
+//! once and lets the task pay for that (`model::replay`): here its switch comes that much later.
+
+use schedlab_model::{
+    event::{Event as Simulated, Kind as Of, Leave, Observer},
+    replay::Replay,
+};
+use schedlab_traces::kernel::{Context, Event, Kind, Left, Listener, Pid};
+use std::sync::Arc;
+
+/// Passes a simulated run on.
+pub struct AsRecorded<'a, L> {
+    listener: &'a mut L,
+    work: Arc<Replay>,
+    seed: u64,
+    /// By simulated task.
+    tasks: Vec<Known>,
+    /// By processor, the task that runs and since when.
+    processors: Vec<(Pid, u64)>,
+    /// By processor, the task that left it at that time, how, and that has no next one yet.
+    leaving: Vec<Option<(u64, Pid, Left)>>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    pid: Pid,
+    from_idle: u32,
+    /// What its next switch comes later.
+    exit: u64,
+}
+
+impl<'a, L: Listener> AsRecorded<'a, L> {
+    /// A run of these streams, by simulated task, under that seed.
+    pub fn new(listener: &'a mut L, work: Arc<Replay>, streams: &[u32], processors: u16, seed: u64) -> Self {
+        let pid = |stream: &u32| work.streams.get(*stream as usize).map_or(0, |stream| stream.pid);
+        let tasks = streams.iter().map(|stream| Known { pid: pid(stream), ..Known::default() }).collect();
+        for (number, stream) in (0..).zip(&work.streams) {
+            listener.name(number, &stream.name);
+            let named = Event { task: stream.pid, value: number, ..plain(0, 0, Kind::Named) };
+            listener.event(&named);
+        }
+        let processors = usize::from(processors);
+        AsRecorded {
+            listener,
+            work,
+            seed,
+            tasks,
+            processors: vec![(0, 0); processors],
+            leaving: vec![None; processors],
+        }
+    }
+
+    /// The run is over at that time: tasks that run leave their processors.
+    pub fn finish(mut self, end: u64) {
+        (0..self.processors.len()).for_each(|cpu| self.to_idle(cpu));
+        for cpu in 0..self.processors.len() {
+            if self.processors[cpu].0 > 0 {
+                self.switch(cpu, end, self.processors[cpu].0, Left::Runnable, 0);
+            }
+        }
+    }
+
+    fn switch(&mut self, cpu: usize, time: u64, from: Pid, left: Left, to: Pid) {
+        let bits = Event::bits(left as u8, Context::Task);
+        self.processors[cpu] = (to, time);
+        self.listener.event(&Event { task: from, other: to, bits, ..plain(time, cpu as u16, Kind::Switch) });
+    }
+
+    /// A task that left without a next one left the processor idle.
+    fn to_idle(&mut self, cpu: usize) {
+        if let Some((time, from, left)) = self.leaving[cpu].take() {
+            self.switch(cpu, time, from, left, 0);
+        }
+    }
+
+    fn wakeup(&mut self, event: &Simulated) {
+        let cpu = usize::from(event.cpu);
+        if self.leaving[cpu].is_some_and(|(time, ..)| time < event.time) {
+            self.to_idle(cpu);
+        }
+        let idle = self.processors[cpu].0 == 0 || self.leaving[cpu].is_some();
+        let Some(task) = self.tasks.get_mut(event.task as usize) else { return };
+        let kind = if event.flag == 1 { Kind::New } else { Kind::Waking };
+        if idle && kind == Kind::Waking {
+            task.from_idle = task.from_idle.wrapping_add(1);
+            task.exit = self.work.idle_exit(self.seed, event.task, task.from_idle);
+        }
+        let bits = Event::bits(0, Context::Unknown);
+        let woken = Event { task: task.pid, value: event.cpu.into(), bits, ..plain(event.time, event.cpu, kind) };
+        self.listener.event(&woken);
+    }
+
+    fn switch_in(&mut self, event: &Simulated) {
+        let cpu = usize::from(event.cpu);
+        let Some(task) = self.tasks.get_mut(event.task as usize) else { return };
+        let (pid, exit) = (task.pid, std::mem::take(&mut task.exit));
+        match self.leaving[cpu].take() {
+            Some((time, from, left)) if time == event.time => self.switch(cpu, event.time + exit, from, left, pid),
+            Some((time, from, left)) => {
+                self.switch(cpu, time, from, left, 0);
+                self.switch(cpu, event.time + exit, 0, Left::Runnable, pid);
+            }
+            None => self.switch(cpu, event.time + exit, 0, Left::Runnable, pid),
+        }
+    }
+}
+
+impl<L: Listener> Observer for AsRecorded<'_, L> {
+    fn observe(&mut self, event: Simulated) {
+        match event.kind {
+            Of::Wakeup => self.wakeup(&event),
+            Of::SwitchIn => self.switch_in(&event),
+            Of::SwitchOut if event.flag != Leave::Stopped as u8 => {
+                let left = match event.flag {
+                    flag if flag == Leave::Blocked as u8 => Left::Sleeping,
+                    flag if flag == Leave::Exited as u8 => Left::Dead,
+                    _ => Left::Runnable,
+                };
+                let cpu = usize::from(event.cpu);
+                let (pid, since) = self.processors[cpu];
+                self.leaving[cpu] = Some((event.time.max(since), pid, left));
+            }
+            Of::Migrated => {
+                let Some(task) = self.tasks.get(event.task as usize) else { return };
+                let value = u64::from(event.cpu) | event.a << 32;
+                let moved = Event { task: task.pid, value, ..plain(event.time, event.cpu, Kind::Migrate) };
+                self.listener.event(&moved);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn plain(time: u64, cpu: u16, kind: Kind) -> Event {
+    let bits = Event::bits(0, Context::Unknown);
+    Event { time, value: 0, task: 0, other: Event::NO_TASK, extra: 0, cpu, kind, bits }
+}

@@ -1,0 +1,181 @@
+//! Recorded work as a file.
+//!
+//! ```text
+//! file     = magic (16 bytes), length of the head (u32), head (JSON of `Head`), acts of all streams, one after the other (u64 each)
+//! ```
+//!
+//! Numbers are little-endian. The digest that an experiment file has of it is its checksum, too.
+
+use schedlab_model::replay::{Act, Jitter, Packed, Replay, Stream};
+use serde::{Deserialize, Serialize};
+use std::io::{self, ErrorKind, Read, Write};
+
+const MAGIC: &[u8; 16] = b"schedlab work 1\n";
+/// Longest head, bytes: names of some 100,000 tasks.
+const LONGEST_HEAD: usize = 1 << 24;
+/// Most acts: 2 GiB of them.
+const MOST_ACTS: u64 = 1 << 28;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    span: u64,
+    edges: u32,
+    idle_exits: Vec<u32>,
+    compute_jitter_permille: u32,
+    time_jitter_ns: u64,
+    streams: Vec<Task>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Task {
+    pid: i32,
+    name: String,
+    job: String,
+    begun: bool,
+    acts: u64,
+}
+
+/// Writes it.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write(work: &Replay, out: &mut impl Write) -> io::Result<()> {
+    let task = |stream: &Stream| Task {
+        pid: stream.pid,
+        name: stream.name.clone(),
+        job: stream.job.clone(),
+        begun: stream.begun,
+        acts: stream.acts.len() as u64,
+    };
+    let head = Head {
+        span: work.span,
+        edges: work.edges,
+        idle_exits: work.idle_exits.clone(),
+        compute_jitter_permille: work.jitter.compute_permille,
+        time_jitter_ns: work.jitter.time,
+        streams: work.streams.iter().map(task).collect(),
+    };
+    let head = serde_json::to_vec(&head)?;
+    if head.len() > LONGEST_HEAD {
+        return Err(io::Error::other("the recording has too many tasks to be written"));
+    }
+    out.write_all(MAGIC)?;
+    out.write_all(&(head.len() as u32).to_le_bytes())?;
+    out.write_all(&head)?;
+    for act in work.streams.iter().flat_map(|stream| &stream.acts) {
+        out.write_all(&act.bits().to_le_bytes())?;
+    }
+    Ok(())
+}
+
+/// Reads it. A file that refers to edges or streams that it does not have is refused.
+///
+/// # Errors
+/// Those of the reader, and `InvalidData` with what is wrong.
+pub fn read(file: &mut impl Read) -> io::Result<Replay> {
+    let mut magic = [0; 16];
+    file.read_exact(&mut magic)?;
+    if &magic != MAGIC {
+        return Err(wrong("it is no recorded work of schedlab: write it with schedlab whatif --write"));
+    }
+    let mut length = [0; 4];
+    file.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > LONGEST_HEAD {
+        return Err(wrong("its head is longer than any that is written"));
+    }
+    let mut head = vec![0; length];
+    file.read_exact(&mut head)?;
+    let head: Head = serde_json::from_slice(&head)?;
+    let acts = head.streams.iter().fold(0_u64, |sum, task| sum.saturating_add(task.acts));
+    if acts > MOST_ACTS {
+        return Err(wrong("it has more steps than any that is written"));
+    }
+    let bounds = (head.edges, head.streams.len() as u32);
+    let mut streams = Vec::new();
+    for Task { pid, name, job, begun, acts } in head.streams {
+        let acts = (0..acts).map(|_| act(file, bounds)).collect::<io::Result<Vec<Packed>>>()?;
+        streams.push(Stream { pid, name, job, begun, acts });
+    }
+    let jitter = Jitter { compute_permille: head.compute_jitter_permille.min(1000), time: head.time_jitter_ns };
+    Ok(Replay { streams, edges: head.edges, span: head.span, idle_exits: head.idle_exits, jitter })
+}
+
+fn act(file: &mut impl Read, (edges, streams): (u32, u32)) -> io::Result<Packed> {
+    let mut bytes = [0; 8];
+    file.read_exact(&mut bytes)?;
+    let packed = Packed::of_bits(u64::from_le_bytes(bytes));
+    match packed.act() {
+        Act::Signal(edge) | Act::Wait(edge) if edge >= edges => Err(wrong("a step names an edge that there is not")),
+        Act::Begin(stream) if stream >= streams => Err(wrong("a step begins a task that there is not")),
+        _ => Ok(packed),
+    }
+}
+
+fn wrong(why: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_act() -> impl Strategy<Value = Act> {
+        prop_oneof![
+            (0..1_u64 << 60).prop_map(Act::Compute),
+            (0..5_u32).prop_map(Act::Signal),
+            (0..5_u32).prop_map(Act::Wait),
+            (0..1_u64 << 60).prop_map(Act::Until),
+            (0..1_u64 << 60).prop_map(Act::Sleep),
+            (0..2_u32).prop_map(Act::Begin),
+            Just(Act::Exit),
+        ]
+    }
+
+    fn any_work() -> impl Strategy<Value = Replay> {
+        let stream = (any::<i32>(), ".{0,15}", any::<bool>(), prop::collection::vec(any_act(), 0..20)).prop_map(
+            |(pid, name, begun, acts)| {
+                let acts = acts.into_iter().map(Packed::from).collect();
+                Stream { pid, job: format!("job-{pid}"), name, begun, acts }
+            },
+        );
+        (prop::collection::vec(stream, 2..5), any::<u64>()).prop_map(|(streams, span)| {
+            let jitter = Jitter { compute_permille: 20, time: 7 };
+            Replay { streams, edges: 5, span, idle_exits: vec![1, 2, 3], jitter }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(work in any_work()) {
+            let mut bytes = Vec::new();
+            write(&work, &mut bytes).unwrap();
+            prop_assert_eq!(read(&mut &bytes[..]).unwrap(), work);
+        }
+
+        #[test]
+        fn a_damaged_file_is_refused_or_read_within_bounds(
+            work in any_work(), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>(),
+        ) {
+            let mut bytes = Vec::new();
+            write(&work, &mut bytes).unwrap();
+            let cut_off = cut.index(bytes.len());
+            prop_assert!(read(&mut &bytes[..cut_off]).is_err());
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            if let Ok(read) = read(&mut &bytes[..]) {
+                let all = read.streams.iter().flat_map(|stream| &stream.acts);
+                for act in all {
+                    match act.act() {
+                        Act::Signal(edge) | Act::Wait(edge) => prop_assert!(edge < read.edges),
+                        Act::Begin(stream) => prop_assert!((stream as usize) < read.streams.len()),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! What each task of a recording did: how long it computed, how it waited, and what ended each wait.
+
+use crate::{
+    causes::{Cause, Handling},
+    treatment::{Places, Policy, Treatment},
+};
+use hashbrown::HashMap;
+use schedlab_traces::kernel::{Event, Kind, Left, Listener, Pid};
+
+/// A step of a task.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// Used its processor for so many ns, interrupts left out.
+    Compute(u64),
+    /// Woke the task that waits for that edge.
+    Signal(u32),
+    /// Waited.
+    Wait {
+        /// From when, ns since the recording began.
+        from: u64,
+        /// Until when it was woken.
+        to: u64,
+        /// Why it ended.
+        cause: Cause,
+    },
+    /// Made that task.
+    Fork(Pid),
+    /// Ended.
+    Exit,
+}
+
+/// One task.
+#[derive(Debug)]
+pub struct Task {
+    /// Its number.
+    pub pid: Pid,
+    /// Its name, the last that it had.
+    pub name: String,
+    /// Whether it was made within the recording.
+    pub forked: bool,
+    /// Its steps, in order.
+    pub steps: Vec<Step>,
+    /// When it was first seen, and when it ended, ns since the recording began.
+    pub life: (u64, Option<u64>),
+    /// How it was treated.
+    policy: Policy,
+    places: Places,
+    state: State,
+    /// Computed since the last step.
+    computed: u64,
+    named: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum State {
+    /// On that processor since then; a waking that came while it was still there.
+    Running(u16, u64, Option<(u64, Cause)>),
+    Ready,
+    Waiting(u64, Left),
+    Dead,
+}
+
+impl Task {
+    /// How it was treated, the last that was seen.
+    pub fn treatment(&self) -> Treatment {
+        Treatment { policy: self.policy, bound: self.places.bound(&self.name) }
+    }
+
+    /// Processor time of all its steps, ns.
+    pub fn work(&self) -> u64 {
+        self.steps.iter().map(|step| if let Step::Compute(length) = step { *length } else { 0 }).sum()
+    }
+
+    fn compute(&mut self) {
+        if self.computed > 0 {
+            self.steps.push(Step::Compute(std::mem::take(&mut self.computed)));
+        }
+    }
+
+    fn wait(&mut self, from: u64, to: u64, cause: Cause) {
+        self.compute();
+        self.steps.push(Step::Wait { from, to, cause });
+    }
+}
+
+/// A recording, taken apart.
+#[derive(Debug, Default)]
+pub struct Recording {
+    /// Its tasks, in the order in which they were first seen.
+    pub tasks: Vec<Task>,
+    /// Edges are numbered from 0 to below this.
+    pub edges: u32,
+    /// From the first to the last event, ns.
+    pub span: u64,
+    /// Processors that recorded anything.
+    pub processors: u16,
+    /// From a wakeup on an idle processor to the switch to the woken task, ns.
+    pub idle_exits: Vec<u32>,
+    /// Times of switches away from tasks that could run, ns on the clock of the file.
+    pub preemptions: Vec<u64>,
+    /// Switches whose previous task was not the next of the one before.
+    pub repaired: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Processor {
+    running: Pid,
+    idle: bool,
+    handling: Handling,
+}
+
+/// Takes the events of a recording apart.
+#[derive(Debug, Default)]
+pub struct History {
+    recording: Recording,
+    index: HashMap<Pid, usize>,
+    processors: Vec<Option<Processor>>,
+    names: Vec<String>,
+    /// The number of each task's name.
+    named: HashMap<Pid, u64>,
+    begin: Option<u64>,
+    now: u64,
+    /// By task, when it was woken for an idle processor.
+    for_idle: HashMap<Pid, u64>,
+}
+
+impl History {
+    /// The recording, once all events were taken.
+    pub fn finish(mut self) -> Recording {
+        let end = self.now;
+        for task in &mut self.recording.tasks {
+            if let State::Running(_, since, _) = task.state {
+                task.computed += end.saturating_sub(since);
+            }
+            task.compute();
+            if let State::Waiting(from, _) = task.state {
+                task.steps.push(Step::Wait { from, to: end, cause: Cause::Outside });
+            }
+            if let Some(name) = usize::try_from(task.named).ok().and_then(|at| self.names.get(at)) {
+                task.name.clone_from(name);
+            }
+        }
+        self.recording.span = end;
+        self.recording.processors = self.processors.iter().rposition(Option::is_some).map_or(1, |last| last as u16 + 1);
+        self.recording
+    }
+
+    fn task(&mut self, pid: Pid, state: State) -> &mut Task {
+        let tasks = &mut self.recording.tasks;
+        let named = self.named.get(&pid).copied().unwrap_or(u64::MAX);
+        let at = *self.index.entry(pid).or_insert_with(|| {
+            let (policy, places) = (Policy::Fair(0), Places::default());
+            let name = format!("task {pid}");
+            let life = (self.now, None);
+            let (steps, forked, computed) = (Vec::new(), false, 0);
+            tasks.push(Task { pid, name, forked, steps, life, policy, places, state, computed, named });
+            tasks.len() - 1
+        });
+        &mut tasks[at]
+    }
+
+    fn known(&mut self, pid: Pid) -> Option<&mut Task> {
+        let at = *self.index.get(&pid)?;
+        self.recording.tasks.get_mut(at)
+    }
+
+    fn processor(&mut self, cpu: u16) -> &mut Processor {
+        let at = usize::from(cpu);
+        if self.processors.len() <= at {
+            self.processors.resize(at + 1, None);
+        }
+        let unknown = Processor { running: Event::NO_TASK, idle: false, handling: Handling::default() };
+        self.processors[at].get_or_insert(unknown)
+    }
+
+    fn switch(&mut self, event: &Event) {
+        let (now, cpu, left) = (self.now, event.cpu, event.left());
+        let processor = self.processor(cpu);
+        processor.handling.switched();
+        let before = std::mem::replace(&mut processor.running, event.other);
+        processor.idle = event.other == 0;
+        if before != event.task && before != Event::NO_TASK {
+            self.recording.repaired += 1;
+            self.leave(before, now, Left::Runnable);
+        }
+        if event.task > 0 {
+            // A task that is seen first as it leaves has run since the recording began.
+            self.task(event.task, State::Running(cpu, 0, None)).places.ran_on(cpu);
+            self.leave(event.task, now, left);
+            if event.value != 0 {
+                self.task(event.task, State::Ready).policy = Policy::of((event.value >> 32) as i32);
+            }
+        }
+        if left == Left::Runnable && event.task > 0 {
+            self.recording.preemptions.push(event.time);
+        }
+        if event.other > 0 {
+            let woken = self.for_idle.remove(&event.other);
+            if let Some(length) = woken.filter(|_| event.task == 0).map(|woken| now.saturating_sub(woken)) {
+                self.recording.idle_exits.push(u32::try_from(length).unwrap_or(u32::MAX));
+            }
+            let value = event.value;
+            let task = self.task(event.other, State::Ready);
+            task.places.ran_on(cpu);
+            if value != 0 {
+                task.policy = Policy::of(value as u32 as i32);
+            }
+            if let State::Waiting(from, _) = task.state {
+                task.wait(from, now, Cause::Unknown); // its waking was not recorded
+            }
+            task.state = State::Running(cpu, now, None);
+        }
+    }
+
+    /// A task leaves its processor.
+    fn leave(&mut self, pid: Pid, now: u64, left: Left) {
+        let Some(task) = self.known(pid) else { return };
+        let State::Running(_, since, woken) = task.state else { return };
+        task.computed += now.saturating_sub(since);
+        task.state = match left {
+            Left::Runnable => State::Ready,
+            Left::Dead => {
+                task.compute();
+                task.steps.push(Step::Exit);
+                task.life.1 = Some(now);
+                State::Dead
+            }
+            _ => match woken {
+                // It was woken while it was on its way to sleep.
+                Some((_, cause)) => {
+                    task.wait(now, now, cause);
+                    State::Ready
+                }
+                None => State::Waiting(now, left),
+            },
+        };
+        if left == Left::Dead {
+            self.index.remove(&pid); // its number may come again
+        }
+    }
+
+    fn waking(&mut self, event: &Event) {
+        let (now, pid) = (self.now, event.task);
+        let handling = self.processor(event.cpu).handling;
+        let state = self.task(pid, State::Waiting(0, Left::Sleeping)).state;
+        let (left, from) = match state {
+            State::Waiting(from, left) => (left, Some(from)),
+            State::Running(..) => (Left::Sleeping, None),
+            State::Ready | State::Dead => return,
+        };
+        let cause = match handling.cause(event, left) {
+            Ok(waker) => self.signal(waker, event.cpu),
+            Err(cause) => cause,
+        };
+        let task = self.task(pid, State::Ready);
+        match from {
+            Some(from) => {
+                task.wait(from, now, cause);
+                task.state = State::Ready;
+                self.note_idle(event);
+            }
+            None => {
+                if let State::Running(_, _, woken) = &mut task.state {
+                    *woken = Some((now, cause));
+                }
+            }
+        }
+    }
+
+    /// The target of a wakeup is idle: what it takes to leave that is measured at the switch.
+    fn note_idle(&mut self, event: &Event) {
+        let target = usize::from(event.value as u16);
+        if self.processors.get(target).copied().flatten().is_some_and(|at| at.idle) {
+            self.for_idle.insert(event.task, self.now);
+        }
+    }
+
+    /// The waker's progress has a new edge.
+    fn signal(&mut self, waker: Pid, cpu: u16) -> Cause {
+        let now = self.now;
+        let edge = self.recording.edges;
+        let task = self.task(waker, State::Running(cpu, 0, None));
+        let State::Running(_, since, _) = &mut task.state else { return Cause::Unknown };
+        task.computed += now.saturating_sub(std::mem::replace(since, now));
+        task.compute();
+        task.steps.push(Step::Signal(edge));
+        self.recording.edges += 1;
+        Cause::Task(edge)
+    }
+
+    fn fork(&mut self, parent: Pid, child: Pid) {
+        let now = self.now;
+        if self.known(parent).is_none() {
+            self.index.remove(&child);
+            let new = self.task(child, State::Ready);
+            new.wait(0, now, Cause::Outside);
+            return;
+        }
+        if let Some(task) = self.known(parent) {
+            if let State::Running(_, since, _) = &mut task.state {
+                task.computed += now.saturating_sub(std::mem::replace(since, now));
+            }
+            task.compute();
+            task.steps.push(Step::Fork(child));
+            let (named, policy) = (task.named, task.policy);
+            self.index.remove(&child);
+            let new = self.task(child, State::Ready);
+            (new.forked, new.named, new.policy) = (true, named, policy);
+        }
+    }
+
+    /// An interrupt took time from the current task.
+    fn interrupted(&mut self, cpu: u16, length: u64) {
+        let running = self.processor(cpu).running;
+        let now = self.now;
+        if let Some(State::Running(_, since, _)) = self.known(running).map(|task| &mut task.state) {
+            *since = since.saturating_add(length).min(now);
+        }
+    }
+}
+
+impl Listener for History {
+    fn event(&mut self, event: &Event) {
+        let begin = *self.begin.get_or_insert(event.time);
+        self.now = event.time.saturating_sub(begin).max(self.now);
+        match event.kind {
+            Kind::Switch => self.switch(event),
+            // A waking that was recorded has made the task ready, and what follows of it changes nothing.
+            Kind::Waking | Kind::Woken => self.waking(event),
+            Kind::Fork => self.fork(event.task, event.other),
+            Kind::Named => {
+                self.named.insert(event.task, event.value);
+                if let Some(task) = self.known(event.task) {
+                    task.named = event.value;
+                }
+            }
+            Kind::IrqEntry | Kind::VectorEntry | Kind::SoftirqEntry | Kind::TimerExpire | Kind::TimerDone => {
+                self.processor(event.cpu).handling.follow(event);
+            }
+            Kind::IrqExit | Kind::VectorExit | Kind::SoftirqExit => {
+                let length = self.processor(event.cpu).handling.follow(event);
+                if length > 0 {
+                    self.interrupted(event.cpu, length);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn name(&mut self, number: u64, name: &str) {
+        let at = usize::try_from(number).unwrap_or(usize::MAX);
+        if at == self.names.len() {
+            self.names.push(name.to_owned());
+        }
+    }
+}
