@@ -1,7 +1,7 @@
 //! The oracle, for policies that ask to know what no kernel can: how long a task will run before it next waits or ends.
 //! It reads ahead in the task's program with a copy of the task's random numbers, so that asking changes nothing.
 
-use crate::{kernel::Kernel, process::Process};
+use crate::kernel::Kernel;
 use schedlab_model::{Nanos, event::Observer, task::TaskId};
 use schedlab_policies::schedulers::Scheduler;
 use schedlab_workloads::{Instruction, draws::draw};
