@@ -2,9 +2,9 @@
 
 use crate::{from_json, json};
 use schedlab_explain::{By, Explainer, Group, Options};
-use schedlab_traces::kernel;
+use schedlab_traces::kernel::{self, Head, ReadError};
 use serde::Deserialize;
-use std::path::Path;
+use std::{fs::File, os::unix::fs::FileExt, path::Path};
 
 /// What the user asks.
 #[derive(Deserialize, Default)]
@@ -46,9 +46,19 @@ pub fn check(asked_json: &str) -> Result<(), String> {
 pub fn explain(path: &Path, asked_json: &str) -> Result<String, String> {
     let mut explainer = Explainer::new(from_json::<Asked>("asked", asked_json)?.options()?);
     let named = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
-    let file = std::fs::File::open(path).map_err(|why| named(&why))?;
-    let head = kernel::perf::read(file, &mut explainer).map_err(|why| named(&why))?;
+    let head = read(path, &mut explainer).map_err(|why| named(&why))?;
     json(&explainer.report(&head).map_err(|why| named(&why))?)
+}
+
+/// Reads a recording of whatever format.
+fn read(path: &Path, explainer: &mut Explainer) -> Result<Head, ReadError> {
+    let mut magic = [0; 8];
+    let file = File::open(path)?;
+    // A pipe cannot be looked at twice; that of perf is told by the reader of all others.
+    match file.read_at(&mut magic, 0) {
+        Ok(8) if magic == *b"PERFILE2" => kernel::perf::read(file, explainer),
+        _ => kernel::read(path, explainer),
+    }
 }
 
 #[cfg(test)]
