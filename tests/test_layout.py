@@ -32,6 +32,7 @@ MAY: dict[str, set[str]] = {
     "tune": KNOWN | {"targets", "run", "tables", "pictures"},
     "experiment": KNOWN | {"tables", "executors", "targets", "run", "tune"},
     "caches": BASE | {"stats"},
+    "traces": BASE | {"stats", "tables"},
     "matrix": KNOWN | {"experiment"},
     "parity": KNOWN | {"targets", "experiment"},
     "published": KNOWN | {"targets", "experiment"},
@@ -40,7 +41,7 @@ MAY: dict[str, set[str]] = {
     "report": KNOWN | {"caches", "matrix", "published", "tables", "pictures", "tune"},
     "cli": KNOWN
     | {"tables", "targets", "run", "experiment", "caches", "matrix", "parity", "published", "observe", "report"}
-    | {"direct", "tune", "executors"},
+    | {"direct", "tune", "executors", "traces"},
     "__main__": {"system", "cli", "direct"},
     "": {"experiment", "results", "errors", "_core"},
 }

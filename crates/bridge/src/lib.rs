@@ -7,6 +7,7 @@ mod arrangement;
 pub mod batch;
 pub mod caches;
 pub mod experiments;
+pub mod explaining;
 pub mod following;
 pub mod recording;
 pub mod results;

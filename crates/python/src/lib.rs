@@ -2,7 +2,7 @@
 //! with the interpreter released. What a user did wrong becomes a `ScenarioError`; a fault of ours a `RuntimeError`.
 
 use pyo3::{create_exception, exceptions, prelude::*, types::PyBytes};
-use schedlab_bridge::{batch, caches, experiments, following, recording, results, said, sweep, tables};
+use schedlab_bridge::{batch, caches, experiments, explaining, following, recording, results, said, sweep, tables};
 use std::{
     collections::{BTreeMap, HashSet},
     panic::{AssertUnwindSafe, catch_unwind},
@@ -341,6 +341,18 @@ mod _core {
     #[pyfunction]
     fn follow(py: Python<'_>, run_json: &str, recording: &str, from_ns: u64, until_ns: u64) -> PyResult<String> {
         released(py, || following::follow(run_json, recording.as_ref(), from_ns, until_ns))
+    }
+
+    /// Checks what is asked of a recording of a kernel; see `explaining`.
+    #[pyfunction]
+    fn check_explain(py: Python<'_>, asked_json: &str) -> PyResult<()> {
+        released(py, || explaining::check(asked_json))
+    }
+
+    /// Says what happened in a recording of a kernel, as JSON; see `explaining`.
+    #[pyfunction]
+    fn explain(py: Python<'_>, path: PathBuf, asked_json: &str) -> PyResult<String> {
+        released(py, || explaining::explain(&path, asked_json))
     }
 
     /// Checks what is wanted of caches and says what will be run, as JSON; see `caches`.

@@ -14,6 +14,8 @@ SUMMARIES = {
     "missed deadlines.",
     "cache": "Run eviction policies over a trace of requests: miss ratios by size of the cache, in "
     "objects or in bytes.",
+    "trace": "Explain a recording of a kernel: run time, wakeup latency, waits and their causes, by task and "
+    "processor.",
     "list": "List what there is: schedulers, elevators, eviction policies, workloads, machines, metrics, and more.",
     "describe": "Show the page of a scheduler, elevator, eviction policy, workload, machine, metric, step "
     "or reproduction.",

@@ -1,10 +1,44 @@
 //! Recordings of kernels, made by any tool, as one stream of events in order of time.
 //!
-//!   event     what every reader gives: 32-byte records, and names apart from them
+//!   event        what every reader gives: 32-byte records, and names apart from them
+//!   perf         perf.data, from files and pipes
+//!
+//! and what binary recordings are read with:
+//!
+//!   description  layouts of records, from the kernel's own description of them
+//!   tracepoints  which tracepoints are read, and which of their fields
+//!   decoder      the kernel's records of tracepoints into events
+//!   comms        names of tasks, compared and numbered
+//!   order        events of several buffers in order of time
+//!   copied       the descriptions as perf and trace-cmd copy them
+//!
+//! and text with:
+//!
+//!   open      which format a file has
+//!   script, tracefs   text of perf, trace-cmd and the kernel; `text`, `prefix` and `printed` are what they share
+//!   delivery  order of time in bounded memory, `tasks` names as numbers, `kinds` counts by name, `lines` bounded lines
 //!
 //! A reader takes layouts of events from the description inside the file, never from constants: kernels differ. It needs memory
 //! for what is out of order, not for the file, and what it cannot read it reports as lost.
 
+mod comms;
+mod copied;
+mod decoder;
+mod delivery;
+pub mod description;
 mod event;
+mod kinds;
+mod lines;
+mod open;
+mod order;
+pub mod perf;
+mod prefix;
+mod printed;
+mod script;
+mod tasks;
+mod text;
+mod tracefs;
+mod tracepoints;
 
 pub use event::{Context, Event, Head, Kind, Left, Listener, Loss, Pid, ReadError, Recorded};
+pub use open::{read, read_stream};

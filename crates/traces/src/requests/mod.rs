@@ -23,6 +23,7 @@ mod zstd;
 
 pub use lines::MOST_LINE;
 pub use numbering::{MOST_REQUESTS, Numbered, Sizes};
+pub(crate) use packed::unpack;
 
 use numbering::Numbering;
 use std::{

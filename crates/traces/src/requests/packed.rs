@@ -15,7 +15,7 @@ const OTHERS: &[(&[u8], &str, &str)] = &[
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
 /// The beginning of the content, and all of it.
-pub(super) fn unpack(input: Input) -> Result<(Vec<u8>, Input), Problem> {
+pub(crate) fn unpack(input: Input) -> Result<(Vec<u8>, Input), Problem> {
     let whole = |why: io::Error| Place::Whole.problem(reason(&why));
     let (beginning, input) = look(input).map_err(whole)?;
     let unpacked: Input = match () {
