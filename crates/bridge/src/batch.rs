@@ -2,7 +2,7 @@
 //! A row has either a number or a warning; the columns of the other are null. `seeded` is false where the run drew no random
 //! number: it is the same under every seed.
 
-use crate::from_json;
+use crate::{from_json, replaying::loaded};
 use arrow_array::{
     RecordBatch,
     builder::{BooleanBuilder, Float64Builder, StringBuilder, UInt32Builder},
@@ -28,7 +28,8 @@ pub(crate) struct Run {
 /// Runs a JSON list of runs (scenario and seed); the bytes do not depend on the number of threads.
 pub fn run(runs_json: &str, threads: usize) -> Result<Vec<u8>, String> {
     let runs: Vec<Run> = from_json("runs", runs_json)?;
-    let runs: Vec<(Scenario, u64)> = runs.into_iter().map(|run| (run.scenario, run.seed)).collect();
+    let runs: Vec<(Scenario, u64)> =
+        runs.into_iter().map(|run| Ok((loaded(run.scenario)?, run.seed))).collect::<Result<_, String>>()?;
     let reports = on_threads(threads, || -> Result<Vec<Report>, _> {
         runs.par_iter().map(|(scenario, seed)| schedlab_runs::run(scenario, *seed)).collect()
     })?;

@@ -2,7 +2,7 @@
 
 use crate::{from_json, json};
 use schedlab_explain::{By, Explainer, Group, Options};
-use schedlab_traces::kernel::{self, Head, ReadError};
+use schedlab_traces::kernel::{self, Head, Listener, ReadError};
 use serde::Deserialize;
 use std::{fs::File, os::unix::fs::FileExt, path::Path};
 
@@ -50,8 +50,13 @@ pub fn explain(path: &Path, asked_json: &str) -> Result<String, String> {
     json(&explainer.report(&head).map_err(|why| named(&why))?)
 }
 
+/// Takes what is asked, for events from elsewhere.
+pub(crate) fn explainer(asked_json: &str) -> Result<Explainer, String> {
+    Ok(Explainer::new(from_json::<Asked>("asked", asked_json)?.options()?))
+}
+
 /// Reads a recording of whatever format.
-fn read(path: &Path, explainer: &mut Explainer) -> Result<Head, ReadError> {
+pub(crate) fn read(path: &Path, explainer: &mut impl Listener) -> Result<Head, ReadError> {
     let mut magic = [0; 8];
     let file = File::open(path)?;
     // A pipe cannot be looked at twice; that of perf is told by the reader of all others.

@@ -10,6 +10,7 @@ pub mod experiments;
 pub mod explaining;
 pub mod following;
 pub mod recording;
+pub mod replaying;
 pub mod results;
 pub mod sweep;
 pub mod tables;

@@ -8,6 +8,7 @@
 use crate::{
     batch::{Run, stream},
     from_json,
+    replaying::loaded,
 };
 use arrow_array::{ArrayRef, Int8Array, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array};
 use arrow_schema::ArrowError;
@@ -39,7 +40,8 @@ const COLUMNS: usize = 100;
 /// Writes the run as `kind` to `path`. Only what happens before `limit` is written; 0 means the whole run. A drawing
 /// begins at `from`.
 pub fn write(run_json: &str, kind: &str, path: &Path, from: Nanos, limit: Nanos) -> Result<(), String> {
-    let Run { mut scenario, seed } = from_json("run", run_json)?;
+    let Run { scenario, seed } = from_json("run", run_json)?;
+    let mut scenario = loaded(scenario)?;
     if limit > 0 {
         let end = scenario.duration.map_or(limit, |duration| duration.0.min(limit));
         scenario.duration = Some(Duration(end));

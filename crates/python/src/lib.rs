@@ -2,7 +2,9 @@
 //! with the interpreter released. What a user did wrong becomes a `ScenarioError`; a fault of ours a `RuntimeError`.
 
 use pyo3::{create_exception, exceptions, prelude::*, types::PyBytes};
-use schedlab_bridge::{batch, caches, experiments, explaining, following, recording, results, said, sweep, tables};
+use schedlab_bridge::{
+    batch, caches, experiments, explaining, following, recording, replaying, results, said, sweep, tables,
+};
 use std::{
     collections::{BTreeMap, HashSet},
     panic::{AssertUnwindSafe, catch_unwind},
@@ -353,6 +355,18 @@ mod _core {
     #[pyfunction]
     fn explain(py: Python<'_>, path: PathBuf, asked_json: &str) -> PyResult<String> {
         released(py, || explaining::explain(&path, asked_json))
+    }
+
+    /// Gives a recording of a kernel as an experiment, as JSON, and writes its work to a file; see `replaying`.
+    #[pyfunction]
+    fn prepare_replay(py: Python<'_>, path: PathBuf, asked_json: &str, out: PathBuf) -> PyResult<String> {
+        released(py, || replaying::prepare(&path, asked_json, &out))
+    }
+
+    /// Runs a scenario that replays a recording, and says what happened as `explain` does, as JSON; see `replaying`.
+    #[pyfunction]
+    fn replay(py: Python<'_>, run_json: &str, measured_json: &str) -> PyResult<String> {
+        released(py, || replaying::replay(run_json, measured_json))
     }
 
     /// Checks what is wanted of caches and says what will be run, as JSON; see `caches`.

@@ -7,6 +7,7 @@
 //!   work      histories as streams of acts (`model::replay`)
 //!   tick      the length of the kernel's clock tick, from when it preempted
 //!   document  work as an experiment
+//!   ends      which task's end ended the recording
 //!   file      work as a file
 //!   events    a simulated run as the events of a recorded one
 //!
@@ -14,6 +15,7 @@
 
 mod causes;
 mod document;
+mod ends;
 mod events;
 pub mod file;
 mod history;
@@ -24,9 +26,10 @@ mod work;
 
 pub use causes::{Cause, Override};
 pub use document::{Host, document};
+pub use ends::last;
 pub use events::AsRecorded;
 pub use history::{History, Recording, Step, Task};
 pub use tick::tick;
 pub use timers::Timers;
 pub use treatment::{Policy, Treatment};
-pub use work::{Causes, Work, work};
+pub use work::{Causes, Wish, Work, work};

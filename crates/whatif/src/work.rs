@@ -59,32 +59,88 @@ const JITTER: Jitter = Jitter { compute_permille: 20, time: 20_000 };
 /// Quantiles of what leaving idle takes.
 const QUANTILES: usize = 64;
 
-/// The streams of a recording. `treat` says of a task whether its waits are taken otherwise than the recording shows.
-pub fn work(recording: &Recording, treat: impl Fn(&Task) -> Option<Override>) -> Work {
+/// What is done with a task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// It is left out; those that it woke wake at the recording's own times.
+    pub removed: bool,
+    /// Its waits are taken otherwise than the recording shows.
+    pub waits: Option<Override>,
+    /// So many more tasks do the same, each by itself.
+    pub copies: u32,
+}
+
+/// The streams of a recording, with what is wished of each task.
+pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
     let runs = |task: &Task| task.steps.iter().any(|step| matches!(step, Step::Compute(_) | Step::Signal(_)));
-    let tasks: Vec<usize> = (0..recording.tasks.len()).filter(|&at| runs(&recording.tasks[at])).collect();
-    let mut forked: HashMap<Pid, Vec<(u64, u32)>> = HashMap::new();
-    for (number, &at) in (0..).zip(&tasks) {
-        let task = &recording.tasks[at];
-        if task.forked {
-            forked.entry(task.pid).or_default().push((task.life.0, number));
+    let kept = |task: &Task| runs(task) && !wish(task).removed;
+    let tasks: Vec<usize> = (0..recording.tasks.len()).filter(|&at| kept(&recording.tasks[at])).collect();
+    let mut forked: HashMap<Pid, Vec<u32>> = HashMap::new();
+    for (number, &at) in (0..).zip(&tasks).filter(|(_, at)| recording.tasks[**at].forked) {
+        forked.entry(recording.tasks[at].pid).or_default().push(number);
+    }
+    let mut signalled = vec![false; recording.edges as usize];
+    for step in tasks.iter().flat_map(|&at| &recording.tasks[at].steps) {
+        if let Step::Signal(edge) = step {
+            signalled[*edge as usize] = true;
         }
     }
     let mut work = Work { tasks, ..Work::default() };
+    let (mut begun, mut streams) = (vec![false; work.tasks.len()], Vec::new());
     for &at in &work.tasks {
         let task = &recording.tasks[at];
-        let (acts, causes) = acts(task, treat(task), &mut forked);
-        let stream = Stream { pid: task.pid, name: task.name.clone(), job: String::new(), begun: task.forked, acts };
-        work.replay.streams.push(stream);
+        let (acts, causes) = acts(task, wish(task).waits, &signalled, &mut forked, &mut begun);
+        streams.push(Stream { pid: task.pid, name: task.name.clone(), job: String::new(), begun: false, acts });
         work.causes.push(causes);
     }
+    for (number, stream) in streams.iter_mut().enumerate() {
+        stream.begun = begun[number];
+        let at = work.tasks[number];
+        if recording.tasks[at].forked && !begun[number] {
+            // Its parent was left out: it begins when it did.
+            stream.acts.insert(0, Act::Until(recording.tasks[at].life.0).into());
+        }
+    }
     let idle_exits = quantiles(recording.idle_exits.clone());
-    let Replay { streams, .. } = std::mem::take(&mut work.replay);
     work.replay = Replay { streams, edges: recording.edges, span: recording.span, idle_exits, jitter: JITTER };
+    copy(&mut work, recording, wish);
     work
 }
 
-fn acts(task: &Task, treat: Option<Override>, forked: &mut HashMap<Pid, Vec<(u64, u32)>>) -> (Vec<Packed>, Causes) {
+/// Adds the copies. They wait for no edge of the original's, and give none: what another task ended ends as long after it began.
+fn copy(work: &mut Work, recording: &Recording, wish: impl Fn(&Task) -> Wish) {
+    for number in 0..work.tasks.len() {
+        let task = &recording.tasks[work.tasks[number]];
+        let waits: Vec<(u64, u64)> = task.steps.iter().filter_map(timer_wait).collect();
+        let timers = timers(&waits);
+        let act = |step: &Step| match *step {
+            Step::Compute(length) => Some(Act::Compute(length)),
+            Step::Wait { from, to, cause: Cause::Task(_) } => Some(Act::Sleep(to - from)),
+            Step::Wait { from, to, cause } => Some(wait(cause, from, to, timers, &mut Causes::default())),
+            Step::Exit => Some(Act::Exit),
+            Step::Signal(_) | Step::Fork(_) => None,
+        };
+        for _ in 0..wish(task).copies {
+            let mut acts: Vec<Packed> = task.steps.iter().filter_map(act).map(Packed::from).collect();
+            if task.forked {
+                acts.insert(0, Act::Until(task.life.0).into());
+            }
+            let original = &work.replay.streams[number];
+            let (pid, name) = (original.pid, original.name.clone());
+            work.replay.streams.push(Stream { pid, name, job: String::new(), begun: false, acts });
+            work.causes.push(work.causes[number]);
+            work.tasks.push(work.tasks[number]);
+        }
+    }
+}
+
+fn acts(
+    task: &Task,
+    treat: Option<Override>,
+    signalled: &[bool],
+    forked: &mut HashMap<Pid, Vec<u32>>,
+    begun: &mut [bool],
+) -> (Vec<Packed>, Causes) {
     let waits: Vec<(u64, u64)> = task.steps.iter().filter_map(timer_wait).collect();
     let timers = timers(&waits);
     let mut causes = Causes::default();
@@ -95,14 +151,24 @@ fn acts(task: &Task, treat: Option<Override>, forked: &mut HashMap<Pid, Vec<(u64
             Step::Signal(edge) => Act::Signal(edge),
             Step::Exit => Act::Exit,
             Step::Fork(child) => match forked.get_mut(&child).filter(|all| !all.is_empty()) {
-                Some(all) => Act::Begin(all.remove(0).1),
-                None => continue, // it never ran
+                Some(all) => {
+                    let number = all.remove(0);
+                    begun[number as usize] = true;
+                    Act::Begin(number)
+                }
+                None => continue, // it never ran, or was left out
             },
-            Step::Wait { from, to, cause } => match treat {
-                Some(Override::Open) => Act::Until(to),
-                Some(Override::Closed) if !matches!(cause, Cause::Task(_)) => Act::Sleep(to - from),
-                _ => wait(cause, from, to, timers, &mut causes),
-            },
+            Step::Wait { from, to, cause } => {
+                let cause = match cause {
+                    Cause::Task(edge) if !signalled[edge as usize] => Cause::Unknown,
+                    known => known,
+                };
+                match treat {
+                    Some(Override::Open) => Act::Until(to),
+                    Some(Override::Closed) if !matches!(cause, Cause::Task(_)) => Act::Sleep(to - from),
+                    _ => wait(cause, from, to, timers, &mut causes),
+                }
+            }
         };
         acts.push(act.into());
     }

@@ -1,6 +1,6 @@
 //! The runs that wait for a worker, scenario by scenario.
 
-use crate::from_json;
+use crate::replaying::scenario;
 use schedlab_model::scenario::Scenario;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -18,7 +18,7 @@ pub(super) struct Written {
 impl Written {
     /// The scenario, or why the text is none.
     pub fn scenario(&self) -> Result<&Scenario, String> {
-        self.read.get_or_init(|| from_json("scenario", &self.text)).as_ref().map_err(Clone::clone)
+        self.read.get_or_init(|| scenario(&self.text)).as_ref().map_err(Clone::clone)
     }
 }
 

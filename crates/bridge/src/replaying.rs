@@ -1,0 +1,277 @@
+//! What if: a recording of a kernel as an experiment, and runs of such experiments, measured as the recording is.
+
+use crate::{batch::Run, explaining, from_json, json};
+use regex_lite::Regex;
+use schedlab_explain::{Explainer, Report};
+use schedlab_model::{event::AnyObserver, scenario::Scenario, units::Duration};
+use schedlab_policies::schedulers::All;
+use schedlab_sim::observe;
+use schedlab_traces::kernel::{Event, Head, Listener};
+use schedlab_whatif::{
+    AsRecorded, Causes, History, Host, Override, Recording, Task, Wish, Work, document, file, last, tick, work,
+};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{BufRead, BufReader, BufWriter, Write},
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// A kernel whose ticks the recording does not show has so many a second: the default of Debian's and Ubuntu's (up to 24.04).
+const USUAL_HZ: u64 = 250;
+/// A run whose work takes longer than that many recordings ends unfinished.
+const MOST_TIMES: u64 = 20;
+
+/// What the user asks.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Asked {
+    /// What is measured, as `explaining` takes it.
+    measured: serde_json::Value,
+    /// Patterns of whole names of tasks, and how their waits are taken: "open" or "closed".
+    treat: Vec<(String, String)>,
+    /// Tasks that are left out.
+    remove: Vec<String>,
+    /// Tasks that are there several times.
+    copies: Vec<(String, u32)>,
+}
+
+/// A recording as an experiment.
+#[derive(Serialize)]
+struct Prepared {
+    /// The experiment, but for the digest of its work.
+    document: serde_json::Value,
+    sha256: String,
+    /// By job, the name of its tasks.
+    names: BTreeMap<String, String>,
+    /// What happened in the recording.
+    recorded: Report,
+    /// By name of tasks, what ended their waits.
+    causes: BTreeMap<String, Ended>,
+    /// Ticks a second, if the recording shows them.
+    hz: Option<u64>,
+    /// The job whose end ended the recording, and when, s.
+    fixed_work: Option<(String, f64)>,
+}
+
+#[derive(Serialize, Default)]
+struct Ended {
+    tasks: u64,
+    absolute_timers: u64,
+    relative_timers: u64,
+    devices: u64,
+    outside: u64,
+    unknown: u64,
+}
+
+impl Ended {
+    fn add(&mut self, more: Causes) {
+        self.tasks += u64::from(more.tasks);
+        self.absolute_timers += u64::from(more.absolute);
+        self.relative_timers += u64::from(more.relative);
+        self.devices += u64::from(more.devices);
+        self.outside += u64::from(more.outside);
+        self.unknown += u64::from(more.unknown);
+    }
+}
+
+/// Reads a recording, writes its work to a file and gives the experiment.
+///
+/// # Errors
+/// What is wrong with the recording, or with what is asked.
+pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, String> {
+    let asked: Asked = from_json("asked", asked_json)?;
+    let wishes = Wishes::read(&asked)?;
+    let named = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let mut both = Both(History::default(), explaining::explainer(&asked.measured.to_string())?);
+    let head = explaining::read(path, &mut both).map_err(|why| named(&why))?;
+    let Both(history, explainer) = both;
+    let recorded = explainer.report(&head).map_err(|why| named(&why))?;
+    let recording = history.finish();
+    let mut work = work(&recording, |task| wishes.of(task));
+    let host = host(&recording, &head);
+    let last = last(&recording).filter(|&at| !wishes.of(&recording.tasks[at]).removed);
+    let (mut document, names) = document(&mut work, &recording, &host, last);
+    if last.is_some() {
+        let limit = Duration(recording.span.saturating_mul(MOST_TIMES));
+        document["duration"] = serde_json::to_value(limit).map_err(|why| why.to_string())?;
+    }
+    let sha256 = write(&work, out)?;
+    let end_of = |at: usize| {
+        let stream = work.tasks.iter().position(|&task| task == at)?;
+        let end = recording.tasks[at].life.1? as f64 / 1e9;
+        Some((work.replay.streams[stream].job.clone(), end))
+    };
+    let fixed_work = last.and_then(end_of);
+    json(&Prepared {
+        document,
+        sha256,
+        names,
+        recorded,
+        causes: causes(&work),
+        hz: tick(&recording.preemptions),
+        fixed_work,
+    })
+}
+
+/// What the recorded machine was, as far as the recording shows.
+fn host(recording: &Recording, head: &Head) -> Host {
+    let hz = tick(&recording.preemptions).unwrap_or(USUAL_HZ);
+    Host { processors: recording.processors.max(head.processors).max(1), hz, release: head.release.clone() }
+}
+
+fn causes(work: &Work) -> BTreeMap<String, Ended> {
+    let mut all: BTreeMap<String, Ended> = BTreeMap::new();
+    for (stream, causes) in work.replay.streams.iter().zip(&work.causes) {
+        all.entry(stream.name.clone()).or_default().add(*causes);
+    }
+    all
+}
+
+/// Writes work to a file; gives its digest.
+fn write(work: &Work, out: &Path) -> Result<String, String> {
+    let failed = |why: std::io::Error| format!("{}: {why}", out.display());
+    let mut bytes = BufWriter::new(File::create(out).map_err(failed)?);
+    file::write(&work.replay, &mut bytes).and_then(|()| bytes.flush()).map_err(failed)?;
+    digest(out)
+}
+
+fn digest(path: &Path) -> Result<String, String> {
+    let failed = |why: std::io::Error| format!("{}: {why}", path.display());
+    let mut hasher = Sha256::new();
+    let mut content = BufReader::with_capacity(1 << 20, File::open(path).map_err(failed)?);
+    loop {
+        let some = content.fill_buf().map_err(failed)?;
+        if some.is_empty() {
+            break;
+        }
+        hasher.update(some);
+        let length = some.len();
+        content.consume(length);
+    }
+    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// What is wished of tasks by their names.
+struct Wishes {
+    treat: Vec<(Regex, Override)>,
+    remove: Vec<Regex>,
+    copies: Vec<(Regex, u32)>,
+}
+
+impl Wishes {
+    fn read(asked: &Asked) -> Result<Wishes, String> {
+        let treat = |(pattern, how): &(String, String)| match how.as_str() {
+            "open" => Ok((whole(pattern)?, Override::Open)),
+            "closed" => Ok((whole(pattern)?, Override::Closed)),
+            other => Err(format!("{pattern}={other}: waits are taken as open or closed")),
+        };
+        Ok(Wishes {
+            treat: asked.treat.iter().map(treat).collect::<Result<_, String>>()?,
+            remove: asked.remove.iter().map(|pattern| whole(pattern)).collect::<Result<_, String>>()?,
+            copies: asked.copies.iter().map(|(name, n)| Ok((whole(name)?, *n))).collect::<Result<_, String>>()?,
+        })
+    }
+
+    fn of(&self, task: &Task) -> Wish {
+        let matches = |pattern: &Regex| pattern.is_match(&task.name);
+        Wish {
+            removed: self.remove.iter().any(matches),
+            waits: self.treat.iter().find(|(pattern, _)| matches(pattern)).map(|(_, how)| *how),
+            copies: self.copies.iter().find(|(pattern, _)| matches(pattern)).map_or(0, |(_, n)| n.saturating_sub(1)),
+        }
+    }
+}
+
+fn whole(pattern: &str) -> Result<Regex, String> {
+    Regex::new(&format!("^(?:{pattern})$")).map_err(|why| format!("{pattern:?}: {why}"))
+}
+
+/// Two listeners of one reading.
+struct Both(History, Explainer);
+
+impl Listener for Both {
+    fn event(&mut self, event: &Event) {
+        self.0.event(event);
+        self.1.event(event);
+    }
+
+    fn name(&mut self, number: u64, name: &str) {
+        self.0.name(number, name);
+        self.1.name(number, name);
+    }
+}
+
+/// Runs a replay, a scenario with its work and a seed, and measures it as a recording is measured.
+///
+/// # Errors
+/// If the work cannot be read, or is another.
+pub fn replay(run_json: &str, measured_json: &str) -> Result<String, String> {
+    let Run { scenario, seed } = from_json("run", run_json)?;
+    let scenario = loaded(scenario)?;
+    let recording = scenario.recording.as_ref().and_then(|recording| recording.work.clone());
+    let work = recording.ok_or("the scenario replays no recording")?;
+    let by_job = work.by_job();
+    let streams: Vec<u32> = scenario
+        .workload
+        .values()
+        .flat_map(|job| job.replay.as_deref().and_then(|name| by_job.get(name)).cloned().unwrap_or_default())
+        .collect();
+    let processors = scenario.machine.processors.get();
+    let mut explainer = explaining::explainer(measured_json)?;
+    let mut listener = AsRecorded::new(&mut explainer, work, &streams, processors, seed);
+    let end = observe::<All, _>(&scenario, seed, AnyObserver(&mut listener)).map_err(|why| why.to_string())?;
+    listener.finish(end);
+    let head = Head { format: "replay".to_owned(), processors, span: Some((0, end)), ..Head::default() };
+    json(&explainer.report(&head)?)
+}
+
+/// The work that was read last, by its digest: runs of one experiment share it.
+static LAST: Mutex<Option<(String, Arc<schedlab_model::replay::Replay>)>> = Mutex::new(None);
+
+/// A scenario from its text, with its work.
+pub(crate) fn scenario(text: &str) -> Result<Scenario, String> {
+    loaded(from_json("scenario", text)?)
+}
+
+/// A scenario with the work that its jobs replay, if any do, read from its file and checked.
+///
+/// # Errors
+/// If the file is not there, damaged or another, or has not the tasks that the jobs name.
+pub fn loaded(mut scenario: Scenario) -> Result<Scenario, String> {
+    let Some(recording) = &mut scenario.recording else { return Ok(scenario) };
+    let work = known(&recording.file, &recording.sha256)?;
+    let streams = work.by_job();
+    for (name, job) in &scenario.workload {
+        let Some(replayed) = &job.replay else { continue };
+        let there = streams.get(replayed.as_str()).map_or(0, Vec::len);
+        if there == 0 || job.count as usize != there {
+            let why = format!("the recording has {there} tasks named {replayed:?}, and the job {}", job.count);
+            return Err(format!("workload.{name}: {why}"));
+        }
+    }
+    recording.work = Some(work);
+    Ok(scenario)
+}
+
+/// The work of that file, which must have that digest.
+fn known(file: &str, sha256: &str) -> Result<Arc<schedlab_model::replay::Replay>, String> {
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, work)) = last.as_ref().filter(|(digest, _)| digest == sha256) {
+        return Ok(work.clone());
+    }
+    let path = Path::new(file);
+    let failed = |why: std::io::Error| format!("{file}: {why}");
+    let found = digest(path)?;
+    if found != sha256 {
+        let why = "its content is not that of the recording.sha256 that the experiment gives: the file was changed";
+        return Err(format!("{file}: {why} (it has {found})"));
+    }
+    let mut bytes = BufReader::with_capacity(1 << 20, File::open(path).map_err(failed)?);
+    let work = Arc::new(file::read(&mut bytes).map_err(failed)?);
+    *last = Some((found, work.clone()));
+    Ok(work)
+}
