@@ -33,6 +33,7 @@ MAY: dict[str, set[str]] = {
     "experiment": KNOWN | {"tables", "executors", "targets", "run", "tune"},
     "caches": BASE | {"stats"},
     "traces": BASE | {"stats", "tables"},
+    "whatif": ASKED | {"tables"},
     "matrix": KNOWN | {"experiment"},
     "parity": KNOWN | {"targets", "experiment"},
     "published": KNOWN | {"targets", "experiment"},
@@ -41,7 +42,7 @@ MAY: dict[str, set[str]] = {
     "report": KNOWN | {"caches", "matrix", "published", "tables", "pictures", "tune"},
     "cli": KNOWN
     | {"tables", "targets", "run", "experiment", "caches", "matrix", "parity", "published", "observe", "report"}
-    | {"direct", "tune", "executors", "traces"},
+    | {"direct", "tune", "executors", "traces", "whatif"},
     "__main__": {"system", "cli", "direct"},
     "": {"experiment", "results", "errors", "_core"},
 }

@@ -115,7 +115,11 @@ class Specification:
         names = _core.files_of_experiment(text, format, list(set))
         files = {name: _named(name, folder, label) for name in names}
         canonical = _core.read_experiment(text, label, format, list(set), files)
-        return cls(Path(label).stem or "experiment", json.loads(canonical), folder)
+        definition = json.loads(canonical)
+        if recording := definition.get("recording"):
+            # The engine opens it, wherever it is asked from.
+            recording["file"] = str((folder / recording["file"]).absolute())
+        return cls(Path(label).stem or "experiment", definition, folder)
 
     def sweep(self, factors: Mapping[str, Sequence]) -> Self:
         """A new experiment that also tries every combination of these values, given by field path."""

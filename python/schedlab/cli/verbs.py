@@ -16,6 +16,7 @@ SUMMARIES = {
     "objects or in bytes.",
     "trace": "Explain a recording of a kernel: run time, wakeup latency, waits and their causes, by task and "
     "processor.",
+    "whatif": "Predict what other settings would have done to the tasks of a recording, with intervals.",
     "list": "List what there is: schedulers, elevators, eviction policies, workloads, machines, metrics, and more.",
     "describe": "Show the page of a scheduler, elevator, eviction policy, workload, machine, metric, step "
     "or reproduction.",

@@ -1,0 +1,181 @@
+"""`schedlab whatif`: what another scheduler or setting would have done to the tasks of a recording."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
+
+if TYPE_CHECKING:
+    from schedlab.whatif.asked import Asked
+    from schedlab.whatif.document import Prediction
+    from schedlab.whatif.replays import Prepared
+
+NAME = "whatif"
+EXAMPLE = "schedlab whatif perf.data --change 'make|cc1: slice=20ms' --group server=nginx.*"
+
+
+def verb(
+    recording: Annotated[Path, typer.Argument(help="The recording; its format is recognised by its content.")],
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--change",
+            help="How tasks are treated whose whole name matches: 'REGEX: nice=5'; also slice=20ms, "
+            "policy=batch|idle|other|fifo:10|rr:10, cpus=0-1, weight=512, quota=50ms/100ms.",
+        ),
+    ] = None,
+    task: Annotated[
+        list[str] | None, typer.Option("--task", help="The same for tasks of one name: NAME.nice=5.")
+    ] = None,
+    set: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A field of the experiment: scheduler.slice=1ms, scheduler.name=ule."),
+    ] = None,
+    processors: Annotated[int | None, typer.Option("--processors", min=1, max=1024, help="Processors.")] = None,
+    remove: Annotated[list[str] | None, typer.Option("--remove", help="Leave out these tasks: REGEX.")] = None,
+    copies: Annotated[list[str] | None, typer.Option("--copies", help="So many of these tasks: REGEX=2.")] = None,
+    sweep: Annotated[
+        str | None, typer.Option("--sweep", help="A field and its values: scheduler.slice=0.5ms,1ms,3ms.")
+    ] = None,
+    treat: Annotated[
+        list[str] | None,
+        typer.Option("--treat", help="How these tasks are woken, whatever the recording shows: REGEX=open or =closed."),
+    ] = None,
+    group: Annotated[
+        list[str] | None, typer.Option("--group", help="Report tasks whose whole name matches together: NAME=REGEX.")
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=2, max=1000, help="Replays of each setting.")] = 10,
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", help="Write the changed workload as an experiment file and predict nothing."),
+    ] = None,
+    json: Json = False,
+    csv: Csv = False,
+    markdown: Markdown = False,
+) -> None:
+    """Predict what other settings would have done to the tasks of a recording, with intervals.
+
+    Without a change it says how well the replay of the recorded setting gives the recording. What the replay does not
+    reproduce is not predicted: "cannot tell".
+    """
+    from schedlab.system.reading import refuse_unusual_but_pipes
+    from schedlab.whatif.asked import Asked, Change
+
+    form = chosen(json, csv, markdown)
+    changes = [*map(Change.read, change or ()), *map(Change.of_task, task or ())]
+    numbered = tuple((name, _number(name, number)) for name, number in _pairs("--copies", copies, "nginx=2"))
+    asked = Asked(
+        tuple(changes),
+        tuple(set or ()),
+        processors,
+        tuple(remove or ()),
+        numbered,
+        tuple(_pairs("--treat", treat, "nginx=open")),
+        tuple(group or ()),
+        seeds,
+    )
+    refuse_unusual_but_pipes(recording)
+    if write:
+        _write(recording, asked, write)
+        return
+    found = _predictions(recording, asked, sweep)
+    _print(found, form, recording, sweep)
+
+
+def _pairs(option: str, given: list[str] | None, example: str) -> list[tuple[str, str]]:
+    from schedlab.errors import UsageError
+
+    found = []
+    for text in given or ():
+        name, separator, value = text.rpartition("=")
+        if not separator or not name or not value:
+            raise UsageError(f"{option} {text!r}: write it as {example}")
+        found.append((name, value))
+    return found
+
+
+def _number(name: str, text: str) -> int:
+    from schedlab.errors import UsageError
+
+    if not text.isdigit() or not 1 <= int(text) <= 1000:
+        raise UsageError(f"--copies {name}={text}: is no number from 1 to 1000")
+    return int(text)
+
+
+def _predictions(recording: Path, asked: "Asked", sweep: str | None) -> list["Prediction"]:
+    """One prediction, or one for each swept value."""
+    import dataclasses
+
+    from schedlab.cli.output import progress_bar
+    from schedlab.whatif import replays
+    from schedlab.whatif.document import predict
+
+    with replays.prepared(recording, asked) as one:
+        every = [dataclasses.replace(asked, sets=(*asked.sets, set)) for set in _swept(sweep)] or [asked]
+        settings = [replays.changed(one, each) for each in every]
+        scenarios = [replays.scenario(one.document, []), *(replays.scenario(s.definition, s.sets) for s in settings)]
+        with progress_bar(recording.name) as advance:
+            base, *new = replays.run(scenarios, asked, advance)
+        limit = _limit(one)
+        changed = zip(every, settings, new, strict=True)
+        return [predict(one, each, setting.notes, base, runs, limit) for each, setting, runs in changed]
+
+
+def _limit(one: "Prepared") -> float:
+    from schedlab.units import seconds
+
+    return (seconds(str(one.document["duration"])) or 0.0) * 0.999
+
+
+def _swept(sweep: str | None) -> list[str]:
+    from schedlab.errors import UsageError
+
+    if sweep is None:
+        return []
+    path, separator, values = sweep.partition("=")
+    if not separator or not path or not values:
+        raise UsageError(f"--sweep {sweep!r}: write PATH=VALUE,VALUE, as scheduler.slice=0.5ms,1ms")
+    return [f"{path}={value}" for value in values.split(",")]
+
+
+def _print(found: list["Prediction"], form: Form, recording: Path, sweep: str | None) -> None:
+    from schedlab.cli.output import print_json, print_result
+    from schedlab.whatif import shown
+
+    if form is Form.JSON:
+        documents: list[Any] = [one.as_dict() for one in found]
+        print_json(documents[0] if sweep is None else {"sweep": sweep, "points": documents})
+        return
+    for one in found:
+        words = ", ".join(one.asked.words()) or "the recorded setting"
+        print_result(form, shown.table(one, f"{recording}: {words}"), shown.notes(one))
+
+
+def _write(recording: Path, asked: "Asked", out: Path) -> None:
+    """The experiment, and its work next to it."""
+    from schedlab.system import toml, writing
+    from schedlab.system.terminal import say
+    from schedlab.whatif import replays
+
+    work = out.with_suffix(replays.WORK)
+    with replays.prepared(recording, asked, work) as one:
+        setting = replays.changed(one, asked)
+        replays.scenario(setting.definition, setting.sets)
+        definition = setting.definition
+        definition["recording"]["file"] = work.name
+        for text in setting.sets:
+            path, _, value = text.partition("=")
+            _place(definition, path.split("."), value)
+    head = (
+        f"The tasks of {recording.name} as a workload, written by schedlab whatif --write.\nIts work is in {work.name}."
+    )
+    writing.replace(out, toml.headed(definition, head).encode())
+    say(f"wrote {out} and {work}; schedlab run {out}")
+
+
+def _place(definition: dict[str, Any], path: list[str], value: str) -> None:
+    for name in path[:-1]:
+        definition = definition.setdefault(name, {})
+    definition[path[-1]] = int(value) if value.isdigit() else value

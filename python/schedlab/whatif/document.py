@@ -1,0 +1,160 @@
+"""A prediction as JSON: groups, the time of fixed work, and what cannot be told."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from schedlab.whatif.asked import Asked
+from schedlab.whatif.judged import NUMBERS, Predicted, elapsed, judge, of_row
+from schedlab.whatif.replays import Prepared
+
+#: Tasks with less of a processor are left out of the groups by name, unless they wake as often a second.
+LEAST_SHARE_PCT, LEAST_WAKEUPS = 0.1, 1.0
+#: A task with so large a share of waits of unknown cause is named.
+MANY_UNKNOWN = 0.2
+#: Waits of a task that are too few to say so.
+FEW_WAITS = 20
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What one change would have done."""
+
+    asked: Asked
+    prepared: Prepared
+    #: By group, the numbers in the order of `NUMBERS`.
+    groups: dict[str, list[Predicted]]
+    elapsed: Predicted | None
+    #: What could not be kept of the recorded machine.
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def causes(self) -> dict[str, dict[str, int]]:
+        """By name of tasks, what ended their waits."""
+        return self.prepared.found["causes"]
+
+    @property
+    def unattributed(self) -> float:
+        """Of all waits, the share whose cause could not be determined."""
+        every = sum(sum(one.values()) for one in self.causes.values())
+        return sum(one["unknown"] for one in self.causes.values()) / every if every else 0.0
+
+    def cannot_tell(self) -> list[dict[str, str]]:
+        """What is not predicted, and why."""
+        refused = [
+            {"what": f"{group}: {'.'.join(path)}", "why": number.why_not}
+            for group, numbers in self.groups.items()
+            for path, number in zip(NUMBERS, numbers, strict=True)
+            if number.why_not and number.recorded is not None
+        ]
+        late = [{"what": "elapsed", "why": self.elapsed.why_not}] if self.elapsed and self.elapsed.why_not else []
+        return [*late, *_whole(refused, self.groups), *self._unknown()]
+
+    def _unknown(self) -> Iterator[dict[str, str]]:
+        for name, ended in self.causes.items():
+            waits = sum(ended.values())
+            if waits >= FEW_WAITS and ended["unknown"] > MANY_UNKNOWN * waits:
+                share = f"{ended['unknown'] / waits:.0%} of {waits} waits have no cause that the recording shows"
+                yield {"what": f"when {name} wakes", "why": f"{share}: they keep the recorded times"}
+
+    def as_dict(self) -> dict[str, Any]:
+        """The prediction for programs."""
+        return {
+            "change": self.asked.words(),
+            "groups": {group: _numbers(numbers) for group, numbers in self.groups.items()},
+            "elapsed_s": _one(self.elapsed) if self.elapsed else None,
+            "unattributed_share": self.unattributed,
+            "cannot_tell": self.cannot_tell(),
+            "replays": self.asked.seeds,
+            "assumptions": assumptions(self.prepared, self.notes),
+            "causes": self.causes,
+        }
+
+
+def _whole(refused: list[dict[str, str]], groups: dict[str, list[Predicted]]) -> list[dict[str, str]]:
+    """Of a group of which nothing is predicted, one line."""
+    lines = []
+    for group, numbers in groups.items():
+        own = [one for one in refused if one["what"].rpartition(": ")[0] == group]
+        nothing = own and all(one.predicted is None for one in numbers)
+        lines += [{"what": group, "why": own[0]["why"]}] if nothing else own
+    return lines
+
+
+def _one(number: Predicted) -> dict[str, float | None]:
+    return {
+        "recorded": number.recorded,
+        "predicted": number.predicted,
+        "low": number.low,
+        "high": number.high,
+    }
+
+
+def _numbers(numbers: list[Predicted]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for path, number in zip(NUMBERS, numbers, strict=True):
+        place = found
+        for name in path[:-1]:
+            place = place.setdefault(name, {})
+        place[path[-1]] = _one(number)
+    return found
+
+
+def assumptions(one: Prepared, notes: list[str]) -> list[str]:
+    """What the recording does not show and is taken for granted."""
+    document, found = one.document, one.found
+    scheduler = document["scheduler"]
+    variant = f" ({scheduler['variant']})" if "variant" in scheduler else ""
+    release = found["recorded"]["head"]["release"]
+    kernel = f"of Linux {release}" if release else "of a present kernel, since the file names none"
+    hz = document["machine"]["clock"]["hz"]
+    ticks = "by the times of its preemptions" if found["hz"] else "not shown by the recording"
+    bound = sorted(name for name, job in document["workload"].items() if "cpus" in job)
+    return [
+        f"the policy is {scheduler['name']}{variant}, {kernel}, with its default settings",
+        f"{hz.removesuffix('/s')} ticks a second, {ticks}",
+        *([f"bound to the processor on which alone they ran: {', '.join(bound)}"] if bound else []),
+        "no slices of their own, control groups or autogroups: a recording of the scheduler's events has none of these",
+        *notes,
+    ]
+
+
+def predict(
+    one: Prepared, asked: Asked, notes: list[str], base: list[dict], new: list[dict], limit: float
+) -> Prediction:
+    """The prediction from replays of the recorded setting and of the changed one."""
+    groups = {}
+    for group in _groups(one, asked):
+        recorded, *rows = (_row(found, group, asked) for found in (one.recorded, *base, *new))
+        of_base, of_new = rows[: len(base)], rows[len(base) :]
+        groups[group] = _judged(recorded, of_base, of_new)
+    return Prediction(asked, one, groups, elapsed(one.found["fixed_work"], base, new, limit), notes)
+
+
+def _judged(recorded: dict | None, base: list[dict | None], new: list[dict | None]) -> list[Predicted]:
+    numbers = [
+        judge(path, of_row(recorded, path), [of_row(row, path) for row in base], [of_row(row, path) for row in new])
+        for path in NUMBERS
+    ]
+    share = numbers[0]
+    if share.why_not and share.recorded is not None:
+        return [Predicted(number.recorded, why_not=f"its share: {share.why_not}") for number in numbers]
+    return numbers
+
+
+def _groups(one: Prepared, asked: Asked) -> list[str]:
+    """Those that are asked for; else the names of tasks that matter."""
+    if asked.groups:
+        return [group.partition("=")[0] for group in asked.groups]
+    rows = one.recorded["tasks"]
+    span = one.recorded["span_s"] or 1.0
+    matter = [
+        row for row in rows if row["share_pct"] >= LEAST_SHARE_PCT or (row["wakeups"] or 0) / span >= LEAST_WAKEUPS
+    ]
+    return list(dict.fromkeys(row["comm"] for row in matter))
+
+
+def _row(found: dict[str, Any], group: str, asked: Asked) -> dict[str, Any] | None:
+    if asked.groups:
+        return found["groups"].get(group)
+    return next((row for row in found["tasks"] if row["comm"] == group), None)

@@ -1,0 +1,106 @@
+"""The runs: the recorded setting and the changed one, each under some seeds, measured as the recording is."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedlab import _core
+from schedlab.errors import Stopped
+from schedlab.specification import Specification
+from schedlab.whatif.asked import Asked, Changed, apply
+
+#: What the file of the recorded work is called next to an experiment.
+WORK = ".work"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A recording as an experiment."""
+
+    #: What the engine found; see `crates/bridge/src/replaying.rs`.
+    found: dict[str, Any]
+    #: The file of its work.
+    work: Path
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """What happened in the recording, as `schedlab trace` says it."""
+        return self.found["recorded"]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The experiment, with its work."""
+        recording = {"file": str(self.work.absolute()), "sha256": self.found["sha256"]}
+        return {**self.found["document"], "recording": recording}
+
+
+def measured(asked: Asked) -> dict[str, Any]:
+    """What is measured of recordings and runs: tasks by name, and groups."""
+    return {"by": "comm", "groups": list(asked.groups)}
+
+
+@contextmanager
+def prepared(recording: Path, asked: Asked, work: Path | None = None) -> Iterator[Prepared]:
+    """Read a recording. Its work goes to the file `work`, or to one that is removed afterwards."""
+    from schedlab.system.interrupt import ctrl_c, until_stopped
+
+    question = {
+        "measured": measured(asked),
+        "treat": asked.treat,
+        "remove": asked.remove,
+        "copies": asked.copies,
+    }
+    with tempfile.TemporaryDirectory(prefix="schedlab-whatif-") as folder:
+        out = work or Path(folder, f"recording{WORK}")
+        try:
+            with ctrl_c() as stop:
+                text = until_stopped(stop, _core.prepare_replay, str(recording), json.dumps(question), str(out))
+        except KeyboardInterrupt:
+            raise Stopped(f"stopped while {recording} was being read; nothing was written") from None
+        yield Prepared(json.loads(text), out)
+
+
+def scenario(definition: Mapping[str, Any], sets: list[str]) -> dict[str, Any]:
+    """The scenario of an experiment without a sweep, checked."""
+    text = json.dumps(definition)
+    return Specification.from_text(text, "the replayed recording", format="json", set=sets).cells()[0].scenario
+
+
+def changed(one: Prepared, asked: Asked) -> Changed:
+    """The experiment with what is changed."""
+    return apply(asked, one.document, one.found["names"])
+
+
+def run(
+    scenarios: list[dict[str, Any]], asked: Asked, advance: Callable[[int, int], None]
+) -> list[list[dict[str, Any]]]:
+    """Run each scenario under each seed on all processors; gives what happened in each run, by scenario and seed."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from schedlab.system.interrupt import ctrl_c, result
+
+    question = json.dumps(measured(asked))
+    texts = [json.dumps(one) for one in scenarios]
+    jobs = [(text, seed) for text in texts for seed in range(1, asked.seeds + 1)]
+
+    def one(text: str, seed: int) -> dict[str, Any]:
+        return json.loads(_core.replay(f'{{"scenario": {text}, "seed": {seed}}}', question))
+
+    workers = ThreadPoolExecutor(os.cpu_count() or 1, "schedlab")
+    try:
+        with ctrl_c() as stop:
+            futures = [workers.submit(one, *job) for job in jobs]
+            found = []
+            for future in futures:
+                found.append(result(future, stop))
+                advance(len(found), len(jobs))
+    except KeyboardInterrupt:
+        raise Stopped(f"stopped after {len(found)} of {len(jobs)} replays; nothing was written") from None
+    finally:
+        workers.shutdown(wait=False, cancel_futures=True)
+    return [found[at : at + asked.seeds] for at in range(0, len(found), asked.seeds)]
