@@ -1,0 +1,160 @@
+//! Tasks of a recording that do again what they did: closed forms, and laws over random recordings.
+
+use proptest::prelude::*;
+use schedlab_model::{
+    event::{Event, Kind, Leave},
+    replay::{Act, Packed, Replay, Stream},
+    scenario::{Recording, Scenario},
+};
+use schedlab_policies::schedulers::{Cfs, Eevdf, Fifo, RoundRobin};
+use schedlab_sim::observe;
+use std::{collections::BTreeMap, sync::Arc};
+
+type Some = (Fifo, (RoundRobin, (Eevdf, Cfs)));
+
+fn stream(acts: &[Act]) -> Stream {
+    Stream { job: "tasks".to_owned(), acts: acts.iter().copied().map(Packed::from).collect(), ..Stream::default() }
+}
+
+fn scenario(streams: Vec<Stream>, span: u64, scheduler: &str, processors: u16, until: u64) -> Scenario {
+    let edges = streams.iter().flat_map(|stream| &stream.acts).map(|act| match act.act() {
+        Act::Signal(edge) | Act::Wait(edge) => edge + 1,
+        _ => 0,
+    });
+    let work = Replay { edges: edges.max().unwrap_or(0), span, ..Replay::default() };
+    let count = streams.len();
+    let text = format!(
+        r#"{{
+        "machine": {{ "name": "m", "processors": {processors}, "clock": {{ "hz": "1000/s" }} }},
+        "scheduler": {{ "name": "{scheduler}" }},
+        "duration": "{until}ns",
+        "workload": {{ "tasks": {{ "replay": "tasks", "count": {count}, "passes": "forever" }} }}
+    }}"#
+    );
+    let recording =
+        Recording { file: String::new(), sha256: String::new(), work: Some(Arc::new(Replay { streams, ..work })) };
+    Scenario { recording: Some(recording), ..serde_json::from_str(&text).unwrap() }
+}
+
+fn run(scenario: &Scenario) -> Vec<Event> {
+    let mut events = Vec::new();
+    observe::<Some, _>(scenario, 1, &mut events).unwrap();
+    events
+}
+
+/// When each task left its processor because it waited or had ended.
+fn leaves(events: &[Event], task: u32) -> Vec<u64> {
+    let waits = |event: &&Event| {
+        event.kind == Kind::SwitchOut
+            && event.task == task
+            && [Leave::Blocked as u8, Leave::Exited as u8].contains(&event.flag)
+    };
+    events.iter().filter(waits).map(|event| event.time).collect()
+}
+
+/// What each task computed, ns.
+fn computed(events: &[Event]) -> BTreeMap<u32, u64> {
+    let mut sums = BTreeMap::new();
+    for event in events.iter().filter(|event| event.kind == Kind::SwitchOut) {
+        *sums.entry(event.task).or_default() += event.a;
+    }
+    sums
+}
+
+#[test]
+fn a_task_waits_for_the_progress_of_another_and_not_for_a_time() {
+    let asks = stream(&[Act::Compute(10), Act::Signal(0), Act::Wait(1), Act::Compute(5), Act::Exit]);
+    let answers = stream(&[Act::Wait(0), Act::Compute(40), Act::Signal(1), Act::Exit]);
+    let events = run(&scenario(vec![asks.clone(), answers.clone()], 100, "fifo", 2, 1000));
+    assert_eq!(leaves(&events, 0), [10, 55]);
+    assert_eq!(leaves(&events, 1), [0, 50]);
+    // On one processor the answer is there in time all the same.
+    let events = run(&scenario(vec![asks, answers], 100, "fifo", 1, 1000));
+    assert_eq!(leaves(&events, 0), [10, 55]);
+}
+
+#[test]
+fn an_answer_that_is_there_is_not_waited_for() {
+    let early = stream(&[Act::Signal(0), Act::Exit]);
+    let late = stream(&[Act::Compute(10), Act::Wait(0), Act::Compute(10), Act::Exit]);
+    let events = run(&scenario(vec![early, late], 100, "fifo", 2, 1000));
+    assert_eq!(leaves(&events, 1), [20]);
+}
+
+#[test]
+fn times_of_the_recording_move_on_by_its_length_with_each_pass() {
+    let ticking = stream(&[Act::Until(30), Act::Compute(1), Act::Until(60), Act::Compute(1)]);
+    let events = run(&scenario(vec![ticking], 100, "fifo", 1, 250));
+    assert_eq!(leaves(&events, 0), [0, 31, 61, 131, 161, 231]);
+}
+
+#[test]
+fn a_late_task_does_not_wait_for_a_time_that_has_passed() {
+    let late = stream(&[Act::Compute(50), Act::Until(30), Act::Compute(1), Act::Exit]);
+    assert_eq!(leaves(&run(&scenario(vec![late], 100, "fifo", 1, 1000)), 0), [51]);
+}
+
+#[test]
+fn a_relative_timer_counts_from_the_begin_of_the_wait() {
+    let sleeps = stream(&[Act::Compute(5), Act::Sleep(30), Act::Compute(5), Act::Sleep(30), Act::Exit]);
+    assert_eq!(leaves(&run(&scenario(vec![sleeps], 100, "fifo", 1, 1000)), 0), [5, 40, 70]);
+}
+
+#[test]
+fn a_child_begins_at_its_parents_progress_and_once() {
+    let parent = stream(&[Act::Compute(20), Act::Begin(1), Act::Compute(20)]);
+    let child = Stream { begun: true, ..stream(&[Act::Compute(7), Act::Exit]) };
+    let events = run(&scenario(vec![parent, child], 40, "fifo", 2, 200));
+    let created: Vec<_> = events.iter().filter(|event| event.kind == Kind::Created && event.task == 1).collect();
+    assert_eq!((created.len(), created[0].time, created[0].b), (1, 20, 0));
+    assert_eq!(leaves(&events, 1), [27]);
+}
+
+#[test]
+fn what_an_ended_task_would_have_sent_is_not_waited_for_in_later_passes() {
+    let ends = stream(&[Act::Compute(5), Act::Signal(0), Act::Exit]);
+    let goes_on = stream(&[Act::Wait(0), Act::Compute(10), Act::Until(100)]);
+    let events = run(&scenario(vec![ends, goes_on], 100, "fifo", 2, 350));
+    assert_eq!(leaves(&events, 1), [0, 15, 110, 210, 310]);
+}
+
+#[test]
+fn a_task_pays_for_leaving_idle_once_for_each_wakeup_there() {
+    let sleeps = stream(&[Act::Compute(5), Act::Sleep(30), Act::Compute(5), Act::Exit]);
+    let mut scenario = scenario(vec![sleeps], 100, "fifo", 1, 1000);
+    let work = scenario.recording.as_mut().unwrap().work.as_mut().unwrap();
+    Arc::get_mut(work).unwrap().idle_exits = vec![3];
+    assert_eq!(leaves(&run(&scenario), 0), [5, 43]);
+}
+
+/// Recordings whose waits were all answered: each edge is given by a task at an earlier moment than it is waited for.
+fn any_recording() -> impl Strategy<Value = Vec<Stream>> {
+    let moment = (0..4_usize, 0..4_usize, 1..50_u64);
+    prop::collection::vec(moment, 1..60).prop_map(|moments| {
+        let mut acts: Vec<Vec<Act>> = vec![Vec::new(); 4];
+        for (edge, (from, to, length)) in (0..).zip(moments) {
+            acts[from].push(Act::Compute(length));
+            if from != to {
+                acts[from].push(Act::Signal(edge));
+                acts[to].push(Act::Wait(edge));
+            }
+        }
+        acts.iter().map(|acts| stream(&[acts.as_slice(), &[Act::Exit]].concat())).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_recording_comes_to_its_end_and_computes_what_it_computed(
+        streams in any_recording(), processors in 1..4_u16, which in 0..4_usize,
+    ) {
+        let wanted: BTreeMap<u32, u64> = (0..).zip(&streams).map(|(task, stream)| {
+            let length = |act: &Packed| if let Act::Compute(length) = act.act() { length } else { 0 };
+            (task, stream.acts.iter().map(length).sum())
+        }).collect();
+        let scheduler = ["fifo", "round_robin", "eevdf", "cfs"][which];
+        let events = run(&scenario(streams, 10_000, scheduler, processors, 1_000_000));
+        prop_assert_eq!(events.iter().filter(|event| event.kind == Kind::Exited).count(), 4);
+        prop_assert_eq!(computed(&events), wanted);
+    }
+}
