@@ -119,6 +119,17 @@ pub struct Jitter {
     pub time: Nanos,
 }
 
+/// Wakeups after which the woken task runs at once, by what that takes. Index into [`Replay::delays`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waking {
+    /// On an idle processor: it leaves idle.
+    Idle,
+    /// By a timer, or from outside, while another task runs there: it is interrupted and preempted.
+    Interrupted,
+    /// By another task, which is preempted or waits.
+    Task,
+}
+
 /// A recording as work.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Replay {
@@ -128,9 +139,9 @@ pub struct Replay {
     pub edges: u32,
     /// Length of the recording, ns: what a pass adds to times.
     pub span: Nanos,
-    /// What an idle processor took from a wakeup to the switch to the woken task, ns: quantiles at equal distances, least first. Each
-    /// wakeup on an idle processor takes one of them by chance.
-    pub idle_exits: Vec<u32>,
+    /// How long it took from a wakeup to the switch to the woken task where nothing was in its way, by [`Waking`], ns: quantiles at equal
+    /// distances, least first. Each such wakeup takes one of them by chance.
+    pub delays: [Vec<u32>; 3],
     /// How runs differ.
     pub jitter: Jitter,
 }
@@ -145,11 +156,12 @@ impl Replay {
         jobs
     }
 
-    /// How long an idle processor takes to begin with a woken task: the n-th wakeup of that task in a run of that seed. The simulated
-    /// kernel and those who listen to it ask both, so it is no draw from a stream.
+    /// How long it takes to begin with a woken task: the n-th wakeup of that task in a run of that seed. The simulated kernel and those who
+    /// listen to it ask both, so it is no draw from a stream.
     #[inline]
-    pub fn idle_exit(&self, seed: u64, task: u32, n: u32) -> Nanos {
-        if self.idle_exits.is_empty() {
+    pub fn delay(&self, waking: Waking, seed: u64, task: u32, n: u32) -> Nanos {
+        let delays = &self.delays[waking as usize];
+        if delays.is_empty() {
             return 0;
         }
         // The finaliser of splitmix64 spreads the three numbers over 64 bits.
@@ -158,7 +170,7 @@ impl Replay {
         x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         x ^= x >> 31;
-        self.idle_exits[(x % self.idle_exits.len() as u64) as usize].into()
+        delays[(x % delays.len() as u64) as usize].into()
     }
 }
 
@@ -185,10 +197,11 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_exit_is_one_of_the_recorded_ones_and_each_comes() {
-        let replay = Replay { idle_exits: vec![5, 6, 7, 8], ..Replay::default() };
-        let drawn: std::collections::BTreeSet<_> = (0..100).map(|n| replay.idle_exit(1, 2, n)).collect();
+    fn a_delay_is_one_of_the_recorded_ones_of_its_kind_and_each_comes() {
+        let replay = Replay { delays: [vec![5, 6, 7, 8], vec![1], vec![]], ..Replay::default() };
+        let drawn: std::collections::BTreeSet<_> = (0..100).map(|n| replay.delay(Waking::Idle, 1, 2, n)).collect();
         assert_eq!(drawn, [5, 6, 7, 8].into());
-        assert_eq!(Replay::default().idle_exit(1, 2, 3), 0);
+        assert_eq!(replay.delay(Waking::Interrupted, 1, 2, 3), 1);
+        assert_eq!(replay.delay(Waking::Task, 1, 2, 3), 0);
     }
 }

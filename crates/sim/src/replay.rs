@@ -3,12 +3,12 @@
 use crate::{
     interpret::Flow,
     kernel::Kernel,
-    process::{Action, Call, Mode, State},
+    process::{Call, Mode, State},
 };
 use schedlab_model::{
     Nanos,
     event::{NO_TASK, Observer},
-    replay::{Act, Replay},
+    replay::{Act, Replay, Waking},
     rng::Rng,
     scenario::Scenario,
     task::{CpuId, TaskId, Wait},
@@ -44,8 +44,12 @@ struct Cursor {
     at: u32,
     /// How often it has been through.
     pass: u32,
-    /// Its wakeups on idle processors.
-    from_idle: u32,
+    /// Its wakeups.
+    woken: u32,
+    /// When it was woken, and whether the processor was idle, until it runs.
+    waking: Option<(Nanos, bool)>,
+    /// Whether it waits for another task.
+    for_task: bool,
 }
 
 impl Replayed {
@@ -64,21 +68,39 @@ impl Replayed {
 
     /// The task does that stream. Returns whether it is there from the start.
     pub fn assign(&mut self, task: TaskId, stream: u32) -> bool {
-        let before = Cursor { stream: NONE, at: 0, pass: 0, from_idle: 0 };
+        let before = Cursor { stream: NONE, at: 0, pass: 0, woken: 0, waking: None, for_task: false };
         self.cursors.resize(task as usize + 1, before);
         self.cursors[task as usize].stream = stream;
         self.tasks[stream as usize] = task;
         !self.recording.streams[stream as usize].begun
     }
 
+    /// What a task that runs for the first time since its wakeup has to pay for the way there.
+    fn delay(&mut self, task: TaskId, now: Nanos, seed: u64) -> Nanos {
+        let cursor = &mut self.cursors[task as usize];
+        let Some((woken, idle)) = cursor.waking.take() else { return 0 };
+        let waking = match (idle, cursor.for_task) {
+            (true, _) => Waking::Idle,
+            (false, _) if woken < now => return 0, // others were in its way, which took longer
+            (false, true) => Waking::Task,
+            (false, false) => Waking::Interrupted,
+        };
+        self.recording.delay(waking, seed, task, cursor.woken)
+    }
+
     /// The next act of a task, none at the end of its stream, and its pass.
     fn next(&mut self, task: TaskId) -> (Option<Act>, u32) {
+        let act = self.peek(task);
         let cursor = &mut self.cursors[task as usize];
-        let acts = &self.recording.streams[cursor.stream as usize].acts;
-        let act = acts.get(cursor.at as usize).map(|act| act.act());
         cursor.at = if act.is_some() { cursor.at + 1 } else { 0 };
         cursor.pass += u32::from(act.is_none());
         (act, cursor.pass)
+    }
+
+    fn peek(&self, task: TaskId) -> Option<Act> {
+        let cursor = &self.cursors[task as usize];
+        let acts = &self.recording.streams[cursor.stream as usize].acts;
+        acts.get(cursor.at as usize).map(|act| act.act())
     }
 
     /// The edge has come once more; gives the task that it wakes.
@@ -131,7 +153,12 @@ fn varied(value: Nanos, by: Nanos, rng: &mut Rng) -> Nanos {
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// The running task's stream goes on, by one act that takes time, waits or may wake another task.
     pub fn replay(&mut self, cpu: usize, task: TaskId) -> Flow {
+        let (now, seed) = (self.now, self.seed);
         let Some(replayed) = &mut self.replayed else { return Flow::Continue };
+        let delay = replayed.delay(task, now, seed);
+        if delay > 0 {
+            return Flow::Burst(delay, Mode::System);
+        }
         let (act, pass) = replayed.next(task);
         let (span, jitter) = (replayed.recording.span, replayed.recording.jitter);
         let rng = &mut self.processes[task as usize].rng;
@@ -141,22 +168,32 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 return Flow::Burst(varied(length, by, rng), Mode::User);
             }
             Some(Act::Signal(edge)) => {
-                if let Some(woken) = replayed.signal(edge) {
+                let woken = replayed.signal(edge);
+                let waits =
+                    matches!(replayed.peek(task), Some(Act::Signal(_) | Act::Wait(_) | Act::Until(_) | Act::Sleep(_)));
+                if let Some(woken) = woken {
                     self.complete(woken);
+                }
+                // It waits in the same call, before the woken task can preempt it.
+                if waits {
+                    return self.replay(cpu, task);
                 }
             }
             Some(Act::Wait(edge)) if replayed.edges[edge as usize].times <= pass => {
                 replayed.edges[edge as usize].waiter = task;
+                replayed.cursors[task as usize].for_task = true;
                 self.block(cpu, State::Waiting(Wait::Pipe));
                 return Flow::Stop;
             }
             Some(Act::Until(time)) => {
                 let time = varied(time.saturating_add(span.saturating_mul(pass.into())), jitter.time, rng);
+                replayed.cursors[task as usize].for_task = false;
                 if time > self.now {
                     return self.call(cpu, task, Call::Sleep(time));
                 }
             }
             Some(Act::Sleep(length)) => {
+                replayed.cursors[task as usize].for_task = false;
                 let until = self.now.saturating_add(varied(length, jitter.time.min(length / 20), rng));
                 return self.call(cpu, task, Call::Sleep(until));
             }
@@ -184,19 +221,15 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.begin(child);
     }
 
-    /// An idle processor takes as long to begin with a woken task as the recorded one did.
+    /// A task is woken for a processor that is idle, or not: it pays for the way there when it runs.
     #[cold]
     #[inline(never)]
-    pub fn leave_idle(&mut self, task: TaskId) {
-        let seed = self.seed;
-        let Some(replayed) = &mut self.replayed else { return };
-        let Some(cursor) = replayed.cursors.get_mut(task as usize).filter(|cursor| cursor.stream != NONE) else {
-            return;
-        };
-        cursor.from_idle = cursor.from_idle.wrapping_add(1);
-        let exit = replayed.recording.idle_exit(seed, task, cursor.from_idle);
-        if exit > 0 {
-            self.processes[task as usize].plan_first(Action::Burst(exit, Mode::System));
+    pub fn note_wakeup(&mut self, task: TaskId, idle: bool) {
+        let now = self.now;
+        let cursor = self.replayed.as_mut().and_then(|replayed| replayed.cursors.get_mut(task as usize));
+        if let Some(cursor) = cursor.filter(|cursor| cursor.stream != NONE) {
+            cursor.woken = cursor.woken.wrapping_add(1);
+            cursor.waking = Some((now, idle));
         }
     }
 }

@@ -118,10 +118,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let cpu = self.place(task, why);
         self.emit(Kind::Wakeup, u8::from(why == Enqueue::New), cpu, task, 0, 0);
         let running = self.cpus[cpu as usize].running;
+        if self.replayed.is_some() && why == Enqueue::Wakeup {
+            self.note_wakeup(task, running == NO_TASK);
+        }
         if running == NO_TASK {
-            if self.replayed.is_some() && why == Enqueue::Wakeup {
-                self.leave_idle(task);
-            }
             self.scheduler.enqueue(&mut context!(self), cpu, task, why);
             self.wishes.resched.insert(cpu);
             return;

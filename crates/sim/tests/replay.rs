@@ -123,8 +123,29 @@ fn a_task_pays_for_leaving_idle_once_for_each_wakeup_there() {
     let sleeps = stream(&[Act::Compute(5), Act::Sleep(30), Act::Compute(5), Act::Exit]);
     let mut scenario = scenario(vec![sleeps], 100, "fifo", 1, 1000);
     let work = scenario.recording.as_mut().unwrap().work.as_mut().unwrap();
-    Arc::get_mut(work).unwrap().idle_exits = vec![3];
+    Arc::get_mut(work).unwrap().delays = [vec![3], vec![], vec![]];
     assert_eq!(leaves(&run(&scenario), 0), [5, 43]);
+}
+
+#[test]
+fn a_task_that_wakes_another_and_waits_is_not_preempted_in_between() {
+    let asks = stream(&[Act::Compute(10), Act::Signal(0), Act::Wait(1), Act::Compute(5), Act::Exit]);
+    let answers = stream(&[Act::Wait(0), Act::Compute(40), Act::Signal(1), Act::Exit]);
+    let mut scenario = scenario(vec![asks, answers], 100, "eevdf", 1, 1000);
+    let job = scenario.workload.get_mut("tasks").unwrap();
+    job.slice = Some(schedlab_model::units::Duration(100_000));
+    assert_eq!(leaves(&run(&scenario), 0), [10, 55]);
+}
+
+#[test]
+fn a_task_that_is_woken_by_another_pays_for_the_switch() {
+    let asks = stream(&[Act::Compute(10), Act::Signal(0), Act::Wait(1), Act::Compute(5), Act::Exit]);
+    let answers = stream(&[Act::Wait(0), Act::Compute(40), Act::Signal(1), Act::Exit]);
+    let mut scenario = scenario(vec![asks, answers], 100, "fifo", 1, 1000);
+    let work = scenario.recording.as_mut().unwrap().work.as_mut().unwrap();
+    Arc::get_mut(work).unwrap().delays = [vec![], vec![], vec![2]];
+    // To the one that answers, and back.
+    assert_eq!(leaves(&run(&scenario), 0), [10, 59]);
 }
 
 /// Recordings whose waits were all answered: each edge is given by a task at an earlier moment than it is waited for.

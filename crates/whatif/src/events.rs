@@ -1,11 +1,11 @@
 //! A simulated run as the events of a recorded one, so that both are measured by the same rules and in the words of the same tasks.
 //!
-//! A recorded wakeup on an idle processor ends with the switch, after the processor has left idle. The simulated kernel switches at
-//! once and lets the task pay for that (`model::replay`): here its switch comes that much later.
+//! A recorded wakeup ends with the switch, after the processor has left idle or the task that ran there. The simulated kernel switches at
+//! once and lets the woken task pay for that (`model::replay`): here its switch comes that much later.
 
 use schedlab_model::{
-    event::{Event as Simulated, Kind as Of, Leave, Observer},
-    replay::Replay,
+    event::{Event as Simulated, Irq, Kind as Of, Leave, Observer},
+    replay::{Replay, Waking},
 };
 use schedlab_traces::kernel::{Context, Event, Kind, Left, Listener, Pid};
 use std::sync::Arc;
@@ -26,9 +26,12 @@ pub struct AsRecorded<'a, L> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
     pid: Pid,
-    from_idle: u32,
-    /// What its next switch comes later.
-    exit: u64,
+    /// Its wakeups.
+    woken: u32,
+    /// When it was woken, and how, until it runs.
+    waking: Option<(u64, Waking)>,
+    /// When a timer woke it last.
+    timer: Option<u64>,
 }
 
 impl<'a, L: Listener> AsRecorded<'a, L> {
@@ -83,9 +86,14 @@ impl<'a, L: Listener> AsRecorded<'a, L> {
         let idle = self.processors[cpu].0 == 0 || self.leaving[cpu].is_some();
         let Some(task) = self.tasks.get_mut(event.task as usize) else { return };
         let kind = if event.flag == 1 { Kind::New } else { Kind::Waking };
-        if idle && kind == Kind::Waking {
-            task.from_idle = task.from_idle.wrapping_add(1);
-            task.exit = self.work.idle_exit(self.seed, event.task, task.from_idle);
+        if kind == Kind::Waking {
+            task.woken = task.woken.wrapping_add(1);
+            let waking = match task.timer == Some(event.time) {
+                _ if idle => Waking::Idle,
+                true => Waking::Interrupted,
+                false => Waking::Task,
+            };
+            task.waking = Some((event.time, waking));
         }
         let bits = Event::bits(0, Context::Unknown);
         let woken = Event { task: task.pid, value: event.cpu.into(), bits, ..plain(event.time, event.cpu, kind) };
@@ -95,7 +103,13 @@ impl<'a, L: Listener> AsRecorded<'a, L> {
     fn switch_in(&mut self, event: &Simulated) {
         let cpu = usize::from(event.cpu);
         let Some(task) = self.tasks.get_mut(event.task as usize) else { return };
-        let (pid, exit) = (task.pid, std::mem::take(&mut task.exit));
+        let pid = task.pid;
+        let exit = match task.waking.take() {
+            Some((woken, waking)) if waking == Waking::Idle || woken == event.time => {
+                self.work.delay(waking, self.seed, event.task, task.woken)
+            }
+            _ => 0,
+        };
         match self.leaving[cpu].take() {
             Some((time, from, left)) if time == event.time => self.switch(cpu, event.time + exit, from, left, pid),
             Some((time, from, left)) => {
@@ -111,6 +125,11 @@ impl<L: Listener> Observer for AsRecorded<'_, L> {
     fn observe(&mut self, event: Simulated) {
         match event.kind {
             Of::Wakeup => self.wakeup(&event),
+            Of::Interrupt if event.a == Irq::Timer as u64 => {
+                if let Some(task) = self.tasks.get_mut(event.task as usize) {
+                    task.timer = Some(event.time);
+                }
+            }
             Of::SwitchIn => self.switch_in(&event),
             Of::SwitchOut if event.flag != Leave::Stopped as u8 => {
                 let left = match event.flag {

@@ -21,7 +21,7 @@ const MOST_ACTS: u64 = 1 << 28;
 struct Head {
     span: u64,
     edges: u32,
-    idle_exits: Vec<u32>,
+    delays: [Vec<u32>; 3],
     compute_jitter_permille: u32,
     time_jitter_ns: u64,
     streams: Vec<Task>,
@@ -52,7 +52,7 @@ pub fn write(work: &Replay, out: &mut impl Write) -> io::Result<()> {
     let head = Head {
         span: work.span,
         edges: work.edges,
-        idle_exits: work.idle_exits.clone(),
+        delays: work.delays.clone(),
         compute_jitter_permille: work.jitter.compute_permille,
         time_jitter_ns: work.jitter.time,
         streams: work.streams.iter().map(task).collect(),
@@ -100,7 +100,7 @@ pub fn read(file: &mut impl Read) -> io::Result<Replay> {
         streams.push(Stream { pid, name, job, begun, acts });
     }
     let jitter = Jitter { compute_permille: head.compute_jitter_permille.min(1000), time: head.time_jitter_ns };
-    Ok(Replay { streams, edges: head.edges, span: head.span, idle_exits: head.idle_exits, jitter })
+    Ok(Replay { streams, edges: head.edges, span: head.span, delays: head.delays, jitter })
 }
 
 fn act(file: &mut impl Read, (edges, streams): (u32, u32)) -> io::Result<Packed> {
@@ -144,7 +144,7 @@ mod tests {
         );
         (prop::collection::vec(stream, 2..5), any::<u64>()).prop_map(|(streams, span)| {
             let jitter = Jitter { compute_permille: 20, time: 7 };
-            Replay { streams, edges: 5, span, idle_exits: vec![1, 2, 3], jitter }
+            Replay { streams, edges: 5, span, delays: [vec![1, 2, 3], vec![], vec![4]], jitter }
         })
     }
 

@@ -5,6 +5,7 @@ use crate::{
     treatment::{Places, Policy, Treatment},
 };
 use hashbrown::HashMap;
+use schedlab_model::replay::Waking;
 use schedlab_traces::kernel::{Event, Kind, Left, Listener, Pid};
 
 /// A step of a task.
@@ -23,6 +24,10 @@ pub enum Step {
         /// Why it ended.
         cause: Cause,
     },
+    /// Found an answer of the task that it had woken before: that edge, which no event shows. See `hidden`.
+    Found(u32),
+    /// Another task ran instead, though it could have gone on.
+    Preempted,
     /// Made that task.
     Fork(Pid),
     /// Ended.
@@ -48,6 +53,8 @@ pub struct Task {
     state: State,
     /// Computed since the last step.
     computed: u64,
+    /// The task that preempted it, and whether that has waited since.
+    nested: Option<(Pid, bool)>,
     named: u64,
 }
 
@@ -94,8 +101,8 @@ pub struct Recording {
     pub span: u64,
     /// Processors that recorded anything.
     pub processors: u16,
-    /// From a wakeup on an idle processor to the switch to the woken task, ns.
-    pub idle_exits: Vec<u32>,
+    /// From a wakeup to the switch to the woken task where nothing was in its way, by `model::replay::Waking`, ns.
+    pub delays: [Vec<u32>; 3],
     /// Times of switches away from tasks that could run, ns on the clock of the file.
     pub preemptions: Vec<u64>,
     /// Switches whose previous task was not the next of the one before.
@@ -109,6 +116,10 @@ struct Processor {
     handling: Handling,
 }
 
+/// A task that was woken on a busy processor and runs sooner than this, ns, had no other in its way: a switch takes some microseconds, the
+/// shortest slice a tick.
+const AT_ONCE: u64 = 100_000;
+
 /// Takes the events of a recording apart.
 #[derive(Debug, Default)]
 pub struct History {
@@ -120,8 +131,8 @@ pub struct History {
     named: HashMap<Pid, u64>,
     begin: Option<u64>,
     now: u64,
-    /// By task, when it was woken for an idle processor.
-    for_idle: HashMap<Pid, u64>,
+    /// By task that was woken and has not run since, when, and how.
+    woken: HashMap<Pid, (u64, Waking)>,
 }
 
 impl History {
@@ -152,8 +163,8 @@ impl History {
             let (policy, places) = (Policy::Fair(0), Places::default());
             let name = format!("task {pid}");
             let life = (self.now, None);
-            let (steps, forked, computed) = (Vec::new(), false, 0);
-            tasks.push(Task { pid, name, forked, steps, life, policy, places, state, computed, named });
+            let (steps, forked, computed, nested) = (Vec::new(), false, 0, None);
+            tasks.push(Task { pid, name, forked, steps, life, policy, places, state, computed, nested, named });
             tasks.len() - 1
         });
         &mut tasks[at]
@@ -195,10 +206,8 @@ impl History {
             self.recording.preemptions.push(event.time);
         }
         if event.other > 0 {
-            let woken = self.for_idle.remove(&event.other);
-            if let Some(length) = woken.filter(|_| event.task == 0).map(|woken| now.saturating_sub(woken)) {
-                self.recording.idle_exits.push(u32::try_from(length).unwrap_or(u32::MAX));
-            }
+            self.measure_delay(event);
+            self.note_nested(event);
             let value = event.value;
             let task = self.task(event.other, State::Ready);
             task.places.ran_on(cpu);
@@ -218,7 +227,11 @@ impl History {
         let State::Running(_, since, woken) = task.state else { return };
         task.computed += now.saturating_sub(since);
         task.state = match left {
-            Left::Runnable => State::Ready,
+            Left::Runnable => {
+                task.compute();
+                task.steps.push(Step::Preempted);
+                State::Ready
+            }
             Left::Dead => {
                 task.compute();
                 task.steps.push(Step::Exit);
@@ -249,7 +262,12 @@ impl History {
             State::Ready | State::Dead => return,
         };
         let cause = match handling.cause(event, left) {
-            Ok(waker) => self.signal(waker, event.cpu),
+            Ok(waker) => {
+                if from.is_some() {
+                    self.find_hidden(waker, pid);
+                }
+                self.signal(waker, event.cpu)
+            }
             Err(cause) => cause,
         };
         let task = self.task(pid, State::Ready);
@@ -257,7 +275,7 @@ impl History {
             Some(from) => {
                 task.wait(from, now, cause);
                 task.state = State::Ready;
-                self.note_idle(event);
+                self.note_woken(event, cause);
             }
             None => {
                 if let State::Running(_, _, woken) = &mut task.state {
@@ -267,11 +285,57 @@ impl History {
         }
     }
 
-    /// The target of a wakeup is idle: what it takes to leave that is measured at the switch.
-    fn note_idle(&mut self, event: &Event) {
+    /// A task was woken: how long the way to its processor takes is measured at the switch.
+    fn note_woken(&mut self, event: &Event, cause: Cause) {
         let target = usize::from(event.value as u16);
-        if self.processors.get(target).copied().flatten().is_some_and(|at| at.idle) {
-            self.for_idle.insert(event.task, self.now);
+        let idle = self.processors.get(target).copied().flatten().is_some_and(|at| at.idle);
+        let waking = match cause {
+            _ if idle => Waking::Idle,
+            Cause::Task(_) => Waking::Task,
+            _ => Waking::Interrupted,
+        };
+        self.woken.insert(event.task, (self.now, waking));
+    }
+
+    /// A woken task gets its processor. On one that was busy, only short ways count: on longer ones, others were in its way.
+    fn measure_delay(&mut self, event: &Event) {
+        let Some((woken, waking)) = self.woken.remove(&event.other) else { return };
+        let length = self.now.saturating_sub(woken);
+        let free = if waking == Waking::Idle { event.task == 0 } else { event.task != 0 && length < AT_ONCE };
+        if free {
+            self.recording.delays[waking as usize].push(u32::try_from(length).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// A task wakes another for which it was preempted since it had woken it the last time, and which has waited since: it has found the
+    /// answer to what it had sent, though it did not wait for it. The answer was there when the other began its wait.
+    fn find_hidden(&mut self, waker: Pid, woken: Pid) {
+        let edge = self.recording.edges;
+        let Some(task) = self.known(waker) else { return };
+        if task.nested.take() != Some((woken, true)) {
+            return;
+        }
+        let acts = |step: &Step| !matches!(step, Step::Compute(_) | Step::Preempted);
+        let at = task.steps.iter().rposition(acts).map_or(0, |at| at + 1);
+        task.steps.insert(at, Step::Found(edge));
+        self.recording.edges += 1;
+        self.task(woken, State::Ready).steps.push(Step::Signal(edge));
+    }
+
+    /// A task leaves its processor to another.
+    fn note_nested(&mut self, event: &Event) {
+        let (from, to, left) = (event.task, event.other, event.left());
+        if let Some(task) = self.known(from) {
+            task.nested = (left == Left::Runnable).then_some((to, false));
+        }
+        if let Some(task) = self.known(to) {
+            // It goes on after the task that had preempted it.
+            task.nested = match task.nested {
+                Some((by, _)) if by == from && matches!(left, Left::Sleeping | Left::Uninterruptible) => {
+                    Some((by, true))
+                }
+                _ => None,
+            };
         }
     }
 

@@ -101,8 +101,8 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
             stream.acts.insert(0, Act::Until(recording.tasks[at].life.0).into());
         }
     }
-    let idle_exits = quantiles(recording.idle_exits.clone());
-    work.replay = Replay { streams, edges: recording.edges, span: recording.span, idle_exits, jitter: JITTER };
+    let delays = recording.delays.clone().map(quantiles);
+    work.replay = Replay { streams, edges: recording.edges, span: recording.span, delays, jitter: JITTER };
     copy(&mut work, recording, wish);
     work
 }
@@ -118,7 +118,7 @@ fn copy(work: &mut Work, recording: &Recording, wish: impl Fn(&Task) -> Wish) {
             Step::Wait { from, to, cause: Cause::Task(_) } => Some(Act::Sleep(to - from)),
             Step::Wait { from, to, cause } => Some(wait(cause, from, to, timers, &mut Causes::default())),
             Step::Exit => Some(Act::Exit),
-            Step::Signal(_) | Step::Fork(_) => None,
+            Step::Signal(_) | Step::Fork(_) | Step::Found(_) | Step::Preempted => None,
         };
         for _ in 0..wish(task).copies {
             let mut acts: Vec<Packed> = task.steps.iter().filter_map(act).map(Packed::from).collect();
@@ -145,10 +145,13 @@ fn acts(
     let timers = timers(&waits);
     let mut causes = Causes::default();
     let mut acts = Vec::with_capacity(task.steps.len());
-    for step in &task.steps {
+    for step in &together(&task.steps) {
         let act = match *step {
+            Step::Preempted => continue,
             Step::Compute(length) => Act::Compute(length),
             Step::Signal(edge) => Act::Signal(edge),
+            Step::Found(edge) if signalled[edge as usize] => Act::Wait(edge),
+            Step::Found(_) => continue,
             Step::Exit => Act::Exit,
             Step::Fork(child) => match forked.get_mut(&child).filter(|all| !all.is_empty()) {
                 Some(all) => {
@@ -173,6 +176,43 @@ fn acts(
         acts.push(act.into());
     }
     (acts, causes)
+}
+
+/// A task that wakes another and waits so soon after, ns, does both in one call, or in two that no switch comes between.
+const AT_ONCE: u64 = 20_000;
+
+/// The steps, with signals moved to the wait that follows at once. In a replay the woken task would preempt the waker between both, which it
+/// did not in the recording.
+fn together(steps: &[Step]) -> Vec<Step> {
+    let mut all: Vec<Step> = Vec::with_capacity(steps.len());
+    let mut held: Vec<Step> = Vec::new();
+    let mut since = 0;
+    for &step in steps {
+        match step {
+            Step::Signal(_) => {
+                since = if held.is_empty() { all.len() } else { since };
+                held.push(step);
+            }
+            Step::Compute(_) => all.push(step),
+            Step::Wait { .. } if !held.is_empty() && computed(&all[since..]) <= AT_ONCE => {
+                all.append(&mut held);
+                all.push(step);
+            }
+            _ => {
+                all.splice(since.min(all.len())..since.min(all.len()), held.drain(..));
+                all.push(step);
+            }
+        }
+        if !held.is_empty() && computed(&all[since..]) > AT_ONCE {
+            all.splice(since..since, held.drain(..));
+        }
+    }
+    all.splice(since.min(all.len())..since.min(all.len()), held);
+    all
+}
+
+fn computed(steps: &[Step]) -> u64 {
+    steps.iter().map(|step| if let Step::Compute(length) = step { *length } else { 0 }).sum()
 }
 
 fn timer_wait(step: &Step) -> Option<(u64, u64)> {
@@ -207,10 +247,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_signal_goes_to_the_wait_that_follows_at_once() {
+        let wait = Step::Wait { from: 0, to: 1, cause: Cause::Task(9) };
+        let steps = [Step::Compute(5), Step::Signal(1), Step::Compute(7), wait];
+        assert_eq!(together(&steps), [Step::Compute(5), Step::Compute(7), Step::Signal(1), wait]);
+        let late = [Step::Signal(1), Step::Compute(AT_ONCE + 1), wait];
+        assert_eq!(together(&late), late);
+        let preempted = [Step::Compute(5), Step::Signal(1), Step::Compute(7), Step::Preempted, wait];
+        assert_eq!(together(&preempted), [preempted[0], preempted[1], preempted[2], preempted[3], wait]);
+        let last = [Step::Compute(5), Step::Signal(1), Step::Compute(7)];
+        assert_eq!(together(&last), last);
+        let both = [Step::Signal(1), Step::Compute(AT_ONCE), Step::Signal(2), Step::Compute(AT_ONCE), wait];
+        assert_eq!(computed(&together(&both)), 2 * AT_ONCE, "nothing is lost");
+        assert_eq!(together(&both).len(), both.len());
+    }
+
+    #[test]
     fn quantiles_are_spread_evenly() {
         assert_eq!(quantiles((0..640).collect()).len(), QUANTILES);
         assert_eq!(quantiles((0..640).collect())[..3], [5, 15, 25]);
         assert_eq!(quantiles(vec![3, 1, 2]), [1, 2, 3]);
-        assert_eq!(quantiles(Vec::new()), []);
+        assert!(quantiles(Vec::new()).is_empty());
     }
 }
