@@ -263,6 +263,7 @@ fn base(experiment: &Experiment) -> Value {
     put("shared", table(&experiment.shared));
     put("duration", experiment.duration.clone());
     put("tunables", table(&experiment.tunables));
+    put("recording", experiment.recording.clone());
     Value::Object(base)
 }
 
