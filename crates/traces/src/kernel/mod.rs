@@ -2,6 +2,8 @@
 //!
 //!   event        what every reader gives: 32-byte records, and names apart from them
 //!   perf         perf.data, from files and pipes
+//!   dat          trace.dat of trace-cmd
+//!   raw          raw buffers, copied from tracefs
 //!
 //! and what binary recordings are read with:
 //!
@@ -11,17 +13,23 @@
 //!   comms        names of tasks, compared and numbered
 //!   order        events of several buffers in order of time
 //!   copied       the descriptions as perf and trace-cmd copy them
+//!   pages        pages of the kernel's ring buffer
+//!   buffers      the ring buffers of all processors, merged
 //!
 //! A reader takes layouts of events from the description inside the file, never from constants: kernels differ. It needs memory
 //! for what is out of order, not for the file, and what it cannot read it reports as lost.
 
+mod buffers;
 mod comms;
 mod copied;
+pub mod dat;
 mod decoder;
 pub mod description;
 mod event;
 mod order;
+pub mod pages;
 pub mod perf;
+pub mod raw;
 mod tracepoints;
 
 pub use event::{Context, Event, Head, Kind, Left, Listener, Loss, Pid, ReadError, Recorded};
