@@ -2,6 +2,8 @@
 //!
 //!   event        what every reader gives: 32-byte records, and names apart from them
 //!   perf         perf.data, from files and pipes
+//!   dat          trace.dat of trace-cmd
+//!   raw          raw buffers, copied from tracefs
 //!
 //! and what binary recordings are read with:
 //!
@@ -11,6 +13,8 @@
 //!   comms        names of tasks, compared and numbered
 //!   order        events of several buffers in order of time
 //!   copied       the descriptions as perf and trace-cmd copy them
+//!   pages        pages of the kernel's ring buffer
+//!   buffers      the ring buffers of all processors, merged
 //!
 //! and text with:
 //!
@@ -21,8 +25,10 @@
 //! A reader takes layouts of events from the description inside the file, never from constants: kernels differ. It needs memory
 //! for what is out of order, not for the file, and what it cannot read it reports as lost.
 
+mod buffers;
 mod comms;
 mod copied;
+pub mod dat;
 mod decoder;
 mod delivery;
 pub mod description;
@@ -31,9 +37,11 @@ mod kinds;
 mod lines;
 mod open;
 mod order;
+pub mod pages;
 pub mod perf;
 mod prefix;
 mod printed;
+pub mod raw;
 mod script;
 mod tasks;
 mod text;
