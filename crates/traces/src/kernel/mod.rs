@@ -1,24 +1,54 @@
 //! Recordings of kernels, made by any tool, as one stream of events in order of time.
 //!
-//!   event     what every reader gives: 32-byte records, and names apart from them
-//!   open      which format a file has
-//!   script, tracefs   text of perf, trace-cmd and the kernel; `text`, `prefix` and `printed` are what they share
-//!   delivery  order of time in bounded memory, `tasks` names as numbers, `kinds` counts by name, `lines` bounded lines
+//!   event        what every reader gives: 32-byte records, and names apart from them
+//!   open         which format a recording has
+//!   perf         perf.data, from files and pipes
+//!   script       text of perf script and trace-cmd report
+//!   tracefs      text of the kernel: trace and trace_pipe
+//!   perfetto     Perfetto traces with events of ftrace
+//!   own          recordings of our own, of the simulator, the host and guests
+//!   blktrace     binary traces of drives; `blkparse` is their text
+//!
+//! What binary recordings are read with:
+//!
+//!   description  layouts of records, from the kernel's own description of them
+//!   tracepoints  which tracepoints are read, and which of their fields
+//!   decoder      the kernel's records of tracepoints into events
+//!   comms        names of tasks, compared and numbered
+//!   order        events of several buffers in order of time
+//!
+//! and the others:
+//!
+//!   delivery     events in order of time, in bounded memory
+//!   tasks        names of tasks of any length, and where they come from
+//!   kinds        events counted by name
+//!   lines        lines of bounded length
+//!   text         what all texts with events have in common
+//!   prefix       what stands before an event in a line
+//!   printed      the printed fields of each event
+//!   proto        protobuf's wire format
 //!
 //! A reader takes layouts of events from the description inside the file, never from constants: kernels differ. It needs memory
 //! for what is out of order, not for the file, and what it cannot read it reports as lost.
 
+mod comms;
+mod copied;
+mod decoder;
 mod delivery;
+pub mod description;
 mod event;
 mod kinds;
 mod lines;
 mod open;
+mod order;
+pub mod perf;
 mod prefix;
 mod printed;
 mod script;
 mod tasks;
 mod text;
 mod tracefs;
+mod tracepoints;
 
 pub use event::{Context, Event, Head, Kind, Left, Listener, Loss, Pid, ReadError, Recorded};
 pub use open::{read, read_stream};
