@@ -31,6 +31,8 @@
 //! A reader takes layouts of events from the description inside the file, never from constants: kernels differ. It needs memory
 //! for what is out of order, not for the file, and what it cannot read it reports as lost.
 
+mod blkparse;
+mod blktrace;
 mod comms;
 mod copied;
 mod decoder;
@@ -41,9 +43,12 @@ mod kinds;
 mod lines;
 mod open;
 mod order;
+mod own;
 pub mod perf;
+mod perfetto;
 mod prefix;
 mod printed;
+mod proto;
 mod script;
 mod tasks;
 mod text;
