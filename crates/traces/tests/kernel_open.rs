@@ -5,7 +5,7 @@ mod kernel_text;
 use flate2::{Compression, write::GzEncoder};
 use kernel_text::{Heard, hear};
 use proptest::prelude::*;
-use schedlab_traces::kernel::{Head, ReadError, read};
+use schedlab_traces::kernel::{Context, Event, Head, Kind, ReadError, read};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -21,7 +21,11 @@ const SAMPLES: &[(&str, &str)] = &[
     ("blkparse.txt", "blkparse"),
     ("file.perf", "perf.data"),
     ("pipe.perf", "perf.data"),
+    ("t6.dat", "trace.dat"),
+    ("t7.dat", "trace.dat"),
 ];
+/// What is read here and there, and so not through a pipe.
+const FILES: &[&str] = &["file.perf", "t6.dat", "t7.dat"];
 
 fn sample(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
@@ -48,8 +52,7 @@ fn a_pipe_and_a_packed_file_tell_the_same_as_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let (plain, packed, fifo) = (folder.path().join("plain"), folder.path().join("packed"), folder.path().join("fifo"));
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    // perf.data as a file is read here and there: only as a pipe's does it come through one.
-    for (name, _) in SAMPLES.iter().filter(|(name, _)| *name != "file.perf") {
+    for (name, _) in SAMPLES.iter().filter(|(name, _)| !FILES.contains(name)) {
         std::fs::write(&plain, sample(name)).unwrap();
         let mut encoder = GzEncoder::new(File::create(&packed).unwrap(), Compression::fast());
         encoder.write_all(&sample(name)).unwrap();
@@ -65,6 +68,34 @@ fn a_pipe_and_a_packed_file_tell_the_same_as_the_file() {
 /// Whether the writer of a pipe could write all.
 fn read_of_nothing(writer: &mut std::process::Child) -> bool {
     writer.wait().unwrap().success()
+}
+
+#[test]
+fn what_needs_a_file_says_so_and_a_folder_has_raw_buffers() {
+    for name in FILES {
+        let why = hear(&sample(name)).0.unwrap_err().to_string();
+        assert!(why.contains("pipe"), "{why}");
+    }
+    let (head, heard) = read_file(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/raw")));
+    assert_eq!((head.unwrap().format.as_str(), heard.events.len() > 1), ("raw buffers", true));
+    let folder = tempfile::tempdir().unwrap();
+    let why = read_file(folder.path()).0.unwrap_err().to_string();
+    assert!(why.starts_with("raw buffers: "), "{why}");
+}
+
+/// `perf script --ns` of `task.perf`, by perf 6.1.
+#[test]
+fn the_text_of_a_binary_recording_tells_the_same() {
+    let binary = read_file(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/task.perf"))).1;
+    let text = hear(&sample("task-perf.txt")).1;
+    let of = |heard: &Heard| -> Vec<_> {
+        let known = |event: &&Event| !matches!(event.kind, Kind::Named | Kind::Member);
+        // The text does not say in what context something happened.
+        let plain = |event: &Event| Event { bits: Event::bits(event.flag(), Context::Unknown), ..*event };
+        heard.events.iter().filter(known).map(plain).collect()
+    };
+    assert!(of(&text).len() > 100);
+    assert_eq!(of(&text), of(&binary));
 }
 
 #[test]

@@ -20,6 +20,8 @@ const LONGEST: u64 = 1 << 20;
 const LONGEST_NAME: usize = 256;
 /// Tracepoints have numbers of 16 bits.
 const MOST: u32 = 1 << 16;
+/// Times on these clocks are no nanoseconds.
+const NO_TIMES: [&str; 2] = ["counter", "x86-tsc"];
 /// Bytes of a list of names: 4 Mi tasks of 25 bytes would be 100 MB, the kernel keeps a few thousand.
 const LONGEST_LIST: u64 = 1 << 24;
 
@@ -78,8 +80,14 @@ impl<R: Read> Copied<R> {
         }
     }
 
-    /// A content of a known length, at most `longest`.
+    /// A content of a known length, at most `longest`, as text.
     pub fn content(&mut self, length: u64, longest: u64) -> Result<String, ReadError> {
+        let content = self.content_bytes(length, longest)?;
+        Ok(String::from_utf8(content).unwrap_or_else(|why| String::from_utf8_lossy(why.as_bytes()).into_owned()))
+    }
+
+    /// A content of a known length, at most `longest`.
+    pub fn content_bytes(&mut self, length: u64, longest: u64) -> Result<Vec<u8>, ReadError> {
         if length > longest {
             return Err(self.wrong(format!("one of its descriptions has {length} bytes; {longest} would be many")));
         }
@@ -88,7 +96,7 @@ impl<R: Read> Copied<R> {
         if (content.len() as u64) < length {
             return Err(self.ended(io::ErrorKind::UnexpectedEof.into()));
         }
-        Ok(String::from_utf8_lossy(&content).into_owned())
+        Ok(content)
     }
 
     /// Passes over a content.
@@ -194,4 +202,17 @@ pub(super) fn listed(list: &str) -> impl Iterator<Item = (i32, &str)> {
     list.lines()
         .filter_map(|line| line.trim_start().split_once(' '))
         .filter_map(|(pid, name)| Some((pid.parse().ok()?, name)))
+}
+
+/// The clock that `trace_clock` says is in use: the one in brackets, or all of it.
+pub(super) fn clock(text: &str, format: &'static str) -> Result<String, ReadError> {
+    let marked = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    let clock = marked.map_or(text, |(clock, _)| clock).trim_matches(['\0', '\n', ' ']);
+    if NO_TIMES.contains(&clock) {
+        let why = format!(
+            "its clock {clock:?} does not count nanoseconds: record with \"local\" or \"mono\" (trace-cmd record -C mono)"
+        );
+        return Err(ReadError::Wrong { format, why });
+    }
+    Ok(clock.to_owned())
 }

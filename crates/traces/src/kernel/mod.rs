@@ -3,6 +3,8 @@
 //!   event        what every reader gives: 32-byte records, and names apart from them
 //!   open         which format a recording has
 //!   perf         perf.data, from files and pipes
+//!   dat          trace.dat of trace-cmd
+//!   raw          raw buffers, copied from tracefs
 //!   script       text of perf script and trace-cmd report
 //!   tracefs      text of the kernel: trace and trace_pipe
 //!   perfetto     Perfetto traces with events of ftrace
@@ -16,6 +18,9 @@
 //!   decoder      the kernel's records of tracepoints into events
 //!   comms        names of tasks, compared and numbered
 //!   order        events of several buffers in order of time
+//!   copied       the descriptions as perf and trace-cmd copy them
+//!   pages        pages of the kernel's ring buffer
+//!   buffers      the ring buffers of all processors, merged
 //!
 //! and the others:
 //!
@@ -33,8 +38,10 @@
 
 mod blkparse;
 mod blktrace;
+mod buffers;
 mod comms;
 mod copied;
+pub mod dat;
 mod decoder;
 mod delivery;
 pub mod description;
@@ -44,11 +51,13 @@ mod lines;
 mod open;
 mod order;
 mod own;
+pub mod pages;
 pub mod perf;
 mod perfetto;
 mod prefix;
 mod printed;
 mod proto;
+pub mod raw;
 mod script;
 mod tasks;
 mod text;

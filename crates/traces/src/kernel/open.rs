@@ -1,7 +1,7 @@
 //! Which format a recording has: by its content, never by its name.
 
 use super::prefix::Prefix;
-use super::{Head, Listener, ReadError, blkparse, blktrace, own, perf, perfetto, prefix, script, tracefs};
+use super::{Head, Listener, ReadError, blkparse, blktrace, dat, own, perf, perfetto, prefix, raw, script, tracefs};
 use crate::requests::unpack;
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -9,8 +9,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 /// What is read, for messages.
-const FORMATS: &str = "perf.data; text of perf script, trace-cmd report, tracefs (trace, trace_pipe) and blkparse; \
-                       Perfetto traces; blktrace; recordings of schedlab; also packed with gzip or zstd";
+const FORMATS: &str = "perf.data; trace.dat; text of perf script, trace-cmd report, tracefs (trace, trace_pipe) and blkparse; \
+                       Perfetto traces; blktrace; recordings of schedlab; folders with raw buffers of tracefs";
 /// Lines of the beginning that are looked at.
 const MOST_LINES: usize = 1000;
 /// Bytes that a message shows.
@@ -18,11 +18,13 @@ const SHOWN: usize = 24;
 /// How files begin that need more than bytes in their order.
 const PERF: &[u8] = b"PERFILE2";
 const PERF_SWAPPED: &[u8] = b"2ELIFREP";
+const DAT: &[u8] = b"\x17\x08\x44tracing";
 
 /// A format that can be told from its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Perf,
+    TraceDat,
     PerfScript,
     TraceCmdReport,
     Tracefs,
@@ -32,20 +34,25 @@ enum Format {
     Blkparse,
 }
 
-/// Reads a recording: a file, a pipe or, as "-", the standard input.
+/// Reads a recording: a file, a pipe or, as "-", the standard input, packed with gzip or zstd or not; or a folder with raw buffers.
 pub fn read(path: &Path, listener: &mut impl Listener) -> Result<Head, ReadError> {
     let mut file = match path.as_os_str() == "-" {
         true => File::from(io::stdin().as_fd().try_clone_to_owned()?),
         false => File::open(path)?,
     };
-    // perf.data is read here and there, which only a file permits: it is not to be read as a stream.
-    let here = file.stream_position();
-    if let (Ok(here), true) = (here, file.metadata()?.is_file()) {
+    let kind = file.metadata()?;
+    if kind.is_dir() {
+        return raw::read(path, listener);
+    }
+    // Some formats are read here and there, which only a file permits: it is not to be read as a stream.
+    if kind.is_file() {
         let mut magic = Vec::new();
-        (&file).take(PERF.len() as u64).read_to_end(&mut magic)?;
-        file.seek(io::SeekFrom::Start(here))?;
-        if format(&magic) == Some(Format::Perf) {
-            return perf::read(file, listener);
+        (&file).take(DAT.len() as u64).read_to_end(&mut magic)?;
+        file.seek_relative(-(magic.len() as i64))?;
+        match format(&magic) {
+            Some(Format::Perf) => return perf::read(file, listener),
+            Some(Format::TraceDat) => return dat::read(file, listener),
+            _ => {}
         }
     }
     read_stream(file, listener)
@@ -56,6 +63,7 @@ pub fn read_stream(input: impl Read + Send + 'static, listener: &mut impl Listen
     let (beginning, input) = unpack(Box::new(input)).map_err(|problem| ReadError::Unknown(problem.what))?;
     match format(&beginning) {
         Some(Format::Perf) => perf::read(pipe(input)?, listener),
+        Some(Format::TraceDat) => dat::read(pipe(input)?, listener),
         Some(Format::PerfScript) => script::read_perf(input, listener),
         Some(Format::TraceCmdReport) => script::read_trace_cmd(input, listener),
         Some(Format::Tracefs) => tracefs::read(input, listener),
@@ -79,6 +87,7 @@ fn format(beginning: &[u8]) -> Option<Format> {
     let begins = |magic| beginning.starts_with(magic);
     match () {
         () if begins(PERF) || begins(PERF_SWAPPED) => Some(Format::Perf),
+        () if begins(DAT) => Some(Format::TraceDat),
         () if begins(own::MAGIC) => Some(Format::Own),
         () if blktrace::begins(beginning) => Some(Format::Blktrace),
         () => text(beginning).or_else(|| perfetto::begins(beginning).then_some(Format::Perfetto)),

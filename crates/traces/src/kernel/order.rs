@@ -6,6 +6,38 @@
 
 use super::{Event, Listener};
 
+/// Lets events through that are in order of time.
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    first: Option<u64>,
+    last: u64,
+    /// Events that came too late and were dropped.
+    pub late: u64,
+}
+
+impl Gate {
+    /// First and last time of what came through.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        Some((self.first?, self.last))
+    }
+
+    /// Lets an event through. One without a time (0) takes that of the last, or of the one that will be the first.
+    #[inline]
+    pub fn pass(&mut self, mut event: Event, earliest: u64, listener: &mut impl Listener) {
+        if self.first.is_none() {
+            (self.first, self.last) = (Some(earliest), earliest);
+        }
+        if event.time == 0 {
+            event.time = self.last;
+        } else if event.time < self.last {
+            self.late += 1;
+            return;
+        }
+        self.last = event.time;
+        listener.event(&event);
+    }
+}
+
 /// Events that wait at most: 64 MB, and half as much again while they are sorted.
 const MOST: usize = 1 << 21;
 
@@ -17,11 +49,7 @@ pub(super) struct Order {
     settled: usize,
     newest: u64,
     newest_before: u64,
-    /// Time of the last event that was given out.
-    given: Option<u64>,
-    first: Option<u64>,
-    /// Events that came too late and were dropped.
-    pub late: u64,
+    gate: Gate,
 }
 
 impl Order {
@@ -39,7 +67,12 @@ impl Order {
 
     /// First and last time of what was given out.
     pub fn span(&self) -> Option<(u64, u64)> {
-        self.first.zip(self.given)
+        self.gate.span()
+    }
+
+    /// Events that came too late and were dropped.
+    pub fn late(&self) -> u64 {
+        self.gate.late
     }
 
     /// A round ends.
@@ -82,22 +115,7 @@ impl Order {
             // Nothing that waits has a time yet.
             None => return,
         };
-        if count == 0 {
-            return;
-        }
-        let mut given = self.given.unwrap_or(earliest);
-        self.first.get_or_insert(earliest);
-        for event in self.waiting.drain(..count) {
-            if event.time == 0 {
-                listener.event(&Event { time: given, ..event });
-            } else if event.time < given {
-                self.late += 1;
-            } else {
-                given = event.time;
-                listener.event(&event);
-            }
-        }
-        self.given = Some(given);
+        self.waiting.drain(..count).for_each(|event| self.gate.pass(event, earliest, listener));
         self.settled = self.waiting.len();
     }
 }

@@ -324,7 +324,7 @@ impl Session {
         let mut head = self.head;
         for (count, why) in [
             (self.damaged, "records do not fit their description"),
-            (self.order.late, "events came later in the file than their time allows"),
+            (self.order.late(), "events came later in the file than their time allows"),
             (
                 u64::from(self.unpacker.is_some_and(|unpacker| unpacker.is_within_record())),
                 "what was compressed ends within a record",
