@@ -4,8 +4,6 @@
 use super::tasks::{Source, Tasks};
 use super::{Context, Event, Head, Kind, Listener, Loss, Pid};
 
-/// Most losses of a head; the last one sums up the rest.
-const MOST_LOSSES: usize = 1000;
 /// Of records with the same problem, this number is shown.
 const SHOWN: usize = 3;
 
@@ -110,13 +108,7 @@ impl<'a, L: Listener> Delivery<'a, L> {
 
     /// Takes a loss that has no place among the events.
     pub(super) fn loss(&mut self, loss: Loss) {
-        let losses = &mut self.head.losses;
-        if losses.len() < MOST_LOSSES {
-            losses.push(loss);
-        } else if let Some(last) = losses.last_mut() {
-            let sum = last.events.unwrap_or(1).saturating_add(loss.events.unwrap_or(1));
-            *last = Loss { time: last.time, cpu: None, events: Some(sum), why: "further losses".to_owned() };
-        }
+        self.head.lose(loss);
     }
 
     /// Counts a record that cannot be read, after an event of that time; `shown` says where and what.

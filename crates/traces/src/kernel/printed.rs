@@ -42,7 +42,8 @@ const TABLE: &[(&str, Read)] = &[
     ("hrtimer_expire_entry", |text, at| addressed(text, at, Kind::TimerExpire, b"hrtimer=")),
     ("hrtimer_expire_exit", |text, at| addressed(text, at, Kind::TimerDone, b"hrtimer=")),
     ("hrtimer_cancel", |text, at| addressed(text, at, Kind::TimerCancel, b"hrtimer=")),
-    // The expiry of these is in ticks of unknown length, so that their start says nothing.
+    // The expiry of these is in ticks of unknown length, and left out.
+    ("timer_start", |text, at| addressed(text, at, Kind::TimerStart, b"timer=")),
     ("timer_expire_entry", |text, at| addressed(text, at, Kind::TimerExpire, b"timer=")),
     ("timer_expire_exit", |text, at| addressed(text, at, Kind::TimerDone, b"timer=")),
     ("timer_cancel", |text, at| addressed(text, at, Kind::TimerCancel, b"timer=")),
@@ -125,18 +126,24 @@ fn priority(text: &[u8]) -> Option<u64> {
     Some(u64::from(if negative.is_some() { -value } else { value } as u32))
 }
 
-/// How a task left, by the letters for its state, or by the number of old versions.
-pub(super) fn left(state: &[u8]) -> Option<Left> {
-    if let Some(bits) = decimal(state) {
-        return Some(match bits {
-            0 => Left::Runnable,
-            _ if bits & 1 != 0 => Left::Sleeping,
-            _ if bits & 2 != 0 => Left::Uninterruptible,
-            _ if bits & 12 != 0 => Left::Stopped,
-            _ => Left::Dead,
-        });
+/// How a task left, by the bits of its state. What is beyond these says that a task was preempted.
+pub(super) fn state(bits: u64) -> Left {
+    match bits {
+        _ if bits & 1 != 0 => Left::Sleeping,
+        // Also parked, and kernel threads without work.
+        _ if bits & 0xc2 != 0 => Left::Uninterruptible,
+        _ if bits & 0x0c != 0 => Left::Stopped,
+        _ if bits & 0x30 != 0 => Left::Dead,
+        _ => Left::Runnable,
     }
-    Some(match state.first()? {
+}
+
+/// How a task left, by the letters for its state, or by the number of old versions.
+pub(super) fn left(letters: &[u8]) -> Option<Left> {
+    if let Some(bits) = decimal(letters) {
+        return Some(state(bits));
+    }
+    Some(match letters.first()? {
         b'R' => Left::Runnable,
         b'S' => Left::Sleeping,
         // Of kernel threads: I without work, P parked, K killable.
@@ -321,14 +328,22 @@ fn timer_start(text: &[u8], at: Event) -> Option<Found<'_>> {
 
 /// "254,0 WS 4096 () 1234 + 8 none,0,0 [comm]" when issued, "254,0 WS () 1234 + 8 none,0,0 [0]" when complete.
 fn block(text: &[u8], at: Event, kind: Kind) -> Option<Found<'_>> {
-    let operation = text.split(|byte| *byte == b' ').nth(1)?;
+    let mut words = text.split(|byte| *byte == b' ');
+    let (drive, operation) = (drive(words.next()?)?, words.next()?);
     let plus = memmem::rfind(text, b" + ")?;
     let mut before = &text[..plus];
     let sector = decimal(last_word(&mut before))?;
     let sectors = decimal(text[plus + 3..].split(|byte| *byte == b' ').next()?)?;
     let bits = Event::bits(request(operation), at.context());
     let bytes = u32::try_from(sectors.saturating_mul(512)).unwrap_or(u32::MAX);
-    found(Event { kind, value: sector, extra: bytes, bits, ..at })
+    found(Event { kind, task: drive, value: sector, extra: bytes, bits, ..at })
+}
+
+/// A drive, "254,0", as its number: the major one in the high 12 bits, the minor one in the low 20.
+pub(super) fn drive(text: &[u8]) -> Option<Pid> {
+    let comma = memchr::memchr(b',', text)?;
+    let (major, minor) = (decimal(&text[..comma])?, decimal(&text[comma + 1..])?);
+    (major < 1 << 12 && minor < 1 << 20).then_some((major << 20 | minor) as u32 as Pid)
 }
 
 /// The flag of a request, by its letters: 0 read, 1 write, 2 other.

@@ -1,0 +1,179 @@
+//! Recordings of our own, of the simulator, the host and guests, as events of a kernel.
+//!
+//! Tasks are numbered from 1 on: 0 is the idle task. A task that leaves a processor and the one that gets it next are one switch, at
+//! the moment of leaving, as in Linux: what the switch itself takes belongs to the next one.
+
+use super::delivery::Delivery;
+use super::tasks::Source;
+use super::{Context, Event, Head, Kind, Left, Listener, Loss, Pid, ReadError, Recorded};
+use crate::Names;
+use crate::recording::{Reader, RecordingError};
+use schedlab_model::event::{self as model, Leave};
+use std::io::Read;
+
+/// How the files are called.
+pub(super) const FORMAT: &str = "schedlab recording";
+/// How they begin.
+pub(super) const MAGIC: &[u8] = b"schedlab";
+/// Events that may wait: a switch is known when the next task gets the processor.
+const WAITING: usize = 1 << 17;
+/// Bytes of a job's name that are kept: its number follows.
+const MOST_NAME: usize = 48;
+/// At least as many kinds of events are there.
+const KINDS: usize = 32;
+/// Bytes of a sector.
+const SECTOR: u64 = 512;
+
+/// Reads a recording.
+pub(super) fn read<L: Listener>(input: impl Read, listener: &mut L) -> Result<Head, ReadError> {
+    let mut reader = Reader::new(input).map_err(|why| match why {
+        RecordingError::Io(why) => ReadError::Io(why),
+        why => ReadError::Wrong { format: FORMAT, why: why.to_string() },
+    })?;
+    let mut names = reader.names().clone();
+    names.jobs.iter_mut().chain(&mut names.servers).for_each(cut);
+    let processors = names.processors;
+    let delivery = Delivery::new(FORMAT, WAITING, listener);
+    let mut own = Own { delivery, names, counts: Default::default(), processors: Vec::new(), time: 0 };
+    let mut damage = None;
+    for event in &mut reader {
+        match event {
+            Ok(event) => own.event(&event),
+            Err(RecordingError::Io(why)) => return Err(ReadError::Io(why)),
+            Err(why) => damage = Some(why.to_string()),
+        }
+    }
+    let time = own.time;
+    for cpu in 0..own.processors.len() {
+        own.switch(cpu as u16, 0);
+    }
+    if let Some(why) = damage {
+        own.delivery.loss(Loss { time: Some(time), cpu: None, events: None, why });
+    }
+    let mut head = own.delivery.finish("events");
+    let counts = own.counts.into_iter().flatten();
+    head.recorded = counts.map(|(kind, recorded)| (format!("{kind:?}"), recorded)).collect();
+    head.processors = head.processors.max(processors);
+    head.clock = Some("the run's own, from its start".to_owned());
+    Ok(head)
+}
+
+fn cut(name: &mut String) {
+    let end = (0..=MOST_NAME.min(name.len())).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+    name.truncate(end);
+}
+
+/// A processor: the task that has it, and how and when that left if the next one is not known yet.
+#[derive(Debug, Clone, Copy, Default)]
+struct Processor {
+    task: Pid,
+    leaves: Option<(u64, Left)>,
+}
+
+struct Own<'a, L> {
+    delivery: Delivery<'a, L>,
+    names: Names,
+    /// By the number of a kind.
+    counts: [Option<(model::Kind, Recorded)>; KINDS],
+    processors: Vec<Processor>,
+    time: u64,
+}
+
+/// The number of a task here.
+fn pid(task: u32) -> Option<Pid> {
+    task.checked_add(1).and_then(|task| Pid::try_from(task).ok())
+}
+
+impl<L: Listener> Own<'_, L> {
+    fn event(&mut self, of: &model::Event) {
+        self.time = of.time;
+        let cpu = usize::from(of.cpu);
+        if of.cpu == Event::ALL {
+            return self.delivery.unread(Some(of.time), || "one of a processor that does not exist".to_owned());
+        }
+        if self.processors.len() <= cpu {
+            self.processors.resize(cpu + 1, Processor::default());
+        }
+        let known = self.take(of);
+        let (_, recorded) = self.counts[of.kind as usize].get_or_insert((of.kind, Recorded { events: 0, known }));
+        recorded.events += 1;
+    }
+
+    /// Takes an event; whether its kind is one that is used.
+    fn take(&mut self, of: &model::Event) -> bool {
+        let Some(task) = pid(of.task).or((of.task == model::NO_TASK).then_some(Event::NO_TASK)) else {
+            self.delivery.unread(Some(of.time), || format!("one of the task {}, a number too large", of.task));
+            return true;
+        };
+        let bits = Event::bits(0, Context::Unknown);
+        let at = Event {
+            time: of.time,
+            value: 0,
+            task,
+            other: Event::NO_TASK,
+            extra: 0,
+            cpu: of.cpu,
+            kind: Kind::New,
+            bits,
+        };
+        let with = |kind, value| Event { kind, value, ..at };
+        let write = Event::bits(of.flag & 1, Context::Unknown);
+        match of.kind {
+            model::Kind::Created => self.created(of, &at),
+            model::Kind::Exited => self.deliver(with(Kind::Exit, 0)),
+            model::Kind::Wakeup if of.flag == 1 => self.deliver(with(Kind::New, of.cpu.into())),
+            model::Kind::Wakeup => self.deliver(with(Kind::Waking, of.cpu.into())),
+            model::Kind::SwitchIn => self.switch(of.cpu, task),
+            model::Kind::SwitchOut => self.leaves(of, task),
+            model::Kind::Idle => self.switch(of.cpu, 0),
+            model::Kind::Migrated => self.deliver(with(Kind::Migrate, of.a << 32 | u64::from(of.cpu))),
+            model::Kind::Charged => self.deliver(with(Kind::Runtime, of.a)),
+            model::Kind::DiskStart => {
+                let bytes = u32::try_from(of.b.saturating_mul(SECTOR)).unwrap_or(u32::MAX);
+                self.deliver(Event { extra: bytes, bits: write, ..with(Kind::BlockIssue, of.a) });
+            }
+            model::Kind::DiskDone => self.deliver(Event { bits: write, ..with(Kind::BlockComplete, of.a) }),
+            _ => return false,
+        }
+        true
+    }
+
+    fn deliver(&mut self, event: Event) {
+        let time = event.time;
+        self.delivery.event(event, || format!("one at {time} ns"));
+    }
+
+    fn created(&mut self, of: &model::Event, at: &Event) {
+        let name = self.names.task(of.task, of.a);
+        self.delivery.named(at, at.task, name.as_bytes(), Source::Event);
+        let nice = i64::from(of.flag) - 128;
+        self.deliver(Event { kind: Kind::Treated, value: nice as u64, ..*at });
+        if let Some(parent) = u32::try_from(of.b).ok().and_then(pid) {
+            self.deliver(Event { kind: Kind::Fork, task: parent, other: at.task, ..*at });
+        }
+    }
+
+    fn leaves(&mut self, of: &model::Event, task: Pid) {
+        let left = match of.flag {
+            flag if flag == Leave::Blocked as u8 => Left::Sleeping,
+            flag if flag == Leave::Exited as u8 => Left::Dead,
+            // The run stopped, not the task.
+            flag if flag == Leave::Stopped as u8 => return,
+            _ => Left::Runnable,
+        };
+        self.processors[usize::from(of.cpu)] = Processor { task, leaves: Some((of.time, left)) };
+    }
+
+    /// The processor goes to another task, or idles.
+    fn switch(&mut self, cpu: u16, next: Pid) {
+        let processor = &mut self.processors[usize::from(cpu)];
+        let Processor { task, leaves } = std::mem::replace(processor, Processor { task: next, leaves: None });
+        // It was idle if no task leaves it, and may be reported as idle twice.
+        let (time, left) = leaves.unwrap_or((self.time, Left::Runnable));
+        let task = if leaves.is_some() { task } else { 0 };
+        if task != next {
+            let bits = Event::bits(left as u8, Context::Unknown);
+            self.deliver(Event { time, value: 0, task, other: next, extra: 0, cpu, kind: Kind::Switch, bits });
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Recordings of our own, as events of a kernel.
+
+mod kernel_text;
+mod sample;
+
+use kernel_text::hear;
+use proptest::prelude::*;
+use sample::MS;
+use schedlab_model::event::{Event as Recorded, Kind as Of, Leave, NO_TASK, Observer};
+use schedlab_traces::kernel::{Context, Event, Kind, Left};
+use schedlab_traces::{Names, recording::Recorder};
+
+fn record(events: &[Recorded], names: &Names) -> Vec<u8> {
+    let mut recorder = Recorder::new(Vec::new(), names).unwrap();
+    events.iter().for_each(|event| recorder.observe(*event));
+    recorder.finish().unwrap()
+}
+
+#[test]
+fn a_run_is_told_as_a_kernel_would() {
+    let (head, heard) = hear(&record(&sample::run(), &sample::names()));
+    let head = head.unwrap();
+    let left = |left: Left| left as u8;
+    let told: Vec<_> = heard.told().iter().map(|e| (e.time / MS, e.kind, e.task, e.other, e.flag())).collect();
+    let none = Event::NO_TASK;
+    let expected = [
+        (4, Kind::Treated, 1, none, 0),
+        (10, Kind::Treated, 2, none, 0),
+        (10, Kind::New, 2, none, 0),
+        (10, Kind::Switch, 0, 2, left(Left::Runnable)),
+        (16, Kind::Treated, 3, none, 0),
+        (16, Kind::New, 3, none, 0),
+        (30, Kind::Switch, 2, 3, left(Left::Runnable)),
+        (40, Kind::Waking, 1, none, 0),
+        (40, Kind::Switch, 3, 1, left(Left::Runnable)),
+        (48, Kind::Switch, 1, 2, left(Left::Sleeping)),
+        (68, Kind::Exit, 2, none, 0),
+        (68, Kind::Switch, 2, 3, left(Left::Dead)),
+        (80, Kind::Switch, 3, 0, left(Left::Sleeping)),
+    ];
+    assert_eq!(told, expected);
+    let names: Vec<_> = heard.names_of_tasks().into_iter().collect();
+    assert_eq!(names, [(1, "editor#0"), (2, "hog <&\"1\">#1"), (3, "hog <&\"1\">#2")]);
+    assert_eq!((head.format.as_str(), head.processors, head.span), ("schedlab recording", 1, Some((4 * MS, 80 * MS))));
+    assert!(head.recorded["SwitchIn"].known && !head.recorded["Mark"].known);
+}
+
+#[test]
+fn forks_migrations_and_drives_keep_their_numbers() {
+    let names = Names { processors: 4, jobs: vec!["j".to_owned()], servers: vec!["fs".to_owned()], ..Names::default() };
+    let at = |task, kind, flag, a, b| Recorded { time: 7, a, b, task, cpu: 3, kind, flag };
+    let events = [
+        at(0, Of::Created, 118, 9, NO_TASK.into()),
+        at(5, Of::Created, 128, 0, 0),
+        at(5, Of::Migrated, 0, 1, 0),
+        at(5, Of::Charged, 0, 44, 0),
+        at(NO_TASK, Of::DiskStart, 1, 80, 16),
+        at(NO_TASK, Of::DiskDone, 1, 80, 999),
+    ];
+    let (_, heard) = hear(&record(&events, &names));
+    let told: Vec<_> = heard.told().iter().map(|e| (e.kind, e.task, e.other, e.value, e.extra, e.flag())).collect();
+    let none = Event::NO_TASK;
+    let expected = [
+        (Kind::Treated, 1, none, -10i64 as u64, 0, 0),
+        (Kind::Treated, 6, none, 0, 0, 0),
+        (Kind::Fork, 1, 6, 0, 0, 0),
+        (Kind::Migrate, 6, none, 1 << 32 | 3, 0, 0),
+        (Kind::Runtime, 6, none, 44, 0, 0),
+        (Kind::BlockIssue, none, none, 80, 16 * 512, 1),
+        (Kind::BlockComplete, none, none, 80, 0, 1),
+    ];
+    assert_eq!(told, expected);
+    assert!(heard.told().iter().all(|event| event.context() == Context::Unknown && event.cpu == 3));
+    assert_eq!(heard.names_of_tasks().into_iter().collect::<Vec<_>>(), [(1, "fs"), (6, "j#5")]);
+}
+
+#[test]
+fn what_a_switch_takes_belongs_to_the_next_task() {
+    let at = |time, task, kind, flag| Recorded { time, a: 0, b: 0, task, cpu: 0, kind, flag };
+    let events = [
+        at(10, 0, Of::SwitchIn, 0),
+        at(20, 0, Of::SwitchOut, Leave::Blocked as u8),
+        at(25, NO_TASK, Of::Overhead, 0),
+        at(25, 1, Of::SwitchIn, 0),
+        at(30, 1, Of::SwitchOut, Leave::SliceEnd as u8),
+        at(30, 1, Of::SwitchIn, 0),
+        at(40, 1, Of::SwitchOut, Leave::Stopped as u8),
+    ];
+    let (_, heard) = hear(&record(&events, &Names::default()));
+    let switches: Vec<_> = heard.told().iter().map(|event| (event.time, event.task, event.other)).collect();
+    // The second task gets its processor back, which is no switch; the run stops while it has it.
+    assert_eq!(switches, [(10, 0, 1), (20, 1, 2)]);
+}
+
+#[test]
+fn a_recording_that_is_cut_off_is_told_up_to_there() {
+    let bytes = record(&sample::run(), &sample::names());
+    let (head, heard) = hear(&bytes[..bytes.len() - 2]);
+    assert_eq!(heard.told().len(), 13);
+    let why = &head.unwrap().losses[0].why;
+    assert!(why.starts_with("the recording is cut off after 22 events"), "{why}");
+    let why = hear(&bytes[..10]).0.unwrap_err().to_string();
+    assert!(why.starts_with("schedlab recording: this is not a recording"), "{why}");
+}
+
+proptest! {
+    /// Stints of some length with or without a pause after each, on some processors.
+    #[test]
+    fn stints_of_tasks_are_chains_of_switches(stints in prop::collection::vec((0..3u16, 1..50u64, any::<bool>()), 1..60)) {
+        let (mut events, mut now) = (Vec::new(), [0u64; 3]);
+        let mut expected = [0u64; 3];
+        for (task, (cpu, length, pause)) in (0..).zip(stints) {
+            let now = &mut now[usize::from(cpu)];
+            let at = |time, task, kind| Recorded { time, a: 0, b: 0, task, cpu, kind, flag: Leave::Blocked as u8 };
+            events.extend([at(*now, task, Of::SwitchIn), at(*now + length, task, Of::SwitchOut)]);
+            *now += length;
+            if pause {
+                events.push(at(*now, NO_TASK, Of::Idle));
+                *now += 5;
+            }
+            expected[usize::from(cpu)] += length;
+        }
+        events.sort_by_key(|event| event.time);
+        let (_, heard) = hear(&record(&events, &Names::default()));
+        for cpu in 0..3 {
+            let (mut current, mut since, mut ran) = (0, 0, 0);
+            for switch in heard.told().iter().filter(|event| event.cpu == cpu) {
+                prop_assert_eq!(switch.task, current);
+                ran += if current == 0 { 0 } else { switch.time - since };
+                (current, since) = (switch.other, switch.time);
+            }
+            prop_assert_eq!((current, ran), (0, expected[usize::from(cpu)]));
+        }
+    }
+
+    #[test]
+    fn damaged_recordings_end_in_events_and_losses(at in any::<prop::sample::Index>(), change in 1..=255u8, cut in any::<prop::sample::Index>()) {
+        let mut bytes = record(&sample::run(), &sample::names());
+        let at = at.index(bytes.len());
+        bytes[at] ^= change;
+        bytes.truncate(cut.index(bytes.len() + 1));
+        let _ = hear(&bytes);
+    }
+
+    #[test]
+    fn any_events_however_odd_are_told_in_order(
+        odd in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>(), any::<u16>(), 0..28usize, any::<u8>()), 0..50),
+    ) {
+        const KINDS: [Of; 7] = [Of::Created, Of::Exited, Of::Wakeup, Of::SwitchIn, Of::SwitchOut, Of::Idle, Of::Migrated];
+        let event = |(time, a, b, task, cpu, kind, flag): (u64, u64, u64, u32, u16, usize, u8)| {
+            Recorded { time, a, b, task, cpu, kind: KINDS[kind % KINDS.len()], flag }
+        };
+        let mut events: Vec<_> = odd.into_iter().map(event).collect();
+        events.sort_by_key(|event| event.time);
+        let _ = hear(&record(&events, &sample::names()));
+    }
+}
