@@ -1,4 +1,4 @@
-"""Exit statuses of the command, all of them; `schedlab time` of a single run has the command's own."""
+"""Exit statuses of the command, all of them; `schedlab time` of a single run and `record` have the command's own."""
 
 #: Everything was done.
 DONE = 0
@@ -6,6 +6,8 @@ DONE = 0
 FOUND = 1
 #: The user can correct it.
 REFUSED = 2
+#: Everything was done, and what was recorded or read lacks events.
+LOSSY = 3
 #: A fault of schedlab (EX_SOFTWARE of sysexits.h).
 FAULT = 70
 #: Ended by Ctrl-C.
@@ -17,6 +19,7 @@ MEANINGS = {
     DONE: "done",
     FOUND: "done, but tasks of a run wait forever (deadlock); of `lint`: a file has errors",
     REFUSED: "refused or failed: the message says why, and standard output is incomplete",
+    LOSSY: "done, but events were lost: the message says how many; with `--allow-loss` it is 0",
     FAULT: "a bug in schedlab; SCHEDLAB_DEBUG=1 prints the stack",
     STOPPED: "stopped by Ctrl-C; finished runs are kept",
     CLOSED_PIPE: "the reader of the output closed it, as head does",
