@@ -76,9 +76,11 @@ pub enum Kind {
     SoftirqEntry,
     /// It ends.
     SoftirqExit,
-    /// The timer `value` (its address) was started by `other`. Its expiry follows as a [`Kind::TimerExpiry`] of the same time.
+    /// The timer `value` (its address) was started by `other`. The expiry of a high-resolution timer follows as a [`Kind::TimerExpiry`] of
+    /// the same time; that of others is counted in the kernel's ticks, and left out.
     TimerStart,
-    /// When the timer of the `TimerStart` before it expires: `value`, ns on the monotonic clock or after now. `flag`: 0 absolute, 1 relative.
+    /// When the timer of the `TimerStart` before it expires: `value`, ns on the timer's clock (mostly the monotonic one), also if it was
+    /// started for a time from then. `flag`: 0 if its caller gave a time, 1 if a time from then.
     TimerExpiry,
     /// The timer `value` expired and its function is called. What is woken until its [`Kind::TimerDone`] is woken by it.
     TimerExpire,
@@ -90,9 +92,10 @@ pub enum Kind {
     WorkBegin,
     /// It ends.
     WorkEnd,
-    /// A request goes to a drive. `value`: first sector; `extra`: length in bytes; `flag`: 0 read, 1 write, 2 other.
+    /// A request goes to a drive. `value`: first sector; `extra`: length in bytes; `flag`: 0 read, 1 write, 2 other; `task`: the drive, its
+    /// major number in the high 12 bits, its minor one in the low 20.
     BlockIssue,
-    /// It is done. `value`: first sector; `flag` as in `BlockIssue`.
+    /// It is done. `value`, `extra`, `flag` and `task` as in `BlockIssue`.
     BlockComplete,
     /// `task`, current, had a page fault in its own code (`flag` 0) or the kernel's (1). `value`: the address.
     Fault,
@@ -231,7 +234,20 @@ impl Head {
     pub fn lost(&self) -> u64 {
         self.losses.iter().fold(0, |sum, loss| sum.saturating_add(loss.events.unwrap_or(1)))
     }
+
+    /// Notes a loss.
+    pub(crate) fn lose(&mut self, loss: Loss) {
+        if self.losses.len() < MOST_LOSSES {
+            return self.losses.push(loss);
+        }
+        let last = self.losses.last_mut().expect("there are a thousand");
+        let both = last.events.unwrap_or(1).saturating_add(loss.events.unwrap_or(1));
+        *last = Loss { time: last.time, cpu: None, events: Some(both), why: "further losses".to_owned() };
+    }
 }
+
+/// Losses that are told apart.
+const MOST_LOSSES: usize = 1000;
 
 /// Why a file cannot be read at all. What can be read of a damaged file is read, and the rest is a [`Loss`].
 #[derive(Debug, thiserror::Error)]
