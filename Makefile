@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 # One file without libraries: inside a guest kernel it is the only program.
 AGENT := python/schedlab/targets/bin/schedlab-agent
 # Tests that need the kernel and the time of this machine, which others use too.
-LIVE := $(patsubst %,tests/test_%.py,diagnose fleet guest guest_noisy guest_turns host live_alike live_arrivals live_faults time tour volume watch)
+LIVE := $(patsubst %,tests/test_%.py,diagnose fleet guest guest_noisy guest_turns host live_alike live_arrivals live_faults record_kernel time tour volume watch)
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
-.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-guests bench-start bench-report bench-tune bench-scale mutants docs new-scheduler lock
+.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-guests bench-start bench-report bench-tune bench-scale mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -158,6 +158,10 @@ bench-host:
 	cargo build --quiet --release --locked -p schedlab-agent
 	$(PYTHON) bench/sampling.py --agent $${CARGO_TARGET_DIR:-target}/release/schedlab-agent
 	cargo bench --quiet --locked -p schedlab-observe
+
+## bench-record: what schedlab record and perf sched record cost the recorded load, and bytes an event; as root
+bench-record: setup
+	$(BIN)/python bench/record.py --agent $(AGENT)
 
 ## bench-guests: from a boot to a table, and a table of four kernels and six quanta, in seconds and as ratios
 bench-guests: setup

@@ -26,6 +26,7 @@ VERBS = [
     "watch",
     "time",
     "diagnose",
+    "record",
 ]
 FAMILIES = [
     "schedulers",

@@ -54,6 +54,7 @@ PRINTED = {
     "watch": [("watch", ["watch", "--every", "20ms"], "agent")],
     "time": [("time", ["time"], "agent"), ("time", ["time", "--repeat", "2"], "agent")],
     "diagnose": [("diagnose", ["diagnose", "--for", "200ms", "--every", "50ms"], "agent")],
+    "record": [("record", [], "tests/test_record_kernel.py")],
     "advise": [("advise", ["advise", "--for", "400ms", "--budget", "12"], "agent")],
     "guest list": [("guest-list", ["guest", "list", "--here"], "")],
     "guest fetch": [("guest-fetch", ["guest", "fetch"], "guest")],

@@ -175,7 +175,7 @@ def test_a_plan_is_no_table(schedlab, queue):
 
 
 #: Verbs that print no table: a file, a page, a line, a script; `watch --csv` names a file for its rows.
-NO_TABLE = {"new", "lint", "schema", "completion", "man", "watch", "guest fetch", "guest boot", "guest build",
+NO_TABLE = {"new", "lint", "schema", "completion", "man", "watch", "record", "guest fetch", "guest boot", "guest build",
             "host apply", "host confirm", "host restore", "host unit"}  # fmt: skip
 
 

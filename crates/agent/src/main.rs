@@ -5,7 +5,7 @@
 use clap::{Parser, Subcommand};
 use schedlab_linux::{Fault, Root, machine, shown};
 use std::process::ExitCode;
-use verbs::{attend, background, record, run, sample, settings, suspects, time, volume};
+use verbs::{attend, background, capture, record, run, sample, settings, suspects, time, volume};
 
 mod guest;
 mod verbs;
@@ -37,6 +37,8 @@ enum Verb {
     Time(time::Time),
     /// Record the scheduler's events for a while.
     Record(record::Record),
+    /// Record the kernel's events as a trace.dat.
+    Capture(capture::Capture),
     /// What this host permits.
     Check(settings::Check),
     /// The host's tunables with their present values.
@@ -82,6 +84,7 @@ fn main() -> ExitCode {
         Verb::Suspects(it) => it.run(),
         Verb::Time(it) => it.run(),
         Verb::Record(it) => it.run(),
+        Verb::Capture(it) => it.run(),
         Verb::Check(it) => it.run(),
         Verb::Tunables(it) => it.run(),
         Verb::Apply(it) => it.run(),

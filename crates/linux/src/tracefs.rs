@@ -8,6 +8,7 @@ use crate::{
     call::{checked, opened},
 };
 use std::{
+    ffi::CStr,
     io,
     os::fd::{AsRawFd, OwnedFd},
     path::{Path, PathBuf},
@@ -34,7 +35,7 @@ impl Tracefs {
         if *root != Root::default() {
             return Err(refused("this tree has no tracefs", "mount it: mount -t tracefs tracefs /sys/kernel/tracing"));
         }
-        let open = open_unmounted().map_err(|why| refused(&why.to_string(), advice(&why)))?;
+        let open = open_unmounted(c"tracefs").map_err(|why| refused(&why.to_string(), advice(&why)))?;
         // The descriptor of a file system that is mounted nowhere is a folder like any other.
         let folder = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
         if !folder.join("events/sched").exists() {
@@ -68,14 +69,14 @@ pub fn advice(why: &io::Error) -> &'static str {
     }
 }
 
-/// Opens tracefs without a mount point (Linux 5.2: fsopen, fsconfig, fsmount).
-fn open_unmounted() -> io::Result<OwnedFd> {
+/// Opens a file system of the kernel's, such as tracefs or debugfs, without a mount point (Linux 5.2: fsopen, fsconfig, fsmount).
+pub fn open_unmounted(kind: &CStr) -> io::Result<OwnedFd> {
     /// Of fsopen and fsmount: close on exec.
     const CLOEXEC: libc::c_uint = 1;
     /// Of fsconfig: create the file system from what was configured.
     const CREATE: libc::c_uint = 6;
-    // SAFETY: the name is a terminated constant.
-    let context = opened(unsafe { libc::syscall(libc::SYS_fsopen, c"tracefs".as_ptr(), CLOEXEC) })?;
+    // SAFETY: the name is a terminated string, alive for the call.
+    let context = opened(unsafe { libc::syscall(libc::SYS_fsopen, kind.as_ptr(), CLOEXEC) })?;
     let none = std::ptr::null::<libc::c_char>();
     // SAFETY: the descriptor is open; this command takes no key and no value, so both may be null.
     checked(unsafe { libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), CREATE, none, none, 0) })?;

@@ -2,11 +2,13 @@
 //!
 //!   sample      the counters of sar, vmstat, iostat and dstat
 //!   tracing     the scheduler's events, recorded through tracefs
+//!   capture     the kernel's events as a trace.dat, for other tools, too
 //!   accounting  where the time of a command went
 //!   suspects    control groups, ends of tasks, locks and sockets
 //!   noise       the CPU time that others use, and holes in that of a processor
 
 pub mod accounting;
+pub mod capture;
 pub mod noise;
 mod number;
 pub mod sample;

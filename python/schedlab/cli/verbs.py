@@ -31,6 +31,8 @@ SUMMARIES = {
     "report the means.",
     "time": "Run a command and say where its time went: user, system, waiting for processor, disk and memory, asleep.",
     "diagnose": "Watch this host and name the resource that is short, the evidence, and who uses it up.",
+    "record": "Record what the kernel does, for other verbs, trace-cmd and KernelShark: switches, wakeups, interrupts, "
+    "timers.",
     "advise": "Find what this host is short of, try settings that could matter, and say which to set, or to leave it.",
     "guest": "Real kernels on an emulated machine that counts instructions: schedlab run FILE --on guest:6.1. "
     "guest:6.1@2 has two processors and is noisy; with guest:6.1@2-counted they take turns. Every verb has --json.",

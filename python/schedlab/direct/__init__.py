@@ -1,7 +1,7 @@
-"""The verbs that mostly wait for the agent (`time`, `watch`, `diagnose`) start without the libraries of the others.
+"""The verbs that mostly wait for the agent (`time`, `watch`, `diagnose`, `record`) start without the others' libraries.
 
 options.py    their options, as far as they are beyond doubt
-timed.py, watched.py, diagnosed.py    what each does; `cli` calls the same functions
+timed.py, watched.py, diagnosed.py, recorded.py    what each does; `cli` calls the same functions
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _MODULES = {
     "time": "schedlab.direct.timed",
     "watch": "schedlab.direct.watched",
     "diagnose": "schedlab.direct.diagnosed",
+    "record": "schedlab.direct.recorded",
 }
 #: Set while a shell completes a command.
 COMPLETING = "_SCHEDLAB_COMPLETE"

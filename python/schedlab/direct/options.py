@@ -66,9 +66,20 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "--csv": Option("csv"),
         "--markdown": Option("markdown"),
     },
+    "record": {
+        "--output": Option("output", _path),
+        "-o": Option("output", _path),
+        "--for": Option("lasting", str),
+        "--events": Option("events", str),
+        "--size": Option("size", str),
+        "--buffer": Option("buffer", str),
+        "--plain": Option("plain"),
+        "--allow-loss": Option("allow_loss"),
+        "--json": Option("json"),
+    },
 }
 #: The verbs that take a command after `--`, and whether it may be left out.
-COMMANDS = {"time": False, "watch": True}
+COMMANDS = {"time": False, "watch": True, "record": True}
 
 
 def read(words: list[str]) -> tuple[str, dict[str, Any]] | None:

@@ -1,4 +1,4 @@
-"""Exit statuses of the command, all of them; `schedlab time` of a single run has the command's own."""
+"""Exit statuses of the command, all of them; `schedlab time` of a single run and `record` have the command's own."""
 
 #: Everything was done.
 DONE = 0
@@ -6,7 +6,7 @@ DONE = 0
 FOUND = 1
 #: The user can correct it.
 REFUSED = 2
-#: Everything was done, but what was read lacks events.
+#: Everything was done, but what was recorded or read lacks events.
 LOST = 3
 #: A fault of schedlab (EX_SOFTWARE of sysexits.h).
 FAULT = 70

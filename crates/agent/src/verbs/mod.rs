@@ -2,6 +2,7 @@
 
 pub mod attend;
 pub mod background;
+pub mod capture;
 pub mod record;
 pub mod run;
 pub mod sample;

@@ -20,7 +20,8 @@ use schedlab_linux::{
     process::{prepare, reap_ended, unreaped},
 };
 use std::{
-    collections::BTreeSet, ffi::OsString, io, os::fd::AsFd, path::Path, process::Command, sync::OnceLock, time::Instant,
+    collections::BTreeSet, ffi::OsString, fs::File, io, os::fd::AsFd, path::Path, process::Command, sync::OnceLock,
+    time::Instant,
 };
 
 /// Signals that are passed on. One from the terminal goes to the command anyway: it is in the same group.
@@ -54,7 +55,7 @@ pub fn run(
     let strangers = living::children();
     let before = System::read(root);
     let began = Instant::now();
-    let child = match start(words, enclosure.as_ref(), signals.1) {
+    let child = match start(words, enclosure.as_ref().and_then(Enclosure::door), signals.1) {
         Ok(child) => child,
         Err(why) => return Ok(Err(not_started(&words[0], &why))),
     };
@@ -80,7 +81,7 @@ pub fn run(
 
 /// Gets the signals that are passed on as messages, and becomes the parent of the command's orphans. The second is the mask
 /// before, which is the command's.
-fn listen() -> Result<(SignalFd, SigSet), Fault> {
+pub(crate) fn listen() -> Result<(SignalFd, SigSet), Fault> {
     let call = |doing: &'static str| move |why: nix::Error| Fault::Call { doing: doing.to_owned(), why: why.into() };
     nix::sys::prctl::set_child_subreaper(true).map_err(call("adopting the command's children"))?;
     let mut heeded: SigSet = PASSED_ON.into_iter().collect();
@@ -94,18 +95,39 @@ fn listen() -> Result<(SignalFd, SigSet), Fault> {
     Ok((signals, before))
 }
 
-fn start(words: &[OsString], enclosure: Option<&Enclosure>, mask: SigSet) -> io::Result<i32> {
+/// Starts a command, in a control group if that file is the door of one, with this mask of signals.
+pub(crate) fn start(words: &[OsString], door: Option<File>, mask: SigSet) -> io::Result<i32> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     // A command that stays outside of the group is counted by what it is waited for.
-    prepare(&mut command, enclosure.and_then(Enclosure::door), mask);
+    prepare(&mut command, door, mask);
     Ok(command.spawn()?.id() as i32)
 }
 
-fn not_started(program: &OsString, why: &io::Error) -> NotStarted {
+/// Why a command could not be started, with the status that shells give.
+pub(crate) fn not_started(program: &OsString, why: &io::Error) -> NotStarted {
     let missing = why.kind() == io::ErrorKind::NotFound;
     let reason = if missing { "command not found".to_owned() } else { why.to_string() };
     NotStarted { status: if missing { 127 } else { 126 }, why: format!("{}: {reason}", program.display()) }
+}
+
+/// Passes the signals that have come on to the command, but for those that it got itself; returns whether there were any.
+pub(crate) fn pass_on(signals: &SignalFd, child: Option<i32>) -> bool {
+    let mut any = false;
+    while let Ok(Some(signal)) = signals.read_signal() {
+        let number = signal.ssi_signo as i32;
+        if number == libc::SIGCHLD {
+            continue;
+        }
+        any = true;
+        if signal.ssi_code != FROM_KERNEL
+            && let (Some(child), Ok(signal)) = (child, Signal::try_from(number))
+        {
+            // It may have ended just now.
+            let _ = kill(Pid::from_raw(child), signal);
+        }
+    }
+    any
 }
 
 struct Wait {
@@ -129,16 +151,7 @@ impl Wait {
         // After an error the caller looks again.
         let _ = poll(&mut polled, PollTimeout::NONE);
         drop(polled);
-        while let Ok(Some(signal)) = self.signals.read_signal() {
-            let number = signal.ssi_signo as i32;
-            if number != libc::SIGCHLD
-                && signal.ssi_code != FROM_KERNEL
-                && let Ok(signal) = Signal::try_from(number)
-            {
-                // It may have ended just now.
-                let _ = kill(Pid::from_raw(self.child), signal);
-            }
-        }
+        pass_on(&self.signals, Some(self.child));
         self.reap();
         // Afterwards: the message of a task precedes its reaping.
         if let Ok(exits) = &mut self.exits {

@@ -225,7 +225,7 @@ impl Layout {
 }
 
 /// The text of a description. The kernel gives `header_page` to the first read alone, so that must have room for all of it.
-fn read(path: &Path) -> io::Result<String> {
+pub(crate) fn read(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut text = vec![0; LONGEST];
     let mut length = 0;

@@ -10,6 +10,7 @@
 //!   perfetto     Perfetto traces with events of ftrace
 //!   own          recordings of our own, of the simulator, the host and guests
 //!   blktrace     binary traces of drives; `blkparse` is their text
+//!   state        the state of the host when a recording of our own began
 //!
 //! What binary recordings are read with:
 //!
@@ -59,6 +60,7 @@ mod printed;
 mod proto;
 pub mod raw;
 mod script;
+pub mod state;
 mod tasks;
 mod text;
 mod tracefs;
