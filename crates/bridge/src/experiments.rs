@@ -2,7 +2,7 @@
 
 use crate::{from_json, json, tables};
 use schedlab_model::experiment::{self, Digest, Experiment, Files, Format};
-use schedlab_workloads::roster;
+use schedlab_workloads::roster::{self, NoSteps};
 use std::sync::{Mutex, PoisonError};
 
 /// The experiment that was read last, with the digests of its cells: its cells are asked for next.
@@ -62,7 +62,10 @@ fn task_set(experiment: &Experiment, label: &str) -> Result<String, String> {
     let [cell] = <[_; 1]>::try_from(cells)
         .map_err(|_| format!("{label}: sweep: a task set is one setting: give each swept field a value with --set"))?;
     let mut scenario = cell.scenario;
-    let steps = roster::steps(&scenario.workload).map_err(|why| format!("{label}: {why}"))?;
+    let steps = roster::steps(&scenario.workload).map_err(|why| match why {
+        NoSteps::UnknownLoad { job, load } => format!("{label}: workload.{job}.load: {load:?} is no load"),
+        NoSteps::Setting { job, setting, why, .. } => format!("{label}: workload.{job}.{setting}: {why}"),
+    })?;
     for (job, steps) in scenario.workload.values_mut().zip(steps) {
         (job.load, job.steps) = (None, Some(steps));
         job.settings.clear();

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// The text in TOML. What is left at its default is left out.
+/// The text in TOML.
 ///
 /// # Errors
 /// If a value cannot be written in TOML, which no experiment that was read has.

@@ -14,13 +14,18 @@ use crate::{
     scenario::Job,
     task::Policy,
 };
-use serde_json::Value;
-use std::collections::BTreeMap;
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, sync::LazyLock};
 
 /// Most forks in forks, as in an experiment.
 const DEEPEST: usize = 8;
 /// Most steps that a task may become, with those of the tasks that it forks: more than an experiment has.
 const MOST_STEPS: usize = 10_000;
+
+/// Fields of a job that need not be written, and their values then.
+static USUAL: LazyLock<[(&str, Value); 5]> = LazyLock::new(|| {
+    [("count", json!(1)), ("passes", json!(1)), ("nice", json!(0)), ("priority", json!(0)), ("policy", json!("other"))]
+});
 
 /// A job before it is known whether it ends the run.
 pub(super) struct Draft {
@@ -47,7 +52,11 @@ impl Draft {
             (false, true) => ([repeated(self.times, self.steps), vec![Step::Exit]].concat(), forever),
             (false, false) => (self.steps, self.times),
         };
-        tree_of(&Job { steps: Some(steps), passes, ..self.job })
+        let mut tree = tree_of(&Job { steps: Some(steps), passes, ..self.job })?;
+        if let Some(fields) = tree.as_object_mut() {
+            fields.retain(|name, value| !USUAL.iter().any(|(field, usual)| field == name && *value == *usual));
+        }
+        Ok(tree)
     }
 }
 

@@ -59,8 +59,8 @@ const EVENTS: [(&str, Does); 20] = [
     ("sem_wait", Does::SemWait),
 ];
 
-/// Keys of a task and of a phase besides those of how they are treated.
-const OF_TASK: [&str; 4] = ["instance", "delay", "loop", "phases"];
+/// Keys of a task that a phase has not, besides those of how it is treated.
+const OF_TASK: [&str; 3] = ["instance", "delay", "phases"];
 /// The ref of a wait or timer that gives none, and the mutex.
 const NAMELESS: &str = "unknown";
 
@@ -137,7 +137,7 @@ impl<'j> Task<'j> {
                 if let Some((_, node)) = event {
                     return Err(node.fault("is an event next to phases, which rt-app does not do: put it into a phase"));
                 }
-                let known = [&OF_TASK[..], &treatment::KEYS, &treatment::OLD_KEYS].concat();
+                let known = [&["loop"], &OF_TASK[..], &treatment::KEYS, &treatment::OLD_KEYS].concat();
                 refuse_unknown(&table, &known, &table.at)?;
                 let read = phases.table()?.entries().map(|(_, node)| Phase::read(&node.table()?, &[]));
                 read.collect::<Result<Vec<_>, _>>()?

@@ -92,8 +92,10 @@ pub(super) fn group_path(at: &Path, name: &str, scenario: &Scenario) -> Result<S
                 format!("{name:?} has a weight or limits, which rt-app gives no group"),
             ));
         }
-        path = format!("/{name}{path}");
         next = spec.parent.as_deref();
+        // A group of a task set that was read is called by its whole path.
+        let around = next.and_then(|parent| name.strip_prefix(parent)?.strip_prefix('_'));
+        path = format!("/{}{path}", around.filter(|rest| !rest.is_empty()).unwrap_or(name));
     }
     Ok(if path.is_empty() { Treatment::ROOT_GROUP.to_owned() } else { path })
 }
