@@ -92,10 +92,12 @@ class Specification:
     definition: dict[str, Any]
     #: Where paths in it begin: the folder of its file. It is no part of what is asked.
     folder: Path = field(default=Path(), compare=False)
+    #: What its file says that is ignored, or done in another way (a task set of rt-app).
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def from_toml(cls, path: str | Path, set: Sequence[str] = ()) -> Self:
-        """Read an experiment file. `set` overrides fields: `["scheduler.slice=36ms"]`."""
+        """Read an experiment file, or a task set of rt-app. `set` overrides fields: `["scheduler.slice=36ms"]`."""
         path = Path(path)
         text = reading.text(path, reading.EXPERIMENT)
         return cls.from_text(text, escaped(str(path)), set=set, folder=path.parent)
@@ -115,11 +117,12 @@ class Specification:
         names = _core.files_of_experiment(text, format, list(set))
         files = {name: _named(name, folder, label) for name in names}
         canonical = _core.read_experiment(text, label, format, list(set), files)
+        notes = tuple(_core.notes_of_experiment(text)) if format == "toml" else ()
         definition = json.loads(canonical)
         if recording := definition.get("recording"):
             # The engine opens it, wherever it is asked from.
             recording["file"] = str((folder / recording["file"]).absolute())
-        return cls(Path(label).stem or "experiment", definition, folder)
+        return cls(Path(label).stem or "experiment", definition, folder, notes)
 
     def sweep(self, factors: Mapping[str, Sequence]) -> Self:
         """A new experiment that also tries every combination of these values, given by field path."""
@@ -129,6 +132,10 @@ class Specification:
     def replace(self, **fields: Any) -> Self:
         """A new experiment with other top-level fields: `experiment.replace(seeds=30)`."""
         return dataclasses.replace(type(self).from_dict({**self.definition, **fields}, self.name), folder=self.folder)
+
+    def written(self, format: str = "toml") -> str:
+        """It as the text of a file: "toml", or "rt-app" for a task set of rt-app, if that can say the same."""
+        return _core.write_experiment(json.dumps(self.definition), self.name, format)
 
     @property
     def question(self) -> str:

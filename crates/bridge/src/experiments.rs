@@ -2,6 +2,7 @@
 
 use crate::{from_json, json, tables};
 use schedlab_model::experiment::{self, Digest, Experiment, Files, Format};
+use schedlab_workloads::roster::{self, NoSteps};
 use std::sync::{Mutex, PoisonError};
 
 /// The experiment that was read last, with the digests of its cells: its cells are asked for next.
@@ -15,12 +16,13 @@ pub fn schema() -> Result<String, String> {
     serde_json::to_string_pretty(&experiment::schema(&tables::SHIPPED)).map_err(|why| why.to_string())
 }
 
-/// Reads and checks an experiment in "toml" or "json", and returns it as JSON.
+/// Reads and checks an experiment in "toml" or "json", and returns it as JSON. A file in "toml" may be a task set of rt-app, too.
 ///
 /// # Errors
 /// What is wrong with it: file, place, what was found and what would be right.
 pub fn read(text: &str, label: &str, format: &str, overrides: &[String], files: &Files) -> Result<String, String> {
-    let read = experiment::read_with(text, label, named(format)?, overrides, files, &tables::CATALOGUE);
+    let format = named(format, text)?;
+    let read = experiment::read_with(text, label, format, overrides, files, &tables::CATALOGUE);
     let (experiment, digests) = read.map_err(|problem| problem.to_string())?;
     let canonical = json(&experiment);
     *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some((experiment, digests));
@@ -32,11 +34,48 @@ pub fn read(text: &str, label: &str, format: &str, overrides: &[String], files: 
 /// # Errors
 /// If the format is none of these.
 pub fn files(text: &str, format: &str, overrides: &[String]) -> Result<Vec<String>, String> {
-    Ok(experiment::files(text, named(format)?, overrides))
+    Ok(experiment::files(text, named(format, text)?, overrides))
 }
 
-fn named(format: &str) -> Result<Format, String> {
+/// What is ignored of a file, or done in another way than it says, in sentences.
+#[must_use]
+pub fn notes(text: &str) -> Vec<String> {
+    if experiment::is_rt_app(text) { experiment::notes(text) } else { Vec::new() }
+}
+
+/// The text of an experiment in "toml", or as a task set of "rt-app". `label` is what messages call it.
+///
+/// # Errors
+/// What rt-app has no event for.
+pub fn write(experiment_json: &str, label: &str, format: &str) -> Result<String, String> {
+    let experiment: Experiment = from_json("experiment", experiment_json)?;
     match format {
+        "toml" => experiment::spelled(&experiment),
+        "rt-app" => task_set(&experiment, label),
+        other => Err(format!("{other:?} is neither toml nor rt-app")),
+    }
+}
+
+/// The only cell of an experiment, with the steps of its loads.
+fn task_set(experiment: &Experiment, label: &str) -> Result<String, String> {
+    let cells = experiment::expand_some(experiment, &tables::CATALOGUE, 0..2).map_err(|problem| problem.to_string())?;
+    let [cell] = <[_; 1]>::try_from(cells)
+        .map_err(|_| format!("{label}: sweep: a task set is one setting: give each swept field a value with --set"))?;
+    let mut scenario = cell.scenario;
+    let steps = roster::steps(&scenario.workload).map_err(|why| match why {
+        NoSteps::UnknownLoad { job, load } => format!("{label}: workload.{job}.load: {load:?} is no load"),
+        NoSteps::Setting { job, setting, why, .. } => format!("{label}: workload.{job}.{setting}: {why}"),
+    })?;
+    for (job, steps) in scenario.workload.values_mut().zip(steps) {
+        (job.load, job.steps) = (None, Some(steps));
+        job.settings.clear();
+    }
+    experiment::write_rt_app(&scenario, label).map_err(|problem| problem.to_string())
+}
+
+fn named(format: &str, text: &str) -> Result<Format, String> {
+    match format {
+        "toml" if experiment::is_rt_app(text) => Ok(Format::RtApp),
         "toml" => Ok(Format::Toml),
         "json" => Ok(Format::Json),
         other => Err(format!("{other:?} is neither toml nor json")),

@@ -20,10 +20,12 @@ mod problem;
 mod read;
 mod recorded;
 mod resolve;
+mod rt_app;
 mod schema;
 mod shape;
 mod snippet;
 mod space;
+mod spelled;
 mod spread;
 mod sweep;
 mod translate;
@@ -34,8 +36,10 @@ pub use keep::Condition;
 pub use problem::Problem;
 pub use read::{files, read, read_scenario, read_with};
 pub use recorded::Files;
+pub use rt_app::{is_rt_app, notes, write as write_rt_app};
 pub use schema::schema;
 pub use space::{Dimension, Space, Span, space};
+pub use spelled::spelled;
 pub use sweep::{Lists, Sweep};
 
 use crate::info::{Info, MetricInfo};
@@ -77,6 +81,8 @@ pub enum Format {
     Toml,
     /// As programs pass it on.
     Json,
+    /// The JSON of a task set of rt-app.
+    RtApp,
 }
 
 /// An experiment as written, overrides applied. Those that [`read`] returns are checked.

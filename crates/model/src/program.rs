@@ -191,6 +191,9 @@ pub struct Touch {
     pub compute: Span,
 }
 
+/// Work between two looks at the clock of [`Step::Busy`], ns. rt-app's event "runtime" has the same.
+pub const LOOK: crate::Nanos = 32 * crate::MICROSECOND;
+
 /// Steps that are done again and again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -221,6 +224,31 @@ pub struct ConditionWait {
     pub condition: String,
     /// The lock that protects it, which the task holds.
     pub lock: String,
+}
+
+/// What a timer does that has expired before the task comes to wait for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TimerMode {
+    /// It begins anew: its next expiry is counted from now.
+    #[default]
+    Relative,
+    /// It keeps its pace: its next expiry is one period after the missed one, which may have passed, too.
+    Absolute,
+}
+
+/// A wait for a timer of the task's own. The first expiry is counted from the task's start, each other one from the one before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Timer {
+    /// Its name: waits for a timer of the same name continue its count. Each task has its own.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// From its last expiry to the one that is waited for.
+    pub period: Duration,
+    /// What it does when that has passed already.
+    #[serde(default)]
+    pub mode: TimerMode,
 }
 
 /// How the kernel is to treat a task from now on. What is not named stays as it is.
@@ -277,6 +305,11 @@ pub enum Step {
     Sleep(Span),
     /// Waits for the next multiple of this length since the task began; a step reached late counts as a missed deadline.
     Period(Duration),
+    /// Waits for a timer of its own; a step reached late counts as a missed deadline, and does not wait.
+    Timer(Timer),
+    /// Uses the processor in user mode until this much time has passed, with the processor or without: it looks at the clock after each
+    /// 32us of work.
+    Busy(Duration),
     /// Opens the next file of the set (after the last comes the first).
     Open(FileSet),
     /// Reads this number of bytes at the current offset of the open file; at its end, only the call is made.

@@ -21,7 +21,11 @@ use schedlab_linux::{
     signals::{handle_pending, set_pending},
 };
 use schedlab_metrics::{bounded_slowdown, slowdown};
-use schedlab_model::{Nanos, rng::Rng};
+use schedlab_model::{
+    Nanos,
+    program::{LOOK, TimerMode},
+    rng::Rng,
+};
 use schedlab_workloads::{
     Instruction,
     draws::{draw, of_child, of_task},
@@ -63,6 +67,8 @@ pub(crate) struct Worker<'a> {
     pub pass_began: Nanos,
     /// The last deadline so far.
     deadline: Nanos,
+    /// The last expiry of each timer.
+    timers: Vec<Nanos>,
     /// Processor time it had when it began, ns.
     used_before: Nanos,
     /// What it had read when it began.
@@ -121,6 +127,7 @@ impl<'a> Worker<'a> {
             began: 0,
             pass_began: 0,
             deadline: 0,
+            timers: vec![0; setup.workload.programs.timers.len()],
             used_before: 0,
             reads_before: [0; 2],
             chase: None,
@@ -182,6 +189,7 @@ impl<'a> Worker<'a> {
     /// The task starts.
     fn begin(&mut self, began: Nanos) {
         (self.began, self.pass_began, self.deadline) = (began, began, began);
+        self.timers.fill(began);
         [&self.slot.pass_began, &self.slot.due, &self.slot.began].into_iter().for_each(|it| it.store(began, Relaxed));
         self.totals.created.fetch_add(1, Relaxed);
         let running = self.gaps.restart();
@@ -217,6 +225,8 @@ impl<'a> Worker<'a> {
                     self.sleep(clock::now().saturating_add(length));
                 }
                 Instruction::Period(length) => self.period(length),
+                Instruction::Timer { timer, period, mode } => self.timer(usize::from(timer), period, mode),
+                Instruction::Busy(length) => self.be_busy(length),
                 Instruction::Pass => self.pass(),
                 Instruction::Mark(_) => {}
                 Instruction::Yield => {
@@ -288,6 +298,28 @@ impl<'a> Worker<'a> {
             deadline += length;
         }
         self.slot.due.store(self.deadline, Relaxed);
+    }
+
+    /// Waits for a timer of the task's own, or, late, only notes how late.
+    fn timer(&mut self, timer: usize, period: Nanos, mode: TimerMode) {
+        let due = self.timers[timer].saturating_add(period);
+        let now = clock::now();
+        if now <= due {
+            self.timers[timer] = due;
+            self.totals.lateness.record(0);
+            return self.sleep(due);
+        }
+        self.timers[timer] = if mode == TimerMode::Relative { now } else { due };
+        self.totals.lateness.record(now - due);
+        self.totals.misses.fetch_add(1, Relaxed);
+    }
+
+    /// Works until that much time has passed, and looks at the clock now and then.
+    fn be_busy(&mut self, length: Nanos) {
+        let until = clock::now().saturating_add(length);
+        while clock::now() < until {
+            self.work(LOOK);
+        }
     }
 
     fn pass(&mut self) {

@@ -91,6 +91,10 @@ pub(crate) fn jobs(scenario: &Scenario) -> Vec<&Job> {
 
 /// The programs of all jobs.
 fn compile(scenario: &Scenario) -> Result<Programs, Fault> {
+    if let Some(name) = scenario.workload.iter().find(|(_, job)| job.replay.is_some()).map(|(name, _)| name) {
+        let why = "replays tasks of a recording, which only the simulator can; describe what they do as steps";
+        return Err(Fault::Wrong(format!("workload.{name}: {why}")));
+    }
     let steps = roster::steps(&scenario.workload).map_err(|why| match why {
         NoSteps::UnknownLoad { job, load } => Fault::Wrong(format!("workload.{job}.load: {load:?} is no load")),
         NoSteps::Setting { job, setting, why, .. } => Fault::Wrong(format!("workload.{job}.{setting}: {why}")),

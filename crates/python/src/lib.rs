@@ -273,6 +273,18 @@ mod _core {
         released(py, || experiments::files(text, format, &overrides))
     }
 
+    /// What is ignored of an experiment's file, or done in another way than it says.
+    #[pyfunction]
+    fn notes_of_experiment(py: Python<'_>, text: &str) -> PyResult<Vec<String>> {
+        released(py, || Ok(experiments::notes(text)))
+    }
+
+    /// The text of an experiment in "toml", or as a task set of "rt-app".
+    #[pyfunction]
+    fn write_experiment(py: Python<'_>, experiment_json: &str, label: &str, format: &str) -> PyResult<String> {
+        released(py, || experiments::write(experiment_json, label, format))
+    }
+
     /// The cells of an experiment from a place on, and at most that many, as a JSON list of scenario, factors and hash.
     #[pyfunction]
     fn expand(py: Python<'_>, experiment_json: &str, first: u64, most: u64) -> PyResult<String> {

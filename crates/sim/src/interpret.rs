@@ -9,6 +9,7 @@ use schedlab_model::{
     Nanos,
     event::{Kind, Observer},
     machine::Preemption,
+    program::{LOOK, TimerMode},
     task::{CpuId, TaskId, Wait},
 };
 use schedlab_policies::schedulers::{Context, Enqueue, Scheduler};
@@ -190,6 +191,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 process.next_instruction -= 1;
                 return self.replay(cpu, task);
             }
+            Instruction::Timer { timer, period, mode } => return self.timer(cpu, task, timer, period, mode),
+            Instruction::Busy(length) => return self.be_busy(task, length),
             Instruction::Yield => {
                 self.cpus[cpu].leaving = Enqueue::Yield;
                 self.wishes.resched.insert(cpu as CpuId);
@@ -267,6 +270,31 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             deadline += length;
         }
         Flow::Continue
+    }
+
+    /// Waits for a timer of the task's own, or, late, only notes how late.
+    fn timer(&mut self, cpu: usize, task: TaskId, timer: u16, period: Nanos, mode: TimerMode) -> Flow {
+        let (life, timer) = (&mut self.processes[task as usize].life, usize::from(timer));
+        if life.timers.len() <= timer {
+            life.timers.resize(timer + 1, life.began);
+        }
+        let due = life.timers[timer].saturating_add(period);
+        let late = self.now.checked_sub(due).filter(|&late| late > 0);
+        life.timers[timer] = if late.is_some() && mode == TimerMode::Relative { self.now } else { due };
+        self.emit(Kind::Period, u8::from(late.is_none()), cpu as CpuId, task, late.unwrap_or(0), 0);
+        if late.is_some() { Flow::Continue } else { self.call(cpu, task, Call::Sleep(due)) }
+    }
+
+    /// Works for a while, and comes back to the same instruction, until that much time has passed since it came first.
+    fn be_busy(&mut self, task: TaskId, length: Nanos) -> Flow {
+        let process = &mut self.processes[task as usize];
+        let until = *process.life.busy_until.get_or_insert(self.now.saturating_add(length));
+        if self.now >= until {
+            process.life.busy_until = None;
+            return Flow::Continue;
+        }
+        process.next_instruction -= 1;
+        Flow::Burst(LOOK, Mode::User)
     }
 
     /// The program enters the kernel.

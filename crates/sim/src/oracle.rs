@@ -28,6 +28,14 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             match program[at - 1] {
                 Instruction::Compute { span, .. } => total = total.saturating_add(draw(span, &mut rng)),
                 Instruction::Call(span) => total = total.saturating_add(draw(span, &mut rng)),
+                Instruction::Busy(length) => {
+                    // What is left of a time that has begun, besides the burst in hand.
+                    let left = match process.life.busy_until {
+                        Some(until) if at - 1 == process.next_instruction as usize => until.saturating_sub(self.now),
+                        _ => length,
+                    };
+                    total = total.max(process.left).saturating_add(left);
+                }
                 Instruction::Enter { depth } => loops[depth as usize] = 0,
                 Instruction::Again { start, times: u32::MAX, .. } => at = start as usize,
                 Instruction::Again { depth, start, times } => {
@@ -40,6 +48,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                     return total.saturating_add(self.replayed.as_ref().map_or(0, |replayed| replayed.burst(task)));
                 }
                 Instruction::Sleep { .. } | Instruction::Period(_) | Instruction::Receive(_) => return total,
+                Instruction::Timer { .. } => return total,
                 Instruction::Wait | Instruction::Pause | Instruction::Lock(_) | Instruction::Exit => return total,
                 Instruction::Serve(_) | Instruction::ReadLock(_) | Instruction::Acquire(_) => return total,
                 Instruction::Barrier(_) | Instruction::ConditionWait { .. } => return total,

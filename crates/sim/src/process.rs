@@ -195,6 +195,10 @@ pub(crate) struct Life {
     pub pass_began: Nanos,
     /// The last deadline so far.
     pub deadline: Nanos,
+    /// The last expiry of each timer that it has waited for.
+    pub timers: Vec<Nanos>,
+    /// Until when it uses the processor, while it does so for a time.
+    pub busy_until: Option<Nanos>,
     pub file: Option<OpenFile>,
     /// How many files of each set it has opened, created and deleted.
     pub taken: Vec<[u32; 3]>,

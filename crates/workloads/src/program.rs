@@ -5,7 +5,7 @@
 
 use schedlab_model::{
     Nanos,
-    program::{Demand, FileSet, Place, Repeat, Span, Step, Times, Touch, TouchOrder, Treatment},
+    program::{Demand, FileSet, Place, Repeat, Span, Step, TimerMode, Times, Touch, TouchOrder, Treatment},
     scenario::{Protocol, Shared},
 };
 use std::collections::BTreeMap;
@@ -31,6 +31,17 @@ pub enum Instruction {
     },
     /// Waits for the next multiple of this length since the task began.
     Period(Nanos),
+    /// Waits for a timer.
+    Timer {
+        /// Which of the task's own.
+        timer: u16,
+        /// From its last expiry to the one that is waited for.
+        period: Nanos,
+        /// What it does when that has passed.
+        mode: TimerMode,
+    },
+    /// Uses the processor until this much time has passed.
+    Busy(Nanos),
     /// Opens the next file of the set.
     Open(u16),
     /// Reads a number of bytes.
@@ -196,6 +207,8 @@ pub struct Programs {
     pub parties: Vec<u32>,
     /// Names of conditions.
     pub conditions: Vec<String>,
+    /// Names of timers; each task has all of its own.
+    pub timers: Vec<String>,
     /// Names of marks.
     pub marks: Vec<String>,
     /// The loops of each program.
@@ -361,6 +374,12 @@ impl Programs {
             Step::Call(span) => Instruction::Call(*span),
             Step::Sleep(span) => Instruction::Sleep { span: *span, then: 0 },
             Step::Period(length) => Instruction::Period(length.0),
+            Step::Timer(timer) => Instruction::Timer {
+                timer: index_of(&mut self.timers, &timer.name),
+                period: timer.period.0,
+                mode: timer.mode,
+            },
+            Step::Busy(length) => Instruction::Busy(length.0),
             Step::Open(set) => Instruction::Open(self.set(set)),
             Step::Create(set) => Instruction::Create(self.set(set)),
             Step::Delete(set) => Instruction::Delete(self.set(set)),

@@ -54,6 +54,8 @@ def verb(
 
     form = chosen(json, csv, markdown)
     experiment = Experiment.from_toml(file, set=[*(set or []), f"seeds={sessions}"])
+    for note in experiment.notes:
+        say(f"{escaped(str(file))}: {note}")
     if not experiment.is_of_host:
         raise UsageError(
             f"{file}: its machine is simulated, and a person judges the machine in front of them: write machine = "

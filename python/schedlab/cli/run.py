@@ -25,7 +25,7 @@ COMPARING = "Comparing"
 
 
 def verb(
-    file: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
+    file: Annotated[Path, typer.Argument(help="The experiment file (TOML), or a task set of rt-app (JSON).")],
     set: Annotated[
         list[str] | None, typer.Option("--set", help="Override a field: --set scheduler.slice=36ms; may be repeated.")
     ] = None,
@@ -69,6 +69,13 @@ def verb(
         bool, typer.Option("--trust", help="Agree to what the file runs and changes on this host; remembered.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the whole plan; run and write nothing.")] = False,
+    write: Annotated[
+        Path | None, typer.Option("--write", metavar="FILE", help="Write the experiment in TOML; run nothing.")
+    ] = None,
+    write_rt_app: Annotated[
+        Path | None,
+        typer.Option("--write-rt-app", metavar="FILE", help="Write it as a task set of rt-app (JSON); run nothing."),
+    ] = None,
     over: Annotated[
         str | None,
         typer.Option(
@@ -151,8 +158,12 @@ def verb(
 
     form = chosen(json, csv, markdown)
     pictures = _pictures(trace, gantt)
-    refuse_unwritable(trace=trace, gantt=gantt, svg=svg)
+    refuse_unwritable(trace=trace, gantt=gantt, svg=svg, write=write, **{"write-rt-app": write_rt_app})
     experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
+    for note in experiment.notes:
+        say(f"{escaped(str(file))}: {note}")
+    if write or write_rt_app:
+        return _write(experiment, write, write_rt_app)
     if over:
         experiment, baseline, on = comparing.over(experiment, over, baseline, on)
     question = comparing.question(within, of, until_known, baseline, svg)
@@ -188,6 +199,16 @@ def verb(
     said = [(path, kind, ", ".join(filter(None, [which, stretch and str(stretch)]))) for path, kind, stretch in drawn]
     _tell(results, said, baseline, question, form, svg)
     return _judge(results, unrecorded=no_record and any(map(is_live, names)))
+
+
+def _write(experiment: "Experiment", toml: Path | None, rt_app: Path | None) -> None:
+    """Write the experiment as it was read. Both texts are made before a file is written."""
+    from schedlab.system.writing import replace
+
+    texts = [(path, experiment.written(format)) for path, format in ((toml, "toml"), (rt_app, "rt-app")) if path]
+    for path, text in texts:
+        replace(path, text.encode())
+        print(path)
 
 
 def _show_plan(

@@ -74,6 +74,8 @@ def verb(
     from schedlab.cli.output import print_json, refuse_unwritable
     from schedlab.experiment import Experiment
     from schedlab.results import compared
+    from schedlab.system.escaped import escaped
+    from schedlab.system.terminal import say
     from schedlab.targets.names import named
     from schedlab.tune.document import document
 
@@ -81,6 +83,8 @@ def verb(
     refuse_unwritable(svg=svg, html=html)
     bound = compared.read_within(within) if within else None
     experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
+    for note in experiment.notes:
+        say(f"{escaped(str(file))}: {note}")
     if goal:
         from schedlab.tune import goals
 
@@ -94,7 +98,6 @@ def verb(
         found = _tuned(experiment, budget, place, out, bound, start, fresh)
     real = None
     if reality and found.chosen != found.board.present:
-        from schedlab.system.terminal import say
         from schedlab.tune.confirm import confirm as ask
 
         real = ask(found, reality, out, say)

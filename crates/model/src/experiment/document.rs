@@ -1,6 +1,6 @@
 //! The text of an experiment as a tree of values: TOML or JSON in, line numbers for messages, `--set` overrides.
 
-use super::{Format, path::Path, path::Segment, problem::Fault};
+use super::{Format, path::Path, path::Segment, problem::Fault, rt_app};
 use serde_json::{Map, Value};
 use toml::{
     Spanned,
@@ -28,6 +28,7 @@ pub(super) fn parse(text: &str, format: Format) -> Result<Value, Unreadable> {
     let tree = match format {
         Format::Toml => parse_toml(text)?,
         Format::Json => parse_json(text)?,
+        Format::RtApp => rt_app::translate(text).map_err(|(fault, line)| Unreadable { fault, line })?.tree,
     };
     if !tree.is_object() {
         let fault = Fault::new(Path::default(), "an experiment is a table of fields");

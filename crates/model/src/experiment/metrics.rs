@@ -119,7 +119,9 @@ fn may_end(job: &Job) -> bool {
 }
 
 fn may_be_late(job: &Job) -> bool {
-    job.steps.as_ref().is_none_or(|steps| any(steps, |step| matches!(step, Step::Period(_) | Step::Fork(_))))
+    job.steps
+        .as_ref()
+        .is_none_or(|steps| any(steps, |step| matches!(step, Step::Period(_) | Step::Timer(_) | Step::Fork(_))))
 }
 
 fn any(steps: &[Step], is: fn(&Step) -> bool) -> bool {

@@ -146,6 +146,8 @@ impl Program<'_> {
             Step::Call(length) => self.span("call", *length)?,
             Step::Sleep(length) => self.span("sleep", *length)?,
             Step::Period(length) => self.below(&[field("period")], |program| lasting(&program.at, *length))?,
+            Step::Timer(timer) => self.below(&[field("timer"), field("period")], |p| lasting(&p.at, timer.period))?,
+            Step::Busy(length) => self.below(&[field("busy")], |program| lasting(&program.at, *length))?,
             Step::Open(set) => {
                 self.below(&[field("open")], |program| program.file_set(set))?;
                 return Ok(true);

@@ -134,7 +134,7 @@ impl<'s> Time<'s> {
             Step::Compute(length) => longest(*length) > 0,
             Step::Call(length) | Step::Sleep(length) => longest(*length) > 0 || self.costs(step),
             Step::Period(_) | Step::Exit | Step::Run(_) | Step::Pause | Step::Receive(_) => true,
-            Step::Barrier(_) | Step::ConditionWait(_) => true,
+            Step::Barrier(_) | Step::ConditionWait(_) | Step::Timer(_) | Step::Busy(_) => true,
             Step::Mark(_) => false,
             Step::Set(_) => self.costs(step),
             Step::Repeat(Repeat { steps, .. }) => self.instant(steps).is_none(),
