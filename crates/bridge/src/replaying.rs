@@ -53,6 +53,8 @@ struct Prepared {
     causes: BTreeMap<String, Ended>,
     /// Ticks a second, if the recording shows them.
     hz: Option<u64>,
+    /// Whether it has the state at the start: slices, policies, processors and groups of tasks.
+    state: bool,
     /// The job whose end ended the recording, and when, s.
     fixed_work: Option<(String, f64)>,
 }
@@ -94,7 +96,7 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
     let mut work = work(&recording, |task| wishes.of(task));
     let host = host(&recording, &head);
     let last = last(&recording).filter(|&at| !wishes.of(&recording.tasks[at]).removed);
-    let (mut document, names) = document(&mut work, &recording, &host, last);
+    let (mut document, names) = document(&mut work, &recording, &host, head.state.as_deref(), last);
     if last.is_some() {
         let limit = Duration(recording.span.saturating_mul(MOST_TIMES));
         document["duration"] = serde_json::to_value(limit).map_err(|why| why.to_string())?;
@@ -113,13 +115,15 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
         recorded,
         causes: causes(&work),
         hz: tick(&recording.preemptions),
+        state: head.state.is_some(),
         fixed_work,
     })
 }
 
 /// What the recorded machine was, as far as the recording shows.
 fn host(recording: &Recording, head: &Head) -> Host {
-    let hz = tick(&recording.preemptions).unwrap_or(USUAL_HZ);
+    let said = head.state.as_ref().and_then(|state| state.kernel.tick_ns).filter(|&tick| tick > 0);
+    let hz = said.map(|tick| 1_000_000_000 / tick).or_else(|| tick(&recording.preemptions)).unwrap_or(USUAL_HZ);
     Host { processors: recording.processors.max(head.processors).max(1), hz, release: head.release.clone() }
 }
 

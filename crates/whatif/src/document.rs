@@ -3,12 +3,13 @@
 
 use crate::{
     history::Recording,
-    treatment::{Policy, Treatment},
+    placing::{Places, Placing, setting},
     work::Work,
 };
 use schedlab_model::units::spell_duration;
+use schedlab_traces::kernel::state::State;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is taken for granted of the recorded machine where the recording does not say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,56 +43,73 @@ pub fn document(
     work: &mut Work,
     recording: &Recording,
     host: &Host,
+    state: Option<&State>,
     last: Option<usize>,
 ) -> (Value, BTreeMap<String, String>) {
-    let mut jobs: BTreeMap<(String, Treatment, bool), Vec<usize>> = BTreeMap::new();
-    for (stream, &task) in work.tasks.iter().enumerate() {
-        let task_of = &recording.tasks[task];
-        let mut treatment = task_of.treatment();
-        treatment.bound = treatment.bound.filter(|_| host.processors > 1);
-        jobs.entry((task_of.name.clone(), treatment, last == Some(task))).or_default().push(stream);
+    let places = Places::new(recording, state, host.processors);
+    let mut jobs: BTreeMap<(String, Placing, bool), Vec<usize>> = BTreeMap::new();
+    for (stream, &at) in work.tasks.iter().enumerate() {
+        let task = &recording.tasks[at];
+        jobs.entry((task.name.clone(), places.of(task), last == Some(at))).or_default().push(stream);
     }
+    let used: BTreeSet<String> = jobs.keys().filter_map(|(_, placing, _)| placing.group.clone()).collect();
     let mut workload = Map::new();
     let mut names = BTreeMap::new();
-    for ((name, treatment, is_last), streams) in jobs {
+    for ((name, placing, is_last), streams) in jobs {
         let label = unused(&label(&name), &names);
         for &stream in &streams {
             work.replay.streams[stream].job.clone_from(&label);
         }
-        workload.insert(label.clone(), job(&label, treatment, streams.len(), is_last));
+        workload.insert(label.clone(), job(&label, &placing, streams.len(), is_last));
         names.insert(label, name);
     }
-    let document = json!({
+    let mut document = json!({
         "question": "What would the recorded tasks have done?",
         "duration": spell_duration(recording.span),
         "machine": { "preset": "uniform", "processors": host.processors, "clock": { "hz": format!("{}/s", host.hz) } },
-        "scheduler": host.scheduler(),
+        "scheduler": scheduler(host, state),
         "workload": workload,
     });
+    let groups = places.groups(state, &used);
+    if !groups.is_empty() {
+        document["groups"] = Value::Object(groups);
+    }
     (document, names)
 }
 
-fn job(label: &str, treatment: Treatment, count: usize, is_last: bool) -> Value {
+/// The policy of the kernel, with the settings that the recording has.
+fn scheduler(host: &Host, state: Option<&State>) -> Value {
+    let mut scheduler = host.scheduler();
+    let Some(state) = state else { return scheduler };
+    let features = state.kernel.settings.iter().find(|(path, _)| path.ends_with("/features"));
+    let off =
+        |name: &str| features.is_some_and(|(_, text)| text.split_whitespace().any(|one| one == format!("NO_{name}")));
+    if scheduler["name"] == "eevdf" {
+        if let Some(slice) = setting(state, "base_slice_ns") {
+            // The kernel shows it scaled to its processors (kernel/sched/fair.c, get_update_sysctl_factor).
+            let factor = 1 + u64::from(host.processors.min(8).max(1).ilog2());
+            scheduler["base_slice"] = json!(format!("{}ns", slice / factor));
+        }
+        if off("RUN_TO_PARITY") {
+            scheduler["run_to_parity"] = json!(false);
+        }
+    }
+    if off("WAKEUP_PREEMPTION") {
+        scheduler["wakeup_preemption"] = json!(false);
+    }
+    scheduler
+}
+
+fn job(label: &str, placing: &Placing, count: usize, is_last: bool) -> Value {
     let mut job = json!({ "replay": label, "count": count });
-    if !is_last {
-        job["passes"] = json!("forever");
-    }
-    match treatment.policy {
-        Policy::Fair(0) => {}
-        Policy::Fair(nice) => job["nice"] = json!(nice),
-        Policy::RealTime(priority) => {
-            job["policy"] = json!("fifo");
-            job["priority"] = json!(priority);
-        }
-        // Its size is unknown: before all others, as reservations are.
-        Policy::Deadline => {
-            job["policy"] = json!("fifo");
-            job["priority"] = json!(99);
-        }
-    }
-    if let Some(cpu) = treatment.bound {
-        job["cpus"] = json!([cpu]);
-    }
+    let mut put = |field: &str, value: Option<Value>| value.map(|value| job[field] = value);
+    put("passes", (!is_last).then(|| json!("forever")));
+    put("policy", (placing.policy != "other").then(|| json!(placing.policy)));
+    put("nice", (placing.nice != 0).then(|| json!(placing.nice)));
+    put("priority", (placing.priority != 0).then(|| json!(placing.priority)));
+    put("slice", placing.slice.map(|slice| json!(format!("{slice}ns"))));
+    put("cpus", (!placing.cpus.is_empty()).then(|| json!(placing.cpus)));
+    put("group", placing.group.as_ref().map(|group| json!(group)));
     job
 }
 

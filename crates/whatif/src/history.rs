@@ -43,6 +43,8 @@ pub struct Task {
     pub name: String,
     /// Whether it was made within the recording.
     pub forked: bool,
+    /// The task that made it, if the recording shows it.
+    pub parent: Option<Pid>,
     /// Its steps, in order.
     pub steps: Vec<Step>,
     /// When it was first seen, and when it ended, ns since the recording began.
@@ -164,7 +166,20 @@ impl History {
             let name = format!("task {pid}");
             let life = (self.now, None);
             let (steps, forked, computed, nested) = (Vec::new(), false, 0, None);
-            tasks.push(Task { pid, name, forked, steps, life, policy, places, state, computed, nested, named });
+            tasks.push(Task {
+                pid,
+                name,
+                forked,
+                parent: None,
+                steps,
+                life,
+                policy,
+                places,
+                state,
+                computed,
+                nested,
+                named,
+            });
             tasks.len() - 1
         });
         &mut tasks[at]
@@ -369,7 +384,7 @@ impl History {
             let (named, policy) = (task.named, task.policy);
             self.index.remove(&child);
             let new = self.task(child, State::Ready);
-            (new.forked, new.named, new.policy) = (true, named, policy);
+            (new.forked, new.named, new.policy, new.parent) = (true, named, policy, Some(parent));
         }
     }
 

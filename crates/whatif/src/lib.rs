@@ -4,6 +4,7 @@
 //!   causes    what ended a wait: another task, a timer, a device, something outside
 //!   timers    whether a task's timers are absolute or relative
 //!   treatment nice, policy and processors of each task, as far as the recording shows them
+//!   placing   how tasks are treated in an experiment
 //!   work      histories as streams of acts (`model::replay`)
 //!   tick      the length of the kernel's clock tick, from when it preempted
 //!   document  work as an experiment
@@ -19,6 +20,7 @@ mod ends;
 mod events;
 pub mod file;
 mod history;
+mod placing;
 mod tick;
 mod timers;
 mod treatment;

@@ -109,6 +109,8 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
     kernel = f"of Linux {release}" if release else "of a present kernel, since the file names none"
     hz = document["machine"]["clock"]["hz"]
     ticks = "by the times of its preemptions" if found["hz"] else "not shown by the recording"
+    if found["state"]:
+        return [f"the policy is {scheduler['name']}{variant}, {kernel}", *notes]
     bound = sorted(name for name, job in document["workload"].items() if "cpus" in job)
     return [
         f"the policy is {scheduler['name']}{variant}, {kernel}, with its default settings",

@@ -99,6 +99,13 @@ impl<R: Read> Copied<R> {
         Ok(content)
     }
 
+    /// All that is left, up to so many bytes.
+    pub fn rest(&mut self, longest: u64) -> Result<Vec<u8>, ReadError> {
+        let mut content = Vec::new();
+        self.from.by_ref().take(longest).read_to_end(&mut content)?;
+        Ok(content)
+    }
+
     /// Passes over a content.
     pub fn pass(&mut self, length: u64) -> Result<(), ReadError> {
         match io::copy(&mut self.from.by_ref().take(length), &mut io::sink())? {

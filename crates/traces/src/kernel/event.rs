@@ -2,6 +2,7 @@
 //!
 //! Long, because each kind of event says what its fields mean.
 
+use super::state::State;
 use std::collections::BTreeMap;
 
 /// The number of a thread, as the kernel gives it. 0 is the idle task of any processor.
@@ -225,6 +226,8 @@ pub struct Head {
     pub span: Option<(u64, u64)>,
     /// Kinds of events by the kernel's name ("sched:sched_switch").
     pub recorded: BTreeMap<String, Recorded>,
+    /// The state of the host when the recording began, if the file has it.
+    pub state: Option<Box<State>>,
     /// What was lost, in order of time; at most a thousand, the rest summed up in the last.
     pub losses: Vec<Loss>,
 }

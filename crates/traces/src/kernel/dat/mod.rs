@@ -17,6 +17,7 @@ use super::{
     copied::{self, Copied},
     decoder::Decoder,
     description::PageHead,
+    state::{self, State},
 };
 use options::{DONE, Options};
 use part::{Chunks, Packing, part};
@@ -156,7 +157,22 @@ impl<'a> Recording<'a> {
         if let Some(offset) = self.options.names {
             self.names = self.section(offset, "names")?.names()?;
         }
+        if let Some(offset) = self.options.state {
+            self.head.state = self.state(offset)?;
+        }
         Ok(pages)
+    }
+
+    /// The state of the host at the start. One that cannot be read is a loss, since all else can be.
+    fn state(&mut self, offset: u64) -> Result<Option<Box<State>>, ReadError> {
+        let document = self.section(offset, "the state at the start")?.rest(state::MOST_BYTES as u64)?;
+        match State::read(&document) {
+            Ok(state) => Ok(Some(Box::new(state))),
+            Err(why) => {
+                self.head.lose(Loss { time: None, cpu: None, events: Some(0), why });
+                Ok(None)
+            }
+        }
     }
 
     /// What the section at that place holds.

@@ -14,6 +14,8 @@ mod option {
     pub const FORMATS: u16 = 18;
     pub const NAMES: u16 = 21;
     pub const TEXT: u16 = 22;
+    /// Of schedlab: the state of the host at the start.
+    pub const STATE: u16 = crate::kernel::state::OPTION;
 }
 /// The number of the last option.
 pub(super) const DONE: u16 = 0;
@@ -35,6 +37,7 @@ pub(super) struct Options {
     pub header_info: Option<u64>,
     pub formats: Option<u64>,
     pub names: Option<u64>,
+    pub state: Option<u64>,
     /// Whether the trace is a text.
     pub is_text: bool,
     /// Where version 6 has the places of the buffers of further instances.
@@ -93,6 +96,7 @@ impl Options {
             option::HEADER_INFO => self.header_info = offset(),
             option::FORMATS => self.formats = offset(),
             option::NAMES => self.names = offset(),
+            option::STATE => self.state = offset(),
             option::TEXT => self.is_text = true,
             _ => {}
         }

@@ -1,0 +1,208 @@
+//! How each task is treated in an experiment: from the state at the start where the recording has it, else from its events.
+
+use crate::{
+    history::{Recording, Task},
+    treatment::Policy,
+};
+use schedlab_traces::kernel::{
+    Pid,
+    state::{self, State},
+};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the kernel calls policies, by their numbers in `sched_setattr(2)`; what is not here is an ordinary task.
+const NAMES: [(u32, &str); 4] = [(1, "fifo"), (2, "rr"), (3, "batch"), (5, "idle")];
+/// `cpu.weight` of a group that has none of its own, and what version 1 calls the same.
+const USUAL_WEIGHT: u64 = 100;
+const USUAL_SHARES: u64 = 1024;
+/// Processors of a mask that are looked at.
+const MOST_PROCESSORS: u16 = 1024;
+
+/// How a task is treated; tasks of one job are treated alike.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Placing {
+    pub policy: &'static str,
+    pub nice: i8,
+    pub priority: u8,
+    pub slice: Option<u64>,
+    /// Empty: all.
+    pub cpus: Vec<u16>,
+    pub group: Option<String>,
+}
+
+/// Places the tasks of a recording.
+pub(crate) struct Places<'a> {
+    recording: &'a Recording,
+    processors: u16,
+    known: BTreeMap<Pid, &'a state::Task>,
+    /// Whether tasks of a session make a group.
+    autogroup: bool,
+    /// The slice of a task that asks for none.
+    usual_slice: Option<u64>,
+}
+
+impl<'a> Places<'a> {
+    pub fn new(recording: &'a Recording, state: Option<&'a State>, processors: u16) -> Places<'a> {
+        let known = state.map(|state| state.tasks.iter().map(|task| (task.pid, task)).collect()).unwrap_or_default();
+        let setting = |name: &str| state.and_then(|state| setting(state, name));
+        let autogroup = setting("sched_autogroup_enabled") == Some(1);
+        Places { recording, processors, known, autogroup, usual_slice: setting("base_slice_ns") }
+    }
+
+    /// How a task is treated.
+    pub fn of(&self, task: &Task) -> Placing {
+        let shown = task.treatment();
+        let known = self.known_of(task);
+        let (policy, nice, priority) = match shown.policy {
+            Policy::Fair(nice) => (fair(known), nice, 0),
+            Policy::RealTime(priority) => (real_time(known), 0, priority),
+            // Its size is no ordinary task's: before all others, as reservations are.
+            Policy::Deadline => ("fifo", 0, 99),
+        };
+        let slice = known.map(|known| known.slice_ns).filter(|&slice| slice > 0 && Some(slice) != self.usual_slice);
+        let cpus = match known {
+            Some(known) => self.cpus(&known.processors),
+            None => shown.bound.filter(|_| self.processors > 1).into_iter().collect(),
+        };
+        let slice = slice.filter(|_| matches!(shown.policy, Policy::Fair(_)));
+        Placing { policy, nice, priority, slice, cpus, group: known.and_then(|known| self.group(known)) }
+    }
+
+    /// What the state says of a task, or of the one that made it.
+    fn known_of(&self, task: &Task) -> Option<&'a state::Task> {
+        let mut pid = if task.forked { task.parent? } else { task.pid };
+        // A chain of parents is no longer than there are tasks.
+        for _ in 0..self.recording.tasks.len() {
+            if let Some(known) = self.known.get(&pid) {
+                return Some(known);
+            }
+            pid = self.recording.tasks.iter().find(|task| task.pid == pid && task.forked)?.parent?;
+        }
+        None
+    }
+
+    /// A list such as "0-3,8"; empty if it is all of them.
+    fn cpus(&self, list: &str) -> Vec<u16> {
+        let mut all = BTreeSet::new();
+        for part in list.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            if let (Ok(first), Ok(last)) = (first.trim().parse::<u16>(), last.trim().parse::<u16>()) {
+                all.extend((first..=last.min(MOST_PROCESSORS)).filter(|cpu| *cpu < self.processors));
+            }
+        }
+        if all.len() == usize::from(self.processors) { Vec::new() } else { all.into_iter().collect() }
+    }
+
+    fn group(&self, known: &state::Task) -> Option<String> {
+        if known.group != "/" && !known.group.is_empty() {
+            return Some(group_name(&known.group));
+        }
+        let session = known.autogroup.as_deref().filter(|_| self.autogroup && !known.kernel)?;
+        Some(group_name(session.split(' ').next().unwrap_or(session)))
+    }
+
+    /// The groups of these names, with those that contain them.
+    pub fn groups(&self, state: Option<&State>, used: &BTreeSet<String>) -> Map<String, Value> {
+        let mut all = Map::new();
+        let groups: BTreeMap<String, &state::Group> =
+            state.into_iter().flat_map(|state| &state.groups).map(|group| (group_name(&group.path), group)).collect();
+        for name in used {
+            let mut name = name.clone();
+            while let Some(group) = groups.get(&name).filter(|_| !all.contains_key(&name)) {
+                let parent = parent(&group.path);
+                all.insert(name.clone(), described(group, parent.as_deref()));
+                let Some(above) = parent else { break };
+                name = above;
+            }
+            // One of a session: nice 0 weighs as a task.
+            all.entry(name).or_insert_with(|| json!({ "weight": USUAL_SHARES }));
+        }
+        all
+    }
+}
+
+/// A number among the scheduler's settings, by the name of its file.
+pub(crate) fn setting(state: &State, name: &str) -> Option<u64> {
+    let found = state.kernel.settings.iter().find(|(path, _)| path.rsplit('/').next() == Some(name))?;
+    found.1.trim().parse().ok()
+}
+
+fn fair(known: Option<&state::Task>) -> &'static str {
+    match known.map(name_of) {
+        Some(name @ ("batch" | "idle")) => name,
+        _ => "other",
+    }
+}
+
+fn real_time(known: Option<&state::Task>) -> &'static str {
+    match known.map(name_of) {
+        Some("rr") => "rr",
+        _ => "fifo",
+    }
+}
+
+fn name_of(known: &state::Task) -> &'static str {
+    NAMES.iter().find(|(number, _)| *number == known.policy).map_or("other", |(_, name)| name)
+}
+
+/// A path as the name of a group: "/user.slice/a" is "user_slice-a".
+fn group_name(path: &str) -> String {
+    let fits = |c: char| match c {
+        '/' => '-',
+        c if c.is_alphanumeric() || c == '-' => c,
+        _ => '_',
+    };
+    path.trim_matches('/').chars().take(64).map(fits).collect()
+}
+
+/// The group above; none above those at the top.
+fn parent(path: &str) -> Option<String> {
+    let (above, _) = path.trim_end_matches('/').rsplit_once('/')?;
+    (!above.is_empty()).then(|| group_name(above))
+}
+
+fn described(group: &state::Group, parent: Option<&str>) -> Value {
+    let weight = match (group.shares, group.weight) {
+        (Some(shares), _) => shares,
+        (None, Some(weight)) => (weight * USUAL_SHARES / USUAL_WEIGHT).max(2),
+        (None, None) => USUAL_SHARES,
+    };
+    let mut found = json!({ "weight": weight });
+    if let Some(parent) = parent {
+        found["parent"] = json!(parent);
+    }
+    if let (Some(quota), Some(period)) = (group.quota_ns, group.period_ns) {
+        found["quota"] = json!(format!("{quota}ns"));
+        found["period"] = json!(format!("{period}ns"));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_processors_are_read_and_all_of_them_are_none() {
+        let recording = Recording::default();
+        let places = Places::new(&recording, None, 4);
+        assert_eq!(places.cpus("0-1,3"), [0, 1, 3]);
+        assert!(places.cpus("0-3").is_empty());
+        assert!(places.cpus("0-63").is_empty());
+        assert_eq!(places.cpus("2,x,7"), [2]);
+    }
+
+    #[test]
+    fn groups_are_named_by_their_paths_and_stand_below_each_other() {
+        assert_eq!(group_name("/user.slice/app 1"), "user_slice-app_1");
+        assert_eq!(parent("/a/b/c").as_deref(), Some("a-b"));
+        assert_eq!(parent("/a"), None);
+        let group = |path: &str, weight| state::Group { path: path.to_owned(), weight, ..state::Group::default() };
+        let state = State { groups: vec![group("/a", Some(50)), group("/a/b", None)], ..State::default() };
+        let recording = Recording::default();
+        let found = Places::new(&recording, Some(&state), 2).groups(Some(&state), &["a-b".to_owned()].into());
+        assert_eq!(found["a-b"], json!({ "weight": 1024, "parent": "a" }));
+        assert_eq!(found["a"], json!({ "weight": 512 }));
+    }
+}
