@@ -146,7 +146,11 @@ def _print(found: list["Prediction"], form: Form, recording: Path, sweep: str | 
 
     if form is Form.JSON:
         documents: list[Any] = [one.as_dict() for one in found]
-        print_json(documents[0] if sweep is None else {"sweep": sweep, "points": documents})
+        named = {"recording": str(recording)}
+        if sweep is None:
+            print_json(named | documents[0])
+        else:
+            print_json(named | {"sweep": sweep, "points": documents}, "whatif-sweep")
         return
     for one in found:
         words = ", ".join(one.asked.words()) or "the recorded setting"

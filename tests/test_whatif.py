@@ -1,0 +1,221 @@
+"""`schedlab whatif`: changes that are asked for, the gate, and predictions from recordings made by hand."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import valid
+
+from schedlab.errors import UsageError
+from schedlab.whatif.asked import Asked, Change, apply
+from schedlab.whatif.judged import judge
+
+DOCUMENT = {
+    "machine": {"preset": "uniform", "processors": 2, "clock": {"hz": "250/s"}},
+    "scheduler": {"name": "eevdf", "variant": "6.12"},
+    "workload": {
+        "hog": {"replay": "hog", "count": 2, "cpus": [1]},
+        "kworker_0_1": {"replay": "kworker_0_1", "count": 1},
+    },
+}
+NAMES = {"hog": "hog", "kworker_0_1": "kworker/0:1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "fields"),
+    [
+        ("hog: nice=5", "hog", {"nice": 5}),
+        ("h.*: nice=-3, slice=20ms", "hog", {"nice": -3, "slice": "20ms"}),
+        ("hog:policy=fifo:10", "hog", {"policy": "fifo", "priority": 10}),
+        ("kworker/0:1: cpus=0-1", "kworker_0_1", {"cpus": [0, 1]}),
+        ("hog: cpus=0;1", "hog", {"cpus": [0, 1]}),
+    ],
+)
+def test_a_change_reaches_the_tasks_whose_whole_name_matches(text, name, fields):
+    changed = apply(Asked((Change.read(text),)), DOCUMENT, NAMES).definition["workload"]
+    assert changed[name] == DOCUMENT["workload"][name] | fields
+    other = next(job for job in changed if job != name)
+    assert changed[other] == DOCUMENT["workload"][other]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("hog", "write 'REGEX: FIELD=VALUE'"),
+        ("hog: nicer=5", "did you mean 'nice'?"),
+        ("hog: nice=x", "is not a whole number"),
+        ("ho: nice=5", "no task of the recording has such a name; there are hog, kworker/0:1"),
+        ("(: nice=5", "is no regular expression"),
+        ("hog: policy=fifo", "is none of other, batch, idle, fifo:10, rr:10"),
+        ("hog: quota=50ms", "write it as 50ms/100ms"),
+        ("hog: cpus=a", "are no processors"),
+    ],
+)
+def test_a_wrong_change_is_refused_with_what_would_be_right(text, why):
+    with pytest.raises(UsageError, match=why.replace("?", r"\?")):
+        apply(Asked((Change.read(text),)), DOCUMENT, NAMES)
+
+
+def test_a_change_of_one_task_takes_its_name_as_it_is():
+    change = Change.of_task("kworker/0:1.nice=5")
+    assert change.matches("kworker/0:1")
+    assert not Change.of_task("h.g.nice=5").matches("hog")
+
+
+def test_a_quota_makes_a_group_of_the_tasks():
+    changed = apply(Asked((Change.read("hog: quota=50ms/100ms, weight=512"),)), DOCUMENT, NAMES).definition
+    assert changed["groups"] == {"changed-1": {"quota": "50ms", "period": "100ms", "weight": 512}}
+    assert changed["workload"]["hog"]["group"] == "changed-1"
+
+
+def test_a_task_whose_processor_is_gone_may_use_all():
+    changed = apply(Asked(processors=1), DOCUMENT, NAMES)
+    assert "cpus" not in changed.definition["workload"]["hog"]
+    assert changed.notes == ["hog was bound to processor 1, which is not there: it may use all"]
+
+
+def test_another_policy_has_not_the_parameters_of_the_recorded_one():
+    changed = apply(Asked(sets=("scheduler.name=ule",)), DOCUMENT, NAMES)
+    assert changed.definition["scheduler"] == {"name": "ule"}
+
+
+def test_a_slice_is_that_of_a_host_which_multiplies_it_by_its_processors():
+    assert apply(Asked(sets=("scheduler.slice=1ms",)), DOCUMENT, NAMES).sets == ["scheduler.base_slice=500000ns"]
+
+
+def test_a_number_that_the_replay_does_not_give_is_not_predicted():
+    assert judge(("share_pct",), 50.0, [53.0, 53.1], [60.0]).predicted is None
+    assert judge(("switches_per_s",), 100.0, [116.0, 117.0], [60.0]).predicted is None
+    assert judge(("wakeup_us", "p99"), 4000.0, [5000.0, 5100.0], [60.0]).predicted is None
+    assert judge(("wakeup_us", "p99"), 4000.0, [3000.0, 5100.0], [60.0]).predicted == 60.0
+
+
+def test_an_interval_is_widened_by_what_the_replay_is_off():
+    found = judge(("switches_per_s",), 110.0, [100.0, 100.0], [50.0, 60.0])
+    assert (found.predicted, found.low, found.high) == (55.0, 50.0, pytest.approx(66.0))
+    share = judge(("share_pct",), 50.0, [51.0], [30.0, 32.0])
+    assert (share.low, share.high) == (29.0, 33.0)
+
+
+class Traced:
+    """A recording as tracefs prints it, of one processor."""
+
+    def __init__(self):
+        """Begin idle."""
+        self.lines = ["# tracer: nop", "#", "#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION"]
+        self.current = ("<idle>", 0)
+
+    def switch(self, time_ms: float, to: tuple[str, int], state: str = "R") -> None:
+        """The processor goes to another task."""
+        name, pid = ("swapper/0", 0) if self.current[1] == 0 else self.current
+        event = f"prev_comm={name} prev_pid={pid} prev_prio=120 prev_state={state} ==> "
+        self._line(time_ms, "d..2.", f"sched_switch: {event}next_comm={to[0]} next_pid={to[1]} next_prio=120")
+        self.current = to
+
+    def wake(self, time_ms: float, task: tuple[str, int], flags: str = "d.h2.") -> None:
+        """A task is woken."""
+        self._line(time_ms, flags, f"sched_waking: comm={task[0]} pid={task[1]} prio=120 target_cpu=000")
+
+    def _line(self, time_ms: float, flags: str, event: str) -> None:
+        self.lines.append(
+            f"{self.current[0]:>16}-{self.current[1]:<7} [000] {flags}  {time_ms / 1000 + 5:.6f}: {event}"
+        )
+
+    def write(self, path: Path) -> Path:
+        """Write the file."""
+        path.write_text("\n".join(self.lines) + "\n")
+        return path
+
+
+@pytest.fixture(scope="module")
+def hogs(tmp_path_factory) -> Path:
+    """Two hogs that took turns of 4 ms for two seconds."""
+    trace, hogs = Traced(), [("a", 101), ("b", 102)]
+    trace.switch(0, hogs[0])
+    for turn in range(1, 500):
+        trace.switch(4 * turn, hogs[turn % 2])
+    return trace.write(tmp_path_factory.mktemp("hogs") / "hogs.txt")
+
+
+@pytest.fixture
+def predicted(schedlab):
+    """Asks for a prediction, and gives the answer as JSON."""
+
+    def ask(recording: Path, *words: str) -> dict:
+        done = schedlab("whatif", str(recording), "--json", "--seeds", "4", *words)
+        assert done.returncode == 0, done.stderr
+        return valid(json.loads(done.stdout), "whatif")
+
+    return ask
+
+
+def test_hogs_share_by_weight_when_one_is_nicer(hogs, predicted):
+    found = predicted(hogs, "--change", "b: nice=5")
+    # Weights of nice 0 and 5 in kernel/sched/core.c.
+    for name, weight in (("a", 1024), ("b", 335)):
+        share = found["groups"][name]["share_pct"]
+        assert share["recorded"] == pytest.approx(50, abs=0.5)
+        assert share["predicted"] == pytest.approx(100 * weight / 1359, abs=1)
+        assert share["low"] <= share["predicted"] <= share["high"]
+    assert found["change"] == ["b: nice=5"]
+    assert found["unattributed_share"] == 0
+
+
+def test_without_a_change_the_replay_gives_the_recording(hogs, predicted):
+    found = predicted(hogs)
+    for name in ("a", "b"):
+        numbers = found["groups"][name]
+        assert numbers["share_pct"]["predicted"] == pytest.approx(50, abs=1)
+        assert numbers["switches_per_s"]["predicted"] == pytest.approx(125, rel=0.15)
+    assert found["elapsed_s"] is None
+
+
+def test_a_hog_alone_has_the_processor(hogs, predicted):
+    share = predicted(hogs, "--remove", "b")["groups"]["a"]["share_pct"]
+    assert share["predicted"] == pytest.approx(100, abs=1)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory) -> Path:
+    """A client asks a server, which computes 3 ms, every 10 ms; next to a hog that is preempted by both."""
+    trace = Traced()
+    client, server, hog = ("client", 11), ("server", 12), ("hog", 13)
+    trace.switch(0, hog)
+    for begin in range(10, 2000, 10):
+        trace.wake(begin, client)
+        trace.switch(begin + 0.01, client)
+        trace.wake(begin + 0.5, server, "d..2.")
+        trace.switch(begin + 0.51, server, "S")
+        trace.wake(begin + 3.5, client, "d..2.")
+        trace.switch(begin + 3.52, client, "S")
+        trace.switch(begin + 4, hog, "S")
+    return trace.write(tmp_path_factory.mktemp("served") / "served.txt")
+
+
+def test_a_server_is_woken_by_its_client_and_not_by_the_clock(served, predicted):
+    found = predicted(served)
+    assert found["causes"]["server"]["tasks"] >= 190
+    assert found["causes"]["client"]["tasks"] >= 190
+    assert found["groups"]["server"]["share_pct"]["predicted"] == pytest.approx(30, abs=1)
+
+
+def test_recorded_work_is_an_experiment_that_runs(served, tmp_path, schedlab):
+    out = tmp_path / "mine.toml"
+    done = schedlab("whatif", str(served), "--change", "hog: nice=5", "--write", str(out))
+    assert done.returncode == 0, done.stderr
+    assert "nice = 5" in out.read_text()
+    ran = schedlab("run", str(out), "--set", "seeds=2", "--json", "--out", str(tmp_path / "results"))
+    assert ran.returncode == 0, ran.stderr
+    changed = out.with_suffix(".work")
+    changed.write_bytes(changed.read_bytes()[:-1] + b"\x01")
+    refused = schedlab("run", str(out), "--set", "seeds=3", "--out", str(tmp_path / "results"))
+    assert refused.returncode == 2
+    assert "the file was changed" in refused.stderr
+
+
+def test_a_recording_without_switches_is_refused_with_what_to_record(tmp_path, schedlab):
+    trace = Traced()
+    trace.wake(1, ("a", 5))
+    done = schedlab("whatif", str(trace.write(tmp_path / "few.txt")))
+    assert done.returncode == 2
+    assert "sched_switch" in done.stderr
