@@ -53,6 +53,8 @@ pub struct Task {
     policy: Policy,
     places: Places,
     state: State,
+    /// Since when it can run, while it waits for a processor.
+    ready: u64,
     /// Computed since the last step.
     computed: u64,
     /// The task that preempted it, and whether that has waited since.
@@ -114,7 +116,8 @@ pub struct Recording {
 #[derive(Debug, Clone, Copy)]
 struct Processor {
     running: Pid,
-    idle: bool,
+    /// Since when it is idle, if it is.
+    idle: Option<u64>,
     handling: Handling,
 }
 
@@ -164,7 +167,7 @@ impl History {
         let at = *self.index.entry(pid).or_insert_with(|| {
             let (policy, places) = (Policy::Fair(0), Places::default());
             let name = format!("task {pid}");
-            let life = (self.now, None);
+            let (life, ready) = ((self.now, None), self.now);
             let (steps, forked, computed, nested) = (Vec::new(), false, 0, None);
             tasks.push(Task {
                 pid,
@@ -176,6 +179,7 @@ impl History {
                 policy,
                 places,
                 state,
+                ready,
                 computed,
                 nested,
                 named,
@@ -195,7 +199,7 @@ impl History {
         if self.processors.len() <= at {
             self.processors.resize(at + 1, None);
         }
-        let unknown = Processor { running: Event::NO_TASK, idle: false, handling: Handling::default() };
+        let unknown = Processor { running: Event::NO_TASK, idle: None, handling: Handling::default() };
         self.processors[at].get_or_insert(unknown)
     }
 
@@ -204,7 +208,7 @@ impl History {
         let processor = self.processor(cpu);
         processor.handling.switched();
         let before = std::mem::replace(&mut processor.running, event.other);
-        processor.idle = event.other == 0;
+        processor.idle = (event.other == 0).then_some(now);
         if before != event.task && before != Event::NO_TASK {
             self.recording.repaired += 1;
             self.leave(before, now, Left::Runnable);
@@ -224,8 +228,12 @@ impl History {
             self.measure_delay(event);
             self.note_nested(event);
             let value = event.value;
+            let idle = self.idle_elsewhere(cpu);
             let task = self.task(event.other, State::Ready);
             task.places.ran_on(cpu);
+            if let (State::Ready, Some(since)) = (task.state, idle) {
+                task.places.waited_next_to_idle(now.saturating_sub(since.max(task.ready)));
+            }
             if value != 0 {
                 task.policy = Policy::of(value as u32 as i32);
             }
@@ -236,11 +244,18 @@ impl History {
         }
     }
 
+    /// Since when another processor is idle, the one that is so for the longest time.
+    fn idle_elsewhere(&self, cpu: u16) -> Option<u64> {
+        let others = (0..).zip(&self.processors).filter(|(other, _)| *other != cpu);
+        others.filter_map(|(_, processor)| processor.as_ref()?.idle).min()
+    }
+
     /// A task leaves its processor.
     fn leave(&mut self, pid: Pid, now: u64, left: Left) {
         let Some(task) = self.known(pid) else { return };
         let State::Running(_, since, woken) = task.state else { return };
         task.computed += now.saturating_sub(since);
+        task.ready = now;
         task.state = match left {
             Left::Runnable => {
                 task.compute();
@@ -289,7 +304,7 @@ impl History {
         match from {
             Some(from) => {
                 task.wait(from, now, cause);
-                task.state = State::Ready;
+                (task.state, task.ready) = (State::Ready, now);
                 self.note_woken(event, cause);
             }
             None => {
@@ -303,7 +318,7 @@ impl History {
     /// A task was woken: how long the way to its processor takes is measured at the switch.
     fn note_woken(&mut self, event: &Event, cause: Cause) {
         let target = usize::from(event.value as u16);
-        let idle = self.processors.get(target).copied().flatten().is_some_and(|at| at.idle);
+        let idle = self.processors.get(target).copied().flatten().is_some_and(|at| at.idle.is_some());
         let waking = match cause {
             _ if idle => Waking::Idle,
             Cause::Task(_) => Waking::Task,

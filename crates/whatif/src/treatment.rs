@@ -37,19 +37,23 @@ pub struct Treatment {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Places {
     first: Option<u16>,
-    runs: u32,
     moved: bool,
+    waited: u64,
 }
 
-/// So many runs on one processor of several, and none on another, show that a task is bound: the balancing of an unbound one would have
-/// moved it sooner.
-const RUNS: u32 = 20;
+/// A task that waits so long in all for one processor while another is idle, ns, and never moves, is bound: an idle processor pulls a waiting
+/// task that it may run at the next tick, so this is some ticks of any kernel.
+const WAITED: u64 = 30_000_000;
 
 impl Places {
     pub fn ran_on(&mut self, cpu: u16) {
-        self.runs = self.runs.saturating_add(1);
         self.moved |= self.first.is_some_and(|first| first != cpu);
         self.first.get_or_insert(cpu);
+    }
+
+    /// It waited so long for its processor while another was idle.
+    pub fn waited_next_to_idle(&mut self, length: u64) {
+        self.waited = self.waited.saturating_add(length);
     }
 
     /// The processor to which the task seems to be bound.
@@ -59,7 +63,7 @@ impl Places {
             || name.starts_with("cpuhp/")
             || name.starts_with("idle_inject/")
             || name.starts_with("kworker/") && !name.starts_with("kworker/u");
-        (!self.moved && (of_processor || self.runs >= RUNS)).then_some(self.first).flatten()
+        (!self.moved && (of_processor || self.waited >= WAITED)).then_some(self.first).flatten()
     }
 }
 
@@ -78,14 +82,20 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_ran_elsewhere_once_is_not_bound() {
+    fn a_task_that_waits_next_to_an_idle_processor_is_bound() {
         let mut places = Places::default();
-        (0..30).for_each(|_| places.ran_on(1));
+        places.ran_on(1);
+        assert_eq!(places.bound("hog"), None, "it may as well have been left where it was");
+        places.waited_next_to_idle(WAITED);
         assert_eq!(places.bound("hog"), Some(1));
         places.ran_on(0);
-        assert_eq!(places.bound("hog"), None);
-        let mut once = Places::default();
-        once.ran_on(1);
-        assert_eq!((once.bound("hog"), once.bound("ksoftirqd/1")), (None, Some(1)));
+        assert_eq!(places.bound("hog"), None, "it ran elsewhere once");
+    }
+
+    #[test]
+    fn threads_of_a_processor_are_bound_to_it() {
+        let mut places = Places::default();
+        places.ran_on(1);
+        assert_eq!((places.bound("kworker/u4:1"), places.bound("ksoftirqd/1")), (None, Some(1)));
     }
 }
