@@ -63,7 +63,7 @@ check: $(VENV)/tools
 ARM := aarch64-unknown-linux-gnu
 check-arm:
 	@rustup target list --installed 2>/dev/null | grep -q $(ARM) || { echo "check-arm: no library for $(ARM), nothing checked"; exit 0; }; \
-		command -v aarch64-linux-gnu-gcc >/dev/null || { left="--exclude schedlab-bridge --exclude schedlab-curves"; echo "check-arm: no aarch64-linux-gnu-gcc: $$left"; }; \
+		command -v aarch64-linux-gnu-gcc >/dev/null || { left="$(addprefix --exclude schedlab-,bridge curves observe play agent)"; echo "check-arm: no aarch64-linux-gnu-gcc: $$left"; }; \
 		cargo check --workspace --locked --exclude schedlab-python $$left --target $(ARM)
 
 ## doc: the pages of the crates, for those who use them as libraries; a broken link or a page that is missing fails

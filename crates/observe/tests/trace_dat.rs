@@ -155,7 +155,7 @@ proptest! {
         compress: bool,
     ) {
         let contents = |(at, (pages, fill)): (usize, &(usize, u8))| {
-            let bytes = (0..pages * page).map(|i| if *fill == 0 { (i * i >> 3) as u8 } else { *fill });
+            let bytes = (0..pages * page).map(|i| if *fill == 0 { ((i * i) >> 3) as u8 } else { *fill });
             // Numbers of processors have gaps.
             (at as u16 * 3, bytes.collect::<Vec<u8>>())
         };
@@ -168,7 +168,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_tasks_are_called_each_has_a_line(names in proptest::collection::vec(".{0,20}", 0..8), compress: bool) {
+    fn whatever_tasks_are_called_each_has_a_line(names in proptest::collection::vec("(?s).{0,20}", 0..8), compress: bool) {
         let mut about = about(64);
         about.names = names.iter().cloned().enumerate().map(|(at, name)| (at as i32, name)).collect();
         about.kernel = names.concat();
