@@ -106,6 +106,15 @@ fn lost_events_are_placed_before_the_next_one() {
 }
 
 #[test]
+fn reports_of_losses_without_events_are_summed_up() {
+    let line = "  a-7   [001] d..2.  1.000001: irq_handler_entry: irq=1 name=x\n";
+    let text = format!("{line}{}{line}", "CPU:1 [LOST 2 EVENTS]\n".repeat(20_000));
+    let (head, heard) = hear_text(&text);
+    assert_eq!(head.lost(), 40_000);
+    assert_eq!(heard.counts()[&Kind::Lost], 4096);
+}
+
+#[test]
 fn a_trace_without_events_is_empty_and_one_of_another_clock_is_refused() {
     let (head, heard) = hear_text("# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:2\n#\n");
     assert_eq!((heard.events.len(), head.processors, head.span, head.lost()), (0, 2, None, 0));

@@ -70,6 +70,9 @@ pub(super) fn read<L: Listener>(input: impl Read, listener: &mut L) -> Result<He
         processors: 0,
     };
     if let Some(why) = trace.packets(&mut BufReader::with_capacity(1 << 18, input), true)? {
+        if trace.packets == 0 {
+            return Err(ReadError::Wrong { format: FORMAT, why });
+        }
         let time = trace.bundles.time;
         trace.delivery.loss(Loss { time, cpu: None, events: None, why });
     }

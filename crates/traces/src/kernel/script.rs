@@ -41,7 +41,7 @@ pub(super) fn aside_of_trace_cmd(line: &[u8], notes: &mut Notes) -> bool {
     }
     if let Some((cpu, inner)) = lost(line, b"[") {
         let Some(count) = inner.strip_suffix(b"EVENTS DROPPED]") else { return false };
-        notes.lost.push((Some(cpu), decimal(count.trim_ascii())));
+        notes.lose(Some(cpu), decimal(count.trim_ascii()));
         return true;
     }
     line.starts_with(b"version = ") || line.starts_with(b"CPU ") && line.ends_with(b" is empty") || call_chain(line)

@@ -13,6 +13,8 @@ use std::io::Read;
 const WAITING: usize = 1 << 17;
 /// Bytes that are shown of a line that cannot be read.
 const SHOWN: usize = 60;
+/// Reports of lost events between two events that are told apart.
+const MOST_REPORTS: usize = 1 << 12;
 /// Why events are missing, where the file does not say.
 const TOO_SLOW: &str = "the recorder was too slow";
 
@@ -24,7 +26,18 @@ pub(super) struct Notes {
     /// The kernel.
     pub(super) release: Option<String>,
     /// Events lost before the next one: on which processor, and how many, as far as is said.
-    pub(super) lost: Vec<(Option<u16>, Option<u64>)>,
+    lost: Vec<(Option<u16>, Option<u64>)>,
+}
+
+impl Notes {
+    /// Notes lost events. Where too many reports of them follow one another, the last one sums up.
+    pub(super) fn lose(&mut self, cpu: Option<u16>, events: Option<u64>) {
+        if self.lost.len() < MOST_REPORTS {
+            return self.lost.push((cpu, events));
+        }
+        let (of, sum) = self.lost.last_mut().expect("there are many");
+        (*of, *sum) = (None, Some(sum.unwrap_or(1).saturating_add(events.unwrap_or(1))));
+    }
 }
 
 /// Takes a line that is no event; whether it knows such a line.

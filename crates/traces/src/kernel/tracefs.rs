@@ -21,7 +21,7 @@ fn aside(line: &[u8], notes: &mut Notes) -> bool {
     // "CPU:0 [LOST 123 EVENTS]", "CPU:0 [LOST EVENTS]" where the kernel does not know how many.
     if let Some((cpu, inner)) = lost(line, b"[LOST") {
         let Some(count) = inner.strip_suffix(b"EVENTS]") else { return false };
-        notes.lost.push((Some(cpu), decimal(count.trim_ascii())));
+        notes.lose(Some(cpu), decimal(count.trim_ascii()));
         return true;
     }
     // Stacks, with the option stacktrace.
@@ -42,7 +42,7 @@ fn of_comment(comment: &[u8], notes: &mut Notes) {
         if let Some(gone) =
             written.zip(there).and_then(|(written, there)| written.checked_sub(there)).filter(|n| *n > 0)
         {
-            notes.lost.push((None, Some(gone)));
+            notes.lose(None, Some(gone));
         }
     }
     if let Some(processors) = after(b"#P:") {
