@@ -87,7 +87,7 @@ fn scheduler(host: &Host, state: Option<&State>) -> Value {
     if scheduler["name"] == "eevdf" {
         if let Some(slice) = setting(state, "base_slice_ns") {
             // The kernel shows it scaled to its processors (kernel/sched/fair.c, get_update_sysctl_factor).
-            let factor = 1 + u64::from(host.processors.min(8).max(1).ilog2());
+            let factor = 1 + u64::from(host.processors.clamp(1, 8).ilog2());
             scheduler["base_slice"] = json!(format!("{}ns", slice / factor));
         }
         if off("RUN_TO_PARITY") {

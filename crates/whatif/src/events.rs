@@ -57,7 +57,7 @@ impl<'a, L: Listener> AsRecorded<'a, L> {
 
     /// The run is over at that time: tasks that run leave their processors.
     pub fn finish(mut self, end: u64) {
-        (0..self.processors.len()).for_each(|cpu| self.to_idle(cpu));
+        (0..self.processors.len()).for_each(|cpu| self.leave_idle(cpu));
         for cpu in 0..self.processors.len() {
             if self.processors[cpu].0 > 0 {
                 self.switch(cpu, end, self.processors[cpu].0, Left::Runnable, 0);
@@ -72,7 +72,7 @@ impl<'a, L: Listener> AsRecorded<'a, L> {
     }
 
     /// A task that left without a next one left the processor idle.
-    fn to_idle(&mut self, cpu: usize) {
+    fn leave_idle(&mut self, cpu: usize) {
         if let Some((time, from, left)) = self.leaving[cpu].take() {
             self.switch(cpu, time, from, left, 0);
         }
@@ -81,7 +81,7 @@ impl<'a, L: Listener> AsRecorded<'a, L> {
     fn wakeup(&mut self, event: &Simulated) {
         let cpu = usize::from(event.cpu);
         if self.leaving[cpu].is_some_and(|(time, ..)| time < event.time) {
-            self.to_idle(cpu);
+            self.leave_idle(cpu);
         }
         let idle = self.processors[cpu].0 == 0 || self.leaving[cpu].is_some();
         let Some(task) = self.tasks.get_mut(event.task as usize) else { return };
