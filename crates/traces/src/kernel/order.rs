@@ -41,6 +41,9 @@ impl Gate {
 /// Events that wait at most: 64 MB, and half as much again while they are sorted.
 const MOST: usize = 1 << 21;
 
+/// An event that is so much later than all others, ns, does not say by itself how far the recorder has come: its time may be damaged.
+const LONE: u64 = 1_000_000_000;
+
 /// Events that wait for older ones.
 #[derive(Debug, Default)]
 pub(super) struct Order {
@@ -103,7 +106,20 @@ impl Order {
             self.waiting.sort_by_key(|event| event.time);
             self.settled = self.waiting.len();
         }
-        self.newest = self.newest.max(self.waiting.last().map_or(0, |event| event.time));
+        self.newest = self.newest.max(self.newest_in_company());
+    }
+
+    /// The latest time of what waits that has another soon before it.
+    fn newest_in_company(&self) -> u64 {
+        let mut waiting = &self.waiting[..];
+        while let [rest @ .., last] = waiting {
+            let before = rest.last().map(|event| event.time).or(self.gate.span().map(|(_, last)| last));
+            if before.is_none_or(|before| last.time.saturating_sub(before) <= LONE) {
+                return last.time;
+            }
+            waiting = rest;
+        }
+        0
     }
 
     fn give(&mut self, limit: u64, listener: &mut impl Listener) {
@@ -117,5 +133,81 @@ impl Order {
         };
         self.waiting.drain(..count).for_each(|event| self.gate.pass(event, earliest, listener));
         self.settled = self.waiting.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Kind;
+
+    #[derive(Default)]
+    struct Times(Vec<u64>);
+
+    impl Listener for Times {
+        fn event(&mut self, event: &Event) {
+            self.0.push(event.time);
+        }
+
+        fn name(&mut self, _: u64, _: &str) {}
+    }
+
+    /// Gives out rounds of events with these times.
+    fn given(rounds: &[&[u64]]) -> (Vec<u64>, u64) {
+        let (mut order, mut times) = (Order::default(), Times::default());
+        for round in rounds {
+            let event =
+                |&time| Event { time, value: 0, task: 1, other: 1, extra: 0, cpu: 0, kind: Kind::Waking, bits: 0 };
+            order.waiting().extend(round.iter().map(event));
+            order.round(&mut times);
+        }
+        order.finish(&mut times);
+        (times.0, order.late())
+    }
+
+    #[test]
+    fn what_a_later_round_may_still_precede_waits() {
+        let rounds: &[&[u64]] = &[&[10, 30, 20, 40], &[35, 50, 45, 60], &[55, 70]];
+        assert_eq!(given(rounds), (vec![10, 20, 30, 35, 40, 45, 50, 55, 60, 70], 0));
+    }
+
+    #[test]
+    fn what_comes_more_than_a_round_late_is_dropped_and_counted() {
+        assert_eq!(given(&[&[10, 20], &[30, 40], &[15, 50]]), (vec![10, 20, 30, 40, 50], 1));
+    }
+
+    #[test]
+    fn events_without_a_time_take_that_of_the_first() {
+        assert_eq!(given(&[&[0, 0], &[30, 40], &[0, 50]]), (vec![30, 30, 30, 30, 40, 50], 0));
+    }
+
+    #[test]
+    fn a_damaged_time_far_ahead_makes_no_other_event_late() {
+        let rounds: &[&[u64]] = &[&[10, 1 << 60, 20], &[30, 40], &[50, 60], &[70]];
+        assert_eq!(given(rounds), (vec![10, 20, 30, 40, 50, 60, 70, 1 << 60], 0));
+    }
+
+    #[test]
+    fn a_recording_goes_on_after_a_pause() {
+        let later = 10 * LONE;
+        let rounds: &[&[u64]] = &[&[10, 20], &[later, later + 5], &[later + 3, later + 10], &[later + 9]];
+        assert_eq!(given(rounds), (vec![10, 20, later, later + 3, later + 5, later + 9, later + 10], 0));
+    }
+
+    #[test]
+    fn a_round_that_does_not_end_is_given_out_in_halves() {
+        let (mut order, mut times) = (Order::default(), Times::default());
+        let event = |time| Event { time, value: 0, task: 1, other: 1, extra: 0, cpu: 0, kind: Kind::Waking, bits: 0 };
+        let most = MOST as u64;
+        for time in 1..=most + 10 {
+            order.waiting().push(event(time ^ 1));
+            if order.is_full() {
+                order.relieve(&mut times);
+            }
+        }
+        assert!(order.waiting().len() < MOST);
+        order.finish(&mut times);
+        assert!(times.0.is_sorted() && order.late() <= 4, "{} late", order.late());
+        assert_eq!(times.0.len() as u64 + order.late(), most + 10);
     }
 }
