@@ -56,6 +56,8 @@ pub struct Explainer {
     pub(crate) window: (u64, u64),
 }
 
+/// The latest time that counts, ns: a clock gets there after 146 years, and sums of few such times still fit.
+const LATEST: u64 = 1 << 62;
 /// Names beyond that number are not kept: a kernel has four million tasks at most.
 const MOST_NAMES: usize = 1 << 23;
 
@@ -179,11 +181,12 @@ impl Listener for Explainer {
             }
             return;
         }
+        let time = event.time.min(LATEST);
         if !self.begun {
-            self.begin(event.time);
+            self.begin(time);
         }
         // A recording of several processors may step back a little; time spent is never negative.
-        let event = &Event { time: event.time.max(self.now), ..*event };
+        let event = &Event { time: time.max(self.now), ..*event };
         self.now = event.time;
         self.queues.clock.advance(event.time.min(self.window.1));
         self.events += u64::from(event.kind != Kind::TimerExpiry);
