@@ -20,7 +20,6 @@ impl Explainer {
         let processor = &mut self.queues.all[usize::from(cpu)];
         let Current::Known(pid) = processor.current else { return None };
         (processor.current, processor.interrupts) = (Current::Missing, Default::default());
-        self.chains.broken += 1;
         let slot = self.tasks.known(pid)?;
         let here = self.options.cpu.is_none_or(|only| only == cpu);
         let task = &mut self.tasks.all[slot as usize];
@@ -105,7 +104,6 @@ impl Explainer {
         let task = &mut self.tasks.all[slot as usize];
         let only_woken = task.state == State::Woken && task.cpu.is_none();
         if task.state != State::Unseen && !only_woken {
-            self.chains.broken += 1;
             return self.came_unseen(cpu, slot, now, None);
         }
         // Woken while it ran: its waking is kept for the case that it sleeps now.

@@ -182,12 +182,16 @@ impl Listener for Explainer {
             return;
         }
         let time = event.time.min(LATEST);
-        if !self.begun {
+        // perf adds records of its own of these, also of what was before the first event.
+        let of_the_recorder = matches!(event.kind, Kind::Fork | Kind::Exec | Kind::Exit);
+        if !self.begun && !of_the_recorder {
             self.begin(time);
         }
         // A recording of several processors may step back a little; time spent is never negative.
         let event = &Event { time: time.max(self.now), ..*event };
-        self.now = event.time;
+        if !of_the_recorder {
+            self.now = event.time;
+        }
         self.queues.clock.advance(event.time.min(self.window.1));
         self.events += u64::from(event.kind != Kind::TimerExpiry);
         match event.kind {

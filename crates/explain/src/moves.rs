@@ -31,6 +31,9 @@ impl Explainer {
         self.seen.switches += 1;
         self.queues.ensure(cpu);
         let (prev, next) = (self.alive(event.task, None), self.alive(event.other, None));
+        let processor = &mut self.queues.all[usize::from(cpu)];
+        self.chains.broken += u64::from(processor.switches > 0 && processor.next_pid != event.task);
+        processor.next_pid = event.other;
         let known = self.came(cpu, event.task, prev, now);
         if is_task(prev) {
             self.tasks.all[prev as usize].priority = (event.value >> 32) as u32;
