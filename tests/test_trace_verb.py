@@ -90,7 +90,7 @@ def test_the_other_forms_have_a_row_for_each_task(schedlab, file, form):
 
 def test_lost_events_are_reported_first_and_end_with_3_unless_allowed(schedlab, tmp_path):
     text = waits(1000)
-    text.lines.insert(50, "CPU:0 [LOST 12 EVENTS]")
+    text.lines.insert(50, "             hog     8 [000]    10.016050: PERF_RECORD_LOST lost 12")
     file = text.write(tmp_path / "lossy.txt")
     done = schedlab("trace", file)
     assert done.returncode == 3, done.stderr

@@ -36,7 +36,7 @@ def losses(found: dict[str, Any]) -> list[str]:
     lost = found["losses"]
     said = []
     for one in lost[:LOSSES]:
-        events = f"{one['events']:,} events" if one["events"] else "events"
+        events = counted(one["events"], "event") if one["events"] else "events"
         at = "" if one["at_s"] is None else f" at {one['at_s']:.6f} s"
         cpu = "" if one["cpu"] is None else f" on processor {one['cpu']}"
         said.append(f"lost: {events}{at}{cpu}: {one['why']}")
