@@ -138,7 +138,10 @@ def timehist(file):
     for line in text.splitlines():
         if not (found := TIMEHIST.match(line)) or found[3].strip() == "<idle>":
             continue
-        tid = int(re.search(r"\[(\d+)(?:/\d+)?\]$", found[3].strip())[1])
+        # A long name is cut, and its number with it.
+        if not (named := re.search(r"\[(\d+)(?:/\d+)?\]$", found[3].strip())):
+            continue
+        tid = int(named[1])
         runs[tid].append(microseconds(found[6]))
         delays[tid].append(microseconds(found[5]))
     return runs, delays
