@@ -5,11 +5,11 @@
 //! missing, at the moment that is known. Otherwise the time is counted as unknown.
 
 use crate::{
-    explainer::{Explainer, is_task},
+    explainer::Explainer,
     processor::{Current, Run},
     queues::within,
+    slot::{IDLE, Slot, is_task},
     task::State,
-    tasks::{IDLE, Slot},
 };
 
 impl Explainer {

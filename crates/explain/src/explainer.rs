@@ -3,8 +3,9 @@
 use crate::{
     options::Options,
     queues::Queues,
+    slot::{IDLE, Slot},
     task::State,
-    tasks::{IDLE, NONE, Slot, Tasks},
+    tasks::Tasks,
     wakers::Wakers,
     worst::Worst,
 };
@@ -220,9 +221,4 @@ impl Listener for Explainer {
             self.names.push(name.into());
         }
     }
-}
-
-/// Whether a slot is that of a task.
-pub(crate) fn is_task(slot: Slot) -> bool {
-    slot != NONE && slot != IDLE
 }

@@ -13,11 +13,11 @@
 
 use crate::{
     cause::Cause,
-    explainer::{Explainer, is_task},
+    explainer::Explainer,
     processor::{Current, Run},
     queues::within,
+    slot::{IDLE, NONE, Slot, is_task},
     task::{State, Waking},
-    tasks::{IDLE, NONE, Slot},
     wakers,
     worst::{After, Wait},
 };

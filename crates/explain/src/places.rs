@@ -4,7 +4,7 @@ use crate::{
     cause::Cause,
     explainer::Explainer,
     rows::seconds,
-    tasks::{IDLE, Slot},
+    slot::{IDLE, Slot},
     worst::{After, Wait},
 };
 use serde::Serialize;

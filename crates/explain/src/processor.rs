@@ -1,6 +1,6 @@
 //! A processor: what runs on it, how long its runqueue is, and its last runs.
 
-use crate::{blocks::Curve, cause::Interrupts, tasks::Slot};
+use crate::{blocks::Curve, cause::Interrupts, slot::Slot};
 use schedlab_traces::kernel::Pid;
 
 /// Runs of a processor that are remembered, to say what ran during a wait.

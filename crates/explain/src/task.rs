@@ -4,7 +4,7 @@ use crate::{
     blocks::Series,
     cause::Cause,
     distribution::Distribution,
-    tasks::{NONE, Slot},
+    slot::{NONE, Slot},
     wakers::NO_EDGE,
 };
 use schedlab_traces::kernel::Pid;

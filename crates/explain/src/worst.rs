@@ -2,8 +2,8 @@
 
 use crate::{
     processor::{Processor, Run},
+    slot::{IDLE, Slot},
     task::Waking,
-    tasks::{IDLE, Slot},
 };
 
 /// Waits that are kept.
