@@ -13,7 +13,7 @@ from conftest import COMMAND, ROOT
 
 WRITTEN = runpy.run_path(str(ROOT / "scripts" / "docs.py"))
 SCHEMA = ROOT / "schema" / "experiment.json"
-PAGES = [ROOT / "docs" / "concepts.md", ROOT / "docs" / "experiment-files.md"]
+PAGES = [ROOT / "docs" / name for name in ("concepts.md", "experiment-files.md", "traces.md")]
 
 
 def test_the_pages_of_the_policies_are_up_to_date():

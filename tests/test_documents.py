@@ -13,6 +13,8 @@ from conftest import ROOT, SCHEMAS, agent_or_skip, strict, valid
 
 from schedlab.cli import calling, verbs
 
+#: A recording of a kernel, as `perf script` prints it.
+KERNEL = ROOT / "examples" / "traces" / "player.txt"
 TRACE = ROOT / "tests" / "traces" / "skewed.csv"
 
 #: For each verb with --json the names of its documents, the words that print one, and what they need; or no words, and
@@ -28,6 +30,10 @@ PRINTED = {
         ("cache", ["cache", TRACE, "--policy", "lru,arc"], ""),
         ("cache", ["cache", TRACE, "--policy", "lru", "--bytes", "--sizes", "64KiB,1%"], ""),
         ("cache", ["cache", TRACE, "--policy", "lru", "--sizes", "80%", "--sample", "0.5"], ""),
+    ],
+    "trace": [
+        ("trace", ["trace", KERNEL], ""),
+        ("trace-against", ["trace", KERNEL, "--against", KERNEL], ""),
     ],
     "list": [("list", ["list"], ""), ("list", ["list", "metrics"], "")],
     "describe": [

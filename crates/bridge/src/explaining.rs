@@ -2,9 +2,9 @@
 
 use crate::{from_json, json};
 use schedlab_explain::{By, Explainer, Group, Options};
-use schedlab_traces::kernel::{self, Head, Listener, ReadError};
+use schedlab_traces::kernel;
 use serde::Deserialize;
-use std::{fs::File, os::unix::fs::FileExt, path::Path};
+use std::path::Path;
 
 /// What the user asks.
 #[derive(Deserialize, Default)]
@@ -46,24 +46,13 @@ pub fn check(asked_json: &str) -> Result<(), String> {
 pub fn explain(path: &Path, asked_json: &str) -> Result<String, String> {
     let mut explainer = Explainer::new(from_json::<Asked>("asked", asked_json)?.options()?);
     let named = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
-    let head = read(path, &mut explainer).map_err(|why| named(&why))?;
+    let head = kernel::read(path, &mut explainer).map_err(|why| named(&why))?;
     json(&explainer.report(&head).map_err(|why| named(&why))?)
 }
 
 /// Takes what is asked, for events from elsewhere.
 pub(crate) fn explainer(asked_json: &str) -> Result<Explainer, String> {
     Ok(Explainer::new(from_json::<Asked>("asked", asked_json)?.options()?))
-}
-
-/// Reads a recording of whatever format.
-pub(crate) fn read(path: &Path, explainer: &mut impl Listener) -> Result<Head, ReadError> {
-    let mut magic = [0; 8];
-    let file = File::open(path)?;
-    // A pipe cannot be looked at twice; that of perf is told by the reader of all others.
-    match file.read_at(&mut magic, 0) {
-        Ok(8) if magic == *b"PERFILE2" => kernel::perf::read(file, explainer),
-        _ => kernel::read(path, explainer),
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use schedlab_explain::{Explainer, Report};
 use schedlab_model::{event::AnyObserver, scenario::Scenario, units::Duration};
 use schedlab_policies::schedulers::All;
 use schedlab_sim::observe;
-use schedlab_traces::kernel::{Event, Head, Listener};
+use schedlab_traces::kernel::{self, Event, Head, Listener};
 use schedlab_whatif::{
     AsRecorded, Causes, History, Host, Override, Recording, Task, Wish, Work, document, file, last, tick, work,
 };
@@ -89,7 +89,7 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
     let wishes = Wishes::read(&asked)?;
     let named = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
     let mut both = Both(History::default(), explaining::explainer(&asked.measured.to_string())?);
-    let head = explaining::read(path, &mut both).map_err(|why| named(&why))?;
+    let head = kernel::read(path, &mut both).map_err(|why| named(&why))?;
     let Both(history, explainer) = both;
     let recorded = explainer.report(&head).map_err(|why| named(&why))?;
     let recording = history.finish();

@@ -56,10 +56,10 @@ pub(crate) struct Sums {
 
 impl Sums {
     fn add(&mut self, other: &Sums) {
-        self.run += other.run;
-        self.wakeup += other.wakeup;
-        self.preempt_wait += other.preempt_wait;
-        self.blocked += other.blocked;
+        self.run = self.run.saturating_add(other.run);
+        self.wakeup = self.wakeup.saturating_add(other.wakeup);
+        self.preempt_wait = self.preempt_wait.saturating_add(other.preempt_wait);
+        self.blocked = self.blocked.saturating_add(other.blocked);
         self.switches += other.switches;
         self.preempted += other.preempted;
         self.wakeups += other.wakeups;
@@ -174,7 +174,8 @@ impl Curve {
         }
         let block = clock.block(from);
         if clock.block(to) == block && (block as usize) < self.cells.len() {
-            self.cells[block as usize] += (to - from) * value;
+            let cell = &mut self.cells[block as usize];
+            *cell = cell.saturating_add((to - from).saturating_mul(value));
         } else {
             self.add_to_several(clock, from, to, value);
         }
@@ -186,7 +187,8 @@ impl Curve {
         let mut at = from.max(clock.start);
         while at < to && clock.block(at) < MOST {
             let end = clock.start.saturating_add((clock.block(at) + 1).saturating_mul(clock.width())).min(to);
-            self.cells[clock.block(at) as usize] += (end - at) * value;
+            let cell = &mut self.cells[clock.block(at) as usize];
+            *cell = cell.saturating_add((end - at).saturating_mul(value));
             at = end;
         }
     }
@@ -198,7 +200,7 @@ impl Curve {
         for (block, value) in std::mem::take(&mut self.cells).into_iter().enumerate() {
             let place = block >> by;
             self.cells.resize(self.cells.len().max(place + 1), 0);
-            self.cells[place] += value;
+            self.cells[place] = self.cells[place].saturating_add(value);
         }
         self.cells.resize(MOST as usize, 0);
     }

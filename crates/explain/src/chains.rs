@@ -1,33 +1,36 @@
 //! Repairs chains of switches in which events are missing: the task that leaves a processor is not the one that came to it.
 //!
 //! Kernels drop events without a word. Where `sched_stat_runtime` is recorded, it says how long each of the two ran: the one that came left
-//! after what it was charged, and the one that leaves came that long before. Otherwise neither is known, and the time is
-//! counted as unknown.
+//! after what it was charged, and the one that leaves came that long before. Where only one of them was charged, one switch is taken to be
+//! missing, at the moment that is known. Otherwise the time is counted as unknown.
 
 use crate::{
-    explainer::{Explainer, is_task},
+    explainer::Explainer,
     processor::{Current, Run},
     queues::within,
+    slot::{IDLE, Slot, is_task},
     task::State,
-    tasks::{IDLE, Slot},
 };
 
 impl Explainer {
-    /// The task that had a processor is gone, and no event says so.
+    /// The task that had a processor is gone, and no event says so. `came`: when the next one came, if that is known. Gives when it left,
+    /// if that is known.
     #[cold]
-    pub(crate) fn missing(&mut self, cpu: u16, now: u64) {
+    pub(crate) fn missing(&mut self, cpu: u16, now: u64, came: Option<u64>) -> Option<u64> {
         let processor = &mut self.queues.all[usize::from(cpu)];
-        let Current::Known(pid) = processor.current else { return };
+        let Current::Known(pid) = processor.current else { return None };
         (processor.current, processor.interrupts) = (Current::Missing, Default::default());
-        self.chains.broken += 1;
-        let Some(slot) = self.tasks.known(pid) else { return };
+        let slot = self.tasks.known(pid)?;
         let here = self.options.cpu.is_none_or(|only| only == cpu);
         let task = &mut self.tasks.all[slot as usize];
         if task.state != State::Running || task.cpu != Some(cpu) {
-            return;
+            return None;
         }
-        let (from, to) = (task.since, task.since.saturating_add(task.charged).min(now));
-        if task.charged > 0 {
+        let from = task.since;
+        let charged = (task.charged > 0).then(|| from.saturating_add(task.charged).min(now));
+        let left = charged.or(came.map(|came| came.max(from)));
+        let to = left.unwrap_or(from);
+        if left.is_some() {
             self.chains.from_runtime += 1;
             if here {
                 task.spent.run += within(self.window, from, to);
@@ -48,6 +51,7 @@ impl Explainer {
             }
             None => task.waking = None,
         }
+        left
     }
 
     /// A task comes to a processor while it is thought to have another one.
@@ -55,19 +59,24 @@ impl Explainer {
     pub(crate) fn gone_elsewhere(&mut self, slot: Slot, now: u64) {
         let task = &self.tasks.all[slot as usize];
         if let (State::Running, Some(cpu)) = (task.state, task.cpu) {
-            self.missing(cpu, now);
+            self.missing(cpu, now, None);
         }
     }
 
-    /// A task leaves a processor to which it was never seen to come; whether it is known when it came.
+    /// When a task came to a processor that it leaves now, by what it was charged.
+    pub(crate) fn charged_since(&self, slot: Slot, now: u64) -> Option<u64> {
+        let charged = self.tasks.all.get(slot as usize)?.charged;
+        (charged > 0).then(|| now.saturating_sub(charged))
+    }
+
+    /// A task leaves a processor to which it was never seen to come; whether it is known when it came. `left`: when the one before left, if
+    /// that is known.
     #[cold]
-    pub(crate) fn came_unseen(&mut self, cpu: u16, slot: Slot, now: u64) -> bool {
+    pub(crate) fn came_unseen(&mut self, cpu: u16, slot: Slot, now: u64, left: Option<u64>) -> bool {
         self.gone_elsewhere(slot, now);
-        let task = &self.tasks.all[slot as usize];
-        let charged = task.charged;
         let since = self.queues.all[usize::from(cpu)].since;
-        let from = now.saturating_sub(charged).max(task.since).max(since);
-        if charged > 0 {
+        if let Some(from) = self.charged_since(slot, now).or(left) {
+            let from = from.max(self.tasks.all[slot as usize].since).max(since);
             self.chains.from_runtime += 1;
             self.enter(slot, from, cpu);
             self.queues.all[usize::from(cpu)].since = from;
@@ -95,8 +104,7 @@ impl Explainer {
         let task = &mut self.tasks.all[slot as usize];
         let only_woken = task.state == State::Woken && task.cpu.is_none();
         if task.state != State::Unseen && !only_woken {
-            self.chains.broken += 1;
-            return self.came_unseen(cpu, slot, now);
+            return self.came_unseen(cpu, slot, now, None);
         }
         // Woken while it ran: its waking is kept for the case that it sleeps now.
         task.spent.before += within(self.window, task.since, now);

@@ -3,8 +3,9 @@
 use crate::{
     options::Options,
     queues::Queues,
+    slot::{IDLE, Slot},
     task::State,
-    tasks::{IDLE, NONE, Slot, Tasks},
+    tasks::Tasks,
     wakers::Wakers,
     worst::Worst,
 };
@@ -56,6 +57,8 @@ pub struct Explainer {
     pub(crate) window: (u64, u64),
 }
 
+/// The latest time that counts, ns: a clock gets there after 146 years, and sums of few such times still fit.
+const LATEST: u64 = 1 << 62;
 /// Names beyond that number are not kept: a kernel has four million tasks at most.
 const MOST_NAMES: usize = 1 << 23;
 
@@ -179,12 +182,17 @@ impl Listener for Explainer {
             }
             return;
         }
-        if !self.begun {
-            self.begin(event.time);
+        let time = event.time.min(LATEST);
+        // perf adds records of its own of these, also of what was before the first event.
+        let of_the_recorder = matches!(event.kind, Kind::Fork | Kind::Exec | Kind::Exit);
+        if !self.begun && !of_the_recorder {
+            self.begin(time);
         }
         // A recording of several processors may step back a little; time spent is never negative.
-        let event = &Event { time: event.time.max(self.now), ..*event };
-        self.now = event.time;
+        let event = &Event { time: time.max(self.now), ..*event };
+        if !of_the_recorder {
+            self.now = event.time;
+        }
         self.queues.clock.advance(event.time.min(self.window.1));
         self.events += u64::from(event.kind != Kind::TimerExpiry);
         match event.kind {
@@ -213,9 +221,4 @@ impl Listener for Explainer {
             self.names.push(name.into());
         }
     }
-}
-
-/// Whether a slot is that of a task.
-pub(crate) fn is_task(slot: Slot) -> bool {
-    slot != NONE && slot != IDLE
 }

@@ -7,7 +7,7 @@
 //!   explainer      takes events
 //!   moves          what a switch and a waking do to a task
 //!   chains         where events are missing
-//!   tasks, task    tasks by number; state and sums of one
+//!   tasks, task    tasks by number; state and sums of one; slot: its place
 //!   queues         processors with their runqueues, and wasted time
 //!   processor      one of them, with its last runs
 //!   cause          why a wait ended
@@ -30,6 +30,7 @@ mod queues;
 mod refusals;
 mod report;
 mod rows;
+mod slot;
 mod task;
 mod tasks;
 mod wakers;

@@ -13,11 +13,11 @@
 
 use crate::{
     cause::Cause,
-    explainer::{Explainer, is_task},
+    explainer::Explainer,
     processor::{Current, Run},
     queues::within,
+    slot::{IDLE, NONE, Slot, is_task},
     task::{State, Waking},
-    tasks::{IDLE, NONE, Slot},
     wakers,
     worst::{After, Wait},
 };
@@ -31,6 +31,9 @@ impl Explainer {
         self.seen.switches += 1;
         self.queues.ensure(cpu);
         let (prev, next) = (self.alive(event.task, None), self.alive(event.other, None));
+        let processor = &mut self.queues.all[usize::from(cpu)];
+        self.chains.broken += u64::from(processor.switches > 0 && processor.next_pid != event.task);
+        processor.next_pid = event.other;
         let known = self.came(cpu, event.task, prev, now);
         if is_task(prev) {
             self.tasks.all[prev as usize].priority = (event.value >> 32) as u32;
@@ -50,13 +53,12 @@ impl Explainer {
             }
             processor.remember(Run { task: prev, from: processor.since, to: now });
         }
-        processor.switches += 1;
         (processor.current, processor.since) = (Current::Known(event.other), now);
         processor.interrupts = Default::default();
         if is_task(next) {
             self.enter(next, now, cpu);
         }
-        self.queues.busy(cpu, next != IDLE, now);
+        self.queues.switch(cpu, next != IDLE, now);
     }
 
     /// Makes sure that the task that leaves a processor has come; whether it is known when, and so how long it ran.
@@ -64,14 +66,11 @@ impl Explainer {
     fn came(&mut self, cpu: u16, pid: Pid, prev: Slot, now: u64) -> bool {
         match self.queues.all[usize::from(cpu)].current {
             Current::Known(current) if current == pid && self.runs(prev) => return true,
-            Current::Known(_) => self.missing(cpu, now),
             Current::Unseen => return self.was_there(cpu, prev, now),
-            Current::Missing => {}
+            Current::Known(_) | Current::Missing => {}
         }
-        if is_task(prev) {
-            return self.came_unseen(cpu, prev, now);
-        }
-        false
+        let left = self.missing(cpu, now, self.charged_since(prev, now));
+        is_task(prev) && self.came_unseen(cpu, prev, now, left)
     }
 
     #[inline]
@@ -139,7 +138,7 @@ impl Explainer {
                     if self.options.blocks {
                         let sums = task.series.at(&self.queues.clock, now);
                         sums.latency(whole);
-                        sums.blocked += slept;
+                        sums.blocked = sums.blocked.saturating_add(slept);
                     }
                 }
                 Some(After::Waking(waking))
@@ -149,7 +148,8 @@ impl Explainer {
                 if counts {
                     task.preempt_waits.record(whole, now);
                     if self.options.blocks {
-                        task.series.at(&self.queues.clock, now).preempt_wait += whole;
+                        let sums = task.series.at(&self.queues.clock, now);
+                        sums.preempt_wait = sums.preempt_wait.saturating_add(whole);
                     }
                 }
                 Some(After::Preemption(task.preempter))

@@ -4,7 +4,7 @@ use crate::{
     cause::Cause,
     explainer::Explainer,
     rows::seconds,
-    tasks::{IDLE, Slot},
+    slot::{IDLE, Slot},
     worst::{After, Wait},
 };
 use serde::Serialize;
@@ -131,8 +131,8 @@ impl Explainer {
     pub(crate) fn processors(&mut self, end: u64, span: u64) -> Vec<OneProcessor> {
         let clock = self.queues.clock;
         let width = |block: usize| {
-            let from = self.window.0 + block as u64 * clock.width();
-            end.min(from + clock.width()).saturating_sub(from).max(1)
+            let from = self.window.0.saturating_add((block as u64).saturating_mul(clock.width()));
+            end.min(from.saturating_add(clock.width())).saturating_sub(from).max(1)
         };
         let one = |(cpu, processor): (usize, &mut crate::processor::Processor)| {
             let over_time = processor.curve.until(&clock, end).iter().enumerate();

@@ -1,6 +1,6 @@
 //! A processor: what runs on it, how long its runqueue is, and its last runs.
 
-use crate::{blocks::Curve, cause::Interrupts, tasks::Slot};
+use crate::{blocks::Curve, cause::Interrupts, slot::Slot};
 use schedlab_traces::kernel::Pid;
 
 /// Runs of a processor that are remembered, to say what ran during a wait.
@@ -31,6 +31,8 @@ pub(crate) enum Current {
 #[derive(Debug)]
 pub(crate) struct Processor {
     pub current: Current,
+    /// The next task of its last switch, which has to be the previous one of the next.
+    pub next_pid: Pid,
     /// Its last switch.
     pub since: u64,
     pub interrupts: Interrupts,
@@ -57,13 +59,14 @@ pub(crate) struct Processor {
     pub free_since: Option<u64>,
     runs: Vec<Run>,
     /// Where the next run goes.
-    next: usize,
+    place: usize,
 }
 
 impl Processor {
     pub fn new(now: u64) -> Processor {
         Processor {
             current: Current::Unseen,
+            next_pid: 0,
             since: now,
             interrupts: Interrupts::default(),
             waiting: 0,
@@ -79,7 +82,7 @@ impl Processor {
             wasted: 0,
             free_since: None,
             runs: Vec::new(),
-            next: 0,
+            place: 0,
         }
     }
 
@@ -89,14 +92,14 @@ impl Processor {
         if self.runs.len() < REMEMBERED {
             self.runs.push(run);
         } else {
-            self.runs[self.next] = run;
+            self.runs[self.place] = run;
         }
-        self.next = (self.next + 1) % REMEMBERED;
+        self.place = (self.place + 1) % REMEMBERED;
     }
 
     /// The runs since a time, the last one first, and whether earlier ones of that time were forgotten.
     pub fn runs_since(&self, time: u64) -> (Vec<Run>, bool) {
-        let (new, old) = self.runs.split_at(self.next.min(self.runs.len()));
+        let (new, old) = self.runs.split_at(self.place.min(self.runs.len()));
         let last_first = new.iter().rev().chain(old.iter().rev());
         let found: Vec<Run> = last_first.copied().take_while(|run| run.to > time).collect();
         let forgotten = found.len() == REMEMBERED && found.last().is_some_and(|run| run.from > time);

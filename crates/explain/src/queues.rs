@@ -52,12 +52,18 @@ impl Queues {
         });
     }
 
-    /// A processor that was met gets a task, or none.
+    /// A processor that was met switches to a task, or to none.
     #[inline]
-    pub fn busy(&mut self, cpu: u16, busy: bool, now: u64) {
-        if self.all[usize::from(cpu)].busy != busy || self.all[usize::from(cpu)].switches == 1 {
-            self.change(cpu, now, |processor| processor.busy = busy);
+    pub fn switch(&mut self, cpu: u16, busy: bool, now: u64) {
+        let processor = &mut self.all[usize::from(cpu)];
+        if processor.busy == busy && processor.switches > 0 {
+            processor.switches += 1;
+            return;
         }
+        self.change(cpu, now, |processor| {
+            processor.busy = busy;
+            processor.switches += 1;
+        });
     }
 
     /// Counts time up to now, then changes a processor.
@@ -89,7 +95,7 @@ impl Queues {
             if self.stuck > 0 {
                 let time = within(self.window, self.now, now);
                 self.stuck_for += time;
-                self.wasted += time * u64::from(self.stuck.min(self.free));
+                self.wasted = self.wasted.saturating_add(time.saturating_mul(self.stuck.min(self.free).into()));
             }
             self.now = now;
         }

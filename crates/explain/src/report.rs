@@ -118,7 +118,7 @@ impl Explainer {
         let (wakers, wakers_left_out) = self.pairs();
         Ok(Report {
             span_s: seconds(span),
-            events: head.recorded.values().map(|it| it.events).sum::<u64>().max(self.events),
+            events: recorded(head).unwrap_or(self.events),
             lost: head.lost(),
             repaired: self.chains.broken,
             repaired_runs: self.chains.from_runtime,
@@ -237,6 +237,12 @@ impl Explainer {
         };
         self.options.groups.iter().map(group).collect()
     }
+}
+
+/// Events that were recorded, if the file counts them by name; records of the recorder's own are none.
+fn recorded(head: &Head) -> Option<u64> {
+    let events = head.recorded.iter().filter(|it| !it.0.starts_with("PERF_RECORD_"));
+    (!head.recorded.is_empty()).then(|| events.fold(0u64, |sum, it| sum.saturating_add(it.1.events)))
 }
 
 /// Whether anything happened to a task: one that is only named in the file is left out.

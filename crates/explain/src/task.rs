@@ -4,7 +4,7 @@ use crate::{
     blocks::Series,
     cause::Cause,
     distribution::Distribution,
-    tasks::{NONE, Slot},
+    slot::{NONE, Slot},
     wakers::NO_EDGE,
 };
 use schedlab_traces::kernel::Pid;
@@ -80,15 +80,17 @@ impl Spent {
         self.run + waits + self.all_blocked() + self.unknown + self.before + self.after.iter().sum::<u64>()
     }
 
+    /// Adds that of another task. The times of many tasks of a hostile file may be more than fits.
     pub fn add(&mut self, other: &Spent) {
-        self.run += other.run;
-        self.wakeup += other.wakeup;
-        self.preempted += other.preempted;
-        self.start += other.start;
-        self.unknown += other.unknown;
-        self.before += other.before;
-        self.blocked.iter_mut().zip(other.blocked).for_each(|(sum, more)| *sum += more);
-        self.after.iter_mut().zip(other.after).for_each(|(sum, more)| *sum += more);
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.run, other.run);
+        add(&mut self.wakeup, other.wakeup);
+        add(&mut self.preempted, other.preempted);
+        add(&mut self.start, other.start);
+        add(&mut self.unknown, other.unknown);
+        add(&mut self.before, other.before);
+        self.blocked.iter_mut().zip(other.blocked).for_each(|(sum, more)| add(sum, more));
+        self.after.iter_mut().zip(other.after).for_each(|(sum, more)| add(sum, more));
     }
 }
 

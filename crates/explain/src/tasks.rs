@@ -1,13 +1,10 @@
 //! The tasks of a recording, found by the numbers that the kernel gave them.
 
-use crate::task::Task;
+use crate::{
+    slot::{IDLE, NONE, Slot},
+    task::Task,
+};
 use schedlab_traces::kernel::Pid;
-
-/// The place of a task in the list.
-pub(crate) type Slot = u32;
-/// No task, and the idle one.
-pub(crate) const NONE: Slot = u32::MAX;
-pub(crate) const IDLE: Slot = u32::MAX - 1;
 
 /// The kernel gives no greater number (`PID_MAX_LIMIT`).
 const PIDS: usize = 1 << 22;

@@ -1,6 +1,6 @@
 //! Who wakes whom: for each pair how often, how long the woken had slept, and how long it waited afterwards.
 
-use crate::{cause::Cause, tasks::Slot};
+use crate::{cause::Cause, slot::Slot};
 use hashbrown::HashMap;
 
 /// No place in the table.

@@ -2,12 +2,14 @@
 
 use crate::{
     processor::{Processor, Run},
+    slot::{IDLE, Slot},
     task::Waking,
-    tasks::{IDLE, Slot},
 };
 
 /// Waits that are kept.
 const KEPT: usize = 10;
+/// Other processors that are looked at for each.
+const LOOKED_AT: usize = 1024;
 /// Tasks that are named for each.
 const NAMED: usize = 8;
 
@@ -61,7 +63,9 @@ impl Worst {
     /// Adds one, as it ends on one of the processors.
     #[cold]
     pub fn add(&mut self, mut wait: Wait, processors: &[Processor]) {
-        for (cpu, processor) in processors.iter().enumerate() {
+        let here = processors.get(usize::from(wait.cpu)).map(|it| (usize::from(wait.cpu), it));
+        let others = processors.iter().enumerate().filter(|it| it.0 != usize::from(wait.cpu));
+        for (cpu, processor) in here.into_iter().chain(others.take(LOOKED_AT)) {
             let (runs, forgotten) = processor.runs_since(wait.from);
             // The current run is not remembered yet, unless it has just ended.
             let current = (!processor.busy && processor.switches > 0).then_some((IDLE, processor.since));

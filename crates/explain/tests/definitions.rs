@@ -276,6 +276,19 @@ fn a_broken_chain_is_repaired_by_what_tasks_were_charged() {
 }
 
 #[test]
+fn where_one_of_two_tasks_was_charged_one_switch_is_missing() {
+    let mut made = Made::default();
+    made.switch(0, 0, 2, S, 1).waking(25, 0, 1, 2).charged(50, 0, 2, 20).switch(50, 0, 2, S, 0);
+    let report = made.report();
+    assert_eq!((row(&report, 1).run_s, row(&report, 2).run_s), (us(30), us(20)));
+    let mut made = Made::default();
+    made.switch(0, 0, 2, S, 1).waking(25, 0, 1, 2).charged(30, 0, 1, 30).switch(50, 0, 2, S, 0);
+    let report = made.report();
+    assert_eq!((row(&report, 1).run_s, row(&report, 2).run_s), (us(30), us(20)));
+    assert_eq!((report.repaired, report.repaired_runs, report.unknown_runs), (1, 2, 0));
+}
+
+#[test]
 fn a_broken_chain_without_charges_is_counted_and_its_time_is_unknown() {
     let mut made = Made::default();
     made.switch(0, 0, 2, S, 1).waking(25, 0, 1, 2).switch(50, 0, 2, S, 0).switch(60, 0, 0, R, 1);
@@ -311,7 +324,7 @@ fn a_window_cuts_times_and_takes_waits_that_end_within_it() {
     let options = Options { from: Some(50_000), to: Some(95_000), ..Options::default() };
     let report = made.explain(&[], options).unwrap();
     let one = row(&report, 1);
-    assert_eq!((report.span_s, one.run_s, one.wakeups), (us(45), us(25), Some(2)));
+    assert_eq!((report.span_s, one.run_s, one.wakeups), (us(45), us(30), Some(2)));
     assert_eq!((one.wakeup_us.max, one.wakeup_wait_s), (Some(15.0), us(10)));
     assert_eq!((row(&report, 2).run_s, report.processors[0].busy_s), (us(15), us(45)));
 }

@@ -63,7 +63,7 @@ impl Kernel {
     fn switch(&mut self, cpu: u16, sleeps: bool) {
         let prev = self.running[usize::from(cpu)];
         let next = if self.runnable.is_empty() { 0 } else { self.runnable.remove(0) };
-        if prev == 0 && next == 0 || prev != 0 && next == 0 && !sleeps {
+        if next == 0 && (prev == 0 || !sleeps) {
             return;
         }
         if prev != 0 {

@@ -72,14 +72,15 @@ def _show(found: dict[str, Any], recording: Path, form: Form, top: int) -> None:
         return
     rows = found["tasks"]
     if form is Form.CSV:
-        print_result(form, shown.tasks(rows, ""), [*shown.losses(found), *shown.notes(found, len(rows))])
+        print_result(form, shown.everything(rows), [*shown.losses(found), *shown.notes(found, len(rows))])
         return
     print_notes([shown.head(recording, found), *shown.losses(found)])
     rows = rows[:top]
     groups = [row | {"pid": None} for row in found["groups"].values()]
     tables = [
         shown.tasks(rows, "tasks by run time"),
-        shown.waits([*rows, *groups]),
+        shown.waits([*groups, *rows]),
+        shown.sleeps([*groups, *rows]),
         *([shown.tasks(groups, "groups")] if groups else []),
         shown.processors(found),
         shown.worst(found),

@@ -32,7 +32,8 @@ def difference(
     import numpy as np
 
     n = min(len(one), len(other))
-    found = float(statistic(one.sum(axis=0)) - statistic(other.sum(axis=0)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = float(statistic(one.sum(axis=0)) - statistic(other.sum(axis=0)))
     if n < FEWEST:
         return Interval(found, math.nan, math.nan, n)
     random = np.random.default_rng(seed)

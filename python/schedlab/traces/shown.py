@@ -36,7 +36,7 @@ def losses(found: dict[str, Any]) -> list[str]:
     lost = found["losses"]
     said = []
     for one in lost[:LOSSES]:
-        events = f"{one['events']:,} events" if one["events"] else "events"
+        events = counted(one["events"], "event") if one["events"] else "events"
         at = "" if one["at_s"] is None else f" at {one['at_s']:.6f} s"
         cpu = "" if one["cpu"] is None else f" on processor {one['cpu']}"
         said.append(f"lost: {events}{at}{cpu}: {one['why']}")
@@ -54,11 +54,11 @@ def _number(value: float | None, places: int) -> Cell:
 def _name(row: dict[str, Any]) -> list[Cell]:
     pid = row["pid"]
     tasks = row.get("tasks", 1)
-    return [Cell(row["comm"]), Cell(str(pid) if pid is not None else f"({tasks} tasks)", (pid,))]
+    return [Cell(row["comm"]), Cell(str(pid) if pid is not None else f"({counted(tasks, 'task')})", (pid,))]
 
 
 def tasks(rows: Sequence[dict[str, Any]], title: str) -> Table:
-    """Run time, switches and sleeps."""
+    """Run time and switches."""
     columns = [
         Column("task", key=True),
         Column("pid", key=True, numeric=True),
@@ -66,29 +66,61 @@ def tasks(rows: Sequence[dict[str, Any]], title: str) -> Table:
         Column("share", "%", numeric=True),
         Column("switches", "1/s", numeric=True),
         Column("preempted", "1/s", numeric=True),
-        Column("run p50", "us", numeric=True),
-        Column("run max", "us", numeric=True),
-        Column("blocked", "s", numeric=True),
-        Column("migra- tions", numeric=True),
-        Column("woken by", prose=True),
+        Column("longest run", "us", numeric=True),
+        Column("migrations", numeric=True),
     ]
     return Table(columns, [_task(row) for row in rows], title)
 
 
 def _task(row: dict[str, Any]) -> list[Cell]:
-    runs = row["run_length_us"]
     return [
         *_name(row),
         _number(row["run_s"], 6),
         _number(row["share_pct"], 2),
         _number(row["switches_per_s"], 1),
         _number(row["preempted_per_s"], 1),
-        _number(runs["p50"], 1),
-        _number(runs["max"], 1),
-        _number(row["blocked_s"], 6),
+        _number(row["run_length_us"]["max"], 1),
         Cell(f"{row['migrations']}", (row["migrations"],)),
-        Cell(causes(row["blocked_by_s"])),
     ]
+
+
+def sleeps(rows: Sequence[dict[str, Any]]) -> Table:
+    """Sleeps with what ended them, and waits after preemption."""
+    columns = [
+        Column("task", key=True),
+        Column("pid", key=True, numeric=True),
+        Column("blocked", "s", numeric=True),
+        Column("woken by", prose=True),
+        Column("waits after preemption", "s", numeric=True),
+        Column("longest", "us", numeric=True),
+    ]
+    return Table(columns, [_sleep(row) for row in rows], "blocked, and waiting after preemption")
+
+
+def _sleep(row: dict[str, Any]) -> list[Cell]:
+    return [
+        *_name(row),
+        _number(row["blocked_s"], 6),
+        Cell(causes(row["blocked_by_s"])),
+        _number(row["preempt_wait_s"], 6),
+        _number(row["preempt_wait_us"]["max"], 1),
+    ]
+
+
+def everything(rows: Sequence[dict[str, Any]]) -> Table:
+    """All numbers of each task, for other programs."""
+    plain = [name for name, value in rows[0].items() if not isinstance(value, dict | list)] if rows else []
+    spreads = [name for name, value in rows[0].items() if name.endswith("_us")] if rows else []
+    statistics = [(spread, name) for spread in spreads for name in rows[0][spread]]
+    columns = [Column(name) for name in [*plain, *(f"{spread}.{name}" for spread, name in statistics)]]
+    cells = [
+        [
+            *(Cell(str(row[name]), (row[name],)) for name in plain),
+            *(Cell(str(row[spread][name]), (row[spread][name],)) for spread, name in statistics),
+        ]
+        for row in rows
+    ]
+    return Table(columns, cells)
 
 
 def causes(by: dict[str, float]) -> str:
@@ -99,31 +131,24 @@ def causes(by: dict[str, float]) -> str:
 
 
 def waits(rows: Sequence[dict[str, Any]]) -> Table:
-    """From wakings, and after preemption, to the processor."""
+    """From wakings to the processor."""
     columns = [
         Column("task", key=True),
         Column("pid", key=True, numeric=True),
         Column("wakeups", numeric=True),
         *(Column(name, "us", numeric=True) for name in ("mean", "p50", "p90", "p99", "max")),
         Column("max at", "s", numeric=True),
-        Column("preempted: in all", "s", numeric=True),
-        Column("p99", "us", numeric=True),
-        Column("max", "us", numeric=True),
     ]
-    return Table(columns, [_wait(row) for row in rows], "wakeup latency, and waits after preemption")
+    return Table(columns, [_wait(row) for row in rows], "wakeup latency")
 
 
 def _wait(row: dict[str, Any]) -> list[Cell]:
-    latency, preempted = row["wakeup_us"], row["preempt_wait_us"]
-    wakeups = row["wakeups"]
+    latency, wakeups = row["wakeup_us"], row["wakeups"]
     return [
         *_name(row),
         Cell("-" if wakeups is None else str(wakeups), (wakeups,)),
         *(_number(latency[name], 1) for name in ("mean", "p50", "p90", "p99", "max")),
         _number(latency["max_at_s"], 6),
-        _number(row["preempt_wait_s"], 6),
-        _number(preempted["p99"], 1),
-        _number(preempted["max"], 1),
     ]
 
 
@@ -158,18 +183,14 @@ def worst(found: dict[str, Any]) -> Table:
     columns = [
         Column("wait", "us", numeric=True),
         Column("until", "s", numeric=True),
-        Column("task", key=True),
-        Column("CPU", numeric=True),
-        Column("why", prose=True),
+        Column("task", prose=True),
         Column("ran meanwhile", prose=True),
     ]
     rows = [
         [
             _number(one["wait_us"], 1),
             _number(one["to_s"], 6),
-            Cell(f"{one['comm']}:{one['pid']}{_priority(one)}"),
-            Cell(str(one["cpu"]), (one["cpu"],)),
-            Cell(why(one)),
+            Cell(f"{one['comm']}:{one['pid']}{_priority(one)}, {why(one)}, on processor {one['cpu']}"),
             Cell(meanwhile(one)),
         ]
         for one in found["worst_waits"]

@@ -9,6 +9,7 @@ pub struct Made(pub Vec<Event>);
 
 #[allow(dead_code, reason = "each file of tests has its own kinds of events")]
 impl Made {
+    #[allow(clippy::too_many_arguments, reason = "an event has as many fields")]
     pub fn add(&mut self, us: u64, cpu: u16, kind: Kind, task: Pid, other: Pid, value: u64, bits: u8) -> &mut Made {
         self.0.push(Event { time: us * 1000, value, task, other, extra: 0, cpu, kind, bits });
         self
