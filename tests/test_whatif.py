@@ -177,10 +177,9 @@ def test_a_hog_alone_has_the_processor(hogs, predicted):
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory) -> Path:
-    """A client asks a server, which computes 3 ms, every 10 ms; next to a hog that is preempted by both."""
+    """A client asks a server, which computes 3 ms, every 10 ms."""
     trace = Traced()
-    client, server, hog = ("client", 11), ("server", 12), ("hog", 13)
-    trace.switch(0, hog)
+    client, server, idle = ("client", 11), ("server", 12), ("swapper/0", 0)
     for begin in range(10, 2000, 10):
         trace.wake(begin, client)
         trace.switch(begin + 0.01, client)
@@ -188,7 +187,7 @@ def served(tmp_path_factory) -> Path:
         trace.switch(begin + 0.51, server, "S")
         trace.wake(begin + 3.5, client, "d..2.")
         trace.switch(begin + 3.52, client, "S")
-        trace.switch(begin + 4, hog, "S")
+        trace.switch(begin + 4, idle, "S")
     return trace.write(tmp_path_factory.mktemp("served") / "served.txt")
 
 
@@ -201,7 +200,7 @@ def test_a_server_is_woken_by_its_client_and_not_by_the_clock(served, predicted)
 
 def test_recorded_work_is_an_experiment_that_runs(served, tmp_path, schedlab):
     out = tmp_path / "mine.toml"
-    done = schedlab("whatif", str(served), "--change", "hog: nice=5", "--write", str(out))
+    done = schedlab("whatif", str(served), "--change", "server: nice=5", "--write", str(out))
     assert done.returncode == 0, done.stderr
     assert "nice = 5" in out.read_text()
     ran = schedlab("run", str(out), "--set", "seeds=2", "--json", "--out", str(tmp_path / "results"))

@@ -107,7 +107,7 @@ pub struct Recording {
     pub processors: u16,
     /// From a wakeup to the switch to the woken task where nothing was in its way, by `model::replay::Waking`, ns.
     pub delays: [Vec<u32>; 3],
-    /// Times of switches away from tasks that could run, ns on the clock of the file.
+    /// Times of switches from tasks that could run to tasks that were not just woken, ns on the clock of the file.
     pub preemptions: Vec<u64>,
     /// Switches whose previous task was not the next of the one before.
     pub repaired: u64,
@@ -221,7 +221,8 @@ impl History {
                 self.task(event.task, State::Ready).policy = Policy::of((event.value >> 32) as i32);
             }
         }
-        if left == Left::Runnable && event.task > 0 {
+        let woken = self.woken.get(&event.other).is_some_and(|(woken, _)| now.saturating_sub(*woken) < AT_ONCE);
+        if left == Left::Runnable && event.task > 0 && event.other > 0 && !woken {
             self.recording.preemptions.push(event.time);
         }
         if event.other > 0 {

@@ -112,9 +112,10 @@ def _predictions(recording: Path, asked: "Asked", sweep: str | None) -> list["Pr
     from schedlab.whatif import replays
     from schedlab.whatif.document import predict
 
-    with replays.prepared(recording, asked) as one:
+    as_recorded = dataclasses.replace(asked, remove=(), copies=())
+    with replays.prepared(recording, as_recorded) as one, replays.prepared_again(recording, asked, one) as other:
         every = [dataclasses.replace(asked, sets=(*asked.sets, set)) for set in _swept(sweep)] or [asked]
-        settings = [replays.changed(one, each) for each in every]
+        settings = [replays.changed(other, each) for each in every]
         scenarios = [replays.scenario(one.document, []), *(replays.scenario(s.definition, s.sets) for s in settings)]
         with progress_bar(recording.name) as advance:
             base, *new = replays.run(scenarios, asked, advance)

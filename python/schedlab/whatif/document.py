@@ -111,11 +111,15 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
     ticks = "by the times of its preemptions" if found["hz"] else "not shown by the recording"
     if found["state"]:
         return [f"the policy is {scheduler['name']}{variant}, {kernel}", *notes]
-    bound = sorted(name for name, job in document["workload"].items() if "cpus" in job)
+    bound = ", ".join(sorted(name for name, job in document["workload"].items() if "cpus" in job))
     return [
         f"the policy is {scheduler['name']}{variant}, {kernel}, with its default settings",
         f"{hz.removesuffix('/s')} ticks a second, {ticks}",
-        *([f"bound to the processor for which they waited while another was idle: {', '.join(bound)}"] if bound else []),
+        *(
+            [f"bound to the processor for which they waited while another was idle: {', '.join(bound)}"]
+            if bound
+            else []
+        ),
         "no slices of their own, control groups or autogroups: a recording of the scheduler's events has none of these",
         *notes,
     ]

@@ -65,6 +65,16 @@ def prepared(recording: Path, asked: Asked, work: Path | None = None) -> Iterato
         yield Prepared(json.loads(text), out)
 
 
+@contextmanager
+def prepared_again(recording: Path, asked: Asked, one: Prepared) -> Iterator[Prepared]:
+    """The recording without tasks that are to be left out, and with copies; the same one if there are none of both."""
+    if not asked.remove and not asked.copies:
+        yield one
+        return
+    with prepared(recording, asked) as other:
+        yield other
+
+
 def scenario(definition: Mapping[str, Any], sets: list[str]) -> dict[str, Any]:
     """The scenario of an experiment without a sweep, checked."""
     text = json.dumps(definition)
