@@ -115,11 +115,7 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
     return [
         f"the policy is {scheduler['name']}{variant}, {kernel}, with its default settings",
         f"{hz.removesuffix('/s')} ticks a second, {ticks}",
-        *(
-            [f"bound to the processor for which they waited while another was idle: {', '.join(bound)}"]
-            if bound
-            else []
-        ),
+        *([f"bound to the processor for which they waited while another was idle: {bound}"] if bound else []),
         "no slices of their own, control groups or autogroups: a recording of the scheduler's events has none of these",
         *notes,
     ]
