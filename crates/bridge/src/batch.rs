@@ -2,7 +2,7 @@
 //! A row has either a number or a warning; the columns of the other are null. `seeded` is false where the run drew no random
 //! number: it is the same under every seed.
 
-use crate::{from_json, replaying::loaded};
+use crate::{from_json, work::loaded};
 use arrow_array::{
     RecordBatch,
     builder::{BooleanBuilder, Float64Builder, StringBuilder, UInt32Builder},

@@ -14,6 +14,7 @@ pub mod replaying;
 pub mod results;
 pub mod sweep;
 pub mod tables;
+mod work;
 
 /// Version of the package and digest of the sources: equal versions give equal results.
 pub const VERSION: &str = env!("SCHEDLAB_ENGINE");

@@ -8,7 +8,7 @@
 use crate::{
     batch::{Run, stream},
     from_json,
-    replaying::loaded,
+    work::loaded,
 };
 use arrow_array::{ArrayRef, Int8Array, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array};
 use arrow_schema::ArrowError;

@@ -1,4 +1,6 @@
 //! Each definition, on a recording of a few events whose numbers are known.
+//!
+//! Long, because every definition has its case here.
 
 mod made;
 

@@ -1,6 +1,6 @@
 //! The runs that wait for a worker, scenario by scenario.
 
-use crate::replaying::scenario;
+use crate::work::scenario;
 use schedlab_model::scenario::Scenario;
 use std::{
     collections::{BTreeMap, VecDeque},
