@@ -179,7 +179,8 @@ proptest! {
         let lines: Vec<&str> = text.split_terminator('\n').collect();
         prop_assert_eq!(lines.len(), names.len());
         for (at, line) in lines.iter().enumerate() {
-            prop_assert_eq!(line.split(' ').next(), Some(at.to_string().as_str()));
+            let number = at.to_string();
+            prop_assert_eq!(line.split(' ').next(), Some(number.as_str()));
             prop_assert!(!line.contains(char::is_control));
         }
         // A text of an option has one end.
