@@ -232,7 +232,7 @@ def shell(words):
     ],
 )
 def test_a_shell_completes_verbs_options_and_names(scripts, offered):
-    assert set(offered(scripts, "schedlab re")) == {"reproduce", "report"}
+    assert set(offered(scripts, "schedlab re")) == {"record", "reproduce", "report"}
     assert {"--trace", "--trust", "--threads"} <= set(offered(scripts, "schedlab run x.toml --t"))
     assert "--trace" not in offered(scripts, "schedlab list --t")
     assert set(offered(scripts, "schedlab describe mini")) >= {"minix"}

@@ -35,6 +35,10 @@ PRINTED = {
         ("trace", ["trace", KERNEL], ""),
         ("trace-against", ["trace", KERNEL, "--against", KERNEL], ""),
     ],
+    "whatif": [
+        ("whatif", ["whatif", KERNEL, "--seeds", "2"], ""),
+        ("whatif-sweep", ["whatif", KERNEL, "--seeds", "2", "--sweep", "scheduler.slice=1ms,2ms"], ""),
+    ],
     "list": [("list", ["list"], ""), ("list", ["list", "metrics"], "")],
     "describe": [
         ("describe", ["describe", name], "")
