@@ -126,7 +126,9 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
 fn host(recording: &Recording, head: &Head) -> Host {
     let said = head.state.as_ref().and_then(|state| state.kernel.tick_ns).filter(|&tick| tick > 0);
     let hz = said.map(|tick| 1_000_000_000 / tick).or_else(|| tick(&recording.preemptions)).unwrap_or(USUAL_HZ);
-    Host { processors: recording.processors.max(head.processors).max(1), hz, release: head.release.clone() }
+    let known = head.state.as_ref().map(|state| state.processors.iter().map(|processor| processor.number).collect());
+    let processors = known.unwrap_or_else(|| recording.processors.clone());
+    Host { processors, hz, release: head.release.clone() }
 }
 
 fn causes(work: &Work) -> BTreeMap<String, Ended> {

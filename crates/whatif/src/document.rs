@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is taken for granted of the recorded machine where the recording does not say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// Processors.
-    pub processors: u16,
+    /// The numbers of its processors, ascending; simulated ones are counted from 0.
+    pub processors: Vec<u16>,
     /// Ticks a second.
     pub hz: u64,
     /// The kernel's release ("6.18.44"), if it is known.
@@ -46,7 +46,7 @@ pub fn document(
     state: Option<&State>,
     last: Option<usize>,
 ) -> (Value, BTreeMap<String, String>) {
-    let places = Places::new(recording, state, host.processors);
+    let places = Places::new(recording, state, &host.processors);
     let mut jobs: BTreeMap<(String, Placing, bool), Vec<usize>> = BTreeMap::new();
     for (stream, &at) in work.tasks.iter().enumerate() {
         let task = &recording.tasks[at];
@@ -66,7 +66,7 @@ pub fn document(
     let mut document = json!({
         "question": "What would the recorded tasks have done?",
         "duration": spell_duration(recording.span),
-        "machine": { "preset": "uniform", "processors": host.processors, "clock": { "hz": format!("{}/s", host.hz) } },
+        "machine": { "preset": "uniform", "processors": host.processors.len().max(1), "clock": { "hz": format!("{}/s", host.hz) } },
         "scheduler": scheduler(host, state),
         "workload": workload,
     });
@@ -87,7 +87,7 @@ fn scheduler(host: &Host, state: Option<&State>) -> Value {
     if scheduler["name"] == "eevdf" {
         if let Some(slice) = setting(state, "base_slice_ns") {
             // The kernel shows it scaled to its processors (kernel/sched/fair.c, get_update_sysctl_factor).
-            let factor = 1 + u64::from(host.processors.clamp(1, 8).ilog2());
+            let factor = 1 + u64::from(host.processors.len().clamp(1, 8).ilog2());
             scheduler["base_slice"] = json!(format!("{}ns", slice / factor));
         }
         if off("RUN_TO_PARITY") {
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     fn scheduler(release: &str) -> Value {
-        Host { processors: 1, hz: 250, release: Some(release.to_owned()) }.scheduler()
+        Host { processors: vec![0], hz: 250, release: Some(release.to_owned()) }.scheduler()
     }
 
     #[test]

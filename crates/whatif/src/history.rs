@@ -103,8 +103,8 @@ pub struct Recording {
     pub edges: u32,
     /// From the first to the last event, ns.
     pub span: u64,
-    /// Processors that recorded anything.
-    pub processors: u16,
+    /// The numbers of the processors that were recorded, ascending: others may exist, and tasks may have run there unseen.
+    pub processors: Vec<u16>,
     /// From a wakeup to the switch to the woken task where nothing was in its way, by `model::replay::Waking`, ns.
     pub delays: [Vec<u32>; 3],
     /// Times of switches from tasks that could run to tasks that were not just woken, ns on the clock of the file.
@@ -157,7 +157,8 @@ impl History {
             }
         }
         self.recording.span = end;
-        self.recording.processors = self.processors.iter().rposition(Option::is_some).map_or(1, |last| last as u16 + 1);
+        let recorded = (0..).zip(&self.processors).filter(|(_, processor)| processor.is_some());
+        self.recording.processors = recorded.map(|(number, _)| number).collect();
         self.recording
     }
 

@@ -34,7 +34,7 @@ pub(crate) struct Placing {
 /// Places the tasks of a recording.
 pub(crate) struct Places<'a> {
     recording: &'a Recording,
-    processors: u16,
+    processors: &'a [u16],
     known: BTreeMap<Pid, &'a state::Task>,
     /// Whether tasks of a session make a group.
     autogroup: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    pub fn new(recording: &'a Recording, state: Option<&'a State>, processors: u16) -> Places<'a> {
+    pub fn new(recording: &'a Recording, state: Option<&'a State>, processors: &'a [u16]) -> Places<'a> {
         let known = state.map(|state| state.tasks.iter().map(|task| (task.pid, task)).collect()).unwrap_or_default();
         let setting = |name: &str| state.and_then(|state| setting(state, name));
         let autogroup = setting("sched_autogroup_enabled") == Some(1);
@@ -63,7 +63,7 @@ impl<'a> Places<'a> {
         let slice = known.map(|known| known.slice_ns).filter(|&slice| slice > 0 && Some(slice) != self.usual_slice);
         let cpus = match known {
             Some(known) => self.cpus(&known.processors),
-            None => shown.bound.filter(|_| self.processors > 1).into_iter().collect(),
+            None => self.place(shown.bound).filter(|_| self.processors.len() > 1).into_iter().collect(),
         };
         let slice = slice.filter(|_| matches!(shown.policy, Policy::Fair(_)));
         Placing { policy, nice, priority, slice, cpus, group: known.and_then(|known| self.group(known)) }
@@ -82,16 +82,21 @@ impl<'a> Places<'a> {
         None
     }
 
+    /// Which of the simulated processors is the one of that number.
+    fn place(&self, number: Option<u16>) -> Option<u16> {
+        self.processors.iter().position(|&known| Some(known) == number).map(|place| place as u16)
+    }
+
     /// A list such as "0-3,8"; empty if it is all of them.
     fn cpus(&self, list: &str) -> Vec<u16> {
         let mut all = BTreeSet::new();
         for part in list.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             if let (Ok(first), Ok(last)) = (first.trim().parse::<u16>(), last.trim().parse::<u16>()) {
-                all.extend((first..=last.min(MOST_PROCESSORS)).filter(|cpu| *cpu < self.processors));
+                all.extend((first..=last.min(MOST_PROCESSORS)).filter_map(|number| self.place(Some(number))));
             }
         }
-        if all.len() == usize::from(self.processors) { Vec::new() } else { all.into_iter().collect() }
+        if all.len() == self.processors.len() { Vec::new() } else { all.into_iter().collect() }
     }
 
     fn group(&self, known: &state::Task) -> Option<String> {
@@ -186,11 +191,13 @@ mod tests {
     #[test]
     fn lists_of_processors_are_read_and_all_of_them_are_none() {
         let recording = Recording::default();
-        let places = Places::new(&recording, None, 4);
+        let places = Places::new(&recording, None, &[0, 1, 2, 3]);
         assert_eq!(places.cpus("0-1,3"), [0, 1, 3]);
         assert!(places.cpus("0-3").is_empty());
         assert!(places.cpus("0-63").is_empty());
         assert_eq!(places.cpus("2,x,7"), [2]);
+        let places = Places::new(&recording, None, &[1, 5]);
+        assert_eq!(places.cpus("5"), [1], "the second of those that were recorded");
     }
 
     #[test]
@@ -201,7 +208,7 @@ mod tests {
         let group = |path: &str, weight| state::Group { path: path.to_owned(), weight, ..state::Group::default() };
         let state = State { groups: vec![group("/a", Some(50)), group("/a/b", None)], ..State::default() };
         let recording = Recording::default();
-        let found = Places::new(&recording, Some(&state), 2).groups(Some(&state), &["a-b".to_owned()].into());
+        let found = Places::new(&recording, Some(&state), &[0, 1]).groups(Some(&state), &["a-b".to_owned()].into());
         assert_eq!(found["a-b"], json!({ "weight": 1024, "parent": "a" }));
         assert_eq!(found["a"], json!({ "weight": 512 }));
     }
