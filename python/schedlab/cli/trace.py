@@ -15,7 +15,7 @@ EXAMPLE = "schedlab trace perf.data --from 1.2s --to 3s --group server=redis.*"
 
 
 def verb(
-    recording: Annotated[Path, typer.Argument(help="The recording; its format is told from its content.")],
+    recording: Annotated[Path, typer.Argument(help="The recording; its format is recognised by its content.")],
     against: Annotated[
         Path | None, typer.Option("--against", help="Compare with this recording, by names and groups.")
     ] = None,

@@ -19,7 +19,7 @@ FIELDS = {
 POLICIES = ("other", "batch", "idle", "fifo:10", "rr:10")
 #: Where eevdf and cfs have the slice that a Linux host calls base_slice_ns, for one processor.
 SLICES = {"eevdf": "base_slice", "cfs": "min_granularity"}
-#: The kernel multiplies it by 1 + log2 of the processors, of at most so many (kernel/sched/fair.c, tunable_scaling).
+#: The kernel multiplies it by 1 + log2 of the processors, of at most this many (kernel/sched/fair.c, tunable_scaling).
 MOST_SCALED = 8
 
 

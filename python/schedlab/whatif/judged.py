@@ -90,7 +90,7 @@ def _widened(kind: str, recorded: float, base: list[float], low: float, high: fl
         return max(0.0, low - apart), high + apart
     ratio = recorded / middle
     if kind != "switches_per_s" and abs(recorded - middle) <= DURATION_US:
-        # Within the resolution of the model: so much more or less, not so many times.
+        # Within the resolution of the model: the error is an amount, not a factor.
         apart = abs(recorded - middle)
         return max(0.0, low - apart), high + apart
     return low * min(1.0, ratio), high * max(1.0, ratio)
