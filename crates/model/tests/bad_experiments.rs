@@ -39,7 +39,7 @@ seeds = 4", ":5: is not TOML: duplicate key"),
     ("seeds = 3", "seeds = 99999999999999999999", ":4: seeds: 99999999999999999999 is too large for a whole number"),
     ("seeds = 3", "seeds = nan", ":4: seeds: nan is not a finite number"),
     (r#"duration = "10s""#, "duration = 1979-05-27", ":5: duration: 1979-05-27 is a date, which no field takes"),
-    ("seeds", "sedes", r#":4: sedes: unknown field; did you mean "seeds"? (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, tunables, metrics, seeds, sweep, goal, space)"#),
+    ("seeds", "sedes", r#":4: sedes: unknown field; did you mean "seeds"? (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, recording, tunables, metrics, seeds, sweep, goal, space)"#),
     (r#"question = "What?""#, "question = 4", ":1: question: 4 is not a text in quotes"),
     (r#"machine = "ideal"
 "#, "", ": machine: is missing"),
@@ -51,7 +51,7 @@ slice = "50ms"
 "#, "", ":6: scheduler.name: is missing"),
     (r#"[workload]
 hog = { load = "spin" }
-[workload.io]"#, "[load.io]", ":9: load: unknown field (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, tunables, metrics, seeds, sweep, goal, space)"),
+[workload.io]"#, "[load.io]", ":9: load: unknown field (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, recording, tunables, metrics, seeds, sweep, goal, space)"),
     (r#"duration = "10s""#, r#"duration = "10 parsecs""#, r#":5: duration: "10 parsecs" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#"duration = "10s""#, "duration = 10", r#":5: duration: "10" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#"duration = "10s""#, r#"duration = "0s""#, ":5: duration: 0s is too short: a time longer than nothing is wanted"),
@@ -177,7 +177,7 @@ steps = [{ lock = "a" }, { compute = "1ms" }]"#, r#":14: workload.io.steps[0].lo
     (r#"slice = "50ms""#, r#"slise = "50ms""#, r#":8: scheduler.slise: unknown field; did you mean "slice"? (known: name, slice, ready_at)"#),
     (r#"slice = "50ms""#, r#"ready_at = "tial""#, r#":8: scheduler.ready_at: "tial" is not one of tail, head; did you mean "tail"?"#),
     (r#"slice = "50ms""#, r#"quantum = "50ms""#, ":8: scheduler.quantum: unknown field (known: name, slice, ready_at)"),
-    (r#"load = "spin""#, r#"laod = "spin""#, r#":10: workload.hog.laod: unknown field; did you mean "load"? (known: arrivals, count, cpus, footprint, gap, group, io_class, io_level, load, nice, passes, policy, priority, requests, reservation, session, slice, start, steps)"#),
+    (r#"load = "spin""#, r#"laod = "spin""#, r#":10: workload.hog.laod: unknown field; did you mean "load"? (known: arrivals, count, cpus, footprint, gap, group, io_class, io_level, load, nice, passes, policy, priority, replay, requests, reservation, session, slice, start, steps)"#),
     (r#"load = "spin""#, r#"load = "spinn""#, r#":10: workload.hog.load: "spinn" is not a load; did you mean "spin"? (known: spin, read_files)"#),
     (r#"load = "spin""#, r#"load = "spin", steps = ["yield"]"#, ":10: workload.hog: has both load and steps; a job has one of them"),
     (r#"{ load = "spin" }"#, "{ nice = 1 }", ":10: workload.hog: has neither load nor steps; a job has one of them"),
@@ -187,7 +187,7 @@ steps = [{ lock = "a" }, { compute = "1ms" }]"#, r#":14: workload.io.steps[0].lo
     (r#"load = "spin""#, r#"load = "read_files", files = 1, sorted = "yes""#, r#":10: workload.hog.sorted: "yes" is neither true nor false"#),
     (r#"load = "spin""#, r#"load = "read_files", files = 1, rate = "5""#, r#":10: workload.hog.rate: "5" is not a rate: write a number per unit of time like "60/s""#),
     (r#"load = "spin""#, r#"load = "read_files", files = 1, size = "4 kB", sorted = 1"#, r#":10: workload.hog.sorted: "1" is neither true nor false"#),
-    (r#"load = "spin""#, r#"load = "spin", files = 3"#, ":10: workload.hog.files: unknown field (known: arrivals, count, cpus, footprint, gap, group, io_class, io_level, load, nice, passes, policy, priority, requests, reservation, session, slice, start, steps, compute)"),
+    (r#"load = "spin""#, r#"load = "spin", files = 3"#, ":10: workload.hog.files: unknown field (known: arrivals, count, cpus, footprint, gap, group, io_class, io_level, load, nice, passes, policy, priority, replay, requests, reservation, session, slice, start, steps, compute)"),
     ("nice = 0", "nice = 21", ":12: workload.io.nice: 21 is out of range: from -20 to 20"),
     ("nice = 0", r#"nice = "low""#, r#":12: workload.io.nice: "low" is not a whole number from -20 to 20"#),
     ("nice = 0", "nice = 200", ":12: workload.io.nice: 200 is not a whole number from -20 to 20"),
@@ -224,10 +224,10 @@ b = { parent = "a" }"#, ":15: groups.a.parent: makes a circle: the group would c
     ("weight = 512", r#"quota = "5ms", burst = "6ms""#, ":15: groups.users.burst: 6ms is too long: at most 5ms"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = []", ":13: workload.io.steps: has no steps"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = "close""#, r#":13: workload.io.steps: "close" is not a list of steps"#),
-    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["cloze"]"#, r#":13: workload.io.steps[0]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, set, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["cloze"]"#, r#":13: workload.io.steps[0]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, timer, busy, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, set, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["compute"]"#, r#":13: workload.io.steps[0]: "compute" needs a value: { compute = ... }"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{ close = true }]", r#":13: workload.io.steps[0].close: takes no value: write "close" alone"#),
-    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ comput = "1ms" }]"#, r#":13: workload.io.steps[0].comput: "comput" is not a step; did you mean "compute"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, set, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ comput = "1ms" }]"#, r#":13: workload.io.steps[0].comput: "comput" is not a step; did you mean "compute"? (known: compute, call, sleep, period, timer, busy, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, set, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ compute = "1ms", sleep = "1ms" }]"#, ":13: workload.io.steps[0]: a step has one name, this has 2"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{}]", ":13: workload.io.steps[0]: is empty: a step has one name"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [3]", ":13: workload.io.steps[0]: 3 is not a step: write { name = value } or a name"),
@@ -409,7 +409,7 @@ weights = { "tasks.io.real" = 0 }"#, r#":19: goal.weights."tasks.io.real": 0 is 
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.name" = ["minix", "round_robin"]
 "scheduler.ready_at" = ["head"]"#, r#":18: sweep."scheduler.ready_at"[0]: scheduler.ready_at: unknown field (known: name, slice) (in the cell scheduler.name = "round_robin")"#),
     ("[0, 5]", r#"[0, 5]
-"workload.io.steps[2]" = ["close", "cloze"]"#, r#":18: sweep."workload.io.steps[2]"[1]: workload.io.steps[2]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, set, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
+"workload.io.steps[2]" = ["close", "cloze"]"#, r#":18: sweep."workload.io.steps[2]"[1]: workload.io.steps[2]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, timer, busy, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, set, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.io.count" = [1, 2]
 "workload.hog.count" = [1, 1_000_000]"#, r#":17: sweep."workload.io.count"[0]: workload.io.count: makes 1000001 tasks in all; at most 1000000 (in the cell workload.hog.count = 1000000)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.name" = ["minix", "round_robin"]
