@@ -1,5 +1,7 @@
 //! The bridge to Python: a handful of functions that take and give data, as JSON text and Arrow bytes. Work is done
 //! with the interpreter released. What a user did wrong becomes a `ScenarioError`; a fault of ours a `RuntimeError`.
+//!
+//! Long, because every function that Python calls stands here.
 
 use pyo3::{create_exception, exceptions, prelude::*, types::PyBytes};
 use schedlab_bridge::{

@@ -11,7 +11,7 @@ use crate::{
     kernel::{FOREVER, Kernel},
     process::{Process, State},
     programs::{check, compile},
-    replay::Replayed,
+    replayed::Replayed,
     resources::{Barrier, Change, Device, Lock, Pipe, Pool, Resources, Semaphore, io_priority},
     servers::{DRIVERS, KERNEL_TASKS},
     speeds::Speeds,

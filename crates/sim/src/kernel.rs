@@ -7,7 +7,7 @@ use crate::{
     cpu::Cpu,
     earliest::Earliest,
     process::Process,
-    replay::Replayed,
+    replayed::Replayed,
     resources::{Device, Resources},
     servers::Servers,
     speeds::Speeds,

@@ -4,7 +4,7 @@
 //! `resources.rs`, `servers.rs` and `storage/`. Its operations are, file by file: `run.rs` the loop; `schedule.rs` which task
 //! runs; `ends.rs` where a run ends and what that cuts off; `ticks.rs` what a tick does; `expiry.rs` what timers do;
 //! `accounting.rs` whose the time is; `oracle.rs` what no kernel knows; `interpret.rs` what a task does next; `services.rs` what
-//! system calls do; `sharing.rs` what tasks wait for each other with; `replay.rs` what tasks of a recording do again;
+//! system calls do; `sharing.rs` what tasks wait for each other with; `replay.rs` (over `replayed.rs`) what tasks of a recording do again;
 //! `treatment.rs` how a task comes to be treated
 //! differently, `protocols.rs` what priority the holder of a lock has;
 //! `monolithic.rs` and `messages.rs` the two personalities, over `storage/` and `files.rs`; `layout.rs` where files
@@ -54,6 +54,7 @@ mod process;
 mod programs;
 mod protocols;
 mod replay;
+mod replayed;
 mod resources;
 mod run;
 mod schedule;

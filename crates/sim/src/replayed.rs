@@ -1,0 +1,139 @@
+//! What is replayed of a recording (`model::replay`), and how far each task has come: only states and rules; what tasks do is in `replay.rs`.
+
+use schedlab_model::{
+    Nanos,
+    event::NO_TASK,
+    replay::{Act, Replay, Waking},
+    scenario::Scenario,
+    task::TaskId,
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// The value of [`Cursor::stream`] of a task that replays nothing.
+pub const NONE: u32 = u32::MAX;
+
+/// What is replayed, and how far it has come.
+#[derive(Debug)]
+pub(crate) struct Replayed {
+    pub recording: Arc<Replay>,
+    pub edges: Vec<Edge>,
+    /// By stream, the task that does it.
+    pub tasks: Vec<TaskId>,
+    /// By task.
+    pub cursors: Vec<Cursor>,
+}
+
+/// A recorded wakeup of one task by another: how often it has come, and the task that waits for it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Edge {
+    pub times: u32,
+    pub waiter: TaskId,
+}
+
+/// Where a task is in its stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cursor {
+    pub stream: u32,
+    at: u32,
+    /// How often it has been through.
+    pass: u32,
+    /// Its wakeups.
+    pub woken: u32,
+    /// When it was woken, and whether the processor was idle, until it runs.
+    pub waking: Option<(Nanos, bool)>,
+    /// Whether it waits for another task.
+    pub for_task: bool,
+}
+
+impl Replayed {
+    /// What the jobs of a scenario replay.
+    pub fn of(scenario: &Scenario) -> Option<Box<Replayed>> {
+        let recording = scenario.recording.as_ref()?.work.clone()?;
+        let edges = vec![Edge { times: 0, waiter: NO_TASK }; recording.edges as usize];
+        let tasks = vec![NO_TASK; recording.streams.len()];
+        Some(Box::new(Replayed { recording, edges, tasks, cursors: Vec::new() }))
+    }
+
+    /// The streams of each job.
+    pub fn by_job(&self) -> BTreeMap<String, Vec<u32>> {
+        self.recording.by_job().into_iter().map(|(job, streams)| (job.to_owned(), streams)).collect()
+    }
+
+    /// The task does that stream. Returns whether it is there from the start.
+    pub fn assign(&mut self, task: TaskId, stream: u32) -> bool {
+        let before = Cursor { stream: NONE, at: 0, pass: 0, woken: 0, waking: None, for_task: false };
+        self.cursors.resize(task as usize + 1, before);
+        self.cursors[task as usize].stream = stream;
+        self.tasks[stream as usize] = task;
+        !self.recording.streams[stream as usize].begun
+    }
+
+    /// What a task that runs for the first time since its wakeup has to pay for the way there.
+    pub fn delay(&mut self, task: TaskId, now: Nanos, seed: u64) -> Nanos {
+        let cursor = &mut self.cursors[task as usize];
+        let Some((woken, idle)) = cursor.waking.take() else { return 0 };
+        let waking = match (idle, cursor.for_task) {
+            (true, _) => Waking::Idle,
+            (false, _) if woken < now => return 0, // others were in its way, which took longer
+            (false, true) => Waking::Task,
+            (false, false) => Waking::Interrupted,
+        };
+        self.recording.delay(waking, seed, task, cursor.woken)
+    }
+
+    /// The next act of a task, none at the end of its stream, and its pass.
+    pub fn next(&mut self, task: TaskId) -> (Option<Act>, u32) {
+        let act = self.peek(task);
+        let cursor = &mut self.cursors[task as usize];
+        cursor.at = if act.is_some() { cursor.at + 1 } else { 0 };
+        cursor.pass += u32::from(act.is_none());
+        (act, cursor.pass)
+    }
+
+    pub fn peek(&self, task: TaskId) -> Option<Act> {
+        let cursor = &self.cursors[task as usize];
+        let acts = &self.recording.streams[cursor.stream as usize].acts;
+        acts.get(cursor.at as usize).map(|act| act.act())
+    }
+
+    /// The edge has come once more; gives the task that it wakes.
+    pub fn signal(&mut self, edge: u32) -> Option<TaskId> {
+        let edge = &mut self.edges[edge as usize];
+        edge.times = edge.times.saturating_add(1);
+        if edge.waiter == NO_TASK || edge.times <= self.cursors[edge.waiter as usize].pass {
+            return None;
+        }
+        Some(std::mem::replace(&mut edge.waiter, NO_TASK))
+    }
+
+    /// A task that ends leaves no other waiting for it: its edges are there for ever. Gives the tasks that waited.
+    pub fn end(&mut self, task: TaskId) -> Vec<TaskId> {
+        let stream = &self.recording.streams[self.cursors[task as usize].stream as usize];
+        let signals = stream.acts.iter().filter_map(|act| match act.act() {
+            Act::Signal(edge) => Some(edge as usize),
+            _ => None,
+        });
+        let mut woken = Vec::new();
+        for edge in signals {
+            self.edges[edge].times = u32::MAX;
+            let waiter = std::mem::replace(&mut self.edges[edge].waiter, NO_TASK);
+            woken.extend((waiter != NO_TASK).then_some(waiter));
+        }
+        woken
+    }
+
+    /// What is still to be computed before the next wait, as far as the stream says.
+    pub fn burst(&self, task: TaskId) -> Nanos {
+        let Some(cursor) = self.cursors.get(task as usize).filter(|cursor| cursor.stream != NONE) else { return 0 };
+        let acts = &self.recording.streams[cursor.stream as usize].acts;
+        let mut sum: Nanos = 0;
+        for act in acts.iter().skip(cursor.at as usize) {
+            match act.act() {
+                Act::Compute(length) => sum = sum.saturating_add(length),
+                Act::Signal(_) | Act::Begin(_) => {}
+                Act::Wait(_) | Act::Until(_) | Act::Sleep(_) | Act::Exit => break,
+            }
+        }
+        sum
+    }
+}
