@@ -1,4 +1,6 @@
 //! What each task of a recording did: how long it computed, how it waited, and what ended each wait.
+//!
+//! Long, because every kind of event changes the same states of tasks and processors.
 
 use crate::{
     causes::{Cause, Handling},
