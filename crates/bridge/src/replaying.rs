@@ -22,7 +22,7 @@ use std::{
     path::Path,
 };
 
-/// A kernel whose ticks the recording does not show has so many a second: the default of Debian's and Ubuntu's (up to 24.04).
+/// Ticks a second of a kernel whose ticks the recording does not show: the default of Debian's and Ubuntu's (up to 24.04).
 const USUAL_HZ: u64 = 250;
 /// A run whose work takes longer than that many recordings ends unfinished.
 const MOST_TIMES: u64 = 20;

@@ -142,7 +142,7 @@ impl Processor {
 
     #[inline]
     fn is_free(&self) -> bool {
-        // Before its first switch nobody knows.
+        // Before its first switch its state is unknown.
         !self.busy && self.waiting == 0 && self.switches > 0
     }
 

@@ -26,7 +26,7 @@ pub(crate) enum State {
     Woken,
     /// It is new and waits for its first run.
     New,
-    /// An event is missing: it left its processor, and nobody knows how.
+    /// An event is missing: it left its processor, and how is unknown.
     Lost,
     /// It ended.
     Dead,

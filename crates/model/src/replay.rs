@@ -23,7 +23,7 @@ use std::{collections::BTreeMap, fmt};
 /// What a task does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Uses the processor for so many ns.
+    /// Uses the processor for that long, ns.
     Compute(Nanos),
     /// The edge of that number is there.
     Signal(u32),
@@ -31,7 +31,7 @@ pub enum Act {
     Wait(u32),
     /// Waits until this time of the recording, ns since its start.
     Until(Nanos),
-    /// Waits for so many ns.
+    /// Waits for that long, ns.
     Sleep(Nanos),
     /// Creates the task of that stream.
     Begin(u32),

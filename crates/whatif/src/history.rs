@@ -13,7 +13,7 @@ use schedlab_traces::kernel::{Event, Kind, Left, Listener, Pid};
 /// A step of a task.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// Used its processor for so many ns, interrupts left out.
+    /// Used its processor for that long, ns, interrupts left out.
     Compute(u64),
     /// Woke the task that waits for that edge.
     Signal(u32),

@@ -66,7 +66,7 @@ pub struct Wish {
     pub removed: bool,
     /// Its waits are taken otherwise than the recording shows.
     pub waits: Option<Override>,
-    /// So many more tasks do the same, each by itself.
+    /// How many more tasks do the same, each by itself.
     pub copies: u32,
 }
 

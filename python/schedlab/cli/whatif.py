@@ -35,7 +35,7 @@ def verb(
     ] = None,
     processors: Annotated[int | None, typer.Option("--processors", min=1, max=1024, help="Processors.")] = None,
     remove: Annotated[list[str] | None, typer.Option("--remove", help="Leave out these tasks: REGEX.")] = None,
-    copies: Annotated[list[str] | None, typer.Option("--copies", help="So many of these tasks: REGEX=2.")] = None,
+    copies: Annotated[list[str] | None, typer.Option("--copies", help="Run several of these tasks: REGEX=2.")] = None,
     sweep: Annotated[
         str | None, typer.Option("--sweep", help="A field and its values: scheduler.slice=0.5ms,1ms,3ms.")
     ] = None,

@@ -1,4 +1,4 @@
-"""A prediction as JSON: groups, the time of fixed work, and what cannot be told."""
+"""A prediction as JSON: groups, the time of fixed work, and what cannot be predicted."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -13,7 +13,7 @@ SHOWN = (
     (("wakeup_us", "p99"), "wakeup p99", "us"),
     (("run_length_us", "p50"), "run p50", "us"),
 )
-#: Sentences about what cannot be told that are printed.
+#: Sentences about what cannot be predicted that are printed.
 MOST_SAID = 12
 
 

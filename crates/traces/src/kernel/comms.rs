@@ -22,7 +22,7 @@ pub(super) struct Comms {
 
 impl Comms {
     /// Takes the name of a task, which ends with its first zero byte or with its 16th; gives its number if it is another one than before.
-    /// The idle tasks share the number 0 and have names of their own, which nobody needs.
+    /// The idle tasks share the number 0 and have names of their own, which no reader needs.
     #[inline]
     pub fn seen(&mut self, pid: Pid, name: &[u8]) -> Option<u64> {
         let name = packed(name);

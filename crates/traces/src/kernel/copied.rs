@@ -51,7 +51,7 @@ impl<R: Read> Copied<R> {
         }
     }
 
-    /// So many bytes.
+    /// The next N bytes.
     pub fn bytes<const N: usize>(&mut self) -> Result<[u8; N], ReadError> {
         let mut bytes = [0; N];
         self.from.read_exact(&mut bytes).map_err(|why| self.ended(why))?;
@@ -99,7 +99,7 @@ impl<R: Read> Copied<R> {
         Ok(content)
     }
 
-    /// All that is left, up to so many bytes.
+    /// All that is left, up to `longest` bytes.
     pub fn rest(&mut self, longest: u64) -> Result<Vec<u8>, ReadError> {
         let mut content = Vec::new();
         self.from.by_ref().take(longest).read_to_end(&mut content)?;

@@ -20,7 +20,7 @@ const PERF: &[u8] = b"PERFILE2";
 const PERF_SWAPPED: &[u8] = b"2ELIFREP";
 const DAT: &[u8] = b"\x17\x08\x44tracing";
 
-/// A format that can be told from its beginning.
+/// A format that is recognised by its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Perf,

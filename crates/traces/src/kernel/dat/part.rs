@@ -79,7 +79,7 @@ pub(super) struct Chunks<R> {
 }
 
 impl<R: Read> Chunks<R> {
-    /// Reads chunks that hold at most so many bytes each.
+    /// Reads chunks of bounded length.
     pub fn new(from: R, packing: Packing, most: usize) -> Self {
         Chunks { from, packing, left: None, most, chunk: io::Cursor::default() }
     }
