@@ -24,6 +24,8 @@ use std::{
 
 /// Ticks a second of a kernel whose ticks the recording does not show: the default of Debian's and Ubuntu's (up to 24.04).
 const USUAL_HZ: u64 = 250;
+/// Jobs of an experiment that replays.
+const MOST_JOBS: usize = 10_000;
 /// A run whose work takes longer than that many recordings ends unfinished.
 const MOST_TIMES: u64 = 20;
 
@@ -99,6 +101,10 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
     let host = host(&recording, &head);
     let last = last(&recording).filter(|&at| !wishes.of(&recording.tasks[at]).removed);
     let (mut document, names) = document(&mut work, &recording, &host, head.state.as_deref(), last);
+    if names.len() > MOST_JOBS {
+        let why = "names of tasks that are treated alike; leave out those that matter least with --remove";
+        return Err(named(&format!("it has {} {why}; at most {MOST_JOBS} are replayed", names.len())));
+    }
     if last.is_some() {
         let limit = Duration(recording.span.saturating_mul(MOST_TIMES));
         document["duration"] = serde_json::to_value(limit).map_err(|why| why.to_string())?;

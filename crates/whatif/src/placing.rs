@@ -16,6 +16,8 @@ const NAMES: [(u32, &str); 4] = [(1, "fifo"), (2, "rr"), (3, "batch"), (5, "idle
 /// `cpu.weight` of a group that has none of its own, and what version 1 calls the same.
 const USUAL_WEIGHT: u64 = 100;
 const USUAL_SHARES: u64 = 1024;
+/// Tasks in a chain of parents that are looked at.
+const MOST_PARENTS: u32 = 64;
 /// Processors of a mask that are looked at.
 const MOST_PROCESSORS: u16 = 1024;
 
@@ -33,8 +35,9 @@ pub(crate) struct Placing {
 
 /// Places the tasks of a recording.
 pub(crate) struct Places<'a> {
-    recording: &'a Recording,
     processors: &'a [u16],
+    /// By task that was made within the recording, the one that made it.
+    parents: BTreeMap<Pid, Pid>,
     known: BTreeMap<Pid, &'a state::Task>,
     /// Whether tasks of a session make a group.
     autogroup: bool,
@@ -43,11 +46,13 @@ pub(crate) struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    pub fn new(recording: &'a Recording, state: Option<&'a State>, processors: &'a [u16]) -> Places<'a> {
+    pub fn new(recording: &Recording, state: Option<&'a State>, processors: &'a [u16]) -> Places<'a> {
         let known = state.map(|state| state.tasks.iter().map(|task| (task.pid, task)).collect()).unwrap_or_default();
         let setting = |name: &str| state.and_then(|state| setting(state, name));
         let autogroup = setting("sched_autogroup_enabled") == Some(1);
-        Places { recording, processors, known, autogroup, usual_slice: setting("base_slice_ns") }
+        let made = recording.tasks.iter().filter(|task| task.forked);
+        let parents = made.filter_map(|task| Some((task.pid, task.parent?))).collect();
+        Places { processors, parents, known, autogroup, usual_slice: setting("base_slice_ns") }
     }
 
     /// How a task is treated.
@@ -72,12 +77,12 @@ impl<'a> Places<'a> {
     /// What the state says of a task, or of the one that made it.
     fn known_of(&self, task: &Task) -> Option<&'a state::Task> {
         let mut pid = if task.forked { task.parent? } else { task.pid };
-        // A chain of parents is no longer than there are tasks.
-        for _ in 0..self.recording.tasks.len() {
+        // Numbers come again, so a chain could go round.
+        for _ in 0..MOST_PARENTS {
             if let Some(known) = self.known.get(&pid) {
                 return Some(known);
             }
-            pid = self.recording.tasks.iter().find(|task| task.pid == pid && task.forked)?.parent?;
+            pid = *self.parents.get(&pid)?;
         }
         None
     }
