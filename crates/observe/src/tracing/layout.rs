@@ -2,6 +2,8 @@
 //! between kernels and are never assumed.
 
 use schedlab_linux::{Fault, tracefs::Tracefs};
+use schedlab_traces::kernel::description::{self, Fields};
+pub use schedlab_traces::kernel::description::{Field, PageHead, States};
 use std::{
     fs::File,
     io::{self, Read},
@@ -10,131 +12,6 @@ use std::{
 
 /// Bytes of a description that are read; those of the scheduler have 2000 at most.
 const LONGEST: usize = 1 << 16;
-
-/// A number within a record or a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Field {
-    /// Where it begins, bytes.
-    pub offset: usize,
-    /// Its length, bytes.
-    pub size: usize,
-    /// Whether it may be negative.
-    pub signed: bool,
-}
-
-impl Field {
-    /// Its value in a record; none if the record is too short for it.
-    #[inline]
-    pub fn of(&self, record: &[u8]) -> Option<i64> {
-        let bytes = record.get(self.offset..)?;
-        Some(match (self.size, self.signed) {
-            (4, true) => i32::from_ne_bytes(*bytes.first_chunk()?).into(),
-            (4, false) => u32::from_ne_bytes(*bytes.first_chunk()?).into(),
-            (8, _) => i64::from_ne_bytes(*bytes.first_chunk()?),
-            (2, true) => i16::from_ne_bytes(*bytes.first_chunk()?).into(),
-            (2, false) => u16::from_ne_bytes(*bytes.first_chunk()?).into(),
-            (1, true) => i8::from_ne_bytes(*bytes.first_chunk()?).into(),
-            (1, false) => u8::from_ne_bytes(*bytes.first_chunk()?).into(),
-            _ => return None,
-        })
-    }
-}
-
-/// The pages of a buffer: a head with the time of the first record and the length of the records, then these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PageHead {
-    /// When the first record's time counts from, ns.
-    pub timestamp: Field,
-    /// Bytes of records, and in its top bits whether some were lost before them.
-    pub commit: Field,
-    /// Where the records begin, and how many bytes there are for them.
-    pub data: Field,
-}
-
-impl PageHead {
-    /// Reads `events/header_page`.
-    pub fn parse(text: &str) -> Result<PageHead, String> {
-        let fields = Fields::parse(text);
-        let head =
-            PageHead { timestamp: fields.get("timestamp")?, commit: fields.get("commit")?, data: fields.get("data")? };
-        let fits = head.timestamp.size == 8 && matches!(head.commit.size, 4 | 8);
-        let length = head.page();
-        if !fits || head.timestamp.offset + 8 > head.data.offset || head.commit.offset + 8 > head.data.offset + 4 {
-            return Err("its fields overlap or have sizes that no kernel has".to_owned());
-        }
-        if !(64..=1 << 20).contains(&length) {
-            return Err(format!("a page of {length} bytes makes no sense"));
-        }
-        Ok(head)
-    }
-
-    /// Length of a page, bytes.
-    pub fn page(&self) -> usize {
-        self.data.offset.saturating_add(self.data.size)
-    }
-}
-
-/// What a task that left a processor is by `prev_state`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct States {
-    /// Bits of a task that waits or is gone; without any, it can run.
-    pub waits: i64,
-    /// Bits of a task that is gone.
-    pub gone: i64,
-}
-
-impl States {
-    /// Reads them from the print format, where each bit has its letter: `{ 0x00000010, "X" }`. A task whose state
-    /// has the bit above all of them can run and was preempted, as one that has none can.
-    fn parse(text: &str) -> Result<States, String> {
-        let mut states = States { waits: 0, gone: 0 };
-        for pair in text.split('{').skip(1) {
-            let Some((bit, letter)) = pair.split('}').next().and_then(|pair| pair.split_once(',')) else { continue };
-            let Ok(bit) = number(bit) else { continue };
-            let letter = letter.trim().trim_matches('"');
-            states.waits |= bit;
-            // Of a task that is dead, a zombie, or (before Linux 4.14) ending. "W" of old kernels is a task waking up.
-            if matches!(letter, "X" | "Z" | "x") {
-                states.gone |= bit;
-            }
-        }
-        if states.gone == 0 || states.waits == states.gone {
-            return Err("its print format lacks the states of a task".to_owned());
-        }
-        Ok(states)
-    }
-}
-
-fn number(text: &str) -> Result<i64, std::num::ParseIntError> {
-    match text.trim().strip_prefix("0x") {
-        Some(digits) => i64::from_str_radix(digits, 16),
-        None => text.trim().parse(),
-    }
-}
-
-/// The lines `field:TYPE NAME; offset:N; size:N; signed:N;` of a description.
-struct Fields(Vec<(String, Field)>);
-
-impl Fields {
-    fn parse(text: &str) -> Fields {
-        Fields(text.lines().filter_map(Fields::line).collect())
-    }
-
-    fn line(line: &str) -> Option<(String, Field)> {
-        let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
-        let name = parts.next()?.rsplit(' ').next()?;
-        let mut value = |key: &str| parts.next()?.strip_prefix(key)?.parse::<u32>().ok();
-        let (offset, size) = (value("offset:")? as usize, value("size:")? as usize);
-        // The oldest kernels do not say whether; theirs are all signed where it matters.
-        let signed = value("signed:").is_none_or(|signed| signed != 0);
-        Some((name.split('[').next()?.to_owned(), Field { offset, size, signed }))
-    }
-
-    fn get(&self, name: &str) -> Result<Field, String> {
-        let found = self.0.iter().find(|(known, _)| known == name);
-        found.map(|&(_, field)| field).ok_or_else(|| format!("it has no field {name:?}"))
-    }
-}
 
 /// What is recorded. The number is the place in [`EVENTS`] and [`Layout::events`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -240,10 +117,10 @@ pub(crate) fn read(path: &Path) -> io::Result<String> {
 }
 
 fn event(kind: EventKind, names: &[&str], text: &str) -> Result<EventLayout, String> {
-    let id = text.lines().find_map(|line| line.strip_prefix("ID:")?.trim().parse().ok());
+    let id = description::id(text)?;
     let fields = Fields::parse(text);
     let found: Vec<Field> = names.iter().map(|name| fields.get(name)).collect::<Result<_, _>>()?;
     let mut all = [found[0]; 5];
     all[..found.len()].copy_from_slice(&found);
-    Ok(EventLayout { kind, id: id.ok_or("it has no ID")?, common_pid: fields.get("common_pid")?, fields: all })
+    Ok(EventLayout { kind, id, common_pid: fields.get("common_pid")?, fields: all })
 }

@@ -1,30 +1,13 @@
 //! The pages of the kernel's ring buffer, one after the other, into the scheduler's events of one processor.
 //!
-//!   page    = head, records ..., nothing
-//!   record  = word, then by the word's low 5 bits:
-//!             1 to 28  that many times 4 bytes of data
-//!             0        length in bytes (u32, itself included), data
-//!             29       padding: no time: to the end of the page; else a length in bytes (u32) and a record withdrawn
-//!             30       (u32) steps of 2^27 ns, added to the word's own time
-//!             31       (u32) with the word's own time: the time itself, but for its top 5 bits
-//!   word    = kind (5 bits), ns since the record before (27 bits); big-endian machines have the kind in the top bits
-//!
-//! Whatever the bytes, decoding ends: it goes forward by at least 4 bytes a step. A page that makes no sense is counted, and
-//! so is the gap before what follows.
+//! Whatever the bytes, decoding ends. A page that makes no sense is counted, and so is the gap before what follows.
 
 use super::layout::{EventKind, EventLayout, Layout};
 use schedlab_model::event::Leave;
+use schedlab_traces::kernel::{Left, pages::Page};
 
-/// In `commit`: records were lost before this page.
-const MISSED: u64 = 1 << 31;
-/// In `commit`: the number of lost events follows the records.
-const MISSED_STORED: u64 = 1 << 30;
 /// No kernel numbers its tasks higher (PID_MAX_LIMIT).
 pub const MOST_TASKS: i32 = 1 << 22;
-/// Time bits of an absolute stamp.
-const STAMP_BITS: u32 = 59;
-/// Time bits of a record's word.
-const DELTA_BITS: u32 = 27;
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,19 +140,19 @@ impl<'a> Decoder<'a> {
 
     /// Decodes one page and adds its events to `all`.
     pub fn page(&mut self, page: &[u8], all: &mut Vec<RawEvent>) {
-        let head = self.layout.head;
-        let (Some(stamp), Some(commit)) = (head.timestamp.of(page), head.commit.of(page)) else {
-            return self.damaged();
-        };
-        let commit = if head.commit.size == 4 { u64::from(commit as u32) } else { commit as u64 };
-        let length = (commit & (MISSED_STORED - 1)) as usize;
-        let data = page.get(head.data.offset..).unwrap_or_default();
-        let Some(records) = data.get(..length) else { return self.damaged() };
-        if commit & MISSED != 0 {
-            self.missed(commit, &data[length..]);
+        let Some(page) = Page::parse(&self.layout.head, page) else { return self.damaged() };
+        if let Some(missed) = page.missed {
+            self.missed(missed);
         }
-        self.time = stamp as u64;
-        if self.records(records, all).is_none() {
+        self.time = page.time;
+        let mut records = page.records();
+        for (time, record) in records.by_ref() {
+            self.time = time;
+            if self.record(record, all).is_none() {
+                return self.damaged();
+            }
+        }
+        if records.is_damaged {
             self.damaged();
         }
     }
@@ -179,52 +162,12 @@ impl<'a> Decoder<'a> {
         self.gap = Some(Gap::Lost);
     }
 
-    fn missed(&mut self, commit: u64, behind: &[u8]) {
+    fn missed(&mut self, count: Option<u64>) {
         self.gap = Some(Gap::Lost);
-        // The kernel's `long`, which is as long as the field that has the flag.
-        let count = match self.layout.head.commit.size {
-            4 => behind.first_chunk().map(|&bytes| u64::from(u32::from_ne_bytes(bytes))),
-            _ => behind.first_chunk().map(|&bytes| u64::from_ne_bytes(bytes)),
-        };
-        match count.filter(|_| commit & MISSED_STORED != 0) {
+        match count {
             Some(count) => self.losses.missed = self.losses.missed.saturating_add(count),
             None => self.losses.gaps += 1,
         }
-    }
-
-    /// Decodes the records of a page; none at the first that makes no sense.
-    fn records(&mut self, mut rest: &[u8], all: &mut Vec<RawEvent>) -> Option<()> {
-        while !rest.is_empty() {
-            let word = u32::from_ne_bytes(*rest.first_chunk()?);
-            let (kind, delta) = split(word);
-            let second = || Some(u32::from_ne_bytes(*rest.get(4..8)?.first_chunk()?));
-            let taken = match kind {
-                29 if delta == 0 => return Some(()),
-                29 => 4 + second()? as usize,
-                30 => {
-                    self.time = self.time.wrapping_add((u64::from(second()?) << DELTA_BITS) + u64::from(delta));
-                    rest = rest.get(8..)?;
-                    continue;
-                }
-                31 => {
-                    let stamp = (u64::from(second()?) << DELTA_BITS) + u64::from(delta);
-                    self.time = self.time >> STAMP_BITS << STAMP_BITS | stamp & ((1 << STAMP_BITS) - 1);
-                    rest = rest.get(8..)?;
-                    continue;
-                }
-                0 => 4 + second()? as usize,
-                words => 4 + 4 * words as usize,
-            };
-            // The writer keeps records at multiples of four bytes.
-            let taken = taken.checked_next_multiple_of(4)?;
-            let record = rest.get(..taken)?;
-            self.time = self.time.wrapping_add(delta.into());
-            if kind != 29 {
-                self.record(record.get(if kind == 0 { 8 } else { 4 }..)?, all)?;
-            }
-            rest = &rest[taken..];
-        }
-        Some(())
     }
 
     /// An event's data. What is not one of ours is passed over, one of ours that is too short is damage.
@@ -333,13 +276,10 @@ impl<'a> Decoder<'a> {
     /// Why a task left. Linux does not distinguish a task that yielded, whose slice ended, and one that was preempted:
     /// its own count of involuntary switches has all of them, and so have we.
     fn leave(&self, state: i64) -> Leave {
-        let states = self.layout.states;
-        // The bit above the known ones: preempted, whatever the others say.
-        let preempted = state > states.waits;
-        match (state & states.gone != 0, state & states.waits != 0) {
-            (true, _) if !preempted => Leave::Exited,
-            (_, true) if !preempted => Leave::Blocked,
-            _ => Leave::Preempted,
+        match self.layout.states.left(state) {
+            Left::Runnable => Leave::Preempted,
+            Left::Dead => Leave::Exited,
+            _ => Leave::Blocked,
         }
     }
 }
@@ -347,13 +287,4 @@ impl<'a> Decoder<'a> {
 /// A number that a kernel gives to tasks.
 fn checked(pid: i32) -> Option<i32> {
     (0..=MOST_TASKS).contains(&pid).then_some(pid)
-}
-
-/// Kind and time of a record, from its first word.
-const fn split(word: u32) -> (u32, u32) {
-    if cfg!(target_endian = "little") {
-        (word & 31, word >> 5)
-    } else {
-        (word >> DELTA_BITS, word & ((1 << DELTA_BITS) - 1))
-    }
 }
