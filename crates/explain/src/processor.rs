@@ -5,7 +5,7 @@ use schedlab_traces::kernel::Pid;
 
 /// Runs of a processor that are remembered, to say what ran during a wait.
 const REMEMBERED: usize = 1024;
-/// Lengths of runqueues that are told apart; longer ones count as the last.
+/// Lengths of runqueues that are distinguished; longer ones count as the last.
 pub(crate) const LENGTHS: usize = 17;
 
 /// A task had the processor. The idle task is one, too.

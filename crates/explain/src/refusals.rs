@@ -104,7 +104,7 @@ impl Explainer {
                 .to_owned(),
         );
         let blind = !none && seen.timers + seen.interrupts == 0;
-        say(blind, format!("no interrupt or timer events: what interrupts woke is not told apart; {}", record()));
+        say(blind, format!("no interrupt or timer events: what interrupts woke is not distinguished; {}", record()));
         let broken = self.chains;
         say(
             broken.broken > 0,

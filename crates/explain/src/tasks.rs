@@ -8,7 +8,7 @@ use schedlab_traces::kernel::Pid;
 
 /// The kernel gives no greater number (`PID_MAX_LIMIT`).
 const PIDS: usize = 1 << 22;
-/// Tasks that are told apart. A recording has more only if it was made up: each takes several events of its file.
+/// Tasks that are distinguished. A recording has more only if it was made up: each takes several events of its file.
 const MOST: usize = 1 << 22;
 
 /// All tasks that were met, those included whose number was given to another one later.

@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 
 /// No place in the table.
 pub(crate) const NO_EDGE: u32 = u32::MAX;
-/// Pairs that are told apart. More are summed up by cause.
+/// Pairs that are distinguished. More are summed up by cause.
 const MOST: usize = 1 << 20;
 /// What wakes and is no task has one of the last numbers.
 const CAUSES: Slot = u32::MAX - 16;

@@ -15,7 +15,7 @@ fn all_of(row: &Row) -> f64 {
     row.run_s + waits + row.blocked_s + row.unknown_s + row.cut_s
 }
 
-/// A kernel of two processors that does as it is told: what it records, and what its tasks did, us.
+/// A kernel of two processors that follows a script: what it records, and what its tasks did, us.
 struct Kernel {
     made: Made,
     now: u64,

@@ -19,18 +19,18 @@ fn lines(action: &str) -> usize {
 fn the_binary_and_its_text_tell_the_same() {
     let (binary_head, binary) = hear(BINARY);
     let (text_head, text) = hear_text(TEXT);
-    let (binary_head, told) = (binary_head.unwrap(), text.told());
+    let (binary_head, found) = (binary_head.unwrap(), text.found());
     // blkparse prints times since the first one.
-    let first = binary.told()[0].time - told[0].time;
-    let since: Vec<_> = binary.told().into_iter().map(|event| Event { time: event.time - first, ..event }).collect();
-    assert_eq!(since, told);
+    let first = binary.found()[0].time - found[0].time;
+    let since: Vec<_> = binary.found().into_iter().map(|event| Event { time: event.time - first, ..event }).collect();
+    assert_eq!(since, found);
     assert_eq!((binary_head.recorded.clone(), binary_head.losses), (text_head.recorded, text_head.losses));
-    assert_eq!((told.len(), binary_head.processors, text_head.processors), (120, 2, 2));
+    assert_eq!((found.len(), binary_head.processors, text_head.processors), (120, 2, 2));
     for action in ["Q", "G", "I", "D", "C"] {
         assert!(lines(action) > 0, "{action}");
         assert_eq!(binary_head.recorded[action].events as usize, lines(action), "{action}");
     }
-    let count = |kind| told.iter().filter(|event| event.kind == kind).count();
+    let count = |kind| found.iter().filter(|event| event.kind == kind).count();
     assert_eq!((count(Kind::BlockIssue), count(Kind::BlockComplete)), (lines("D"), lines("C")));
     assert_eq!(binary.names_of_tasks(), text.names_of_tasks());
     assert_eq!(text.names_of_tasks()[&202], "my app");
@@ -41,7 +41,7 @@ fn a_line_says_what_goes_where() {
     let line = "  8,0    1       12     0.000123500  1234  D  WS 223490 + 8 [kjournald]\n  8,0    1       13     0.100000000     0  C  WS 223490 + 8 [0]\n\
                 \x20 8,0    1       14     0.200000000     7  D  DS 16 + 2048 [fs trim]\n  8,0    1       15     0.300000000     7  D  FN [flush]\n";
     let (head, heard) = hear_text(line);
-    let [issue, complete, discard, flush] = heard.told()[..] else { panic!("{heard:?}") };
+    let [issue, complete, discard, flush] = heard.found()[..] else { panic!("{heard:?}") };
     assert_eq!((issue.time, issue.cpu, issue.other, issue.task), (123_500, 1, 1234, 8 << 20));
     assert_eq!((issue.kind, issue.value, issue.extra, issue.flag()), (Kind::BlockIssue, 223_490, 4096, 1));
     assert_eq!((complete.kind, complete.value, complete.extra), (Kind::BlockComplete, 223_490, 4096));
@@ -75,7 +75,7 @@ fn the_other_byte_order_is_read() {
 #[test]
 fn what_is_cut_off_or_damaged_is_a_loss_with_its_place() {
     let (head, heard) = hear(&BINARY[..BINARY.len() - 5]);
-    assert_eq!(heard.told().len(), 119);
+    assert_eq!(heard.found().len(), 119);
     assert!(head.unwrap().losses[0].why.ends_with(": the file ends within a record"));
     let mut bytes = BINARY.to_vec();
     bytes[64 + 3] ^= 1;
@@ -91,7 +91,7 @@ fn what_is_cut_off_or_damaged_is_a_loss_with_its_place() {
 fn a_line_that_cannot_be_read_is_a_loss_and_totals_end_the_text() {
     let good = "  8,0    1       12     0.000123500  1234  D  WS 223490 + 8 [a]\n";
     let (head, heard) = hear_text(&format!("{good}  8,0    1  what\n{good}CPU0 (sda):\n Reads Queued:  5,  20KiB\n"));
-    assert_eq!((heard.told().len(), head.lost()), (2, 1));
+    assert_eq!((heard.found().len(), head.lost()), (2, 1));
     assert_eq!(head.losses[0].why, "lines that cannot be read: line 2: \"8,0    1  what\"");
 }
 
@@ -103,7 +103,7 @@ proptest! {
         let (action, operation) = (if done { "C" } else { "D" }, if write { "WS" } else { "RA" });
         let time = kernel_text::seconds(ns, 9);
         let line = format!("{:>3},{minor:<4} {:>2} {:>8} {time:>15} {pid:>5} {action:>2} {operation:>3} {sector} + {sectors} [x y]\n", 254, 3, 77);
-        let [event] = hear_text(&line).1.told()[..] else { panic!("{line}") };
+        let [event] = hear_text(&line).1.found()[..] else { panic!("{line}") };
         let kind = if done { Kind::BlockComplete } else { Kind::BlockIssue };
         prop_assert_eq!((event.kind, event.time, event.value, u64::from(event.extra)), (kind, ns, sector, sectors * 512));
         prop_assert_eq!((event.other, event.cpu, event.flag(), event.task), (pid, 3, u8::from(write), 254 << 20 | minor));

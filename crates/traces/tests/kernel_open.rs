@@ -37,7 +37,7 @@ fn read_file(path: &Path) -> (Result<Head, ReadError>, Heard) {
 }
 
 #[test]
-fn a_format_is_told_by_the_content_and_not_by_the_name() {
+fn a_format_is_recognised_by_the_content_and_not_by_the_name() {
     let folder = tempfile::tempdir().unwrap();
     for (name, format) in SAMPLES {
         let path = folder.path().join("recording.odd");

@@ -17,11 +17,11 @@ fn record(events: &[Recorded], names: &Names) -> Vec<u8> {
 }
 
 #[test]
-fn a_run_is_told_as_a_kernel_would() {
+fn a_run_is_given_as_a_kernel_records_it() {
     let (head, heard) = hear(&record(&sample::run(), &sample::names()));
     let head = head.unwrap();
     let left = |left: Left| left as u8;
-    let told: Vec<_> = heard.told().iter().map(|e| (e.time / MS, e.kind, e.task, e.other, e.flag())).collect();
+    let found: Vec<_> = heard.found().iter().map(|e| (e.time / MS, e.kind, e.task, e.other, e.flag())).collect();
     let none = Event::NO_TASK;
     let expected = [
         (4, Kind::Treated, 1, none, 0),
@@ -38,7 +38,7 @@ fn a_run_is_told_as_a_kernel_would() {
         (68, Kind::Switch, 2, 3, left(Left::Dead)),
         (80, Kind::Switch, 3, 0, left(Left::Sleeping)),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
     let names: Vec<_> = heard.names_of_tasks().into_iter().collect();
     assert_eq!(names, [(1, "editor#0"), (2, "hog <&\"1\">#1"), (3, "hog <&\"1\">#2")]);
     assert_eq!((head.format.as_str(), head.processors, head.span), ("schedlab recording", 1, Some((4 * MS, 80 * MS))));
@@ -58,7 +58,7 @@ fn forks_migrations_and_drives_keep_their_numbers() {
         at(NO_TASK, Of::DiskDone, 1, 80, 999),
     ];
     let (_, heard) = hear(&record(&events, &names));
-    let told: Vec<_> = heard.told().iter().map(|e| (e.kind, e.task, e.other, e.value, e.extra, e.flag())).collect();
+    let found: Vec<_> = heard.found().iter().map(|e| (e.kind, e.task, e.other, e.value, e.extra, e.flag())).collect();
     let none = Event::NO_TASK;
     let expected = [
         (Kind::Treated, 1, none, -10i64 as u64, 0, 0),
@@ -69,8 +69,8 @@ fn forks_migrations_and_drives_keep_their_numbers() {
         (Kind::BlockIssue, none, none, 80, 16 * 512, 1),
         (Kind::BlockComplete, none, none, 80, 0, 1),
     ];
-    assert_eq!(told, expected);
-    assert!(heard.told().iter().all(|event| event.context() == Context::Unknown && event.cpu == 3));
+    assert_eq!(found, expected);
+    assert!(heard.found().iter().all(|event| event.context() == Context::Unknown && event.cpu == 3));
     assert_eq!(heard.names_of_tasks().into_iter().collect::<Vec<_>>(), [(1, "fs"), (6, "j#5")]);
 }
 
@@ -87,16 +87,16 @@ fn what_a_switch_takes_belongs_to_the_next_task() {
         at(40, 1, Of::SwitchOut, Leave::Stopped as u8),
     ];
     let (_, heard) = hear(&record(&events, &Names::default()));
-    let switches: Vec<_> = heard.told().iter().map(|event| (event.time, event.task, event.other)).collect();
+    let switches: Vec<_> = heard.found().iter().map(|event| (event.time, event.task, event.other)).collect();
     // The second task gets its processor back, which is no switch; the run stops while it has it.
     assert_eq!(switches, [(10, 0, 1), (20, 1, 2)]);
 }
 
 #[test]
-fn a_recording_that_is_cut_off_is_told_up_to_there() {
+fn a_recording_that_is_cut_off_is_read_up_to_there() {
     let bytes = record(&sample::run(), &sample::names());
     let (head, heard) = hear(&bytes[..bytes.len() - 2]);
-    assert_eq!(heard.told().len(), 13);
+    assert_eq!(heard.found().len(), 13);
     let why = &head.unwrap().losses[0].why;
     assert!(why.starts_with("the recording is cut off after 22 events"), "{why}");
     let why = hear(&bytes[..10]).0.unwrap_err().to_string();
@@ -124,7 +124,7 @@ proptest! {
         let (_, heard) = hear(&record(&events, &Names::default()));
         for cpu in 0..3 {
             let (mut current, mut since, mut ran) = (0, 0, 0);
-            for switch in heard.told().iter().filter(|event| event.cpu == cpu) {
+            for switch in heard.found().iter().filter(|event| event.cpu == cpu) {
                 prop_assert_eq!(switch.task, current);
                 ran += if current == 0 { 0 } else { switch.time - since };
                 (current, since) = (switch.other, switch.time);
@@ -143,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn any_events_however_odd_are_told_in_order(
+    fn any_events_however_odd_are_given_in_order(
         odd in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>(), any::<u16>(), 0..28usize, any::<u8>()), 0..50),
     ) {
         const KINDS: [Of; 7] = [Of::Created, Of::Exited, Of::Wakeup, Of::SwitchIn, Of::SwitchOut, Of::Idle, Of::Migrated];

@@ -18,8 +18,8 @@ const TEXT: &str = include_str!("data/tracefs.txt");
 /// What the text has, as far as Perfetto records it.
 fn of_text() -> Vec<Event> {
     let left_out = [Kind::Fault, Kind::Runtime, Kind::Lost];
-    let told = hear_text(TEXT).1.told();
-    told.into_iter().filter(|event| !left_out.contains(&event.kind)).collect()
+    let found = hear_text(TEXT).1.found();
+    found.into_iter().filter(|event| !left_out.contains(&event.kind)).collect()
 }
 
 /// Events in an order that does not depend on that of bundles, without their contexts.
@@ -36,7 +36,7 @@ fn a_trace_tells_the_same_as_the_text_of_its_events() {
     let head = head.unwrap();
     let expected = of_text();
     assert!(expected.len() > 100);
-    assert_eq!(sorted(heard.told()), sorted(expected));
+    assert_eq!(sorted(heard.found()), sorted(expected));
     assert_eq!((head.format.as_str(), head.processors, head.losses.len()), ("Perfetto trace", 2, 0));
     assert_eq!((head.clock.as_deref(), head.release.as_deref()), (Some("boot"), Some("6.18.44")));
     let members = |events: &[Event]| {
@@ -55,23 +55,23 @@ fn columns_and_compressed_packets_tell_the_same() {
     // Who left is known from the switch before; there is none before the first one of a processor, and others are not in the sample.
     let whole: Vec<_> =
         sorted(expected).into_iter().filter(|event| !matches!(event.kind, Kind::Switch | Kind::Waking)).collect();
-    let told = heard.told();
-    let others = told.iter().copied().filter(|event| !matches!(event.kind, Kind::Switch | Kind::Waking));
+    let found = heard.found();
+    let others = found.iter().copied().filter(|event| !matches!(event.kind, Kind::Switch | Kind::Waking));
     assert_eq!(sorted(others), whole);
     let switches = |events: Vec<Event>| -> Vec<_> {
         let of = |e: &Event| (e.time, e.cpu, e.other, e.value as u32, e.flag());
         events.iter().filter(|event| event.kind == Kind::Switch).map(of).collect()
     };
-    assert_eq!(switches(told.clone()), switches(of_text()));
+    assert_eq!(switches(found.clone()), switches(of_text()));
     let wakings = |events: Vec<Event>| -> Vec<_> {
         let of = |e: &Event| (e.time, e.cpu, e.task, e.value, e.bits);
         events.iter().filter(|event| event.kind == Kind::Waking).map(of).collect()
     };
-    assert_eq!(wakings(told.clone()), wakings(of_text()));
+    assert_eq!(wakings(found.clone()), wakings(of_text()));
     // The chain of a processor is whole.
     for cpu in 0..2 {
         let mut before = Event::NO_TASK;
-        for event in told.iter().filter(|event| event.cpu == cpu && event.kind == Kind::Switch) {
+        for event in found.iter().filter(|event| event.cpu == cpu && event.kind == Kind::Switch) {
             assert_eq!(std::mem::replace(&mut before, event.other), event.task);
         }
     }
@@ -179,9 +179,9 @@ fn bundles_of_many_processors_are_merged() {
         }
     }
     let (head, heard) = hear(&trace);
-    let values: Vec<_> = heard.told().iter().map(|event| event.value).collect();
+    let values: Vec<_> = heard.found().iter().map(|event| event.value).collect();
     assert_eq!(values, (1..=rounds * each * 8).collect::<Vec<_>>());
-    assert_eq!((head.unwrap().losses.len(), heard.told()[7].cpu), (0, 7));
+    assert_eq!((head.unwrap().losses.len(), heard.found()[7].cpu), (0, 7));
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn lost_events_are_placed_before_those_of_their_bundle() {
     let (head, heard) = hear(&[bundle(1, &[irq(10)]), lossy].concat());
     let head = head.unwrap();
     assert_eq!((head.lost(), head.losses[0].time, head.losses[0].cpu), (1, Some(20), Some(1)));
-    let kinds: Vec<_> = heard.told().iter().map(|event| (event.time, event.kind)).collect();
+    let kinds: Vec<_> = heard.found().iter().map(|event| (event.time, event.kind)).collect();
     assert_eq!(kinds, [(10, Kind::IrqEntry), (20, Kind::Lost), (20, Kind::IrqEntry)]);
 }
 
@@ -222,7 +222,7 @@ fn a_trace_that_is_cut_off_or_damaged_says_in_which_packet() {
     let (head, heard) = hear(&[bundle(0, &[]), bundle(0, &[uneven])].concat());
     let why = head.unwrap().losses[0].why.clone();
     assert_eq!(why, "packets that cannot be read: packet 2: its columns of events have different lengths");
-    assert_eq!(heard.told().len(), 1);
+    assert_eq!(heard.found().len(), 1);
 }
 
 #[test]
@@ -233,8 +233,8 @@ fn packets_can_be_compressed_but_not_twice() {
         packet(&[bytes(50, &encoder.finish().unwrap())])
     };
     let once = zlib(PLAIN);
-    assert_eq!(hear(&once).1.told(), hear(PLAIN).1.told());
-    assert_eq!(hear(&zlib(&once)).1.told(), []);
+    assert_eq!(hear(&once).1.found(), hear(PLAIN).1.found());
+    assert_eq!(hear(&zlib(&once)).1.found(), []);
     let damaged = packet(&[bytes(50, b"not compressed")]);
     let why = hear(&[bundle(0, &[]), damaged].concat()).0.unwrap().losses[0].why.clone();
     assert!(why.starts_with("packets that cannot be read: packet 2: it cannot be unpacked: "), "{why}");
@@ -252,7 +252,7 @@ proptest! {
         let trace: Vec<_> = [packet(&[number(8, 7)])].into_iter().chain(events.iter().map(|event| bundle(event.cpu, &[encoded(event)]))).collect();
         let (head, heard) = hear(&trace.concat());
         prop_assert_eq!(&head.unwrap().losses, &[]);
-        prop_assert_eq!(heard.told(), kernel_text::expected(&events, Context::Unknown));
+        prop_assert_eq!(heard.found(), kernel_text::expected(&events, Context::Unknown));
         for (task, name) in heard.names_of_tasks() {
             prop_assert_eq!(name, comm(task));
         }

@@ -60,7 +60,7 @@ fn a_switch_says_who_left_how_and_who_came() {
     let line = "   opt cgu.0  9970 [001]   557.036574123: sched:sched_switch: prev_comm=opt cgu.0 prev_pid=9970 prev_prio=139 \
                 prev_state=D ==> next_comm=migration/0 next_pid=18 next_prio=-1\n";
     let (_, heard) = hear_text(line);
-    let [switch] = heard.told()[..] else { panic!("{heard:?}") };
+    let [switch] = heard.found()[..] else { panic!("{heard:?}") };
     assert_eq!((switch.time, switch.cpu, switch.task, switch.other), (557_036_574_123, 1, 9970, 18));
     assert_eq!((switch.left(), switch.context()), (Left::Uninterruptible, Context::Unknown));
     assert_eq!((switch.value >> 32, switch.value as i32), (139, -1));
@@ -88,7 +88,7 @@ fn older_spellings_mean_the_same() {
     for what in ["switch", "wakeup"] {
         let heard: Vec<_> =
             spellings.iter().filter(|(_, of)| *of == what).map(|(line, _)| hear_text(&format!("{line}\n")).1).collect();
-        assert!(heard.iter().all(|other| *other == heard[0] && heard[0].told().len() == 1), "{heard:?}");
+        assert!(heard.iter().all(|other| *other == heard[0] && heard[0].found().len() == 1), "{heard:?}");
     }
 }
 
@@ -100,7 +100,7 @@ fn fields_that_are_left_out_are_missed_only_where_they_are_needed() {
         format!(" a  7/12 [001] 1.5:   1 {event}"),
         format!("a 12 [001] 1.5: {event} ffffffff81 f (k)"),
     ] {
-        let [entry] = hear_text(&format!("{line}\n")).1.told()[..] else { panic!("{line}") };
+        let [entry] = hear_text(&format!("{line}\n")).1.found()[..] else { panic!("{line}") };
         assert_eq!((entry.other, entry.cpu, entry.value), (12, 1, 3));
     }
     let (head, _) = hear(format!("a 12 1.5: {event}\n").as_bytes());
@@ -122,7 +122,7 @@ fn lines_that_cannot_be_read_are_a_loss_with_their_numbers() {
     let good = "a 12 [001] 1.5: irq:irq_handler_entry: irq=3 name=x\n";
     let (head, heard) =
         hear_text(&format!("{good}what is this?\n{good}a 12 [001] 1.6: sched:sched_waking: comm=b pid=x\n{good}"));
-    assert_eq!(heard.told().len(), 3);
+    assert_eq!(heard.found().len(), 3);
     let [loss] = &head.losses[..] else { panic!("{head:?}") };
     assert_eq!((loss.events, loss.time), (Some(2), Some(1_500_000_000)));
     let why = "lines that cannot be read: line 2: \"what is this?\", line 4: \"a 12 [001] 1.6: sched:sched_waking: comm=b pid=x\"";
@@ -134,7 +134,7 @@ fn a_file_that_is_cut_off_within_a_line_says_so() {
     let good = "a 12 [001] 1.5: irq:irq_handler_entry: irq=3 name=x\n";
     let (head, heard) = hear_text(&format!("{good}a 12 [001] 1.6: irq:irq_handler_entry: irq=3"));
     assert_eq!(
-        (heard.told().len(), head.losses[0].why.as_str()),
+        (heard.found().len(), head.losses[0].why.as_str()),
         (1, "lines that cannot be read: line 2: has no end: the file is cut off")
     );
 }
@@ -144,7 +144,7 @@ fn lines_out_of_order_are_put_in_order() {
     let line = |us: u64| format!("a 12 [001] {}: irq:irq_handler_entry: irq={us} name=x\n", seconds(us * 1000, 6));
     let text: String = (0..5000).map(|n| line(n * 7919 % 5000)).collect();
     let (head, heard) = hear_text(&text);
-    assert_eq!(heard.told().iter().map(|event| event.value).collect::<Vec<_>>(), (0..5000).collect::<Vec<_>>());
+    assert_eq!(heard.found().iter().map(|event| event.value).collect::<Vec<_>>(), (0..5000).collect::<Vec<_>>());
     assert_eq!((head.losses.len(), head.span), (0, Some((0, 4_999_000))));
 }
 
@@ -153,7 +153,7 @@ fn a_line_too_far_out_of_order_is_a_loss() {
     let line = |us: u64| format!("a 12 [001] {}: irq:irq_handler_entry: irq={us} name=x\n", seconds(us * 1000, 6));
     let text: String = (1..200_000).chain([1]).map(line).collect();
     let (head, heard) = hear_text(&text);
-    assert_eq!((heard.told().len(), head.lost()), (199_999, 1));
+    assert_eq!((heard.found().len(), head.lost()), (199_999, 1));
     assert_eq!(head.losses[0].why, "lines too far out of the order of time (sort them first): line 200000");
 }
 
@@ -163,7 +163,8 @@ fn trace_cmds_own_lines_are_understood() {
                 CPU:3 [67 EVENTS DROPPED]\n          my app-7     [003] d..2. 12.345700: sched_switch:         my app:7 [120] S ==> swapper/3:0 [120]\n";
     let (head, heard) = hear_text(text);
     assert_eq!((head.format.as_str(), head.processors, head.lost()), ("trace-cmd report", 4, 67));
-    let kinds: Vec<_> = heard.told().iter().map(|event| (event.kind, event.cpu, event.time, event.context())).collect();
+    let kinds: Vec<_> =
+        heard.found().iter().map(|event| (event.kind, event.cpu, event.time, event.context())).collect();
     let expected = [
         (Kind::Waking, 1, 12_345_678_000, Context::Unknown),
         (Kind::Lost, 3, 12_345_700_000, Context::Unknown),
@@ -210,7 +211,7 @@ proptest! {
         let text: String = events.iter().map(|event| perf_line(event, 9)).collect();
         let (head, heard) = hear_text(&text);
         prop_assert_eq!(&head.losses, &[]);
-        prop_assert_eq!(heard.told(), expected(&events, Context::Unknown));
+        prop_assert_eq!(heard.found(), expected(&events, Context::Unknown));
         for (task, name) in heard.names_of_tasks() {
             prop_assert_eq!(name, comm(task));
         }
@@ -221,7 +222,7 @@ proptest! {
         let text: String = ["cpus=64\n".to_owned()].into_iter().chain(events.iter().map(trace_cmd_line)).collect();
         let (head, heard) = hear_text(&text);
         prop_assert_eq!(&head.losses, &[]);
-        prop_assert_eq!((heard.told(), head.processors), (expected(&events, Context::Unknown), 64));
+        prop_assert_eq!((heard.found(), head.processors), (expected(&events, Context::Unknown), 64));
     }
 
     #[test]

@@ -56,7 +56,7 @@ fn every_line_of_a_trace_is_counted_under_its_name() {
 fn what_was_overwritten_is_lost_before_the_first_event() {
     let (head, heard) = hear_text(TRACE);
     assert_eq!((head.format.as_str(), head.processors, head.lost()), ("tracefs", 2, 22_065 - 12_689));
-    let first = heard.told()[0];
+    let first = heard.found()[0];
     assert_eq!((first.kind, first.value, first.cpu), (Kind::Lost, 22_065 - 12_689, Event::ALL));
     assert_eq!(Some(first.time), head.losses[0].time);
 }
@@ -69,9 +69,9 @@ fn flags_say_in_what_context_a_task_is_woken() {
     let flags = ["d..2.", "d.s2.", "d.h2.", "dNH2.", "d.Z2.", "....", "d..1"];
     let (_, heard) = hear_text(&flags.map(line).concat());
     let (task, soft, hard) = (Context::Task, Context::SoftInterrupt, Context::HardInterrupt);
-    let contexts: Vec<_> = heard.told().iter().map(Event::context).collect();
+    let contexts: Vec<_> = heard.found().iter().map(Event::context).collect();
     assert_eq!(contexts, [task, soft, hard, hard, hard, task, task]);
-    let waking = heard.told()[0];
+    let waking = heard.found()[0];
     assert_eq!((waking.task, waking.other, waking.value), (3, 7, 120 << 32));
 }
 
@@ -82,7 +82,7 @@ fn the_latency_format_is_read() {
                 \x20  sleep-12771     1d.h2. 764311749us+: irq_handler_entry: irq=1 name=x\n  sleep-12771     1d..2. 764311776us!: irq_handler_exit: irq=1 ret=handled\n";
     let (head, heard) = hear_text(text);
     assert_eq!((head.lost(), head.processors, head.release.as_deref()), (1221, 2, Some("6.18.44")));
-    let told: Vec<_> = heard.told().iter().map(|e| (e.kind, e.time, e.cpu, e.context())).collect();
+    let found: Vec<_> = heard.found().iter().map(|e| (e.kind, e.time, e.cpu, e.context())).collect();
     let (at, all) = (764_311_741_000, Event::ALL);
     let expected = [
         (Kind::Lost, at, all, Context::Unknown),
@@ -90,7 +90,7 @@ fn the_latency_format_is_read() {
         (Kind::IrqEntry, at + 8000, 1, Context::HardInterrupt),
         (Kind::IrqExit, at + 35_000, 1, Context::Task),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn lost_events_are_placed_before_the_next_one() {
     let lost: Vec<_> = head.losses.iter().map(|loss| (loss.time, loss.cpu, loss.events, loss.why.as_str())).collect();
     let why = "the recorder was too slow";
     assert_eq!(lost, [(Some(1_000_002_000), Some(1), Some(123), why), (Some(1_000_003_000), Some(0), None, why)]);
-    let kinds: Vec<_> = heard.told().iter().map(|event| event.kind).collect();
+    let kinds: Vec<_> = heard.found().iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [Kind::IrqEntry, Kind::Lost, Kind::IrqEntry, Kind::Lost, Kind::IrqEntry]);
 }
 
@@ -131,7 +131,7 @@ fn stacks_and_names_that_are_not_known_are_passed_over() {
     let text = "           <...>-7       [001] d..2.  1.000001: irq_handler_entry: irq=1 name=x\n           <...>-7       [001] d..2.  1.000001: <stack trace>\n \
                 => __schedule\n => schedule\n";
     let (head, heard) = hear_text(text);
-    assert_eq!((head.losses.len(), heard.names.len(), heard.told().len()), (0, 0, 1));
+    assert_eq!((head.losses.len(), heard.names.len(), heard.found().len()), (0, 0, 1));
     assert!(!head.recorded["<stack"].known);
 }
 
@@ -149,7 +149,7 @@ proptest! {
         let text: String = events.iter().map(|event| line(event, process)).collect();
         let (head, heard) = hear_text(&text);
         prop_assert_eq!((&head.losses[..], head.format.as_str()), (&[][..], "tracefs"));
-        prop_assert_eq!(heard.told(), expected(&events, Context::SoftInterrupt));
+        prop_assert_eq!(heard.found(), expected(&events, Context::SoftInterrupt));
         for (task, name) in heard.names_of_tasks() {
             prop_assert_eq!(name, comm(task));
         }

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 pub(super) const MOST_TASKS: Pid = 1 << 22;
 /// Tasks whose names are kept together.
 const PAGE: usize = 1 << 10;
-/// Different names that are told apart, so that memory stays bounded. A file with more of them is no recording of a kernel.
+/// Different names that are distinguished, so that memory stays bounded. A file with more of them is no recording of a kernel.
 const MOST_NAMES: usize = 1 << 20;
 
 /// The last name of each task.

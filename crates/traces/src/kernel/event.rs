@@ -249,7 +249,7 @@ impl Head {
     }
 }
 
-/// Losses that are told apart.
+/// Losses that are distinguished.
 const MOST_LOSSES: usize = 1000;
 
 /// Why a file cannot be read at all. What can be read of a damaged file is read, and the rest is a [`Loss`].

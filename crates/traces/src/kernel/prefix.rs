@@ -245,7 +245,7 @@ mod tests {
         #[test]
         fn any_name_comes_back(comm in "[a-z<][ -~]{0,13}[a-z>]", pid in 0..=MOST_PID, cpu in 0..4096u16, us in 0..u64::from(u32::MAX)) {
             let time = format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
-            // A name that ends as a line goes on cannot be told from it.
+            // A name that ends as a line goes on cannot be distinguished from it.
             prop_assume!(!comm.contains(": ") && !comm.contains('('));
             for line in [format!("{comm:>16} {pid:>5} [{cpu:03}] {time}: e: f"), format!("{comm:>16}-{pid:<7} [{cpu:03}] d..2. {time}: e: f")] {
                 let read = read(line.as_bytes()).unwrap();

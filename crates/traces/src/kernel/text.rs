@@ -13,7 +13,7 @@ use std::io::Read;
 const WAITING: usize = 1 << 17;
 /// Bytes that are shown of a line that cannot be read.
 const SHOWN: usize = 60;
-/// Reports of lost events between two events that are told apart.
+/// Reports of lost events between two events that are distinguished.
 const MOST_REPORTS: usize = 1 << 12;
 /// Why events are missing, where the file does not say.
 const TOO_SLOW: &str = "the recorder was too slow";

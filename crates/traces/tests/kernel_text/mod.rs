@@ -40,9 +40,9 @@ impl Heard {
     }
 
     /// Without names and members, which readers add.
-    pub fn told(&self) -> Vec<Event> {
-        let told = |event: &&Event| !matches!(event.kind, Kind::Named | Kind::Member);
-        self.events.iter().filter(told).copied().collect()
+    pub fn found(&self) -> Vec<Event> {
+        let found = |event: &&Event| !matches!(event.kind, Kind::Named | Kind::Member);
+        self.events.iter().filter(found).copied().collect()
     }
 }
 
