@@ -9,7 +9,7 @@ AGENT := python/schedlab/targets/bin/schedlab-agent
 LIVE := $(patsubst %,tests/test_%.py,diagnose fleet guest guest_noisy guest_turns host live_alike live_arrivals live_faults live_rtapp record_kernel time tour volume watch)
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
-.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-guests bench-start bench-report bench-tune bench-scale mutants docs new-scheduler lock
+.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-traces bench-guests bench-start bench-report bench-tune bench-scale mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -162,6 +162,10 @@ bench-host:
 ## bench-record: what schedlab record and perf sched record cost the recorded load, and bytes an event; as root
 bench-record: setup
 	$(BIN)/python bench/record.py --agent $(AGENT)
+
+## bench-traces: a recording explained and replayed next to perf on the same file, in events a second; as root
+bench-traces: setup
+	$(BIN)/python bench/traces.py
 
 ## bench-guests: from a boot to a table, and a table of four kernels and six quanta, in seconds and as ratios
 bench-guests: setup

@@ -77,6 +77,9 @@ class Script:
         if here is not None and here != prev:
             self.breaks += 1
             self.broken |= {here, prev}
+        if here is None and prev and self.tasks[prev].switches and self.tasks[prev].state != "running":
+            # It left a processor before and has another one now, whose first switch was dropped.
+            self.broken.add(prev)
         if prev:
             self.leaves(self.tasks[prev], now, state)
         if next_:
