@@ -68,12 +68,11 @@ impl Stopped {
         }
     }
 
-    /// Its usage when it was reaped, without what came after that moment.
-    pub(crate) fn cut(&self, ended: Ended) -> Ended {
-        match self.time_us(ended.pid) {
-            Some(then) => Ended { usage: without(ended.usage, ended.usage.time_us().saturating_sub(then)), ..ended },
-            None => ended,
-        }
+    /// Its usage since it began, without what came after it was stopped; `ended` has all that it ever used. What it had used before it
+    /// began must be out already: taken out of the rest, it could be more system time than is left.
+    pub(crate) fn cut(&self, since_begin: Usage, ended: Ended) -> Usage {
+        let end = self.time_us(ended.pid).map_or(0, |then| ended.usage.time_us().saturating_sub(then));
+        without(since_begin, end)
     }
 }
 
@@ -113,9 +112,20 @@ mod tests {
         stopped.has_ended(own);
         // Its children had used 500 us by then, and 700 us at its end.
         let usage = Usage { user_us: 700, system_us: used(own).unwrap().as_micros() as u64, ..Usage::default() };
-        let counted = stopped.cut(Ended { pid: own, usage, ..Ended::default() }).usage.time_us();
-        assert_eq!(counted, then.as_micros() as u64 + 500);
+        let ended = Ended { pid: own, usage, ..Ended::default() };
+        assert_eq!(stopped.cut(usage, ended).time_us(), then.as_micros() as u64 + 500);
         assert!(stopped.mean_end() >= 2_000_000, "{} ns", stopped.mean_end());
+    }
+
+    #[test]
+    fn an_end_longer_than_its_system_time_since_it_began_counts_in_full() {
+        let before = Usage { user_us: 100, system_us: 800, ..Usage::default() };
+        let ended =
+            Ended { pid: 7, usage: Usage { user_us: 1100, system_us: 900, ..Usage::default() }, ..Ended::default() };
+        let mut stopped = Stopped::now(Vec::new(), Vec::new());
+        stopped.then.insert(7, (Duration::from_micros(1500), 0));
+        // It was stopped 1500 us after its making, which took 900.
+        assert_eq!(stopped.cut(ended.usage.minus(before), ended).time_us(), 600);
     }
 
     /// One more than any kernel's largest number of a process (PID_MAX_LIMIT).

@@ -322,7 +322,7 @@ impl Workers {
         let killed_by_others = earlier.get(&pid);
         let ended = killed_by_others.or_else(|| self.raw.get(&pid))?;
         let signal = killed_by_others.and_then(|ended| ended.signal);
-        Some(End { usage: slot.since_begin(stopped.cut(*ended).usage), signal })
+        Some(End { usage: stopped.cut(slot.since_begin(ended.usage), *ended), signal })
     }
 
     fn kill_all(&mut self, on_end: impl FnMut(i32)) {
