@@ -51,24 +51,29 @@ const TIMER_FUNCTIONS: [&str; 16] = [
 /// Looks. What cannot be read is left out.
 pub(super) fn state(root: &Root) -> State {
     let begun = now();
-    let hierarchy = Hierarchy::of(root);
-    let kernel = kernel(root);
-    let autogroups = kernel.settings.get("/proc/sys/kernel/sched_autogroup_enabled").is_some_and(|text| text == "1");
-    let (groups, groups_left_out) = hierarchy.as_ref().map(groups::all).unwrap_or_default();
-    let (tasks, tasks_left_out) = tasks::all(root, hierarchy.as_ref(), autogroups);
-    State {
+    let (groups, groups_left_out) = Hierarchy::of(root).as_ref().map(groups::all).unwrap_or_default();
+    let mut state = State {
         version: VERSION,
         recorder: std::process::id() as i32,
         processors: processors(root),
         timer_functions: timer_functions(root),
-        kernel,
+        kernel: kernel(root),
         groups,
         groups_left_out,
-        tasks,
-        tasks_left_out,
-        taken_ns: (begun, now()),
         ..State::default()
-    }
+    };
+    // Last: tasks come and go.
+    add_tasks(root, &mut state);
+    state.taken_ns = (begun, now());
+    state
+}
+
+/// Adds the tasks that are not in the state yet: those that were made while it was taken. Those that have ended stay.
+pub(super) fn add_tasks(root: &Root, state: &mut State) {
+    let hierarchy = Hierarchy::of(root);
+    let setting = state.kernel.settings.get("/proc/sys/kernel/sched_autogroup_enabled");
+    let autogroups = setting.is_some_and(|text| text == "1");
+    state.tasks_left_out = tasks::add(root, hierarchy.as_ref(), autogroups, &mut state.tasks);
 }
 
 fn kernel(root: &Root) -> Kernel {

@@ -126,16 +126,17 @@ impl Capture {
         let _ = instance.set("trace_options", "norecord-cmd");
         instance.set("buffer_size_kb", &kib.to_string())?;
         about.clocks = instance.read("trace_clock")?;
-        let mut state = host::state(root);
-        state.events = events.iter().map(|&event| event.to_owned()).collect();
-        state.events_missing = missing.iter().map(|&event| event.to_owned()).collect();
         let (folder, cleanup) = journal.folder(output.parent().unwrap_or(Path::new("/")))?;
         let buffers = Buffers::open(&instance, &folder, about.page, kib * 1024)?;
         for event in &events {
             instance.set(&format!("{}/enable", folder_of(event)), "1")?;
         }
+        let mut state = host::state(root);
+        state.events = events.iter().map(|&event| event.to_owned()).collect();
+        state.events_missing = missing.iter().map(|&event| event.to_owned()).collect();
         let begun = now();
         instance.set("tracing_on", "1")?;
+        host::add_tasks(root, &mut state);
         let (compress, most_bytes, root) = (request.compress, request.most_bytes, root.clone());
         Ok(Capture {
             root,

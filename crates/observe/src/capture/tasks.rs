@@ -10,7 +10,11 @@ use schedlab_linux::{
     sched::Attributes,
 };
 use schedlab_traces::kernel::state::{MOST_TASKS, Task};
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::PathBuf,
+};
 
 /// Fields of `/proc/PID/stat` by their numbers in proc(5).
 mod field {
@@ -24,13 +28,19 @@ mod field {
 /// The flag of a thread of the kernel (PF_KTHREAD).
 const OF_KERNEL: u64 = 0x0020_0000;
 
-/// All tasks, and how many found no room. One that ends meanwhile is left out.
-pub(super) fn all(root: &Root, hierarchy: Option<&Hierarchy>, autogroups: bool) -> (Vec<Task>, u64) {
-    let (mut found, mut left_out) = (Vec::new(), 0);
+/// Adds all tasks that are not there yet, and returns how many found no room. One that ends meanwhile is left out.
+pub(super) fn add(root: &Root, hierarchy: Option<&Hierarchy>, autogroups: bool, found: &mut Vec<Task>) -> u64 {
+    let known: BTreeSet<i32> = found.iter().map(|task| task.pid).collect();
+    let mut left_out = 0;
     for process in numbers(root.path("/proc")) {
+        let mut pids = numbers(root.path(format!("/proc/{process}/task")));
+        pids.retain(|pid| !known.contains(pid));
+        if pids.is_empty() {
+            continue;
+        }
         // The group by session is the process's.
         let autogroup = autogroups.then(|| line(root, &format!("/proc/{process}/autogroup"))).flatten();
-        for pid in numbers(root.path(format!("/proc/{process}/task"))) {
+        for pid in pids {
             if found.len() == MOST_TASKS {
                 left_out += 1;
             } else if let Some(task) = task(root, process, pid, hierarchy) {
@@ -38,7 +48,8 @@ pub(super) fn all(root: &Root, hierarchy: Option<&Hierarchy>, autogroups: bool) 
             }
         }
     }
-    (found, left_out)
+    found.sort_by_key(|task| (task.process, task.pid));
+    left_out
 }
 
 fn task(root: &Root, process: i32, pid: i32, hierarchy: Option<&Hierarchy>) -> Option<Task> {
@@ -107,13 +118,18 @@ mod tests {
     use tempfile::TempDir;
 
     fn with_stat(stat: &[u8]) -> Vec<Task> {
+        let mut found = Vec::new();
         let folder = TempDir::new().unwrap();
         let task = folder.path().join("proc/7/task/8");
         fs::create_dir_all(&task).unwrap();
         fs::write(task.join("stat"), stat).unwrap();
         fs::write(task.join("status"), "Name:\tx\nCpus_allowed_list:\t0-1,3\n").unwrap();
         fs::write(folder.path().join("proc/7/autogroup"), "/autogroup-5 nice 0\n").unwrap();
-        all(&Root::at(folder.path()), None, true).0
+        assert_eq!(add(&Root::at(folder.path()), None, true, &mut found), 0);
+        let once = found.clone();
+        add(&Root::at(folder.path()), None, true, &mut found);
+        assert_eq!(found, once, "a known task is not added again");
+        found
     }
 
     #[test]
