@@ -7,7 +7,7 @@ use crate::{
 };
 use regex_lite::Regex;
 use schedlab_explain::{Explainer, Report};
-use schedlab_model::{event::AnyObserver, units::Duration};
+use schedlab_model::{event::AnyWriter, units::Duration};
 use schedlab_policies::schedulers::All;
 use schedlab_sim::observe;
 use schedlab_traces::kernel::{self, Event, Head, Listener};
@@ -99,7 +99,8 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
     let recording = history.finish();
     let mut work = work(&recording, |task| wishes.of(task));
     let host = host(&recording, &head);
-    let last = last(&recording).filter(|&at| !wishes.of(&recording.tasks[at]).removed);
+    let recorder = head.state.as_deref().map(|state| state.recorder);
+    let last = last(&recording, recorder).filter(|&at| !wishes.of(&recording.tasks[at]).removed);
     let (mut document, names) = document(&mut work, &recording, &host, head.state.as_deref(), last);
     if names.len() > MOST_JOBS {
         let why = "names of tasks that are treated alike; leave out those that matter least with --remove";
@@ -221,7 +222,7 @@ pub fn replay(run_json: &str, measured_json: &str) -> Result<String, String> {
     let processors = scenario.machine.processors.get();
     let mut explainer = explaining::explainer(measured_json)?;
     let mut listener = AsRecorded::new(&mut explainer, work, &streams, processors, seed);
-    let end = observe::<All, _>(&scenario, seed, AnyObserver(&mut listener)).map_err(|why| why.to_string())?;
+    let end = observe::<All, _>(&scenario, seed, AnyWriter(&mut listener)).map_err(|why| why.to_string())?;
     listener.finish(end);
     let head = Head { format: "replay".to_owned(), processors, span: Some((0, end)), ..Head::default() };
     json(&explainer.report(&head)?)

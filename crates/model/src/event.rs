@@ -246,6 +246,20 @@ impl Observer for AnyObserver<'_> {
     }
 }
 
+/// As [`AnyObserver`], for listeners that take most of a run's time themselves, as writers do: see [`Observer::one_loop`].
+pub struct AnyWriter<'a>(pub &'a mut dyn Observer);
+
+impl Observer for AnyWriter<'_> {
+    fn one_loop() -> bool {
+        true
+    }
+
+    #[inline(never)]
+    fn observe(&mut self, event: Event) {
+        self.0.observe(event);
+    }
+}
+
 /// Lends a listener.
 impl<O: Observer> Observer for &mut O {
     #[inline(always)]

@@ -10,14 +10,15 @@ const NEAR: u64 = 20;
 /// The task and those that it made, and these made, had at least this share of all processor time, a tenth.
 const LARGE: u64 = 10;
 
-/// The index of the task, if there is one.
-pub fn last(recording: &Recording) -> Option<usize> {
+/// The index of the task, if there is one. Where it is known which process recorded, only a command of that one counts.
+pub fn last(recording: &Recording, recorder: Option<Pid>) -> Option<usize> {
     let children = children(recording);
     let work: Vec<u64> = recording.tasks.iter().map(|task| task.work()).collect();
     let all: u64 = work.iter().sum();
     let near = recording.span - recording.span / NEAR;
     let ended = |at: &usize| recording.tasks[*at].life.1.is_some_and(|end| end >= near);
-    let candidates = (0..recording.tasks.len()).filter(ended);
+    let asked = |at: &usize| recorder.is_none() || recording.tasks[*at].parent == recorder;
+    let candidates = (0..recording.tasks.len()).filter(ended).filter(asked);
     let sized =
         candidates.map(|at| (tree(at, &children, &work), at)).filter(|(size, _)| size * LARGE >= all && *size > 0);
     // Of a command and its children, the command: it has the larger tree; of equal ones, the older.

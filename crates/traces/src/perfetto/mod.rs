@@ -184,11 +184,6 @@ impl<W: Write> Tracer<W> {
 }
 
 impl<W: Write> Observer for Tracer<W> {
-    #[inline(always)]
-    fn one_loop() -> bool {
-        true
-    }
-
     // Always, so that kinds of events which are not shown take no time: the kind is constant where the event is made.
     #[inline(always)]
     fn observe(&mut self, e: Event) {
