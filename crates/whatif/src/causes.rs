@@ -80,8 +80,8 @@ impl Handling {
             }
             Kind::TimerExpire => self.timer = true,
             Kind::TimerDone => self.timer = false,
-            Kind::IrqExit => return self.exit(event.time, |at| at.line = false),
-            Kind::VectorExit => return self.exit(event.time, |at| at.vector = false),
+            Kind::IrqExit => return self.exit(event.time, |at| (at.line, at.ended) = (false, event.time)),
+            Kind::VectorExit => return self.exit(event.time, |at| (at.vector, at.ended) = (false, event.time)),
             Kind::SoftirqExit => return self.exit(event.time, |at| at.soft = None),
             _ => {}
         }
@@ -98,7 +98,6 @@ impl Handling {
 
     fn exit(&mut self, time: u64, what: impl FnOnce(&mut Handling)) -> u64 {
         what(self);
-        self.ended = time;
         if self.depth == 0 {
             return 0; // its entry came before the recording
         }
@@ -174,6 +173,10 @@ mod tests {
     fn packets_to_oneself_are_messages_and_packets_from_a_card_are_not() {
         let mut own = Handling::default();
         own.follow(&event(Kind::SoftirqEntry, 40_000, NET_RX));
+        assert_eq!(own.cause(&waking(Context::SoftInterrupt, 9), Left::Sleeping), Ok(9));
+        // The next one is its own, too.
+        own.follow(&event(Kind::SoftirqExit, 41_000, NET_RX));
+        own.follow(&event(Kind::SoftirqEntry, 42_000, NET_RX));
         assert_eq!(own.cause(&waking(Context::SoftInterrupt, 9), Left::Sleeping), Ok(9));
         let mut card = Handling::default();
         card.follow(&event(Kind::IrqEntry, 38_000, 30));

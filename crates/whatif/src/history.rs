@@ -123,8 +123,8 @@ struct Processor {
     handling: Handling,
 }
 
-/// A task that was woken on a busy processor and runs sooner than this, ns, had no other in its way: a switch takes some microseconds, the
-/// shortest slice a tick.
+/// A task for which another is preempted within this, ns, after it was woken there had no other in its way: a switch takes some
+/// microseconds, the shortest slice a tick.
 const AT_ONCE: u64 = 100_000;
 
 /// Takes the events of a recording apart.
@@ -219,6 +219,9 @@ impl History {
         if event.task > 0 {
             // A task that is seen first as it leaves has run since the recording began.
             self.task(event.task, State::Running(cpu, 0, None)).places.ran_on(cpu);
+            if let Some(woken) = self.preempts_at_once(event) {
+                self.give_way(event.task, woken);
+            }
             self.leave(event.task, now, left);
             if event.value != 0 {
                 self.task(event.task, State::Ready).policy = Policy::of((event.value >> 32) as i32);
@@ -319,7 +322,8 @@ impl History {
         }
     }
 
-    /// A task was woken: how long the way to its processor takes is measured at the switch.
+    /// A task was woken: how long the way to its processor takes is measured at the switch, if it is idle or its task is preempted. Where
+    /// that goes on until it waits, there is no such way.
     fn note_woken(&mut self, event: &Event, cause: Cause) {
         let target = usize::from(event.value as u16);
         let idle = self.processors.get(target).copied().flatten().is_some_and(|at| at.idle.is_some());
@@ -331,13 +335,30 @@ impl History {
         self.woken.insert(event.task, (self.now, waking));
     }
 
-    /// A woken task gets its processor. On one that was busy, only short ways count: on longer ones, others were in its way.
+    /// A woken task gets its processor.
     fn measure_delay(&mut self, event: &Event) {
+        let at_once = self.preempts_at_once(event).is_some();
         let Some((woken, waking)) = self.woken.remove(&event.other) else { return };
         let length = self.now.saturating_sub(woken);
-        let free = if waking == Waking::Idle { event.task == 0 } else { event.task != 0 && length < AT_ONCE };
-        if free {
+        if at_once || (waking == Waking::Idle && event.task == 0) {
             self.recording.delays[waking as usize].push(u32::try_from(length).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// When the task was woken for which another is preempted, if that was just now.
+    fn preempts_at_once(&self, event: &Event) -> Option<u64> {
+        let (woken, waking) = *self.woken.get(&event.other)?;
+        let preempts = waking != Waking::Idle && event.task > 0 && event.left() == Left::Runnable;
+        (preempts && self.now.saturating_sub(woken) < AT_ONCE).then_some(woken)
+    }
+
+    /// What a running task still uses of its processor since then is the way of the woken one to it, which takes it in the replay.
+    fn give_way(&mut self, pid: Pid, woken: u64) {
+        let now = self.now;
+        let Some(task) = self.known(pid) else { return };
+        if let State::Running(_, since, _) = &mut task.state {
+            let since = std::mem::replace(since, now);
+            task.computed += woken.saturating_sub(since);
         }
     }
 
@@ -450,5 +471,47 @@ impl Listener for History {
         if at == self.names.len() {
             self.names.push(name.to_owned());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_traces::kernel::Context;
+
+    /// Task 5 runs from 100 us on and wakes task 6 at 200; what comes then on the processor, by when, µs.
+    fn woken_by_5(at: u64, left: u8, next: Pid) -> Recording {
+        let event = |kind, us: u64, task, other, flag| {
+            let bits = Event::bits(flag, Context::Task);
+            Event { time: us * 1000, value: 0, task, other, extra: 0, cpu: 0, kind, bits }
+        };
+        let mut history = History::default();
+        history.event(&event(Kind::Switch, 0, 6, 0, 1));
+        history.event(&event(Kind::Switch, 100, 0, 5, 0));
+        history.event(&event(Kind::Waking, 200, 6, 5, 0));
+        history.event(&event(Kind::Switch, at, 5, next, left));
+        history.event(&event(Kind::Switch, at + 100, next, 0, 1));
+        history.finish()
+    }
+
+    fn work(recording: &Recording, pid: Pid) -> u64 {
+        recording.tasks.iter().find(|task| task.pid == pid).map_or(0, Task::work)
+    }
+
+    #[test]
+    fn the_way_of_a_task_that_preempts_at_once_is_its_delay_and_not_work_of_the_other() {
+        let recording = woken_by_5(203, 0, 6);
+        assert_eq!(recording.delays[Waking::Task as usize], [3_000]);
+        assert_eq!((work(&recording, 5), work(&recording, 6)), (100_000, 100_000));
+    }
+
+    #[test]
+    fn where_the_running_task_goes_on_until_it_waits_or_is_preempted_later_there_is_no_such_way() {
+        for (at, left) in [(203, 1), (400, 0)] {
+            let recording = woken_by_5(at, left, 6);
+            assert!(recording.delays[Waking::Task as usize].is_empty(), "{at}");
+            assert_eq!(work(&recording, 5), (at - 100) * 1000);
+        }
+        assert!(woken_by_5(203, 0, 7).delays[Waking::Task as usize].is_empty());
     }
 }
