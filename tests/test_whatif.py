@@ -100,16 +100,18 @@ def test_an_interval_is_widened_by_what_the_replay_is_off():
 class Traced:
     """A recording as tracefs prints it, of one processor."""
 
-    def __init__(self):
-        """Begin idle."""
+    def __init__(self, **priorities: int):
+        """Begin idle. Priorities are the kernel's, by name of tasks; others have nice 0."""
+        self.priorities = priorities
         self.lines = ["# tracer: nop", "#", "#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION"]
         self.current = ("<idle>", 0)
 
     def switch(self, time_ms: float, to: tuple[str, int], state: str = "R") -> None:
         """The processor goes to another task."""
         name, pid = ("swapper/0", 0) if self.current[1] == 0 else self.current
-        event = f"prev_comm={name} prev_pid={pid} prev_prio=120 prev_state={state} ==> "
-        self._line(time_ms, "d..2.", f"sched_switch: {event}next_comm={to[0]} next_pid={to[1]} next_prio=120")
+        before, after = (self.priorities.get(one, 120) for one in (name, to[0]))
+        event = f"prev_comm={name} prev_pid={pid} prev_prio={before} prev_state={state} ==> "
+        self._line(time_ms, "d..2.", f"sched_switch: {event}next_comm={to[0]} next_pid={to[1]} next_prio={after}")
         self.current = to
 
     def wake(self, time_ms: float, task: tuple[str, int], flags: str = "d.h2.") -> None:
@@ -196,6 +198,85 @@ def test_a_server_is_woken_by_its_client_and_not_by_the_clock(served, predicted)
     assert found["causes"]["server"]["tasks"] >= 190
     assert found["causes"]["client"]["tasks"] >= 190
     assert found["groups"]["server"]["share_pct"]["predicted"] == pytest.approx(30, abs=1)
+
+
+@pytest.fixture(scope="module")
+def looped(tmp_path_factory) -> Path:
+    """Two tasks wake each other every 0.7 ms; a real-time task takes the first half of each 10 ms from them."""
+    trace, pair, urgent = Traced(urgent=49), [("one", 11), ("two", 12)], ("urgent", 13)
+    trace.switch(0, pair[0])
+    running, left, now = 0, 0.7, 0.0
+    for begin in range(10, 2000, 10):
+        while now + left < begin - 0.01:
+            now, running, left = now + left, 1 - running, 0.7
+            trace.wake(now, pair[running], "d..2.")
+            trace.switch(now, pair[running], "S")
+        left = max(left - (begin - now), 0.02)
+        trace.wake(begin, urgent)
+        trace.switch(begin, urgent)
+        now = begin + 5
+        trace.switch(now, pair[running], "S")
+    return trace.write(tmp_path_factory.mktemp("looped") / "looped.txt")
+
+
+def test_a_closed_loop_that_has_more_time_does_more_than_it_did_in_the_recording(looped, predicted):
+    found = predicted(looped, "--remove", "urgent")
+    for name in ("one", "two"):
+        share = found["groups"][name]["share_pct"]
+        assert share["recorded"] == pytest.approx(25, abs=1)
+        assert share["predicted"] == pytest.approx(50, abs=1.5)
+
+
+def sleeper(path: Path, sleeps_ms: list[float]) -> Path:
+    """A task computes 8 ms and sleeps, in turn as listed; a real-time task has the processor for 4 of each 10 ms."""
+    trace, player, urgent, idle = Traced(urgent=49), ("player", 11), ("urgent", 12), ("swapper/0", 0)
+    now, left, wakes, naps = 0.0, 8.0, None, 0
+    trace.switch(0, player)
+    for begin in range(10, 2000, 10):
+        while wakes or now + left < begin:
+            if wakes and wakes >= begin:
+                break
+            if wakes:
+                now, left, wakes = wakes, 8.0, None
+                trace.wake(now, player)
+                trace.switch(now, player)
+            else:
+                now += left
+                wakes, naps = now + sleeps_ms[naps % len(sleeps_ms)], naps + 1
+                trace.switch(now, idle, "S")
+        left -= 0.0 if wakes else begin - now
+        trace.wake(begin, urgent)
+        trace.switch(begin, urgent)
+        now = begin + 4.0
+        if wakes and wakes < now:
+            trace.wake(wakes, player)
+            left, wakes = 8.0, None
+        trace.switch(now, idle if wakes else player, "S")
+    return trace.write(path)
+
+
+def test_a_task_whose_timers_show_no_rule_is_not_predicted_where_it_would_run_more(tmp_path, predicted):
+    irregular = sleeper(tmp_path / "irregular.txt", [2, 7, 3.1, 5.3, 11, 2.6, 6.7])
+    as_recorded = predicted(irregular)
+    assert as_recorded["causes"]["player"]["irregular_timers"] > 50
+    assert as_recorded["groups"]["player"]["share_pct"]["predicted"] is not None
+    found = predicted(irregular, "--remove", "urgent")
+    assert found["groups"]["player"]["share_pct"]["predicted"] is None
+    assert "neither a period nor a length" in json.dumps(found["cannot_tell"])
+    regular = predicted(sleeper(tmp_path / "regular.txt", [4]), "--remove", "urgent")
+    assert regular["groups"]["player"]["share_pct"]["predicted"] == pytest.approx(100 * 8 / 12, abs=2)
+
+
+def test_a_task_that_misses_periods_is_named(tmp_path, predicted):
+    trace, player, idle, now = Traced(), ("player", 11), ("swapper/0", 0), 0.0
+    for turn in range(90):
+        now += 20 if turn % 3 == 0 else 10
+        trace.wake(now, player)
+        trace.switch(now, player)
+        trace.switch(now + 1 + turn % 5, idle, "S")
+    found = predicted(trace.write(tmp_path / "missed.txt"))
+    assert found["causes"]["player"]["missed_periods"] == pytest.approx(30, abs=1)
+    assert "what player does when it is on time" in [it["what"] for it in found["cannot_tell"]]
 
 
 def test_recorded_work_is_an_experiment_that_runs(served, tmp_path, schedlab):

@@ -67,7 +67,9 @@ struct Prepared {
 struct Ended {
     tasks: u64,
     absolute_timers: u64,
+    missed_periods: u64,
     relative_timers: u64,
+    irregular_timers: u64,
     devices: u64,
     outside: u64,
     unknown: u64,
@@ -77,7 +79,9 @@ impl Ended {
     fn add(&mut self, more: Causes) {
         self.tasks += u64::from(more.tasks);
         self.absolute_timers += u64::from(more.absolute);
+        self.missed_periods += u64::from(more.missed);
         self.relative_timers += u64::from(more.relative);
+        self.irregular_timers += u64::from(more.irregular);
         self.devices += u64::from(more.devices);
         self.outside += u64::from(more.outside);
         self.unknown += u64::from(more.unknown);

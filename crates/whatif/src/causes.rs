@@ -44,6 +44,9 @@ const BLOCK: u64 = 4;
 const IRQ_POLL: u64 = 5;
 const HRTIMER: u64 = 8;
 
+/// The vector of the processor's own timer on x86 (`LOCAL_TIMER_VECTOR`): it brings no packets, and comes within any work.
+const LOCAL_TIMER: u64 = 236;
+
 /// What a processor is handling besides its task.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Handling {
@@ -61,7 +64,7 @@ pub(crate) struct Handling {
     soft: Option<u64>,
     /// Whether that began within or right after a hardware interrupt.
     soft_of_interrupt: bool,
-    /// When the last hardware interrupt ended here.
+    /// When the last hardware interrupt ended here that may have brought packets.
     ended: u64,
 }
 
@@ -81,7 +84,10 @@ impl Handling {
             Kind::TimerExpire => self.timer = true,
             Kind::TimerDone => self.timer = false,
             Kind::IrqExit => return self.exit(event.time, |at| (at.line, at.ended) = (false, event.time)),
-            Kind::VectorExit => return self.exit(event.time, |at| (at.vector, at.ended) = (false, event.time)),
+            Kind::VectorExit => {
+                let ended = if event.value == LOCAL_TIMER { self.ended } else { event.time };
+                return self.exit(event.time, |at| (at.vector, at.ended) = (false, ended));
+            }
             Kind::SoftirqExit => return self.exit(event.time, |at| at.soft = None),
             _ => {}
         }
@@ -177,6 +183,12 @@ mod tests {
         // The next one is its own, too.
         own.follow(&event(Kind::SoftirqExit, 41_000, NET_RX));
         own.follow(&event(Kind::SoftirqEntry, 42_000, NET_RX));
+        assert_eq!(own.cause(&waking(Context::SoftInterrupt, 9), Left::Sleeping), Ok(9));
+        // Nor does a tick that came in between change that.
+        own.follow(&event(Kind::SoftirqExit, 43_000, NET_RX));
+        own.follow(&event(Kind::VectorEntry, 43_500, LOCAL_TIMER));
+        own.follow(&event(Kind::VectorExit, 44_000, LOCAL_TIMER));
+        own.follow(&event(Kind::SoftirqEntry, 44_500, NET_RX));
         assert_eq!(own.cause(&waking(Context::SoftInterrupt, 9), Left::Sleeping), Ok(9));
         let mut card = Handling::default();
         card.follow(&event(Kind::IrqEntry, 38_000, 30));

@@ -84,6 +84,18 @@ impl Task {
         self.steps.iter().map(|step| if let Step::Compute(length) = step { *length } else { 0 }).sum()
     }
 
+    /// Of its waits, more than half were ended by tasks that go on: by these edges.
+    fn mostly_waits_for(&self, lasting: &[bool]) -> bool {
+        let (mut by_tasks, mut all) = (0, 0);
+        for step in &self.steps {
+            if let Step::Wait { cause, .. } = *step {
+                by_tasks += usize::from(matches!(cause, Cause::Task(edge) if lasting[edge as usize]));
+                all += 1;
+            }
+        }
+        2 * by_tasks > all
+    }
+
     fn compute(&mut self) {
         if self.computed > 0 {
             self.steps.push(Step::Compute(std::mem::take(&mut self.computed)));
@@ -113,6 +125,21 @@ pub struct Recording {
     pub preemptions: Vec<u64>,
     /// Switches whose previous task was not the next of the one before.
     pub repaired: u64,
+}
+
+impl Recording {
+    /// By edge, whether the task that signals it lives at the end.
+    fn lasting(&self) -> Vec<bool> {
+        let mut lasting = vec![false; self.edges as usize];
+        for task in self.tasks.iter().filter(|task| task.life.1.is_none()) {
+            for step in &task.steps {
+                if let Step::Signal(edge) = step {
+                    lasting[*edge as usize] = true;
+                }
+            }
+        }
+        lasting
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -146,12 +173,16 @@ impl History {
     /// The recording, once all events were taken.
     pub fn finish(mut self) -> Recording {
         let end = self.now;
+        let lasting = self.recording.lasting();
         for task in &mut self.recording.tasks {
             if let State::Running(_, since, _) = task.state {
                 task.computed += end.saturating_sub(since);
             }
             task.compute();
-            if let State::Waiting(from, _) = task.state {
+            // What would end its last wait is not recorded. One that mostly waits for others begins anew, and does so again.
+            if let State::Waiting(from, _) = task.state
+                && !task.mostly_waits_for(&lasting)
+            {
                 task.steps.push(Step::Wait { from, to: end, cause: Cause::Outside });
             }
             if let Some(name) = usize::try_from(task.named).ok().and_then(|at| self.names.get(at)) {
@@ -219,6 +250,7 @@ impl History {
         if event.task > 0 {
             // A task that is seen first as it leaves has run since the recording began.
             self.task(event.task, State::Running(cpu, 0, None)).places.ran_on(cpu);
+            self.runs(event.task, cpu);
             if let Some(woken) = self.preempts_at_once(event) {
                 self.give_way(event.task, woken);
             }
@@ -394,10 +426,36 @@ impl History {
         }
     }
 
+    /// A task runs there, whether the switch to it was recorded or not: kernels leave out some.
+    fn runs(&mut self, pid: Pid, cpu: u16) {
+        let now = self.now;
+        let Some(task) = self.known(pid) else { return };
+        match task.state {
+            State::Running(..) | State::Dead => return,
+            State::Waiting(from, _) => task.wait(from, now, Cause::Unknown),
+            State::Ready => {}
+        }
+        task.state = State::Running(cpu, now, None);
+    }
+
+    /// As [`History::runs`], between two switches.
+    fn runs_by_now(&mut self, pid: Pid, cpu: u16) {
+        let processor = self.processor(cpu);
+        let before = std::mem::replace(&mut processor.running, pid);
+        if before == pid || before == Event::NO_TASK {
+            return;
+        }
+        processor.idle = None;
+        self.recording.repaired += 1;
+        self.leave(before, self.now, Left::Runnable);
+        self.runs(pid, cpu);
+    }
+
     /// The waker's progress has a new edge.
     fn signal(&mut self, waker: Pid, cpu: u16) -> Cause {
         let now = self.now;
         let edge = self.recording.edges;
+        self.runs_by_now(waker, cpu);
         let task = self.task(waker, State::Running(cpu, 0, None));
         let State::Running(_, since, _) = &mut task.state else { return Cause::Unknown };
         task.computed += now.saturating_sub(std::mem::replace(since, now));
@@ -503,6 +561,33 @@ mod tests {
         let recording = woken_by_5(203, 0, 6);
         assert_eq!(recording.delays[Waking::Task as usize], [3_000]);
         assert_eq!((work(&recording, 5), work(&recording, 6)), (100_000, 100_000));
+    }
+
+    #[test]
+    fn a_task_that_wakes_another_runs_though_no_switch_to_it_was_recorded() {
+        let event = |kind, us: u64, task, other, flag| {
+            let bits = Event::bits(flag, Context::Task);
+            Event { time: us * 1000, value: 0, task, other, extra: 0, cpu: 0, kind, bits }
+        };
+        let mut history = History::default();
+        history.event(&event(Kind::Switch, 0, 5, 6, 0));
+        history.event(&event(Kind::Switch, 100, 6, 7, 1));
+        // From 7 to 5, at some time.
+        history.event(&event(Kind::Waking, 200, 6, 5, 0));
+        history.event(&event(Kind::Switch, 300, 5, 6, 1));
+        let recording = history.finish();
+        assert_eq!(recording.repaired, 1);
+        let steps = |pid| &recording.tasks.iter().find(|task| task.pid == pid).unwrap().steps;
+        assert_eq!(steps(5)[1..3], [Step::Signal(0), Step::Compute(100_000)]);
+        assert!(steps(6).contains(&Step::Wait { from: 100_000, to: 200_000, cause: Cause::Task(0) }));
+    }
+
+    #[test]
+    fn a_last_wait_lasts_until_the_end_unless_the_task_mostly_waits_for_others() {
+        let recording = woken_by_5(203, 1, 6);
+        let last = |pid| recording.tasks.iter().find(|task| task.pid == pid).unwrap().steps.last().copied();
+        assert!(matches!(last(5), Some(Step::Wait { to: 303_000, cause: Cause::Outside, .. })));
+        assert_eq!(last(6), Some(Step::Compute(100_000)));
     }
 
     #[test]

@@ -22,26 +22,51 @@ pub enum Timers {
 /// Fewer waits show no regularity.
 const FEW: usize = 4;
 
-/// Decides from the waits of a task: from when and until when each was, in order of time.
-pub fn timers(waits: &[(u64, u64)]) -> Timers {
-    if waits.len() < FEW {
-        return Timers::Relative;
-    }
-    let periods: Vec<u64> = waits.windows(2).map(|pair| pair[1].1.saturating_sub(pair[0].1)).collect();
-    let lengths: Vec<u64> = waits.iter().map(|&(from, to)| to.saturating_sub(from)).collect();
+/// How far the waits of a task are from a period and from a length, ns.
+struct Fit {
+    period: u64,
+    length: u64,
+    off_period: u64,
+    off_length: u64,
+}
+
+/// None if there are too few waits, or if all end at once.
+fn fit(waits: &[(u64, u64)]) -> Option<Fit> {
+    let (periods, lengths) =
+        (periods(waits), waits.iter().map(|&(from, to)| to.saturating_sub(from)).collect::<Vec<u64>>());
     let (period, length) = (median(periods.clone()), median(lengths.clone()));
-    if period == 0 {
-        return Timers::Relative;
+    if waits.len() < FEW || period == 0 {
+        return None;
     }
     let off_period = |p: &u64| {
         let multiple = ((p + period / 2) / period).max(1);
         p.abs_diff(multiple * period)
     };
-    let (of_periods, of_lengths) = (
-        median(periods.iter().map(off_period).collect()),
-        median(lengths.iter().map(|d| d.abs_diff(length)).collect()),
-    );
-    if of_periods < of_lengths { Timers::Absolute } else { Timers::Relative }
+    let off_period = median(periods.iter().map(off_period).collect());
+    let off_length = median(lengths.iter().map(|d| d.abs_diff(length)).collect());
+    Some(Fit { period, length, off_period, off_length })
+}
+
+fn periods(waits: &[(u64, u64)]) -> Vec<u64> {
+    waits.windows(2).map(|pair| pair[1].1.saturating_sub(pair[0].1)).collect()
+}
+
+/// Decides from the waits of a task: from when and until when each was, in order of time.
+pub fn timers(waits: &[(u64, u64)]) -> Timers {
+    let absolute = fit(waits).is_some_and(|fit| fit.off_period < fit.off_length);
+    if absolute { Timers::Absolute } else { Timers::Relative }
+}
+
+/// Whether the waits keep neither a period nor a length, both being off by more than a tenth: then the timers may be either.
+pub fn irregular(waits: &[(u64, u64)]) -> bool {
+    fit(waits).is_some_and(|fit| 10 * fit.off_period > fit.period && 10 * fit.off_length > fit.length)
+}
+
+/// Of waits of a task that keeps a period, those that ended more than a period and a half after the one before: it was late.
+pub fn missed(waits: &[(u64, u64)]) -> u32 {
+    let periods = periods(waits);
+    let period = median(periods.clone());
+    periods.iter().map(|p| u32::from(*p > period + period / 2)).sum()
 }
 
 /// The middle one of these, the upper of two; 0 of none.
@@ -83,7 +108,20 @@ mod tests {
     #[test]
     fn missed_periods_are_multiples() {
         let missing = [10, 1300, 150, 2040, 90, 260, 1030, 500, 20, 340];
-        assert_eq!(timers(&waits(&missing, |from| (from / 1000 + 1) * 1000)), Timers::Absolute);
+        let waits = waits(&missing, |from| (from / 1000 + 1) * 1000);
+        assert_eq!((timers(&waits), missed(&waits)), (Timers::Absolute, 3));
+    }
+
+    #[test]
+    fn a_task_that_is_late_and_then_counts_anew_keeps_neither() {
+        let due = std::cell::Cell::new(0);
+        let late = waits(&[600, 1700, 900, 2500, 300, 1300, 2800, 700, 1900, 400], |from| {
+            due.set((due.get() + 1000).max(from + 10));
+            due.get()
+        });
+        assert!(irregular(&late));
+        assert!(!irregular(&waits(&COMPUTES, |from| (from / 1000 + 1) * 1000)));
+        assert!(!irregular(&waits(&COMPUTES, |from| from + 1000)));
     }
 
     #[test]

@@ -13,7 +13,7 @@
 use crate::{
     causes::{Cause, Override},
     history::{Recording, Step, Task},
-    timers::{Timers, timers},
+    timers::{Timers, irregular, missed, timers},
 };
 use hashbrown::HashMap;
 use schedlab_model::replay::{Act, Jitter, Packed, Replay, Stream};
@@ -37,8 +37,12 @@ pub struct Causes {
     pub tasks: u32,
     /// Timers that keep the recording's times.
     pub absolute: u32,
+    /// Those of them before which the task had missed a period.
+    pub missed: u32,
     /// Timers that count from the begin of the wait.
     pub relative: u32,
+    /// Those of them that may as well be absolute: the task's waits keep neither a period nor a length.
+    pub irregular: u32,
     /// Devices.
     pub devices: u32,
     /// Something outside.
@@ -175,6 +179,8 @@ fn acts(
         };
         acts.push(act.into());
     }
+    causes.missed = if causes.absolute > 0 { missed(&waits) } else { 0 };
+    causes.irregular = if irregular(&waits) { causes.relative } else { 0 };
     (acts, causes)
 }
 

@@ -2,16 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 from schedlab.whatif.asked import Asked
-from schedlab.whatif.judged import NUMBERS, Predicted, elapsed, judge, of_row
+from schedlab.whatif.judged import NUMBERS, SHARE_POINTS, Predicted, elapsed, judge, of_row
 from schedlab.whatif.replays import Prepared
 
 #: Tasks with less of a processor are left out of the groups by name, unless they wake as often a second.
 LEAST_SHARE_PCT, LEAST_WAKEUPS = 0.1, 1.0
 #: A task with so large a share of waits of unknown cause is named.
 MANY_UNKNOWN = 0.2
+#: A task that misses so large a share of its periods is named: what it does when it is on time is not recorded.
+MANY_MISSED = 0.1
+#: Counts in `causes` that are parts of others.
+PARTS = ("missed_periods", "irregular_timers")
 #: Waits of a task that are too few to say so.
 FEW_WAITS = 20
 
@@ -36,7 +41,7 @@ class Prediction:
     @property
     def unattributed(self) -> float:
         """Of all waits, the share whose cause could not be determined."""
-        every = sum(sum(one.values()) for one in self.causes.values())
+        every = sum(_waits(one) for one in self.causes.values())
         return sum(one["unknown"] for one in self.causes.values()) / every if every else 0.0
 
     def cannot_tell(self) -> list[dict[str, str]]:
@@ -48,14 +53,24 @@ class Prediction:
             if number.why_not and number.recorded is not None
         ]
         late = [{"what": "elapsed", "why": self.elapsed.why_not}] if self.elapsed and self.elapsed.why_not else []
-        return [*late, *_whole(refused, self.groups), *self._unknown()]
+        return [*late, *_whole(refused, self.groups), *self._unknown(), *self._missed()]
 
     def _unknown(self) -> Iterator[dict[str, str]]:
         for name, ended in self.causes.items():
-            waits = sum(ended.values())
+            waits = _waits(ended)
             if waits >= FEW_WAITS and ended["unknown"] > MANY_UNKNOWN * waits:
                 share = f"{ended['unknown'] / waits:.0%} of {waits} waits have no cause that the recording shows"
                 yield {"what": f"when {name} wakes", "why": f"{share}: they keep the recorded times"}
+
+    def _missed(self) -> Iterator[dict[str, str]]:
+        for name, ended in self.causes.items():
+            periods, missed = ended["absolute_timers"], ended["missed_periods"]
+            if periods >= FEW_WAITS and missed > MANY_MISSED * periods:
+                late = f"it missed periods before {missed / periods:.0%} of its wakeups"
+                yield {
+                    "what": f"what {name} does when it is on time",
+                    "why": f"{late}; work that it left out is not recorded",
+                }
 
     def as_dict(self) -> dict[str, Any]:
         """The prediction for programs."""
@@ -69,6 +84,10 @@ class Prediction:
             "assumptions": assumptions(self.prepared, self.notes),
             "causes": self.causes,
         }
+
+
+def _waits(ended: dict[str, int]) -> int:
+    return sum(number for cause, number in ended.items() if cause not in PARTS)
 
 
 def _whole(refused: list[dict[str, str]], groups: dict[str, list[Predicted]]) -> list[dict[str, str]]:
@@ -130,7 +149,27 @@ def predict(
         recorded, *rows = (_row(found, group, asked) for found in (one.recorded, *base, *new))
         of_base, of_new = rows[: len(base)], rows[len(base) :]
         groups[group] = _judged(recorded, of_base, of_new)
-    return Prediction(asked, one, groups, elapsed(one.found["fixed_work"], base, new, limit), notes)
+    time = elapsed(one.found["fixed_work"], base, new, limit)
+    if why := _irregular(one, new):
+        groups = {group: [Predicted(it.recorded, why_not=why) for it in numbers] for group, numbers in groups.items()}
+        time = time and Predicted(time.recorded, why_not=why)
+    return Prediction(asked, one, groups, time, notes)
+
+
+def _irregular(one: Prepared, new: list[dict]) -> str | None:
+    """Why nothing is predicted: a task whose timers may be of either kind would run more, and others that much less."""
+    for name, ended in one.found["causes"].items():
+        if ended["irregular_timers"] < FEW_WAITS:
+            continue
+        recorded, *shares = (_share(found, name) for found in (one.recorded, *new))
+        if median(shares) > recorded + SHARE_POINTS:
+            why = "would run more, and when is not known: its timers keep neither a period nor a length"
+            return f"{name} {why}"
+    return None
+
+
+def _share(found: dict[str, Any], name: str) -> float:
+    return sum(row["share_pct"] for row in found["tasks"] if row["comm"] == name)
 
 
 def _judged(recorded: dict | None, base: list[dict | None], new: list[dict | None]) -> list[Predicted]:
