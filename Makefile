@@ -9,7 +9,7 @@ AGENT := python/schedlab/targets/bin/schedlab-agent
 LIVE := $(patsubst %,tests/test_%.py,diagnose fleet guest guest_noisy guest_turns host live_alike live_arrivals live_faults live_rtapp record_kernel time tour volume watch)
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
-.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-traces bench-guests bench-start bench-report bench-tune bench-scale mutants docs new-scheduler lock
+.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-traces bench-whatif bench-guests bench-start bench-report bench-tune bench-scale mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -166,6 +166,10 @@ bench-record: setup
 ## bench-traces: a recording explained and replayed next to perf on the same file, in events a second; as root
 bench-traces: setup
 	$(BIN)/python bench/traces.py
+
+## bench-whatif: loads recorded under one setting, predicted for another and run under that, for LOADS or all; as root, on a quiet machine
+bench-whatif: setup
+	$(BIN)/python bench/whatif.py $(LOADS)
 
 ## bench-guests: from a boot to a table, and a table of four kernels and six quanta, in seconds and as ratios
 bench-guests: setup
