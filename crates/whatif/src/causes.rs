@@ -9,6 +9,9 @@
 //! else, in an interrupt that the recording does not name: after a wait in state D   a device
 //!                                                         after one in state S      a timer
 //! ```
+//!
+//! Packets that come right after a device's interrupt are from outside, unless that is rare for the task that they wake: then a drive's
+//! interrupt came in between by chance.
 
 use schedlab_traces::kernel::{Context, Event, Kind, Left, Pid};
 
@@ -114,6 +117,11 @@ impl Handling {
     /// A switch cannot come within an interrupt: an exit was lost.
     pub fn switched(&mut self) {
         *self = Handling { ended: self.ended, ..Handling::default() };
+    }
+
+    /// Whether packets are received right after a device's interrupt: they may be the current task's own all the same.
+    pub fn may_be_own(&self) -> bool {
+        self.soft_of_interrupt && !self.timer && matches!(self.soft, Some(NET_TX | NET_RX))
     }
 
     /// What ends the wait of a task that left its processor like that; the waker, if that is a task.

@@ -59,6 +59,8 @@ pub struct Task {
     ready: u64,
     /// Computed since the last step.
     computed: u64,
+    /// Waits that were ended by packets to itself or from outside, by their steps.
+    doubtful: Vec<usize>,
     /// The task that preempted it, and whether that has waited since.
     nested: Option<(Pid, bool)>,
     named: u64,
@@ -82,6 +84,20 @@ impl Task {
     /// Processor time of all its steps, ns.
     pub fn work(&self) -> u64 {
         self.steps.iter().map(|step| if let Step::Compute(length) = step { *length } else { 0 }).sum()
+    }
+
+    /// Doubtful waits are from outside, unless they are rare among those for other tasks.
+    fn settle_doubts(&mut self) {
+        let is_by_task = |step: &&Step| matches!(step, Step::Wait { cause: Cause::Task(_), .. });
+        let certain = self.steps.iter().filter(is_by_task).count() - self.doubtful.len();
+        if RARE * self.doubtful.len() <= certain {
+            return;
+        }
+        for at in self.doubtful.drain(..) {
+            if let Step::Wait { cause, .. } = &mut self.steps[at] {
+                *cause = Cause::Outside;
+            }
+        }
     }
 
     /// Of its waits, more than half were ended by tasks that go on: by these edges.
@@ -154,6 +170,9 @@ struct Processor {
 /// microseconds, the shortest slice a tick.
 const AT_ONCE: u64 = 100_000;
 
+/// Less than one of that many waits is rare.
+pub(crate) const RARE: usize = 20;
+
 /// Takes the events of a recording apart.
 #[derive(Debug, Default)]
 pub struct History {
@@ -173,6 +192,7 @@ impl History {
     /// The recording, once all events were taken.
     pub fn finish(mut self) -> Recording {
         let end = self.now;
+        self.recording.tasks.iter_mut().for_each(Task::settle_doubts);
         let lasting = self.recording.lasting();
         for task in &mut self.recording.tasks {
             if let State::Running(_, since, _) = task.state {
@@ -202,7 +222,7 @@ impl History {
             let (policy, places) = (Policy::Fair(0), Places::default());
             let name = format!("task {pid}");
             let (life, ready) = ((self.now, None), self.now);
-            let (steps, forked, computed, nested) = (Vec::new(), false, 0, None);
+            let (steps, doubtful, forked, computed, nested) = (Vec::new(), Vec::new(), false, 0, None);
             tasks.push(Task {
                 pid,
                 name,
@@ -215,6 +235,7 @@ impl History {
                 state,
                 ready,
                 computed,
+                doubtful,
                 nested,
                 named,
             });
@@ -330,7 +351,9 @@ impl History {
             State::Running(..) => (Left::Sleeping, None),
             State::Ready | State::Dead => return,
         };
+        let doubtful = handling.may_be_own() && from.is_some() && event.other > 0 && event.other != pid;
         let cause = match handling.cause(event, left) {
+            Err(Cause::Outside) if doubtful => self.signal(event.other, event.cpu),
             Ok(waker) => {
                 if from.is_some() {
                     self.find_hidden(waker, pid);
@@ -343,6 +366,9 @@ impl History {
         match from {
             Some(from) => {
                 task.wait(from, now, cause);
+                if doubtful && matches!(cause, Cause::Task(_)) {
+                    task.doubtful.push(task.steps.len() - 1);
+                }
                 (task.state, task.ready) = (State::Ready, now);
                 self.note_woken(event, cause);
             }
@@ -598,5 +624,48 @@ mod tests {
             assert_eq!(work(&recording, 5), (at - 100) * 1000);
         }
         assert!(woken_by_5(203, 0, 7).delays[Waking::Task as usize].is_empty());
+    }
+
+    /// Tasks 5 and 6 wake each other in turn by packets, each 100 us; `before` says what comes right before the packets of a turn.
+    fn by_packets(turns: u64, before: impl Fn(u64) -> &'static [Kind]) -> Recording {
+        let mut history = History::default();
+        let event = |us: u64, kind, task, other, flag, value| {
+            let bits = Event::bits(flag, Context::SoftInterrupt);
+            Event { time: us * 1000, value, task, other, extra: 0, cpu: 0, kind, bits }
+        };
+        history.event(&event(0, Kind::Switch, 6, 5, 1, 0));
+        for turn in 1..turns {
+            let (this, next) = if turn % 2 == 1 { (5, 6) } else { (6, 5) };
+            let at = 100 * turn;
+            before(turn).iter().for_each(|&kind| history.event(&event(at, kind, this, this, 0, 30)));
+            history.event(&event(at + 1, Kind::SoftirqEntry, this, this, 0, 3));
+            history.event(&event(at + 1, Kind::Waking, next, this, 0, 0));
+            history.event(&event(at + 1, Kind::SoftirqExit, this, this, 0, 3));
+            history.event(&event(at + 5, Kind::Switch, this, next, 1, 0));
+        }
+        history.finish()
+    }
+
+    fn from_outside(recording: &Recording) -> usize {
+        let steps = recording.tasks.iter().flat_map(|task| &task.steps);
+        steps
+            .filter(|step| matches!(step, Step::Wait { from: 1.., to, cause: Cause::Outside } if *to < recording.span))
+            .count()
+    }
+
+    #[test]
+    fn an_interrupt_that_comes_before_packets_by_chance_does_not_make_them_come_from_outside() {
+        const DEVICE: &[Kind] = &[Kind::IrqEntry, Kind::IrqExit];
+        assert_eq!(from_outside(&by_packets(200, |turn| if turn == 100 { DEVICE } else { &[] })), 0);
+        assert!(from_outside(&by_packets(200, |_| DEVICE)) > 190);
+    }
+
+    #[test]
+    fn timers_that_rarely_end_a_wait_are_timeouts() {
+        let expires = |turn| if turn % 50 == 0 { &[Kind::VectorEntry, Kind::TimerExpire][..] } else { &[] };
+        let recording = by_packets(1000, expires);
+        let causes = crate::work::work(&recording, |_| crate::work::Wish::default()).causes;
+        let (relative, absolute) = causes.iter().fold((0, 0), |sum, it| (sum.0 + it.relative, sum.1 + it.absolute));
+        assert!(relative > 10 && absolute == 0, "{relative} {absolute}");
     }
 }

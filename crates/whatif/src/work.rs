@@ -12,7 +12,7 @@
 
 use crate::{
     causes::{Cause, Override},
-    history::{Recording, Step, Task},
+    history::{RARE, Recording, Step, Task},
     timers::{Timers, irregular, missed, timers},
 };
 use hashbrown::HashMap;
@@ -146,7 +146,8 @@ fn acts(
     begun: &mut [bool],
 ) -> (Vec<Packed>, Causes) {
     let waits: Vec<(u64, u64)> = task.steps.iter().filter_map(timer_wait).collect();
-    let timers = timers(&waits);
+    let timeouts = has_timeouts(task, waits.len());
+    let timers = if timeouts { Timers::Relative } else { timers(&waits) };
     let mut causes = Causes::default();
     let mut acts = Vec::with_capacity(task.steps.len());
     for step in &together(&task.steps) {
@@ -180,7 +181,7 @@ fn acts(
         acts.push(act.into());
     }
     causes.missed = if causes.absolute > 0 { missed(&waits) } else { 0 };
-    causes.irregular = if irregular(&waits) { causes.relative } else { 0 };
+    causes.irregular = if irregular(&waits) && !timeouts { causes.relative } else { 0 };
     (acts, causes)
 }
 
@@ -226,6 +227,12 @@ fn timer_wait(step: &Step) -> Option<(u64, u64)> {
         Step::Wait { from, to, cause: Cause::Timer } => Some((from, to)),
         _ => None,
     }
+}
+
+/// Whether timers end its waits only where no other task has: their times are not the task's own.
+fn has_timeouts(task: &Task, by_timers: usize) -> bool {
+    let by_tasks = task.steps.iter().filter(|step| matches!(step, Step::Wait { cause: Cause::Task(_), .. })).count();
+    RARE * by_timers <= by_tasks
 }
 
 fn wait(cause: Cause, from: u64, to: u64, timers: Timers, causes: &mut Causes) -> Act {
