@@ -111,6 +111,21 @@ fn the_running_task_before_the_first_event_is_known() {
 }
 
 #[test]
+fn a_task_made_meanwhile_did_not_have_its_processor_from_the_start() {
+    let (mut here, mut there) = (Ring::new(&layout()), Ring::new(&layout()));
+    here.fork(2 * MS, 10, 20);
+    here.event(2 * MS + 1000, 10, EventKind::New, &[20, 120, 1]);
+    // The switch to the new task was not recorded, nor anything before it.
+    there.waking(3 * MS, 20, 30, 1);
+    there.switch(4 * MS, 20, S, 30);
+    there.switch(5 * MS, 30, S, 20);
+    there.switch(9 * MS, 20, Z, 0);
+    let (recorded, roster) = (decode(vec![here, there]), roster(&[20], &[1], (0, 10 * MS)));
+    assert_eq!(row(&recorded, &roster, "tasks.job20.share"), Some(50.0), "from 3 to 4 and from 5 to 9 ms");
+    assert_eq!(recorded.lost(), 1);
+}
+
+#[test]
 fn a_task_woken_while_it_leaves_is_woken_when_it_has_left() {
     let (mut here, mut there) = (Ring::new(&layout()), Ring::new(&layout()));
     here.switch(MS, 0, R, 10);

@@ -34,12 +34,13 @@ pub use roster::{Roster, RosterTask};
 
 use instance::Instance;
 use layout::{EVENTS, Layout};
-use pages::{Decoder, Losses, RawEvent};
+use pages::{Decoder, Losses, RawEvent, What};
 use schedlab_linux::{Fault, clock::now, tracefs::Tracefs};
 use schedlab_model::event::{Event, Observer};
 use schedlab_traces::{Names, recording};
 use schedlab_tune::RunJournal;
 use std::{
+    collections::HashSet,
     fs::File,
     io::{self, BufWriter, ErrorKind, Read, Write},
     path::Path,
@@ -162,6 +163,24 @@ fn overrun(stats: &str) -> u64 {
     stats.lines().filter_map(count).fold(0, u64::saturating_add)
 }
 
+/// A task that has a processor at the first event there need not have had it from the start: one that was made since then
+/// came by a switch that was not recorded. Returns how many there are.
+fn late_starts(raw_events: &mut [RawEvent]) -> u64 {
+    let mut made = HashSet::new();
+    let mut late = 0;
+    for it in raw_events {
+        match it.what {
+            What::Fork => drop(made.insert(it.other)),
+            What::Start if made.contains(&it.pid) => {
+                it.what = What::Torn;
+                late += 1;
+            }
+            _ => {}
+        }
+    }
+    late
+}
+
 /// The threads of this process, which are no foreign load.
 fn own_tasks() -> Vec<i32> {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
@@ -207,7 +226,9 @@ impl Recorded {
             streams.push(stream);
         }
         let overrun = overruns.iter().fold(0, |all: u64, part| all.saturating_add(*part));
-        Recorded { raw_events: merge::by_time(streams), losses, overrun, own: Vec::new() }
+        let mut raw_events = merge::by_time(streams);
+        losses.torn += late_starts(&mut raw_events);
+        Recorded { raw_events, losses, overrun, own: Vec::new() }
     }
 
     /// Events that are missing, at least: as the kernel counted them, and one for each place where something must be
