@@ -39,7 +39,7 @@ MAY: dict[str, set[str]] = {
     "published": KNOWN | {"targets", "experiment"},
     "observe": BASE | {"stats", "targets"},
     "direct": BASE | {"stats", "tables", "targets", "observe", "experiment", "report"},
-    "report": KNOWN | {"caches", "matrix", "published", "tables", "pictures", "tune"},
+    "report": KNOWN | {"caches", "matrix", "published", "tables", "pictures", "traces", "tune"},
     "cli": KNOWN
     | {"tables", "targets", "run", "experiment", "caches", "matrix", "parity", "published", "observe", "report"}
     | {"direct", "tune", "executors", "traces", "whatif"},

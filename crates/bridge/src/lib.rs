@@ -6,6 +6,7 @@
 mod arrangement;
 pub mod batch;
 pub mod caches;
+mod draft;
 pub mod experiments;
 pub mod explaining;
 pub mod following;

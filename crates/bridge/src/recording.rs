@@ -7,6 +7,7 @@
 
 use crate::{
     batch::{Run, stream},
+    draft::Draft,
     from_json,
     work::loaded,
 };
@@ -28,9 +29,9 @@ use schedlab_traces::{
     turns::{Turn, Turns},
 };
 use std::{
-    fs::{self, File},
-    io::{self, BufWriter, Write},
-    path::{Path, PathBuf},
+    fs::File,
+    io::{self, Write},
+    path::Path,
     sync::Arc,
 };
 
@@ -181,36 +182,4 @@ fn names(scenario: &Scenario) -> Result<Names, String> {
         servers: schedlab_sim::servers(scenario).iter().map(|name| (*name).to_owned()).collect(),
         marks: schedlab_sim::marks(scenario).map_err(|why| why.to_string())?,
     })
-}
-
-/// A file that has no name of its own until it is published, and is removed if it never is.
-struct Draft {
-    path: PathBuf,
-    out: BufWriter<File>,
-}
-
-impl Draft {
-    fn new(target: &Path) -> io::Result<Draft> {
-        let name = target.file_name().ok_or_else(|| io::Error::other("is not the name of a file"))?;
-        let path = target.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
-        Ok(Draft { out: BufWriter::new(File::create(&path)?), path })
-    }
-
-    /// A file next to the target that is never published.
-    fn next_to(target: &Path) -> io::Result<Draft> {
-        Draft::new(&target.with_extension("recording"))
-    }
-
-    fn publish(mut self, target: &Path) -> io::Result<()> {
-        self.out.flush()?;
-        self.out.get_ref().sync_all()?;
-        fs::rename(&self.path, target)
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        // After publishing there is nothing left under this name, which is no error.
-        let _ = fs::remove_file(&self.path);
-    }
 }

@@ -6,11 +6,11 @@ use crate::{
     work::{digest, loaded},
 };
 use regex_lite::Regex;
-use schedlab_explain::{Explainer, Report};
+use schedlab_explain::Report;
 use schedlab_model::{event::AnyWriter, units::Duration};
 use schedlab_policies::schedulers::All;
 use schedlab_sim::observe;
-use schedlab_traces::kernel::{self, Event, Head, Listener};
+use schedlab_traces::kernel::{self, Head};
 use schedlab_whatif::{
     AsRecorded, Causes, History, Host, Override, Recording, Task, Wish, Work, document, file, last, tick, work,
 };
@@ -96,9 +96,9 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
     let asked: Asked = from_json("asked", asked_json)?;
     let wishes = Wishes::read(&asked)?;
     let named = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
-    let mut both = Both(History::default(), explaining::explainer(&asked.measured.to_string())?);
+    let mut both = (History::default(), explaining::explainer(&asked.measured.to_string())?);
     let head = kernel::read(path, &mut both).map_err(|why| named(&why))?;
-    let Both(history, explainer) = both;
+    let (history, explainer) = both;
     let recorded = explainer.report(&head).map_err(|why| named(&why))?;
     let recording = history.finish();
     let mut work = work(&recording, |task| wishes.of(task));
@@ -191,21 +191,6 @@ impl Wishes {
 
 fn whole(pattern: &str) -> Result<Regex, String> {
     Regex::new(&format!("^(?:{pattern})$")).map_err(|why| format!("{pattern:?}: {why}"))
-}
-
-/// Two listeners of one reading.
-struct Both(History, Explainer);
-
-impl Listener for Both {
-    fn event(&mut self, event: &Event) {
-        self.0.event(event);
-        self.1.event(event);
-    }
-
-    fn name(&mut self, number: u64, name: &str) {
-        self.0.name(number, name);
-        self.1.name(number, name);
-    }
 }
 
 /// Runs a replay, a scenario with its work and a seed, and measures it as a recording is measured.

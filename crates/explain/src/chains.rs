@@ -30,6 +30,12 @@ impl Explainer {
         let charged = (task.charged > 0).then(|| from.saturating_add(task.charged).min(now));
         let left = charged.or(came.map(|came| came.max(from)));
         let to = left.unwrap_or(from);
+        if let Some(timeline) = &mut self.timeline {
+            match left {
+                Some(to) => timeline.leave(slot, to, None, self.window),
+                None => timeline.forget(slot),
+            }
+        }
         if left.is_some() {
             self.chains.from_runtime += 1;
             if here {
@@ -105,6 +111,9 @@ impl Explainer {
         let only_woken = task.state == State::Woken && task.cpu.is_none();
         if task.state != State::Unseen && !only_woken {
             return self.came_unseen(cpu, slot, now, None);
+        }
+        if let Some(timeline) = &mut self.timeline {
+            timeline.was_there(slot, cpu, self.start);
         }
         // Woken while it ran: its waking is kept for the case that it sleeps now.
         task.spent.before += within(self.window, task.since, now);

@@ -6,6 +6,7 @@ use crate::{
     slot::{IDLE, Slot},
     task::State,
     tasks::Tasks,
+    timeline::Timeline,
     wakers::Wakers,
     worst::Worst,
 };
@@ -46,6 +47,7 @@ pub struct Explainer {
     pub(crate) queues: Queues,
     pub(crate) wakers: Wakers,
     pub(crate) worst: Worst,
+    pub(crate) timeline: Option<Box<Timeline>>,
     pub(crate) names: Vec<Box<str>>,
     pub(crate) seen: Seen,
     pub(crate) chains: Chains,
@@ -66,6 +68,7 @@ impl Explainer {
     /// Begins with no event.
     pub fn new(options: Options) -> Explainer {
         Explainer {
+            timeline: options.timeline.then(Box::default),
             options,
             tasks: Tasks::default(),
             queues: Queues::new(0, (0, u64::MAX)),

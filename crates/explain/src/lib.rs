@@ -13,6 +13,7 @@
 //!   cause          why a wait ended
 //!   wakers         who wakes whom
 //!   worst          the longest waits, and what ran meanwhile
+//!   timeline       every run, for a page that draws them
 //!   distribution   durations
 //!   blocks         sums by blocks of time
 //!   report         all of it as data; rows: tasks and groups; places: processors, waits and wakers; refusals: what cannot be answered
@@ -33,6 +34,7 @@ mod rows;
 mod slot;
 mod task;
 mod tasks;
+mod timeline;
 mod wakers;
 mod worst;
 
@@ -42,3 +44,4 @@ pub use options::{By, Group, Options};
 pub use places::{During, Lengths, Neighbour, OneProcessor, Pair, Waited};
 pub use report::{Blocks, Lost, Of, Report};
 pub use rows::{Block, Row, Spread};
+pub use timeline::MOST_RUNS;

@@ -83,6 +83,9 @@ impl Explainer {
     fn leave(&mut self, slot: Slot, left: Left, now: u64, cpu: u16, next: Slot, known: bool) {
         let counts = self.counts(cpu, now);
         let here = self.options.cpu.is_none_or(|only| only == cpu);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.leave(slot, now, Some(left), self.window);
+        }
         let task = &mut self.tasks.all[slot as usize];
         if known && here {
             task.spent.run += within(self.window, task.since, now);
@@ -168,6 +171,9 @@ impl Explainer {
         (task.state, task.since, task.cpu, task.charged) = (State::Running, now, Some(cpu), 0);
         if let Some(queue) = queue {
             self.queues.wait(queue, false, now);
+        }
+        if let Some(timeline) = &mut self.timeline {
+            timeline.enter(slot, cpu, now, after.map(|after| (after, since)));
         }
         if let Some(after) = after.filter(|_| counts && self.worst.takes(whole)) {
             self.add_to_the_worst(slot, after, since, now, cpu);

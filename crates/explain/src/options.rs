@@ -63,4 +63,6 @@ pub struct Options {
     pub groups: Vec<Group>,
     /// Whether sums are kept by blocks of time, for intervals by bootstrap.
     pub blocks: bool,
+    /// Whether every run is kept, for [`Explainer::timeline`](crate::Explainer::timeline).
+    pub timeline: bool,
 }

@@ -31,6 +31,13 @@ def verb(
     begin: Annotated[str | None, typer.Option("--from", help="From when, after the first event: 1.2s.")] = None,
     end: Annotated[str | None, typer.Option("--to", help="Until when, after the first event: 3s.")] = None,
     top: Annotated[int, typer.Option("--top", min=1, help="Rows of each table for the eye.")] = 20,
+    perfetto: Annotated[
+        Path | None, typer.Option("--perfetto", help="Write the recording as a trace for ui.perfetto.dev.")
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="Write one page: a timeline that zooms, distributions of waits, the worst waits."),
+    ] = None,
     allow_loss: Annotated[
         bool, typer.Option("--allow-loss", help="Exit with 0 though the recording lacks events.")
     ] = False,
@@ -42,6 +49,8 @@ def verb(
 
     Lost events are reported first, and the exit status is 3 then. Times are counted from the first event.
     """
+    from schedlab.cli.output import refuse_unwritable
+    from schedlab.errors import UsageError
     from schedlab.system.reading import refuse_unusual_but_pipes
     from schedlab.traces.asked import Question, check, explain, lacks, moment
 
@@ -49,10 +58,18 @@ def verb(
     by = by or ("comm" if against else "pid")
     question = Question(cpu, task, moment("--from", begin), moment("--to", end), by, tuple(group or ()), bool(against))
     check(question)
+    if against and (perfetto or html):
+        raise UsageError("--perfetto and --html are of one recording: leave them out, or --against")
+    refuse_unwritable(perfetto=perfetto, html=html)
     files = [recording, *([against] if against else [])]
     for file in files:
         refuse_unusual_but_pipes(file)
-    found = [explain(file, question) for file in files]
+    if html:
+        from schedlab.report import recorded
+
+        found = [recorded.explained(recording, question, perfetto, html, top)]
+    else:
+        found = [explain(file, question, perfetto) for file in files]
     if against:
         _compare(found, files, form, top, question)
     else:

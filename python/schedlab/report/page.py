@@ -1,5 +1,5 @@
-"""One self-contained page: the frame that every report shares. No network, no script; light and dark by the reader's
-choice."""
+"""One self-contained page: the frame that every report shares. No network; light and dark by the reader's choice; no
+script but that of a recording's timeline."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

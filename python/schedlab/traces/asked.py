@@ -1,6 +1,10 @@
 """What is asked of a recording of a kernel, and the engine's answer, which `schema/output/trace.json` describes."""
 
 import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +12,7 @@ from typing import Any
 from schedlab import _core
 from schedlab.errors import Stopped, UsageError
 from schedlab.system.interrupt import ctrl_c, until_stopped
+from schedlab.system.writing import is_stream, pour
 from schedlab.units import seconds
 
 
@@ -27,8 +32,8 @@ class Question:
     #: Whether rows have sums by blocks of time.
     blocks: bool = False
 
-    def as_json(self) -> str:
-        """The question as the engine reads it."""
+    def as_json(self, perfetto: str | None = None, timeline: str | None = None) -> str:
+        """The question as the engine reads it, with the files to write."""
         asked = {
             "cpu": self.cpu,
             "task": self.task,
@@ -37,6 +42,8 @@ class Question:
             "by": self.by,
             "groups": list(self.groups),
             "blocks": self.blocks,
+            "perfetto": perfetto,
+            "timeline": timeline,
         }
         return json.dumps(asked)
 
@@ -62,13 +69,31 @@ def check(question: Question) -> None:
     _core.check_explain(question.as_json())
 
 
-def explain(path: Path, question: Question) -> dict[str, Any]:
-    """Read a recording and say what happened in it. Ctrl-C raises `Stopped`."""
+def explain(
+    path: Path, question: Question, perfetto: Path | None = None, timeline: Path | None = None
+) -> dict[str, Any]:
+    """Read a recording and say what happened in it. Ctrl-C raises `Stopped`.
+
+    The same reading writes it as a Perfetto trace, and every run of it for a page, if asked to.
+    """
     try:
-        with ctrl_c() as stop:
-            return json.loads(until_stopped(stop, _core.explain, str(path), question.as_json()))
+        with ctrl_c() as stop, _drawn(perfetto) as trace:
+            asked = question.as_json(trace, timeline and str(timeline))
+            return json.loads(until_stopped(stop, _core.explain, str(path), asked))
     except KeyboardInterrupt:
         raise Stopped(f"stopped while {path} was being read; nothing was written") from None
+
+
+@contextmanager
+def _drawn(path: Path | None) -> Iterator[str | None]:
+    """The file that the engine is to write: it puts a new one under a name; a device, a pipe or a link stays."""
+    if path is None or not is_stream(path):
+        yield path and os.path.realpath(path)
+        return
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        whole = Path(folder) / "trace"
+        yield str(whole)
+        pour(whole, path)
 
 
 def lacks(found: dict[str, Any]) -> bool:

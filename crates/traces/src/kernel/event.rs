@@ -189,6 +189,36 @@ pub trait Listener {
     fn name(&mut self, number: u64, name: &str);
 }
 
+/// Both take everything.
+impl<A: Listener, B: Listener> Listener for (A, B) {
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        self.0.event(event);
+        self.1.event(event);
+    }
+
+    fn name(&mut self, number: u64, name: &str) {
+        self.0.name(number, name);
+        self.1.name(number, name);
+    }
+}
+
+/// Takes everything, if there is one.
+impl<L: Listener> Listener for Option<L> {
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        if let Some(listener) = self {
+            listener.event(event);
+        }
+    }
+
+    fn name(&mut self, number: u64, name: &str) {
+        if let Some(listener) = self {
+            listener.name(number, name);
+        }
+    }
+}
+
 /// What was lost while recording or cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {

@@ -1,6 +1,6 @@
 //! A trace for ui.perfetto.dev in Perfetto's protobuf format, written as events come: about 20 bytes for a context switch and
 //! its wakeup, and no allocation. `tasks.rs` has what viewers know of tasks, `processor.rs` context switches and wakeups in bundles,
-//! `instants.rs` all else that happens, `wire.rs` the encoding.
+//! `instants.rs` all else that happens, `wire.rs` the encoding. Recordings of kernels are written by `kernel.rs`, as they are.
 //!
 //! Context switches and wakeups are those of Linux's scheduler, in the compact form in which Perfetto records them. So a
 //! viewer shows each processor with the tasks that ran, each task with its states and what they were followed by, and counts the
@@ -14,11 +14,13 @@
 //! boot of the trace. What still runs at the end is drawn up to there.
 
 mod instants;
+mod kernel;
 mod processor;
 mod tasks;
 mod wire;
 
 use crate::{Names, blocks::Blocks};
+pub use kernel::Recorded;
 use processor::{Columns, Processor, State};
 use schedlab_model::{
     Nanos,

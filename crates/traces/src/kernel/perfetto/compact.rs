@@ -11,6 +11,15 @@ const HARD: u64 = 0x08;
 const SOFT: u64 = 0x10;
 const NMI: u64 = 0x40;
 
+/// The context that the kernel's flags of an event say.
+pub(super) fn context(flags: u64) -> Context {
+    match flags {
+        _ if flags & (HARD | NMI) != 0 => Context::HardInterrupt,
+        _ if flags & SOFT != 0 => Context::SoftInterrupt,
+        _ => Context::Task,
+    }
+}
+
 /// Names of a table that are read: more than a bundle of a recorder ever had.
 const MOST_NAMES: usize = 1 << 16;
 
@@ -102,12 +111,7 @@ impl<'a> Columns<'a> {
         columns.map(move |((((step, task), cpu), priority), comm)| {
             time = time.saturating_add(step);
             // Older files have no such column.
-            let context = match flags.next() {
-                Some(flags) if flags & (HARD | NMI) != 0 => Context::HardInterrupt,
-                Some(flags) if flags & SOFT != 0 => Context::SoftInterrupt,
-                Some(_) => Context::Task,
-                None => Context::Unknown,
-            };
+            let context = flags.next().map_or(Context::Unknown, context);
             let value = priority << 32 | cpu & 0xffff_ffff;
             let event = Event { time, task: pid(task), value, bits: Event::bits(0, context), ..at };
             (event, Self::name(&names, comm))

@@ -52,7 +52,7 @@ const TABLE: &[(u32, &str, Make)] = &[
         let event = Event { kind: Kind::Fork, task: parent, other: child, ..at };
         Found { names: [Some((parent, t[1])), Some((child, t[3]))], ..one(event) }
     }),
-    (242, "sched_process_wait", |_, at| one(Event { kind: Kind::Wait, ..at })),
+    (242, "sched_process_wait", |(n, _), at| valued(at, Kind::Wait, n[2])),
     (329, "sys_enter", |(n, _), at| valued(at, Kind::SyscallEnter, n[1])),
     (330, "sys_exit", |(n, _), at| valued(at, Kind::SyscallExit, n[1])),
     (491, "sched_migrate_task", |(n, t), at| {
@@ -154,11 +154,12 @@ impl Bundles {
     }
 
     fn event<L: Listener>(&mut self, event: &[u8], cpu: u16, lost: &mut bool, delivery: &mut Delivery<'_, L>) {
-        let (mut time, mut current, mut kind) = (0, Event::NO_TASK, None);
+        let (mut time, mut current, mut kind, mut context) = (0, Event::NO_TASK, None, Context::Unknown);
         for field in Fields::new(event) {
             match field {
                 (1, Value::Number(value)) => time = value,
                 (2, Value::Number(value)) => current = pid(value),
+                (5, Value::Number(flags)) => context = compact::context(flags),
                 (field, Value::Bytes(message)) => kind = Some((field, message)),
                 _ => {}
             }
@@ -167,7 +168,7 @@ impl Bundles {
         let Some((field, message)) = kind else { return };
         self.count(field, message);
         let Some((_, _, make)) = TABLE.iter().find(|(known, ..)| *known == field) else { return };
-        let bits = Event::bits(0, Context::Unknown);
+        let bits = Event::bits(0, context);
         let at = Event { time, value: 0, task: current, other: current, extra: 0, cpu, kind: Kind::Named, bits };
         let mut of: Message<'_> = ([0; FIELDS], [b""; FIELDS]);
         for (field, value) in Fields::new(message) {
