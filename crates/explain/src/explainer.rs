@@ -133,6 +133,7 @@ impl Explainer {
         let child = self.made(event.other, event.time);
         if let Some(task) = self.tasks.all.get_mut(child as usize) {
             task.name = task.name.or(name);
+            task.parent = parent;
         }
     }
 

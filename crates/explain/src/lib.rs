@@ -16,6 +16,7 @@
 //!   timeline       every run, for a page that draws them
 //!   distribution   durations
 //!   blocks         sums by blocks of time
+//!   groups         control groups of tasks
 //!   report         all of it as data; rows: tasks and groups; places: processors, waits and wakers; refusals: what cannot be answered
 
 mod blocks;
@@ -23,6 +24,7 @@ mod cause;
 mod chains;
 mod distribution;
 mod explainer;
+mod groups;
 mod moves;
 mod options;
 mod places;

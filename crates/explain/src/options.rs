@@ -12,7 +12,7 @@ pub enum By {
     Comm,
     /// All threads of one process.
     Tgid,
-    /// All threads of one control group.
+    /// All threads of one control group, as it was when the recording began; those made since then are in that of their parent.
     Cgroup,
 }
 

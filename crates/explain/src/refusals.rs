@@ -28,9 +28,9 @@ impl Explainer {
                     it, of `perf record -a`; rows by comm or pid work here"
                     .to_owned());
             }
-            By::Cgroup => {
-                return Err("the recording does not say which control group a task is in, so there are no rows by cgroup; rows by comm, \
-                    pid or tgid work"
+            By::Cgroup if head.state.is_none() => {
+                return Err("the recording does not say which control group a task is in, so there are no rows by cgroup: those of \
+                    `schedlab record` do; rows by comm, pid or tgid work"
                     .to_owned());
             }
             _ => {}

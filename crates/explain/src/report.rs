@@ -2,6 +2,7 @@
 
 use crate::{
     explainer::Explainer,
+    groups::Groups,
     options::By,
     places::{OneProcessor, Pair, Waited},
     queues::within,
@@ -132,7 +133,7 @@ impl Explainer {
             warnings: self.warnings(),
             losses: self.losses(head),
             head: self.of(head),
-            tasks: self.rows(&frame),
+            tasks: self.rows(&frame, head),
             groups: self.groups(&frame),
             processors: self.processors(end, span),
             wasted_s: seconds(self.queues.wasted),
@@ -193,24 +194,35 @@ impl Explainer {
         }
     }
 
-    fn rows(&self, frame: &Frame<'_>) -> Vec<Row> {
+    fn rows(&self, frame: &Frame<'_>, head: &Head) -> Vec<Row> {
         let chosen = self.tasks.all.iter().filter(|task| self.is_asked_for(task.pid, task.name) && was_there(task));
         let mut by: HashMap<String, Vec<&Task>> = HashMap::new();
+        let groups = Groups::of(head);
         let mut rows: Vec<Row> = match self.options.by {
             By::Pid => chosen.map(|task| self.row(&[task], frame)).collect(),
             by_what => {
                 for task in chosen {
                     let key = match by_what {
                         By::Comm => self.comm(task.pid, task.name),
+                        By::Cgroup => groups.group(&self.tasks.all, task, self.start).to_owned(),
                         _ => task.tgid.unwrap_or(task.pid).to_string(),
                     };
                     by.entry(key).or_default().push(task);
                 }
-                by.values().map(|tasks| self.row(tasks, frame)).collect()
+                by.iter().map(|(key, tasks)| self.named_row(key, tasks, frame)).collect()
             }
         };
         rows.sort_by(|a, b| b.run_s.total_cmp(&a.run_s).then_with(|| (&a.comm, a.pid).cmp(&(&b.comm, b.pid))));
         rows
+    }
+
+    /// The row of tasks that have this in common.
+    fn named_row(&self, key: &str, tasks: &[&Task], frame: &Frame<'_>) -> Row {
+        let row = self.row(tasks, frame);
+        match self.options.by {
+            By::Cgroup => Row { comm: key.to_owned(), pid: None, tgid: None, priority: None, ..row },
+            _ => row,
+        }
     }
 
     /// The row of some tasks; of a process, under the name of its first thread.

@@ -149,6 +149,8 @@ pub(crate) struct Task {
     pub last_waker: Slot,
     /// Who took the processor from it.
     pub preempter: Slot,
+    /// The task that made it during the recording.
+    pub parent: Slot,
     /// How long it had slept when it was woken, ns.
     pub slept: u64,
     /// What it was charged since its last switch, ns.
@@ -180,6 +182,7 @@ impl Task {
             edge: NO_EDGE,
             last_waker: NONE,
             preempter: NONE,
+            parent: NONE,
             slept: 0,
             charged: 0,
             priority: 0,

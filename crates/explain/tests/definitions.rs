@@ -7,7 +7,7 @@ mod made;
 use Left::{Dead, Runnable as R, Sleeping as S, Stopped as T, Uninterruptible as D};
 use made::{Made, row};
 use schedlab_explain::{By, Cause, Group, Options};
-use schedlab_traces::kernel::{Context, Event, Kind, Left};
+use schedlab_traces::kernel::{Context, Event, Head, Kind, Left, state};
 
 /// Seconds of microseconds.
 fn us(us: u64) -> f64 {
@@ -358,6 +358,26 @@ fn a_group_takes_tasks_whose_whole_name_matches() {
     assert_eq!(found, [("all", 3, us(60)), ("exact", 2, us(30)), ("none", 0, 0.0)]);
     assert!(Group::read("x=(").unwrap_err().starts_with("group x: \"(\":"));
     assert!(Group::read("worker").unwrap_err().contains("as in server=redis.*"));
+}
+
+#[test]
+fn rows_by_control_group_are_those_at_the_start_and_of_what_was_made_in_them() {
+    let mut made = Made::default();
+    made.switch(0, 0, 0, R, 1).add(2, 0, Kind::Fork, 1, 5, 0, 0).add(3, 0, Kind::Fork, 5, 6, 0, 0);
+    made.switch(10, 0, 1, S, 5).switch(30, 0, 5, S, 6).switch(60, 0, 6, S, 2).switch(100, 0, 2, S, 9);
+    made.switch(105, 0, 9, S, 0);
+    let task = |pid, group: &str| state::Task { pid, group: group.to_owned(), ..state::Task::default() };
+    // The number 6 was another task's when the recording began.
+    let tasks = vec![task(1, "/web"), task(2, "/"), task(6, "/batch")];
+    let state = state::State { tasks, ..state::State::default() };
+    let head = Head { state: Some(Box::new(state)), ..Head::default() };
+    let report = made.explain_with(&[], Options { by: By::Cgroup, ..Options::default() }, &head).unwrap();
+    let rows: Vec<_> = report.tasks.iter().map(|row| (row.comm.as_str(), row.tasks, row.run_s, row.pid)).collect();
+    assert_eq!(
+        rows,
+        [("/web", 3, us(60), None), ("/", 1, us(40), None), ("(not known)", 1, us(5), None)],
+        "the grandchild of 1 is in its group"
+    );
 }
 
 #[test]

@@ -39,6 +39,11 @@ impl Made {
     }
 
     pub fn explain(&self, names: &[(Pid, &str)], options: Options) -> Result<Report, String> {
+        self.explain_with(names, options, &Head::default())
+    }
+
+    /// With what the file says of itself.
+    pub fn explain_with(&self, names: &[(Pid, &str)], options: Options, head: &Head) -> Result<Report, String> {
         let mut explainer = Explainer::new(options);
         for (number, (task, name)) in names.iter().enumerate() {
             explainer.name(number as u64, name);
@@ -55,7 +60,7 @@ impl Made {
             explainer.event(&named);
         }
         self.0.iter().for_each(|event| explainer.event(event));
-        explainer.report(&Head::default())
+        explainer.report(head)
     }
 
     /// What is said without any wishes.
