@@ -8,7 +8,9 @@ from conftest import valid
 
 from schedlab.errors import UsageError
 from schedlab.whatif.asked import Asked, Change, apply
+from schedlab.whatif.document import predict
 from schedlab.whatif.judged import judge
+from schedlab.whatif.replays import Prepared
 
 DOCUMENT = {
     "machine": {"preset": "uniform", "processors": 2, "clock": {"hz": "250/s"}},
@@ -299,3 +301,19 @@ def test_a_recording_without_switches_is_refused_with_what_to_record(tmp_path, s
     done = schedlab("whatif", str(trace.write(tmp_path / "few.txt")))
     assert done.returncode == 2
     assert "sched_switch" in done.stderr
+
+
+def shares(**of: float) -> dict:
+    """A run in which tasks had these shares."""
+    rows = [{"comm": name, "share_pct": share, "wakeups": 100} for name, share in of.items()]
+    return {"tasks": rows, "groups": {}, "span_s": 1.0}
+
+
+@pytest.mark.parametrize(("replayed", "is_predicted"), [(64.0, True), (66.0, False), (55.5, True), (54.0, False)])
+def test_nothing_is_predicted_where_what_competes_is_far_off(replayed, is_predicted):
+    recorded = shares(hog=60.0, server=20.0) | {"head": {"release": None}}
+    one = Prepared({"recorded": recorded, "causes": {}, "fixed_work": None}, Path("none"))
+    found = predict(one, Asked(), [], [shares(hog=replayed, server=20.1)], [shares(hog=40.0, server=39.0)], 10.0)
+    share = found.groups["server"][0]
+    assert (share.predicted is not None) == is_predicted
+    assert is_predicted or share.why_not.startswith("the share of hog, which competes for the processors")

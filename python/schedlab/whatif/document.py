@@ -15,6 +15,8 @@ LEAST_SHARE_PCT, LEAST_WAKEUPS = 0.1, 1.0
 MANY_UNKNOWN = 0.2
 #: A task that misses so large a share of its periods is named: what it does when it is on time is not recorded.
 MANY_MISSED = 0.1
+#: Where the share of any task is off by so many points, nothing of any task is predicted.
+COMPETING_POINTS = 5.0
 #: Counts in `causes` that are parts of others.
 PARTS = ("missed_periods", "irregular_timers")
 #: Waits of a task that are too few to say so.
@@ -150,7 +152,7 @@ def predict(
         of_base, of_new = rows[: len(base)], rows[len(base) :]
         groups[group] = _judged(recorded, of_base, of_new)
     time = elapsed(one.found["fixed_work"], base, new, limit)
-    if why := _irregular(one, new):
+    if why := _irregular(one, new) or _competing(one, base):
         groups = {group: [Predicted(it.recorded, why_not=why) for it in numbers] for group, numbers in groups.items()}
         time = time and Predicted(time.recorded, why_not=why)
     return Prediction(asked, one, groups, time, notes)
@@ -165,6 +167,16 @@ def _irregular(one: Prepared, new: list[dict]) -> str | None:
         if median(shares) > recorded + SHARE_POINTS:
             why = "would run more, and when is not known: its timers keep neither a period nor a length"
             return f"{name} {why}"
+    return None
+
+
+def _competing(one: Prepared, base: list[dict]) -> str | None:
+    """Why nothing is predicted: what a task gets depends on what the others do, and one is far off as recorded."""
+    for name in dict.fromkeys(row["comm"] for row in one.recorded["tasks"]):
+        recorded, replayed = _share(one.recorded, name), median(_share(found, name) for found in base)
+        if abs(replayed - recorded) > COMPETING_POINTS:
+            has = f"the replay of the recorded setting gives {replayed:.4g}, the recording has {recorded:.4g}"
+            return f"the share of {name}, which competes for the processors: {has}"
     return None
 
 
