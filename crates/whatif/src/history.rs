@@ -64,6 +64,8 @@ pub struct Task {
     /// The task that preempted it, and whether that has waited since.
     nested: Option<(Pid, bool)>,
     named: u64,
+    /// It left its processor by a switch that was not recorded, and perhaps to sleep.
+    lost: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -112,6 +114,29 @@ impl Task {
         2 * by_tasks > all
     }
 
+    /// It left by a switch that was not recorded and is woken now: it had left to sleep. From when on.
+    fn slept_unseen(&mut self) -> Option<u64> {
+        if self.state != State::Ready || !std::mem::take(&mut self.lost) {
+            return None;
+        }
+        if self.steps.last() == Some(&Step::Preempted) {
+            self.steps.pop();
+        }
+        Some(self.ready)
+    }
+
+    /// Its last computing was shorter.
+    fn take_back(&mut self, time: u64) {
+        self.ready = self.ready.saturating_sub(time);
+        let last = self.steps.iter_mut().rev().find_map(|step| match step {
+            Step::Compute(length) => Some(length),
+            _ => None,
+        });
+        if let Some(length) = last {
+            *length = length.saturating_sub(time);
+        }
+    }
+
     fn compute(&mut self) {
         if self.computed > 0 {
             self.steps.push(Step::Compute(std::mem::take(&mut self.computed)));
@@ -139,7 +164,7 @@ pub struct Recording {
     pub delays: [Vec<u32>; 3],
     /// Times of switches from tasks that could run to tasks that were not just woken, ns on the clock of the file.
     pub preemptions: Vec<u64>,
-    /// Switches whose previous task was not the next of the one before.
+    /// Tasks that were current on a processor which had gone to another one: the switch to them was not recorded.
     pub repaired: u64,
 }
 
@@ -163,7 +188,19 @@ struct Processor {
     running: Pid,
     /// Since when it is idle, if it is.
     idle: Option<u64>,
+    /// Its last event.
+    heard: u64,
+    /// The last switch that was not recorded.
+    unseen: Option<Unseen>,
     handling: Handling,
+}
+
+/// A switch from that task that was not recorded: not before `from`, and taken to have been when the next one came.
+#[derive(Debug, Clone, Copy)]
+struct Unseen {
+    before: Pid,
+    from: u64,
+    came: u64,
 }
 
 /// A task for which another is preempted within this, ns, after it was woken there had no other in its way: a switch takes some
@@ -223,6 +260,7 @@ impl History {
             let name = format!("task {pid}");
             let (life, ready) = ((self.now, None), self.now);
             let (steps, doubtful, forked, computed, nested) = (Vec::new(), Vec::new(), false, 0, None);
+            let lost = false;
             tasks.push(Task {
                 pid,
                 name,
@@ -238,6 +276,7 @@ impl History {
                 doubtful,
                 nested,
                 named,
+                lost,
             });
             tasks.len() - 1
         });
@@ -254,7 +293,8 @@ impl History {
         if self.processors.len() <= at {
             self.processors.resize(at + 1, None);
         }
-        let unknown = Processor { running: Event::NO_TASK, idle: None, handling: Handling::default() };
+        let handling = Handling::default();
+        let unknown = Processor { running: Event::NO_TASK, idle: None, heard: 0, unseen: None, handling };
         self.processors[at].get_or_insert(unknown)
     }
 
@@ -262,16 +302,10 @@ impl History {
         let (now, cpu, left) = (self.now, event.cpu, event.left());
         let processor = self.processor(cpu);
         processor.handling.switched();
-        let before = std::mem::replace(&mut processor.running, event.other);
+        (processor.running, processor.unseen) = (event.other, None);
         processor.idle = (event.other == 0).then_some(now);
-        if before != event.task && before != Event::NO_TASK {
-            self.recording.repaired += 1;
-            self.leave(before, now, Left::Runnable);
-        }
         if event.task > 0 {
-            // A task that is seen first as it leaves has run since the recording began.
-            self.task(event.task, State::Running(cpu, 0, None)).places.ran_on(cpu);
-            self.runs(event.task, cpu);
+            self.task(event.task, State::Ready).places.ran_on(cpu);
             if let Some(woken) = self.preempts_at_once(event) {
                 self.give_way(event.task, woken);
             }
@@ -300,7 +334,55 @@ impl History {
             if let State::Waiting(from, _) = task.state {
                 task.wait(from, now, Cause::Unknown); // its waking was not recorded
             }
-            task.state = State::Running(cpu, now, None);
+            (task.state, task.lost) = (State::Running(cpu, now, None), false);
+        }
+    }
+
+    /// A task is current on a processor, whether the switch to it was recorded or not: kernels leave out some. One that is seen first of all
+    /// there has run since the recording began. After another one it has come just now, and after the idle task when it was woken; what it
+    /// is charged may say more.
+    fn is_current(&mut self, cpu: u16, pid: Pid) {
+        let now = self.now;
+        let processor = self.processor(cpu);
+        let (before, from) = (processor.running, std::mem::replace(&mut processor.heard, now));
+        if before == pid {
+            return;
+        }
+        processor.running = pid;
+        if before == Event::NO_TASK {
+            if pid > 0 {
+                self.task(pid, State::Running(cpu, 0, None));
+                self.runs(pid, cpu, now);
+            }
+            return;
+        }
+        processor.idle = (pid == 0).then_some(from);
+        let woken = self.known(pid).filter(|task| before == 0 && task.state == State::Ready).map(|task| task.ready);
+        // The idle task comes after the last that is known of the other.
+        let came = if pid == 0 { from } else { woken.unwrap_or(now).clamp(from, now) };
+        self.processor(cpu).unseen = Some(Unseen { before, from, came });
+        self.recording.repaired += 1;
+        self.leave(before, came, Left::Runnable);
+        if let Some(task) = self.known(before) {
+            task.lost = true;
+        }
+        if pid > 0 {
+            self.task(pid, State::Running(cpu, came, None));
+            self.runs(pid, cpu, came);
+        }
+    }
+
+    /// The current task is charged what it ran since it came, or since it was last charged: after a switch that was not recorded, this
+    /// says when that was.
+    fn charged(&mut self, event: &Event) {
+        let since = self.now.saturating_sub(event.value);
+        let Some(Unseen { before, from, came }) = self.processor(event.cpu).unseen.take() else { return };
+        let early = came.saturating_sub(since.max(from));
+        if let Some(task) = self.known(event.task).filter(|task| matches!(task.state, State::Running(..))) {
+            task.computed += early;
+        }
+        if let Some(task) = self.known(before).filter(|task| task.lost && task.ready == came) {
+            task.take_back(early);
         }
     }
 
@@ -349,7 +431,10 @@ impl History {
         let (left, from) = match state {
             State::Waiting(from, left) => (left, Some(from)),
             State::Running(..) => (Left::Sleeping, None),
-            State::Ready | State::Dead => return,
+            State::Ready | State::Dead => match self.known(pid).and_then(Task::slept_unseen) {
+                Some(from) => (Left::Sleeping, Some(from)),
+                None => return,
+            },
         };
         let doubtful = handling.may_be_own() && from.is_some() && event.other > 0 && event.other != pid;
         let cause = match handling.cause(event, left) {
@@ -452,37 +537,27 @@ impl History {
         }
     }
 
-    /// A task runs there, whether the switch to it was recorded or not: kernels leave out some.
-    fn runs(&mut self, pid: Pid, cpu: u16) {
-        let now = self.now;
+    /// A task that was not known to run does so, since then.
+    fn runs(&mut self, pid: Pid, cpu: u16, since: u64) {
         let Some(task) = self.known(pid) else { return };
-        match task.state {
+        let since = match task.state {
             State::Running(..) | State::Dead => return,
-            State::Waiting(from, _) => task.wait(from, now, Cause::Unknown),
-            State::Ready => {}
-        }
-        task.state = State::Running(cpu, now, None);
-    }
-
-    /// As [`History::runs`], between two switches.
-    fn runs_by_now(&mut self, pid: Pid, cpu: u16) {
-        let processor = self.processor(cpu);
-        let before = std::mem::replace(&mut processor.running, pid);
-        if before == pid || before == Event::NO_TASK {
-            return;
-        }
-        processor.idle = None;
-        self.recording.repaired += 1;
-        self.leave(before, self.now, Left::Runnable);
-        self.runs(pid, cpu);
+            State::Waiting(from, _) => {
+                let to = since.max(from);
+                task.wait(from, to, Cause::Unknown);
+                to
+            }
+            State::Ready => since.max(task.ready),
+        };
+        (task.state, task.lost) = (State::Running(cpu, since, None), false);
     }
 
     /// The waker's progress has a new edge.
     fn signal(&mut self, waker: Pid, cpu: u16) -> Cause {
         let now = self.now;
         let edge = self.recording.edges;
-        self.runs_by_now(waker, cpu);
-        let task = self.task(waker, State::Running(cpu, 0, None));
+        self.is_current(cpu, waker);
+        let task = self.task(waker, State::Running(cpu, now, None));
         let State::Running(_, since, _) = &mut task.state else { return Cause::Unknown };
         task.computed += now.saturating_sub(std::mem::replace(since, now));
         task.compute();
@@ -526,11 +601,15 @@ impl Listener for History {
     fn event(&mut self, event: &Event) {
         let begin = *self.begin.get_or_insert(event.time);
         self.now = event.time.saturating_sub(begin).max(self.now);
+        if let Some(current) = current(event) {
+            self.is_current(event.cpu, current);
+        }
         match event.kind {
             Kind::Switch => self.switch(event),
             // A waking that was recorded has made the task ready, and what follows of it changes nothing.
             Kind::Waking | Kind::Woken => self.waking(event),
             Kind::Fork => self.fork(event.task, event.other),
+            Kind::Runtime if event.task == event.other => self.charged(event),
             Kind::Named => {
                 self.named.insert(event.task, event.value);
                 if let Some(task) = self.known(event.task) {
@@ -556,6 +635,16 @@ impl Listener for History {
             self.names.push(name.to_owned());
         }
     }
+}
+
+/// The task that was current where an event was recorded, if the file says it.
+fn current(event: &Event) -> Option<Pid> {
+    let current = match event.kind {
+        Kind::Switch | Kind::Fork => event.task,
+        Kind::Named | Kind::Member | Kind::Treated | Kind::Lost => Event::NO_TASK,
+        _ => event.other,
+    };
+    (event.cpu != Event::ALL && current != Event::NO_TASK).then_some(current)
 }
 
 #[cfg(test)]
@@ -606,6 +695,45 @@ mod tests {
         let steps = |pid| &recording.tasks.iter().find(|task| task.pid == pid).unwrap().steps;
         assert_eq!(steps(5)[1..3], [Step::Signal(0), Step::Compute(100_000)]);
         assert!(steps(6).contains(&Step::Wait { from: 100_000, to: 200_000, cause: Cause::Task(0) }));
+    }
+
+    #[test]
+    fn a_task_seen_for_the_first_time_has_not_run_while_another_had_its_processor() {
+        let switch = |us: u64, cpu, task, other| {
+            let bits = Event::bits(1, Context::Task);
+            Event { time: us * 1000, value: 0, task, other, extra: 0, cpu, kind: Kind::Switch, bits }
+        };
+        let mut history = History::default();
+        history.event(&switch(0, 0, 5, 0));
+        history.event(&switch(300, 1, 8, 0));
+        // From the idle task to 7, and from that to 6, at some time.
+        history.event(&switch(900, 0, 7, 0));
+        history.event(&Event { kind: Kind::Waking, task: 5, other: 6, ..switch(1000, 0, 0, 0) });
+        history.event(&switch(1100, 0, 6, 5));
+        let recording = history.finish();
+        assert_eq!((work(&recording, 7), work(&recording, 6)), (0, 100_000));
+        assert_eq!(work(&recording, 8), 300_000, "on a processor of which nothing was seen before");
+    }
+
+    #[test]
+    fn what_a_task_was_charged_says_when_it_came_and_the_one_before_it_slept_if_it_is_woken() {
+        let event = |kind, us: u64, task, other, value, flag| {
+            let bits = Event::bits(flag, Context::Task);
+            Event { time: us * 1000, value, task, other, extra: 0, cpu: 0, kind, bits }
+        };
+        let mut history = History::default();
+        history.event(&event(Kind::Switch, 0, 0, 5, 0, 0));
+        history.event(&event(Kind::Switch, 100, 5, 6, 0, 0));
+        // The switch from 6 to 5 at 400 was not recorded; the clock tick at 4000 charges 5.
+        history.event(&event(Kind::Runtime, 4000, 5, 5, 3_600_000, 0));
+        history.event(&event(Kind::Waking, 5000, 6, 5, 0, 0));
+        history.event(&event(Kind::Switch, 6000, 5, 6, 0, 1));
+        history.event(&event(Kind::Switch, 6200, 6, 0, 0, 1));
+        let recording = history.finish();
+        assert_eq!((work(&recording, 5), work(&recording, 6)), (5_700_000, 500_000));
+        let steps = &recording.tasks.iter().find(|task| task.pid == 6).unwrap().steps;
+        let slept = Step::Wait { from: 400_000, to: 5_000_000, cause: Cause::Task(0) };
+        assert_eq!(steps[..2], [Step::Compute(300_000), slept]);
     }
 
     #[test]
